@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a congestion-control law may know and decide.
+ *
+ * A law owns its window, its rate, and nothing else: no clock, no packets, no
+ * randomness. The sender (our simulator's, or Linux) owns recovery, RTT, counting
+ * and slow start. Everything a law may know arrives by value; everything that it
+ * may decide leaves in struct law_control. The same header is compiled natively and
+ * for BPF, so: integers only, no signed 64-bit division, no loop without a small
+ * constant bound, no pointer but the arguments, state of at most LAW_STATE_BYTES.
+ */
+#ifndef LFN_LAW_H
+#define LFN_LAW_H
+
+#ifndef LFN_BPF
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+#endif
+
+/* Windows are Q32.32 segments in a u64. */
+#define LAW_ONE (1ULL << 32)
+#define LAW_SEG(n) ((u64)(n) << 32)
+#define LAW_INFINITE (~0ULL)          /* initial ssthresh */
+#define LAW_MIN_SSTHRESH LAW_SEG(2)   /* RFC 5681 (4) */
+#define LAW_MAX_CWND LAW_SEG(1u << 26) /* 67 million segments; no law grows past it */
+
+/* Private area of a Linux socket (icsk_ca_priv) is 104 bytes; slow start has 24 of them. */
+#define LAW_STATE_BYTES 80
+
+/* The ACK, as the sender saw it. Segments unless a suffix says otherwise. */
+struct law_ack {
+	u64 now_ns;
+	u64 rtt_ns;       /* of the newest segment that this ACK delivered; 0: no valid sample (Karn) */
+	u64 srtt_ns;      /* smoothed, RFC 6298; 0 before the first sample */
+	u64 min_rtt_ns;   /* smallest sample so far; 0 before the first */
+	u64 delivered;    /* since the start of the connection, each segment once */
+	u32 acked;        /* newly covered by the cumulative ACK */
+	u32 newly_delivered; /* newly covered or newly SACKed, each segment once */
+	u32 newly_lost;   /* newly marked lost while this ACK was processed */
+	u32 inflight;     /* after this ACK */
+	u32 ce;           /* segments whose CE mark this ACK echoes */
+	u32 mss_B;        /* payload bytes of a full segment */
+	u32 flags;        /* LAW_ACK_* */
+	u32 pad;
+};
+#define LAW_ACK_OPEN 1u         /* sender in state Open or Disorder: no reduction under way */
+#define LAW_ACK_ROUND_START 2u  /* first ACK of a new packet-timed round trip */
+#define LAW_ACK_CWND_LIMITED 4u /* the last flight used the whole window */
+#define LAW_ACK_DUP 8u          /* covers nothing new cumulatively */
+
+/* A congestion event: one per window of data, whatever was lost in it. */
+struct law_loss {
+	u64 now_ns;
+	u64 rtt_ns;     /* last valid sample; 0: none yet */
+	u64 srtt_ns;
+	u64 min_rtt_ns;
+	u32 kind;       /* LAW_LOSS_* */
+	u32 inflight;
+	u32 mss_B;
+	u32 pad;
+};
+#define LAW_LOSS_FAST 0u /* loss found by SACK, duplicate ACKs or RACK */
+#define LAW_LOSS_RTO 1u  /* retransmission timeout; the sender then sets cwnd to 1 */
+#define LAW_LOSS_ECN 2u  /* echoed CE mark, nothing lost */
+
+/* What a law decides. The sender clamps nothing: a law keeps cwnd >= 1 segment. */
+struct law_control {
+	u64 cwnd;        /* Q32.32 segments */
+	u64 ssthresh;    /* Q32.32 segments; LAW_INFINITE at the start */
+	u64 pacing_Bps;  /* 0: ACK clock alone */
+	u64 next_tick_ns; /* absolute time of the next on_tick; 0: none */
+};
+
+struct law_config {
+	u64 now_ns;
+	u32 variant; /* index in the registry line's list of variants */
+	u32 mss_B;
+};
+
+/* Callbacks. All but init, on_ack and on_loss may be absent (a null pointer).
+ *   init      state is zeroed; control holds the initial window and ssthresh.
+ *   on_sample every ACK, duplicates and recovery included, before on_ack: estimators only.
+ *   on_ack    congestion avoidance: n segments newly delivered in state Open (or Loss),
+ *             with the window in use and cwnd >= ssthresh. Slow start is not the law's.
+ *   on_loss   sets control->ssthresh (>= 2 segments); cwnd still holds the window before
+ *             the event, and the sender brings it down (PRR; 1 after an RTO). It must not
+ *             change cwnd.
+ *   on_open   the episode ended; the sender has just set cwnd = ssthresh (after an RTO,
+ *             cwnd is where slow start left it).
+ *   on_tick   at control->next_tick_ns.
+ *   on_undo   the last event was spurious; the sender has restored cwnd and ssthresh.
+ *   probe     up to LAW_PROBES values, in the order and with the scale of the registry line.
+ */
+#define LAW_PROBES 8
+struct law_ops {
+	void (*init)(void *state, const struct law_config *config, struct law_control *control);
+	void (*on_sample)(void *state, const struct law_ack *ack, struct law_control *control);
+	void (*on_ack)(void *state, u32 n, const struct law_ack *ack, struct law_control *control);
+	void (*on_loss)(void *state, const struct law_loss *loss, struct law_control *control);
+	void (*on_open)(void *state, const struct law_ack *ack, struct law_control *control);
+	void (*on_tick)(void *state, u64 now_ns, struct law_control *control);
+	void (*on_undo)(void *state, struct law_control *control);
+	void (*probe)(const void *state, const struct law_control *control, u64 *out);
+	u32 state_bytes;
+	u32 pad;
+};
+
+static inline u64 law_max(u64 a, u64 b) { return a > b ? a : b; }
+static inline u64 law_min(u64 a, u64 b) { return a < b ? a : b; }
+static inline u64 law_clamp(u64 x, u64 lo, u64 hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+/* cwnd += gain/cwnd for each of n segments, gain in Q16 segments per round trip:
+ * one division for the whole ACK, exact to n * 2^-32 of a segment. Never faster than
+ * slow start (n segments). */
+static inline void law_add_per_rtt(struct law_control *c, u64 gain_q16, u32 n)
+{
+	u64 inc = (gain_q16 << 32) / law_max(c->cwnd >> 16, 1); /* Q16 / Q16 -> Q32 per segment */
+
+	c->cwnd = law_min(c->cwnd + law_min(inc, LAW_ONE) * n, LAW_MAX_CWND);
+}
+
+/* The integer rule of Linux (tcp_cong_avoid_ai): +1 segment for every w segments acked,
+ * counted in *cnt, which the caller zeroes at reductions. cwnd keeps its fraction. */
+static inline void law_add_every(struct law_control *c, u32 *cnt, u32 w, u32 n)
+{
+	w = w ? w : 1;
+	if (*cnt >= w) {
+		*cnt = 0;
+		c->cwnd += LAW_ONE;
+	}
+	*cnt += n;
+	if (*cnt >= w) {
+		u32 whole = *cnt / w;
+
+		*cnt -= whole * w;
+		c->cwnd += LAW_SEG(whole);
+	}
+	c->cwnd = law_min(c->cwnd, LAW_MAX_CWND);
+}
+
+/* a * b / c without overflow for a, b, c of up to 64 bits whose quotient fits 64:
+ * splits b, so that a product never needs more than 64 bits if a < 2^44 and b < 2^40. */
+static inline u64 law_muldiv(u64 a, u64 b, u64 c)
+{
+	u64 hi = b >> 20, lo = b & 0xfffff;
+
+	c = c ? c : 1;
+	return ((a * hi / c) << 20) + (((a * hi % c) << 20) + a * lo) / c;
+}
+
+/* Makes struct law_ops law_ops_NAME from functions NAME_init, NAME_on_ack, NAME_on_loss and
+ * the optional ones passed by name; struct NAME is the state. */
+#define LAW_CHECK(name) \
+	_Static_assert(sizeof(struct name) <= LAW_STATE_BYTES, #name ": state exceeds LAW_STATE_BYTES")
+
+#endif
