@@ -1,1 +1,4 @@
-//! 
+//! The simulator: event engine, topology, traffic sources, sampling.
+
+pub mod background;
+pub mod rng;
