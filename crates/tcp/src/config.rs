@@ -1,0 +1,141 @@
+//! Sender and receiver settings.
+
+use lfn_law::SlowStartKind;
+use lfn_units::Time;
+
+/// How the sender behaves. [`SenderConfig::linux`] is today's Linux; [`SenderConfig::ns2`] is what the
+/// papers' simulator did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SenderConfig {
+    /// Payload bytes of a full segment; laws see it as their mss.
+    pub mss_bytes: u32,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window_segments: u32,
+    /// Initial ssthresh in segments; `None`: infinite.
+    pub initial_ssthresh_segments: Option<u32>,
+    /// Most segments outstanding beyond the cumulative ACK; `u64::MAX` for no limit.
+    pub receive_window_segments: u64,
+    /// Slow start.
+    pub slow_start: SlowStartKind,
+    /// SACK (RFC 2018, 6675); otherwise NewReno (RFC 6582).
+    pub sack: bool,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// How the window comes down in recovery.
+    pub reduction: Reduction,
+    /// Tail loss probes (RFC 8985 §7).
+    pub tail_loss_probe: bool,
+    /// Form of the retransmission timeout.
+    pub rto: RtoForm,
+    /// Least retransmission timeout.
+    pub min_rto: Time,
+    /// Most, also after back-off.
+    pub max_rto: Time,
+    /// ECN (RFC 3168).
+    pub ecn: bool,
+    /// Pace even if the law does not ask for it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
+    pub pacing: bool,
+}
+
+/// How the sender finds that a segment is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By time (RFC 8985), with the duplicate-ACK threshold as Linux applies it.
+    Rack,
+    /// Three SACKed segments above it (RFC 6675 IsLost), or three duplicate ACKs.
+    DupThresh,
+}
+
+/// How the window comes down once a loss is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Proportional rate reduction (RFC 6937 as Linux has it).
+    Prr,
+    /// At once to ssthresh; then the pipe decides (RFC 6675).
+    Immediate,
+}
+
+/// Form of the retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoForm {
+    /// srtt + max(min_rto, 4 rttvar): Linux.
+    Linux,
+    /// max(min_rto, srtt + 4 rttvar): RFC 6298.
+    Rfc6298,
+}
+
+/// How the receiver acknowledges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReceiverConfig {
+    /// An ACK for every second segment; `false`: for every segment.
+    pub delayed_ack: bool,
+    /// The longest that an ACK waits for a second segment.
+    pub delayed_ack_timeout: Time,
+    /// ACKs sent at once at the start of a connection, before delaying begins.
+    pub quick_acks: u32,
+    /// SACK blocks are reported.
+    pub sack: bool,
+    /// SACK compression: from the fourth duplicate ACK on, ACKs wait for up to this long (and at
+    /// most 5 % of `rtt_hint`); `None`: every out-of-order segment is acknowledged at once.
+    pub sack_compression: Option<Time>,
+    /// The receiver's idea of the round-trip time.
+    pub rtt_hint: Time,
+    /// CE marks are echoed.
+    pub ecn: bool,
+}
+
+impl SenderConfig {
+    /// Today's Linux (6.12): IW 10, SACK, RACK, PRR, tail loss probes.
+    pub fn linux(mss_bytes: u32, slow_start: SlowStartKind) -> SenderConfig {
+        SenderConfig {
+            mss_bytes,
+            initial_window_segments: 10,
+            initial_ssthresh_segments: None,
+            receive_window_segments: u64::MAX,
+            slow_start,
+            sack: true,
+            loss_detection: LossDetection::Rack,
+            reduction: Reduction::Prr,
+            tail_loss_probe: true,
+            rto: RtoForm::Linux,
+            min_rto: Time::from_ms(200),
+            max_rto: Time::from_s(120),
+            ecn: false,
+            pacing: false,
+        }
+    }
+
+    /// ns-2's Agent/TCP/Sack1: initial window 2, three duplicate ACKs, the window halved at once.
+    pub fn ns2(mss_bytes: u32) -> SenderConfig {
+        SenderConfig {
+            initial_window_segments: 2,
+            slow_start: SlowStartKind::Classic,
+            loss_detection: LossDetection::DupThresh,
+            reduction: Reduction::Immediate,
+            tail_loss_probe: false,
+            rto: RtoForm::Rfc6298,
+            max_rto: Time::from_s(60),
+            ..SenderConfig::linux(mss_bytes, SlowStartKind::Classic)
+        }
+    }
+}
+
+impl ReceiverConfig {
+    /// Today's Linux: quick ACKs at first, then every second segment or 40 ms, SACK compression.
+    pub fn linux(rtt_hint: Time) -> ReceiverConfig {
+        ReceiverConfig {
+            delayed_ack: true,
+            delayed_ack_timeout: Time::from_ms(40),
+            quick_acks: 16,
+            sack: true,
+            sack_compression: Some(Time::from_ms(1)),
+            rtt_hint,
+            ecn: false,
+        }
+    }
+
+    /// ns-2's Sack1 sink: every segment acknowledged at once.
+    pub fn ns2(rtt_hint: Time) -> ReceiverConfig {
+        ReceiverConfig { delayed_ack: false, quick_acks: 0, sack_compression: None, ..ReceiverConfig::linux(rtt_hint) }
+    }
+}
