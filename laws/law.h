@@ -113,12 +113,13 @@ static inline u64 law_max(u64 a, u64 b) { return a > b ? a : b; }
 static inline u64 law_min(u64 a, u64 b) { return a < b ? a : b; }
 static inline u64 law_clamp(u64 x, u64 lo, u64 hi) { return x < lo ? lo : x > hi ? hi : x; }
 
-/* cwnd += gain/cwnd for each of n segments, gain in Q16 segments per round trip:
- * one division for the whole ACK, exact to n * 2^-32 of a segment. Never faster than
- * slow start (n segments). */
+/* cwnd += gain/cwnd for each of n segments, gain in Q16 segments per round trip (at most
+ * 65,535 of them): one division for the whole ACK, low by at most n * 2^-31 of a segment.
+ * Never faster than slow start (n segments). */
 static inline void law_add_per_rtt(struct law_control *c, u64 gain_q16, u32 n)
 {
-	u64 inc = (gain_q16 << 32) / law_max(c->cwnd >> 16, 1); /* Q16 / Q16 -> Q32 per segment */
+	u64 gain = law_min(gain_q16, 0xffffffff) << 32;
+	u64 inc = gain / law_max(c->cwnd >> 16, 1); /* Q48 / Q16 = Q32 a segment */
 
 	c->cwnd = law_min(c->cwnd + law_min(inc, LAW_ONE) * n, LAW_MAX_CWND);
 }
@@ -152,8 +153,21 @@ static inline u64 law_muldiv(u64 a, u64 b, u64 c)
 	return ((a * hi / c) << 20) + (((a * hi % c) << 20) + a * lo) / c;
 }
 
-/* Makes struct law_ops law_ops_NAME from functions NAME_init, NAME_on_ack, NAME_on_loss and
- * the optional ones passed by name; struct NAME is the state. */
+/* The last line of a law's header: LAW_OPS(NAME, .probe = NAME_probe). NAME is the law's name
+ * with underscores for hyphens, struct NAME its state; NAME_init, NAME_on_ack and NAME_on_loss
+ * must exist, the optional callbacks that it has follow. All are static inline, with the types
+ * of struct law_ops (a callback begins with "struct NAME *s = state;"), and a kernel shim calls
+ * them by name. */
+#ifdef LFN_BPF
+#define LAW_OPS(name, ...) LAW_CHECK(name)
+#else
+#define LAW_OPS(name, ...) \
+	LAW_CHECK(name); \
+	static const struct law_ops law_ops_##name = { \
+		.init = name##_init, .on_ack = name##_on_ack, .on_loss = name##_on_loss, \
+		.state_bytes = sizeof(struct name), __VA_ARGS__ \
+	}
+#endif
 #define LAW_CHECK(name) \
 	_Static_assert(sizeof(struct name) <= LAW_STATE_BYTES, #name ": state exceeds LAW_STATE_BYTES")
 

@@ -1,1 +1,167 @@
-//! 
+//! Congestion-control laws.
+//!
+//! A law decides a window from what the sender saw; it exists once, as a C header in `laws/` that
+//! also compiles for the Linux kernel. This crate compiles the headers, reads `laws/REGISTRY`, and
+//! gives every law one face, [`Law`]. Structs here are those of `laws/law.h`, byte for byte, and
+//! that file says what each field means.
+
+mod c;
+mod registry;
+mod slow_start;
+
+pub use registry::{registry, LawError, LawInfo, LawSpec, Probe};
+pub use slow_start::{SlowStart, SlowStartKind};
+
+/// One segment: windows are Q32.32 segments in a `u64`.
+pub const ONE: u64 = 1 << 32;
+/// The initial `ssthresh`.
+pub const INFINITE: u64 = u64::MAX;
+/// No `ssthresh` is below two segments (RFC 5681 eq. 4).
+pub const MIN_SSTHRESH: u64 = 2 * ONE;
+/// No law grows past 2^26 segments.
+pub const MAX_CWND: u64 = 1 << 58;
+/// Values that [`Law::probe`] may write.
+pub const PROBES: usize = 8;
+
+/// The sender is in state Open or Disorder: no reduction is under way.
+pub const ACK_OPEN: u32 = 1;
+/// First ACK of a new packet-timed round trip.
+pub const ACK_ROUND_START: u32 = 2;
+/// The last flight used the whole window.
+pub const ACK_CWND_LIMITED: u32 = 4;
+/// The ACK covers nothing new cumulatively.
+pub const ACK_DUP: u32 = 8;
+
+/// An ACK as the sender saw it. Segments unless a suffix says otherwise.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// The sender's clock.
+    pub now_ns: u64,
+    /// RTT of the newest segment that this ACK delivered; 0: no valid sample (Karn).
+    pub rtt_ns: u64,
+    /// Smoothed RTT (RFC 6298); 0 before the first sample.
+    pub srtt_ns: u64,
+    /// Smallest RTT sample so far; 0 before the first.
+    pub min_rtt_ns: u64,
+    /// Delivered since the start of the connection, each segment once.
+    pub delivered: u64,
+    /// Newly covered by the cumulative ACK.
+    pub acked: u32,
+    /// Newly covered or newly SACKed, each segment once.
+    pub newly_delivered: u32,
+    /// Newly marked lost while this ACK was processed.
+    pub newly_lost: u32,
+    /// In flight after this ACK.
+    pub inflight: u32,
+    /// Segments whose CE mark this ACK echoes.
+    pub ce: u32,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+    /// `ACK_*`.
+    pub flags: u32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// How a loss showed.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossKind {
+    /// By SACK, duplicate ACKs or RACK.
+    #[default]
+    Fast = 0,
+    /// By the retransmission timeout; the sender then sets cwnd to 1.
+    Rto = 1,
+    /// An echoed CE mark; nothing is lost.
+    Ecn = 2,
+}
+
+/// A congestion event: one per window of data, whatever was lost in it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// The sender's clock.
+    pub now_ns: u64,
+    /// Last valid RTT sample; 0: none yet.
+    pub rtt_ns: u64,
+    /// Smoothed RTT; 0 before the first sample.
+    pub srtt_ns: u64,
+    /// Smallest RTT sample so far; 0 before the first.
+    pub min_rtt_ns: u64,
+    /// How it showed.
+    pub kind: LossKind,
+    /// Segments in flight.
+    pub inflight: u32,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// What a law decides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Congestion window, Q32.32 segments; at least [`ONE`].
+    pub cwnd: u64,
+    /// Slow-start threshold, Q32.32 segments; [`INFINITE`] at the start.
+    pub ssthresh: u64,
+    /// Pacing rate; 0: the ACK clock alone.
+    pub pacing_bytes_per_s: u64,
+    /// When [`Law::on_tick`] is wanted next; 0: never.
+    pub next_tick_ns: u64,
+}
+
+impl Control {
+    /// A new connection: `cwnd` of `initial_window` segments, `ssthresh` infinite.
+    pub fn new(initial_window: u32) -> Self {
+        let cwnd = u64::from(initial_window) << 32;
+        Self { cwnd, ssthresh: INFINITE, pacing_bytes_per_s: 0, next_tick_ns: 0 }
+    }
+}
+
+/// What a law learns when a connection begins.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The sender's clock.
+    pub now_ns: u64,
+    /// Index in the law's list of variants; [`LawSpec::build`] sets it.
+    pub variant: u32,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+}
+
+/// A congestion-control law: it owns its window and its rate, and nothing else.
+///
+/// The sender owns recovery, RTT, counting and slow start. It clamps nothing; a law keeps `cwnd`
+/// at one segment or more.
+pub trait Law: Send {
+    /// Every ACK, duplicates and recovery included, before [`Law::on_ack`]: estimators only.
+    fn on_sample(&mut self, _ack: &Ack, _control: &mut Control) {}
+
+    /// Whether [`Law::on_sample`] does anything, so that a sender may skip the call.
+    fn has_sample(&self) -> bool {
+        false
+    }
+
+    /// Congestion avoidance: `n` segments newly delivered, with `cwnd >= ssthresh`.
+    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control);
+
+    /// A congestion event: sets `ssthresh`, of at least two segments, and leaves `cwnd`.
+    fn on_loss(&mut self, loss: &Loss, control: &mut Control);
+
+    /// The episode ended; the sender has just set `cwnd = ssthresh` (after a timeout, `cwnd` is
+    /// where slow start left it).
+    fn on_open(&mut self, _ack: &Ack, _control: &mut Control) {}
+
+    /// `control.next_tick_ns` has come.
+    fn on_tick(&mut self, _now_ns: u64, _control: &mut Control) {}
+
+    /// The last event was spurious; the sender has restored `cwnd` and `ssthresh`.
+    fn on_undo(&mut self, _control: &mut Control) {}
+
+    /// Writes the law's own variables, in the order and with the scale of [`LawInfo::probes`].
+    fn probe(&self, _control: &Control, _out: &mut [u64; PROBES]) {}
+}

@@ -1,0 +1,124 @@
+//! Laws written in C behind the trait [`Law`].
+
+use crate::{Ack, Config, Control, Law, Loss, PROBES};
+use std::ffi::c_void;
+
+/// LAW_STATE_BYTES in words.
+const STATE_WORDS: usize = 10;
+
+/// `struct law_ops` of laws/law.h.
+#[repr(C)]
+pub(crate) struct LawOps {
+    pub(crate) init: unsafe extern "C" fn(*mut c_void, *const Config, *mut Control),
+    pub(crate) on_sample: Option<unsafe extern "C" fn(*mut c_void, *const Ack, *mut Control)>,
+    pub(crate) on_ack: unsafe extern "C" fn(*mut c_void, u32, *const Ack, *mut Control),
+    pub(crate) on_loss: unsafe extern "C" fn(*mut c_void, *const Loss, *mut Control),
+    pub(crate) on_open: Option<unsafe extern "C" fn(*mut c_void, *const Ack, *mut Control)>,
+    pub(crate) on_tick: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
+    pub(crate) on_undo: Option<unsafe extern "C" fn(*mut c_void, *mut Control)>,
+    pub(crate) probe: Option<unsafe extern "C" fn(*const c_void, *const Control, *mut u64)>,
+    pub(crate) state_bytes: u32,
+    pub(crate) pad: u32,
+}
+
+pub(crate) struct CLaw {
+    ops: &'static LawOps,
+    state: [u64; STATE_WORDS],
+}
+
+impl CLaw {
+    pub(crate) fn new(ops: &'static LawOps, config: &Config, control: &mut Control) -> Self {
+        let mut law = Self { ops, state: [0; STATE_WORDS] };
+        // SAFETY: as for every call below. A law keeps at most LAW_STATE_BYTES of state (asserted
+        // where it is compiled), aligned to at most 8, and follows no pointer but its arguments,
+        // which live through the call and have the layout of law.h (tested).
+        unsafe { (ops.init)(law.state(), config, control) };
+        law
+    }
+
+    fn state(&mut self) -> *mut c_void {
+        self.state.as_mut_ptr().cast()
+    }
+}
+
+impl Law for CLaw {
+    fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
+        if let Some(on_sample) = self.ops.on_sample {
+            // SAFETY: see `new`.
+            unsafe { on_sample(self.state(), ack, control) }
+        }
+    }
+
+    fn has_sample(&self) -> bool {
+        self.ops.on_sample.is_some()
+    }
+
+    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) {
+        // SAFETY: see `new`.
+        unsafe { (self.ops.on_ack)(self.state(), n, ack, control) }
+    }
+
+    fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
+        // SAFETY: see `new`.
+        unsafe { (self.ops.on_loss)(self.state(), loss, control) }
+    }
+
+    fn on_open(&mut self, ack: &Ack, control: &mut Control) {
+        if let Some(on_open) = self.ops.on_open {
+            // SAFETY: see `new`.
+            unsafe { on_open(self.state(), ack, control) }
+        }
+    }
+
+    fn on_tick(&mut self, now_ns: u64, control: &mut Control) {
+        if let Some(on_tick) = self.ops.on_tick {
+            // SAFETY: see `new`.
+            unsafe { on_tick(self.state(), now_ns, control) }
+        }
+    }
+
+    fn on_undo(&mut self, control: &mut Control) {
+        if let Some(on_undo) = self.ops.on_undo {
+            // SAFETY: see `new`.
+            unsafe { on_undo(self.state(), control) }
+        }
+    }
+
+    fn probe(&self, control: &Control, out: &mut [u64; PROBES]) {
+        if let Some(probe) = self.ops.probe {
+            // SAFETY: see `new`; `out` holds LAW_PROBES words.
+            unsafe { probe(self.state.as_ptr().cast(), control, out.as_mut_ptr()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slow_start;
+    use std::mem::{offset_of, size_of};
+
+    macro_rules! layout {
+        ($type:ty: $($field:ident)*) => { [size_of::<$type>(), $(offset_of!($type, $field)),*] };
+    }
+
+    #[test]
+    fn structs_have_the_layout_of_law_h() {
+        extern "C" {
+            static law_layout: [u32; 41];
+        }
+        let rust: Vec<usize> = [
+            &layout!(Ack: now_ns rtt_ns srtt_ns min_rtt_ns delivered acked newly_delivered newly_lost
+                inflight ce mss_bytes flags)[..],
+            &layout!(Loss: now_ns rtt_ns srtt_ns min_rtt_ns kind inflight mss_bytes),
+            &layout!(Control: cwnd ssthresh pacing_bytes_per_s next_tick_ns),
+            &layout!(Config: now_ns variant mss_bytes),
+            &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe state_bytes),
+            &[slow_start::STATE_BYTES],
+        ]
+        .concat();
+        // SAFETY: src/layout.c defines it, with as many entries as `rust` has.
+        let c: Vec<usize> = unsafe { law_layout }.iter().map(|&x| x as usize).collect();
+        assert_eq!(rust, c);
+    }
+}
