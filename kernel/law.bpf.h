@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A law as a TCP congestion control of Linux (BPF struct_ops, 6.4 or later).
+ *
+ * Linux owns packets, recovery (PRR) and RTT; laws/slow_start.h owns slow start; the law owns the
+ * window from there on. One object holds one law, in its default variant, named lfn_<law>:
+ *
+ *   Linux calls      when                                    the law sees
+ *   init             the connection is established           init
+ *   pkts_acked       every ACK, after RTT and SACK           on_sample
+ *   cong_avoid       the ACK may raise cwnd                  slow start, then on_ack
+ *   ssthresh         entry to CWR, Recovery or Loss          on_loss
+ *   cwnd_event,      Linux has set cwnd = ssthresh,          on_open
+ *   set_state        or Loss ended
+ *   undo_cwnd        the reduction was spurious              on_undo
+ *
+ * cwnd is Q32.32: snd_cwnd holds the segments, snd_cwnd_cnt the fraction (Linux zeroes it at a
+ * reduction). A law that needs on_tick does not build here, and pacing_Bps is not obeyed: both
+ * need cong_control.
+ */
+#ifndef LFN_LAW_BPF_H
+#define LFN_LAW_BPF_H
+
+#include "minimal.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define LFN_BPF
+#include "law.h"
+#include "slow_start.h"
+
+/* icsk_ca_priv: 104 bytes, zeroed by Linux before init. */
+struct private {
+	struct slow_start slow_start;
+	u64 state[LAW_STATE_BYTES / sizeof(u64)];
+};
+_Static_assert(sizeof(struct private) <= 104, "exceeds icsk_ca_priv");
+
+/* What Linux does not tell in one call: the ACK being processed, and totals before it. */
+struct flow {
+	struct law_ack ack;
+	u64 rtt_ns; /* last valid sample */
+	u32 lost;
+	u32 delivered_ce;
+	u32 round_end; /* snd_nxt when the round began */
+	u32 reduced; /* an episode is open: on_loss was called, on_open or on_undo not yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+void lfn_law_needs_on_tick(void) __attribute__((error("on_tick has no kernel target yet")));
+
+static __always_inline struct flow *flow_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline struct private *private_of(struct sock *sk)
+{
+	return (struct private *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* Bitfields: a plain read is not relocated; it passes the verifier and reads another bit. */
+static __always_inline u32 ca_state(struct sock *sk)
+{
+	return BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+}
+
+static __always_inline u32 window_in_use(const struct tcp_sock *tp)
+{
+	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+		return 1;
+	/* As Linux: in slow start the window may reach twice what was in flight. */
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+static __always_inline u32 inflight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+}
+
+static __always_inline u64 min_rtt_ns(const struct tcp_sock *tp)
+{
+	u32 us = tp->rtt_min.s[0].v;
+
+	return us == ~0u ? 0 : us * 1000ULL;
+}
+
+static __always_inline struct law_control control_of(const struct tcp_sock *tp)
+{
+	return (struct law_control){
+		.cwnd = LAW_SEG(tp->snd_cwnd) | tp->snd_cwnd_cnt,
+		.ssthresh = tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH ? LAW_INFINITE
+								     : LAW_SEG(tp->snd_ssthresh),
+	};
+}
+
+static __always_inline void obey(struct tcp_sock *tp, const struct law_control *control)
+{
+	u64 cwnd = law_clamp(control->cwnd, LAW_ONE, LAW_SEG(tp->snd_cwnd_clamp));
+
+	tp->snd_cwnd = cwnd >> 32;
+	tp->snd_cwnd_cnt = (u32)cwnd;
+	tp->snd_ssthresh = law_min(control->ssthresh >> 32, TCP_INFINITE_SSTHRESH);
+}
+
+/* Loss marking and state transitions come between pkts_acked and the later calls of one ACK. */
+static __always_inline const struct law_ack *current_ack(struct sock *sk, struct flow *flow)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	flow->ack.inflight = inflight(tp);
+	flow->ack.flags &= ~(LAW_ACK_OPEN | LAW_ACK_CWND_LIMITED);
+	if (ca_state(sk) <= TCP_CA_Disorder)
+		flow->ack.flags |= LAW_ACK_OPEN;
+	if (window_in_use(tp))
+		flow->ack.flags |= LAW_ACK_CWND_LIMITED;
+	return &flow->ack;
+}
+
+static __always_inline void tcp_init(const struct law_ops *law, u32 slow_start_kind,
+				     struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct law_config config = {
+		.now_ns = tp->tcp_mstamp * 1000,
+		.variant = 0,
+		.mss_B = tp->mss_cache,
+	};
+	struct flow *flow = flow_of(sk);
+
+	if (law->on_tick)
+		lfn_law_needs_on_tick();
+	if (!flow)
+		return;
+	*flow = (struct flow){
+		.ack.delivered = tp->delivered,
+		.lost = tp->lost,
+		.delivered_ce = tp->delivered_ce,
+		.round_end = tp->snd_nxt,
+	};
+	slow_start_init(&private_of(sk)->slow_start, slow_start_kind);
+	law->init(private_of(sk)->state, &config, &control);
+	obey(tp, &control);
+}
+
+static __always_inline void tcp_pkts_acked(const struct law_ops *law, struct sock *sk,
+					   const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct flow *flow = flow_of(sk);
+	s32 rtt_us = sample->rtt_us; /* negative: no sample */
+	struct law_ack *ack;
+
+	if (!flow)
+		return;
+	ack = &flow->ack;
+	ack->now_ns = tp->tcp_mstamp * 1000;
+	ack->rtt_ns = rtt_us > 0 ? (u32)rtt_us * 1000ULL : 0;
+	ack->srtt_ns = (tp->srtt_us >> 3) * 1000ULL;
+	ack->min_rtt_ns = min_rtt_ns(tp);
+	/* Linux counts in 32 bits; the difference is right across a wrap. */
+	ack->newly_delivered = tp->delivered - (u32)ack->delivered;
+	ack->delivered += ack->newly_delivered;
+	ack->acked = sample->pkts_acked;
+	ack->newly_lost = tp->lost - flow->lost;
+	ack->ce = tp->delivered_ce - flow->delivered_ce;
+	ack->mss_B = tp->mss_cache;
+	ack->flags = ack->acked ? 0 : LAW_ACK_DUP;
+	if ((s32)(tp->snd_una - flow->round_end) >= 0) {
+		ack->flags |= LAW_ACK_ROUND_START;
+		flow->round_end = tp->snd_nxt;
+	}
+	if (ack->rtt_ns)
+		flow->rtt_ns = ack->rtt_ns;
+	flow->lost = tp->lost;
+	flow->delivered_ce = tp->delivered_ce;
+
+	current_ack(sk, flow);
+	slow_start_on_sample(&private_of(sk)->slow_start, ack, &control);
+	if (law->on_sample)
+		law->on_sample(private_of(sk)->state, ack, &control);
+	obey(tp, &control);
+}
+
+static __always_inline void tcp_cong_avoid(const struct law_ops *law, struct sock *sk, u32 n)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct flow *flow = flow_of(sk);
+	const struct law_ack *ack;
+
+	if (!flow || !window_in_use(tp))
+		return;
+	ack = current_ack(sk, flow);
+	if (control.cwnd < control.ssthresh)
+		n = slow_start_on_ack(&private_of(sk)->slow_start, n, ack, &control);
+	if (n)
+		law->on_ack(private_of(sk)->state, n, ack, &control);
+	obey(tp, &control);
+}
+
+/* Linux says neither why it calls nor which state comes next. It is ECN if no ssthresh was kept
+ * for an undo; it is a timeout if the state is Loss already, or if the recovery point is not yet
+ * at snd_nxt (Recovery and CWR set it before, Loss after the call). */
+static __always_inline u32 loss_kind(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (!tp->prior_ssthresh)
+		return LAW_LOSS_ECN;
+	if (ca_state(sk) == TCP_CA_Loss || tp->high_seq != tp->snd_nxt)
+		return LAW_LOSS_RTO;
+	return LAW_LOSS_FAST;
+}
+
+static __always_inline u32 tcp_ssthresh(const struct law_ops *law, struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct flow *flow = flow_of(sk);
+	struct law_loss loss;
+
+	if (!flow)
+		return law_max(tp->snd_cwnd / 2, 2); /* RFC 5681 (4), for want of memory */
+	loss = (struct law_loss){
+		.now_ns = tp->tcp_mstamp * 1000,
+		.rtt_ns = flow->rtt_ns,
+		.srtt_ns = (tp->srtt_us >> 3) * 1000ULL,
+		.min_rtt_ns = min_rtt_ns(tp),
+		.kind = loss_kind(sk),
+		.inflight = inflight(tp),
+		.mss_B = tp->mss_cache,
+	};
+	flow->reduced = 1;
+	slow_start_on_loss(&private_of(sk)->slow_start, &loss);
+	law->on_loss(private_of(sk)->state, &loss, &control);
+	return law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND) >> 32;
+}
+
+static __always_inline void open(const struct law_ops *law, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct flow *flow = flow_of(sk);
+
+	if (!flow || !flow->reduced)
+		return;
+	flow->reduced = 0;
+	if (law->on_open) {
+		law->on_open(private_of(sk)->state, current_ack(sk, flow), &control);
+		obey(tp, &control);
+	}
+}
+
+static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct flow *flow = flow_of(sk);
+
+	control.cwnd = law_max(control.cwnd, LAW_SEG(tp->prior_cwnd));
+	control.ssthresh = law_max(control.ssthresh, LAW_SEG(tp->prior_ssthresh));
+	if (flow)
+		flow->reduced = 0;
+	if (law->on_undo)
+		law->on_undo(private_of(sk)->state, &control);
+	obey(tp, &control);
+	return tp->snd_cwnd;
+}
+
+#define LFN_TCP_LAW(law, slow_start_kind)                                                                  \
+	char _license[] SEC("license") = "Dual MIT/GPL";                                        \
+	                                                                      \
+	SEC("struct_ops/init") void BPF_PROG(init, struct sock *sk)                             \
+	{                                                                                       \
+		tcp_init(&law_ops_##law, slow_start_kind, sk);                                  \
+	}                                                                                       \
+	SEC("struct_ops/pkts_acked")                                                            \
+	void BPF_PROG(pkts_acked, struct sock *sk, const struct ack_sample *sample)             \
+	{                                                                                       \
+		tcp_pkts_acked(&law_ops_##law, sk, sample);                                     \
+	}                                                                                       \
+	SEC("struct_ops/cong_avoid")                                                            \
+	void BPF_PROG(cong_avoid, struct sock *sk, u32 ack, u32 acked)                          \
+	{                                                                                       \
+		tcp_cong_avoid(&law_ops_##law, sk, acked);                                      \
+	}                                                                                       \
+	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)                      \
+	{                                                                                       \
+		return tcp_ssthresh(&law_ops_##law, sk);                                        \
+	}                                                                                       \
+	SEC("struct_ops/cwnd_event")                                                            \
+	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)                     \
+	{                                                                                       \
+		if (event == CA_EVENT_COMPLETE_CWR)                                             \
+			open(&law_ops_##law, sk);                                               \
+	}                                                                                       \
+	SEC("struct_ops/set_state") void BPF_PROG(set_state, struct sock *sk, u8 new_state)     \
+	{                                                                                       \
+		/* CWR and Recovery end with CA_EVENT_COMPLETE_CWR. */                          \
+		if (new_state == TCP_CA_Open && ca_state(sk) == TCP_CA_Loss)                    \
+			open(&law_ops_##law, sk);                                               \
+	}                                                                                       \
+	SEC("struct_ops/undo_cwnd") u32 BPF_PROG(undo_cwnd, struct sock *sk)                    \
+	{                                                                                       \
+		return tcp_undo_cwnd(&law_ops_##law, sk);                                       \
+	}                                                                                       \
+	SEC(".struct_ops") struct tcp_congestion_ops lfn_##law = {                              \
+		.init = (void *)init,                                                           \
+		.pkts_acked = (void *)pkts_acked,                                               \
+		.cong_avoid = (void *)cong_avoid,                                               \
+		.ssthresh = (void *)ssthresh,                                                   \
+		.cwnd_event = (void *)cwnd_event,                                               \
+		.set_state = (void *)set_state,                                                 \
+		.undo_cwnd = (void *)undo_cwnd,                                                 \
+		.name = "lfn_" #law,                                                            \
+	}
+
+#endif
