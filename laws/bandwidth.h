@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The bandwidth estimator of Westwood+ (Grieco & Mascolo, CCR 2004): what was delivered in a
+ * window of about one round trip, over the length of that window, low-pass filtered. One sample
+ * a round trip, so that compressed ACKs do not inflate it as they did the first Westwood.
+ *
+ * On each ACK, in this order: close the window if it is longer than max(RTT, 50 ms); credit the
+ * segments that this ACK reports; keep the smallest RTT.
+ */
+#ifndef LFN_BANDWIDTH_H
+#define LFN_BANDWIDTH_H
+
+#include "law.h"
+
+#define BANDWIDTH_MIN_WINDOW_NS 50000000ULL
+#define BANDWIDTH_JIFFY_NS 1000000ULL /* HZ = 1000 */
+
+/* Rules; flags, because the sources combine them freely. 0: the filter of the paper, exact
+ * credit, exact time. */
+#define BANDWIDTH_CASCADE 1u      /* two filters of 7/8 in a row (Linux); else one of 9/10 (paper) */
+#define BANDWIDTH_JIFFIES 2u      /* Linux: time in whole milliseconds, bwe in whole bytes a millisecond */
+#define BANDWIDTH_COUNT_PAPER 4u  /* AckedCount of the 2001 paper and of Linux */
+#define BANDWIDTH_COUNT_WNS2 8u   /* the same, repaired in UCLA's ns-2 module */
+
+struct bandwidth {
+	u64 bwe_Bps;    /* the estimate; 0: no sample yet */
+	u64 stage_Bps;  /* output of the first of two filters */
+	u64 window_ns;  /* start of the window */
+	u32 segments;   /* credited in the window */
+	u32 accounted;  /* credited through duplicate ACKs, not yet covered cumulatively */
+	u32 rtt_min_us; /* 0 before the first sample */
+	u32 renew_rtt_min; /* the next sample replaces rtt_min: the path may have changed */
+};
+
+static inline void bandwidth_init(struct bandwidth *b, u64 now_ns)
+{
+	b->window_ns = now_ns;
+}
+
+/* Segments to credit for this ACK. The default counts what SACK says was delivered, exactly. The
+ * two others see cumulative ACKs only: a duplicate stands for one segment, which is taken off
+ * again when the cumulative ACK covers it. */
+static inline u32 bandwidth_credit(struct bandwidth *b, const struct law_ack *ack, u32 rules)
+{
+	u32 covered = ack->acked;
+
+	if (!(rules & (BANDWIDTH_COUNT_PAPER | BANDWIDTH_COUNT_WNS2)))
+		return ack->newly_delivered;
+	if (!covered) {
+		if (!(ack->flags & LAW_ACK_DUP))
+			return 0;
+		b->accounted++;
+		return 1;
+	}
+	if (covered == 1)
+		return 1;
+	if (b->accounted < covered) {
+		covered -= b->accounted;
+		b->accounted = 0;
+		return covered;
+	}
+	/* The retransmission itself was no duplicate: of `covered` segments only covered - 1 have
+	 * been credited. The paper takes off all of them, and so credits one too many later. */
+	b->accounted -= rules & BANDWIDTH_COUNT_WNS2 ? covered - 1 : covered;
+	return 1;
+}
+
+/* One sample, into the filter. The first loads it. */
+static inline void bandwidth_filter(struct bandwidth *b, u64 sample_Bps, u32 rules)
+{
+	u64 unit_Bps = rules & BANDWIDTH_JIFFIES ? 1000 : 1; /* Linux holds bytes a millisecond */
+
+	if (!b->bwe_Bps) {
+		b->stage_Bps = sample_Bps;
+		b->bwe_Bps = sample_Bps;
+	} else if (rules & BANDWIDTH_CASCADE) {
+		b->stage_Bps = (7 * b->stage_Bps + sample_Bps) / unit_Bps / 8 * unit_Bps;
+		b->bwe_Bps = (7 * b->bwe_Bps + b->stage_Bps) / unit_Bps / 8 * unit_Bps;
+	} else {
+		b->bwe_Bps = (9 * b->bwe_Bps + sample_Bps) / 10;
+	}
+}
+
+static inline void bandwidth_close_window(struct bandwidth *b, const struct law_ack *ack, u32 rules)
+{
+	u64 length_ns = ack->now_ns - b->window_ns, bytes = (u64)b->segments * ack->mss_B;
+	u64 sample_Bps;
+
+	if (rules & BANDWIDTH_JIFFIES)
+		sample_Bps = bytes / (length_ns / BANDWIDTH_JIFFY_NS) * 1000;
+	else
+		sample_Bps = law_muldiv(bytes, 1000000000, length_ns);
+	bandwidth_filter(b, sample_Bps, rules);
+	b->segments = 0;
+	b->window_ns = ack->now_ns;
+}
+
+static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack *ack, u32 rules)
+{
+	/* The last sample where this ACK has none would need memory; the smoothed one does as well. */
+	u64 rtt_ns = ack->rtt_ns ? ack->rtt_ns : ack->srtt_ns;
+
+	if (ack->now_ns - b->window_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
+		bandwidth_close_window(b, ack, rules);
+	b->segments += bandwidth_credit(b, ack, rules);
+	if (ack->rtt_ns && (ack->rtt_ns < b->rtt_min_us * 1000ULL || !b->rtt_min_us || b->renew_rtt_min)) {
+		u64 rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
+
+		if (rules & BANDWIDTH_JIFFIES) /* Linux rounds a time up to a whole jiffy */
+			rtt_us = (rtt_us + 999) / 1000 * 1000;
+		b->rtt_min_us = (u32)rtt_us;
+		b->renew_rtt_min = 0;
+	}
+}
+
+/* bwe * rtt_min, the window that fills the path and leaves its queue empty; Q32.32 segments,
+ * truncated to bytes. */
+static inline u64 bandwidth_window(const struct bandwidth *b, u32 mss_B)
+{
+	u64 window_B = law_muldiv(b->bwe_Bps, b->rtt_min_us, 1000000);
+
+	return law_min(law_muldiv(window_B, LAW_ONE, mss_B), LAW_MAX_CWND);
+}
+
+#endif
