@@ -79,7 +79,7 @@ struct hstcp {
 /* log2 of a Q32.32 window of at least 1 segment, Q24; low by at most 1.8e-4. */
 static inline u64 hstcp_log2(u64 w)
 {
-	u32 zeros = (u32)__builtin_clzll(w | LAW_ONE);
+	u32 zeros = law_clz(w | LAW_ONE);
 	u64 m = w << zeros;
 	u32 i = (u32)(m >> 58) & 31;
 	u64 rest = (m >> 34) & (HSTCP_ONE - 1);

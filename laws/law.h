@@ -153,21 +153,31 @@ static inline u64 law_muldiv(u64 a, u64 b, u64 c)
 	return ((a * hi / c) << 20) + (((a * hi % c) << 20) + a * lo) / c;
 }
 
+/* Leading zeros of x > 0; __builtin_clzll crashes clang 14 for BPF. */
+static inline u32 law_clz(u64 x)
+{
+	u32 zeros = 0, half;
+
+	for (half = 32; half; half >>= 1) {
+		if (x >> (64 - half))
+			continue;
+		x <<= half;
+		zeros += half;
+	}
+	return zeros;
+}
+
 /* The last line of a law's header: LAW_OPS(NAME, .probe = NAME_probe). NAME is the law's name
  * with underscores for hyphens, struct NAME its state; NAME_init, NAME_on_ack and NAME_on_loss
  * must exist, the optional callbacks that it has follow. All are static inline, with the types
- * of struct law_ops (a callback begins with "struct NAME *s = state;"), and a kernel shim calls
- * them by name. */
-#ifdef LFN_BPF
-#define LAW_OPS(name, ...) LAW_CHECK(name)
-#else
+ * of struct law_ops (a callback begins with "struct NAME *s = state;"). The kernel shim reads the
+ * table at compile time: the compiler folds it away. */
 #define LAW_OPS(name, ...) \
 	LAW_CHECK(name); \
 	static const struct law_ops law_ops_##name = { \
 		.init = name##_init, .on_ack = name##_on_ack, .on_loss = name##_on_loss, \
 		.state_bytes = sizeof(struct name), __VA_ARGS__ \
 	}
-#endif
 #define LAW_CHECK(name) \
 	_Static_assert(sizeof(struct name) <= LAW_STATE_BYTES, #name ": state exceeds LAW_STATE_BYTES")
 
