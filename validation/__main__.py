@@ -1,0 +1,51 @@
+"""The named commands: each reruns one peer, the laboratory, or the page that compares them.
+
+    python -m validation linux|ns2|ns3    run that peer and rewrite validation/reference
+    python -m validation ours             run the laboratory and print what differs from the reference
+    python -m validation report           run the laboratory and rewrite docs/validation.md and figures
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path as FilePath
+from types import ModuleType
+
+from . import linux, ns2, ns3, reference
+from .analyse import measure
+
+PEERS: dict[str, ModuleType] = {"linux": linux, "ns2": ns2, "ns3": ns3}
+
+
+def rerun(name: str, raw: FilePath) -> None:
+    """Runs every scenario of one peer and rewrites its reference. Raises SystemExit if it is missing."""
+    peer = PEERS[name]
+    missing = peer.missing()
+    if missing:
+        raise SystemExit(f"validation: SKIPPED {name}: {missing}")
+    measured = []
+    for number, run in enumerate(peer.RUNS, 1):
+        print(f"{name} {number}/{len(peer.RUNS)} {run.tag}", file=sys.stderr)
+        traces = peer.read(peer.simulate(run, raw / name))
+        measured.append((run, measure(traces, run.path.settle_s)))
+        if len(traces) == 1:
+            reference.save_window(name, run, traces[0])
+    print(reference.save(name, peer.TITLE, measured))
+
+
+def main() -> None:
+    """Parses the command line and runs one command."""
+    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=[*PEERS])
+    parser.add_argument(
+        "--raw",
+        type=FilePath,
+        default=FilePath("build/validation"),
+        help="samples of the peers; runs whose samples are there are not run again",
+    )
+    arguments = parser.parse_args()
+    rerun(arguments.what, arguments.raw)
+
+
+main()

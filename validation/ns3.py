@@ -1,0 +1,113 @@
+"""Builds and runs the matrix on ns-3.37 (Debian package ``libns3-dev``) and reads what it sampled."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+from pathlib import Path as FilePath
+
+import numpy as np
+
+from .analyse import Trace
+from .scenarios import NS3_RUNS, NS_PACKET_B, RTT_SPREAD, STAGGER_S, Run
+
+TITLE = "ns-3.37"
+RUNS = NS3_RUNS
+
+SOURCE = FilePath(__file__).with_name("peers") / "dumbbell.cc"
+#: Bytes of payload in a packet: framing takes 2, headers 52.
+PAYLOAD_B = NS_PACKET_B - 54
+#: What is left of the same packet with the laboratory's Ethernet framing of 14 bytes, in which the
+#: delivered segments are counted so that goodputs compare.
+SAME_PAYLOAD_B = NS_PACKET_B - 66
+HEADERS = FilePath("/usr/include/ns3")
+SAMPLE_S = 0.01
+
+_CLASSES = {
+    "reno": "TcpLinuxReno",
+    "hstcp": "TcpHighSpeed",
+    "scalable": "TcpScalable",
+    "bic": "TcpBic",
+    "cubic": "TcpCubic",
+    "htcp": "TcpHtcp",
+    "westwood": "TcpWestwood",
+}
+_MODULES = ("applications", "traffic-control", "point-to-point", "internet", "network", "core")
+#: TcpSocketState: CA_CWR, CA_RECOVERY, CA_LOSS.
+_REDUCING = (2, 3, 4)
+
+
+def missing() -> str | None:
+    """What this machine lacks to run the matrix, or None."""
+    if not HEADERS.is_dir():
+        return f"no headers at {HEADERS}: apt-get install libns3-dev"
+    return None if shutil.which("g++") else "no compiler `g++`"
+
+
+def build(into: FilePath) -> FilePath:
+    """Compiles the scenario without logs and asserts; returns the program."""
+    program = into / "dumbbell"
+    if not program.exists() or program.stat().st_mtime < SOURCE.stat().st_mtime:
+        into.mkdir(parents=True, exist_ok=True)
+        libraries = [f"-lns3-{module}" for module in _MODULES]
+        subprocess.run(
+            ["g++", "-std=c++17", "-O3", "-DNDEBUG", str(SOURCE), "-o", str(program), *libraries], check=True
+        )
+    return program
+
+
+def command(program: FilePath, run: Run, **settings: object) -> list[str]:
+    """The command line that simulates ``run``; ``settings`` override the program's keys."""
+    path = run.path
+    keys = {
+        "law": f"ns3::{_CLASSES[run.law]}",
+        "flows": path.flows,
+        "rate_bps": path.rate_bps,
+        "rtt_s": path.rtt_s,
+        "spread": RTT_SPREAD if path.flows > 1 else 0,
+        "buffer": path.buffer_packets,
+        "duration_s": path.duration_s,
+        "packet_b": path.packet_b,
+        "ssthresh": path.ssthresh_segments or 0,
+        "stagger_s": STAGGER_S,
+        **settings,
+    }
+    return [str(program), *(f"--{key}={value}" for key, value in keys.items())]
+
+
+def simulate(run: Run, raw: FilePath) -> FilePath:
+    """Runs ns-3 and returns the file of samples in ``raw``; one that is there is taken as it is."""
+    samples = raw / f"{run.tag}.csv"
+    if not samples.exists():
+        program = build(raw)
+        growing = raw / "running.csv"
+        subprocess.run(
+            command(program, run, samples=growing, sample_s=SAMPLE_S), check=True, stdout=subprocess.DEVNULL
+        )
+        growing.rename(samples)
+    return samples
+
+
+def read(samples: FilePath) -> list[Trace]:
+    """Reads the samples, a trace for each flow."""
+    with samples.open(newline="") as file:
+        header = next(csv.reader(file))
+        table = np.loadtxt(file, delimiter=",")
+    column = {name: table[:, i] for i, name in enumerate(header)}
+    traces = []
+    for flow in range(int(column["flow"].max()) + 1):
+        mine = column["flow"] == flow
+        of = {name: values[mine] for name, values in column.items()}
+        traces.append(
+            Trace(
+                time_s=of["time_s"],
+                cwnd_segments=of["cwnd"],
+                ssthresh_segments=of["ssthresh"],
+                reducing=np.isin(of["state"], _REDUCING),
+                drops=of["drops"],
+                delivered_b=of["delivered_b"] / PAYLOAD_B * SAME_PAYLOAD_B,
+                rtt_s=of["rtt_s"],
+            )
+        )
+    return traces

@@ -1,0 +1,102 @@
+"""Runs the same scenarios in the laboratory, set as the peer is set, and reads its samples."""
+
+from __future__ import annotations
+
+import os
+
+from lfnlab import _core
+
+from .analyse import Trace
+from .scenarios import RTT_SPREAD, STAGGER_S, Run
+
+#: Bytes of framing and of headers that the "linux" compatibility adds to, and counts in, a packet.
+LINUX_FRAMING_B = 14
+LINUX_HEADERS_B = 52
+
+#: Which variant of a law stands for the peer's. TCP-Linux of ns-2 is Linux 2.6.22.
+_LAWS = {
+    "linux": {law: f"{law}:linux" for law in ("reno", "hstcp", "scalable", "bic", "htcp", "westwood", "cubic")},
+    "ns2": {
+        "reno": "reno:linux",
+        "hstcp": "hstcp:linux",
+        "scalable": "scalable:ns2",
+        "bic": "bic:linux",
+        "cubic": "cubic:ns2",
+        "htcp": "htcp:linux",
+        "westwood": "westwood:linux",
+        "sack1": "reno:rfc",
+        "hstcp-native": "hstcp:ns2",
+    },
+    "ns3": {
+        "reno": "reno:linux",
+        "hstcp": "hstcp:linux",
+        "scalable": "scalable:ns2",
+        "bic": "bic:linux",
+        "cubic": "cubic:linux",
+        "htcp": "htcp:linux",
+        "westwood": "westwood:linux",
+    },
+}
+
+
+def scenario(peer: str, run: Run) -> str:
+    """The scenario in TOML that sets the laboratory as ``peer`` was set for ``run``."""
+    path = run.path
+    compat = "ns2" if peer == "ns2" else "linux"
+    framing_b = LINUX_FRAMING_B if compat == "linux" else 0
+    lines = [
+        "schema = 1",
+        f'name = "{run.tag}"',
+        f'duration = "{path.duration_s:g}s"',
+        'sample = "10ms"',
+        f'compat = "{compat}"',
+        "[link]",
+        f'rate = "{path.rate_bps / 1e6:g}Mbit/s"',
+        "[link.queue]",
+        'kind = "drop-tail"',
+        f'size = "{path.buffer_packets} packets"',
+    ]
+    for flow in range(path.flows):
+        rtt_s = path.rtt_s
+        if path.flows > 1:
+            rtt_s *= 1 + RTT_SPREAD * (2 * flow / (path.flows - 1) - 1)
+        lines += [
+            "[[flow]]",
+            f'law = "{_LAWS[peer][run.law]}"',
+            f'rtt = "{rtt_s * 1e3:.9g}ms"',
+            f'start = "{flow * STAGGER_S * 1e3:g}ms"',
+            f'packet = "{path.packet_b - framing_b}B"',
+        ]
+        if path.ssthresh_segments is not None:
+            lines.append(f'initial_ssthresh = "{path.ssthresh_segments} packets"')
+        if peer == "ns3":
+            lines.append("delayed_ack = false")
+    return "\n".join(lines) + "\n"
+
+
+def simulate(peer: str, runs: list[Run]) -> list[list[Trace]]:
+    """Runs ``runs`` on all cores; a list of traces, one a flow, for each run."""
+    items = [(scenario(peer, run), f"{run.tag}.toml", 1) for run in runs]
+    results = _core.run_many(items, len(os.sched_getaffinity(0)), None)
+    return [_traces(result) for result in results]
+
+
+def _traces(result: _core.Run) -> list[Trace]:
+    flows, queues = result.table("flows"), result.table("queues")
+    drops = queues["drops"][queues["link"] == 0]
+    traces = []
+    for flow in range(int(flows["flow"].max()) + 1):
+        of = {name: values[flows["flow"] == flow] for name, values in flows.items()}
+        started = drops.size - of["t_s"].size
+        traces.append(
+            Trace(
+                time_s=of["t_s"],
+                cwnd_segments=of["cwnd_seg"],
+                ssthresh_segments=of["ssthresh_seg"],
+                reducing=of["state"] >= 2,
+                drops=drops[started:].astype(float),
+                delivered_b=of["delivered_B"].astype(float),
+                rtt_s=of["srtt_s"],
+            )
+        )
+    return traces

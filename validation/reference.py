@@ -1,0 +1,58 @@
+"""What the peers gave, kept in the repository: figures in JSON and thinned windows for the plots."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path as FilePath
+
+import numpy as np
+
+from .analyse import Floats, Trace, thinned
+from .scenarios import Run
+
+FOLDER = FilePath(__file__).with_name("reference")
+
+Measured = dict[str, float | None]
+
+
+def save(peer: str, title: str, measured: Iterable[tuple[Run, Measured]]) -> FilePath:
+    """Writes the figures of every run of ``peer``; returns the file."""
+    file = FOLDER / f"{peer}.json"
+    runs = [
+        {"law": run.law, "path": run.path.name, **asdict(run.path), "figures": figures}
+        for run, figures in measured
+    ]
+    # One run a line, so that a change of one run is a change of one line.
+    lines = ",\n".join(json.dumps(run) for run in runs)
+    file.write_text(f'{{"peer": {json.dumps(title)}, "runs": [\n{lines}\n]}}\n')
+    return file
+
+
+def load(peer: str) -> dict[str, Measured]:
+    """The figures of ``peer`` by the run's tag."""
+    runs = json.loads((FOLDER / f"{peer}.json").read_text())["runs"]
+    return {f"{run['law']}-{run['path']}": run["figures"] for run in runs}
+
+
+def _trace_file(peer: str, run: Run) -> FilePath:
+    return FOLDER / "cwnd" / peer / f"{run.tag}.csv.gz"
+
+
+def save_window(peer: str, run: Run, trace: Trace) -> None:
+    """Writes the thinned window of one flow: time in s, cwnd in segments."""
+    few = thinned(trace)
+    text = io.StringIO()
+    np.savetxt(text, np.column_stack([few.time_s, few.cwnd_segments]), fmt=("%.3f", "%.6g"), delimiter=",")
+    file = _trace_file(peer, run)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+
+
+def load_window(peer: str, run: Run) -> tuple[Floats, Floats]:
+    """Time in s and cwnd in segments, as :func:`save_window` left them."""
+    table = np.loadtxt(_trace_file(peer, run), delimiter=",")
+    return table[:, 0], table[:, 1]

@@ -1,0 +1,129 @@
+"""The scenarios that every simulator, and real Linux, is asked to run.
+
+One bottleneck, drop-tail, bulk flows without end. Windows start as each system starts them by
+default unless a scenario says otherwise. All quantities are in SI units; packets are counted as the
+bottleneck sees them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+#: Bytes of one full data packet at the bottleneck of the real-Linux path: 1448 payload, 12
+#: timestamp option, 40 IP and TCP, 14 Ethernet.
+LINUX_PACKET_B = 1514
+#: Bytes of one data packet in the scenarios shared with ns-2 and ns-3.
+NS_PACKET_B = 1500
+
+
+@dataclass(frozen=True)
+class Path:
+    """A single bottleneck with one round-trip time.
+
+    ``settle_s`` is when the steady state is taken to begin: everything before it belongs to start-up.
+    """
+
+    rate_bps: float
+    rtt_s: float
+    buffer_bdp: float
+    duration_s: float
+    settle_s: float
+    packet_b: int
+    flows: int = 1
+    #: Initial slow-start threshold in segments; None leaves slow start unbounded.
+    ssthresh_segments: int | None = None
+
+    @property
+    def bdp_packets(self) -> float:
+        """Bandwidth-delay product in packets."""
+        return self.rate_bps * self.rtt_s / (8 * self.packet_b)
+
+    @property
+    def buffer_packets(self) -> int:
+        """Drop-tail limit in packets, the one in service included."""
+        return max(1, round(self.bdp_packets * self.buffer_bdp))
+
+    @property
+    def name(self) -> str:
+        """Short file-name-safe name: rate, RTT, buffer, flows."""
+        rate = f"{self.rate_bps / 1e9:g}g" if self.rate_bps >= 1e9 else f"{self.rate_bps / 1e6:g}m"
+        flows = f"-{self.flows}flows" if self.flows > 1 else ""
+        return f"{rate}-{self.rtt_s * 1e3:g}ms-{self.buffer_bdp:g}bdp{flows}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One law on one path. With several flows, all run the same law."""
+
+    law: str
+    path: Path
+
+    @property
+    def tag(self) -> str:
+        """Names the run's files."""
+        return f"{self.law}-{self.path.name}"
+
+
+def _linux(rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float, settle_s: float) -> Path:
+    return Path(rate_mbps * 1e6, rtt_ms / 1e3, buffer_bdp, duration_s, settle_s, LINUX_PACKET_B)
+
+
+_ALL = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood")
+_FAST = ("hstcp", "scalable", "bic", "cubic", "htcp")
+
+#: Against Linux, most telling first. Reno's and Westwood's periods grow with the square of the
+#: window, so the large windows are left to the other five laws.
+LINUX_RUNS = [
+    Run(law, path)
+    for laws, path in (
+        (_ALL, _linux(50, 40, 0.5, 100, 20)),
+        (_ALL, _linux(50, 100, 0.25, 120, 30)),
+        (_ALL, _linux(100, 20, 0.5, 60, 15)),
+        (_ALL, _linux(20, 40, 1, 100, 25)),
+        (_ALL, _linux(20, 40, 0.25, 100, 25)),
+        (_FAST, _linux(100, 100, 1, 120, 30)),
+        (_FAST, _linux(1000, 20, 0.5, 12, 4)),
+        (_ALL, _linux(20, 40, 0.5, 100, 25)),
+    )
+    for law in laws
+]
+
+
+def _ns(
+    rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float, settle_s: float, flows: int = 1
+) -> Path:
+    path = Path(rate_mbps * 1e6, rtt_ms / 1e3, buffer_bdp, duration_s, settle_s, NS_PACKET_B, flows)
+    # Slow start ends at the flow's share of the path, so that the runs are of congestion avoidance.
+    return replace(path, ssthresh_segments=round(path.bdp_packets / flows))
+
+
+#: TCP-Linux modules of ns-2, then its two native agents.
+_NS2 = (*_ALL, "sack1", "hstcp-native")
+_NS2_FAST = (*_FAST, "hstcp-native")
+
+NS2_RUNS = [
+    Run(law, path)
+    for laws, path in (
+        (_NS2, _ns(100, 40, 0.5, 200, 40)),
+        (_NS2, _ns(100, 100, 1, 500, 150)),
+        (_NS2_FAST, _ns(1000, 40, 0.5, 100, 30)),
+        (_NS2_FAST, _ns(1000, 100, 1, 200, 60)),
+        (_NS2, _ns(100, 40, 1, 200, 40, flows=10)),
+        (_NS2, _ns(1000, 100, 1, 150, 50, flows=10)),
+    )
+    for law in laws
+]
+
+NS3_RUNS = [
+    Run(law, path)
+    for laws, path in (
+        (_ALL, _ns(100, 40, 0.5, 100, 30)),
+        (_ALL, _ns(100, 40, 1, 60, 20, flows=10)),
+        (("hstcp",), _ns(1000, 20, 0.5, 20, 8)),
+    )
+    for law in laws
+]
+
+#: Ten flows differ in RTT by this fraction either way, and start this far apart.
+RTT_SPREAD = 0.2
+STAGGER_S = 0.1
