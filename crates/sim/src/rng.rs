@@ -102,13 +102,17 @@ impl Stream {
     /// Draws from a table of quantiles `(p, x)`: p rising from 0, x > 0. Between entries log x is
     /// linear in log(1-p), a piecewise Pareto law; beyond the last entry x stays at its value.
     pub fn quantile(&mut self, table: &[(f64, f64)]) -> f64 {
-        let p = self.f64();
-        let above = table.partition_point(|&(entry, _)| entry <= p);
-        let (p0, x0) = table[above - 1];
-        match table.get(above) {
-            Some(&(p1, x1)) => x0 * libm::pow((1.0 - p) / (1.0 - p0), exponent((p0, x0), (p1, x1))),
-            None => x0,
-        }
+        quantile(table, self.f64())
+    }
+}
+
+/// The value below which a share `p` of a tabled distribution lies.
+fn quantile(table: &[(f64, f64)], p: f64) -> f64 {
+    let above = table.partition_point(|&(entry, _)| entry <= p);
+    let (p0, x0) = table[above - 1];
+    match table.get(above) {
+        Some(&(p1, x1)) => x0 * libm::pow((1.0 - p) / (1.0 - p0), exponent((p0, x0), (p1, x1))),
+        None => x0,
     }
 }
 
@@ -155,11 +159,199 @@ impl Distribution {
                     // x = x0 (s/s0)^b integrated over s = 1-p from s1 to s0.
                     let ((p0, x0), (p1, _)) = (pair[0], pair[1]);
                     let (s0, s1, power) = (1.0 - p0, 1.0 - p1, exponent(pair[0], pair[1]) + 1.0);
-                    x0 * s0 * (1.0 - libm::pow(s1 / s0, power)) / power
+                    let log = libm::log(s1 / s0);
+                    // A tail index of 1 makes the power 0.
+                    let factor = if power == 0.0 { -log } else { -libm::expm1(power * log) / power };
+                    x0 * s0 * factor
                 });
                 let (last_p, last_x) = table[table.len() - 1];
                 pieces.sum::<f64>() + (1.0 - last_p) * last_x
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: usize = 100_000;
+
+    fn stream(name: &str) -> Stream {
+        Stream::new(1, 0, name)
+    }
+
+    fn sample(name: &str, mut draw: impl FnMut(&mut Stream) -> f64) -> Vec<f64> {
+        let mut stream = stream(name);
+        (0..N).map(|_| draw(&mut stream)).collect()
+    }
+
+    /// Kolmogorov-Smirnov against a distribution function, at a significance of 1 %.
+    fn assert_follows(mut values: Vec<f64>, below: impl Fn(f64) -> f64) {
+        values.sort_by(f64::total_cmp);
+        let n = values.len() as f64;
+        let distance = values
+            .iter()
+            .enumerate()
+            .map(|(i, &x)| (below(x) - i as f64 / n).max((i + 1) as f64 / n - below(x)))
+            .fold(0.0, f64::max);
+        assert!(distance < 1.63 / n.sqrt(), "largest distance {distance}");
+    }
+
+    fn assert_mean(values: &[f64], want: f64) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        assert!((mean / want - 1.0).abs() < 0.01, "mean {mean}, want {want}");
+    }
+
+    #[test]
+    fn golden_values() {
+        // Results already published depend on these. They never change.
+        let first = |seed, run, name| Stream::new(seed, run, name).u64();
+        assert_eq!(first(0, 0, ""), 0xbabb_761a_c830_fe4a);
+        assert_eq!(first(1, 2, "flow[3].start"), 0xcaac_cb3e_d4d5_c6e3);
+        assert_eq!(first(1, 2, "background.forward.http.arrival"), 0x1bc0_0003_b8c4_3bd9);
+        let mut stream = stream("golden");
+        assert_eq!(
+            [
+                stream.f64(),
+                stream.exp(1.0),
+                stream.bounded_pareto(1.0, 100.0, 1.2),
+                stream.lognormal(1.0, 1.0)
+            ]
+            .map(f64::to_bits),
+            [4604858594794013351, 4608503693404881750, 4608633846585635255, 4615163830493742971]
+        );
+    }
+
+    #[test]
+    fn seed_run_and_the_whole_name_select_the_stream() {
+        let base = Stream::new(1, 2, "flow[3].start").u64();
+        let others = [
+            (2, 2, "flow[3].start"),
+            (1, 1, "flow[3].start"),
+            (2, 1, "flow[3].start"),
+            (1, 2, "flow[4].start"),
+            (1, 2, "flow[3].stars"),
+            (1, 2, "flow[3].start\0"),
+            (1, 2, "flow[3].star"),
+            (1, 2, "[3].startflow"),
+        ];
+        for (seed, run, name) in others {
+            assert_ne!(Stream::new(seed, run, name).u64(), base, "{seed} {run} {name:?}");
+        }
+    }
+
+    #[test]
+    fn another_stream_shifts_no_draw() {
+        let alone: Vec<u64> = std::iter::repeat_with({
+            let mut flow = stream("flow[0].loss");
+            move || flow.u64()
+        })
+        .take(100)
+        .collect();
+        let (mut flow, mut other) = (stream("flow[0].loss"), stream("flow[1].loss"));
+        let beside: Vec<u64> = (0..100)
+            .map(|_| {
+                other.exp(1.0);
+                flow.u64()
+            })
+            .collect();
+        assert_eq!(alone, beside);
+    }
+
+    #[test]
+    fn streams_of_neighbouring_names_are_independent() {
+        let first: Vec<f64> = (0..N).map(|i| stream(&format!("flow[{i}].start")).f64()).collect();
+        let mean = first.iter().sum::<f64>() / N as f64;
+        let covariance = first.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>();
+        let correlation = covariance / N as f64 * 12.0;
+        // Three standard errors.
+        assert!(correlation.abs() < 3.0 / (N as f64).sqrt(), "{correlation}");
+        assert_follows(first, |x| x);
+    }
+
+    #[test]
+    fn unit_interval() {
+        assert_follows(sample("unit", Stream::f64), |x| x);
+        assert_follows(sample("open", Stream::open), |x| x);
+        let values = sample("uniform", |s| s.uniform(10.0, 200.0));
+        assert!(values.iter().all(|x| (10.0..200.0).contains(x)));
+        assert_mean(&values, 105.0);
+        assert_follows(values, |x| (x - 10.0) / 190.0);
+    }
+
+    #[test]
+    fn exponential() {
+        let values = sample("exp", |s| s.exp(0.5));
+        assert_mean(&values, 0.5);
+        assert_follows(values, |x| 1.0 - libm::exp(-x / 0.5));
+    }
+
+    #[test]
+    fn pareto() {
+        let values = sample("pareto", |s| s.pareto(2.0, 3.0));
+        assert_mean(&values, 3.0);
+        assert_follows(values, |x| 1.0 - libm::pow(2.0 / x, 3.0));
+    }
+
+    #[test]
+    fn bounded_pareto() {
+        let (k, m, a) = (50e3, 10e6, 1.2);
+        let values = sample("bounded", |s| s.bounded_pareto(k, m, a));
+        assert!(values.iter().all(|x| (k..=m).contains(x)));
+        assert_follows(values, |x| (1.0 - libm::pow(k / x, a)) / (1.0 - libm::pow(k / m, a)));
+        // A short tail, so that 1 % is three standard errors of the sampled mean.
+        let values = sample("bounded", |s| s.bounded_pareto(1.0, 100.0, 1.8));
+        assert_mean(&values, Distribution::BoundedPareto(1.0, 100.0, 1.8).mean());
+        // The density is 32/15 x^-3 on 1 to 4, so the mean is 32/15 (1 - 1/4).
+        let exact = Distribution::BoundedPareto(1.0, 4.0, 2.0).mean();
+        assert!((exact - 1.6).abs() < 1e-12, "{exact}");
+    }
+
+    #[test]
+    fn lognormal() {
+        let values = sample("lognormal", |s| s.lognormal(4000.0, 1.0));
+        assert_mean(&values, Distribution::Lognormal(4000.0, 1.0).mean());
+        assert_follows(values, |x| 0.5 * (1.0 + libm::erf(libm::log(x / 4000.0) / std::f64::consts::SQRT_2)));
+    }
+
+    #[test]
+    fn geometric_counts_packets_before_a_loss() {
+        for p in [0.5, 0.01, 1e-6] {
+            let values = sample("geometric", |s| s.geometric(p) as f64);
+            assert_mean(&values, (1.0 - p) / p);
+            let at_once = values.iter().filter(|&&n| n == 0.0).count() as f64 / N as f64;
+            assert!((at_once - p).abs() < 3.0 * (p * (1.0 - p) / N as f64).sqrt(), "{at_once} at {p}");
+        }
+        // Where steps are fine the distribution is exponential.
+        assert_follows(sample("geometric", |s| s.geometric(1e-6) as f64), |n| {
+            1.0 - libm::exp((n + 0.5) * libm::log1p(-1e-6))
+        });
+        assert_eq!(stream("never").geometric(0.0), u64::MAX);
+        assert_eq!(stream("always").geometric(1.0), 0);
+    }
+
+    #[test]
+    fn table_of_quantiles() {
+        const TABLE: &[(f64, f64)] = &[(0.0, 10.0), (0.5, 20.0), (0.9, 100.0), (0.99, 1000.0)];
+        for &(p, x) in TABLE {
+            assert!((quantile(TABLE, p) / x - 1.0).abs() < 1e-12);
+        }
+        // Halfway in log(1-p) is halfway in log x.
+        assert!((quantile(TABLE, 1.0 - (0.5f64 * 0.1).sqrt()) / 2000f64.sqrt() - 1.0).abs() < 1e-12);
+        assert_eq!(quantile(TABLE, 0.995), 1000.0);
+        let mean = Distribution::Table(TABLE).mean();
+        let strata = (0..N).map(|i| quantile(TABLE, (i as f64 + 0.5) / N as f64)).sum::<f64>() / N as f64;
+        assert!((mean / strata - 1.0).abs() < 1e-5, "{mean} {strata}");
+        let values = sample("table", |s| s.quantile(TABLE));
+        assert_mean(&values, mean);
+        let body = values.iter().filter(|&&x| x < 1000.0).count() as f64 / N as f64;
+        assert!((body - 0.99).abs() < 0.001, "{body}");
+        assert_follows(values.into_iter().filter(|&x| x < 1000.0).collect(), |x| {
+            let i = TABLE.partition_point(|&(_, entry)| entry <= x).min(TABLE.len() - 1);
+            let ((p0, x0), (p1, x1)) = (TABLE[i - 1], TABLE[i]);
+            let share = (x / x0).ln() / (x1 / x0).ln();
+            (1.0 - ((1.0 - p0).ln() * (1.0 - share) + (1.0 - p1).ln() * share).exp()) / 0.99
+        });
     }
 }
