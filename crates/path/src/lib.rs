@@ -1,4 +1,8 @@
-//! Path elements: queues and their management, shapers, delay lines, impairments. None knows a
-//! clock or a source of randomness: the time and the draws are arguments.
+//! Path elements: queues and their management, and the server behind them. None knows a clock or a
+//! source of randomness: the time and the draws are arguments.
 
-pub mod red;
+mod link;
+mod red;
+
+pub use link::{Counters, Discipline, DropReason, Link, Offer};
+pub use red::{QueueState, Red, RedConfig, RedError, Thresholds, Verdict, Weight};

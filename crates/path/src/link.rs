@@ -1,0 +1,388 @@
+//! One output link: a queue, a server of constant rate, and what is counted there.
+//!
+//! Where nothing can overtake, a packet's departure is known when it arrives: it begins service
+//! when its predecessor ends. So the closed form computes departures at arrival and forgets them
+//! lazily. The event mode waits to be told that the server is free; it exists to check the closed
+//! form (both give the same results, to the picosecond) and for disciplines that decide at departure.
+
+use std::collections::VecDeque;
+
+use lfn_units::{Rate, Time};
+
+use crate::red::{QueueState, Red, Verdict};
+
+/// What decides about an arriving packet besides the limit.
+#[derive(Debug)]
+pub enum Discipline {
+    /// Nothing: drop what does not fit.
+    DropTail,
+    /// Random early detection.
+    Red(Box<Red>),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// It did not fit.
+    Full,
+    /// The AQM chose it.
+    Early,
+}
+
+/// What became of an offered packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Dropped.
+    Dropped(DropReason),
+    /// Closed form: its last bit leaves at `at`.
+    Departs {
+        /// When.
+        at: Time,
+        /// CE was set on it.
+        marked: bool,
+    },
+    /// Event mode: it waits. If it entered service at once, [`Link::depart`] is due at `free_at`.
+    Waits {
+        /// When the server is free again, if this packet entered service now.
+        free_at: Option<Time>,
+        /// CE was set on it.
+        marked: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Closed form: departure. Event mode: arrival.
+    at: Time,
+    /// Time in the queue before service.
+    wait: Time,
+    bytes: u32,
+}
+
+/// Serialisation time of one packet size: `ps` and a remainder in units of 1/rate ps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Serialisation {
+    bytes: u32,
+    ps: u64,
+    remainder: u64,
+}
+
+/// A link and its queue.
+#[derive(Debug)]
+pub struct Link {
+    rate: Rate,
+    discipline: Discipline,
+    limit_packets: u64,
+    limit_bytes: u64,
+    event_mode: bool,
+    /// In service first, then waiting.
+    pending: VecDeque<Pending>,
+    pending_bytes: u64,
+    /// When the last accepted packet leaves (closed form), or the one in service (event mode).
+    free_at: Time,
+    /// Remainder of all serialisations so far, in units of 1/rate ps: the rate is exact.
+    carry: u64,
+    known: [Serialisation; 2],
+    counters: Counters,
+}
+
+/// What was counted since the start or the last [`Link::reset_counters`].
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets dropped because they did not fit.
+    pub drops_full: u64,
+    /// Packets dropped by the AQM.
+    pub drops_early: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Packets sent to the last bit.
+    pub sent_packets: u64,
+    /// Bytes of those.
+    pub sent_bytes: u64,
+    /// Sum of their waiting times in ps.
+    pub wait_ps: u128,
+    /// Most packets that waited at once.
+    pub max_waiting: u64,
+    histogram: Vec<u64>,
+    shift: u32,
+}
+
+impl Counters {
+    fn new(longest_wait: Time) -> Counters {
+        // Bins of a power of two, at least 512 of them over the longest wait.
+        let shift = longest_wait.0.max(1024).ilog2() - 9;
+        let bins = (longest_wait.0 >> shift) + 2;
+        Counters {
+            arrivals: 0,
+            drops_full: 0,
+            drops_early: 0,
+            marks: 0,
+            sent_packets: 0,
+            sent_bytes: 0,
+            wait_ps: 0,
+            max_waiting: 0,
+            histogram: vec![0; bins as usize],
+            shift,
+        }
+    }
+
+    fn depart(&mut self, bytes: u32, wait: Time) {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(bytes);
+        self.wait_ps += u128::from(wait.0);
+        let bin = (wait.0 >> self.shift) as usize;
+        let last = self.histogram.len() - 1;
+        self.histogram[bin.min(last)] += 1;
+    }
+
+    /// Mean waiting time of the packets sent.
+    pub fn mean_wait(&self) -> Time {
+        Time((self.wait_ps / u128::from(self.sent_packets.max(1))) as u64)
+    }
+
+    /// Quantile `q` of the waiting time, to the upper edge of a bin of at most 0.2 % of the longest wait.
+    pub fn wait_quantile(&self, q: f64) -> Time {
+        let wanted = (self.sent_packets as f64 * q).ceil() as u64;
+        let mut seen = 0;
+        for (bin, count) in self.histogram.iter().enumerate() {
+            seen += count;
+            if seen >= wanted && seen > 0 {
+                return Time((bin as u64 + u64::from(bin > 0)) << self.shift);
+            }
+        }
+        Time::ZERO
+    }
+}
+
+impl Link {
+    /// An idle link. `limit_packets` and `limit_bytes` bound what waits, besides the packet in
+    /// service; `largest_packet_bytes` only sizes the histogram of waiting times.
+    pub fn new(
+        rate: Rate,
+        discipline: Discipline,
+        limit_packets: u64,
+        limit_bytes: u64,
+        largest_packet_bytes: u32,
+        event_mode: bool,
+    ) -> Link {
+        let most = limit_packets.saturating_add(1).saturating_mul(u64::from(largest_packet_bytes));
+        let most = most.min(limit_bytes.saturating_add(u64::from(largest_packet_bytes)));
+        let longest = u128::from(most) * 8_000_000_000_000 / u128::from(rate.0);
+        Link {
+            rate,
+            discipline,
+            limit_packets,
+            limit_bytes,
+            event_mode,
+            pending: VecDeque::new(),
+            pending_bytes: 0,
+            free_at: Time::ZERO,
+            carry: 0,
+            known: [Serialisation::default(); 2],
+            counters: Counters::new(Time(u64::try_from(longest).unwrap_or(u64::MAX >> 1))),
+        }
+    }
+
+    /// Rate of the server.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// What was counted; up to date after [`Link::advance`].
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Starts counting anew; packets in the queue count when they leave.
+    pub fn reset_counters(&mut self) {
+        let shift = self.counters.shift;
+        let bins = self.counters.histogram.len();
+        self.counters = Counters { histogram: vec![0; bins], shift, ..Counters::new(Time::ZERO) };
+    }
+
+    /// Packets that wait or are in service.
+    pub fn packets(&self) -> u64 {
+        self.pending.len() as u64
+    }
+
+    /// Bytes of those.
+    pub fn bytes(&self) -> u64 {
+        self.pending_bytes
+    }
+
+    /// Time to serialise `bytes`; the remainder below a picosecond is carried to the next packet.
+    fn serialise(&mut self, bytes: u32) -> Time {
+        let slot = match bytes {
+            b if b == self.known[0].bytes => 0,
+            b if b == self.known[1].bytes => 1,
+            _ => {
+                let numerator = u128::from(bytes) * 8_000_000_000_000;
+                let rate = u128::from(self.rate.0);
+                self.known.swap(0, 1);
+                self.known[0] = Serialisation {
+                    bytes,
+                    ps: (numerator / rate) as u64,
+                    remainder: (numerator % rate) as u64,
+                };
+                0
+            }
+        };
+        let Serialisation { ps, remainder, .. } = self.known[slot];
+        self.carry += remainder;
+        if self.carry >= self.rate.0 {
+            self.carry -= self.rate.0;
+            return Time(ps + 1);
+        }
+        Time(ps)
+    }
+
+    /// Closed form: forgets what has left by `now`. Event mode: nothing to do.
+    #[inline]
+    pub fn advance(&mut self, now: Time) {
+        if self.event_mode {
+            return;
+        }
+        while let Some(&Pending { at, wait, bytes }) = self.pending.front() {
+            if at > now {
+                break;
+            }
+            self.pending.pop_front();
+            self.pending_bytes -= u64::from(bytes);
+            self.counters.depart(bytes, wait);
+        }
+    }
+
+    /// A packet arrives. `ect`: it can be marked. `draw` gives uniform numbers in [0, 1).
+    #[inline]
+    pub fn offer(&mut self, now: Time, bytes: u32, ect: bool, draw: impl FnOnce() -> f64) -> Offer {
+        self.advance(now);
+        self.counters.arrivals += 1;
+        let in_service = self.pending.front().map_or(0, |head| u64::from(head.bytes));
+        let waiting = (self.pending.len() as u64).saturating_sub(1);
+        let waiting_bytes = self.pending_bytes - in_service;
+        let mut marked = false;
+        if let Discipline::Red(red) = &mut self.discipline {
+            let state = QueueState {
+                packets: waiting,
+                bytes: waiting_bytes,
+                idle_since: self.pending.is_empty().then_some(self.free_at),
+            };
+            match red.arrive(now, state, bytes, ect, draw) {
+                Verdict::Accept => {}
+                Verdict::Mark => marked = true,
+                Verdict::Drop => {
+                    self.counters.drops_early += 1;
+                    return Offer::Dropped(DropReason::Early);
+                }
+            }
+        }
+        let fits = in_service == 0
+            || (waiting < self.limit_packets && waiting_bytes + u64::from(bytes) <= self.limit_bytes);
+        if !fits {
+            if let Discipline::Red(red) = &mut self.discipline {
+                red.forced_drop();
+            }
+            self.counters.drops_full += 1;
+            return Offer::Dropped(DropReason::Full);
+        }
+        self.counters.marks += u64::from(marked);
+        if in_service != 0 {
+            self.counters.max_waiting = self.counters.max_waiting.max(waiting + 1);
+        }
+        self.pending_bytes += u64::from(bytes);
+        if self.event_mode {
+            self.pending.push_back(Pending { at: now, wait: Time::ZERO, bytes });
+            let free_at = (self.pending.len() == 1).then(|| {
+                self.free_at = now + self.serialise(bytes);
+                self.free_at
+            });
+            return Offer::Waits { free_at, marked };
+        }
+        let begins = if self.free_at > now { self.free_at } else { now };
+        self.free_at = begins + self.serialise(bytes);
+        self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes });
+        Offer::Departs { at: self.free_at, marked }
+    }
+
+    /// Event mode: the packet in service has left. Returns when the next one will have.
+    pub fn depart(&mut self, now: Time) -> Option<Time> {
+        debug_assert_eq!(now, self.free_at);
+        let gone = self.pending.pop_front()?;
+        self.pending_bytes -= u64::from(gone.bytes);
+        self.counters.depart(gone.bytes, gone.wait);
+        let next = self.pending.front_mut()?;
+        next.wait = now - next.at;
+        let bytes = next.bytes;
+        self.free_at = now + self.serialise(bytes);
+        Some(self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(limit: u64) -> Link {
+        Link::new(Rate(1_000_000_000), Discipline::DropTail, limit, u64::MAX, 1500, false)
+    }
+
+    fn no_draw() -> f64 {
+        unreachable!("drop-tail draws nothing")
+    }
+
+    #[test]
+    fn burst_at_an_idle_link_keeps_the_limit_and_the_one_in_service() {
+        let mut link = link(10);
+        let kept = (0..20).filter(|_| matches!(link.offer(Time::ZERO, 1500, false, no_draw), Offer::Departs { .. }));
+        assert_eq!(kept.count(), 11);
+        assert_eq!(link.counters().drops_full, 9);
+        assert_eq!(link.counters().max_waiting, 10);
+    }
+
+    #[test]
+    fn byte_limit_counts_what_waits() {
+        let mut link = Link::new(Rate(1_000_000_000), Discipline::DropTail, u64::MAX, 4000, 1500, false);
+        let sizes = [1500, 1500, 1500, 1500, 1000, 40];
+        let kept: Vec<bool> = sizes
+            .iter()
+            .map(|&size| matches!(link.offer(Time::ZERO, size, false, no_draw), Offer::Departs { .. }))
+            .collect();
+        assert_eq!(kept, [true, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn rate_is_exact_over_many_packets() {
+        // 3 Gbit/s: 1500 bytes take 4000 ps; 7 bytes take 18666 and 2/3 ps.
+        let mut link = Link::new(Rate(3_000_000_000), Discipline::DropTail, u64::MAX, u64::MAX, 1500, false);
+        for _ in 0..3_000_000 {
+            link.offer(Time::ZERO, 7, false, no_draw);
+        }
+        assert_eq!(link.free_at, Time(56_000_000_000));
+    }
+
+    #[test]
+    fn waiting_times_of_a_burst() {
+        let mut link = link(u64::MAX >> 20);
+        for _ in 0..1000 {
+            link.offer(Time::ZERO, 1500, false, no_draw);
+        }
+        link.advance(Time::from_s(1));
+        // The k-th waits k * 12 us.
+        assert_eq!(link.counters().mean_wait(), Time::from_ns(5_994_000));
+        assert_eq!(link.packets(), 0);
+        assert_eq!(link.counters().sent_bytes, 1_500_000);
+    }
+
+    #[test]
+    fn quantiles_are_within_a_bin() {
+        let mut link = link(1000);
+        for _ in 0..1001 {
+            link.offer(Time::ZERO, 1500, false, no_draw);
+        }
+        link.advance(Time::from_s(1));
+        let p99 = link.counters().wait_quantile(0.99).as_s();
+        assert!((p99 - 0.01188).abs() < 0.01188 * 0.004, "{p99}");
+    }
+}
