@@ -114,7 +114,7 @@ static inline u64 law_min(u64 a, u64 b) { return a < b ? a : b; }
 static inline u64 law_clamp(u64 x, u64 lo, u64 hi) { return x < lo ? lo : x > hi ? hi : x; }
 
 /* cwnd += gain/cwnd for each of n segments, gain in Q16 segments per round trip (at most
- * 65,535 of them): one division for the whole ACK, low by at most n * 2^-31 of a segment.
+ * 65,535 of them): one division for the whole ACK, off by at most 2^-16/cwnd of itself.
  * Never faster than slow start (n segments). */
 static inline void law_add_per_rtt(struct law_control *c, u64 gain_q16, u32 n)
 {
@@ -153,16 +153,20 @@ static inline u64 law_muldiv(u64 a, u64 b, u64 c)
 	return ((a * hi / c) << 20) + (((a * hi % c) << 20) + a * lo) / c;
 }
 
+/* All ones if a <= b, else 0; |b - a| < 2^63. In a loop this must replace a branch: the BPF
+ * verifier follows every path on its own, 2^k of them after k turns. */
+static inline u64 law_mask_le(u64 a, u64 b) { return ((b - a) >> 63) - 1; }
+
 /* Leading zeros of x > 0; __builtin_clzll crashes clang 14 for BPF. */
 static inline u32 law_clz(u64 x)
 {
 	u32 zeros = 0, half;
 
 	for (half = 32; half; half >>= 1) {
-		if (x >> (64 - half))
-			continue;
-		x <<= half;
-		zeros += half;
+		u32 shift = half & (u32)law_mask_le(x >> (64 - half), 0);
+
+		x <<= shift;
+		zeros += shift;
 	}
 	return zeros;
 }
