@@ -9,7 +9,7 @@
  *   ns2     the line through (38, 1.5/38^2) and (83000, 1e-7) as in ns-2, and its habit of halving
  *           at the first decrease, in slow start and after a timeout
  *   linux   the RFC's table, looked up and rounded as Linux does, one step an ACK
- * Logarithm and power are tables of 32 segments an octave; the card bounds their error.
+ * Logarithm and power are tables of 64 chords an octave; the card bounds their error.
  */
 #ifndef LFN_HSTCP_H
 #define LFN_HSTCP_H
@@ -24,19 +24,26 @@
 #define HSTCP_LOW_WINDOW LAW_SEG(38) /* at and below it, Reno */
 #define HSTCP_ONE (1u << 24) /* Q24 */
 
-/* log2(1 + i/32), Q24. */
-static const u32 hstcp_log2_table[33] = {
-	0, 744810, 1467383, 2169009, 2850868, 3514044, 4159533, 4788255, 5401057, 5998727, 6581994,
-	7151536, 7707984, 8251926, 8783912, 9304457, 9814042, 10313120, 10802114, 11281425, 11751428, 12212479,
-	12664911, 13109041, 13545168, 13973576, 14394532, 14808293, 15215099, 15615181, 16008758, 16396036, 16777216,
+/* log2(1 + i/64), Q24. */
+static const u32 hstcp_log2_table[65] = {
+	0, 375270, 744810, 1108793, 1467383, 1820738, 2169009, 2512340, 2850868, 3184728, 3514044,
+	3838941, 4159533, 4475935, 4788255, 5096595, 5401057, 5701737, 5998727, 6292118, 6581994, 6868440,
+	7151536, 7431359, 7707984, 7981483, 8251926, 8519380, 8783912, 9045584, 9304457, 9560591, 9814042,
+	10064867, 10313120, 10558852, 10802114, 11042956, 11281425, 11517568, 11751428, 11983051, 12212479, 12439752,
+	12664911, 12887994, 13109041, 13328087, 13545168, 13760320, 13973576, 14184969, 14394532, 14602297, 14808293,
+	15012551, 15215099, 15415967, 15615181, 15812769, 16008758, 16203172, 16396036, 16587377, 16777216,
 };
 
-/* 2^(-i/32), Q31. */
-static const u32 hstcp_exp2_table[33] = {
-	2147483648, 2101467502, 2056437387, 2012372174, 1969251188, 1927054196, 1885761398, 1845353420, 1805811301,
-	1767116489, 1729250827, 1692196547, 1655936265, 1620452965, 1585730000, 1551751076, 1518500250, 1485961921,
-	1454120821, 1422962010, 1392470869, 1362633090, 1333434672, 1304861917, 1276901417, 1249540052, 1222764986,
-	1196563654, 1170923762, 1145833280, 1121280436, 1097253708, 1073741824,
+/* 2^(-i/64), Q31. */
+static const u32 hstcp_exp2_table[65] = {
+	2147483648, 2124350982, 2101467502, 2078830522, 2056437387, 2034285470, 2012372174, 1990694927, 1969251188,
+	1948038440, 1927054196, 1906295993, 1885761398, 1865448001, 1845353420, 1825475297, 1805811301, 1786359126,
+	1767116489, 1748081133, 1729250827, 1710623359, 1692196547, 1673968228, 1655936265, 1638098541, 1620452965,
+	1602997467, 1585730000, 1568648537, 1551751076, 1535035634, 1518500250, 1502142985, 1485961921, 1469955159,
+	1454120821, 1438457051, 1422962010, 1407633882, 1392470869, 1377471191, 1362633090, 1347954824, 1333434672,
+	1319070932, 1304861917, 1290805962, 1276901417, 1263146652, 1249540052, 1236080024, 1222764986, 1209593378,
+	1196563654, 1183674286, 1170923762, 1158310587, 1145833280, 1133490379, 1121280436, 1109202018, 1097253708,
+	1085434106, 1073741824,
 };
 
 /* a(w)/w = 2^-(c + e log2 w) 2b/(2 - b), Q24, by variant; linux has no formula. */
@@ -76,26 +83,26 @@ struct hstcp {
 	u32 half; /* ns2: the next decrease is by a half */
 };
 
-/* log2 of a Q32.32 window of at least 1 segment, Q24; low by at most 1.8e-4. */
+/* log2 of a Q32.32 window of at least 1 segment, Q24; low by at most 4.5e-5. */
 static inline u64 hstcp_log2(u64 w)
 {
 	u32 zeros = law_clz(w | LAW_ONE);
 	u64 m = w << zeros;
-	u32 i = (u32)(m >> 58) & 31;
-	u64 rest = (m >> 34) & (HSTCP_ONE - 1);
+	u32 i = (u32)(m >> 57) & 63;
+	u64 rest = (m >> 33) & (HSTCP_ONE - 1);
 	u64 low = hstcp_log2_table[i];
 
 	return (u64)(31 - zeros) * HSTCP_ONE + low + ((hstcp_log2_table[i + 1] - low) * rest >> 24);
 }
 
-/* 2^-x of a Q24 x below 32, Q31; high by at most 5.9e-5 of itself. */
+/* 2^-x of a Q24 x below 32, Q31; high by at most 1.5e-5 of itself. */
 static inline u64 hstcp_exp2(u64 x)
 {
-	u32 i = (u32)(x >> 19) & 31;
-	u64 rest = x & ((1 << 19) - 1);
+	u32 i = (u32)(x >> 18) & 63;
+	u64 rest = x & ((1 << 18) - 1);
 	u64 high = hstcp_exp2_table[i];
 
-	return (high - ((high - hstcp_exp2_table[i + 1]) * rest >> 19)) >> (x >> 24 & 31);
+	return (high - ((high - hstcp_exp2_table[i + 1]) * rest >> 18)) >> (x >> 24 & 31);
 }
 
 /* b(w), Q24. */
@@ -135,18 +142,14 @@ static inline u32 hstcp_row(const struct hstcp *s)
 /* Linux: the row is the first whose window is not below cwnd; it counts ACKs, not segments. */
 static inline void hstcp_linux_on_ack(struct hstcp *s, struct law_control *control)
 {
-	u32 w = (u32)(control->cwnd >> 32), i;
+	u32 w = (u32)(control->cwnd >> 32), row = 0;
 
-	for (i = 0; i < HSTCP_ROWS; i++) {
-		u32 row = hstcp_row(s);
+	for (u32 step = 64; step; step >>= 1) {
+		u32 i = (u32)law_min(row + step - 1, HSTCP_ROWS - 2);
 
-		if (w > hstcp_row_cwnd[row] && row < HSTCP_ROWS - 1)
-			s->row = row + 1;
-		else if (row && w <= hstcp_row_cwnd[row - 1])
-			s->row = row - 1;
-		else
-			break;
+		row += (i + 1 - row) & (u32)law_mask_le(hstcp_row_cwnd[i] + 1ull, w);
 	}
+	s->row = row;
 	s->cnt += s->row + 1;
 	if (s->cnt >= w) {
 		s->cnt -= w;
@@ -183,7 +186,7 @@ static inline void hstcp_on_loss(void *state, const struct law_loss *loss, struc
 	} else if (s->half || (s->variant == HSTCP_NS2 && w < control->ssthresh)) {
 		cut = w >> 1;
 	} else {
-		cut = (w >> 24) * hstcp_b(w);
+		cut = (w >> 18) * hstcp_b(w) >> 6;
 	}
 	s->half = s->variant == HSTCP_NS2 && loss->kind == LAW_LOSS_RTO;
 	control->ssthresh = law_max(w - cut, LAW_MIN_SSTHRESH);

@@ -1,0 +1,445 @@
+//! Runs the vectors of laws/cards: is a law what its source says?
+//!
+//! laws/cards/README.md is the language. The sender here is the smallest that can drive a law:
+//! it counts, keeps RTTs and does classic slow start, nothing else.
+
+use lfn_law::{
+    registry, Ack, Config, Control, Law, LawSpec, Loss, LossKind, SlowStart, SlowStartKind, ACK_CWND_LIMITED,
+    ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, ONE, PROBES,
+};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The card of laws/slow_start.h, which is no law but is tested as one.
+const SLOW_START: &str = "slow-start";
+
+fn cards() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../laws/cards")
+}
+
+/// A slow start in place of a law: everything an ACK brings is its own.
+struct OnlySlowStart(SlowStart);
+
+impl Law for OnlySlowStart {
+    fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
+        if control.cwnd < control.ssthresh {
+            self.0.on_sample(ack, control);
+        }
+    }
+
+    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) {
+        if control.cwnd < control.ssthresh {
+            self.0.on_ack(n, ack, control);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
+        self.0.on_loss(loss);
+        control.ssthresh = (control.cwnd / 2).max(2 * ONE);
+    }
+}
+
+enum Subject {
+    Law(LawSpec),
+    SlowStart(SlowStartKind),
+}
+
+impl Subject {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix(SLOW_START) {
+            Some(kind) => kind.trim_start_matches(':').parse().map(Self::SlowStart),
+            None => text.parse().map(Self::Law),
+        }
+        .map_err(|e| e.to_string())
+    }
+
+    fn card(&self) -> &'static str {
+        match self {
+            Self::Law(spec) => spec.info().name,
+            Self::SlowStart(_) => SLOW_START,
+        }
+    }
+}
+
+/// One connection under test.
+struct Connection {
+    law: Box<dyn Law>,
+    /// What grows the window below ssthresh; none if slow start itself is under test.
+    slow_start: Option<SlowStart>,
+    probes: Vec<(&'static str, u32)>,
+    control: Control,
+    before_loss: Control,
+    ack: Ack,
+}
+
+impl Connection {
+    fn new(subject: &Subject, args: &Args) -> Result<Self, String> {
+        let cwnd = args.segments("cwnd")?.ok_or("start needs cwnd=W")?;
+        let rtt_ns = args.time("rtt")?.unwrap_or(100_000_000);
+        let config = Config {
+            now_ns: args.time("now")?.unwrap_or(1_000_000_000),
+            variant: 0,
+            mss_bytes: args.count("mss")?.unwrap_or(1448),
+        };
+        let ack = Ack {
+            now_ns: config.now_ns,
+            rtt_ns,
+            srtt_ns: rtt_ns,
+            min_rtt_ns: args.time("min_rtt")?.unwrap_or(rtt_ns),
+            mss_bytes: config.mss_bytes,
+            ..Ack::default()
+        };
+        let ssthresh = args.segments("ssthresh")?.unwrap_or(cwnd);
+        let mut control = Control { cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0 };
+        let (law, slow_start, probes): (Box<dyn Law>, _, _) = match subject {
+            Subject::Law(spec) => (
+                spec.build(&config, &mut control),
+                Some(SlowStart::new(SlowStartKind::Classic)),
+                spec.info().probes.iter().map(|p| (p.name, p.scale)).collect(),
+            ),
+            Subject::SlowStart(kind) => (Box::new(OnlySlowStart(SlowStart::new(*kind))), None, Vec::new()),
+        };
+        Ok(Self { law, slow_start, probes, control, before_loss: control, ack })
+    }
+
+    fn wait(&mut self, time_ns: u64) {
+        self.ack.now_ns += time_ns;
+        while (1..=self.ack.now_ns).contains(&self.control.next_tick_ns) {
+            let at_ns = std::mem::take(&mut self.control.next_tick_ns);
+            self.law.on_tick(at_ns, &mut self.control);
+        }
+    }
+
+    /// An ACK of `n` segments; `flags` without ACK_OPEN makes it a mere sample.
+    fn receive(&mut self, n: u32, flags: u32) {
+        let open = flags & ACK_OPEN != 0;
+        let ack = &mut self.ack;
+        ack.min_rtt_ns = ack.min_rtt_ns.min(ack.rtt_ns);
+        ack.srtt_ns = ack.srtt_ns - ack.srtt_ns / 8 + ack.rtt_ns / 8;
+        ack.delivered += u64::from(n);
+        ack.acked = if open { n } else { 0 };
+        ack.newly_delivered = n;
+        ack.inflight = (self.control.cwnd >> 32) as u32;
+        ack.flags = flags;
+        self.law.on_sample(&self.ack, &mut self.control);
+        if !open {
+            return;
+        }
+        let mut rest = n;
+        if let Some(slow_start) = &mut self.slow_start {
+            if self.control.cwnd < self.control.ssthresh {
+                rest = slow_start.on_ack(n, &self.ack, &mut self.control);
+            }
+        }
+        if rest > 0 {
+            self.law.on_ack(rest, &self.ack, &mut self.control);
+        }
+    }
+
+    fn acks(&mut self, args: &Args, flags: u32) -> Result<(), String> {
+        let every_ns = args.time("every")?.unwrap_or(0);
+        if let Some(rtt_ns) = args.time("rtt")? {
+            self.ack.rtt_ns = rtt_ns;
+        }
+        let n = args.count("n")?.unwrap_or(1);
+        for _ in 0..args.count("x")?.unwrap_or(1) {
+            self.wait(every_ns);
+            self.receive(n, flags);
+        }
+        Ok(())
+    }
+
+    fn round(&mut self) {
+        let count = (self.control.cwnd >> 32).max(1);
+        for i in 0..count {
+            // Spread so that the round takes one RTT to the nanosecond.
+            let at = |i: u64| (u128::from(self.ack.rtt_ns) * u128::from(i) / u128::from(count)) as u64;
+            self.wait(at(i + 1) - at(i));
+            let start = if i == 0 { ACK_ROUND_START } else { 0 };
+            self.receive(1, ACK_OPEN | ACK_CWND_LIMITED | start);
+        }
+    }
+
+    fn lose(&mut self, kind: LossKind, hold: bool) {
+        let ack = &self.ack;
+        let loss = Loss {
+            now_ns: ack.now_ns,
+            rtt_ns: ack.rtt_ns,
+            srtt_ns: ack.srtt_ns,
+            min_rtt_ns: ack.min_rtt_ns,
+            kind,
+            inflight: (self.control.cwnd >> 32) as u32,
+            mss_bytes: ack.mss_bytes,
+            pad: 0,
+        };
+        self.before_loss = self.control;
+        self.law.on_loss(&loss, &mut self.control);
+        let cwnd = if kind == LossKind::Rto { ONE } else { self.control.ssthresh };
+        self.control.cwnd = self.control.cwnd.min(cwnd);
+        if !hold {
+            self.open();
+        }
+    }
+
+    fn open(&mut self) {
+        self.ack.flags = ACK_OPEN;
+        self.law.on_open(&self.ack, &mut self.control);
+    }
+
+    fn undo(&mut self) {
+        self.control.cwnd = self.before_loss.cwnd;
+        self.control.ssthresh = self.before_loss.ssthresh;
+        self.law.on_undo(&mut self.control);
+    }
+
+    fn field(&self, name: &str) -> Result<f64, String> {
+        let segments =
+            |window: u64| if window == INFINITE { f64::INFINITY } else { window as f64 / ONE as f64 };
+        match name {
+            "cwnd" => return Ok(segments(self.control.cwnd)),
+            "ssthresh" => return Ok(segments(self.control.ssthresh)),
+            "pacing_Bps" => return Ok(self.control.pacing_bytes_per_s as f64),
+            _ => {}
+        }
+        let index = self.probes.iter().position(|(probe, _)| *probe == name).ok_or_else(|| {
+            let probes: Vec<_> = self.probes.iter().map(|(name, _)| *name).collect();
+            format!("no field {name:?}; allowed: cwnd, ssthresh, pacing_Bps and the probes {probes:?}")
+        })?;
+        let mut out = [0; PROBES];
+        self.law.probe(&self.control, &mut out);
+        Ok(out[index] as f64 / 2f64.powi(self.probes[index].1 as i32))
+    }
+
+    fn expect(&self, words: &[&str]) -> Result<(), String> {
+        let (field, wanted, tolerance) = match words {
+            [field, wanted] => (field, wanted, None),
+            [field, wanted, tolerance] => (field, wanted, Some(tolerance)),
+            _ => return Err("expect FIELD VALUE [+-TOL]".into()),
+        };
+        let found = self.field(field)?;
+        let value = wanted.parse::<f64>().map_err(|e| format!("{wanted:?}: {e}"))?;
+        let right = match tolerance {
+            None => {
+                let digits = wanted.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+                format!("{found:.digits$}") == *wanted
+            }
+            Some(text) => {
+                let text = text.strip_prefix("+-").ok_or_else(|| format!("{text:?} is no +-TOL"))?;
+                let number = |t: &str| t.parse::<f64>().map_err(|e| format!("{text:?}: {e}"));
+                let bound = match text.strip_suffix('%') {
+                    Some(percent) => number(percent)? / 100.0 * value.abs(),
+                    None => number(text)?,
+                };
+                (found - value).abs() <= bound
+            }
+        };
+        if right {
+            return Ok(());
+        }
+        Err(format!("{field}: expected {}, found {found}", words[1..].join(" ")))
+    }
+}
+
+/// `key=value` words.
+struct Args<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'a> Args<'a> {
+    fn new(words: &[&'a str], allowed: &[&str]) -> Result<Self, String> {
+        let mut args = BTreeMap::new();
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| format!("{word:?} is no key=value"))?;
+            if !allowed.contains(&key) {
+                return Err(format!("unknown key {key:?}; allowed: {}", allowed.join(", ")));
+            }
+            args.insert(key, value);
+        }
+        Ok(Self(args))
+    }
+
+    fn get<T>(&self, key: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+        let Some(text) = self.0.get(key) else { return Ok(None) };
+        parse(text).map(Some).ok_or_else(|| format!("{key}={text} is no valid value"))
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u32>, String> {
+        self.get(key, |text| text.parse().ok())
+    }
+
+    fn time(&self, key: &str) -> Result<Option<u64>, String> {
+        self.get(key, time_ns)
+    }
+
+    fn segments(&self, key: &str) -> Result<Option<u64>, String> {
+        self.get(key, |text| match text {
+            "inf" => Some(INFINITE),
+            _ => text.parse::<f64>().ok().filter(|&w| w >= 1.0).map(|w| (w * ONE as f64) as u64),
+        })
+    }
+}
+
+fn time_ns(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let unit_ns = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    Some((number.parse::<f64>().ok()? * unit_ns).round() as u64)
+}
+
+/// Executes one statement of a block.
+fn execute(
+    words: &[&str],
+    subject: &mut Option<Subject>,
+    connection: &mut Option<Connection>,
+) -> Result<(), String> {
+    match (words, subject.as_ref()) {
+        (["law", name], _) => {
+            *subject = Some(Subject::parse(name)?);
+            *connection = None;
+            return Ok(());
+        }
+        (_, None) => return Err("a block begins with \"law NAME\"".into()),
+        (["start", args @ ..], Some(subject)) => {
+            let args = Args::new(args, &["cwnd", "ssthresh", "rtt", "min_rtt", "mss", "now"])?;
+            *connection = Some(Connection::new(subject, &args)?);
+            return Ok(());
+        }
+        _ => {}
+    }
+    let it = connection.as_mut().ok_or("no connection yet: \"start cwnd=W\"")?;
+    match words {
+        ["ack", args @ ..] => {
+            it.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_OPEN | ACK_CWND_LIMITED)
+        }
+        ["sample", args @ ..] => it.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_DUP),
+        ["rounds", count] => {
+            for _ in 0..count.parse::<u32>().map_err(|e| format!("{count:?}: {e}"))? {
+                it.round();
+            }
+            Ok(())
+        }
+        ["wait", time] => {
+            it.wait(time_ns(time).ok_or_else(|| format!("{time:?} is no time; write for example 100ms"))?);
+            Ok(())
+        }
+        ["loss", kind, hold @ ..] => {
+            let kind = match *kind {
+                "fast" => LossKind::Fast,
+                "rto" => LossKind::Rto,
+                "ecn" => LossKind::Ecn,
+                _ => return Err(format!("no loss {kind:?}; allowed: fast, rto, ecn")),
+            };
+            let hold = match hold {
+                [] => false,
+                ["hold"] => true,
+                _ => return Err("loss fast|rto|ecn [hold]".into()),
+            };
+            it.lose(kind, hold);
+            Ok(())
+        }
+        ["open"] => {
+            it.open();
+            Ok(())
+        }
+        ["undo"] => {
+            it.undo();
+            Ok(())
+        }
+        ["expect", rest @ ..] => it.expect(rest),
+        _ => Err(format!("unknown statement {:?}", words.join(" "))),
+    }
+}
+
+/// Runs the vectors of a card; returns how many expectations held, or every failure.
+fn run(name: &str, text: &str) -> Result<usize, Vec<String>> {
+    let (mut subject, mut connection, mut in_block) = (None, None, false);
+    let (mut held, mut failures) = (0, Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            in_block = !in_block && line.trim_end() == "```law";
+            subject = None;
+            connection = None;
+            continue;
+        }
+        let words: Vec<_> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+        if !in_block || words.is_empty() {
+            continue;
+        }
+        let mut result = execute(&words, &mut subject, &mut connection);
+        if let Some(other) = subject.as_ref().map(Subject::card).filter(|card| *card != name) {
+            result = Err(format!("the card of {name} tests {other}"));
+        }
+        match result {
+            Ok(()) => held += usize::from(words[0] == "expect"),
+            Err(error) => failures.push(format!("laws/cards/{name}.md, line {}: {error}", number + 1)),
+        }
+    }
+    if held == 0 && failures.is_empty() {
+        failures.push(format!("laws/cards/{name}.md has no vector"));
+    }
+    if failures.is_empty() {
+        Ok(held)
+    } else {
+        Err(failures)
+    }
+}
+
+#[test]
+fn every_vector_of_every_card_holds() {
+    let names = registry().iter().map(|law| (law.name, law.card.to_owned()));
+    let slow_start = fs::read_to_string(cards().join(format!("{SLOW_START}.md"))).unwrap();
+    let mut failures = Vec::new();
+    for (name, card) in names.chain([(SLOW_START, slow_start)]) {
+        match run(name, &card) {
+            Ok(held) => println!("{name}: {held} expectations hold"),
+            Err(errors) => failures.extend(errors),
+        }
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn every_variant_has_a_vector() {
+    for spec in registry().iter().flat_map(lfn_law::LawInfo::specs) {
+        let law = spec.info();
+        let tested = law.card.lines().any(|line| {
+            let name = line.split('#').next().unwrap_or("").trim().strip_prefix("law ");
+            name.and_then(|name| name.trim().parse().ok()) == Some(spec)
+        });
+        assert!(tested, "laws/cards/{}.md has no block \"law {spec}\"", law.name);
+    }
+}
+
+#[test]
+fn every_card_has_a_registry_line() {
+    for entry in fs::read_dir(cards()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let known = ["README", SLOW_START].contains(&name) || registry().iter().any(|law| law.name == name);
+        assert!(known, "laws/cards/{name}.md belongs to no line of laws/REGISTRY");
+    }
+}
+
+#[test]
+fn a_wrong_card_is_answered_with_card_and_line() {
+    let fails = |text: &str| run("reno", text).unwrap_err().join("; ");
+    let block = |text: &str| format!("# Reno\n```law\nlaw reno\nstart cwnd=10\n{text}\n```\n");
+    assert_eq!(run("reno", &block("expect cwnd 10")), Ok(1));
+    assert_eq!(fails("# Reno\n"), "laws/cards/reno.md has no vector");
+    assert_eq!(
+        fails(&block("ack\nexpect cwnd 10.2")),
+        "laws/cards/reno.md, line 6: cwnd: expected 10.2, found 10.099999999860302"
+    );
+    assert_eq!(
+        fails(&block("expect cwnd 11 +-5%")),
+        "laws/cards/reno.md, line 5: cwnd: expected 11 +-5%, found 10"
+    );
+    assert_eq!(fails(&block("jump")), "laws/cards/reno.md, line 5: unknown statement \"jump\"");
+    assert!(fails(&block("expect alpha 1")).contains("no field \"alpha\""));
+    assert!(fails(&block("ack m=1")).contains("unknown key \"m\"; allowed: n, x, every, rtt"));
+    assert!(fails(&block("law hstcp")).contains("the card of reno tests hstcp"));
+}

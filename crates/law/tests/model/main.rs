@@ -1,0 +1,142 @@
+//! Float models of the laws, as their sources write them, and how far the integers stray.
+//!
+//! A model is a module here; it owes nothing to the header but the paper. Property tests bound
+//! |integer - float| over the range of the card, which prints the bound; known values of the
+//! literature are checked on the law itself.
+
+mod bic;
+mod cubic;
+mod hstcp;
+mod reno;
+mod scalable;
+
+use lfn_law::{Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_OPEN, ONE, PROBES};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// The same cases in every run.
+pub fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: count,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Default::default()
+    }
+}
+
+/// Windows from `low` to 2^24 segments, as many in each octave.
+pub fn window(low: f64) -> impl Strategy<Value = f64> {
+    (low.log2()..24.0).prop_map(f64::exp2)
+}
+
+/// A law in congestion avoidance.
+pub struct Rig {
+    law: Box<dyn Law>,
+    control: Control,
+    ack: Ack,
+}
+
+impl Rig {
+    /// `cwnd` in segments; slow start is over, RTT 100 ms.
+    pub fn new(spec: &str, cwnd: f64) -> Self {
+        let mut control = Control::new(1);
+        control.cwnd = (cwnd * ONE as f64) as u64;
+        control.ssthresh = control.cwnd;
+        let ack = Ack {
+            now_ns: 1_000_000_000,
+            rtt_ns: 100_000_000,
+            srtt_ns: 100_000_000,
+            min_rtt_ns: 100_000_000,
+            mss_bytes: 1448,
+            flags: ACK_OPEN | ACK_CWND_LIMITED,
+            ..Ack::default()
+        };
+        let config = Config { now_ns: ack.now_ns, variant: 0, mss_bytes: ack.mss_bytes };
+        let law = spec.parse::<lfn_law::LawSpec>().unwrap().build(&config, &mut control);
+        Self { law, control, ack }
+    }
+
+    /// The window in segments.
+    pub fn cwnd(&self) -> f64 {
+        self.control.cwnd as f64 / ONE as f64
+    }
+
+    /// An ACK of `n` segments.
+    pub fn ack(&mut self, n: u32) {
+        self.ack.delivered += u64::from(n);
+        self.ack.acked = n;
+        self.ack.newly_delivered = n;
+        self.ack.inflight = self.cwnd() as u32;
+        self.law.on_sample(&self.ack, &mut self.control);
+        self.law.on_ack(n, &self.ack, &mut self.control);
+    }
+
+    /// A round trip: an ACK for each whole segment of the window.
+    pub fn round(&mut self) -> u32 {
+        let count = self.cwnd() as u32;
+        let start_ns = self.ack.now_ns;
+        for i in 1..=count {
+            self.ack.now_ns = start_ns + self.ack.rtt_ns * u64::from(i) / u64::from(count);
+            self.ack(1);
+        }
+        count
+    }
+
+    /// A loss and the end of its episode; returns the fraction kept.
+    pub fn lose(&mut self) -> f64 {
+        let before = self.control.cwnd;
+        let loss = Loss {
+            now_ns: self.ack.now_ns,
+            rtt_ns: self.ack.rtt_ns,
+            srtt_ns: self.ack.srtt_ns,
+            min_rtt_ns: self.ack.min_rtt_ns,
+            kind: LossKind::Fast,
+            inflight: self.cwnd() as u32,
+            mss_bytes: self.ack.mss_bytes,
+            pad: 0,
+        };
+        self.law.on_loss(&loss, &mut self.control);
+        self.control.cwnd = self.control.ssthresh;
+        self.law.on_open(&self.ack, &mut self.control);
+        self.control.cwnd as f64 / before as f64
+    }
+
+    /// The law's probes, as written.
+    pub fn probes(&self) -> [u64; PROBES] {
+        let mut out = [0; PROBES];
+        self.law.probe(&self.control, &mut out);
+        out
+    }
+}
+
+/// One sawtooth between losses at a window of `peak` segments.
+pub struct Sawtooth {
+    /// Round trips from the reduction to the peak.
+    pub rtts: f64,
+    /// Segments acknowledged in them.
+    pub segments: f64,
+    /// Mean window.
+    pub mean: f64,
+}
+
+impl Sawtooth {
+    /// Measures the cycle after a loss, ACK by ACK.
+    pub fn measure(spec: &str, peak: f64) -> Self {
+        let mut rig = Rig::new(spec, peak);
+        rig.ack(1);
+        rig.lose();
+        let (mut rtts, mut segments) = (0.0, 0.0);
+        while rig.cwnd() < peak {
+            rtts += 1.0 / rig.cwnd();
+            segments += 1.0;
+            rig.ack(1);
+        }
+        Self { rtts, segments, mean: segments / rtts }
+    }
+}
+
+/// `found` is within the fraction `relative` of `wanted`.
+#[track_caller]
+pub fn assert_close(found: f64, wanted: f64, relative: f64) {
+    assert!((found - wanted).abs() <= relative * wanted.abs(), "{found}, not {wanted} +- {relative}");
+}
