@@ -1,8 +1,8 @@
 """The named commands: each reruns one peer, the laboratory, or the page that compares them.
 
-    python -m validation linux|ns2|ns3    run that peer and rewrite validation/reference
-    python -m validation ours             run the laboratory and print what differs from the reference
-    python -m validation report           run the laboratory and rewrite docs/validation.md and figures
+$ python -m validation linux|ns2|ns3    run that peer and rewrite validation/reference
+$ python -m validation ours             run the laboratory and print what differs from the reference
+$ python -m validation report           run the laboratory and rewrite docs/validation.md and figures
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import sys
 from pathlib import Path as FilePath
 from types import ModuleType
 
-from . import linux, ns2, ns3, reference
+from . import linux, ns2, ns3, reference, report, theory
 from .analyse import measure
+from .compare import explanation
+from .report import Comparison
 
 PEERS: dict[str, ModuleType] = {"linux": linux, "ns2": ns2, "ns3": ns3}
 
@@ -34,10 +36,33 @@ def rerun(name: str, raw: FilePath) -> None:
     print(reference.save(name, peer.TITLE, measured))
 
 
+def _line(source: str, what: str, theirs: float, ours: float | None, relative: float) -> str:
+    return f"{source:6} {what}: {theirs:.5g} / {'none' if ours is None else f'{ours:.5g}'} ({relative:+.1%})"
+
+
+def judge() -> bool:
+    """Prints every difference beyond the aim; whether each has a known cause."""
+    failed = 0
+    for check in theory.checks():
+        print(_line("theory", check.what, check.theory, check.measured, check.relative))
+        failed += not check.within
+    for name, peer in PEERS.items():
+        comparison = Comparison(name, peer)
+        for difference in comparison.differences():
+            if difference.within:
+                continue
+            rule = explanation(name, difference)
+            failed += rule is None
+            what = f"{difference.run.tag} {difference.figure}"
+            line = _line(name, what, difference.theirs, difference.ours, difference.relative)
+            print(line, rule or "NO KNOWN CAUSE")
+    return failed == 0
+
+
 def main() -> None:
     """Parses the command line and runs one command."""
     parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=[*PEERS])
+    parser.add_argument("what", choices=[*PEERS, "ours", "report"])
     parser.add_argument(
         "--raw",
         type=FilePath,
@@ -45,7 +70,12 @@ def main() -> None:
         help="samples of the peers; runs whose samples are there are not run again",
     )
     arguments = parser.parse_args()
-    rerun(arguments.what, arguments.raw)
+    if arguments.what == "ours":
+        sys.exit(0 if judge() else 1)
+    elif arguments.what == "report":
+        print(report.write([Comparison(name, peer) for name, peer in PEERS.items()], theory.checks()))
+    else:
+        rerun(arguments.what, arguments.raw)
 
 
 main()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Episode:
-    """One congestion episode: when it began, the window around it, the packets it lost."""
+    """One congestion episode: its time, the window just before and after it, the packets it lost."""
 
     start_s: float
+    end_s: float
     window_before_segments: float
     window_after_segments: float
     drops: int
@@ -104,6 +106,7 @@ def episodes(trace: Trace) -> list[Episode]:
         found.append(
             Episode(
                 start_s=float(trace.time_s[start]),
+                end_s=float(trace.time_s[end]),
                 window_before_segments=float(trace.cwnd_segments[start - 1]),
                 window_after_segments=float(trace.cwnd_segments[end]),
                 drops=int(dropped - dropped_before),
@@ -121,7 +124,7 @@ def figures(trace: Trace, settle_s: float) -> Figures:
     """Measures ``trace``; the steady state begins at ``settle_s``."""
     found = episodes(trace)
     steady = [episode for episode in found if episode.start_s >= settle_s]
-    periods = [late.start_s - early.start_s for early, late in zip(steady, steady[1:], strict=False)]
+    periods = [late.start_s - early.start_s for early, late in pairwise(steady)]
     # An even number of epochs, so that a law that alternates is averaged over whole cycles.
     if len(periods) > 2 and len(periods) % 2 == 1:
         steady, periods = steady[1:], periods[1:]

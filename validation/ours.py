@@ -7,7 +7,7 @@ import os
 from lfnlab import _core
 
 from .analyse import Trace
-from .scenarios import RTT_SPREAD, STAGGER_S, Run
+from .scenarios import LAWS, RTT_SPREAD, STAGGER_S, Run
 
 #: Bytes of framing and of headers that the "linux" compatibility adds to, and counts in, a packet.
 LINUX_FRAMING_B = 14
@@ -15,7 +15,7 @@ LINUX_HEADERS_B = 52
 
 #: Which variant of a law stands for the peer's. TCP-Linux of ns-2 is Linux 2.6.22.
 _LAWS = {
-    "linux": {law: f"{law}:linux" for law in ("reno", "hstcp", "scalable", "bic", "htcp", "westwood", "cubic")},
+    "linux": {law: f"{law}:linux" for law in LAWS},
     "ns2": {
         "reno": "reno:linux",
         "hstcp": "hstcp:linux",
@@ -76,7 +76,12 @@ def scenario(peer: str, run: Run) -> str:
 
 def simulate(peer: str, runs: list[Run]) -> list[list[Trace]]:
     """Runs ``runs`` on all cores; a list of traces, one a flow, for each run."""
-    items = [(scenario(peer, run), f"{run.tag}.toml", 1) for run in runs]
+    return simulate_scenarios([scenario(peer, run) for run in runs])
+
+
+def simulate_scenarios(scenarios: list[str]) -> list[list[Trace]]:
+    """Runs scenarios given in TOML on all cores; a list of traces, one a flow, for each."""
+    items = [(text, f"validation-{number}.toml", 1) for number, text in enumerate(scenarios)]
     results = _core.run_many(items, len(os.sched_getaffinity(0)), None)
     return [_traces(result) for result in results]
 

@@ -50,6 +50,15 @@ class Path:
         flows = f"-{self.flows}flows" if self.flows > 1 else ""
         return f"{rate}-{self.rtt_s * 1e3:g}ms-{self.buffer_bdp:g}bdp{flows}"
 
+    @property
+    def title(self) -> str:
+        """The path in words, for headings."""
+        flows = f", {self.flows} flows" if self.flows > 1 else ""
+        return (
+            f"{self.rate_bps / 1e6:g} Mbit/s × {self.rtt_s * 1e3:g} ms, "
+            f"buffer {self.buffer_bdp:g} BDP ({self.buffer_packets} packets){flows}"
+        )
+
 
 @dataclass(frozen=True)
 class Run:
@@ -68,7 +77,8 @@ def _linux(rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float
     return Path(rate_mbps * 1e6, rtt_ms / 1e3, buffer_bdp, duration_s, settle_s, LINUX_PACKET_B)
 
 
-_ALL = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood")
+#: The laws that all peers have.
+LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood")
 _FAST = ("hstcp", "scalable", "bic", "cubic", "htcp")
 
 #: Against Linux, most telling first. Reno's and Westwood's periods grow with the square of the
@@ -76,14 +86,14 @@ _FAST = ("hstcp", "scalable", "bic", "cubic", "htcp")
 LINUX_RUNS = [
     Run(law, path)
     for laws, path in (
-        (_ALL, _linux(50, 40, 0.5, 100, 20)),
-        (_ALL, _linux(50, 100, 0.25, 120, 30)),
-        (_ALL, _linux(100, 20, 0.5, 60, 15)),
-        (_ALL, _linux(20, 40, 1, 100, 25)),
-        (_ALL, _linux(20, 40, 0.25, 100, 25)),
+        (LAWS, _linux(50, 40, 0.5, 100, 20)),
+        (LAWS, _linux(50, 100, 0.25, 120, 30)),
+        (LAWS, _linux(100, 20, 0.5, 60, 15)),
+        (LAWS, _linux(20, 40, 1, 100, 25)),
+        (LAWS, _linux(20, 40, 0.25, 100, 25)),
         (_FAST, _linux(100, 100, 1, 120, 30)),
         (_FAST, _linux(1000, 20, 0.5, 12, 4)),
-        (_ALL, _linux(20, 40, 0.5, 100, 25)),
+        (LAWS, _linux(20, 40, 0.5, 100, 25)),
     )
     for law in laws
 ]
@@ -98,7 +108,7 @@ def _ns(
 
 
 #: TCP-Linux modules of ns-2, then its two native agents.
-_NS2 = (*_ALL, "sack1", "hstcp-native")
+_NS2 = (*LAWS, "sack1", "hstcp-native")
 _NS2_FAST = (*_FAST, "hstcp-native")
 
 NS2_RUNS = [
@@ -117,8 +127,8 @@ NS2_RUNS = [
 NS3_RUNS = [
     Run(law, path)
     for laws, path in (
-        (_ALL, _ns(100, 40, 0.5, 100, 30)),
-        (_ALL, _ns(100, 40, 1, 60, 20, flows=10)),
+        (LAWS, _ns(100, 40, 0.5, 100, 30)),
+        (LAWS, _ns(100, 40, 1, 60, 20, flows=10)),
         (("hstcp",), _ns(1000, 20, 0.5, 20, 8)),
     )
     for law in laws

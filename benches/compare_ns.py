@@ -1,0 +1,231 @@
+"""CPU time per packet: the laboratory against ns-2 and ns-3, the same work on one core.
+
+    python -m benches.compare_ns [--quick] [--ns3] [--rounds N] [--json FILE]
+
+Run from the repository's root. The simulators take turns, since the speed of a shared machine moves
+by a factor of two; ratios are of neighbouring runs. Each simulator runs every scenario for a short
+and for a long time, and its cost is the difference of the two in CPU time (user and system, of the
+whole child process) over the difference in data packets delivered at the bottleneck: start-up of
+program and flows, which a long run does not feel, drops out. ns-2 runs at its best setting: Sack1,
+headers in use only, the faster of its two fast schedulers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+
+from validation import ns2, ns3
+from validation.scenarios import RTT_SPREAD, STAGGER_S, Path, Run
+
+PACKET_B = 1500
+
+
+@dataclass(frozen=True)
+class Work:
+    """One scenario of the comparison, and for how long each simulator runs it."""
+
+    name: str
+    path: Path
+    long_s: float
+    #: None where the peer is not asked.
+    ns2_long_s: float | None
+    ns3_long_s: float | None = None
+
+    @property
+    def short_s(self) -> float:
+        """Long enough for every flow to have started and left slow start."""
+        return 1.0 + self.path.flows * STAGGER_S / 10
+
+
+def _path(rate_bps: float, rtt_s: float, flows: int, packet_b: int = PACKET_B) -> Path:
+    path = Path(rate_bps, rtt_s, 1, 0, 0, packet_b, flows)
+    return replace(path, ssthresh_segments=max(2, round(path.bdp_packets / flows)))
+
+
+WORK = [
+    Work("1 flow, 1 Gbit/s x 100 ms", _path(1e9, 0.1, 1), 101, 21, 2.0),
+    Work("10 flows, 1 Gbit/s x 100 ms", _path(1e9, 0.1, 10), 101, 21, 3.0),
+    Work("100 flows, 1 Gbit/s x 100 ms", _path(1e9, 0.1, 100), 101, 21, 13.0),
+    Work("1 flow, 10 Gbit/s x 100 ms", _path(1e10, 0.1, 1), 21, 3),
+    Work("10,000 flows, 10 Gbit/s x 100 ms", _path(1e10, 0.1, 10_000), 121, None),
+]
+"""Peers run for less time where they are slow: cost per packet does not depend on it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one child process took, and what it did."""
+
+    cpu_s: float
+    packets: int
+
+
+def _child(command: list[str]) -> tuple[float, str]:
+    """Runs ``command`` on one core; its CPU time in seconds (its children included) and its output."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, preexec_fn=_one_core)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise RuntimeError(f"exit status {os.waitstatus_to_exitcode(status)}: {' '.join(command)}")
+        output.seek(0)
+        return usage.ru_utime + usage.ru_stime, output.read()
+
+
+def _one_core() -> None:
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def _toml(work: Work, duration_s: float) -> str:
+    path = work.path
+    lines = [
+        "schema = 1",
+        f'duration = "{duration_s:g}s"',
+        'sample = "off"',
+        'compat = "ns2"',
+        "[link]",
+        f'rate = "{path.rate_bps / 1e6:g}Mbit/s"',
+        "[link.queue]",
+        'kind = "drop-tail"',
+        f'size = "{path.buffer_packets} packets"',
+    ]
+    for flow in range(path.flows):
+        lines += [
+            "[[flow]]",
+            'law = "reno"',
+            f'rtt = "{_rtt_s(path, flow) * 1e3:.6f}ms"',
+            f'start = "{flow * _stagger_s(path) * 1e3:g}ms"',
+            f'packet = "{path.packet_b}B"',
+            f'initial_ssthresh = "{path.ssthresh_segments} packets"',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _rtt_s(path: Path, flow: int) -> float:
+    return path.rtt_s * (1 + RTT_SPREAD * (2 * flow / (path.flows - 1) - 1)) if path.flows > 1 else path.rtt_s
+
+
+def _stagger_s(path: Path) -> float:
+    return STAGGER_S / 10 if path.flows <= 100 else 1 / path.flows
+
+
+def ours(work: Work, duration_s: float) -> Cost:
+    """Runs ``lfn run`` on the scenario without samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = FilePath(folder, "bench.toml")
+        file.write_text(_toml(work, duration_s))
+        cpu_s, output = _child(["lfn", "run", str(file), "--json"])
+    return Cost(cpu_s, json.loads(output)["runs"][0]["data_packets_delivered"])
+
+
+def _peer_cost(command: list[str]) -> Cost:
+    cpu_s, output = _child(command)
+    words = output.split()
+    return Cost(cpu_s, int(words[words.index("delivered") + 1]))
+
+
+def on_ns2(scheduler: str) -> Callable[[Work, float], Cost]:
+    """Runs ns-2 with one of its schedulers."""
+
+    def run(work: Work, duration_s: float) -> Cost:
+        path = replace(work.path, duration_s=duration_s)
+        settings = {"scheduler": scheduler, "stagger_s": _stagger_s(path)}
+        return _peer_cost(ns2.command(Run("sack1", path), **settings))
+
+    return run
+
+
+def on_ns3(program: FilePath) -> Callable[[Work, float], Cost]:
+    """Runs the ns-3 program."""
+
+    def run(work: Work, duration_s: float) -> Cost:
+        path = replace(work.path, duration_s=duration_s)
+        return _peer_cost(ns3.command(program, Run("reno", path), stagger_s=_stagger_s(path)))
+
+    return run
+
+
+def cost_ns(run: Callable[[Work, float], Cost], work: Work, long_s: float) -> float:
+    """CPU nanoseconds per data packet delivered, between ``work.short_s`` and ``long_s``."""
+    short, long = run(work, work.short_s), run(work, long_s)
+    return 1e9 * (long.cpu_s - short.cpu_s) / (long.packets - short.packets)
+
+
+def _median(values: list[float]) -> float | None:
+    return round(statistics.median(values), 1) if values else None
+
+
+def compare(work: Work, rounds: int, quick: bool, ns3_program: FilePath | None) -> dict[str, object]:
+    """Runs one scenario on everything, ``rounds`` times in turn."""
+    shorter = 0.3 if quick else 1.0
+    mine, theirs, ratios, slow = [], [], [], []
+    for _ in range(rounds):
+        mine.append(cost_ns(ours, work, work.short_s + shorter * (work.long_s - work.short_s)))
+        if work.ns2_long_s is not None and ns2.missing() is None:
+            until_s = work.short_s + shorter * (work.ns2_long_s - work.short_s)
+            theirs.append(min(cost_ns(on_ns2(name), work, until_s) for name in ("Calendar", "Splay")))
+            ratios.append(theirs[-1] / mine[-1])
+    if work.ns3_long_s is not None and ns3_program is not None:
+        slow.append(cost_ns(on_ns3(ns3_program), work, work.ns3_long_s))
+    return {
+        "scenario": work.name,
+        "ours_ns": _median(mine),
+        "ns2_ns": _median(theirs),
+        "ns3_ns": _median(slow),
+        "ns2_over_ours": _median(ratios),
+        "ns3_over_ours": round(slow[0] / statistics.median(mine)) if slow else None,
+    }
+
+
+def real_time_factor() -> float:
+    """Simulated over CPU seconds of one flow at 100 Gbit/s x 100 ms with 9000-byte packets."""
+    work = Work("100 Gbit/s", _path(1e11, 0.1, 1, packet_b=9000), 11, None)
+    short, long = ours(work, work.short_s), ours(work, work.long_s)
+    return (work.long_s - work.short_s) / (long.cpu_s - short.cpu_s)
+
+
+def _print_row(name: str, cells: list[str]) -> None:
+    print(f"{name:34}", *(f"{cell:>10}" for cell in cells), flush=True)
+
+
+def main() -> None:
+    """Measures, prints a table, and with ``--json`` writes the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benches.compare_ns", description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a third of the simulated time")
+    parser.add_argument("--ns3", action="store_true", help="ask ns-3 too: minutes")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=FilePath, help="write the figures to this file")
+    arguments = parser.parse_args()
+    if shutil.which("lfn") is None:
+        sys.exit("no command `lfn`: set up the project first")
+    for name, missing in (("ns-2", ns2.missing()), ("ns-3", ns3.missing() if arguments.ns3 else None)):
+        if missing:
+            print(f"SKIPPED {name}: {missing}", file=sys.stderr)
+    program = None
+    if arguments.ns3 and ns3.missing() is None:
+        program = ns3.build(FilePath("build/validation/ns3"))
+
+    _print_row("CPU ns per data packet", ["ours", "ns-2", "ns-3", "ns-2/ours", "ns-3/ours"])
+    rows = []
+    for work in WORK:
+        row = compare(work, arguments.rounds, arguments.quick, program)
+        rows.append(row)
+        shown = ["-" if value is None else f"{value:g}" for value in list(row.values())[1:]]
+        _print_row(work.name, shown)
+    factor = round(statistics.median(real_time_factor() for _ in range(arguments.rounds)), 2)
+    print(f"100 Gbit/s x 100 ms, 9000-byte packets: {factor:g} times faster than real time")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"rows": rows, "real_time_factor": factor}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

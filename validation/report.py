@@ -1,0 +1,197 @@
+"""Writes docs/validation.md and its figures from the reference and a fresh run of the laboratory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path as FilePath
+from types import ModuleType
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+from . import ours, reference
+from .analyse import Trace, measure, thinned
+from .compare import AIM, Difference, differences, explanation
+from .scenarios import Run
+from .theory import Check
+
+DOCS = FilePath(__file__).resolve().parents[1] / "docs"
+
+#: Column heading, figure, factor from SI to what is shown, decimals.
+_SINGLE = (
+    ("goodput, Mbit/s", "goodput_bps", 1e-6, 2),
+    ("mean window", "mean_window_segments", 1, 1),
+    ("long period, s", "period_long_s", 1, 2),
+    ("short period, s", "period_short_s", 1, 2),
+    ("window before loss", "window_before_segments", 1, 0),
+    ("after", "window_after_segments", 1, 0),
+    ("drops an episode", "drops_per_episode", 1, 1),
+    ("first loss, s", "startup_loss_s", 1, 2),
+    ("start-up peak", "startup_peak_segments", 1, 0),
+)
+_SHARED = (
+    ("goodput of all, Mbit/s", "goodput_bps", 1e-6, 2),
+    ("mean window of a flow", "mean_window_segments", 1, 1),
+    ("mean RTT, ms", "mean_rtt_s", 1e3, 1),
+    ("reductions of a flow", "episodes", 1, 1),
+    ("drops a second", "drops_per_s", 1, 2),
+    ("Jain's index", "jain", 1, 3),
+)
+_INTRODUCTIONS = {
+    "linux": """\
+The Linux kernel 6.12 itself, its own TCP and congestion-control modules, in virtual time over a
+rate-limited drop-tail queue: 1514-byte packets at the queue, delayed ACKs, natural slow start. Ours
+runs with `compat = "linux"` and the `:linux` variant of each law. HTCP-BE is not in Linux.""",
+    "ns2": """\
+Debian's ns-2.35. The rows named after laws are `Agent/TCP/Linux` (modules of Linux 2.6.22), `sack1`
+and `hstcp-native` the native `Agent/TCP/Sack1`, the latter with `windowOption_ 8`. 1500-byte packets,
+an ACK a packet, slow start ended at the flow's share of the BDP. Ours runs with `compat = "ns2"`. Ten
+flows have RTTs spread evenly over ±20 % and start 0.1 s apart.""",
+    "ns3": """\
+Debian's ns-3.37 built with -O3: SACK, PRR, an ACK a packet, no queue discipline. Goodputs are counted
+in segments of our payload, since framing differs by 12 bytes.""",
+}
+_HEAD = """\
+# Validation
+
+Written by `python -m validation report`; do not edit. The peers' figures are kept in
+`validation/reference` and made again by `python -m validation linux|ns2|ns3`; ours are from a fresh
+run. One function (`validation/analyse.py`) measures every trace. Cells read *theirs / ours
+(difference)*; a number in brackets names the rule behind a difference beyond the aim, **!** marks one
+without a known cause.
+
+A period runs from one loss episode to the next; *long* and *short* are the means of the longer and
+the shorter of each two neighbours, because CUBIC and BIC alternate. Windows are in segments.
+
+## Theory
+"""
+
+
+class Comparison:
+    """The laboratory and one peer on the same scenarios."""
+
+    def __init__(self, peer: str, module: ModuleType) -> None:
+        self.peer = peer
+        self.title: str = module.TITLE
+        self.runs: list[Run] = module.RUNS
+        theirs = reference.load(peer)
+        self.theirs = {run.tag: theirs[run.tag] for run in self.runs}
+        self.traces = dict(zip((run.tag for run in self.runs), ours.simulate(peer, self.runs), strict=True))
+        self.ours = {run.tag: measure(self.traces[run.tag], run.path.settle_s) for run in self.runs}
+
+    def differences(self) -> Iterator[Difference]:
+        """Every compared figure of every run."""
+        for run in self.runs:
+            yield from differences(self.peer, run, self.theirs[run.tag], self.ours[run.tag])
+
+    def unexplained(self) -> list[Difference]:
+        """The figures beyond the aim that no named rule covers."""
+        return [d for d in self.differences() if not d.within and explanation(self.peer, d) is None]
+
+
+def _cell(difference: Difference | None, scale: float, digits: int, mark: str) -> str:
+    if difference is None:
+        return ""
+    theirs = f"{difference.theirs * scale:.{digits}f}"
+    if difference.ours is None:
+        return f"{theirs} / none{mark}"
+    return f"{theirs} / {difference.ours * scale:.{digits}f} ({100 * difference.relative:+.1f} %){mark}"
+
+
+def _tables(comparison: Comparison) -> Iterator[str]:
+    found = {(d.run.tag, d.figure): d for d in comparison.differences()}
+    rules: list[str] = []
+
+    def mark(difference: Difference) -> str:
+        if difference.within:
+            return ""
+        rule = explanation(comparison.peer, difference)
+        if rule is None:
+            return " **!**"
+        if rule not in rules:
+            rules.append(rule)
+        return f" [{rules.index(rule) + 1}]"
+
+    for path in dict.fromkeys(run.path for run in comparison.runs):
+        columns = _SHARED if path.flows > 1 else _SINGLE
+        yield f"\n**{path.title}**\n"
+        yield "| law | " + " | ".join(heading for heading, *_ in columns) + " |"
+        yield "|---" * (len(columns) + 1) + "|"
+        for run in comparison.runs:
+            if run.path != path:
+                continue
+            cells = []
+            for _, figure, scale, digits in columns:
+                difference = found.get((run.tag, figure))
+                cells.append(_cell(difference, scale, digits, mark(difference) if difference else ""))
+            yield f"| {run.law} | " + " | ".join(cells) + " |"
+    if rules:
+        yield ""
+        yield from (f"{number}. {rule}" for number, rule in enumerate(rules, 1))
+
+
+def _verdict(comparison: Comparison) -> str:
+    every = list(comparison.differences())
+    within = sum(d.within for d in every)
+    explained = sum(not d.within and explanation(comparison.peer, d) is not None for d in every)
+    return (
+        f"Of {len(every)} figures, {within} agree within {100 * AIM[comparison.peer]:g} % (or one sample, "
+        f"segment or packet); {explained} differ by a rule that is named; "
+        f"{len(every) - within - explained} differ without a known cause."
+    )
+
+
+def _draw(comparison: Comparison, law: str, file: FilePath) -> None:
+    """Both windows of ``law`` over time, a panel for each single-flow path."""
+    runs = [run for run in comparison.runs if run.law == law and run.path.flows == 1]
+    rows = -(-len(runs) // 2)
+    figure, axes = plt.subplots(rows, 2, figsize=(10, 2.3 * rows), squeeze=False, layout="constrained")
+    for axis, run in zip(axes.flat, runs, strict=False):
+        time_s, cwnd_segments = reference.load_window(comparison.peer, run)
+        mine: Trace = thinned(comparison.traces[run.tag][0])
+        axis.plot(time_s, cwnd_segments, color="#000000", linewidth=1.4, label=comparison.title)
+        axis.plot(mine.time_s, mine.cwnd_segments, color="#d55e00", linewidth=0.8, label="lfnlab")
+        path = run.path
+        axis.set_title(path.title, fontsize=9)
+        axis.set_xlim(0, path.duration_s)
+        axis.set_ylim(0, 1.5 * path.bdp_packets * (1 + path.buffer_bdp))
+        axis.set_xlabel("time, s", fontsize=8)
+        axis.set_ylabel("cwnd, segments", fontsize=8)
+        axis.tick_params(labelsize=8)
+    for axis in axes.flat[len(runs) :]:
+        axis.set_visible(False)
+    axes.flat[0].legend(fontsize=8, loc="lower right")
+    figure.suptitle(law, fontsize=11)
+    figure.savefig(file, dpi=100)
+    plt.close(figure)
+
+
+def _theory(checks: Sequence[Check]) -> Iterator[str]:
+    yield "| what | theory | measured | difference | source |"
+    yield "|---|---|---|---|---|"
+    for check in checks:
+        mark = "" if check.within else " **!**"
+        yield (
+            f"| {check.what} | {check.theory:.5g} | {check.measured:.5g} | "
+            f"{100 * check.relative:+.2f} %{mark} | {check.source} |"
+        )
+
+
+def write(comparisons: Sequence[Comparison], checks: Sequence[Check]) -> FilePath:
+    """Writes the page and the figures; returns the page."""
+    lines = [_HEAD, *_theory(checks)]
+    for comparison in comparisons:
+        lines += ["", f"## {comparison.title}", "", _INTRODUCTIONS[comparison.peer], "", _verdict(comparison)]
+        lines += _tables(comparison)
+        if comparison.peer != "linux":
+            continue
+        for law in dict.fromkeys(run.law for run in comparison.runs):
+            file = DOCS / "figures" / f"validation-{comparison.peer}-{law}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _draw(comparison, law, file)
+            lines += ["", f"![cwnd of {law} in {comparison.title} and here](figures/{file.name})"]
+    page = DOCS / "validation.md"
+    page.write_text("\n".join(lines) + "\n")
+    return page

@@ -1,0 +1,252 @@
+"""Closed forms that the laboratory must meet: growth between losses, response functions, random loss.
+
+The formulas are integrated over the windows that a run shows just after and just before a loss, so
+they test the law and the engine and not the choice of a peak. Recovery itself, about one RTT in
+which no law grows, is outside the closed forms and is left out of both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from . import ours
+from .analyse import Episode, Trace, episodes
+
+AIM = 0.02
+#: Bytes of a data packet on the wire (1500 and Ethernet framing).
+WIRE_B = 1514
+
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity in theory and as measured."""
+
+    what: str
+    theory: float
+    measured: float
+    source: str
+
+    @property
+    def relative(self) -> float:
+        """Measured minus theory as a fraction of theory."""
+        return self.measured / self.theory - 1
+
+    @property
+    def within(self) -> bool:
+        """Whether the aim is met."""
+        return abs(self.relative) <= AIM
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A path on which one flow draws its sawtooth; the buffer is in BDPs."""
+
+    rate_bps: float
+    rtt_s: float
+    buffer_bdp: float
+    duration_s: float
+
+    @property
+    def bdp_packets(self) -> float:
+        return self.rate_bps * self.rtt_s / (8 * WIRE_B)
+
+    @property
+    def name(self) -> str:
+        return f"{self.rate_bps / 1e9:g} Gbit/s × {self.rtt_s * 1e3:g} ms"
+
+    def rtt_at_s(self, window: float) -> float:
+        """The RTT with ``window`` segments in flight: propagation, then the filled queue."""
+        return max(self.rtt_s, window * 8 * WIRE_B / self.rate_bps)
+
+    def scenario(self, law: str, loss: float = 0) -> str:
+        buffer = max(1, round(self.buffer_bdp * self.bdp_packets))
+        return (
+            f'schema = 1\nduration = "{self.duration_s:g}s"\nsample = "10ms"\n'
+            f'[link]\nrate = "{self.rate_bps / 1e6:g}Mbit/s"\nloss = {loss!r}\n'
+            f'[link.queue]\nkind = "drop-tail"\nsize = "{buffer} packets"\n'
+            f'[[flow]]\nlaw = "{law}"\nrtt = "{self.rtt_s * 1e3:g}ms"\n'
+            f'initial_ssthresh = "{round(self.bdp_packets * 0.9)} packets"\n'
+        )
+
+
+def hstcp_increase(window: float) -> float:
+    """Segments a RTT that HSTCP adds at ``window``: RFC 3649, p(w) by log-log interpolation."""
+    if window <= 38:
+        return 1.0
+    slope = (math.log(83000) - math.log(38)) / (math.log(1e-7) - math.log(1e-3))
+    loss = 1e-3 * (window / 38) ** (1 / slope)
+    removed = hstcp_removed(window)
+    return max(1.0, window**2 * loss * 2 * removed / (2 - removed))
+
+
+def hstcp_removed(window: float) -> float:
+    """Fraction of ``window`` that HSTCP gives up at a loss (RFC 3649)."""
+    if window <= 38:
+        return 0.5
+    return 0.5 - 0.4 * (math.log(window) - math.log(38)) / (math.log(83000) - math.log(38))
+
+
+def growth_time_s(increase: Callable[[float], float], low: float, high: float, path: _Path) -> float:
+    """Time in which a law that adds ``increase(w)`` a RTT grows from ``low`` to ``high`` segments."""
+    windows = np.linspace(low, high, 2001)
+    return float(np.trapezoid([path.rtt_at_s(w) / increase(w) for w in windows], windows))
+
+
+def _htcp_gain(seconds: float) -> float:
+    """F(T): the integral of H-TCP's increase factor over ``seconds`` since the last loss."""
+    late = max(0.0, seconds - 1)
+    return seconds + 5 * late**2 + late**3 / 12
+
+
+def _htcp_time_s(gain: float) -> float:
+    low, high = 0.0, 1000.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _htcp_gain(middle) < gain else (low, middle)
+    return low
+
+
+def _cubic_times_s(found: list[Episode]) -> list[float]:
+    """Growth time of each epoch of CUBIC (RFC 9438) between the windows in ``found``."""
+    times = []
+    w_max = found[0].window_before_segments
+    for this, following in pairwise(found):
+        before = this.window_before_segments
+        w_max = before * (1 + 0.7) / 2 if before < w_max else before
+        k_s = math.cbrt((w_max - this.window_after_segments) / 0.4)
+        times.append(k_s + math.cbrt((following.window_before_segments - w_max) / 0.4))
+    return times
+
+
+_INCREASE: dict[str, tuple[Callable[[float], float], str]] = {
+    "reno": (lambda _: 1.0, "RFC 5681: one segment a RTT"),
+    "hstcp": (hstcp_increase, "RFC 3649, a(w)"),
+    "scalable": (lambda w: w * math.log(1.01), "Kelly 2003: 1 % a RTT"),
+}
+
+#: Recovery after a loss at the BDP, almost without a buffer: law and path.
+_RECOVERIES = [
+    ("reno", _Path(1e9, 0.04, 0.02, 420)),
+    ("hstcp", _Path(1e9, 0.04, 0.02, 60)),
+    ("hstcp", _Path(1e9, 0.1, 0.02, 150)),
+    ("hstcp", _Path(1e10, 0.1, 0.02, 150)),
+    ("scalable", _Path(1e9, 0.04, 0.02, 30)),
+    ("scalable", _Path(1e9, 0.1, 0.02, 60)),
+    ("htcp", _Path(1e9, 0.04, 0.02, 60)),
+    ("htcp", _Path(1e9, 0.1, 0.02, 120)),
+    ("cubic", _Path(1e9, 0.04, 0.02, 150)),
+    ("cubic", _Path(1e9, 0.1, 0.02, 250)),
+]
+
+
+def _recovery(law: str, path: _Path, trace: Trace) -> Check:
+    found = [episode for episode in episodes(trace) if episode.start_s > path.duration_s / 5]
+    epochs = list(pairwise(found))
+    grown_s = [following.start_s - this.end_s for this, following in epochs]
+    if law == "htcp":
+        # Its clock starts at the loss, so its epochs are from loss to loss.
+        grown_s = [following.start_s - this.start_s for this, following in epochs]
+        expected_s = [
+            _htcp_time_s(
+                (following.window_before_segments - this.window_after_segments)
+                * path.rtt_s
+                / (2 * (1 - this.window_after_segments / this.window_before_segments))
+            )
+            for this, following in epochs
+        ]
+        source = "H-TCP: F(T) = W RTT / 2"
+    elif law == "cubic":
+        expected_s = _cubic_times_s(found)
+        source = "RFC 9438: K and the cubic beyond it"
+    else:
+        increase, source = _INCREASE[law]
+        expected_s = [
+            growth_time_s(increase, this.window_after_segments, following.window_before_segments, path)
+            for this, following in epochs
+        ]
+    return Check(
+        f"{law}, {path.name}: time to grow from after a loss to the next, s",
+        float(np.mean(expected_s)),
+        float(np.mean(grown_s)),
+        source,
+    )
+
+
+#: Mean window over the sawtooth against the rate of loss events, as p's function.
+_RESPONSES: dict[str, tuple[Callable[[float], float], str]] = {
+    "reno": (lambda p: 1.2247 / p**0.5, "1.2247 / √p"),
+    "hstcp": (lambda p: 0.118936 / p**0.834824, "RFC 3649: 0.1189 / p^0.8348"),
+    "scalable": (lambda p: 0.0749 / p, "0.0749 / p"),
+}
+
+
+def _response(law: str, path: _Path, trace: Trace) -> Check:
+    """The mean window where the law grows, for the loss events per packet sent where it grows."""
+    found = [episode for episode in episodes(trace) if episode.start_s > path.duration_s / 5]
+    windows, packets = [], []
+    for this, following in pairwise(found):
+        inside = (trace.time_s >= this.end_s) & (trace.time_s < following.start_s)
+        windows.append(np.mean(trace.cwnd_segments[inside]))
+        packets.append(np.sum(trace.cwnd_segments[inside][:-1] * np.diff(trace.time_s[inside])) / path.rtt_s)
+    response, source = _RESPONSES[law]
+    return Check(
+        f"{law}, {path.name}: mean window for the loss-event rate that the run had",
+        response(1 / float(np.mean(packets))),
+        float(np.average(windows)),
+        source,
+    )
+
+
+def _utilisation(path: _Path, trace: Trace, theory: float, source: str) -> Check:
+    inside = trace.time_s > path.duration_s / 5
+    time_s, delivered_b = trace.time_s[inside], trace.delivered_b[inside]
+    payload_share = (WIRE_B - ours.LINUX_FRAMING_B - ours.LINUX_HEADERS_B) / WIRE_B
+    goodput_bps = 8 * (delivered_b[-1] - delivered_b[0]) / (time_s[-1] - time_s[0])
+    return Check(
+        f"reno, {path.name}, buffer {path.buffer_bdp:g} BDP: utilisation",
+        theory,
+        float(goodput_bps / (payload_share * path.rate_bps)),
+        source,
+    )
+
+
+def _random_loss(loss: float, path: _Path, trace: Trace) -> Check:
+    """Reno's mean window when each packet is lost with probability ``loss`` by itself."""
+    # Dumas, Guillemin, Robert 2002, for halving; the product converges by its tenth factor.
+    product = math.prod((1 - 4.0**-n) / (1 - 2 * 4.0**-n) for n in range(1, 20))
+    settled = (trace.time_s > path.duration_s / 20) & ~trace.reducing
+    return Check(
+        f"reno, packets lost with probability {loss:g}: mean window",
+        math.sqrt(2 / (math.pi * loss)) * product,
+        float(np.mean(trace.cwnd_segments[settled])),
+        "1.3098 / √p (Dumas, Guillemin, Robert 2002)",
+    )
+
+
+def _cases() -> Iterator[tuple[str, Callable[[Trace], list[Check]]]]:
+    """Scenarios in TOML, each with what its trace must show."""
+    for law, path in _RECOVERIES:
+        if law in _RESPONSES:
+            yield (
+                path.scenario(law),
+                lambda t, law=law, path=path: [_recovery(law, path, t), _response(law, path, t)],
+            )
+        else:
+            yield path.scenario(law), lambda t, law=law, path=path: [_recovery(law, path, t)]
+    full, empty = _Path(5e7, 0.04, 1.0, 300), _Path(2e8, 0.04, 0.02, 300)
+    yield full.scenario("reno"), lambda t: [_utilisation(full, t, 1.0, "full at a buffer of one BDP")]
+    yield empty.scenario("reno"), lambda t: [_utilisation(empty, t, 0.75, "three quarters with no buffer")]
+    loss, wide = 1e-4, _Path(1e10, 0.05, 1.0, 20_000)
+    yield wide.scenario("reno", loss), lambda t: [_random_loss(loss, wide, t)]
+
+
+def checks() -> list[Check]:
+    """Runs the laboratory on every closed form."""
+    cases = list(_cases())
+    traces = ours.simulate_scenarios([scenario for scenario, _ in cases])
+    return [check for (_, look), (trace,) in zip(cases, traces, strict=True) for check in look(trace)]
