@@ -28,7 +28,7 @@ struct htcp_clock {
 	u32 share_q10;     /* factor on abar */
 };
 
-/* abar for Delta = delta_ms, Q10. Below the exact value by at most 0.0011 + 0.0005 (Delta - 1 s):
+/* abar for Delta = delta_ms, Q10. Below the exact value by at most 0.002 + 0.0005 (Delta - 1 s):
  * Q10 truncates twice, and the half of an odd number of milliseconds is rounded down. */
 static inline u64 htcp_abar_q10(u64 delta_ms)
 {
