@@ -1,1 +1,17 @@
-//! 
+//! TCP without I/O: a sender and a receiver that know no clock, no packets and no path.
+//!
+//! Sequence numbers count segments. The sender owns recovery, RTT, timers and counting; the law owns
+//! the window (`lfn_law`).
+
+mod config;
+mod ranges;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SenderConfig};
+pub use ranges::{Range, RangeSet};
+pub use receiver::{Acknowledgement, Receiver, SegmentIn};
+pub use rtt::RttEstimator;
+pub use sender::{EventKind, Prr, Segment, Sender, SenderEvent, SenderStats, State};

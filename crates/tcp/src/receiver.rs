@@ -1,0 +1,341 @@
+//! Receiver: cumulative and selective acknowledgement, delayed ACKs, SACK compression.
+//!
+//! Segments may be handed over before their time has come, in order of arrival: a simulator that
+//! knows a packet's arrival when it is sent need not wait for it. Therefore a delayed ACK whose timer
+//! ran out before the segment at hand is emitted first, with its own time.
+
+use lfn_units::Time;
+
+use crate::{Range, RangeSet, ReceiverConfig};
+
+/// Blocks in one ACK: what fits beside timestamps (RFC 2018 §3).
+pub const SACK_BLOCKS: usize = 3;
+/// Duplicate ACKs sent at once before compression begins (Linux: the fast-retransmit threshold).
+const DUP_ACKS_UNCOMPRESSED: u32 = 3;
+/// ACKs that compression may hold back (Linux tcp_comp_sack_nr).
+const COMPRESSED_MAX: u32 = 44;
+
+/// A data segment as the receiver sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentIn {
+    /// Segment number.
+    pub seq: u64,
+    /// It was sent before.
+    pub retransmission: bool,
+    /// It carries a CE mark.
+    pub ce: bool,
+}
+
+/// An ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// When it leaves the receiver.
+    pub at: Time,
+    /// Everything below is received.
+    pub cumulative: u64,
+    /// The timestamp echoed is that of an original transmission (Eifel, RFC 3522).
+    pub echoes_original: bool,
+    /// It answers a segment that was here already (DSACK, RFC 2883).
+    pub duplicate: bool,
+    /// Congestion is echoed (RFC 3168 ECE).
+    pub ece: bool,
+    /// SACK blocks, most recent first; the first `blocks` of them.
+    pub sack: [Range; SACK_BLOCKS],
+    /// How many of `sack` are meant.
+    pub blocks: u8,
+}
+
+const NO_RANGE: Range = Range { start: 0, end: 0 };
+
+/// Receiver of one connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    next: u64,
+    /// Segments in order that no ACK covers yet.
+    unacknowledged: u32,
+    quick_acks: u32,
+    dup_acks: u32,
+    compressed: u32,
+    /// When the held-back ACK goes out; NEVER if none is held back.
+    deadline: Time,
+    ece: bool,
+    echoes_original: bool,
+    /// Starts of the ranges that changed most recently.
+    recent: [u64; SACK_BLOCKS],
+    out_of_order: RangeSet,
+    delayed_ack: bool,
+    sack: bool,
+    ecn: bool,
+    delayed_ack_timeout: Time,
+    compression: Option<Time>,
+    received: u64,
+    duplicates: u64,
+}
+
+impl Receiver {
+    /// Before the first segment.
+    pub fn new(config: &ReceiverConfig) -> Receiver {
+        Receiver {
+            next: 0,
+            unacknowledged: 0,
+            quick_acks: config.quick_acks,
+            dup_acks: 0,
+            compressed: 0,
+            deadline: Time::NEVER,
+            ece: false,
+            echoes_original: true,
+            recent: [0; SACK_BLOCKS],
+            out_of_order: RangeSet::default(),
+            delayed_ack: config.delayed_ack,
+            sack: config.sack,
+            ecn: config.ecn,
+            delayed_ack_timeout: config.delayed_ack_timeout,
+            compression: config.sack_compression.map(|most| most.min(Time(config.rtt_hint.0 / 20))),
+            received: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// Starts a new connection; memory stays.
+    pub fn reset(&mut self, config: &ReceiverConfig) {
+        let mut out_of_order = std::mem::take(&mut self.out_of_order);
+        out_of_order.clear();
+        *self = Receiver { out_of_order, ..Receiver::new(config) };
+    }
+
+    /// Everything below this has arrived.
+    pub fn next_expected(&self) -> u64 {
+        self.next
+    }
+
+    /// Segments that arrived, copies included.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Segments that had arrived before.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Segments beyond the first gap.
+    pub fn out_of_order(&self) -> u64 {
+        self.out_of_order.len()
+    }
+
+    /// When a held-back ACK goes out; [`Time::NEVER`] if none is held back.
+    pub fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Bytes of memory beyond the struct itself.
+    pub fn memory_bytes(&self) -> usize {
+        self.out_of_order.memory_bytes()
+    }
+
+    /// The sender reduced its window: congestion echo ends (RFC 3168 CWR).
+    pub fn on_cwr(&mut self) {
+        self.ece = false;
+    }
+
+    /// Emits the held-back ACK if its time has come by `now`.
+    #[inline]
+    pub fn on_deadline(&mut self, now: Time, emit: &mut impl FnMut(Acknowledgement)) {
+        if self.deadline <= now {
+            self.acknowledge(self.deadline, false, emit);
+        }
+    }
+
+    /// A segment arrives at `now`; ACKs go to `emit`, in order of time.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(Acknowledgement)) {
+        self.on_deadline(now, emit);
+        self.received += 1;
+        if segment.ce && self.ecn {
+            self.ece = true;
+        }
+        if segment.seq != self.next {
+            self.on_other_segment(now, segment, emit);
+            return;
+        }
+        self.echoes_original = !segment.retransmission;
+        self.next += 1;
+        self.unacknowledged += 1;
+        let mut at_once = !self.delayed_ack || self.unacknowledged >= 2;
+        if !self.out_of_order.is_empty() {
+            // A gap is filled, in part or whole: tell at once (RFC 5681 §4.2).
+            at_once = true;
+            if let Some(end) = self.out_of_order.end_of(self.next) {
+                self.next = end;
+            }
+            self.out_of_order.advance(self.next);
+            self.dup_acks = 0;
+        }
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            at_once = true;
+        }
+        if segment.ce && self.ecn {
+            at_once = true;
+        }
+        if at_once {
+            self.acknowledge(now, false, emit);
+        } else if self.deadline == Time::NEVER {
+            self.deadline = now + self.delayed_ack_timeout;
+        }
+    }
+
+    /// Beyond a gap, or here already.
+    #[cold]
+    fn on_other_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(Acknowledgement)) {
+        let range =
+            if segment.seq < self.next { None } else { self.out_of_order.insert(segment.seq, self.next) };
+        let Some(range) = range else {
+            self.duplicates += 1;
+            self.acknowledge(now, true, emit);
+            return;
+        };
+        self.remember(range);
+        self.dup_acks += 1;
+        match self.compression {
+            Some(most) if self.sack && self.dup_acks > DUP_ACKS_UNCOMPRESSED => {
+                self.compressed += 1;
+                if self.compressed > COMPRESSED_MAX {
+                    self.acknowledge(now, false, emit);
+                } else {
+                    self.deadline = self.deadline.min(now + most);
+                }
+            }
+            _ => self.acknowledge(now, false, emit),
+        }
+    }
+
+    /// `range` is the one that changed last; ranges that it swallowed are forgotten.
+    fn remember(&mut self, range: Range) {
+        let mut kept = [range.start, 0, 0];
+        let mut count = 1;
+        for start in self.recent {
+            let swallowed = start >= range.start && start < range.end;
+            if count < SACK_BLOCKS && start != 0 && !swallowed {
+                kept[count] = start;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+    }
+
+    fn acknowledge(&mut self, at: Time, duplicate: bool, emit: &mut impl FnMut(Acknowledgement)) {
+        self.unacknowledged = 0;
+        self.compressed = 0;
+        self.deadline = Time::NEVER;
+        let mut ack = Acknowledgement {
+            at,
+            cumulative: self.next,
+            echoes_original: self.echoes_original,
+            duplicate,
+            ece: self.ece,
+            sack: [NO_RANGE; SACK_BLOCKS],
+            blocks: 0,
+        };
+        if self.sack && !self.out_of_order.is_empty() {
+            for start in self.recent {
+                if start <= self.next {
+                    continue;
+                }
+                if let Some(end) = self.out_of_order.end_of(start) {
+                    ack.sack[usize::from(ack.blocks)] = Range { start, end };
+                    ack.blocks += 1;
+                }
+            }
+        }
+        emit(ack);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acks(config: &ReceiverConfig, segments: &[(u64, u64)]) -> Vec<Acknowledgement> {
+        let mut receiver = Receiver::new(config);
+        let mut out = Vec::new();
+        for &(at_us, seq) in segments {
+            let segment = SegmentIn { seq, retransmission: false, ce: false };
+            receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| out.push(ack));
+        }
+        receiver.on_deadline(Time::from_s(1), &mut |ack| out.push(ack));
+        out
+    }
+
+    fn quiet() -> ReceiverConfig {
+        ReceiverConfig { quick_acks: 0, ..ReceiverConfig::linux(Time::from_ms(100)) }
+    }
+
+    #[test]
+    fn every_second_segment_and_the_timer() {
+        let out = acks(&quiet(), &[(0, 0), (10, 1), (20, 2), (30, 3), (40, 4)]);
+        let seen: Vec<(u64, u64)> = out.iter().map(|a| (a.at.as_ns() / 1000, a.cumulative)).collect();
+        assert_eq!(seen, [(10, 2), (30, 4), (40_040, 5)]);
+    }
+
+    #[test]
+    fn timer_that_ran_out_before_the_next_segment_comes_first() {
+        let out = acks(&quiet(), &[(0, 0), (50_000, 1), (50_010, 2)]);
+        let seen: Vec<(u64, u64)> = out.iter().map(|a| (a.at.as_ns() / 1000, a.cumulative)).collect();
+        assert_eq!(seen, [(40_000, 1), (50_010, 3)]);
+    }
+
+    #[test]
+    fn quick_acks_at_the_start() {
+        let out = acks(&ReceiverConfig::linux(Time::from_ms(100)), &(0..20).map(|k| (k, k)).collect::<Vec<_>>());
+        assert_eq!(out.len(), 18);
+    }
+
+    #[test]
+    fn blocks_are_maximal_and_most_recent_first() {
+        let config = ReceiverConfig::ns2(Time::from_ms(100));
+        let out = acks(&config, &[(0, 0), (1, 2), (2, 4), (3, 6), (4, 8), (5, 3), (6, 1)]);
+        let blocks = |ack: &Acknowledgement| {
+            ack.sack[..usize::from(ack.blocks)].iter().map(|r| (r.start, r.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(blocks(&out[4]), [(8, 9), (6, 7), (4, 5)]);
+        assert_eq!(blocks(&out[5]), [(2, 5), (8, 9), (6, 7)]);
+        assert_eq!(out[6].cumulative, 5);
+        assert_eq!(blocks(&out[6]), [(8, 9), (6, 7)]);
+    }
+
+    #[test]
+    fn compression_begins_with_the_fourth_duplicate() {
+        let segments: Vec<(u64, u64)> = (0..60).map(|k| (k * 10, k + 1)).collect();
+        let out = acks(&quiet(), &segments);
+        // Three at once, then the forty-fifth held back, then the timer: 1 ms (5 % of 100 ms is more).
+        assert_eq!(out.len(), 5);
+        assert_eq!((out[3].at, out[3].sack[0]), (Time::from_us(470), Range { start: 1, end: 49 }));
+        assert_eq!((out[4].at, out[4].sack[0]), (Time::from_us(480 + 1000), Range { start: 1, end: 61 }));
+        // A short RTT compresses for 5 % of it: 50 us.
+        let short = ReceiverConfig { rtt_hint: Time::from_ms(1), ..quiet() };
+        assert!(acks(&short, &segments).len() > 10);
+    }
+
+    #[test]
+    fn congestion_is_echoed_until_the_window_was_reduced() {
+        let config = ReceiverConfig { ecn: true, ..ReceiverConfig::ns2(Time::from_ms(100)) };
+        let mut receiver = Receiver::new(&config);
+        let mut ece = Vec::new();
+        for seq in 0..6 {
+            if seq == 4 {
+                receiver.on_cwr();
+            }
+            let segment = SegmentIn { seq, retransmission: false, ce: seq == 1 };
+            receiver.on_segment(Time::from_us(seq), segment, &mut |ack| ece.push(ack.ece));
+        }
+        assert_eq!(ece, [false, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn what_is_here_already_is_reported_as_a_duplicate() {
+        let out = acks(&ReceiverConfig::ns2(Time::from_ms(100)), &[(0, 0), (1, 1), (2, 0), (3, 3), (4, 3)]);
+        let dup: Vec<bool> = out.iter().map(|a| a.duplicate).collect();
+        assert_eq!(dup, [false, false, true, false, true]);
+    }
+}

@@ -1,0 +1,436 @@
+//! What the sender knows about each segment in flight, and which of them are lost.
+//!
+//! No operation walks the window: SACK blocks are skipped range by range, original transmissions are
+//! examined for loss once and in order, retransmissions wait in a queue of their own. So the cost of
+//! an ACK does not grow with the window. (A retransmission timeout does walk it, once.)
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use lfn_units::Time;
+
+use crate::{Range, RangeSet};
+
+const LOST: u8 = 1;
+/// Retransmitted, and that copy is in flight.
+const RETRANS: u8 = 2;
+/// Retransmitted at some time: no RTT sample (Karn).
+const EVER: u8 = 4;
+
+/// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivered {
+    /// Segments, each counted once.
+    pub count: u32,
+    /// Transmission time of the newest never-retransmitted one, for the RTT.
+    pub newest_sent: Option<Time>,
+    /// Transmission time of the oldest never-retransmitted one.
+    pub oldest_sent: Option<Time>,
+}
+
+/// RACK's notion of the most recently sent segment that was delivered (RFC 8985 §6.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    sent: Time,
+    seq: u64,
+    rtt: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    /// Transmission time of each segment in flight, by segment number modulo capacity.
+    sent: Vec<Time>,
+    una: u64,
+    nxt: u64,
+    rack: Rack,
+    sacked_out: u64,
+    lost_out: u64,
+    retrans_out: u64,
+    /// Whether the rest below holds anything.
+    dirty: bool,
+    flags: Vec<u8>,
+    sacked: RangeSet,
+    /// Original transmissions below this have been examined for loss.
+    examined: u64,
+    /// Highest SACKed segments, highest first (RFC 6675 IsLost).
+    highest_sacked: [u64; 3],
+    /// Lost originals, ascending; stale entries are skipped.
+    lost: VecDeque<u64>,
+    /// Lost retransmissions, and what a timeout marked out of order.
+    lost_again: BinaryHeap<Reverse<u64>>,
+    retransmitted: VecDeque<(Time, u64)>,
+    /// One past the highest segment ever retransmitted.
+    retransmitted_end: u64,
+    /// Segments found lost since the last `take_newly_lost`.
+    newly_lost: u32,
+}
+
+impl Scoreboard {
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Whether anything is SACKed, lost, or retransmitted; if not, no ACK without SACK blocks can
+    /// reveal a loss.
+    #[inline]
+    pub fn dirty(&self) -> bool {
+        self.dirty
+    }
+
+    pub fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// RFC 6675 pipe, as Linux counts it.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        (self.nxt - self.una + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    pub fn sacked_out(&self) -> u64 {
+        self.sacked_out
+    }
+
+    pub fn lost_out(&self) -> u64 {
+        self.lost_out
+    }
+
+    pub fn take_newly_lost(&mut self) -> u32 {
+        std::mem::take(&mut self.newly_lost)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.sent.capacity() * 8 + self.flags.capacity() + self.sacked.memory_bytes()
+    }
+
+    /// Starts again at segment 0; memory stays.
+    pub fn reset(&mut self) {
+        self.sacked.clear();
+        self.flags.fill(0);
+        self.lost.clear();
+        self.lost_again.clear();
+        self.retransmitted.clear();
+        *self = Scoreboard {
+            sent: std::mem::take(&mut self.sent),
+            flags: std::mem::take(&mut self.flags),
+            sacked: std::mem::take(&mut self.sacked),
+            lost: std::mem::take(&mut self.lost),
+            lost_again: std::mem::take(&mut self.lost_again),
+            retransmitted: std::mem::take(&mut self.retransmitted),
+            ..Scoreboard::default()
+        };
+    }
+
+    fn at(&self, seq: u64) -> usize {
+        (seq & (self.sent.len() as u64 - 1)) as usize
+    }
+
+    fn flags(&self, seq: u64) -> u8 {
+        if self.flags.is_empty() {
+            0
+        } else {
+            self.flags[self.at(seq)]
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let old = self.sent.len();
+        let new = (old * 2).max(16);
+        let mut sent = vec![Time::ZERO; new];
+        let mut flags = if self.flags.is_empty() { Vec::new() } else { vec![0; new] };
+        for seq in self.una..self.nxt {
+            let (from, to) = (seq as usize & (old - 1), seq as usize & (new - 1));
+            sent[to] = self.sent[from];
+            if !flags.is_empty() {
+                flags[to] = self.flags[from];
+            }
+        }
+        self.sent = sent;
+        self.flags = flags;
+    }
+
+    fn touch(&mut self) {
+        self.dirty = true;
+        if self.flags.is_empty() {
+            self.flags = vec![0; self.sent.len()];
+        }
+    }
+
+    /// New data is sent.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time) -> u64 {
+        if self.nxt - self.una == self.sent.len() as u64 {
+            self.grow();
+        }
+        let seq = self.nxt;
+        let at = self.at(seq);
+        self.sent[at] = now;
+        self.nxt += 1;
+        seq
+    }
+
+    /// The segment that [`Scoreboard::next_lost`] named, or a probe, is sent again.
+    pub fn on_retransmitted(&mut self, seq: u64, now: Time) {
+        self.touch();
+        let at = self.at(seq);
+        if self.flags[at] & RETRANS == 0 {
+            self.retrans_out += 1;
+        }
+        self.flags[at] |= RETRANS | EVER;
+        self.sent[at] = now;
+        self.retransmitted.push_back((now, seq));
+        self.retransmitted_end = self.retransmitted_end.max(seq + 1);
+    }
+
+    /// A segment was delivered: what its transmission time says.
+    fn note_delivery(&mut self, seq: u64, now: Time, min_rtt: Time, delivered: &mut Delivered) {
+        let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
+        let rtt = now - sent;
+        if !ever {
+            delivered.oldest_sent = Some(delivered.oldest_sent.map_or(sent, |t| t.min(sent)));
+            delivered.newest_sent = Some(delivered.newest_sent.map_or(sent, |t| t.max(sent)));
+        } else if rtt < min_rtt {
+            // The ACK is of the original: it says nothing about the copy (RFC 8985 §6.2 step 2).
+            return;
+        }
+        if (sent, seq) > (self.rack.sent, self.rack.seq) {
+            self.rack = Rack { sent, seq, rtt };
+        }
+    }
+
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`.
+    #[inline]
+    pub fn on_cumulative(&mut self, cumulative: u64, now: Time, min_rtt: Time) -> Delivered {
+        let mut delivered = Delivered::default();
+        if !self.dirty {
+            let newest = self.sent[self.at(cumulative - 1)];
+            delivered.count = (cumulative - self.una) as u32;
+            delivered.newest_sent = Some(newest);
+            delivered.oldest_sent = Some(self.sent[self.at(self.una)]);
+            self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
+            self.una = cumulative;
+            return delivered;
+        }
+        for seq in self.una..cumulative {
+            if self.sacked.contains(seq) {
+                self.sacked_out -= 1;
+            } else {
+                delivered.count += 1;
+                self.note_delivery(seq, now, min_rtt, &mut delivered);
+                self.clear_outstanding(seq);
+            }
+            let at = self.at(seq);
+            self.flags[at] = 0;
+        }
+        self.una = cumulative;
+        self.sacked.advance(cumulative);
+        self.examined = self.examined.max(cumulative);
+        let empty = self.sacked_out == 0 && self.lost_out == 0 && self.retrans_out == 0;
+        if empty && cumulative >= self.retransmitted_end {
+            self.dirty = false;
+            self.lost.clear();
+            self.lost_again.clear();
+            self.retransmitted.clear();
+        }
+        delivered
+    }
+
+    /// A segment is no longer lost nor in flight as a copy: it was delivered.
+    fn clear_outstanding(&mut self, seq: u64) {
+        let flags = self.flags(seq);
+        self.lost_out -= u64::from(flags & LOST != 0);
+        self.retrans_out -= u64::from(flags & RETRANS != 0);
+    }
+
+    /// SACK blocks, most recent first.
+    pub fn on_sack(&mut self, blocks: &[Range], now: Time, min_rtt: Time) -> Delivered {
+        let mut delivered = Delivered::default();
+        if blocks.is_empty() {
+            return delivered;
+        }
+        self.touch();
+        let mut new = Vec::new();
+        for block in blocks {
+            let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
+            self.sacked.insert_range(block, self.una, |seq| new.push(seq));
+        }
+        for seq in new {
+            delivered.count += 1;
+            self.note_delivery(seq, now, min_rtt, &mut delivered);
+            self.clear_outstanding(seq);
+            let at = self.at(seq);
+            self.flags[at] &= EVER;
+            self.sacked_out += 1;
+            if seq > self.highest_sacked[2] {
+                self.highest_sacked[2] = seq;
+                self.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
+            }
+        }
+        delivered
+    }
+
+    fn mark_lost(&mut self, seq: u64) {
+        let at = self.at(seq);
+        self.flags[at] |= LOST;
+        self.lost_out += 1;
+        self.newly_lost += 1;
+        self.lost.push_back(seq);
+    }
+
+    /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
+    /// `rack.rtt + reorder_window` passed since. Returns when to look again, if something waits.
+    pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Option<Time> {
+        let limit = self.rack.rtt + reorder_window;
+        self.examined = self.examined.max(self.una);
+        let mut waits = false;
+        while self.examined < self.nxt {
+            let seq = self.examined;
+            if self.sacked.contains(seq) {
+                self.examined = self.sacked.end_of(seq).unwrap_or(seq + 1);
+                continue;
+            }
+            if self.flags(seq) & (LOST | RETRANS) == 0 {
+                let sent = self.sent[self.at(seq)];
+                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
+                    break;
+                }
+                if sent + limit > now {
+                    waits = true;
+                    break;
+                }
+                self.touch();
+                self.mark_lost(seq);
+            }
+            self.examined += 1;
+        }
+        while let Some(&(sent, seq)) = self.retransmitted.front() {
+            let current = seq >= self.una && self.flags(seq) & RETRANS != 0 && self.sent[self.at(seq)] == sent;
+            if current {
+                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
+                    break;
+                }
+                if sent + limit > now {
+                    waits = true;
+                    break;
+                }
+                let at = self.at(seq);
+                self.flags[at] &= !RETRANS;
+                self.retrans_out -= 1;
+                self.newly_lost += 1;
+                if self.flags[at] & LOST == 0 {
+                    self.flags[at] |= LOST;
+                    self.lost_out += 1;
+                }
+                self.lost_again.push(Reverse(seq));
+            }
+            self.retransmitted.pop_front();
+        }
+        // All that was sent before the delivered segment is due by then.
+        waits.then(|| self.rack.sent + limit)
+    }
+
+    /// RFC 6675 IsLost: three SACKed segments above it.
+    pub fn detect_by_count(&mut self) {
+        let below = self.highest_sacked[2];
+        self.examined = self.examined.max(self.una);
+        while self.examined < below {
+            let seq = self.examined;
+            if self.sacked.contains(seq) {
+                self.examined = self.sacked.end_of(seq).unwrap_or(seq + 1);
+                continue;
+            }
+            if self.flags(seq) & (LOST | RETRANS) == 0 {
+                self.touch();
+                self.mark_lost(seq);
+            }
+            self.examined += 1;
+        }
+    }
+
+    /// Whether the first outstanding segment is marked lost.
+    pub fn head_is_lost(&self) -> bool {
+        self.flags(self.una) & LOST != 0
+    }
+
+    /// NewReno: the first outstanding segment is lost.
+    pub fn mark_head_lost(&mut self) {
+        if self.una < self.nxt && self.flags(self.una) & LOST == 0 {
+            self.touch();
+            self.mark_lost(self.una);
+            self.examined = self.examined.max(self.una + 1);
+        }
+    }
+
+    /// NewReno: duplicate ACKs stand for SACKed segments. Sets their number, at most what is outstanding
+    /// besides the lost.
+    pub fn set_duplicate_acks(&mut self, count: u64) {
+        if count > 0 {
+            self.touch();
+        }
+        self.sacked_out = count.min((self.nxt - self.una).saturating_sub(self.lost_out.max(1)));
+    }
+
+    /// Retransmission timeout: all that was not SACKed is lost, copies included.
+    pub fn mark_all_lost(&mut self) {
+        self.touch();
+        self.lost.clear();
+        self.lost_again.clear();
+        self.retransmitted.clear();
+        self.retrans_out = 0;
+        self.lost_out = 0;
+        for seq in self.una..self.nxt {
+            if self.sacked.contains(seq) {
+                continue;
+            }
+            let at = self.at(seq);
+            self.newly_lost += u32::from(self.flags[at] & LOST == 0);
+            self.flags[at] = (self.flags[at] & EVER) | LOST;
+            self.lost_out += 1;
+            self.lost.push_back(seq);
+        }
+        self.examined = self.nxt;
+    }
+
+    /// The timeout or reduction was spurious: nothing is lost.
+    pub fn unmark_lost(&mut self) {
+        for seq in self.una..self.nxt {
+            let at = self.at(seq);
+            self.flags[at] &= !LOST;
+        }
+        self.lost_out = 0;
+        self.lost.clear();
+        self.lost_again.clear();
+    }
+
+    /// The lowest lost segment that has no copy in flight.
+    pub fn next_lost(&mut self) -> Option<u64> {
+        if self.lost_out == 0 {
+            return None;
+        }
+        let due = |board: &Scoreboard, seq: u64| {
+            seq >= board.una && board.flags(seq) & (LOST | RETRANS) == LOST
+        };
+        while self.lost.front().is_some_and(|&seq| !due(self, seq)) {
+            self.lost.pop_front();
+        }
+        while self.lost_again.peek().is_some_and(|&Reverse(seq)| !due(self, seq)) {
+            self.lost_again.pop();
+        }
+        match (self.lost.front(), self.lost_again.peek()) {
+            (Some(&a), Some(&Reverse(b))) => Some(a.min(b)),
+            (Some(&a), None) => Some(a),
+            (None, Some(&Reverse(b))) => Some(b),
+            (None, None) => None,
+        }
+    }
+
+    /// Transmission time of the first outstanding segment.
+    pub fn head_sent(&self) -> Time {
+        self.sent[self.at(self.una)]
+    }
+}

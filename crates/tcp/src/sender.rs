@@ -1,0 +1,801 @@
+//! Sender: window, recovery, timers. Linux-shaped, since that is the default that users meet:
+//! states Open, Disorder, CWR, Recovery, Loss; one reduction per window of data.
+
+use lfn_law::{
+    Ack, Config as LawConfig, Control, Law, LawSpec, Loss, LossKind, SlowStart, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN,
+    ACK_ROUND_START, INFINITE, ONE, PROBES,
+};
+use lfn_units::Time;
+
+use crate::receiver::Acknowledgement;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::{LossDetection, Reduction, SenderConfig};
+
+/// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681).
+const DUP_THRESH: u64 = 3;
+/// Linux allows this beyond 2 srtt before it probes for a tail loss.
+const TLP_SLACK_NS: u64 = 2_000_000;
+/// Allowance for the receiver's delayed ACK when a single segment is outstanding (RFC 8985 §7.2).
+const TLP_DELAYED_ACK_NS: u64 = 200_000_000;
+
+/// Congestion state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// All is well.
+    Open = 0,
+    /// Duplicate ACKs or SACKs came; nothing is declared lost yet.
+    Disorder = 1,
+    /// The window comes down after an ECN echo or a tail loss.
+    Cwr = 2,
+    /// The window comes down after a loss, and losses are repaired.
+    Recovery = 3,
+    /// After a retransmission timeout.
+    Loss = 4,
+}
+
+/// A segment to put on the wire now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its number.
+    pub seq: u64,
+    /// It was sent before.
+    pub retransmission: bool,
+    /// It tells the receiver that the window was reduced (RFC 3168).
+    pub cwr: bool,
+}
+
+/// What happened, for the table of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EventKind {
+    /// Loss found by SACK, duplicate ACKs, RACK or a probe.
+    FastRetransmit = 0,
+    /// Retransmission timeout.
+    Timeout = 1,
+    /// ECN echo.
+    Ecn = 2,
+    /// The last reduction was spurious.
+    Undo = 3,
+    /// Recovery ended.
+    RecoveryEnd = 4,
+}
+
+/// An event with the window around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderEvent {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: EventKind,
+    /// Window before, Q32.32 segments.
+    pub cwnd_before: u64,
+    /// Window after, Q32.32 segments.
+    pub cwnd_after: u64,
+    /// Slow-start threshold after, Q32.32 segments.
+    pub ssthresh: u64,
+    /// Segments marked lost at that moment.
+    pub lost: u64,
+}
+
+/// Counters of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SenderStats {
+    /// Segments sent, copies included.
+    pub sent: u64,
+    /// Copies.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Reductions of the window, one per window of data.
+    pub loss_events: u64,
+    /// Reductions taken back.
+    pub undos: u64,
+    /// Integral of cwnd over time, segments × s.
+    pub cwnd_integral: f64,
+    /// Smallest window, Q32.32 segments.
+    pub min_cwnd: u64,
+    /// Largest window, Q32.32 segments.
+    pub max_cwnd: u64,
+}
+
+/// Proportional rate reduction: RFC 6937 with the slow-start reduction bound, as Linux has it.
+/// Segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prr {
+    delivered: u64,
+    out: u64,
+    /// Window (RFC 6937) or flight (RFC 9937) at the start of recovery.
+    recover_fs: u64,
+}
+
+impl Prr {
+    /// Recovery begins.
+    pub fn new(recover_fs: u64) -> Prr {
+        Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
+    }
+
+    /// An ACK delivered `delivered` segments; returns how many may be sent beyond `pipe`. `safe`: the
+    /// cumulative ACK advanced and no further loss was found.
+    pub fn on_ack(&mut self, pipe: u64, ssthresh: u64, delivered: u64, safe: bool) -> u64 {
+        self.delivered += delivered;
+        let may = if pipe > ssthresh {
+            (self.delivered * ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
+        } else {
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + u64::from(safe);
+            (ssthresh - pipe).min(limit)
+        };
+        may.max(u64::from(self.out == 0))
+    }
+
+    /// `segments` were sent.
+    pub fn on_sent(&mut self, segments: u64) {
+        self.out += segments;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Rto,
+    TailLossProbe,
+}
+
+/// Sender of one connection.
+pub struct Sender {
+    board: Scoreboard,
+    control: Control,
+    state: State,
+    law_samples: bool,
+    cwnd_limited: bool,
+    timer_kind: Timer,
+    timer: Time,
+    /// RACK's reordering timer.
+    reorder_timer: Time,
+    /// Pacing: no segment before this.
+    next_send: Time,
+    end: u64,
+    receive_window: u64,
+    round_end: u64,
+    delivered: u64,
+    usage_end: u64,
+    usage_max: u64,
+    observed: Time,
+    rtt: RttEstimator,
+    law: Box<dyn Law>,
+    slow_start: SlowStart,
+    high_seq: u64,
+    prior: Control,
+    undoable: bool,
+    retransmitted_in_episode: bool,
+    /// One retransmission, or one new segment, may leave whatever the window says.
+    force_retransmit: bool,
+    force_new: bool,
+    send_cwr: bool,
+    prr: Prr,
+    dup_acks: u64,
+    backoff: u32,
+    probe_end: Option<u64>,
+    config: Box<SenderConfig>,
+    wire_bits: u64,
+    stats: SenderStats,
+    events: Vec<SenderEvent>,
+}
+
+impl Sender {
+    /// A connection that may send `end` segments (`u64::MAX`: no end), of `wire_bytes` each for pacing.
+    pub fn new(config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) -> Sender {
+        let mut control = Control::new(config.initial_window_segments);
+        if let Some(segments) = config.initial_ssthresh_segments {
+            control.ssthresh = u64::from(segments) * ONE;
+        }
+        let law_config = LawConfig { now_ns: now.as_ns(), variant: 0, mss_bytes: config.mss_bytes };
+        let law = law.build(&law_config, &mut control);
+        Sender {
+            board: Scoreboard::default(),
+            control,
+            state: State::Open,
+            law_samples: law.has_sample(),
+            cwnd_limited: false,
+            timer_kind: Timer::Rto,
+            timer: Time::NEVER,
+            reorder_timer: Time::NEVER,
+            next_send: Time::ZERO,
+            end,
+            receive_window: config.receive_window_segments,
+            round_end: 0,
+            delivered: 0,
+            usage_end: 0,
+            usage_max: 0,
+            observed: now,
+            rtt: RttEstimator::new(config.rto, config.min_rto, config.max_rto),
+            law,
+            slow_start: SlowStart::new(config.slow_start),
+            high_seq: 0,
+            prior: control,
+            undoable: false,
+            retransmitted_in_episode: false,
+            force_retransmit: false,
+            force_new: false,
+            send_cwr: false,
+            prr: Prr::default(),
+            dup_acks: 0,
+            backoff: 0,
+            probe_end: None,
+            config: Box::new(config.clone()),
+            wire_bits: u64::from(wire_bytes) * 8,
+            stats: SenderStats { min_cwnd: control.cwnd, max_cwnd: control.cwnd, ..SenderStats::default() },
+            events: Vec::new(),
+        }
+    }
+
+    /// A new connection in the place of this one; the scoreboard's memory stays.
+    pub fn reset(&mut self, config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) {
+        let mut board = std::mem::take(&mut self.board);
+        board.reset();
+        *self = Sender { board, ..Sender::new(config, law, now, end, wire_bytes) };
+    }
+
+    /// Window, ssthresh and pacing.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Congestion state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Everything below this is acknowledged.
+    pub fn una(&self) -> u64 {
+        self.board.una()
+    }
+
+    /// The next new segment.
+    pub fn nxt(&self) -> u64 {
+        self.board.nxt()
+    }
+
+    /// Segments in flight (RFC 6675 pipe).
+    pub fn in_flight(&self) -> u64 {
+        self.board.in_flight()
+    }
+
+    /// RTT estimates.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// Counters, with the integral of the window up to `now`.
+    pub fn stats(&mut self, now: Time) -> &SenderStats {
+        self.observe(now);
+        &self.stats
+    }
+
+    /// Starts the window statistics anew at `now`; the counters stay.
+    pub fn restart_window_stats(&mut self, now: Time) {
+        self.observe(now);
+        self.stats.cwnd_integral = 0.0;
+        self.stats.min_cwnd = self.control.cwnd;
+        self.stats.max_cwnd = self.control.cwnd;
+    }
+
+    /// Events since the last call.
+    pub fn take_events(&mut self) -> Option<Vec<SenderEvent>> {
+        (!self.events.is_empty()).then(|| std::mem::take(&mut self.events))
+    }
+
+    /// The law's own variables; see the registry for names and scales.
+    pub fn probe(&self) -> [u64; PROBES] {
+        let mut out = [0; PROBES];
+        self.law.probe(&self.control, &mut out);
+        out
+    }
+
+    /// Bytes of memory beyond the struct itself, as far as they grow with the window.
+    pub fn memory_bytes(&self) -> usize {
+        self.board.memory_bytes()
+    }
+
+    /// All that there was to send is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.board.una() >= self.end
+    }
+
+    /// The application offers `segments` more.
+    pub fn offer(&mut self, segments: u64) {
+        self.end = self.end.saturating_add(segments);
+    }
+
+    /// The application stops: nothing new is sent.
+    pub fn stop(&mut self) {
+        self.end = self.end.min(self.board.nxt());
+    }
+
+    /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] if not at all.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        let mut deadline = self.timer.min(self.reorder_timer);
+        if self.control.next_tick_ns != 0 {
+            deadline = deadline.min(Time::from_ns(self.control.next_tick_ns));
+        }
+        if self.next_send != Time::ZERO && self.can_send_later() {
+            deadline = deadline.min(self.next_send);
+        }
+        deadline
+    }
+
+    fn can_send_later(&self) -> bool {
+        self.board.in_flight() < self.window() && (self.board.lost_out() > 0 || self.may_send_new())
+    }
+
+    fn window(&self) -> u64 {
+        self.control.cwnd >> 32
+    }
+
+    fn may_send_new(&self) -> bool {
+        self.board.nxt() < self.end && self.board.outstanding() < self.receive_window
+    }
+
+    #[inline]
+    fn observe(&mut self, now: Time) {
+        let cwnd = self.control.cwnd;
+        self.stats.cwnd_integral += (cwnd as f64 / ONE as f64) * (now - self.observed).as_s();
+        self.observed = now;
+        self.stats.min_cwnd = self.stats.min_cwnd.min(cwnd);
+        self.stats.max_cwnd = self.stats.max_cwnd.max(cwnd);
+    }
+
+    #[inline]
+    fn restart_timer(&mut self, now: Time) {
+        if self.board.outstanding() == 0 {
+            self.timer = Time::NEVER;
+            return;
+        }
+        let rto_ns = self.rtt.backed_off_rto_ns(self.backoff);
+        self.timer_kind = Timer::Rto;
+        let mut delay_ns = rto_ns;
+        let probe = self.config.tail_loss_probe
+            && self.config.sack
+            && self.probe_end.is_none()
+            && matches!(self.state, State::Open | State::Cwr)
+            && self.board.sacked_out() == 0
+            && self.rtt.srtt_ns() != 0;
+        if probe {
+            let slack = if self.board.outstanding() == 1 { TLP_DELAYED_ACK_NS } else { TLP_SLACK_NS };
+            let probe_ns = 2 * self.rtt.srtt_ns() + slack;
+            if probe_ns < rto_ns {
+                self.timer_kind = Timer::TailLossProbe;
+                delay_ns = probe_ns;
+            }
+        }
+        self.timer = now + Time::from_ns(delay_ns);
+    }
+
+    fn loss(&self, now: Time, kind: LossKind) -> Loss {
+        Loss {
+            now_ns: now.as_ns(),
+            rtt_ns: self.rtt.latest_ns(),
+            srtt_ns: self.rtt.srtt_ns(),
+            min_rtt_ns: self.rtt.min_ns(),
+            kind,
+            inflight: self.board.in_flight() as u32,
+            mss_bytes: self.config.mss_bytes,
+            pad: 0,
+        }
+    }
+
+    fn record(&mut self, at: Time, kind: EventKind, cwnd_before: u64) {
+        self.events.push(SenderEvent {
+            at,
+            kind,
+            cwnd_before,
+            cwnd_after: self.control.cwnd,
+            ssthresh: self.control.ssthresh,
+            lost: self.board.lost_out(),
+        });
+    }
+
+    /// An ACK arrives.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
+        let una = self.board.una();
+        if ack.cumulative < una || ack.cumulative > self.board.nxt() {
+            return;
+        }
+        self.observe(now);
+        let advanced = ack.cumulative > una;
+        let min_rtt = Time::from_ns(self.rtt.min_ns());
+        let blocks = &ack.sack[..usize::from(ack.blocks)];
+        let mut delivered = self.board.on_sack(blocks, now, min_rtt);
+        if advanced {
+            let more = self.board.on_cumulative(ack.cumulative, now, min_rtt);
+            delivered.count += more.count;
+            delivered.newest_sent = delivered.newest_sent.max(more.newest_sent);
+            delivered.oldest_sent = match (delivered.oldest_sent, more.oldest_sent) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            self.backoff = 0;
+        }
+        if !self.config.sack {
+            delivered.count = self.count_duplicates(advanced, delivered.count);
+        }
+        self.delivered += u64::from(delivered.count);
+        let mut seen = Ack {
+            now_ns: now.as_ns(),
+            delivered: self.delivered,
+            acked: (ack.cumulative - una) as u32,
+            newly_delivered: delivered.count,
+            mss_bytes: self.config.mss_bytes,
+            ce: u32::from(ack.ece),
+            ..Ack::default()
+        };
+        if let (Some(newest), Some(oldest)) = (delivered.newest_sent, delivered.oldest_sent) {
+            seen.rtt_ns = (now - newest).as_ns().max(1);
+            self.rtt.sample((now - oldest).as_ns(), seen.rtt_ns);
+        }
+        seen.srtt_ns = self.rtt.srtt_ns();
+        seen.min_rtt_ns = self.rtt.min_ns();
+        if advanced {
+            self.restart_timer(now);
+            if ack.cumulative > self.round_end {
+                self.round_end = self.board.nxt();
+                seen.flags |= ACK_ROUND_START;
+            }
+        } else {
+            seen.flags |= ACK_DUP;
+        }
+        if self.state != State::Open || self.board.dirty() || ack.ece || self.probe_end.is_some() {
+            self.on_dubious(now, ack, advanced, &mut seen);
+        }
+        seen.inflight = self.board.in_flight() as u32;
+        if matches!(self.state, State::Open | State::Disorder) {
+            seen.flags |= ACK_OPEN;
+        }
+        let may_grow = self.cwnd_limited
+            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage_max);
+        if may_grow {
+            seen.flags |= ACK_CWND_LIMITED;
+        }
+        if self.law_samples {
+            self.law.on_sample(&seen, &mut self.control);
+        }
+        if self.control.cwnd < self.control.ssthresh {
+            self.slow_start.on_sample(&seen, &mut self.control);
+        }
+        if matches!(self.state, State::Cwr | State::Recovery) {
+            if self.config.reduction == Reduction::Prr && delivered.count > 0 {
+                self.reduce(u64::from(delivered.count), advanced && seen.newly_lost == 0);
+            }
+        } else if advanced && may_grow && delivered.count > 0 {
+            let mut n = delivered.count;
+            if self.control.cwnd < self.control.ssthresh {
+                n = self.slow_start.on_ack(n, &seen, &mut self.control);
+            }
+            if n > 0 {
+                self.law.on_ack(n, &seen, &mut self.control);
+            }
+        }
+    }
+
+    /// NewReno: a duplicate ACK stands for one segment delivered somewhere (RFC 6582); what it stood for
+    /// is not counted again when the cumulative ACK covers it.
+    fn count_duplicates(&mut self, advanced: bool, delivered: u32) -> u32 {
+        if !advanced {
+            if self.board.outstanding() == 0 {
+                return delivered;
+            }
+            self.dup_acks += 1;
+            self.board.set_duplicate_acks(self.dup_acks);
+            return delivered + 1;
+        }
+        let counted = self.dup_acks.min(u64::from(delivered).saturating_sub(1));
+        self.dup_acks -= counted;
+        if self.board.una() >= self.high_seq || self.board.outstanding() == 0 {
+            self.dup_acks = 0;
+        }
+        self.board.set_duplicate_acks(self.dup_acks);
+        delivered - counted as u32
+    }
+
+    /// Anything but the plain ACK of state Open: ends of episodes, undo, losses.
+    #[cold]
+    fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
+        let una = self.board.una();
+        self.check_probe(now, ack);
+        let spurious = advanced
+            && self.undoable
+            && self.retransmitted_in_episode
+            && ack.echoes_original
+            && una <= self.high_seq
+            && matches!(self.state, State::Recovery | State::Loss);
+        if spurious {
+            self.undo(now);
+        } else if una >= self.high_seq && matches!(self.state, State::Cwr | State::Recovery | State::Loss) {
+            self.end_episode(now, seen);
+        }
+        self.detect_losses(now);
+        if !self.config.sack {
+            self.detect_newreno(advanced);
+        }
+        seen.newly_lost = self.board.take_newly_lost();
+        if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
+            self.enter_recovery(now, State::Recovery, LossKind::Fast);
+        } else if ack.ece && self.config.ecn && matches!(self.state, State::Open | State::Disorder) {
+            self.enter_recovery(now, State::Cwr, LossKind::Ecn);
+        }
+        self.state = match (self.state, self.board.sacked_out() > 0) {
+            (State::Open, true) => State::Disorder,
+            (State::Disorder, false) => State::Open,
+            (state, _) => state,
+        };
+    }
+
+    fn detect_losses(&mut self, now: Time) {
+        if !self.config.sack || !self.board.dirty() {
+            self.reorder_timer = Time::NEVER;
+            return;
+        }
+        match self.config.loss_detection {
+            LossDetection::Rack => {
+                // No reordering was ever seen: no window once three are SACKed or repair has begun.
+                let repairing = matches!(self.state, State::Recovery | State::Loss);
+                let window_ns = if repairing || self.board.sacked_out() >= DUP_THRESH {
+                    0
+                } else {
+                    (self.rtt.min_ns() / 4).min(self.rtt.srtt_ns() / 8)
+                };
+                let again = self.board.detect_by_time(now, Time::from_ns(window_ns));
+                self.reorder_timer = again.map_or(Time::NEVER, |at| at.max(now + Time::from_us(1)));
+            }
+            LossDetection::DupThresh => self.board.detect_by_count(),
+        }
+    }
+
+    fn detect_newreno(&mut self, advanced: bool) {
+        let partial = advanced && self.state == State::Recovery && self.board.una() < self.high_seq;
+        let third = self.dup_acks >= DUP_THRESH && matches!(self.state, State::Open | State::Disorder | State::Cwr);
+        if partial || third {
+            self.board.mark_head_lost();
+            self.board.set_duplicate_acks(self.dup_acks);
+        }
+    }
+
+    fn remember_for_undo(&mut self) {
+        self.prior = self.control;
+        self.undoable = true;
+        self.retransmitted_in_episode = false;
+    }
+
+    fn enter_recovery(&mut self, now: Time, state: State, kind: LossKind) {
+        let cwnd_before = self.control.cwnd;
+        // A reduction under way in this window of data is not repeated.
+        if self.state != State::Cwr {
+            self.remember_for_undo();
+            let loss = self.loss(now, kind);
+            self.law.on_loss(&loss, &mut self.control);
+            self.slow_start.on_loss(&loss);
+            self.stats.loss_events += 1;
+            self.prr = Prr::new(cwnd_before >> 32);
+            self.send_cwr = self.config.ecn;
+            if self.config.reduction == Reduction::Immediate {
+                self.control.cwnd = self.control.cwnd.min(self.control.ssthresh);
+            }
+        }
+        self.state = state;
+        self.high_seq = self.board.nxt();
+        if kind == LossKind::Fast {
+            self.force_retransmit = self.config.reduction == Reduction::Immediate;
+        }
+        self.reorder_timer = Time::NEVER;
+        self.restart_timer(now);
+        let event = if kind == LossKind::Ecn { EventKind::Ecn } else { EventKind::FastRetransmit };
+        self.record(now, event, cwnd_before);
+    }
+
+    fn reduce(&mut self, delivered: u64, safe: bool) {
+        let pipe = self.board.in_flight();
+        let ssthresh = self.control.ssthresh >> 32;
+        let may_send = self.prr.on_ack(pipe, ssthresh, delivered, safe);
+        self.control.cwnd = (pipe + may_send).max(1) * ONE;
+    }
+
+    fn end_episode(&mut self, now: Time, seen: &Ack) {
+        let cwnd_before = self.control.cwnd;
+        if self.state != State::Loss && self.control.ssthresh != INFINITE {
+            self.control.cwnd = self.control.ssthresh;
+        }
+        self.state = State::Open;
+        self.undoable = false;
+        self.force_retransmit = false;
+        self.law.on_open(seen, &mut self.control);
+        self.restart_timer(now);
+        self.record(now, EventKind::RecoveryEnd, cwnd_before);
+    }
+
+    fn undo(&mut self, now: Time) {
+        let cwnd_before = self.control.cwnd;
+        self.control.cwnd = self.control.cwnd.max(self.prior.cwnd);
+        self.control.ssthresh = self.control.ssthresh.max(self.prior.ssthresh);
+        self.law.on_undo(&mut self.control);
+        self.board.unmark_lost();
+        self.state = State::Open;
+        self.undoable = false;
+        self.stats.undos += 1;
+        self.restart_timer(now);
+        self.record(now, EventKind::Undo, cwnd_before);
+    }
+
+    /// RFC 8985 §7.4: the probe repaired a loss unless the original arrives as well.
+    fn check_probe(&mut self, now: Time, ack: &Acknowledgement) {
+        let Some(end) = self.probe_end else { return };
+        if ack.duplicate || ack.cumulative > end {
+            self.probe_end = None;
+        } else if ack.cumulative == end && !ack.echoes_original {
+            self.probe_end = None;
+            if matches!(self.state, State::Open | State::Disorder) {
+                self.enter_recovery(now, State::Cwr, LossKind::Fast);
+            }
+        }
+    }
+
+    /// [`Sender::deadline`] has come.
+    pub fn on_timer(&mut self, now: Time) {
+        self.observe(now);
+        if self.control.next_tick_ns != 0 && Time::from_ns(self.control.next_tick_ns) <= now {
+            self.control.next_tick_ns = 0;
+            self.law.on_tick(now.as_ns(), &mut self.control);
+        }
+        if self.reorder_timer <= now {
+            self.detect_losses(now);
+            self.board.take_newly_lost();
+            if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
+                self.enter_recovery(now, State::Recovery, LossKind::Fast);
+                if self.config.reduction == Reduction::Prr {
+                    self.reduce(0, false);
+                }
+            }
+        }
+        if self.timer <= now {
+            match self.timer_kind {
+                Timer::Rto => self.on_timeout(now),
+                Timer::TailLossProbe => self.on_probe_timeout(now),
+            }
+        }
+    }
+
+    fn on_probe_timeout(&mut self, now: Time) {
+        if self.may_send_new() {
+            // New data probes as well, and tells nothing wrong (§7.3).
+            self.probe_end = Some(self.board.nxt() + 1);
+            self.force_new = true;
+        } else {
+            self.probe_end = Some(self.board.nxt());
+            self.force_retransmit = true;
+        }
+        self.restart_timer(now);
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        let cwnd_before = self.control.cwnd;
+        self.stats.timeouts += 1;
+        let new_window = matches!(self.state, State::Open | State::Disorder) || self.board.una() >= self.high_seq;
+        if new_window {
+            self.remember_for_undo();
+            let loss = self.loss(now, LossKind::Rto);
+            self.law.on_loss(&loss, &mut self.control);
+            self.slow_start.on_loss(&loss);
+            self.stats.loss_events += 1;
+        }
+        self.board.mark_all_lost();
+        self.board.take_newly_lost();
+        self.dup_acks = 0;
+        self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
+        self.control.cwnd = ONE;
+        self.state = State::Loss;
+        self.high_seq = self.board.nxt();
+        self.probe_end = None;
+        self.force_retransmit = false;
+        self.reorder_timer = Time::NEVER;
+        self.backoff += 1;
+        self.restart_timer(now);
+        self.record(now, EventKind::Timeout, cwnd_before);
+    }
+
+    /// The next segment that may leave now, which then counts as sent.
+    #[inline]
+    pub fn next_segment(&mut self, now: Time) -> Option<Segment> {
+        let in_flight = self.board.in_flight();
+        let window = self.window();
+        if self.board.dirty() || self.force_retransmit {
+            if let Some(seq) = self.segment_to_repeat(in_flight < window) {
+                if self.is_paced(now) {
+                    return None;
+                }
+                return Some(self.retransmit(now, seq));
+            }
+        }
+        if in_flight >= window && !self.force_new {
+            self.cwnd_limited = true;
+            self.usage_end = self.board.nxt();
+            self.usage_max = self.board.outstanding();
+            return None;
+        }
+        if !self.may_send_new() {
+            if self.board.una() >= self.usage_end {
+                self.cwnd_limited = false;
+                self.usage_end = self.board.nxt();
+                self.usage_max = self.board.outstanding();
+            }
+            self.usage_max = self.usage_max.max(self.board.outstanding());
+            return None;
+        }
+        if self.is_paced(now) {
+            return None;
+        }
+        let first = self.board.outstanding() == 0;
+        let seq = self.board.on_sent(now);
+        if first {
+            self.restart_timer(now);
+        }
+        self.force_new = false;
+        Some(self.sent(now, seq, false))
+    }
+
+    fn segment_to_repeat(&mut self, window_open: bool) -> Option<u64> {
+        if !window_open && !self.force_retransmit {
+            return None;
+        }
+        let lost = self.board.next_lost();
+        if lost.is_none() && self.force_retransmit && self.probe_end.is_some() {
+            return Some(self.board.nxt() - 1);
+        }
+        lost
+    }
+
+    fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
+        self.force_retransmit = false;
+        self.retransmitted_in_episode = true;
+        self.board.on_retransmitted(seq, now);
+        self.stats.retransmits += 1;
+        if seq == self.board.una() {
+            self.restart_timer(now);
+        }
+        self.sent(now, seq, true)
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Time, seq: u64, retransmission: bool) -> Segment {
+        self.stats.sent += 1;
+        if matches!(self.state, State::Cwr | State::Recovery) {
+            self.prr.on_sent(1);
+        }
+        if self.control.pacing_bytes_per_s != 0 || self.config.pacing {
+            self.pace(now);
+        }
+        let cwr = self.send_cwr && !retransmission;
+        self.send_cwr &= !cwr;
+        Segment { seq, retransmission, cwr }
+    }
+
+    fn is_paced(&self, now: Time) -> bool {
+        now < self.next_send
+    }
+
+    fn pace(&mut self, now: Time) {
+        let bits_per_s = if self.control.pacing_bytes_per_s != 0 {
+            u128::from(self.control.pacing_bytes_per_s) * 8
+        } else {
+            let srtt_ns = u128::from(self.rtt.srtt_ns());
+            if srtt_ns == 0 {
+                return;
+            }
+            // Linux: twice the window a round trip in slow start, 1.2 times after.
+            let gain = if self.control.cwnd < self.control.ssthresh / 2 { 200 } else { 120 };
+            u128::from(self.window()) * u128::from(self.wire_bits) * 1_000_000_000 * gain / (100 * srtt_ns)
+        };
+        let gap_ps = u128::from(self.wire_bits) * 1_000_000_000_000 / bits_per_s.max(1);
+        self.next_send = self.next_send.max(now).after(Time(u64::try_from(gap_ps).unwrap_or(u64::MAX)));
+    }
+}
