@@ -347,6 +347,7 @@ impl Red {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const GBIT: Rate = Rate(1_000_000_000);
     const PACKET_BYTES: u32 = 1500;
@@ -623,5 +624,41 @@ mod tests {
         assert_eq!(new(RedConfig { weight: Weight::Fixed(-0.1), ..TENTH }), fraction("weight", -0.1));
         assert_eq!(new(RedConfig::classic(0)), Err(RedError::Zero { name: "mean_packet_bytes" }));
         assert!(matches!(Red::new(TENTH, Rate(0), Time::ZERO), Err(RedError::Zero { name: "rate" })));
+    }
+
+    proptest! {
+        #[test]
+        fn no_traffic_breaks_it(
+            (gentle, adaptive, wait, byte_mode, ecn, ect) in any::<(bool, bool, bool, bool, bool, bool)>(),
+            (min_th, width) in (0.1..1e6, 0.1..1e6),
+            (weight, max_p, mark_p) in (1e-9..=1.0, 1e-9..=1.0, 1e-9..=1.0),
+            traffic in prop::collection::vec(
+                (0..10_000_000_000_000u64, 0..2_000_000u64, 1..65_536u32, any::<bool>(), 0.0..1.0), 1..100),
+        ) {
+            let thresholds = Thresholds::Fixed { min_th, max_th: min_th + width };
+            let config = RedConfig {
+                thresholds, weight: Weight::Fixed(weight), max_p, gentle, adaptive, wait, byte_mode,
+                mean_packet_bytes: PACKET_BYTES, ecn, mark_p,
+            };
+            let mut red = red(config, GBIT);
+            let (mut now, mut longest) = (0, 0);
+            for (gap, packets, packet_bytes, idle, draw) in traffic {
+                let before = Time(now);
+                now += gap;
+                let queue = if idle {
+                    QueueState { idle_since: Some(before), ..QueueState::default() }
+                } else {
+                    busy(packets)
+                };
+                longest = longest.max(queue.packets);
+                let verdict = red.arrive(Time(now), queue, packet_bytes, ect, || draw);
+                let average = red.average_packets();
+                // Rounding may lift the average by one part in 2^53.
+                prop_assert!((0.0..=longest as f64 + 1e-9).contains(&average), "average {average} of {longest}");
+                prop_assert!(0.0 < red.max_p() && red.max_p() <= max_p.max(ADAPTIVE_TOP + 0.01));
+                prop_assert!(verdict == Verdict::Accept || (average >= min_th && queue.packets > 1));
+                prop_assert!(verdict != Verdict::Mark || (ecn && ect && red.base_probability() < mark_p));
+            }
+        }
     }
 }
