@@ -143,8 +143,8 @@ static inline void law_add_every(struct law_control *c, u32 *cnt, u32 w, u32 n)
 	c->cwnd = law_min(c->cwnd, LAW_MAX_CWND);
 }
 
-/* a * b / c without overflow for a, b, c of up to 64 bits whose quotient fits 64:
- * splits b, so that a product never needs more than 64 bits if a < 2^44 and b < 2^40. */
+/* a * b / c for a and c below 2^43, b below 2^40, if the quotient fits 64 bits: splits b, so
+ * that nothing on the way needs more. */
 static inline u64 law_muldiv(u64 a, u64 b, u64 c)
 {
 	u64 hi = b >> 20, lo = b & 0xfffff;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-const KEYS: [&str; 6] = ["variants", "targets", "slow_start", "family", "probes", "source"];
+const KEYS: [&str; 7] = ["variants", "targets", "slow_start", "family", "probes", "ssthresh", "source"];
 const TARGETS: [&str; 2] = ["sim", "kernel"];
 /// Names of `SlowStartKind`.
 const SLOW_STARTS: [(&str, &str); 4] = [
@@ -82,6 +82,8 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     one_of("slow_start", slow_start, &SLOW_STARTS.map(|(name, _)| name))?;
     let (_, slow_start) = SLOW_STARTS.iter().find(|(name, _)| *name == slow_start).unwrap();
     one_of("family", need("family")?, &FAMILIES)?;
+    let ssthresh = line.get("ssthresh").unwrap_or("below");
+    one_of("ssthresh", ssthresh, &["below", "estimate"])?;
     let mut probes = String::new();
     let texts = line.get("probes").map(list).unwrap_or_default();
     if texts.len() > PROBES {
@@ -103,10 +105,12 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         .ok_or_else(|| format!("{} does not begin with a heading \"# Title\"", card.display()))?;
     Ok(format!(
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, targets: &{targets:?}, \
-         slow_start: SlowStartKind::{slow_start}, family: {:?}, probes: &[{probes}], source: {:?}, card: include_str!({:?}), \
+         slow_start: SlowStartKind::{slow_start}, family: {:?}, probes: &[{probes}], \
+         ssthresh_is_estimate: {}, source: {:?}, card: include_str!({:?}), \
          index: {index}, ops: {} }},\n",
         line.name,
         need("family")?,
+        ssthresh == "estimate",
         need("source")?,
         card,
         symbol(&line.name),

@@ -9,7 +9,7 @@ mod c;
 mod registry;
 mod slow_start;
 
-pub use registry::{registry, LawError, LawInfo, LawSpec, Probe};
+pub use registry::{nearest, registry, LawError, LawInfo, LawSpec, Probe};
 pub use slow_start::{SlowStart, SlowStartKind};
 
 /// One segment: windows are Q32.32 segments in a `u64`.

@@ -22,6 +22,8 @@ pub struct LawInfo {
     pub family: &'static str,
     /// What [`Law::probe`] writes.
     pub probes: &'static [Probe],
+    /// [`Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.
+    pub ssthresh_is_estimate: bool,
     /// What the equations come from.
     pub source: &'static str,
     /// The card, in Markdown.
@@ -129,8 +131,11 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The name nearest to `got`; the first of equals.
-pub(crate) fn nearest(got: &str, names: impl Iterator<Item = &'static str>) -> &'static str {
+/// The name nearest to `got` by edit distance; the first of equals.
+///
+/// # Panics
+/// When there are no names.
+pub fn nearest(got: &str, names: impl Iterator<Item = &'static str>) -> &'static str {
     names.min_by_key(|name| distance(got, name)).expect("there is at least one name")
 }
 

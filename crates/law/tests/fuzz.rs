@@ -1,0 +1,216 @@
+//! Can any input break a law? Random connections, as a correct sender on an absurd path drives
+//! them: ACKs of up to 64k segments, RTTs from nothing to 100 s, jumps in time, every kind of
+//! loss, held episodes, undo. What must hold is in `Sender::check` and beside each call.
+
+use lfn_law::{
+    registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, SlowStart, SlowStartKind,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, MAX_CWND, MIN_SSTHRESH, ONE, PROBES,
+};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// New data delivered; in an open episode a mere sample.
+    Ack { n: u32, rtt_ns: u64, ce: u32, lost: u32, round: bool },
+    /// Time passes.
+    Wait { time_ns: u64 },
+    /// A congestion event; `hold` leaves the episode open.
+    Loss { kind: LossKind, hold: bool },
+    /// The episode ends.
+    Open,
+    /// The last event was spurious.
+    Undo,
+}
+
+/// 0, or anything up to 2^bits, as many in each octave.
+fn wide(bits: u32) -> impl Strategy<Value = u64> {
+    (0..=bits, any::<u64>()).prop_map(|(bits, x)| x & ((1 << bits) - 1))
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let kind = prop_oneof![Just(LossKind::Fast), Just(LossKind::Rto), Just(LossKind::Ecn)];
+    let ack = (wide(16), wide(37), wide(4), wide(4), any::<bool>());
+    prop_oneof![
+        12 => ack.prop_map(|(n, rtt_ns, ce, lost, round)| {
+            Op::Ack { n: n as u32, rtt_ns: rtt_ns.min(100_000_000_000), ce: ce as u32, lost: lost as u32, round }
+        }),
+        4 => wide(40).prop_map(|time_ns| Op::Wait { time_ns }),
+        2 => (kind, any::<bool>()).prop_map(|(kind, hold)| Op::Loss { kind, hold }),
+        1 => Just(Op::Open),
+        1 => Just(Op::Undo),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Start {
+    cwnd: u64,
+    in_slow_start: bool,
+    now_ns: u64,
+    mss_bytes: u32,
+    slow_start: SlowStartKind,
+}
+
+fn start() -> impl Strategy<Value = Start> {
+    (wide(58), any::<bool>(), wide(60), 1u32..65_536, 0..SlowStartKind::ALL.len()).prop_map(
+        |(cwnd, in_slow_start, now_ns, mss_bytes, kind)| Start {
+            cwnd: cwnd.max(ONE),
+            in_slow_start,
+            now_ns,
+            mss_bytes,
+            slow_start: SlowStartKind::ALL[kind],
+        },
+    )
+}
+
+struct Sender {
+    spec: LawSpec,
+    law: Box<dyn Law>,
+    slow_start: SlowStart,
+    control: Control,
+    before_loss: Option<Control>,
+    episode: bool,
+    ack: Ack,
+}
+
+impl Sender {
+    fn new(spec: LawSpec, start: &Start) -> Self {
+        let ssthresh = if start.in_slow_start { INFINITE } else { start.cwnd.max(MIN_SSTHRESH) };
+        let mut control = Control { cwnd: start.cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0 };
+        let config = Config { now_ns: start.now_ns, variant: 0, mss_bytes: start.mss_bytes };
+        let law = spec.build(&config, &mut control);
+        let ack = Ack { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Ack::default() };
+        let slow_start = SlowStart::new(start.slow_start);
+        Self { spec, law, slow_start, control, before_loss: None, episode: false, ack }
+    }
+
+    fn check(&self) {
+        let control = &self.control;
+        assert!((ONE..=MAX_CWND).contains(&control.cwnd), "cwnd {}", control.cwnd);
+        assert!(control.ssthresh >= MIN_SSTHRESH, "ssthresh {}", control.ssthresh);
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match *op {
+            Op::Ack { n, rtt_ns, ce, lost, round } => self.receive(n, rtt_ns, ce, lost, round),
+            Op::Wait { time_ns } => self.wait(time_ns),
+            Op::Loss { kind, hold } => self.lose(kind, hold),
+            Op::Open if self.episode => {
+                self.episode = false;
+                self.law.on_open(&self.ack, &mut self.control);
+            }
+            Op::Undo => {
+                if let Some(before) = self.before_loss.take() {
+                    self.episode = false;
+                    self.control.cwnd = self.control.cwnd.max(before.cwnd);
+                    self.control.ssthresh = before.ssthresh;
+                    self.law.on_undo(&mut self.control);
+                }
+            }
+            Op::Open => {}
+        }
+        self.check();
+    }
+
+    fn receive(&mut self, n: u32, rtt_ns: u64, ce: u32, lost: u32, round: bool) {
+        let ack = &mut self.ack;
+        ack.rtt_ns = rtt_ns;
+        if rtt_ns > 0 {
+            ack.min_rtt_ns = if ack.min_rtt_ns == 0 { rtt_ns } else { ack.min_rtt_ns.min(rtt_ns) };
+            ack.srtt_ns = if ack.srtt_ns == 0 { rtt_ns } else { ack.srtt_ns / 8 * 7 + rtt_ns / 8 };
+        }
+        ack.delivered += u64::from(n);
+        (ack.acked, ack.newly_delivered, ack.newly_lost, ack.ce) =
+            (if self.episode { 0 } else { n }, n, lost, ce);
+        ack.inflight = (self.control.cwnd >> 32) as u32;
+        let state = if self.episode { ACK_DUP } else { ACK_OPEN | ACK_CWND_LIMITED };
+        ack.flags = state | if round { ACK_ROUND_START } else { 0 };
+        self.law.on_sample(&self.ack, &mut self.control);
+        self.check();
+        if self.episode {
+            return;
+        }
+        let mut rest = n;
+        if self.control.cwnd < self.control.ssthresh {
+            self.slow_start.on_sample(&self.ack, &mut self.control);
+            self.check();
+        }
+        if self.control.cwnd < self.control.ssthresh {
+            rest = self.slow_start.on_ack(n, &self.ack, &mut self.control);
+            assert!(rest <= n);
+            assert!(rest == 0 || self.control.cwnd >= self.control.ssthresh);
+            self.check();
+        }
+        if self.control.cwnd >= self.control.ssthresh {
+            self.law.on_ack(rest, &self.ack, &mut self.control);
+        }
+    }
+
+    fn wait(&mut self, time_ns: u64) {
+        self.ack.now_ns += time_ns;
+        if (1..=self.ack.now_ns).contains(&self.control.next_tick_ns) {
+            let at_ns = std::mem::take(&mut self.control.next_tick_ns);
+            self.law.on_tick(at_ns, &mut self.control);
+            let next_ns = self.control.next_tick_ns;
+            assert!(next_ns == 0 || next_ns > at_ns, "a tick at {at_ns} asks for one at {next_ns}");
+        }
+    }
+
+    fn lose(&mut self, kind: LossKind, hold: bool) {
+        // One event per window of data; a timeout may follow in the same episode.
+        if self.episode && kind != LossKind::Rto {
+            return;
+        }
+        let ack = &self.ack;
+        let loss = Loss {
+            now_ns: ack.now_ns,
+            rtt_ns: ack.rtt_ns,
+            srtt_ns: ack.srtt_ns,
+            min_rtt_ns: ack.min_rtt_ns,
+            kind,
+            inflight: (self.control.cwnd >> 32) as u32,
+            mss_bytes: ack.mss_bytes,
+            pad: 0,
+        };
+        let before = self.control;
+        self.before_loss = Some(before);
+        self.law.on_loss(&loss, &mut self.control);
+        self.slow_start.on_loss(&loss);
+        assert_eq!(self.control.cwnd, before.cwnd, "on_loss changed cwnd");
+        if !self.spec.info().ssthresh_is_estimate {
+            let most = before.cwnd.max(MIN_SSTHRESH);
+            assert!(self.control.ssthresh <= most, "ssthresh {} above cwnd {most}", self.control.ssthresh);
+        }
+        self.control.cwnd = if kind == LossKind::Rto { ONE } else { self.control.ssthresh.min(MAX_CWND) };
+        self.episode = hold;
+        if !hold {
+            self.law.on_open(&self.ack, &mut self.control);
+        }
+    }
+
+    /// All that can be seen of a sender.
+    fn trace(&self) -> (Control, [u64; PROBES]) {
+        let mut probes = [0; PROBES];
+        self.law.probe(&self.control, &mut probes);
+        (self.control, probes)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn no_connection_breaks_a_law(start in start(), ops in prop::collection::vec(op(), 1..300)) {
+        for spec in registry().iter().flat_map(LawInfo::specs) {
+            let run = || {
+                let mut sender = Sender::new(spec, &start);
+                ops.iter().map(|op| { sender.apply(op); sender.trace() }).collect::<Vec<_>>()
+            };
+            let trace = std::panic::catch_unwind(run);
+            prop_assert!(trace.is_ok(), "{}", spec);
+            prop_assert!(trace.unwrap() == run(), "{} is not deterministic", spec);
+        }
+    }
+}
