@@ -27,6 +27,8 @@
 #include <bpf/bpf_tracing.h>
 
 #define LFN_BPF
+/* Small constant arrays would go to .rodata.cst16 and the like, which clang's BTF does not know. */
+#pragma clang section rodata = ".rodata"
 #include "law.h"
 #include "slow_start.h"
 
