@@ -7,8 +7,11 @@
 mod bic;
 mod cubic;
 mod hstcp;
+mod htcp;
+mod htcp_be;
 mod reno;
 mod scalable;
+mod westwood;
 
 use lfn_law::{Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_OPEN, ONE, PROBES};
 use proptest::prelude::*;
