@@ -27,7 +27,7 @@ def sawtooth(periods_s: list[float], peak: float = 100, kept: float = 0.5, recov
         reducing += [False] * climbing + [True] * recovering
         drops += [3.0 * number] * climbing + [3.0 * (number + 1)] * recovering
     size = len(cwnd)
-    time_s = step_s * np.arange(1, size + 1)
+    time_s = step_s * np.arange(1, size + 1, dtype=np.float64)
     return Trace(
         time_s=time_s,
         cwnd_segments=np.array(cwnd),

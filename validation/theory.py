@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -79,7 +80,7 @@ def hstcp_increase(window: float) -> float:
     if window <= 38:
         return 1.0
     slope = (math.log(83000) - math.log(38)) / (math.log(1e-7) - math.log(1e-3))
-    loss = 1e-3 * (window / 38) ** (1 / slope)
+    loss = 1e-3 * math.pow(window / 38, 1 / slope)
     removed = hstcp_removed(window)
     return max(1.0, window**2 * loss * 2 * removed / (2 - removed))
 
@@ -202,6 +203,11 @@ def _response(law: str, path: _Path, trace: Trace) -> Check:
     )
 
 
+def _growth(law: str, path: _Path, trace: Trace) -> list[Check]:
+    checks = [_recovery(law, path, trace)]
+    return [*checks, _response(law, path, trace)] if law in _RESPONSES else checks
+
+
 def _utilisation(path: _Path, trace: Trace, theory: float, source: str) -> Check:
     inside = trace.time_s > path.duration_s / 5
     time_s, delivered_b = trace.time_s[inside], trace.delivered_b[inside]
@@ -231,13 +237,7 @@ def _random_loss(loss: float, path: _Path, trace: Trace) -> Check:
 def _cases() -> Iterator[tuple[str, Callable[[Trace], list[Check]]]]:
     """Scenarios in TOML, each with what its trace must show."""
     for law, path in _RECOVERIES:
-        if law in _RESPONSES:
-            yield (
-                path.scenario(law),
-                lambda t, law=law, path=path: [_recovery(law, path, t), _response(law, path, t)],
-            )
-        else:
-            yield path.scenario(law), lambda t, law=law, path=path: [_recovery(law, path, t)]
+        yield path.scenario(law), partial(_growth, law, path)
     full, empty = _Path(5e7, 0.04, 1.0, 300), _Path(2e8, 0.04, 0.02, 300)
     yield full.scenario("reno"), lambda t: [_utilisation(full, t, 1.0, "full at a buffer of one BDP")]
     yield empty.scenario("reno"), lambda t: [_utilisation(empty, t, 0.75, "three quarters with no buffer")]

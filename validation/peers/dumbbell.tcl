@@ -32,15 +32,16 @@ $ns queue-limit $right $left 100000000
 set bottleneck [$ns monitor-queue $left $right ""]
 
 # Sack1 runs the native agent; "hstcp-native" its RFC 3649 mode; every other name a TCP-Linux module.
-proc sender {law} {
+# Agents are reset as the simulation begins, and a TCP-Linux module takes its ssthresh when selected.
+proc sender {law ssthresh} {
     global ns
-    if {$law eq "sack1" || $law eq "hstcp-native"} {
-        set tcp [new Agent/TCP/Sack1]
-        if {$law eq "hstcp-native"} { $tcp set windowOption_ 8 }
-        return $tcp
-    }
-    set tcp [new Agent/TCP/Linux]
-    $ns at 0 "$tcp select_ca $law"
+    set native [expr {$law eq "sack1" || $law eq "hstcp-native"}]
+    set tcp [new Agent/TCP/[expr {$native ? "Sack1" : "Linux"}]]
+    set begin ""
+    if {$ssthresh > 0} { append begin "$tcp set ssthresh_ $ssthresh;" }
+    if {!$native} { append begin "$tcp select_ca $law" }
+    if {$law eq "hstcp-native"} { $tcp set windowOption_ 8 }
+    $ns at 0 $begin
     return $tcp
 }
 
@@ -57,7 +58,7 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
     foreach {a b} [list $source $left $left $source $right $sink $sink $right] {
         $ns queue-limit $a $b 100000000
     }
-    set tcp($i) [sender $opt(law)]
+    set tcp($i) [sender $opt(law) $opt(ssthresh)]
     set receiver [new Agent/TCPSink/Sack1]
     $tcp($i) set fid_ $i
     $ns attach-agent $source $tcp($i)
@@ -65,10 +66,7 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
     $ns connect $tcp($i) $receiver
     set ftp($i) [new Application/FTP]
     $ftp($i) attach-agent $tcp($i)
-    set start_s [expr {$i * $opt(stagger_s)}]
-    $ns at $start_s "$ftp($i) start"
-    # TCP-Linux opens ssthresh to the receive window at its first ACK, so this comes just after.
-    if {$opt(ssthresh) > 0} { $ns at [expr {$start_s + 1.5 * $rtt}] "$tcp($i) set ssthresh_ $opt(ssthresh)" }
+    $ns at [expr {$i * $opt(stagger_s)}] "$ftp($i) start"
 }
 
 if {$opt(samples) ne ""} {
