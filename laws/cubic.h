@@ -18,8 +18,7 @@
 #define CUBIC_2005 2u
 #define CUBIC_NS2 3u
 
-#define CUBIC_TIME_MAX_ns (1ull << 39)     /* 550 s; C t^3 is then beyond LAW_MAX_CWND */
-#define CUBIC_OFFSET_MAX_q20 ((1u << 29) - 1) /* 512 s */
+#define CUBIC_TIME_MAX_ns 511000000000ull /* C t^3 is then 53 million segments, and t still fits */
 #define CUBIC_ALPHA_RFC (LAW_ONE * 9 / 17) /* 3 (1 - 0.7) / (1 + 0.7), RFC 9438 section 4.3 */
 #define CUBIC_ALPHA_2005 (LAW_ONE / 3)     /* 3 b / (2 - b), b = 0.2 */
 
@@ -104,22 +103,20 @@ static inline void cubic_init(void *state, const struct law_config *config, stru
 		s->curve.new_epoch = 1;
 }
 
-/* C d^3 with C = 0.4 and d in 2^-20 s, as Q32.32 segments. */
-static inline u64 cubic_rise(u32 d_q20)
+/* C d^3 with C = 0.4 and d < 2^29 in 2^-20 s, as Q32.32 segments. */
+static inline u64 cubic_rise(u64 d_q20)
 {
-	u64 d = law_min(d_q20, CUBIC_OFFSET_MAX_q20);
-
-	return (d * d >> 24) * d / 40; /* Q16 * Q20 = Q36; 0.4 / 2^4 = 1 / 40 */
+	return (d_q20 * d_q20 >> 24) * d_q20 / 40; /* Q16 * Q20 = Q36; 0.4 / 2^4 = 1 / 40 */
 }
 
 /* The largest d whose cubic_rise is at most `rise`: RFC 9438 equation 2, bit by bit. */
 static inline u32 cubic_k(u64 rise)
 {
-	u32 d = 0;
+	u64 d = 0;
 
-	for (u32 bit = 1u << 28; bit; bit >>= 1)
-		d |= bit & (u32)law_mask_le(cubic_rise(d | bit), rise);
-	return d;
+	for (u64 bit = 1u << 28; bit; bit >>= 1)
+		d |= bit & law_mask_le(cubic_rise(d | bit), rise);
+	return (u32)d;
 }
 
 /* W(t), RFC 9438 equation 1. */
@@ -128,8 +125,8 @@ static inline u64 cubic_window(const struct cubic_curve *s, u64 t_ns)
 	u64 t_q20 = (law_min(t_ns, CUBIC_TIME_MAX_ns) << 11) / 1953125; /* 2^20 / 10^9 = 2^11 / 5^9 */
 
 	if (t_q20 >= s->k_q20)
-		return s->w_max + cubic_rise((u32)t_q20 - s->k_q20);
-	return s->w_max - law_min(cubic_rise(s->k_q20 - (u32)t_q20), s->w_max);
+		return s->w_max + cubic_rise(t_q20 - s->k_q20);
+	return s->w_max - law_min(cubic_rise(s->k_q20 - t_q20), s->w_max);
 }
 
 static inline void cubic_curve_on_ack(struct cubic *law, u32 n, const struct law_ack *ack,

@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(cases(200))]
 
     #[test]
-    fn the_window_strays_by_less_than_1e_3_segments(
+    fn the_window_strays_by_less_than_1e_3_segments_and_2e_7_of_itself(
         peak in (100f64.log2()..22.0).prop_map(f64::exp2),
         rounds in prop::collection::vec(1u32..60, 4),
     ) {
@@ -66,7 +66,8 @@ proptest! {
                 for _ in 0..64 {
                     model.w += model.step / model.w * f64::from(n);
                 }
-                prop_assert!((rig.cwnd() - model.w).abs() < 1e-3, "{} {}", rig.cwnd(), model.w);
+                let bound = 1e-3 + 2e-7 * model.w;
+                prop_assert!((rig.cwnd() - model.w).abs() < bound, "{} {}", rig.cwnd(), model.w);
             }
         }
     }
@@ -77,7 +78,8 @@ fn recovery(w: f64) -> i32 {
     let mut rig = Rig::new("bic", w);
     rig.lose();
     for rtts in 1.. {
-        round(&mut rig, w as u32 / 8);
+        let acks = rig.cwnd() as u32;
+        round(&mut rig, acks);
         if rig.probes()[0] == 0 {
             assert!(rig.cwnd() >= w);
             return rtts;
@@ -135,22 +137,25 @@ fn linux_takes_31_sixteenths_for_one_segment_an_ack() {
 }
 
 #[test]
-fn a_lossy_path_gives_the_linear_regions_mean() {
-    // AIMD(32, 0.125) has 15.5 / sqrt(p); the search at the end of each epoch costs some.
-    for p in [1e-6, 1e-7, 1e-8] {
-        let (mut rig, mut total, mut rtts) = (Rig::new("bic", 15.5 / f64::sqrt(p)), 0.0, 0.0);
+fn a_lossy_path_tends_to_the_linear_regions_mean() {
+    // AIMD(32, 0.125) has 15.5 / sqrt(p); the search at the end of an epoch takes the less of it the
+    // longer the epoch.
+    for (p, relative) in [(1e-7, 0.05), (1e-8, 0.02)] {
+        let mut rig = Rig::new("bic", 15.5 / f64::sqrt(p));
+        let (mut segments, mut rtts) = (0.0, 0.0);
         for epoch in 0..12 {
             rig.lose();
             let mut left = 1.0 / p;
             while left > 0.0 {
-                let segments = f64::from(64 * round(&mut rig, 64));
-                left -= segments;
+                let w = rig.cwnd();
+                let acked = f64::from(64 * round(&mut rig, 64));
+                left -= acked;
                 if epoch >= 4 {
-                    total += segments;
-                    rtts += segments / rig.cwnd();
+                    segments += acked;
+                    rtts += acked / w;
                 }
             }
         }
-        eprintln!("{p}: {} {}", total / rtts * p.sqrt(), rig.cwnd());
+        assert_close(segments / rtts, 15.5 / f64::sqrt(p), relative);
     }
 }

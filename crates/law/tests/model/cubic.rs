@@ -1,7 +1,6 @@
 //! RFC 9438 section 4 in floats, and the paper of 2008, which differs in two constants.
 
 use crate::{assert_close, cases, Rig};
-use lfn_law::ONE;
 use proptest::prelude::*;
 
 const C: f64 = 0.4;
@@ -61,15 +60,15 @@ impl Cubic {
     }
 }
 
-/// A round trip of `acks` ACKs of as many segments each, which are returned.
-fn round(rig: &mut Rig, acks: u32, mut each: impl FnMut(f64, f64)) -> u32 {
-    let n = (rig.cwnd() as u32 / acks).max(1);
-    for _ in 0..acks.min(rig.cwnd() as u32) {
-        rig.ack.now_ns += rig.ack.rtt_ns / u64::from(acks.min(rig.cwnd() as u32));
+/// A round trip of `acks` ACKs, or of as many as the window has segments.
+fn round(rig: &mut Rig, acks: u32, mut each: impl FnMut(f64, f64)) {
+    let acks = acks.min(rig.cwnd() as u32);
+    let n = rig.cwnd() as u32 / acks;
+    for _ in 0..acks {
+        rig.ack.now_ns += rig.ack.rtt_ns / u64::from(acks);
         rig.ack(n);
         each(f64::from(n), rig.ack.now_ns as f64 * 1e-9);
     }
-    n
 }
 
 fn set_rtt(rig: &mut Rig, rtt_ns: u64) {
@@ -96,9 +95,7 @@ proptest! {
             for _ in 0..rounds {
                 round(&mut rig, 32, |n, now_s| model.ack(n, now_s, rtt_ms as f64 * 1e-3));
             }
-            let error = (rig.cwnd() / model.w - 1.0).abs();
-            if error > 1e-7 { eprintln!("{spec} {peak} {rtt_ms} {error} {} {}", rig.cwnd(), model.w); }
-            prop_assert!(error < 1e-5, "{} {}", rig.cwnd(), model.w);
+            prop_assert!((rig.cwnd() / model.w - 1.0).abs() < 1e-5, "{} {}", rig.cwnd(), model.w);
         }
     }
 }
@@ -114,32 +111,80 @@ fn linux_k_is_the_cube_root() {
     }
 }
 
-/// Mean window in round trips, losing one segment of every 1/p.
-fn mean(spec: &str, p: f64, rtt_ms: u64, guess: f64) -> f64 {
-    let (mut rig, mut total, mut rtts) = (Rig::new(spec, guess), 0.0, 0.0);
-    set_rtt(&mut rig, rtt_ms * 1_000_000);
-    for epoch in 0..60 {
-        rig.lose();
-        let mut left = 1.0 / p;
-        while left > 0.0 {
-            let w = rig.cwnd();
-            let n = (w as u32 / 32).max(1);
-            rig.ack.now_ns += (rig.ack.rtt_ns as f64 * f64::from(n) / w) as u64;
-            rig.ack(n);
-            left -= f64::from(n);
-            if epoch >= 20 {
-                total += f64::from(n);
-                rtts += f64::from(n) / w;
-            }
-        }
+/// Acknowledges 1/p segments after a loss at `peak`; mean window, and the window at the end.
+fn epoch(spec: &str, p: f64, rtt_s: f64, peak: f64) -> (f64, f64) {
+    let mut rig = Rig::new(spec, peak);
+    set_rtt(&mut rig, (rtt_s * 1e9) as u64);
+    rig.lose();
+    let (mut left, mut rtts) = (1.0 / p, 0.0);
+    while left > 0.0 {
+        let n = (rig.cwnd() as u32 / 64).max(1);
+        let rtt = f64::from(n) / rig.cwnd();
+        rig.ack.now_ns += (rtt * rtt_s * 1e9) as u64;
+        rig.ack(n);
+        left -= f64::from(n);
+        rtts += rtt;
     }
-    total / rtts
+    (1.0 / p / rtts, rig.cwnd())
 }
 
 #[test]
-fn a_lossy_path_gives_the_response_function() {
-    for spec in ["cubic", "cubic:linux", "cubic:2005", "cubic:ns2"] {
-    for (p, rtt_ms, w) in [(5.48e-4,100,52.0),(1e-4, 100, 187.0), (1e-5, 100, 1054.0), (1e-6, 100, 5926.0), (1e-7, 100, 33_325.0)] {
-        eprintln!("{spec} {p} {w}: {}", mean(spec, p, rtt_ms, w));
-    }}
+fn the_sawtooth_has_the_response_function_as_its_mean() {
+    // RFC 9438 equation 6: a loss every 1/p segments, at W_max, where the curve arrives at t = K.
+    for (spec, keep, c) in [("cubic", 0.7, 1.0538), ("cubic:linux", 0.7, 1.0538), ("cubic:2005", 0.8, 1.1741)]
+    {
+        for p in [1e-5f64, 1e-6, 1e-7, 1e-8] {
+            let mean = c * (0.1 / p).powf(0.75);
+            let peak = mean * 4.0 / (3.0 + keep);
+            let (found, end) = epoch(spec, p, 0.1, peak);
+            assert_close(found, mean, 0.01);
+            assert_close(end, peak, 0.01);
+        }
+    }
+}
+
+#[test]
+fn a_short_path_gives_renos_mean() {
+    // At 10 ms CUBIC and Reno meet at p = 5.5e-7; far above, the AIMD flow rules.
+    for spec in ["cubic", "cubic:2005"] {
+        for p in [1e-2, 1e-3, 1e-4] {
+            let mean = 1.2247 / f64::sqrt(p);
+            let mut rig = Rig::new(spec, mean);
+            set_rtt(&mut rig, 10_000_000);
+            let (mut segments, mut rtts) = (0.0, 0.0);
+            for cycle in 0..60 {
+                rig.lose();
+                let mut left = 1.0 / p;
+                while left > 0.0 {
+                    let rtt = 1.0 / rig.cwnd();
+                    rig.ack.now_ns += (rtt * 1e7) as u64;
+                    rig.ack(1);
+                    left -= 1.0;
+                    if cycle >= 20 {
+                        segments += 1.0;
+                        rtts += rtt;
+                    }
+                }
+            }
+            assert_close(segments / rtts, mean, 0.002);
+        }
+    }
+}
+
+#[test]
+fn linux_follows_the_curve_within_one_percent() {
+    for (peak, rtt_ms) in [(1000.0, 100), (8333.0, 100), (15_000.0, 180), (83_333.0, 100)] {
+        let mut rig = Rig::new("cubic:linux", peak);
+        set_rtt(&mut rig, rtt_ms * 1_000_000);
+        rig.lose();
+        let start_ns = rig.ack.now_ns;
+        let k_s = (0.3 * peak / C).cbrt();
+        let mut t_s = 0.0;
+        while t_s < 1.5 * k_s {
+            round(&mut rig, 64, |_, _| ());
+            t_s = (rig.ack.now_ns - start_ns) as f64 * 1e-9;
+            let wanted = C * (t_s - k_s).powi(3) + peak;
+            assert_close(rig.cwnd(), wanted, 0.01);
+        }
+    }
 }
