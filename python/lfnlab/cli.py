@@ -1,0 +1,394 @@
+"""The command ``lfn``. Heavy modules are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+from lfnlab.errors import LabError, StoreError, Unavailable
+from lfnlab.scenario import Scenario, dumbbell
+from lfnlab.store import code_version
+from lfnlab.sweep import Case, Progress, Results, compare, execute
+
+if TYPE_CHECKING:
+    from lfnlab.paper import Reproduction
+    from lfnlab.scenario import FlowSettings
+
+OK, FAILED, USAGE, STORE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
+
+app = App(
+    name="lfn",
+    version=code_version,
+    help_format="markdown",
+    help="""\
+A congestion-control laboratory for long fat networks.
+
+Start here:
+
+    lfn demo
+    lfn compare --rate 10Gbit/s --rtt 100ms --buffer 1bdp --law reno,cubic,htcp-be --seeds 3
+    lfn run scenario.toml --json
+    lfn laws cubic
+
+Quantities carry units: 10Gbit/s, 100ms, 1bdp, "250 packets". Results go to a directory (`--out`);
+a run that is there is not run again, so the same command goes on where it was interrupted.
+
+Exit codes: 0 done, 1 a check failed or a verdict changed, 2 wrong scenario or usage, 3 results
+cannot be read or written, 4 not available here, 130 interrupted.
+""",
+)
+
+Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
+Jobs = Annotated[int | None, Parameter(help="Runs at a time; default one for each core.")]
+Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
+
+
+@app.command
+def demo(*, out: Path = Path("lfn-demo"), jobs: Jobs = None) -> int:
+    """Eight laws, one flow each in turn, on 10 Gbit/s x 100 ms.
+
+    Parameters
+    ----------
+    out
+        Results directory.
+    """
+    base = dumbbell(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="30s")
+    with _progress() as progress:
+        results = compare(
+            DEMO_LAWS,
+            base,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title="Eight laws on 10 Gbit/s × 100 ms",
+        )
+    return _show(results, as_json=False, report=True)
+
+
+@app.command(name="compare")
+def compare_(
+    *,
+    law: str,
+    rate: str = "10Gbit/s",
+    rtt: str = "100ms",
+    buffer: str = "1bdp",
+    flows: int = 1,
+    duration: str = "60s",
+    warmup: str | None = None,
+    sample: str | None = None,
+    loss: float | None = None,
+    packet: str | None = None,
+    background: int | None = None,
+    compat: Literal["linux", "ns2"] | None = None,
+    seeds: int = 1,
+    seed: int = 1,
+    out: Path = Path("lfn-results"),
+    jobs: Jobs = None,
+    json: Json = False,
+    report: Report = True,
+) -> int:
+    """Give each of several laws the same path in turn, and compare.
+
+    Example: `lfn compare --law reno,cubic,htcp-be --rate 10Gbit/s --rtt 100ms --background 2`
+
+    Parameters
+    ----------
+    law
+        Names, with commas between: `reno,cubic,htcp-be`. A variant follows a colon: `cubic:linux`.
+    rate
+        Rate of the bottleneck.
+    rtt
+        Base RTT of the flows under test.
+    buffer
+        `1bdp`, `250 packets` or `12.5MB`.
+    flows
+        Flows under test, all of one law.
+    duration
+        Simulated time.
+    warmup
+        Averages begin here.
+    sample
+        Grid of the tables, or `off`.
+    loss
+        Probability that a data packet is lost.
+    packet
+        IP packet, `1500B` or `9000B`.
+    background
+        Background traffic, level 0 to 3.
+    compat
+        `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
+    seeds
+        Runs of each law.
+    seed
+        The first seed.
+    out
+        Results directory.
+    """
+    base = dumbbell(
+        rate=rate,
+        rtt=rtt,
+        buffer=buffer,
+        duration=duration,
+        loss=loss,
+        warmup=warmup,
+        sample=sample,
+        compat=compat,
+        seed=seed,
+    )
+    if background is not None:
+        base = base.background(background)
+    laws = [name.strip() for name in law.split(",")]
+    settings: FlowSettings = {"count": flows}
+    if packet is not None:
+        settings["packet"] = packet
+    with _progress() as progress:
+        results = compare(
+            laws,
+            base,
+            seeds=seeds,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title=f"{', '.join(laws)} on {rate} × {rtt}",
+            **settings,
+        )
+    return _show(results, as_json=json, report=report)
+
+
+@app.command
+def run(
+    file: Path,
+    /,
+    *,
+    seeds: int = 1,
+    seed: int | None = None,
+    out: Path = Path("lfn-results"),
+    jobs: Jobs = None,
+    json: Json = False,
+    report: Report = True,
+) -> int:
+    """Run a scenario file.
+
+    Parameters
+    ----------
+    file
+        A scenario in TOML.
+    seeds
+        Number of runs, each with the next seed.
+    seed
+        The first seed; default the file's.
+    out
+        Results directory.
+    """
+    scenario = Scenario.load(file)
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    title = scenario.name or file.stem
+    with _progress() as progress:
+        results = execute(
+            [Case(scenario)], seeds=seeds, out=out, jobs=jobs, progress=progress, title=title
+        )
+    return _show(results, as_json=json, report=report)
+
+
+@app.command(name="laws")
+def laws_(name: str | None = None, /, *, json: Json = False) -> int:
+    """List the laws, or show the card of one.
+
+    Parameters
+    ----------
+    name
+        Show this law's card: prose, equations with their source, test vectors.
+    """
+    from lfnlab.law import law, laws
+
+    chosen = laws() if name is None else (law(name),)
+    if json:
+        _print_json([{k: v for k, v in vars(entry).items()} for entry in chosen])
+    elif name is not None:
+        print(chosen[0].card())
+    else:
+        for entry in chosen:
+            print(f"{entry.name:10} {', '.join(entry.variants):24} {entry.family:6} {entry.source}")
+    return OK
+
+
+@app.command
+def report(directory: Path, /) -> int:
+    """Write the report of a results directory again.
+
+    Parameters
+    ----------
+    directory
+        What `--out` named.
+    """
+    return _show(Results.load(directory), as_json=False, report=True)
+
+
+paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
+app.command(paper)
+
+
+@paper.command(name="list")
+def list_() -> int:
+    """List the papers that can be reproduced."""
+    from lfnlab.paper import papers
+
+    for name, directory in papers().items():
+        title = (directory / "README.md").read_text(encoding="utf-8").splitlines()[0]
+        print(f"{name:10} {title.lstrip('# ')}")
+    return OK
+
+
+@paper.default
+def reproduce(
+    name: str,
+    /,
+    *,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    accept: Annotated[bool, Parameter(negative="")] = False,
+    out: Path | None = None,
+    jobs: Jobs = None,
+) -> int:
+    """Run the study of a paper and test its claims.
+
+    Exit code 1 when a verdict is not the accepted one.
+
+    Parameters
+    ----------
+    name
+        See `lfn paper list`.
+    quick
+        The same path with short runs, in seconds.
+    accept
+        Make today's verdicts the expected ones.
+    out
+        Results directory; default `lfn-NAME`, or `lfn-NAME-quick`.
+    """
+    from lfnlab import paper as papers
+
+    out = out or Path(f"lfn-{name}{'-quick' if quick else ''}")
+    with _progress() as progress:
+        reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
+    _show_findings(reproduction)
+    verdicts = reproduction.verdicts()
+    if accept:
+        print(f"\naccepted: {papers.accept(name, quick, verdicts)}")
+    if changes := papers.changed(name, quick, verdicts):
+        print("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
+        return FAILED
+    return OK
+
+
+def main() -> None:
+    """Entry point: errors of the user end with one line and an exit code."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code: int | None = app(arguments, exit_on_error=False, result_action="return_value")
+        sys.stdout.flush()
+        return code or OK
+    except CycloptsError:
+        return USAGE  # cyclopts has said what is wrong
+    except StoreError as error:
+        return _fail(STORE, error)
+    except Unavailable as error:
+        return _fail(UNAVAILABLE, error)
+    except LabError as error:
+        return _fail(USAGE, error)
+    except KeyboardInterrupt:
+        return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command goes on")
+    except BrokenPipeError:
+        # The reader has gone. Python flushes stdout once more at exit: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _fail(code: int, why: object) -> int:
+    print(f"lfn: {why}", file=sys.stderr)
+    return code
+
+
+def _show(results: Results, *, as_json: bool, report: bool) -> int:
+    from lfnlab.summary import plain, summary_table
+
+    page = None
+    if report:
+        from lfnlab.report import write_report
+
+        page = write_report(results)
+    if as_json:
+        _print_json(results.to_json())
+    else:
+        print(*plain(summary_table(results)), sep="\n")
+    if page is not None:
+        print(f"report: {page.resolve()}", file=sys.stderr if as_json else sys.stdout)
+    return OK
+
+
+def _show_findings(reproduction: Reproduction) -> None:
+    from lfnlab.report import write_report
+
+    for finding in reproduction.findings:
+        print(f"{finding.claim}  {finding.verdict}\n    paper: {finding.says}")
+        print(f"    ours:  {finding.ours}")
+        if finding.cause:
+            print(f"    cause: {finding.cause}")
+    page = write_report(
+        reproduction.results,
+        findings=reproduction.findings,
+        figures=reproduction.figures,
+        tables=reproduction.tables,
+        traced=reproduction.traced,
+    )
+    print(f"report: {page.resolve()}")
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=1, allow_nan=False))
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar with the time left, on stderr, when that is a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("runs", total=None)
+
+        def tell(done: float, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield tell
+
+
+if __name__ == "__main__":
+    main()

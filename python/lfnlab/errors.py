@@ -1,0 +1,22 @@
+"""Errors that a user can mend. Each says what was found and what is allowed.
+
+The command line prints them without a traceback and turns them into an exit code (``docs/cli.md``).
+"""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """Any error of the laboratory that is not a defect in it."""
+
+
+class ScenarioError(LabError, ValueError):
+    """A scenario that cannot be run. The text names file, line, key, and what is allowed."""
+
+
+class StoreError(LabError):
+    """Results that cannot be read or written. Runs that were stored before are intact."""
+
+
+class Unavailable(LabError):
+    """Something that this installation lacks. The text says what."""

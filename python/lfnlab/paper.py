@@ -1,0 +1,146 @@
+"""Reproductions of papers: run what a paper ran, compute what it claims, say whether it holds.
+
+A paper is a directory ``papers/NAME`` of the source tree with
+
+    full.toml, quick.toml   settings of the study; quick takes the same path in seconds
+    claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`
+    expected.json           the verdicts that were accepted
+
+A claim that does not hold is a result. What fails a check is a verdict that changes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lfnlab.errors import LabError, Unavailable
+from lfnlab.sweep import Case, Progress, Results, execute
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lfnlab.summary import Table
+    from lfnlab.sweep import Run
+
+Verdict = Literal["holds", "does not hold", "cannot be tested"]
+Execute = Callable[[Sequence[Case], str], Results]
+"""Runs cases under a title."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, what we saw, and whether it holds."""
+
+    claim: str
+    where: str
+    says: str
+    ours: str
+    verdict: Verdict
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Everything that a reproduction shows.
+
+    ``sensitivity`` holds the findings again with another value of a setting that the paper does not
+    give, by that value.
+    """
+
+    results: Results
+    findings: Sequence[Finding]
+    sensitivity: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    figures: Mapping[str, tuple[Figure, str]] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    traced: Sequence[Run] = ()
+
+    def verdicts(self) -> dict[str, str]:
+        """Verdict by claim, and by "claim @ value" where a setting was varied."""
+        verdicts = {finding.claim: str(finding.verdict) for finding in self.findings}
+        for value, findings in self.sensitivity.items():
+            verdicts |= {f"{f.claim} @ {value}": str(f.verdict) for f in findings}
+        return verdicts
+
+
+def papers() -> dict[str, Path]:
+    """Directory of each paper by its name, such as "htcp-be"."""
+    root = Path(__file__).parents[2] / "papers"
+    if not root.is_dir():
+        raise Unavailable(
+            "the papers are part of the source tree, not of the installed package: clone the "
+            "repository and call lfn there"
+        )
+    return {
+        path.parent.name.replace("_", "-"): path.parent for path in sorted(root.glob("*/claims.py"))
+    }
+
+
+def reproduce(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run a paper's study and test its claims."""
+    directory = _directory(name)
+    settings = tomllib.loads((directory / f"{_size(quick)}.toml").read_text(encoding="utf-8"))
+    spec = importlib.util.spec_from_file_location(
+        f"papers_{directory.name}", directory / "claims.py"
+    )
+    if spec is None or spec.loader is None:
+        raise Unavailable(f"{directory / 'claims.py'} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def run(cases: Sequence[Case], title: str) -> Results:
+        return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
+
+    reproduction: Reproduction = module.reproduce(settings, run)
+    return reproduction
+
+
+def changed(name: str, quick: bool, verdicts: Mapping[str, str]) -> list[str]:
+    """Verdicts that are not the accepted ones, each as a line of text."""
+    expected = _expected(_directory(name)).get(_size(quick), {})
+    return [
+        f"{claim}: {expected.get(claim, 'not accepted yet')} -> {verdicts.get(claim, 'gone')}"
+        for claim in dict.fromkeys([*expected, *verdicts])
+        if expected.get(claim) != verdicts.get(claim)
+    ]
+
+
+def accept(name: str, quick: bool, verdicts: Mapping[str, str]) -> Path:
+    """Make these verdicts the expected ones."""
+    directory = _directory(name)
+    expected = _expected(directory) | {_size(quick): dict(verdicts)}
+    file = directory / "expected.json"
+    try:
+        file.write_text(json.dumps(expected, indent=2, sort_keys=True) + "\n")
+    except OSError as error:
+        raise LabError(f"cannot accept the verdicts: {file}: {error.strerror}") from error
+    return file
+
+
+def _directory(name: str) -> Path:
+    known = papers()
+    if name not in known:
+        raise Unavailable(f'no paper is called "{name}"; there are {", ".join(known)}')
+    return known[name]
+
+
+def _expected(directory: Path) -> dict[str, Any]:
+    file = directory / "expected.json"
+    expected: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
+    return expected
+
+
+def _size(quick: bool) -> str:
+    return "quick" if quick else "full"

@@ -1,0 +1,259 @@
+"""Figures in one house style: a law has the same colour and marker everywhere.
+
+Traces are thinned for display (:func:`thin`), never in the data. Every figure says its units, and
+an interval is always the 95 % confidence interval over seeds.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from lfnlab.law import law
+from lfnlab.metrics import goodput_bins
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from lfnlab.metrics import Interval
+    from lfnlab.sweep import Factor, Results, Run
+
+INK = "#30343b"
+STYLE: dict[str, Any] = {
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "white",
+    "axes.facecolor": "none",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelsize": 9,
+    "grid.color": "#88888844",
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "text.color": INK,
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 5,
+    "svg.fonttype": "none",
+    # The same results give the same file.
+    "svg.hashsalt": "lfnlab",
+    "pdf.fonttype": 42,
+}
+TRACE_POINTS = 1500
+
+
+def thin(
+    t: NDArray[np.float64], y: NDArray[np.float64], points: int = TRACE_POINTS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """At most ``points`` samples that look the same: the minimum and maximum of each bucket.
+
+    The shape that the eye sees is kept, peaks and drops included; a mean would smooth them away.
+    """
+    buckets = points // 2
+    if t.size <= points:
+        return t, y
+    keep: list[int] = []
+    for part in np.array_split(np.arange(t.size), buckets):
+        low, high = part[np.argmin(y[part])], part[np.argmax(y[part])]
+        keep.extend(sorted({int(low), int(high)}))
+    return t[keep], y[keep]
+
+
+def bars(
+    values: Mapping[str, Interval],
+    label: str,
+    *,
+    scale: float = 1.0,
+    limit: float | None = None,
+) -> Figure:
+    """One horizontal bar a law, with its interval.
+
+    Args:
+        values: by law, in the order of the bars.
+        label: of the axis, with its unit.
+        scale: the axis shows values divided by it.
+        limit: upper end of the axis, in the axis's unit.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.6, 0.7 + 0.27 * len(values)))
+        axes = figure.subplots()
+        y = np.arange(len(values))[::-1]
+        means = np.array([value.mean for value in values.values()]) / scale
+        halves = np.array([value.half for value in values.values()]) / scale
+        axes.barh(y, means, color=[law(name).colour for name in values], height=0.7)
+        known = np.isfinite(halves)
+        axes.errorbar(
+            means[known], y[known], xerr=halves[known], fmt="none", ecolor=INK, capsize=2.5, lw=1.0
+        )
+        axes.set_yticks(y, list(values))
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlim(0.0, limit)
+        axes.set_xlabel(label)
+        return figure
+
+
+def lines(
+    values: Mapping[tuple[Factor, ...], Interval],
+    xlabel: str,
+    ylabel: str,
+    *,
+    scale: float = 1.0,
+    ylim: tuple[float, float | None] = (0.0, None),
+) -> Figure:
+    """One line a law over a numeric factor, with intervals: keys are (law, x)."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 4.0))
+        axes = figure.subplots()
+        for name in dict.fromkeys(str(key[0]) for key in values):
+            points = sorted((float(key[1]), v) for key, v in values.items() if key[0] == name)
+            x = [point[0] for point in points]
+            axes.errorbar(
+                x,
+                [point[1].mean / scale for point in points],
+                yerr=np.nan_to_num([point[1].half / scale for point in points]),
+                color=law(name).colour,
+                marker=law(name).marker,
+                capsize=2.0,
+                elinewidth=0.8,
+                label=name,
+            )
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        axes.set_ylim(*ylim)
+        axes.legend(ncols=2)
+        return figure
+
+
+def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str) -> Figure:
+    """One panel a run, on common axes: a trace for each of ``series``.
+
+    A panel is named after the run's factors; with more than ten traces the first ten are drawn.
+    """
+    with mpl.rc_context(STYLE):
+        columns = 2 if len(runs) > 1 else 1
+        rows = -(-len(runs) // columns)
+        figure = Figure(figsize=(3.6 * columns, 0.5 + 1.45 * rows))
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
+        for axes, run in zip(panels, runs, strict=False):
+            several = len(run.laws) > 1
+            for name, t, y in list(series(run))[:10]:
+                axes.plot(*thin(t, y), color=law(name).colour, lw=0.9)
+            axes.set_title(panel_title(run), pad=2)
+            if several:
+                _law_legend(axes, run.laws)
+            axes.set_ylim(bottom=0.0)
+        for axes in panels[len(runs) :]:
+            axes.remove()
+        for axes in panels[max(0, len(runs) - columns) : len(runs)]:
+            axes.tick_params(labelbottom=True)
+        figure.supxlabel("time (s)", fontsize=9)
+        figure.supylabel(ylabel, fontsize=9)
+        return figure
+
+
+Series = tuple[str, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""Law, times in seconds, values."""
+
+
+def cwnd_series(run: Run) -> Iterator[Series]:
+    """Congestion windows of the flows, in segments."""
+    return _flow_series(run, run.table("flows"), "cwnd_seg", 1.0)
+
+
+def goodput_series(run: Run) -> Iterator[Series]:
+    """Goodputs of the flows in bins of 1 s, in Mbit/s."""
+    return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", 1e6)
+
+
+def queue_series(run: Run) -> Iterator[Series]:
+    """The forward queue, in packets."""
+    queues = run.table("queues")
+    forward = queues.filter(queues["link"] == 0)
+    yield run.laws[0], forward["t_s"].to_numpy(), forward["packets"].to_numpy().astype(float)
+
+
+def panel_title(run: Run) -> str:
+    """What sets a run apart: its factors, or its laws."""
+    return ", ".join(str(value) for value in run.factors.values()) or ", ".join(run.laws)
+
+
+def figures(results: Results, traced: Sequence[Run]) -> dict[str, Figure]:
+    """The house's figures of an experiment, by file name, and traces of the runs ``traced``."""
+    rate_bps = results.runs[0].summary["links"][0]["rate_bps"]
+    unit, scale = ("Gbit/s", 1e9) if rate_bps >= 1e9 else ("Mbit/s", 1e6)
+
+    def by_law(metric: str) -> dict[str, Interval]:
+        return {str(group[0]): value for group, value in results.intervals(metric).items()}
+
+    made = {
+        "goodput": bars(
+            by_law("goodput_bps"), f"goodput ({unit})", scale=scale, limit=rate_bps / scale
+        ),
+        "cov": bars(by_law("cov"), "coefficient of variation of goodput, 1-s bins"),
+    }
+    if any(row["flows"] > 1 for row in results.rows()):
+        made["jain"] = bars(by_law("jain"), "Jain's fairness index", limit=1.0)
+    sampled = [run for run in traced if run.table("flows").height]
+    if sampled:
+        made["cwnd"] = traces(sampled, cwnd_series, "congestion window (segments)")
+        made["queue"] = traces(sampled, queue_series, "queue (packets)")
+        made["rate"] = traces(sampled, goodput_series, "goodput in 1-s bins (Mbit/s)")
+    return made
+
+
+def first_seed(results: Results) -> list[Run]:
+    """The first run of each case."""
+    cases: dict[tuple[Factor, ...], Run] = {}
+    for run in results.runs:
+        cases.setdefault(tuple(run.factors.values()), run)
+    return list(cases.values())
+
+
+def rendered(figure: Figure) -> dict[str, bytes]:
+    """A figure as "png" (200 dots an inch), "pdf" and "svg"; the same figure, the same bytes."""
+    undated: dict[str, dict[str, Any]] = {
+        "png": {},
+        "pdf": {"metadata": {"CreationDate": None}},
+        "svg": {"metadata": {"Date": None}, "facecolor": "none"},
+    }
+    made = {}
+    with mpl.rc_context(STYLE):
+        for kind, options in undated.items():
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else "figure", **options)
+            made[kind] = buffer.getvalue()
+    return made
+
+
+def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> Iterator[Series]:
+    laws = {flow["id"]: flow["law"] for flow in run.summary["flows"]}
+    for (flow,), part in table.group_by(["flow"], maintain_order=True):
+        y = part[column].to_numpy().astype(float) / scale
+        yield laws[flow], part["t_s"].to_numpy(), y
+
+
+def _law_legend(axes: Axes, laws: Sequence[str]) -> None:
+    for name in laws:
+        axes.plot([], [], color=law(name).colour, label=name)
+    axes.legend(loc="upper right")

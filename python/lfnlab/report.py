@@ -1,0 +1,309 @@
+"""One HTML page that holds an experiment: opens from a file, asks nothing of the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lfnlab import plot
+from lfnlab.law import law
+from lfnlab.store import Store, read_json
+from lfnlab.summary import Table, summary_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from lfnlab.paper import Finding
+    from lfnlab.sweep import Results, Run
+
+BUCKETS = 1000
+_MOST_TRACES = 12
+_DASHES: tuple[list[int], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3])
+
+CAPTIONS = {
+    "goodput": "Goodput of all flows of a law",
+    "cov": "Coefficient of variation of goodput: lower is steadier",
+    "jain": "Fairness between the flows of a law",
+    "cwnd": "Congestion windows",
+    "queue": "Bottleneck queue",
+    "rate": "Goodput over time",
+}
+# Shown on the page as interactive charts instead.
+_TRACES = {CAPTIONS[name] for name in ("cwnd", "queue", "rate")}
+
+
+def write_report(
+    results: Results,
+    *,
+    findings: Sequence[Finding] = (),
+    figures: Mapping[str, tuple[Figure, str]] | None = None,
+    tables: Mapping[str, Table] | None = None,
+    traced: Sequence[Run] | None = None,
+) -> Path:
+    """Write ``report.html`` and ``figures/*.png`` and ``*.pdf`` into the results directory.
+
+    Args:
+        results: the experiment.
+        findings: verdicts on claims, shown first.
+        figures: figures and their captions by file name, instead of the house's own.
+        tables: further tables by their headings.
+        traced: the runs whose traces are shown; default the first seed of the first cases.
+
+    Returns:
+        The path of the page.
+    """
+    store = Store(results.root)
+    traced = plot.first_seed(results)[:_MOST_TRACES] if traced is None else traced
+    if figures is None:
+        figures = {
+            name: (figure, CAPTIONS[name]) for name, figure in plot.figures(results, traced).items()
+        }
+    shown = {}
+    for name, (figure, caption) in figures.items():
+        files = plot.rendered(figure)
+        shown[caption] = files["svg"].decode()
+        for kind in ("png", "pdf"):
+            store.write(f"figures/{name}.{kind}", files[kind])
+    return store.write(
+        "report.html", _page(results, findings, shown, tables or {}, _charts(traced))
+    )
+
+
+def _page(
+    results: Results,
+    findings: Sequence[Finding],
+    figures: Mapping[str, str],
+    tables: Mapping[str, Table],
+    charts: Sequence[Mapping[str, Any]],
+) -> str:
+    title = escape(results.title or "lfnlab results")
+    body = [f"<h1>{title}</h1>", f'<p class="dim">{_subtitle(results)}</p>']
+    if findings:
+        body += ["<h2>Claims</h2>", _findings(findings)]
+    body += [
+        "<h2>Summary</h2>",
+        _table(summary_table(results)),
+        f'<p class="dim">{_note(results)}</p>',
+    ]
+    body.append('<div class="figures">')
+    body += [
+        f"<figure>{_inline(svg, caption)}<figcaption>{escape(caption)}</figcaption></figure>"
+        for caption, svg in figures.items()
+        if caption not in _TRACES
+    ]
+    body.append("</div>")
+    for heading, table in tables.items():
+        body += [f"<h2>{escape(heading)}</h2>", _table(table)]
+    if charts:
+        body.append("<h2>Traces</h2>")
+        body.append(
+            '<p class="dim">Drag to zoom in time, double-click for all, click a name to hide it. '
+            "Thinned for display: each pair of points is the smallest and the largest value of "
+            "its interval. The tables hold every sample.</p>"
+        )
+        body += [
+            f'<div class="chart"><h3>{escape(chart["title"])}</h3><div id="{chart["id"]}"></div></div>'
+            for chart in charts
+        ]
+    body += [
+        "<h2>Scenario</h2>",
+        _scenarios(results),
+        "<h2>Runs</h2>",
+        _runs(results),
+        _provenance(results),
+    ]
+    data = json.dumps(charts, separators=(",", ":")).replace("</", "<\\/")
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            # An empty icon keeps the browser from asking for one.
+            '<link rel="icon" href="data:,">',
+            f"<title>{title}</title>",
+            f"<style>{_asset('uPlot.min.css')}{_asset('report.css')}</style>\n</head>\n<body>",
+            *body,
+            f'<script type="application/json" id="charts">{data}</script>',
+            f"<script>/* {escape(_asset('uPlot.LICENSE'))} */\n{_asset('uPlot.iife.min.js')}</script>",
+            f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _subtitle(results: Results) -> str:
+    run = results.runs[0]
+    link = run.summary["links"][0]
+    rtts = sorted({flow["rtt_s"] for r in results.runs for flow in r.summary["flows"]})
+    rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({rtts[0], rtts[-1]}))
+    return (
+        f"{link['rate_bps'] / 1e9:g} Gbit/s, base RTT {rtt} ms, "
+        f"{run.summary['sim_s']:g} s simulated, {len(results.runs)} runs"
+    )
+
+
+def _note(results: Results) -> str:
+    seeds = len({run.seed for run in results.runs})
+    if seeds == 1:
+        return "One seed, so no intervals."
+    return f"Means over {seeds} seeds, with 95 % confidence intervals (Student's t)."
+
+
+def _table(table: Table) -> str:
+    def cell(row: Sequence[str], i: int) -> str:
+        if i >= table.keys:
+            return f"<td>{escape(row[i])}</td>"
+        swatch = ""
+        if table.headings[i] == "law":
+            swatch = f'<span class="swatch" style="background:{law(row[i]).colour}"></span>'
+        return f'<td class="text">{swatch}{escape(row[i])}</td>'
+
+    return _html_table(
+        [(heading, i < table.keys) for i, heading in enumerate(table.headings)],
+        ["".join(cell(row, i) for i in range(len(row))) for row in table.rows],
+    )
+
+
+def _html_table(headings: Sequence[tuple[str, bool]], rows: Sequence[str]) -> str:
+    head = "".join(
+        f"<th{' class=text' if text else ''}>{escape(heading)}</th>" for heading, text in headings
+    )
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="scroll"><table class="data"><tr>{head}</tr>\n{body}</table></div>'
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    classes = {"holds": "holds", "does not hold": "fails"}
+    rows = [
+        f'<td class="text">{escape(f.claim)}</td>'
+        f'<td class="prose">{escape(f.says)} <span class="dim">({escape(f.where)})</span></td>'
+        f'<td class="prose">{escape(f.ours)}</td>'
+        f'<td class="text {classes.get(f.verdict, "open")}">{escape(f.verdict)}</td>'
+        f'<td class="prose">{escape(f.cause)}</td>'
+        for f in findings
+    ]
+    headings = ["claim", "the paper", "ours", "verdict", "cause"]
+    return _html_table([(heading, True) for heading in headings], rows)
+
+
+def _scenarios(results: Results) -> str:
+    parts = []
+    cases = plot.first_seed(results)
+    if len(cases) > 1:
+        varied = ", ".join(results.runs[0].factors)
+        parts.append(f"<p>The runs differ in {escape(varied)} and seed. The first:</p>")
+    text = (cases[0].path / "scenario.toml").read_text(encoding="utf-8")
+    parts.append(f"<pre>{escape(text)}</pre>")
+    return "\n".join(parts)
+
+
+def _runs(results: Results) -> str:
+    rows = [
+        f'<td class="text">{escape(plot.panel_title(run))}</td><td>{run.seed}</td>'
+        f'<td class="text"><code>{escape(run.summary["hash"])}</code></td>'
+        f"<td>{run.summary['data_packets_delivered']:,}</td><td>{run.summary['wall_s']:.2f}</td>"
+        f'<td class="text"><code>runs/{escape(run.path.name)}</code></td>'
+        for run in results.runs
+    ]
+    headings = [
+        ("run", True),
+        ("seed", False),
+        ("hash of the result", True),
+        ("data packets", False),
+        ("wall time (s)", False),
+        ("directory", True),
+    ]
+    table = _html_table(headings, rows)
+    return f"<details><summary>{len(rows)} runs, where their tables are</summary>{table}</details>"
+
+
+def _provenance(results: Results) -> str:
+    seen = {
+        f"lfnlab {p['code']}, Python {p['python']}, {p['system']}"
+        for p in (read_json(run.path / "provenance.json") for run in results.runs)
+    }
+    return "".join(f'<p class="dim">Made by {escape(line)}.</p>' for line in sorted(seen))
+
+
+def _inline(svg: str, label: str) -> str:
+    """The figure for the page: ink in the colour of the page's text, so dark and light both do."""
+    svg = svg[svg.index("<svg") :].replace(plot.INK, "currentColor")
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+
+
+def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """What report.js draws: traces on one common time axis for each quantity."""
+    kinds = (
+        ("cwnd", "Congestion window (segments)", plot.cwnd_series),
+        ("rate", "Goodput in 1-s bins (Mbit/s)", plot.goodput_series),
+        ("queue", "Bottleneck queue (packets)", plot.queue_series),
+    )
+    charts = []
+    for name, title, series in kinds:
+        labelled = [
+            (label, trace) for run in runs for label, trace in _labelled(run, list(series(run)))
+        ][:_MOST_TRACES]
+        if labelled:
+            charts.append({"id": f"chart-{name}", "title": title, **_aligned(labelled)})
+    return charts
+
+
+def _labelled(run: Run, traces: Sequence[plot.Series]) -> Iterator[tuple[str, plot.Series]]:
+    for i, trace in enumerate(traces):
+        yield plot.panel_title(run) + (f" #{i}" if len(traces) > 1 else ""), trace
+
+
+def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:
+    """Traces on common times: each bucket gives its smallest and largest value, in their order."""
+    every = np.unique(np.concatenate([t for _, (_, t, _) in labelled]).round(9))
+    if every.size <= 2 * BUCKETS:
+        t = every
+        values = [_on_grid(every, trace[1], trace[2]) for _, trace in labelled]
+    else:
+        edges = np.linspace(every[0], every[-1], BUCKETS + 1)
+        t = np.repeat(edges[:-1], 2) + np.tile([0.25, 0.75], BUCKETS) * (edges[1] - edges[0])
+        values = [_extremes(edges, trace[1], trace[2]) for _, trace in labelled]
+    seen: dict[str, int] = {}
+    series = []
+    for (label, (name, _, _)), y in zip(labelled, values, strict=True):
+        nth = seen[name] = seen.get(name, -1) + 1
+        known = [None if np.isnan(v) else float(f"{v:.5g}") for v in y]
+        series.append(
+            {
+                "label": label,
+                "colour": law(name).colour,
+                "dash": _DASHES[nth % len(_DASHES)],
+                "y": known,
+            }
+        )
+    return {"t": [float(f"{v:.6g}") for v in t], "series": series}
+
+
+def _on_grid(
+    grid: NDArray[np.float64], t: NDArray[np.float64], y: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    values = np.full(grid.size, np.nan)
+    values[np.searchsorted(grid, t.round(9))] = y
+    return values
+
+
+def _extremes(
+    edges: NDArray[np.float64], t: NDArray[np.float64], y: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    values = np.full((edges.size - 1, 2), np.nan)
+    bounds = np.searchsorted(t, edges)
+    bounds[-1] = t.size
+    for i, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        if last > first:
+            low, high = first + int(np.argmin(y[first:last])), first + int(np.argmax(y[first:last]))
+            values[i] = y[min(low, high)], y[max(low, high)]
+    return values.reshape(-1)
+
+
+def _asset(name: str) -> str:
+    return resources.files("lfnlab").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,169 @@
+"""The results directory.
+
+    DIR/experiment.json            the runs of the last experiment, in order
+    DIR/report.html, DIR/figures/  made from them
+    DIR/runs/KEY/scenario.toml     what was run
+                 summary.json      the run's result (docs/results.md)
+                 flows.parquet, queues.parquet, events.parquet, probes.parquet
+                 provenance.json   by what, where and when
+
+KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is there
+is not run again, and results of two code versions never mix. A run appears by one rename when all
+of its files are written, so an interrupted one leaves nothing that could be taken for a result.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import io
+import json
+import os
+import platform
+import tempfile
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import _core
+from lfnlab.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from lfnlab.scenario import Scenario
+
+TABLES = ("flows", "queues", "events", "probes")
+_EXPERIMENT = "experiment.json"
+
+
+@cache
+def code_version() -> str:
+    """The version of the package and the hash of the compiled simulator."""
+    digest = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    return f"{_core.VERSION}+{digest[:12]}"
+
+
+class Store:
+    """A results directory, made if it is not there.
+
+    Raises:
+        StoreError: when nothing can be written there, before any run is started.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        with self._writing():
+            self._runs.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._runs) as file:
+                file.write(b"writable")
+
+    @property
+    def _runs(self) -> Path:
+        return self.root / "runs"
+
+    def path(self, key: str) -> Path:
+        """The directory of a run, whether it is there or not."""
+        return self._runs / key
+
+    def put(self, key: str, scenario: Scenario, run: _core.Run) -> Path:
+        """Write a finished run: all of it, or nothing and a StoreError."""
+        import polars as pl
+
+        target = self.path(key)
+        with (
+            self._writing(),
+            tempfile.TemporaryDirectory(
+                prefix=f".{key}.", dir=self._runs, ignore_cleanup_errors=True
+            ) as name,
+        ):
+            directory = Path(name)
+            for table in TABLES:
+                # Through memory: polars hides the reason when a disk is full, Python tells it.
+                parquet = io.BytesIO()
+                pl.DataFrame(run.table(table)).write_parquet(parquet, compression="zstd")
+                (directory / f"{table}.parquet").write_bytes(parquet.getbuffer())
+            (directory / "summary.json").write_text(run.summary())
+            (directory / "scenario.toml").write_text(scenario.to_toml(), encoding="utf-8")
+            (directory / "provenance.json").write_text(json.dumps(_provenance(), indent=1))
+            directory.chmod(0o755)
+            try:
+                directory.rename(target)
+            except OSError:
+                # Another process has stored the same run meanwhile: it has the same bytes.
+                if not target.is_dir():
+                    raise
+        return target
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Replace a file of the experiment in one step."""
+        target = self.root / name
+        data = content.encode() if isinstance(content, str) else content
+        with self._writing():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            fresh = target.with_name(f".{target.name}.{os.getpid()}")
+            try:
+                fresh.write_bytes(data)
+                fresh.replace(target)
+            finally:
+                fresh.unlink(missing_ok=True)
+        return target
+
+    def write_experiment(self, experiment: dict[str, Any]) -> None:
+        """Remember which runs make up the experiment."""
+        self.write(_EXPERIMENT, json.dumps(experiment, indent=1))
+
+    def read_experiment(self) -> dict[str, Any]:
+        """What :meth:`write_experiment` wrote."""
+        experiment: dict[str, Any] = read_json(self.root / _EXPERIMENT)
+        return experiment
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StoreError(
+                f"cannot write results to {self.root}: {reason}. Runs that were stored before are "
+                "intact; mend it, or choose another directory, and give the same command again."
+            ) from error
+
+
+def run_key(scenario: Scenario) -> str:
+    """The address of a run: hash of the resolved scenario with its seed, and of the code."""
+    resolved = json.dumps(scenario.check(), sort_keys=True)
+    return hashlib.sha256(f"{code_version()}\n{resolved}".encode()).hexdigest()[:24]
+
+
+def read_table(run: Path, name: str) -> pl.DataFrame:
+    """One table of a stored run."""
+    import polars as pl
+
+    file = run / f"{name}.parquet"
+    if not file.is_file():
+        raise StoreError(f"{file}: there is no such table; a run has {', '.join(TABLES)}")
+    return pl.read_parquet(file)
+
+
+def read_json(file: Path) -> Any:
+    """A JSON file of the store."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(f"cannot read results: {file}: {error.strerror}") from None
+    except ValueError:
+        raise StoreError(f"cannot read results: {file} is not JSON") from None
+
+
+def _provenance() -> dict[str, Any]:
+    return {
+        "code": code_version(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }

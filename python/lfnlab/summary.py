@@ -1,0 +1,79 @@
+"""The table that the terminal and the report both show: one row a law (and other factors)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lfnlab.metrics import Interval
+
+if TYPE_CHECKING:
+    from lfnlab.sweep import Results
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and cells as text; the first ``keys`` columns name the row."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    keys: int
+
+
+def summary_table(results: Results) -> Table:
+    """Means over seeds, with 95 % intervals where there are several."""
+    factors = [name for name in results.runs[0].factors if name != "law"]
+    by = [*factors, "law"]
+    rate_bps = results.runs[0].summary["links"][0]["rate_bps"]
+    unit, scale = ("Gbit/s", 1e-9) if rate_bps >= 1e9 else ("Mbit/s", 1e-6)
+    columns = [
+        (f"goodput ({unit})", "goodput_bps", scale),
+        ("utilisation (%)", "utilization", 100.0),
+        ("Jain", "jain", 1.0),
+        ("CoV (1 s)", "cov", 1.0),
+        ("mean queue (ms)", "mean_queue_s", 1e3),
+        ("loss events", "loss_events", 1.0),
+        ("timeouts", "timeouts", 1.0),
+        ("retransmits", "retransmits", 1.0),
+    ]
+    if all(row["flows"] == 1 for row in results.rows()):
+        columns = [column for column in columns if column[1] != "jain"]
+    values = [results.intervals(metric, by) for _, metric, _ in columns]
+    rows = tuple(
+        (
+            *(str(part) for part in group),
+            *(
+                with_interval(value[group], scale)
+                for value, (_, _, scale) in zip(values, columns, strict=True)
+            ),
+        )
+        for group in values[0]
+    )
+    return Table((*by, *(heading for heading, _, _ in columns)), rows, len(by))
+
+
+def with_interval(value: Interval, scale: float = 1.0) -> str:
+    """ "9.41 ± 0.02": three digits, and the half-width to the same place."""
+    mean, half = value.mean * scale, value.half * scale
+    if not math.isfinite(mean):
+        return "–"
+    if mean == 0.0 and not half > 0.0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(max(abs(mean), abs(half) if half > 0 else 0.0))))
+    text = f"{mean:.{digits}f}"
+    return text if math.isnan(half) else f"{text} ± {half:.{digits}f}"
+
+
+def plain(table: Table) -> Sequence[str]:
+    """The table as aligned lines of text."""
+    lines = [table.headings, *table.rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(table.headings))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < table.keys else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

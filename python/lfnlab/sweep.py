@@ -1,0 +1,275 @@
+"""Run scenarios over seeds, in parallel, into a store; and the results as frames and JSON."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from lfnlab import _core, metrics
+from lfnlab.errors import LabError, ScenarioError
+from lfnlab.scenario import Scenario
+from lfnlab.store import Store, read_json, read_table, run_key
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lfnlab.scenario import FlowSettings
+
+Factor = str | int | float
+Progress = Callable[[float, int], None]
+"""Called from any thread with the runs done, counting fractions, and the number of runs."""
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario, and the factors that set it apart in its experiment, such as the law."""
+
+    scenario: Scenario
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stored run."""
+
+    path: Path
+    seed: int
+    factors: Mapping[str, Factor]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run's result, see ``docs/results.md``."""
+        summary: dict[str, Any] = read_json(self.path / "summary.json")
+        return summary
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """What was run."""
+        return Scenario.load(self.path / "scenario.toml")
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws of its flows, each once, in the order of the flows."""
+        return tuple(dict.fromkeys(flow["law"] for flow in self.summary["flows"]))
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Table flows, queues, events or probes."""
+        return read_table(self.path, name)
+
+    def by_law(self) -> list[dict[str, Any]]:
+        """One row a law: factors, seed, and the metrics of this law's flows."""
+        link = {link["id"]: link for link in self.summary["links"]}["forward"]
+        rows = []
+        for law in self.laws:
+            flows = [flow for flow in self.summary["flows"] if flow["law"] == law]
+            goodputs = [flow["goodput_bps"] for flow in flows]
+            rows.append(
+                {
+                    **self.factors,
+                    "law": law,
+                    "seed": self.seed,
+                    "flows": len(flows),
+                    "goodput_bps": sum(goodputs),
+                    "jain": metrics.jain(goodputs),
+                    "cov": self._cov({flow["id"] for flow in flows}),
+                    "retransmits": sum(flow["retransmits"] for flow in flows),
+                    "timeouts": sum(flow["timeouts"] for flow in flows),
+                    "loss_events": sum(flow["loss_events"] for flow in flows),
+                    "utilization": link["utilization"],
+                    "mean_queue_s": link["mean_queue_s"],
+                    "drops": link["drops"],
+                    "hash": self.summary["hash"],
+                }
+            )
+        return rows
+
+    def _cov(self, flows: set[int]) -> float:
+        covs = [flow["cov"] for flow in self.summary["flows"] if flow["id"] in flows]
+        return sum(covs) / len(covs)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of an experiment, in order: by case, then by seed."""
+
+    root: Path
+    title: str
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def load(cls, root: str | Path) -> Results:
+        """The last experiment of a results directory."""
+        root = Path(root)
+        experiment = read_json(root / "experiment.json")
+        runs = tuple(
+            Run(root / "runs" / entry["key"], entry["seed"], entry["factors"])
+            for entry in experiment["runs"]
+        )
+        return cls(root, experiment["title"], runs)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a run and law, see :meth:`Run.by_law`."""
+        return [row for run in self.runs for row in run.by_law()]
+
+    def frame(self) -> pl.DataFrame:
+        """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+    def intervals(self, metric: str, by: Sequence[str] = ("law",)) -> dict[tuple[Factor, ...], Any]:
+        """Mean and 95 % interval of a column of :meth:`frame` over the runs of each group."""
+        groups: dict[tuple[Factor, ...], list[float]] = {}
+        for row in self.rows():
+            groups.setdefault(tuple(row[key] for key in by), []).append(row[metric])
+        return {group: metrics.interval(values) for group, values in groups.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``--json`` prints: schema, runs, aggregate by law over seeds."""
+        aggregate: dict[str, dict[str, Any]] = {}
+        for metric in AGGREGATED:
+            for (law,), value in self.intervals(metric).items():
+                aggregate.setdefault(str(law), {})[metric] = value.to_json()
+        runs = [run.summary for run in self.runs]
+        return {"schema": SCHEMA, "runs": runs, "aggregate": aggregate}
+
+
+AGGREGATED = (
+    "goodput_bps",
+    "jain",
+    "cov",
+    "utilization",
+    "mean_queue_s",
+    "retransmits",
+    "timeouts",
+    "loss_events",
+)
+
+
+def execute(
+    cases: Sequence[Case],
+    *,
+    seeds: int | Sequence[int] = 1,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    title: str = "",
+) -> Results:
+    """Run every case with every seed; a run that the store has is not run again.
+
+    Each run is stored when it ends, so whatever stops the experiment costs at most the runs in
+    progress: give the same call again to go on.
+
+    Args:
+        cases: the scenarios.
+        seeds: the seeds, or how many, counted from each scenario's own.
+        out: the results directory.
+        jobs: runs at a time; default one for each core, fewer where memory would not do.
+        progress: told how far it is.
+        title: of the experiment, for its report.
+
+    Raises:
+        ScenarioError: before anything is run.
+        StoreError: when a result cannot be written.
+        KeyboardInterrupt: runs in progress are given up, finished ones stay.
+    """
+    store = Store(out)
+    jobs = jobs or len(os.sched_getaffinity(0))
+    work: list[tuple[Scenario, str]] = []
+    runs: list[Run] = []
+    for case in cases:
+        first = case.scenario.seed
+        for seed in range(first, first + seeds) if isinstance(seeds, int) else seeds:
+            scenario = case.scenario.with_seed(seed)
+            key = run_key(scenario)
+            runs.append(Run(store.path(key), seed, dict(case.factors)))
+            if not runs[-1].path.is_dir():
+                work.append((scenario, key))
+    jobs = _jobs_in_memory([scenario for scenario, _ in work], jobs)
+
+    done = [0.0] * len(work)
+    stop = threading.Event()
+
+    def one(index: int) -> None:
+        scenario, key = work[index]
+
+        def tell(_: int, fraction: float) -> bool:
+            done[index] = fraction
+            if progress is not None:
+                progress(len(runs) - len(work) + sum(done), len(runs))
+            return not stop.is_set()
+
+        if stop.is_set():
+            return
+        (run,) = _core.run_many([(scenario.to_toml(), "scenario", scenario.seed)], 1, tell)
+        if run is not None:
+            store.put(key, scenario, run)
+            tell(0, 1.0)
+
+    if progress is not None:
+        progress(len(runs) - len(work), len(runs))
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for future in as_completed([pool.submit(one, index) for index in range(len(work))]):
+                future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    entries = [{"key": run.path.name, "seed": run.seed, "factors": run.factors} for run in runs]
+    store.write_experiment({"schema": SCHEMA, "title": title, "runs": entries})
+    return Results(store.root, title, tuple(runs))
+
+
+def compare(
+    laws: Sequence[str],
+    base: Scenario,
+    *,
+    seeds: int | Sequence[int] = 1,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    title: str = "",
+    **settings: Unpack[FlowSettings],
+) -> Results:
+    """Give each law the same path in turn: ``base`` and flows of that law.
+
+    ``settings`` are those of :meth:`Scenario.flow`, such as ``count``; the rest as :func:`execute`.
+
+    >>> from lfnlab import compare, dumbbell
+    >>> base = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s")
+    >>> compare(["reno", "cubic"], base, seeds=3).frame()  # doctest: +SKIP
+    """
+    cases = [Case(base.flow(law, **settings), {"law": law}) for law in laws]
+    return execute(cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title)
+
+
+def _jobs_in_memory(scenarios: Sequence[Scenario], jobs: int) -> int:
+    """As many jobs as memory allows for the largest run, from its prediction."""
+    need = max((int(s.predict()["memory_bytes"]) for s in scenarios), default=0)
+    available = _available_bytes()
+    if need > available:
+        raise ScenarioError(
+            f"the largest run needs {need / 1e9:.1f} GB of memory and {available / 1e9:.1f} GB are "
+            "available: take fewer flows, a lower rate, a shorter RTT or a smaller buffer"
+        )
+    return max(1, min(jobs, available // need)) if need else jobs
+
+
+def _available_bytes() -> int:
+    """Memory that can be taken without swapping."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
