@@ -109,13 +109,13 @@ static inline u64 cubic_rise(u64 d_q20)
 	return (d_q20 * d_q20 >> 24) * d_q20 / 40; /* Q16 * Q20 = Q36; 0.4 / 2^4 = 1 / 40 */
 }
 
-/* The largest d whose cubic_rise is at most `rise`: RFC 9438 equation 2, bit by bit. */
+/* The largest d whose cubic_rise is below `rise`, or 0: RFC 9438 equation 2, bit by bit. */
 static inline u32 cubic_k(u64 rise)
 {
 	u64 d = 0;
 
 	for (u64 bit = 1u << 28; bit; bit >>= 1)
-		d |= bit & law_mask_le(cubic_rise(d | bit), rise);
+		d |= bit & law_mask_le(cubic_rise(d | bit) + 1, rise);
 	return (u32)d;
 }
 
