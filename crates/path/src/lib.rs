@@ -4,5 +4,5 @@
 mod link;
 mod red;
 
-pub use link::{Counters, Discipline, DropReason, Link, Offer};
+pub use link::{Counters, DataTotals, Discipline, DropReason, Link, Offer, PacketKind};
 pub use red::{QueueState, Red, RedConfig, RedError, Thresholds, Verdict, Weight};

@@ -50,6 +50,15 @@ pub enum Offer {
     },
 }
 
+/// Data and ACKs share queues and are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// Carries payload.
+    Data,
+    /// Carries an acknowledgement.
+    Ack,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     /// Closed form: departure. Event mode: arrival.
@@ -57,6 +66,19 @@ struct Pending {
     /// Time in the queue before service.
     wait: Time,
     bytes: u32,
+    kind: PacketKind,
+}
+
+/// Data packets since the start of the run; [`Link::reset_counters`] leaves them alone. Every data
+/// packet that arrived was dropped, sent, or is still here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataTotals {
+    /// Arrived.
+    pub arrived: u64,
+    /// Dropped, for whatever reason.
+    pub dropped: u64,
+    /// Sent to the last bit.
+    pub sent: u64,
 }
 
 /// Serialisation time of one packet size: `ps` and a remainder in units of 1/rate ps.
@@ -84,6 +106,7 @@ pub struct Link {
     carry: u64,
     known: [Serialisation; 2],
     counters: Counters,
+    data: DataTotals,
 }
 
 /// What was counted since the start or the last [`Link::reset_counters`].
@@ -182,6 +205,7 @@ impl Link {
             carry: 0,
             known: [Serialisation::default(); 2],
             counters: Counters::new(Time(u64::try_from(longest).unwrap_or(u64::MAX >> 1))),
+            data: DataTotals::default(),
         }
     }
 
@@ -193,6 +217,11 @@ impl Link {
     /// What was counted; up to date after [`Link::advance`].
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Data packets over the whole run.
+    pub fn data_totals(&self) -> DataTotals {
+        self.data
     }
 
     /// Starts counting anew; packets in the queue count when they leave.
@@ -210,6 +239,11 @@ impl Link {
     /// Bytes of those.
     pub fn bytes(&self) -> u64 {
         self.pending_bytes
+    }
+
+    /// Bytes of memory that grow with the queue.
+    pub fn memory_bytes(&self) -> usize {
+        self.pending.capacity() * std::mem::size_of::<Pending>()
     }
 
     /// Time to serialise `bytes`; the remainder below a picosecond is carried to the next packet.
@@ -244,19 +278,44 @@ impl Link {
         if self.event_mode {
             return;
         }
-        while let Some(&Pending { at, wait, bytes }) = self.pending.front() {
+        while let Some(&Pending { at, wait, bytes, kind }) = self.pending.front() {
             if at > now {
                 break;
             }
             self.pending.pop_front();
             self.pending_bytes -= u64::from(bytes);
             self.counters.depart(bytes, wait);
+            self.data.sent += u64::from(kind == PacketKind::Data);
         }
     }
 
     /// A packet arrives. `ect`: it can be marked. `draw` gives uniform numbers in [0, 1).
     #[inline]
-    pub fn offer(&mut self, now: Time, bytes: u32, ect: bool, draw: impl FnOnce() -> f64) -> Offer {
+    pub fn offer(
+        &mut self,
+        now: Time,
+        kind: PacketKind,
+        bytes: u32,
+        ect: bool,
+        draw: impl FnOnce() -> f64,
+    ) -> Offer {
+        let offer = self.decide(now, kind, bytes, ect, draw);
+        if kind == PacketKind::Data {
+            self.data.arrived += 1;
+            self.data.dropped += u64::from(matches!(offer, Offer::Dropped(_)));
+        }
+        offer
+    }
+
+    #[inline]
+    fn decide(
+        &mut self,
+        now: Time,
+        kind: PacketKind,
+        bytes: u32,
+        ect: bool,
+        draw: impl FnOnce() -> f64,
+    ) -> Offer {
         self.advance(now);
         self.counters.arrivals += 1;
         let in_service = self.pending.front().map_or(0, |head| u64::from(head.bytes));
@@ -293,7 +352,7 @@ impl Link {
         }
         self.pending_bytes += u64::from(bytes);
         if self.event_mode {
-            self.pending.push_back(Pending { at: now, wait: Time::ZERO, bytes });
+            self.pending.push_back(Pending { at: now, wait: Time::ZERO, bytes, kind });
             let free_at = (self.pending.len() == 1).then(|| {
                 self.free_at = now + self.serialise(bytes);
                 self.free_at
@@ -302,7 +361,7 @@ impl Link {
         }
         let begins = if self.free_at > now { self.free_at } else { now };
         self.free_at = begins + self.serialise(bytes);
-        self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes });
+        self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes, kind });
         Offer::Departs { at: self.free_at, marked }
     }
 
@@ -312,6 +371,7 @@ impl Link {
         let gone = self.pending.pop_front()?;
         self.pending_bytes -= u64::from(gone.bytes);
         self.counters.depart(gone.bytes, gone.wait);
+        self.data.sent += u64::from(gone.kind == PacketKind::Data);
         let next = self.pending.front_mut()?;
         next.wait = now - next.at;
         let bytes = next.bytes;
@@ -335,7 +395,9 @@ mod tests {
     #[test]
     fn burst_at_an_idle_link_keeps_the_limit_and_the_one_in_service() {
         let mut link = link(10);
-        let kept = (0..20).filter(|_| matches!(link.offer(Time::ZERO, 1500, false, no_draw), Offer::Departs { .. }));
+        let kept = (0..20).filter(|_| {
+            matches!(link.offer(Time::ZERO, PacketKind::Data, 1500, false, no_draw), Offer::Departs { .. })
+        });
         assert_eq!(kept.count(), 11);
         assert_eq!(link.counters().drops_full, 9);
         assert_eq!(link.counters().max_waiting, 10);
@@ -347,7 +409,12 @@ mod tests {
         let sizes = [1500, 1500, 1500, 1500, 1000, 40];
         let kept: Vec<bool> = sizes
             .iter()
-            .map(|&size| matches!(link.offer(Time::ZERO, size, false, no_draw), Offer::Departs { .. }))
+            .map(|&size| {
+                matches!(
+                    link.offer(Time::ZERO, PacketKind::Data, size, false, no_draw),
+                    Offer::Departs { .. }
+                )
+            })
             .collect();
         assert_eq!(kept, [true, true, true, false, true, false]);
     }
@@ -357,7 +424,7 @@ mod tests {
         // 3 Gbit/s: 1500 bytes take 4000 ps; 7 bytes take 18666 and 2/3 ps.
         let mut link = Link::new(Rate(3_000_000_000), Discipline::DropTail, u64::MAX, u64::MAX, 1500, false);
         for _ in 0..3_000_000 {
-            link.offer(Time::ZERO, 7, false, no_draw);
+            link.offer(Time::ZERO, PacketKind::Data, 7, false, no_draw);
         }
         assert_eq!(link.free_at, Time(56_000_000_000));
     }
@@ -366,7 +433,7 @@ mod tests {
     fn waiting_times_of_a_burst() {
         let mut link = link(u64::MAX >> 20);
         for _ in 0..1000 {
-            link.offer(Time::ZERO, 1500, false, no_draw);
+            link.offer(Time::ZERO, PacketKind::Data, 1500, false, no_draw);
         }
         link.advance(Time::from_s(1));
         // The k-th waits k * 12 us.
@@ -379,7 +446,7 @@ mod tests {
     fn quantiles_are_within_a_bin() {
         let mut link = link(1000);
         for _ in 0..1001 {
-            link.offer(Time::ZERO, 1500, false, no_draw);
+            link.offer(Time::ZERO, PacketKind::Data, 1500, false, no_draw);
         }
         link.advance(Time::from_s(1));
         let p99 = link.counters().wait_quantile(0.99).as_s();

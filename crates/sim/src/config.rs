@@ -8,7 +8,8 @@ use lfn_path::RedConfig;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
-use crate::background::BackgroundConfig;
+use crate::background::Config as Traffic;
+pub use crate::background::Direction;
 
 /// A dumbbell: one bottleneck each way, any number of flows.
 #[derive(Clone, Debug)]
@@ -33,14 +34,14 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Background {
     /// The traffic model.
-    pub traffic: BackgroundConfig,
+    pub traffic: Traffic,
     /// Law of every background flow.
     pub law: LawSpec,
     /// Sender of every background flow; window cap and packet size are set per flow.
     pub sender: SenderConfig,
     /// Receiver of every background flow.
     pub receiver: ReceiverConfig,
-    /// Bytes of headers in a packet that are no payload.
+    /// Bytes of headers in a packet that are no payload; an ACK is nothing else.
     pub header_bytes: u32,
     /// Bytes on the wire beyond the IP packet.
     pub framing_bytes: u32,
@@ -70,15 +71,6 @@ pub enum QueueConfig {
     DropTail,
     /// Random early detection.
     Red(RedConfig),
-}
-
-/// Which way data goes; ACKs go the other way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
-    /// Data on link 0.
-    Forward = 0,
-    /// Data on link 1.
-    Reverse = 1,
 }
 
 /// One flow.

@@ -1,4 +1,18 @@
-//! The simulator: event engine, topology, traffic sources, sampling.
+//! The simulator: a dumbbell in virtual time.
+//!
+//! A run is a pure function of its [`config::Config`]: no wall clock, no randomness of the machine.
+//! The same configuration gives the same bytes, whatever the build or the number of threads.
 
 pub mod background;
+pub mod config;
+mod engine;
+mod events;
+mod flow;
+mod line;
 pub mod rng;
+mod summary;
+mod tables;
+
+pub use engine::{Outcome, Sim, SimError};
+pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
+pub use tables::{EventTable, FlowTable, ProbeTable, QueueTable, Tables};

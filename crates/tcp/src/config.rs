@@ -136,6 +136,11 @@ impl ReceiverConfig {
 
     /// ns-2's Sack1 sink: every segment acknowledged at once.
     pub fn ns2(rtt_hint: Time) -> ReceiverConfig {
-        ReceiverConfig { delayed_ack: false, quick_acks: 0, sack_compression: None, ..ReceiverConfig::linux(rtt_hint) }
+        ReceiverConfig {
+            delayed_ack: false,
+            quick_acks: 0,
+            sack_compression: None,
+            ..ReceiverConfig::linux(rtt_hint)
+        }
     }
 }

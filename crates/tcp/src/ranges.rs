@@ -13,6 +13,13 @@ pub struct Range {
     pub end: u64,
 }
 
+impl Range {
+    /// Whether `seq` lies in it.
+    pub fn contains(&self, seq: u64) -> bool {
+        (self.start..self.end).contains(&seq)
+    }
+}
+
 /// Set of segments in the window `floor .. floor + capacity`; the capacity grows as needed.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {

@@ -62,6 +62,8 @@ pub struct Receiver {
     echoes_original: bool,
     /// Starts of the ranges that changed most recently.
     recent: [u64; SACK_BLOCKS],
+    /// How many of `recent`, from the first, changed since the last ACK.
+    unreported: usize,
     out_of_order: RangeSet,
     delayed_ack: bool,
     sack: bool,
@@ -85,6 +87,7 @@ impl Receiver {
             ece: false,
             echoes_original: true,
             recent: [0; SACK_BLOCKS],
+            unreported: 0,
             out_of_order: RangeSet::default(),
             delayed_ack: config.delayed_ack,
             sack: config.sack,
@@ -195,6 +198,11 @@ impl Receiver {
             self.acknowledge(now, true, emit);
             return;
         };
+        let fresh = !self.recent[..self.unreported].iter().any(|start| range.contains(*start));
+        if fresh && self.unreported == SACK_BLOCKS {
+            // No ACK has room for a fourth change: what was held back goes first (as in Linux).
+            self.acknowledge(now, false, emit);
+        }
         self.remember(range);
         self.dup_acks += 1;
         match self.compression {
@@ -213,20 +221,22 @@ impl Receiver {
     /// `range` is the one that changed last; ranges that it swallowed are forgotten.
     fn remember(&mut self, range: Range) {
         let mut kept = [range.start, 0, 0];
-        let mut count = 1;
-        for start in self.recent {
-            let swallowed = start >= range.start && start < range.end;
-            if count < SACK_BLOCKS && start != 0 && !swallowed {
+        let (mut count, mut unreported) = (1, 1);
+        for (index, start) in self.recent.into_iter().enumerate() {
+            if count < SACK_BLOCKS && start != 0 && !range.contains(start) {
                 kept[count] = start;
                 count += 1;
+                unreported += usize::from(index < self.unreported);
             }
         }
+        self.unreported = unreported;
         self.recent = kept;
     }
 
     fn acknowledge(&mut self, at: Time, duplicate: bool, emit: &mut impl FnMut(Acknowledgement)) {
         self.unacknowledged = 0;
         self.compressed = 0;
+        self.unreported = 0;
         self.deadline = Time::NEVER;
         let mut ack = Acknowledgement {
             at,
@@ -287,7 +297,8 @@ mod tests {
 
     #[test]
     fn quick_acks_at_the_start() {
-        let out = acks(&ReceiverConfig::linux(Time::from_ms(100)), &(0..20).map(|k| (k, k)).collect::<Vec<_>>());
+        let out =
+            acks(&ReceiverConfig::linux(Time::from_ms(100)), &(0..20).map(|k| (k, k)).collect::<Vec<_>>());
         assert_eq!(out.len(), 18);
     }
 
@@ -315,6 +326,20 @@ mod tests {
         // A short RTT compresses for 5 % of it: 50 us.
         let short = ReceiverConfig { rtt_hint: Time::from_ms(1), ..quiet() };
         assert!(acks(&short, &segments).len() > 10);
+    }
+
+    #[test]
+    fn compression_loses_no_block() {
+        // Every second segment is missing: each arrival is a range of its own.
+        let segments: Vec<(u64, u64)> = (0..60).map(|k| (k * 10, 2 * k + 1)).collect();
+        let mut reported: Vec<u64> = acks(&quiet(), &segments)
+            .iter()
+            .flat_map(|ack| ack.sack[..usize::from(ack.blocks)].to_vec())
+            .map(|r| r.start)
+            .collect();
+        reported.sort_unstable();
+        reported.dedup();
+        assert_eq!(reported, segments.iter().map(|s| s.1).collect::<Vec<_>>());
     }
 
     #[test]

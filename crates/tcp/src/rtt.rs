@@ -106,7 +106,11 @@ mod tests {
     #[test]
     fn known_values() {
         let close = |got: (f64, f64, f64), want: (f64, f64, f64)| {
-            assert!((got.0 - want.0).abs() < 1e-3 && (got.1 - want.1).abs() < 1e-3 && (got.2 - want.2).abs() < 0.1)
+            assert!(
+                (got.0 - want.0).abs() < 1e-3
+                    && (got.1 - want.1).abs() < 1e-3
+                    && (got.2 - want.2).abs() < 0.1
+            )
         };
         close(rto_ms(&[100], RtoForm::Rfc6298), (100.0, 50.0, 300.0));
         close(rto_ms(&[100, 100, 100, 100], RtoForm::Rfc6298), (100.0, 21.09375, 200.0));

@@ -309,7 +309,8 @@ impl Scoreboard {
             self.examined += 1;
         }
         while let Some(&(sent, seq)) = self.retransmitted.front() {
-            let current = seq >= self.una && self.flags(seq) & RETRANS != 0 && self.sent[self.at(seq)] == sent;
+            let current =
+                seq >= self.una && self.flags(seq) & RETRANS != 0 && self.sent[self.at(seq)] == sent;
             if current {
                 if (sent, seq) >= (self.rack.sent, self.rack.seq) {
                     break;
@@ -350,11 +351,6 @@ impl Scoreboard {
             }
             self.examined += 1;
         }
-    }
-
-    /// Whether the first outstanding segment is marked lost.
-    pub fn head_is_lost(&self) -> bool {
-        self.flags(self.una) & LOST != 0
     }
 
     /// NewReno: the first outstanding segment is lost.
@@ -412,9 +408,8 @@ impl Scoreboard {
         if self.lost_out == 0 {
             return None;
         }
-        let due = |board: &Scoreboard, seq: u64| {
-            seq >= board.una && board.flags(seq) & (LOST | RETRANS) == LOST
-        };
+        let due =
+            |board: &Scoreboard, seq: u64| seq >= board.una && board.flags(seq) & (LOST | RETRANS) == LOST;
         while self.lost.front().is_some_and(|&seq| !due(self, seq)) {
             self.lost.pop_front();
         }
@@ -427,10 +422,5 @@ impl Scoreboard {
             (None, Some(&Reverse(b))) => Some(b),
             (None, None) => None,
         }
-    }
-
-    /// Transmission time of the first outstanding segment.
-    pub fn head_sent(&self) -> Time {
-        self.sent[self.at(self.una)]
     }
 }

@@ -2,8 +2,8 @@
 //! states Open, Disorder, CWR, Recovery, Loss; one reduction per window of data.
 
 use lfn_law::{
-    Ack, Config as LawConfig, Control, Law, LawSpec, Loss, LossKind, SlowStart, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN,
-    ACK_ROUND_START, INFINITE, ONE, PROBES,
+    Ack, Config as LawConfig, Control, Law, LawSpec, Loss, LossKind, SlowStart, ACK_CWND_LIMITED, ACK_DUP,
+    ACK_OPEN, ACK_ROUND_START, INFINITE, ONE, PROBES,
 };
 use lfn_units::Time;
 
@@ -280,9 +280,15 @@ impl Sender {
         self.stats.max_cwnd = self.control.cwnd;
     }
 
+    /// Whether [`Sender::take_events`] has any.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Events since the last call.
-    pub fn take_events(&mut self) -> Option<Vec<SenderEvent>> {
-        (!self.events.is_empty()).then(|| std::mem::take(&mut self.events))
+    pub fn take_events(&mut self) -> Vec<SenderEvent> {
+        std::mem::take(&mut self.events)
     }
 
     /// The law's own variables; see the registry for names and scales.
@@ -555,7 +561,8 @@ impl Sender {
 
     fn detect_newreno(&mut self, advanced: bool) {
         let partial = advanced && self.state == State::Recovery && self.board.una() < self.high_seq;
-        let third = self.dup_acks >= DUP_THRESH && matches!(self.state, State::Open | State::Disorder | State::Cwr);
+        let third =
+            self.dup_acks >= DUP_THRESH && matches!(self.state, State::Open | State::Disorder | State::Cwr);
         if partial || third {
             self.board.mark_head_lost();
             self.board.set_duplicate_acks(self.dup_acks);
@@ -680,7 +687,8 @@ impl Sender {
     fn on_timeout(&mut self, now: Time) {
         let cwnd_before = self.control.cwnd;
         self.stats.timeouts += 1;
-        let new_window = matches!(self.state, State::Open | State::Disorder) || self.board.una() >= self.high_seq;
+        let new_window =
+            matches!(self.state, State::Open | State::Disorder) || self.board.una() >= self.high_seq;
         if new_window {
             self.remember_for_undo();
             let loss = self.loss(now, LossKind::Rto);

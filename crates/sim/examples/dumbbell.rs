@@ -1,0 +1,100 @@
+//! One dumbbell from the command line, for profiling the engine without Python.
+//!
+//! `cargo run --release -p lfn-sim --example dumbbell -- LAW FLOWS RATE RTT BUFFER_PACKETS DURATION [linux|ns2] [closed|event] [LEVEL]`
+
+use lfn_law::LawSpec;
+use lfn_sim::background::{self, Direction};
+use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig, QueueConfig};
+use lfn_sim::Sim;
+use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_units::{Rate, Time};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let arg = |i: usize, default: &str| args.get(i).cloned().unwrap_or_else(|| default.to_string());
+    let law: LawSpec = arg(0, "cubic:linux").parse()?;
+    let count: usize = arg(1, "1").parse()?;
+    let rate: Rate = arg(2, "1Gbit/s").parse()?;
+    let rtt: Time = arg(3, "100ms").parse()?;
+    let limit_packets: u64 = arg(4, "8333").parse()?;
+    let duration: Time = arg(5, "60s").parse()?;
+    let ns2 = arg(6, "linux") == "ns2";
+    let event_mode = arg(7, "closed") == "event";
+    let level: u8 = arg(8, "0").parse()?;
+    let (payload_bytes, wire_bytes) = if ns2 { (1460, 1500) } else { (1448, 1514) };
+    let sender = if ns2 {
+        SenderConfig {
+            initial_ssthresh_segments: Some(4000 / count as u32 + 10),
+            ..SenderConfig::ns2(payload_bytes)
+        }
+    } else {
+        SenderConfig::linux(payload_bytes, law.info().slow_start)
+    };
+    let link = LinkConfig {
+        rate,
+        queue: QueueConfig::DropTail,
+        limit_packets,
+        limit_bytes: u64::MAX,
+        loss: 0.0,
+        event_mode,
+    };
+    let flows = (0..count)
+        .map(|i| {
+            let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 100) / 100 } else { 0 });
+            FlowConfig {
+                law,
+                direction: Direction::Forward,
+                rtt,
+                start: Time::from_us(1370 * i as u64),
+                stop: Time::NEVER,
+                size_segments: u64::MAX,
+                payload_bytes,
+                wire_bytes,
+                ack_bytes: 66,
+                sender: sender.clone(),
+                receiver: if ns2 { ReceiverConfig::ns2(rtt) } else { ReceiverConfig::linux(rtt) },
+            }
+        })
+        .collect();
+    let config = Config {
+        seed: 1,
+        duration,
+        warmup: Time::ZERO,
+        sample: None,
+        links: [link.clone(), link],
+        flows,
+        background: (level > 0)
+            .then(|| -> Result<Background, Box<dyn std::error::Error>> {
+                Ok(Background {
+                    traffic: background::Config::level(level, rate).ok_or("no such level")?,
+                    law: "reno".parse()?,
+                    sender: SenderConfig {
+                        initial_window_segments: 2,
+                        ..SenderConfig::linux(1460, lfn_law::SlowStartKind::Classic)
+                    },
+                    receiver: ReceiverConfig::linux(rtt),
+                    header_bytes: 40,
+                    framing_bytes: 0,
+                })
+            })
+            .transpose()?,
+    };
+    let mut sim = Sim::new(&config)?;
+    sim.run_until(duration);
+    let outcome = sim.finish()?;
+    println!("{}", serde_json::to_string_pretty(&outcome.summary)?);
+    let events = &outcome.tables.events;
+    for i in 0..events.t_s.len().min(40) {
+        println!(
+            "{:10.4} flow {} kind {} cwnd {:.1} -> {:.1} ssthresh {:.1} lost {}",
+            events.t_s[i],
+            events.flow[i],
+            events.kind[i],
+            events.cwnd_before_seg[i],
+            events.cwnd_after_seg[i],
+            events.ssthresh_seg[i],
+            events.lost[i]
+        );
+    }
+    Ok(())
+}

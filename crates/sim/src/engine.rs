@@ -1,0 +1,971 @@
+//! The event loop.
+//!
+//! Per data packet there is one event, the ACK at the sender. Where a packet's departure is known at
+//! its arrival (see `lfn_path::Link`), so is its arrival at the receiver, and the receiver's answer:
+//! all of it happens when the packet is sent. Only where ACKs meet data on the reverse link is there
+//! a second event, their arrival there.
+
+use std::collections::VecDeque;
+
+use lfn_law::ONE;
+use lfn_path::{Discipline, Link, Offer, PacketKind, Red, RedError};
+use lfn_tcp::{Acknowledgement, Segment};
+use lfn_units::{Rate, Time};
+
+use crate::background::{self, Arrival};
+use crate::config::{Config, Direction, FlowConfig, LinkConfig, QueueConfig};
+use crate::events::{Events, Kind};
+use crate::flow::{Flow, FlowSetup, Role};
+use crate::rng::Stream;
+use crate::summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
+use crate::tables::Tables;
+
+/// Why a run could not be.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// RED's parameters make no sense together.
+    #[error("link {link}: {source}")]
+    Red {
+        /// forward or reverse.
+        link: &'static str,
+        /// What is wrong.
+        source: RedError,
+    },
+    /// A packet was lost or made by the engine itself: a bug, and the results are worthless.
+    #[error("packets are not conserved: {0}")]
+    NotConserved(String),
+}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In numbers.
+    pub summary: Summary,
+    /// Columns.
+    pub tables: Tables,
+}
+
+/// A packet in the queue of a link in event mode.
+enum Queued {
+    Data { flow: usize, segment: Segment, marked: bool },
+    Ack { flow: usize, ack: Acknowledgement },
+}
+
+/// Bernoulli loss: the packets until the next loss are drawn at once, so that a packet costs a count.
+struct RandomLoss {
+    probability: f64,
+    stream: Stream,
+    until: u64,
+    lost: u64,
+}
+
+impl RandomLoss {
+    fn new(probability: f64, mut stream: Stream) -> RandomLoss {
+        let until = if probability > 0.0 { stream.geometric(probability) } else { u64::MAX };
+        RandomLoss { probability, stream, until, lost: 0 }
+    }
+
+    fn takes(&mut self) -> bool {
+        if self.until > 0 {
+            self.until -= 1;
+            return false;
+        }
+        self.until = self.stream.geometric(self.probability);
+        self.lost += 1;
+        true
+    }
+}
+
+struct Hop {
+    link: Link,
+    queued: VecDeque<Queued>,
+    loss: RandomLoss,
+    draws: Stream,
+    /// Data travel here, so that ACKs of the other direction queue with them.
+    contended: bool,
+    event_mode: bool,
+}
+
+/// Sums over bins of one second, for the coefficient of variation.
+#[derive(Clone, Copy, Default)]
+struct Bins {
+    last: u64,
+    count: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Bins {
+    fn add(&mut self, total: u64) {
+        let bin = (total - self.last) as f64;
+        self.last = total;
+        self.count += 1;
+        self.sum += bin;
+        self.squares += bin * bin;
+    }
+
+    /// Population standard deviation over mean.
+    fn cov(&self) -> Option<f64> {
+        let n = self.count as f64;
+        let mean = self.sum / n;
+        (self.count >= 2 && mean > 0.0).then(|| (self.squares / n - mean * mean).max(0.0).sqrt() / mean)
+    }
+}
+
+/// What the background did.
+#[derive(Default)]
+struct BackgroundState {
+    traffic: Option<background::Background>,
+    setup: Option<FlowSetup>,
+    header_bytes: u32,
+    framing_bytes: u32,
+    next: Option<Arrival>,
+    gaps: Option<Stream>,
+    active: u64,
+    offered_bytes: [u64; 2],
+    delivered_bytes: [u64; 2],
+    report: BackgroundSummary,
+}
+
+/// Counts of flows whose place was taken by another.
+#[derive(Default)]
+struct Retired {
+    sent: [u64; 2],
+    received: [u64; 2],
+    unique: [u64; 2],
+    duplicates: [u64; 2],
+}
+
+/// A simulation under way.
+pub struct Sim {
+    now: Time,
+    events: Events,
+    hops: [Hop; 2],
+    flows: Vec<Flow>,
+    reported: Vec<FlowConfig>,
+    bins: Vec<Bins>,
+    started: Vec<bool>,
+    free: Vec<usize>,
+    background: BackgroundState,
+    retired: Retired,
+    config_seed: u64,
+    duration: Time,
+    warmup: Time,
+    sample: Option<Time>,
+    tables: Tables,
+    hash: u64,
+    processed: u64,
+    acks_sent: u64,
+    acks_taken: u64,
+    acks_dropped: u64,
+}
+
+/// One round of the result hash.
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
+}
+
+fn setup_of(flow: &FlowConfig) -> FlowSetup {
+    FlowSetup {
+        law: flow.law,
+        sender: flow.sender.clone(),
+        receiver: flow.receiver.clone(),
+        direction: flow.direction,
+        rtt: flow.rtt,
+        size_segments: flow.size_segments,
+        payload_bytes: flow.payload_bytes,
+        wire_bytes: flow.wire_bytes,
+        ack_bytes: flow.ack_bytes,
+        last_wire_bytes: flow.wire_bytes,
+    }
+}
+
+impl Sim {
+    /// A simulation at time 0.
+    ///
+    /// # Errors
+    /// [`SimError::Red`] if RED's parameters make no sense together.
+    pub fn new(config: &Config) -> Result<Sim, SimError> {
+        let mut contended = [false; 2];
+        for flow in &config.flows {
+            contended[flow.direction as usize] = true;
+        }
+        if let Some(background) = &config.background {
+            let traffic = &background.traffic;
+            contended[0] |= traffic.forward.0 > 0 || traffic.long_flows > 0;
+            contended[1] |= traffic.reverse.0 > 0 || traffic.long_flows > 0;
+        }
+        let largest = config.flows.iter().map(|flow| flow.wire_bytes).max().unwrap_or(1500).max(1500);
+        let delay = config.flows.iter().map(|flow| flow.rtt).max().unwrap_or(Time::ZERO);
+        let hop = |direction: Direction| -> Result<Hop, SimError> {
+            let at = direction as usize;
+            let link: &LinkConfig = &config.links[at];
+            let name = direction.name();
+            let discipline = match &link.queue {
+                QueueConfig::DropTail => Discipline::DropTail,
+                QueueConfig::Red(red) => {
+                    let one_way = Time(delay.0 / 2);
+                    let red = Red::new(*red, link.rate, one_way)
+                        .map_err(|source| SimError::Red { link: name, source })?;
+                    Discipline::Red(Box::new(red))
+                }
+            };
+            Ok(Hop {
+                link: Link::new(
+                    link.rate,
+                    discipline,
+                    link.limit_packets,
+                    link.limit_bytes,
+                    largest,
+                    link.event_mode,
+                ),
+                queued: VecDeque::new(),
+                loss: RandomLoss::new(link.loss, Stream::new(config.seed, 0, &format!("link.{name}.loss"))),
+                draws: Stream::new(config.seed, 0, &format!("link.{name}.red")),
+                contended: contended[at],
+                event_mode: link.event_mode,
+            })
+        };
+        let hops = [hop(Direction::Forward)?, hop(Direction::Reverse)?];
+        let mut sim = Sim {
+            now: Time::ZERO,
+            events: Events::default(),
+            hops,
+            flows: config.flows.iter().map(|f| Flow::new(&setup_of(f), Role::Reported, f.start)).collect(),
+            reported: config.flows.clone(),
+            bins: vec![Bins::default(); config.flows.len()],
+            started: vec![false; config.flows.len()],
+            free: Vec::new(),
+            background: BackgroundState::default(),
+            retired: Retired::default(),
+            config_seed: config.seed,
+            duration: config.duration,
+            warmup: config.warmup,
+            sample: config.sample,
+            tables: Tables::default(),
+            hash: 0,
+            processed: 0,
+            acks_sent: 0,
+            acks_taken: 0,
+            acks_dropped: 0,
+        };
+        for (index, flow) in config.flows.iter().enumerate() {
+            sim.events.push(flow.start, Kind::Begin, index);
+            if flow.stop < config.duration {
+                sim.events.push(flow.stop, Kind::Stop, index);
+            }
+        }
+        if config.warmup > Time::ZERO {
+            sim.events.push(config.warmup, Kind::Warmup, 0);
+        }
+        sim.events.push(config.warmup + Time::from_s(1), Kind::Second, 0);
+        if config.sample.is_some() {
+            sim.events.push(Time::ZERO, Kind::Sample, 0);
+        }
+        if let Some(background) = &config.background {
+            sim.set_up_background(config.seed, background);
+        }
+        Ok(sim)
+    }
+
+    /// Simulated time reached.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the run ends.
+    pub fn duration(&self) -> Time {
+        self.duration
+    }
+
+    /// Processes every event up to and including `until` (at most the duration).
+    pub fn run_until(&mut self, until: Time) {
+        let until = until.min(self.duration);
+        while let Some((at, kind, index)) = self.events.peek() {
+            if at > until {
+                break;
+            }
+            self.now = at;
+            self.processed += 1;
+            match kind {
+                Kind::AckAtSender => self.on_ack_at_sender(index),
+                Kind::AckAtLink => self.on_ack_at_link(index),
+                _ => {
+                    self.events.pop();
+                    self.on_rare(kind, index);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    #[inline]
+    fn on_ack_at_sender(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        let ack = flow.acks.pop();
+        match flow.acks.next_at() {
+            Some(at) => self.events.reschedule_next(at),
+            None => self.events.pop(),
+        }
+        let Some(ack) = ack else { return };
+        self.acks_taken += 1;
+        self.hash = mix(mix(self.hash, now.0 ^ index as u64), ack.cumulative);
+        flow.sender.on_ack(now, &ack);
+        if flow.sender.has_events() {
+            self.take_sender_events(index);
+        }
+        self.transmit(index);
+        if self.flows[index].is_done() {
+            self.on_done(index);
+        }
+    }
+
+    fn on_ack_at_link(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        let ack = flow.acks_to_link.pop();
+        match flow.acks_to_link.next_at() {
+            Some(at) => self.events.reschedule_next(at),
+            None => self.events.pop(),
+        }
+        let Some(ack) = ack else { return };
+        let at = 1 - flow.direction as usize;
+        let hop = &mut self.hops[at];
+        let draws = &mut hop.draws;
+        match hop.link.offer(now, PacketKind::Ack, flow.ack_bytes, false, || draws.f64()) {
+            Offer::Dropped(_) => self.acks_dropped += 1,
+            Offer::Departs { at, .. } => self.ack_departs(index, &ack, at),
+            Offer::Waits { free_at, .. } => {
+                flow.queued += 1;
+                hop.queued.push_back(Queued::Ack { flow: index, ack });
+                if let Some(free_at) = free_at {
+                    self.events.push(free_at, Kind::Depart, at);
+                }
+            }
+        }
+        self.retire_if_silent(index);
+    }
+
+    #[inline]
+    fn ack_departs(&mut self, index: usize, ack: &Acknowledgement, at: Time) {
+        let flow = &mut self.flows[index];
+        let first = flow.acks.is_empty();
+        let arrives = at + flow.return_delay;
+        flow.acks.push(arrives, ack);
+        if first {
+            self.events.push(arrives, Kind::AckAtSender, index);
+        }
+    }
+
+    fn on_rare(&mut self, kind: Kind, index: usize) {
+        match kind {
+            Kind::Depart => self.on_depart(index),
+            Kind::Warmup => self.on_warmup(),
+            Kind::Begin => {
+                if let Some(started) = self.started.get_mut(index) {
+                    *started = true;
+                }
+                self.transmit(index);
+            }
+            Kind::Stop => {
+                self.flows[index].sender.stop();
+                self.flows[index].finished.get_or_insert(self.now);
+            }
+            Kind::ReceiverTimer => self.on_receiver_timer(index),
+            Kind::SenderTimer => self.on_sender_timer(index),
+            Kind::Write => self.on_write(index),
+            Kind::Arrival => self.on_arrival(),
+            Kind::Second => {
+                for (bins, flow) in self.bins.iter_mut().zip(&self.flows) {
+                    if flow.started < self.now && flow.finished.is_none() {
+                        bins.add(flow.sender.una());
+                    }
+                }
+                self.events.push(self.now + Time::from_s(1), Kind::Second, 0);
+            }
+            Kind::Sample => self.on_sample(),
+            Kind::AckAtLink | Kind::AckAtSender => {}
+        }
+    }
+
+    /// Sends what the sender may send now.
+    #[inline]
+    fn transmit(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        let at = flow.direction as usize;
+        while let Some(segment) = flow.sender.next_segment(now) {
+            let hop = &mut self.hops[at];
+            let bytes = flow.wire_bytes_of(segment.seq);
+            let draws = &mut hop.draws;
+            match hop.link.offer(now, PacketKind::Data, bytes, flow.ect, || draws.f64()) {
+                Offer::Dropped(_) => {}
+                Offer::Departs { at: departs, marked } => {
+                    if !hop.loss.takes() {
+                        let to_link = self.hops[1 - at].contended;
+                        let rate = self.hops[1 - at].link.rate();
+                        self.acks_sent +=
+                            arrive(flow, &mut self.events, index, departs, segment, marked, to_link, rate);
+                    }
+                }
+                Offer::Waits { free_at, marked } => {
+                    flow.queued += 1;
+                    hop.queued.push_back(Queued::Data { flow: index, segment, marked });
+                    if let Some(free_at) = free_at {
+                        self.events.push(free_at, Kind::Depart, at);
+                    }
+                }
+            }
+        }
+        let deadline = flow.sender.deadline();
+        if deadline < flow.timer_at {
+            flow.timer_at = deadline;
+            self.events.push(deadline.max(now), Kind::SenderTimer, index);
+        }
+    }
+
+    fn on_depart(&mut self, at: usize) {
+        let now = self.now;
+        let hop = &mut self.hops[at];
+        if let Some(next) = hop.link.depart(now) {
+            self.events.push(next, Kind::Depart, at);
+        }
+        match hop.queued.pop_front() {
+            Some(Queued::Data { flow: index, segment, marked }) => {
+                let flow = &mut self.flows[index];
+                flow.queued -= 1;
+                if !hop.loss.takes() {
+                    let to_link = self.hops[1 - at].contended;
+                    let rate = self.hops[1 - at].link.rate();
+                    self.acks_sent +=
+                        arrive(flow, &mut self.events, index, now, segment, marked, to_link, rate);
+                }
+                self.retire_if_silent(index);
+            }
+            Some(Queued::Ack { flow: index, ack }) => {
+                self.flows[index].queued -= 1;
+                self.ack_departs(index, &ack, now);
+            }
+            None => {}
+        }
+    }
+
+    fn on_receiver_timer(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if flow.receiver_timer_at != now {
+            return;
+        }
+        flow.receiver_timer_at = Time::NEVER;
+        let back = 1 - flow.direction as usize;
+        let (to_link, rate) = (self.hops[back].contended, self.hops[back].link.rate());
+        let shift = ack_shift(flow, to_link, rate);
+        let first = if to_link { flow.acks_to_link.is_empty() } else { flow.acks.is_empty() };
+        self.acks_sent += flow.receiver_timer(now, to_link, shift);
+        announce(flow, &mut self.events, index, to_link, first);
+    }
+
+    fn on_sender_timer(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if flow.timer_at > now || flow.role == Role::Free {
+            return;
+        }
+        flow.timer_at = Time::NEVER;
+        if flow.sender.deadline() <= now {
+            flow.sender.on_timer(now);
+            if flow.sender.has_events() {
+                self.take_sender_events(index);
+            }
+        }
+        self.transmit(index);
+    }
+
+    fn take_sender_events(&mut self, index: usize) {
+        let segments = |q32: u64| if q32 == u64::MAX { f64::INFINITY } else { q32 as f64 / ONE as f64 };
+        let flow = &mut self.flows[index];
+        let reported = flow.role == Role::Reported;
+        for event in flow.sender.take_events() {
+            if !reported {
+                continue;
+            }
+            let table = &mut self.tables.events;
+            table.t_s.push(event.at.as_s());
+            table.flow.push(index as u32);
+            table.kind.push(event.kind as u8);
+            table.cwnd_before_seg.push(segments(event.cwnd_before));
+            table.cwnd_after_seg.push(segments(event.cwnd_after));
+            table.ssthresh_seg.push(segments(event.ssthresh));
+            table.lost.push(event.lost as u32);
+        }
+    }
+
+    fn on_done(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        match flow.role {
+            Role::Reported => {
+                flow.finished.get_or_insert(now);
+            }
+            Role::Short if flow.finished.is_none() => {
+                flow.finished = Some(now);
+                self.background.report.flows_completed += 1;
+                self.background.active -= 1;
+                self.retire_if_silent(index);
+            }
+            Role::Short => self.retire_if_silent(index),
+            Role::Long | Role::Free => {}
+        }
+    }
+
+    /// A background flow that is done and has nothing in the network gives its place back.
+    fn retire_if_silent(&mut self, index: usize) {
+        let now = self.now;
+        let flow = &mut self.flows[index];
+        if flow.role != Role::Short || flow.finished.is_none() || !flow.is_silent() {
+            return;
+        }
+        flow.role = Role::Free;
+        flow.timer_at = Time::NEVER;
+        flow.receiver_timer_at = Time::NEVER;
+        self.retired.add(flow, now);
+        let at = flow.direction as usize;
+        self.background.delivered_bytes[at] += flow.sender.una() * u64::from(flow.payload_bytes);
+        let stats = flow.sender.stats(now);
+        self.background.report.retransmits += stats.retransmits;
+        self.background.report.timeouts += stats.timeouts;
+        self.free.push(index);
+    }
+
+    fn set_up_background(&mut self, seed: u64, config: &crate::config::Background) {
+        let mut traffic = background::Background::new(config.traffic, seed, 0);
+        self.background.setup = Some(FlowSetup {
+            law: config.law,
+            sender: config.sender.clone(),
+            receiver: config.receiver.clone(),
+            direction: Direction::Forward,
+            rtt: Time::ZERO,
+            size_segments: u64::MAX,
+            payload_bytes: 0,
+            wire_bytes: 0,
+            ack_bytes: config.header_bytes + config.framing_bytes,
+            last_wire_bytes: 0,
+        });
+        self.background.header_bytes = config.header_bytes;
+        self.background.framing_bytes = config.framing_bytes;
+        self.background.gaps = Some(Stream::new(seed, 0, "background.write.gap"));
+        for long in traffic.long_flows().to_vec() {
+            let setup = self.background_setup(long.direction, long.rtt, long.mss_bytes, None);
+            let Some(mut setup) = setup else { continue };
+            setup.sender.receive_window_segments = u64::from(background::LONG_FLOW_WINDOW_PACKETS);
+            let index = self.flows.len();
+            self.flows.push(Flow::new(&setup, Role::Long, long.start));
+            self.events.push(long.start, Kind::Begin, index);
+        }
+        self.background.next = traffic.next_arrival();
+        self.background.traffic = Some(traffic);
+        if let Some(next) = &self.background.next {
+            self.events.push(next.at, Kind::Arrival, 0);
+        }
+    }
+
+    fn background_setup(
+        &self,
+        direction: Direction,
+        rtt: Time,
+        mss_bytes: u32,
+        bytes: Option<u64>,
+    ) -> Option<FlowSetup> {
+        let mut setup = self.background.setup.clone()?;
+        let overhead = self.background.header_bytes + self.background.framing_bytes;
+        setup.direction = direction;
+        setup.rtt = rtt;
+        setup.receiver.rtt_hint = rtt;
+        setup.payload_bytes = mss_bytes;
+        setup.wire_bytes = mss_bytes + overhead;
+        setup.last_wire_bytes = setup.wire_bytes;
+        setup.sender.mss_bytes = mss_bytes;
+        setup.sender.receive_window_segments =
+            (background::RECEIVE_WINDOW_BYTES / u64::from(mss_bytes)).max(2);
+        if let Some(bytes) = bytes {
+            setup.size_segments = bytes.div_ceil(u64::from(mss_bytes));
+            let rest = (bytes % u64::from(mss_bytes)) as u32;
+            setup.last_wire_bytes = overhead + if rest == 0 { mss_bytes } else { rest };
+        }
+        Some(setup)
+    }
+
+    /// The next short flow begins.
+    fn on_arrival(&mut self) {
+        let Some(arrival) = self.background.next.take() else { return };
+        if let Some(traffic) = &mut self.background.traffic {
+            self.background.next = traffic.next_arrival();
+        }
+        if let Some(next) = &self.background.next {
+            self.events.push(next.at, Kind::Arrival, 0);
+        }
+        let mss_bytes = arrival.writes.map_or(arrival.mss_bytes, |writes| writes.write_bytes);
+        let setup = self.background_setup(arrival.direction, arrival.rtt, mss_bytes, Some(arrival.bytes));
+        let Some(mut setup) = setup else { return };
+        let segments = setup.size_segments;
+        if arrival.writes.is_some() {
+            setup.size_segments = 0;
+            setup.last_wire_bytes = setup.wire_bytes;
+        }
+        self.background.report.flows_started += 1;
+        self.background.active += 1;
+        self.background.report.max_active = self.background.report.max_active.max(self.background.active);
+        self.background.offered_bytes[arrival.direction as usize] += arrival.bytes;
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.flows[index].reuse(&setup, Role::Short, self.now);
+                index
+            }
+            None => {
+                self.flows.push(Flow::new(&setup, Role::Short, self.now));
+                self.flows.len() - 1
+            }
+        };
+        match arrival.writes {
+            Some(writes) => {
+                self.flows[index].writes_left = segments;
+                self.flows[index].write_gap = writes.mean_gap;
+                self.on_write(index);
+            }
+            None => self.transmit(index),
+        }
+    }
+
+    /// An interactive session writes one segment, and then again after a random gap.
+    fn on_write(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.sender.offer(1);
+        flow.writes_left -= 1;
+        if flow.writes_left > 0 {
+            if let Some(gaps) = &mut self.background.gaps {
+                let gap = Time::from_s_f64(gaps.exp(flow.write_gap.as_s()));
+                self.events.push(self.now + gap, Kind::Write, index);
+            }
+        }
+        self.transmit(index);
+    }
+
+    fn on_warmup(&mut self) {
+        let now = self.now;
+        for hop in &mut self.hops {
+            hop.link.advance(now);
+            hop.link.reset_counters();
+        }
+        for (flow, bins) in self.flows.iter_mut().zip(&mut self.bins) {
+            flow.base = flow.sender.una();
+            bins.last = flow.base;
+            if flow.started <= now {
+                flow.sender.restart_window_stats(now);
+            }
+        }
+    }
+
+    fn on_sample(&mut self) {
+        let now = self.now;
+        let Some(interval) = self.sample else { return };
+        self.events.push(now + interval, Kind::Sample, 0);
+        let t_s = now.as_s();
+        let segments = |q32: u64| if q32 == u64::MAX { f64::INFINITY } else { q32 as f64 / ONE as f64 };
+        let table = &mut self.tables.flows;
+        for (index, config) in self.reported.iter().enumerate() {
+            let flow = &mut self.flows[index];
+            if !self.started[index] || flow.finished.is_some_and(|at| at < now) {
+                continue;
+            }
+            let control = *flow.sender.control();
+            table.t_s.push(t_s);
+            table.flow.push(index as u32);
+            table.cwnd_seg.push(segments(control.cwnd));
+            table.ssthresh_seg.push(segments(control.ssthresh));
+            table.srtt_s.push(flow.sender.rtt().srtt_ns() as f64 * 1e-9);
+            table.rtt_s.push(flow.sender.rtt().latest_ns() as f64 * 1e-9);
+            table.inflight_seg.push(flow.sender.in_flight() as u32);
+            table.delivered_bytes.push(flow.sender.una() * u64::from(config.payload_bytes));
+            table.retransmits.push(flow.sender.stats(now).retransmits);
+            table.state.push(flow.sender.state() as u8);
+            table.pacing_bps.push(control.pacing_bytes_per_s as f64 * 8.0);
+            let values = flow.sender.probe();
+            for (probe, (info, value)) in config.law.info().probes.iter().zip(values).enumerate() {
+                let table = &mut self.tables.probes;
+                table.t_s.push(t_s);
+                table.flow.push(index as u32);
+                table.probe.push(probe as u8);
+                table.value.push(value as f64 / (info.scale as f64).exp2());
+            }
+        }
+        let table = &mut self.tables.queues;
+        for (at, hop) in self.hops.iter_mut().enumerate() {
+            if !hop.contended {
+                continue;
+            }
+            hop.link.advance(now);
+            let counters = hop.link.counters();
+            table.t_s.push(t_s);
+            table.link.push(at as u8);
+            table.packets.push(hop.link.packets() as u32);
+            table.bytes.push(hop.link.bytes());
+            table.arrivals.push(counters.arrivals);
+            table.drops.push(counters.drops_full + counters.drops_early);
+            table.marks.push(counters.marks);
+            table.sent_bytes.push(counters.sent_bytes);
+        }
+    }
+
+    /// Ends the run at the time reached.
+    ///
+    /// # Errors
+    /// [`SimError::NotConserved`] if a packet was lost or made by the engine itself.
+    pub fn finish(mut self) -> Result<Outcome, SimError> {
+        let end = self.now;
+        for hop in &mut self.hops {
+            hop.link.advance(end);
+        }
+        let conservation = self.check_conservation()?;
+        let flows: Vec<FlowSummary> =
+            (0..self.reported.len()).map(|index| self.flow_summary(index, end)).collect();
+        let links: Vec<LinkSummary> = self
+            .hops
+            .iter()
+            .zip(["forward", "reverse"])
+            .map(|(hop, id)| self.link_summary(hop, id, end))
+            .collect();
+        let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+        let sum: f64 = goodputs.iter().sum();
+        let squares: f64 = goodputs.iter().map(|x| x * x).sum();
+        let covs: Vec<f64> = flows.iter().filter_map(|flow| flow.cov).collect();
+        let mut hash = mix(self.hash, self.processed);
+        for flow in &flows {
+            for word in [flow.sent, flow.retransmits, flow.timeouts, flow.delivered_bytes] {
+                hash = mix(hash, word);
+            }
+        }
+        for link in &links {
+            for word in
+                [link.arrivals, link.drops, link.marks, link.random_losses, link.mean_queue_s.to_bits()]
+            {
+                hash = mix(hash, word);
+            }
+        }
+        let memory = Memory {
+            bytes_per_flow: std::mem::size_of::<Flow>(),
+            packet_bytes: self
+                .flows
+                .iter()
+                .map(|flow| {
+                    flow.sender.memory_bytes()
+                        + flow.receiver.memory_bytes()
+                        + flow.acks.memory_bytes()
+                        + flow.acks_to_link.memory_bytes()
+                })
+                .sum::<usize>()
+                + self.hops.iter().map(|hop| hop.link.memory_bytes()).sum::<usize>(),
+        };
+        let summary = Summary {
+            hash: format!("{hash:016x}"),
+            seed: self.config_seed,
+            sim_s: end.as_s(),
+            warmup_s: self.warmup.as_s(),
+            data_packets_delivered: self.hops.iter().map(|hop| hop.link.data_totals().sent).sum(),
+            events: self.processed,
+            jain: (squares > 0.0).then(|| sum * sum / (goodputs.len() as f64 * squares)),
+            cov: (!covs.is_empty()).then(|| covs.iter().sum::<f64>() / covs.len() as f64),
+            flows,
+            links,
+            background: self.background_summary(end),
+            conservation,
+            memory,
+        };
+        Ok(Outcome { summary, tables: self.tables })
+    }
+
+    fn flow_summary(&mut self, index: usize, end: Time) -> FlowSummary {
+        let config = &self.reported[index];
+        let flow = &mut self.flows[index];
+        let segments = |q32: u64| q32 as f64 / ONE as f64;
+        let (una, base) = (flow.sender.una(), flow.base);
+        let srtt_s = flow.sender.rtt().srtt_ns() as f64 * 1e-9;
+        let min_rtt_s = flow.sender.rtt().min_ns() as f64 * 1e-9;
+        let from = flow.started.max(self.warmup);
+        let to = flow.finished.unwrap_or(end).min(end);
+        let active_s = to.since(from).as_s();
+        let per_s = |x: f64| if active_s > 0.0 { x / active_s } else { 0.0 };
+        let payload = u64::from(flow.payload_bytes);
+        let started = self.started[index];
+        let observed = if started { end } else { flow.started };
+        let stats = *flow.sender.stats(observed);
+        let window_s = observed.since(from).as_s();
+        FlowSummary {
+            id: index as u32,
+            law: config.law.to_string(),
+            direction: config.direction.name(),
+            rtt_s: config.rtt.as_s(),
+            start_s: config.start.as_s(),
+            goodput_bps: per_s(((una - base) * payload) as f64 * 8.0),
+            delivered_bytes: (una - base) * payload,
+            sent: stats.sent,
+            retransmits: stats.retransmits,
+            timeouts: stats.timeouts,
+            loss_events: stats.loss_events,
+            undos: stats.undos,
+            mean_cwnd_segments: if window_s > 0.0 { stats.cwnd_integral / window_s } else { 0.0 },
+            min_cwnd_segments: segments(stats.min_cwnd),
+            max_cwnd_segments: segments(stats.max_cwnd),
+            srtt_s,
+            min_rtt_s,
+            cov: self.bins[index].cov(),
+            completion_s: flow
+                .finished
+                .filter(|_| flow.is_done() && config.size_segments != u64::MAX)
+                .map(|at| at.since(flow.started).as_s()),
+        }
+    }
+
+    fn link_summary(&self, hop: &Hop, id: &'static str, end: Time) -> LinkSummary {
+        let counters = hop.link.counters();
+        let seconds = end.since(self.warmup).as_s();
+        let capacity = hop.link.rate().as_bps() * seconds;
+        LinkSummary {
+            id,
+            rate_bps: hop.link.rate().0,
+            utilization: if capacity > 0.0 { counters.sent_bytes as f64 * 8.0 / capacity } else { 0.0 },
+            arrivals: counters.arrivals,
+            drops: counters.drops_full + counters.drops_early,
+            early_drops: counters.drops_early,
+            marks: counters.marks,
+            random_losses: hop.loss.lost,
+            mean_queue_s: counters.mean_wait().as_s(),
+            p99_queue_s: counters.wait_quantile(0.99).as_s(),
+            max_queue_packets: counters.max_waiting,
+        }
+    }
+
+    fn background_summary(&mut self, end: Time) -> Option<BackgroundSummary> {
+        self.background.setup.as_ref()?;
+        let mut report = std::mem::take(&mut self.background.report);
+        let mut delivered = self.background.delivered_bytes;
+        for flow in &mut self.flows[self.reported.len()..] {
+            if flow.role == Role::Free {
+                continue;
+            }
+            delivered[flow.direction as usize] += flow.sender.una() * u64::from(flow.payload_bytes);
+            let stats = flow.sender.stats(end.max(flow.started));
+            report.retransmits += stats.retransmits;
+            report.timeouts += stats.timeouts;
+        }
+        let per_s = |bytes: u64| bytes as f64 * 8.0 / end.as_s().max(1e-12);
+        report.offered_bps = self.background.offered_bytes.map(per_s);
+        report.goodput_bps = delivered.map(per_s);
+        Some(report)
+    }
+
+    /// Follows every data packet and every ACK.
+    fn check_conservation(&mut self) -> Result<Conservation, SimError> {
+        let now = self.now;
+        let mut total = std::mem::take(&mut self.retired);
+        let mut acks_under_way = 0;
+        for flow in &mut self.flows {
+            acks_under_way += (flow.acks.len() + flow.acks_to_link.len()) as u64;
+            if flow.role != Role::Free {
+                total.add(flow, now.max(flow.started));
+            }
+        }
+        let mut sum = Conservation::default();
+        for (at, hop) in self.hops.iter().enumerate() {
+            let data = hop.link.data_totals();
+            let queued_acks =
+                hop.queued.iter().filter(|packet| matches!(packet, Queued::Ack { .. })).count() as u64;
+            acks_under_way += queued_acks;
+            let in_queue = data.arrived - data.dropped - data.sent;
+            // In closed form a receiver has what has not yet left the queue.
+            let reached = if hop.event_mode { data.sent } else { data.sent + in_queue };
+            let checks = [
+                ("senders' packets and the link's arrivals", total.sent[at], data.arrived),
+                ("packets behind the queue and the receivers'", reached, total.received[at] + hop.loss.lost),
+                (
+                    "received packets and unique plus duplicate ones",
+                    total.received[at],
+                    total.unique[at] + total.duplicates[at],
+                ),
+            ];
+            for (what, left, right) in checks {
+                if left != right {
+                    return Err(SimError::NotConserved(format!("link {at}: {what}: {left} and {right}")));
+                }
+            }
+            sum.sent += total.sent[at];
+            sum.dropped += data.dropped;
+            sum.lost += hop.loss.lost;
+            sum.in_flight += in_queue;
+        }
+        sum.delivered = sum.sent - sum.dropped - sum.lost - sum.in_flight;
+        let acks = self.acks_taken + self.acks_dropped + acks_under_way;
+        if self.acks_sent != acks {
+            return Err(SimError::NotConserved(format!("ACKs: {} sent, {acks} found", self.acks_sent)));
+        }
+        Ok(sum)
+    }
+}
+
+impl Retired {
+    fn add(&mut self, flow: &mut Flow, now: Time) {
+        let at = flow.direction as usize;
+        self.sent[at] += flow.sender.stats(now).sent;
+        self.received[at] += flow.receiver.received();
+        self.unique[at] += flow.receiver.next_expected() + flow.receiver.out_of_order();
+        self.duplicates[at] += flow.receiver.duplicates();
+    }
+}
+
+/// How long an ACK takes from the receiver to the end of its line: to the reverse link at once where
+/// data contend with it, else all the way, its own serialisation included.
+#[inline]
+fn ack_shift(flow: &Flow, to_link: bool, rate: Rate) -> Time {
+    if to_link {
+        return Time::ZERO;
+    }
+    flow.return_delay + Time(u64::from(flow.ack_bytes) * 8_000_000_000_000 / rate.0)
+}
+
+/// A packet that left the bottleneck at `departs` comes to its receiver. Returns the ACKs sent.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the engine's fields, borrowed one by one")]
+fn arrive(
+    flow: &mut Flow,
+    events: &mut Events,
+    index: usize,
+    departs: Time,
+    segment: Segment,
+    marked: bool,
+    to_link: bool,
+    rate: Rate,
+) -> u64 {
+    let shift = ack_shift(flow, to_link, rate);
+    let first = if to_link { flow.acks_to_link.is_empty() } else { flow.acks.is_empty() };
+    let sent = flow.receive(departs + flow.forward_delay, segment, marked, to_link, shift);
+    announce(flow, events, index, to_link, first);
+    sent
+}
+
+/// Schedules the head of a line that was empty, and the receiver's timer.
+#[inline]
+fn announce(flow: &mut Flow, events: &mut Events, index: usize, to_link: bool, first: bool) {
+    if first {
+        let (line, kind) =
+            if to_link { (&flow.acks_to_link, Kind::AckAtLink) } else { (&flow.acks, Kind::AckAtSender) };
+        if let Some(at) = line.next_at() {
+            events.push(at, kind, index);
+        }
+    }
+    let deadline = flow.receiver.deadline();
+    if deadline < flow.receiver_timer_at {
+        flow.receiver_timer_at = deadline;
+        events.push(deadline, Kind::ReceiverTimer, index);
+    }
+}

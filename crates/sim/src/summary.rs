@@ -1,0 +1,148 @@
+//! One run in numbers. Serialised as it stands: names are the JSON's.
+
+use serde::Serialize;
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Hash of every ACK that reached a sender and of all counters, 16 hexadecimal digits.
+    pub hash: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated time.
+    pub sim_s: f64,
+    /// Statistics below count from here.
+    pub warmup_s: f64,
+    /// Data packets that left the bottleneck, both directions, whole run.
+    pub data_packets_delivered: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Jain's index of the flows' goodput; null if no flow delivered anything.
+    pub jain: Option<f64>,
+    /// Mean over flows of the coefficient of variation of goodput in bins of 1 s; null for runs
+    /// shorter than two bins.
+    pub cov: Option<f64>,
+    /// The flows.
+    pub flows: Vec<FlowSummary>,
+    /// The links.
+    pub links: Vec<LinkSummary>,
+    /// Background traffic, if there was any.
+    pub background: Option<BackgroundSummary>,
+    /// Where every data packet is.
+    pub conservation: Conservation,
+    /// Largest memory held for packets and flows.
+    pub memory: Memory,
+}
+
+/// A flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowSummary {
+    /// Number, from 0, in the order of the scenario.
+    pub id: u32,
+    /// Law and variant.
+    pub law: String,
+    /// forward or reverse.
+    pub direction: &'static str,
+    /// Base round-trip time.
+    pub rtt_s: f64,
+    /// When it began.
+    pub start_s: f64,
+    /// Payload acknowledged per second, from the later of start and warm-up to the end of the flow.
+    pub goodput_bps: f64,
+    /// Payload acknowledged since the warm-up.
+    pub delivered_bytes: u64,
+    /// Segments sent, whole run.
+    pub sent: u64,
+    /// Retransmissions, whole run.
+    pub retransmits: u64,
+    /// Retransmission timeouts, whole run.
+    pub timeouts: u64,
+    /// Reductions of the window, whole run.
+    pub loss_events: u64,
+    /// Reductions taken back, whole run.
+    pub undos: u64,
+    /// Time average.
+    pub mean_cwnd_segments: f64,
+    /// Smallest.
+    pub min_cwnd_segments: f64,
+    /// Largest.
+    pub max_cwnd_segments: f64,
+    /// Smoothed RTT at the end.
+    pub srtt_s: f64,
+    /// Smallest RTT.
+    pub min_rtt_s: f64,
+    /// Coefficient of variation of goodput in bins of 1 s.
+    pub cov: Option<f64>,
+    /// From start until the last byte was acknowledged; null if it has no size or did not finish.
+    pub completion_s: Option<f64>,
+}
+
+/// One direction of the bottleneck.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// forward or reverse.
+    pub id: &'static str,
+    /// Rate.
+    pub rate_bps: u64,
+    /// Bits sent over capacity.
+    pub utilization: f64,
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets dropped by queue or AQM.
+    pub drops: u64,
+    /// Of those, by the AQM before the queue was full.
+    pub early_drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets lost at random behind the queue, whole run.
+    pub random_losses: u64,
+    /// Mean waiting time.
+    pub mean_queue_s: f64,
+    /// 99th percentile of the waiting time.
+    pub p99_queue_s: f64,
+    /// Most packets that waited.
+    pub max_queue_packets: u64,
+}
+
+/// Background traffic in sum, whole run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct BackgroundSummary {
+    /// Short flows begun.
+    pub flows_started: u64,
+    /// Short flows done.
+    pub flows_completed: u64,
+    /// Most flows at once.
+    pub max_active: u64,
+    /// Payload of the short flows that began, per second: forward, reverse.
+    pub offered_bps: [f64; 2],
+    /// Payload acknowledged per second, long flows included: forward, reverse.
+    pub goodput_bps: [f64; 2],
+    /// Retransmissions.
+    pub retransmits: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+}
+
+/// Data packets of all flows: `sent = dropped + lost + delivered + in_flight`, checked in every run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Conservation {
+    /// By the senders.
+    pub sent: u64,
+    /// By queues.
+    pub dropped: u64,
+    /// At random.
+    pub lost: u64,
+    /// To receivers; those behind the bottleneck count, though some are still on the line.
+    pub delivered: u64,
+    /// In a queue.
+    pub in_flight: u64,
+}
+
+/// Memory that grows with packets in flight and with flows, at the end of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// One flow without packets.
+    pub bytes_per_flow: usize,
+    /// Held by scoreboards, receivers, lines, and queues.
+    pub packet_bytes: usize,
+}

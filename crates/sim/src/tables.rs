@@ -1,0 +1,72 @@
+//! Columns of a run's results. Names carry the unit; docs/results.md describes them.
+
+/// Sampled senders, one row per flow and sample.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the column's name is its documentation")]
+pub struct FlowTable {
+    pub t_s: Vec<f64>,
+    pub flow: Vec<u32>,
+    pub cwnd_seg: Vec<f64>,
+    /// Infinite before the first reduction.
+    pub ssthresh_seg: Vec<f64>,
+    pub srtt_s: Vec<f64>,
+    pub rtt_s: Vec<f64>,
+    pub inflight_seg: Vec<u32>,
+    /// Acknowledged payload since the flow began.
+    pub delivered_bytes: Vec<u64>,
+    pub retransmits: Vec<u64>,
+    pub state: Vec<u8>,
+    pub pacing_bps: Vec<f64>,
+}
+
+/// Sampled links.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the column's name is its documentation")]
+pub struct QueueTable {
+    pub t_s: Vec<f64>,
+    pub link: Vec<u8>,
+    pub packets: Vec<u32>,
+    pub bytes: Vec<u64>,
+    /// Cumulative from the end of the warm-up, as the next three.
+    pub arrivals: Vec<u64>,
+    pub drops: Vec<u64>,
+    pub marks: Vec<u64>,
+    pub sent_bytes: Vec<u64>,
+}
+
+/// Losses, timeouts, undo, ends of recovery.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the column's name is its documentation")]
+pub struct EventTable {
+    pub t_s: Vec<f64>,
+    pub flow: Vec<u32>,
+    pub kind: Vec<u8>,
+    pub cwnd_before_seg: Vec<f64>,
+    pub cwnd_after_seg: Vec<f64>,
+    pub ssthresh_seg: Vec<f64>,
+    pub lost: Vec<u32>,
+}
+
+/// The laws' own variables.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the column's name is its documentation")]
+pub struct ProbeTable {
+    pub t_s: Vec<f64>,
+    pub flow: Vec<u32>,
+    /// Index in the law's list of probes.
+    pub probe: Vec<u8>,
+    pub value: Vec<f64>,
+}
+
+/// All tables of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// Sampled senders.
+    pub flows: FlowTable,
+    /// Sampled links.
+    pub queues: QueueTable,
+    /// Events.
+    pub events: EventTable,
+    /// Laws' variables.
+    pub probes: ProbeTable,
+}
