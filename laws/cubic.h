@@ -26,7 +26,7 @@
 #define CUBIC_LINUX_ROOT 2681735677ull /* 2^40 / 410 */
 #define CUBIC_LINUX_BETA 717u          /* kept fraction, 1/1024 */
 #define CUBIC_NS2_BETA 819u
-#define CUBIC_NS2_S_MAX 16u            /* max_increment, segments a 100 ms */
+#define CUBIC_NS2_S_MAX 16u            /* max_increment beyond W_max, segments a 100 ms */
 #define CUBIC_LINUX_OFFSET_MAX 355000ull /* 1/1024 s; 410 offset^3 still fits 64 bits */
 #define CUBIC_LINUX_HOLD_MS 31u        /* HZ / 32: cnt stays in force as long, if cwnd does not change */
 #define CUBIC_LINUX_CNT_START 20u      /* largest cnt while no maximum is known */
@@ -170,11 +170,17 @@ static inline u32 cubic_root(u64 a)
 	return (u32)root;
 }
 
-/* Segments to acknowledge for +1, from the curve alone. */
-static inline u64 cubic_linux_cnt(const struct cubic_linux *s, u32 w, u64 now_ms)
+/* Time since the start of the epoch, and one RTT ahead of it, in 1/1024 s. */
+static inline u64 cubic_linux_time(const struct cubic_linux *s, u64 now_ms)
 {
 	u64 rtt_ms = ((u64)s->delay_min_us + 999) / 1000; /* in whole jiffies, rounded up */
-	u64 t = ((now_ms - s->epoch_ms + rtt_ms) << 10) / 1000;
+
+	return ((now_ms - s->epoch_ms + rtt_ms) << 10) / 1000;
+}
+
+/* Segments to acknowledge for +1, from the curve alone. */
+static inline u64 cubic_linux_cnt(const struct cubic_linux *s, u32 w, u64 t)
+{
 	u64 offset = law_min(t > s->k ? t - s->k : s->k - t, CUBIC_LINUX_OFFSET_MAX);
 	u64 delta = CUBIC_LINUX_C * offset * offset * offset >> 40;
 	u64 target = t > s->k ? s->origin + delta : s->origin - law_min(delta, s->origin);
@@ -200,12 +206,13 @@ static inline u64 cubic_linux_friendly_cnt(struct cubic_linux *s, u32 w, u32 bet
 static inline void cubic_linux_update(struct cubic *law, u32 w, u32 n, u64 now_ms)
 {
 	struct cubic_linux *s = &law->lin;
-	u64 cnt = s->cnt;
+	u64 cnt = s->cnt, t;
 
 	s->ack_cnt += n;
 	if (w == s->last_cwnd && now_ms - s->last_ms <= CUBIC_LINUX_HOLD_MS)
 		return;
-	if (!s->epoch_ms || now_ms != s->last_ms) { /* the curve moves once a jiffy */
+	/* The curve moves once a jiffy (not yet in 2.6.22). */
+	if (!s->epoch_ms || now_ms != s->last_ms || law->variant == CUBIC_NS2) {
 		s->last_cwnd = w;
 		s->last_ms = now_ms;
 		if (!s->epoch_ms) {
@@ -215,8 +222,9 @@ static inline void cubic_linux_update(struct cubic *law, u32 w, u32 n, u64 now_m
 			s->origin = s->last_max > w ? s->last_max : w;
 			s->k = cubic_root(CUBIC_LINUX_ROOT * (s->origin - w));
 		}
-		cnt = cubic_linux_cnt(s, w, now_ms);
-		if (law->variant == CUBIC_NS2 && s->delay_min_us)
+		t = cubic_linux_time(s, now_ms);
+		cnt = cubic_linux_cnt(s, w, t);
+		if (law->variant == CUBIC_NS2 && t >= s->k && s->delay_min_us)
 			cnt = law_max(cnt, (u64)w * 100000 / CUBIC_NS2_S_MAX / s->delay_min_us);
 		if (!s->last_max)
 			cnt = law->variant == CUBIC_NS2 ? CUBIC_NS2_CNT_START : law_min(cnt, CUBIC_LINUX_CNT_START);

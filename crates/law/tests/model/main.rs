@@ -6,6 +6,7 @@
 
 mod bic;
 mod cubic;
+mod drop_tail;
 mod hstcp;
 mod htcp;
 mod htcp_be;
