@@ -120,7 +120,7 @@ impl Connection {
         ack.delivered += u64::from(n);
         ack.acked = if open { n } else { 0 };
         ack.newly_delivered = n;
-        ack.inflight = (self.control.cwnd >> 32) as u32;
+        ack.inflight = ((self.control.cwnd >> 32) as u32).saturating_sub(n);
         ack.flags = flags;
         self.law.on_sample(&self.ack, &mut self.control);
         if !open {
