@@ -323,16 +323,14 @@ static inline void cubic_on_loss(void *state, const struct law_loss *loss, struc
 }
 
 /* RFC 9438 section 4.9. If no ACK has begun a new epoch, the old one goes on; else one begins from
- * the restored window, on the same curve. Linux keeps what it learned, and begins a new epoch. */
+ * the restored window, on the same curve. Linux keeps what the event taught it. */
 static inline void cubic_on_undo(void *state, struct law_control *control)
 {
 	struct cubic *s = state;
 
 	(void)control;
-	if (cubic_is_linux(s)) {
-		s->lin.epoch_ms = 0;
+	if (cubic_is_linux(s))
 		return;
-	}
 	s->curve.new_epoch = s->curve.new_epoch ? s->curve.undo_new_epoch : 1;
 	s->curve.w_max = s->curve.undo_w_max;
 	s->curve.cwnd_prior = s->curve.undo_cwnd_prior;
