@@ -1,1 +1,207 @@
-//! 
+//! The Python module `lfnlab._core`: scenarios in, columns out. No panic leaves it, and the
+//! interpreter's lock is free while simulations run. The signatures are in python/lfnlab/_core.pyi.
+
+mod batch;
+mod memory;
+
+use lfn_law::{registry, LawInfo, LawSpec};
+use lfn_scenario::{Scenario, ScenarioError as Fault};
+use lfn_sim::Tables;
+use numpy::PyArray1;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+mod errors {
+    pyo3::import_exception!(lfnlab.errors, LabError);
+    pyo3::import_exception!(lfnlab.errors, LawError);
+    pyo3::import_exception!(lfnlab.errors, ScenarioError);
+    pyo3::import_exception!(lfnlab.errors, Unavailable);
+}
+
+/// Part of the available memory that runs may use, in percent.
+const MEMORY_PERCENT: u64 = 80;
+
+fn scenario_error(fault: Fault) -> PyErr {
+    errors::ScenarioError::new_err(fault.to_string())
+}
+
+/// A finished run.
+#[pyclass(frozen, module = "lfnlab._core")]
+struct Run {
+    summary: String,
+    tables: Py<PyDict>,
+}
+
+#[pymethods]
+impl Run {
+    fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.tables.bind(py).get_item(name)?.ok_or_else(|| {
+            PyKeyError::new_err(format!("no table {name:?}; tables: flows, queues, events, probes"))
+        })
+    }
+}
+
+/// A dictionary of columns, each an array that owns the vector: no copy. A name in brackets is the
+/// column's in Python, where it is not the field's.
+macro_rules! columns {
+    ($py:ident, $table:expr, $($field:ident $([$name:ident])?)*) => {{
+        let (columns, table) = (PyDict::new($py), $table);
+        $(columns.set_item(columns!(@ $field $($name)?), PyArray1::from_vec($py, table.$field))?;)*
+        columns
+    }};
+    (@ $field:ident $name:ident) => { stringify!($name) };
+    (@ $field:ident) => { stringify!($field) };
+}
+
+impl Run {
+    fn new(py: Python<'_>, summary: String, tables: Tables) -> PyResult<Run> {
+        let all = PyDict::new(py);
+        all.set_item(
+            "flows",
+            columns!(py, tables.flows, t_s flow cwnd_seg ssthresh_seg srtt_s rtt_s
+            inflight_seg delivered_bytes[delivered_B] retransmits state pacing_bps),
+        )?;
+        all.set_item(
+            "queues",
+            columns!(py, tables.queues, t_s link packets bytes arrivals drops marks
+            sent_bytes[sent_B]),
+        )?;
+        all.set_item(
+            "events",
+            columns!(py, tables.events, t_s flow kind cwnd_before_seg
+            cwnd_after_seg ssthresh_seg lost),
+        )?;
+        all.set_item("probes", columns!(py, tables.probes, t_s flow probe value))?;
+        Ok(Run { summary, tables: all.unbind() })
+    }
+}
+
+#[pyfunction]
+fn read(file: &str) -> PyResult<String> {
+    lfn_scenario::read(file).map_err(scenario_error)
+}
+
+#[pyfunction]
+#[pyo3(signature = (toml_text, file, memory_limit_bytes=None))]
+fn check(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<String> {
+    let scenario = Scenario::parse(toml_text, file, memory_limit_bytes).map_err(scenario_error)?;
+    serde_json::to_string(&scenario).map_err(|error| errors::LabError::new_err(error.to_string()))
+}
+
+#[pyfunction]
+fn canonical(toml_text: &str, file: &str) -> PyResult<String> {
+    let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
+    scenario.to_toml().map_err(|error| errors::LabError::new_err(error.to_string()))
+}
+
+#[pyfunction]
+fn predict<'py>(py: Python<'py>, toml_text: &str, file: &str) -> PyResult<Bound<'py, PyDict>> {
+    let need = Scenario::parse(toml_text, file, None).map_err(scenario_error)?.predict();
+    let result = PyDict::new(py);
+    for (key, value) in [
+        ("memory_bytes", need.memory_bytes),
+        ("flow_bytes", need.flow_bytes),
+        ("packet_bytes", need.packet_bytes),
+        ("table_bytes", need.table_bytes),
+        ("packets", need.packets),
+        ("events", need.events),
+    ] {
+        result.set_item(key, value)?;
+    }
+    Ok(result)
+}
+
+#[pyfunction]
+fn available_memory_bytes() -> u64 {
+    memory::available_bytes()
+}
+
+#[pyfunction]
+#[pyo3(signature = (items, threads, progress))]
+fn run_many(
+    py: Python<'_>,
+    items: Vec<(String, String, u64)>,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<Option<Run>>> {
+    let limit_bytes = memory::available_bytes() / 100 * MEMORY_PERCENT;
+    let jobs = items
+        .iter()
+        .map(|(text, file, seed)| {
+            let scenario = Scenario::parse(text, file, Some(limit_bytes))?;
+            Ok(batch::Job { scenario, seed: *seed, file: file.clone() })
+        })
+        .collect::<Result<Vec<_>, Fault>>()
+        .map_err(scenario_error)?;
+    let threads = batch::threads_in_memory(&jobs, threads, limit_bytes);
+    let tell = |index: usize, fraction: f64| match &progress {
+        Some(progress) => progress.call1(py, (index, fraction))?.extract(py),
+        None => Ok(true),
+    };
+    batch::run(py, &jobs, threads, tell)?
+        .into_iter()
+        .map(|done| match done {
+            None => Ok(None),
+            Some(Ok((summary, tables))) => Run::new(py, summary, tables).map(Some),
+            Some(Err(message)) => Err(errors::LabError::new_err(message)),
+        })
+        .collect()
+}
+
+#[pyfunction]
+fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    registry().iter().map(|law| describe(py, law)).collect()
+}
+
+fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    for (key, value) in [
+        ("name", law.name),
+        ("title", law.title),
+        ("slow_start", law.slow_start.name()),
+        ("family", law.family),
+        ("source", law.source),
+        ("color", law.color()),
+        ("marker", law.marker()),
+    ] {
+        entry.set_item(key, value)?;
+    }
+    entry.set_item("variants", law.variants)?;
+    entry.set_item("targets", law.targets)?;
+    entry.set_item("probes", law.probes.iter().map(|probe| probe.name).collect::<Vec<_>>())?;
+    Ok(entry)
+}
+
+#[pyfunction]
+fn card(name: &str) -> PyResult<&'static str> {
+    match name.parse::<LawSpec>() {
+        Ok(spec) => Ok(spec.info().card),
+        Err(error) => Err(errors::LawError::new_err(error.to_string())),
+    }
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("LabError", py.get_type::<errors::LabError>())?;
+    module.add("LawError", py.get_type::<errors::LawError>())?;
+    module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
+    module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
+    module.add_class::<Run>()?;
+    module.add_function(wrap_pyfunction!(read, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(canonical, module)?)?;
+    module.add_function(wrap_pyfunction!(predict, module)?)?;
+    module.add_function(wrap_pyfunction!(available_memory_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(run_many, module)?)?;
+    module.add_function(wrap_pyfunction!(laws, module)?)?;
+    module.add_function(wrap_pyfunction!(card, module)?)?;
+    batch::record_panics();
+    Ok(())
+}

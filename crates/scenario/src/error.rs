@@ -1,0 +1,43 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+
+/// One fault, with all that is needed to mend it. Prints as
+/// `FILE:LINE: KEY: what was found; what is allowed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// Line of the fault, from 1; `None` when the file could not be read at all.
+    pub line: Option<usize>,
+    /// Path of the key, such as `link.queue.size`; empty when the fault belongs to no key.
+    pub key: String,
+    /// What was found.
+    pub found: String,
+    /// What is allowed, or what to write instead.
+    pub hint: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}; {}", self.found, self.hint)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// A text of the user's, quoted, escaped and shortened to fit on a line.
+pub(crate) fn quote(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

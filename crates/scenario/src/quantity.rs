@@ -1,0 +1,247 @@
+//! Values that a scenario spells as text, besides those of `lfn_units`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use lfn_law::{LawSpec, SlowStartKind};
+use lfn_units::{Bytes, Rate, Time, UnitError};
+use serde::{Serialize, Serializer};
+
+/// A value that is text in TOML and JSON, in the spelling that it prints and parses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Text<T>(pub T);
+
+impl<T: fmt::Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// What can stand in a [`Text`].
+pub trait Quantity: FromStr<Err: fmt::Display> + fmt::Display {
+    /// What it is, with its article.
+    const WHAT: &'static str;
+    /// A valid spelling.
+    const EXAMPLE: &'static str;
+}
+
+macro_rules! quantity {
+    ($($type:ty: $what:literal $example:literal;)*) => {
+        $(impl Quantity for $type {
+            const WHAT: &'static str = $what;
+            const EXAMPLE: &'static str = $example;
+        })*
+    };
+}
+quantity! {
+    Time: "a time" "100ms";
+    Rate: "a rate" "10Gbit/s";
+    Bytes: "a size" "12.5MB";
+    Packets: "a number of packets" "250 packets";
+    Window: "a window" "20 packets";
+    BufferSize: "a buffer size" "1bdp";
+    Start: "a start" "uniform(0s, 20s)";
+    Sample: "a sampling interval" "10ms";
+    LawSpec: "a law" "cubic";
+    SlowStartKind: "a slow start" "classic";
+}
+
+/// A whole number of packets: `"250 packets"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Packets(pub u64);
+
+/// The number before a word for packets, `None` when no such word ends the text.
+fn packets(text: &str) -> Option<Result<u64, UnitError>> {
+    let text = text.trim();
+    let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"))?.trim_end();
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Err(UnitError::BadNumber { got: text.into(), example: Packets::EXAMPLE }));
+    }
+    let too_large = |_| UnitError::TooLarge { got: text.into(), most: "18446744073709551615 packets" };
+    Some(number.parse().map_err(too_large))
+}
+
+/// The text after its leading number.
+fn unit(text: &str) -> &str {
+    text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start()
+}
+
+/// Names every unit of a quantity that has units of several kinds.
+fn with_units(error: UnitError, text: &str, what: &'static str, allowed: &'static str) -> UnitError {
+    match error {
+        UnitError::BadUnit { .. } => UnitError::BadUnit { unit: unit(text).into(), what, allowed },
+        other => other,
+    }
+}
+
+impl FromStr for Packets {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Packets, UnitError> {
+        match packets(text) {
+            Some(number) => number.map(Packets),
+            None if unit(text).is_empty() => {
+                Err(UnitError::NoUnit { got: text.into(), example: Packets::EXAMPLE })
+            }
+            None => Err(UnitError::BadUnit {
+                unit: unit(text).into(),
+                what: "a number of packets",
+                allowed: "packets",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} packet{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// A receive window: `"20 packets"` or `"64KiB"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// Full segments.
+    Packets(u64),
+    /// Payload bytes.
+    Bytes(Bytes),
+}
+
+impl FromStr for Window {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Window, UnitError> {
+        if let Some(number) = packets(text) {
+            return number.map(Window::Packets);
+        }
+        let bytes = text.parse().map(Window::Bytes);
+        bytes.map_err(|error| with_units(error, text, "window", "packets, B, kB, MB, GB, TB, KiB, MiB, GiB"))
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Window::Packets(n) => Packets(n).fmt(f),
+            Window::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
+/// The room of a queue: `"250 packets"`, `"12.5MB"` or `"0.5bdp"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferSize {
+    /// Packets of any size.
+    Packets(u64),
+    /// Bytes on the wire.
+    Bytes(Bytes),
+    /// Millionths of the link's rate times the largest base RTT of the flows.
+    MicroBdp(u64),
+}
+
+impl FromStr for BufferSize {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<BufferSize, UnitError> {
+        if let Some(number) = packets(text) {
+            return number.map(BufferSize::Packets);
+        }
+        if let Some(number) = text.trim().strip_suffix("bdp") {
+            // Millionths of a BDP are exact in the same way as bytes of a megabyte.
+            let millionths: Result<Bytes, UnitError> = format!("{}MB", number.trim_end()).parse();
+            return millionths.map(|Bytes(n)| BufferSize::MicroBdp(n)).map_err(|error| match error {
+                UnitError::TooLarge { .. } => {
+                    UnitError::TooLarge { got: text.into(), most: "18446744073709bdp" }
+                }
+                _ => UnitError::BadNumber { got: text.into(), example: BufferSize::EXAMPLE },
+            });
+        }
+        let bytes = text.parse().map(BufferSize::Bytes);
+        bytes.map_err(|error| {
+            with_units(error, text, "buffer size", "packets, bdp, B, kB, MB, GB, TB, KiB, MiB, GiB")
+        })
+    }
+}
+
+impl fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            BufferSize::Packets(n) => Packets(n).fmt(f),
+            BufferSize::Bytes(bytes) => bytes.fmt(f),
+            BufferSize::MicroBdp(n) => match (n / 1_000_000, n % 1_000_000) {
+                (whole, 0) => write!(f, "{whole}bdp"),
+                (whole, rest) => {
+                    write!(f, "{whole}.{}bdp", format!("{rest:06}").trim_end_matches('0'))
+                }
+            },
+        }
+    }
+}
+
+/// When a flow begins: `"0s"`, or `"uniform(0s, 20s)"`, drawn for each flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this instant.
+    At(Time),
+    /// Between these instants, the second excluded.
+    Uniform(Time, Time),
+}
+
+impl Start {
+    /// The last instant at which the flow may begin.
+    pub fn latest(self) -> Time {
+        match self {
+            Start::At(time) | Start::Uniform(_, time) => time,
+        }
+    }
+}
+
+impl FromStr for Start {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Start, UnitError> {
+        let interval = text.trim().strip_prefix("uniform(").and_then(|rest| rest.strip_suffix(')'));
+        match interval.and_then(|rest| rest.split_once(',')) {
+            Some((low, high)) => Ok(Start::Uniform(low.parse()?, high.parse()?)),
+            None => text.parse().map(Start::At),
+        }
+    }
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Start::At(time) => time.fmt(f),
+            Start::Uniform(low, high) => write!(f, "uniform({low}, {high})"),
+        }
+    }
+}
+
+/// Grid of the sampled tables: `"10ms"`, or `"off"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// No samples.
+    Off,
+    /// One row per flow and per link each time.
+    Every(Time),
+}
+
+impl FromStr for Sample {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Sample, UnitError> {
+        if text.trim() == "off" {
+            return Ok(Sample::Off);
+        }
+        text.parse().map(Sample::Every)
+    }
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sample::Off => f.write_str("off"),
+            Sample::Every(time) => time.fmt(f),
+        }
+    }
+}

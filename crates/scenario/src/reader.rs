@@ -1,0 +1,329 @@
+//! Reads tables of TOML key by key, so that every fault has a line and a path.
+
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
+
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+use crate::error::{quote, ScenarioError};
+use crate::quantity::Quantity;
+
+/// The text that is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl Source<'_> {
+    pub(crate) fn error(
+        &self,
+        at: usize,
+        key: &str,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ScenarioError {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        ScenarioError {
+            file: self.file.into(),
+            line: Some(line),
+            key: key.into(),
+            found: found.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+/// A word that stands for a value.
+pub(crate) trait Choice: Copy + 'static {
+    /// All of them.
+    const ALL: &'static [(&'static str, Self)];
+}
+
+/// A table whose keys are all known; an absent one is empty.
+pub(crate) struct Table<'a> {
+    source: Source<'a>,
+    path: String,
+    span: Range<usize>,
+    entries: Option<&'a DeTable<'a>>,
+}
+
+/// A value and where it stands.
+#[derive(Clone)]
+pub(crate) struct Item<'a> {
+    source: Source<'a>,
+    path: String,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+fn join(path: &str, key: &str) -> String {
+    let bare = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let key = if bare && !key.is_empty() { key.into() } else { quote(key) };
+    if path.is_empty() {
+        key
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+impl<'a> Table<'a> {
+    /// A table of these keys and no others.
+    pub(crate) fn new(
+        source: Source<'a>,
+        path: String,
+        entries: &'a DeTable<'a>,
+        span: Range<usize>,
+        keys: &[&'static str],
+    ) -> Result<Table<'a>, ScenarioError> {
+        for key in entries.keys() {
+            let name = key.get_ref().as_ref();
+            if !keys.contains(&name) {
+                let short: String = name.chars().take(64).collect();
+                let nearest = lfn_law::nearest(&short, keys.iter().copied());
+                return Err(source.error(
+                    key.span().start,
+                    &join(&path, &short),
+                    "unknown key",
+                    format!("did you mean {nearest:?}? allowed: {}", keys.join(", ")),
+                ));
+            }
+        }
+        Ok(Table { source, path, span, entries: Some(entries) })
+    }
+
+    /// The value of a key, if it is there.
+    pub(crate) fn get(&self, key: &str) -> Option<Item<'a>> {
+        let value = self.entries?.get(key)?;
+        Some(Item { source: self.source, path: join(&self.path, key), value })
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn need(&self, key: &str, example: &str) -> Result<Item<'a>, ScenarioError> {
+        self.get(key).ok_or_else(|| {
+            let key = join(&self.path, key);
+            self.source.error(self.span.start, &key, "missing", format!("write for example {example}"))
+        })
+    }
+
+    /// The table of this key, or an empty one.
+    pub(crate) fn table(&self, key: &str, keys: &[&'static str]) -> Result<Table<'a>, ScenarioError> {
+        match self.get(key) {
+            Some(item) => item.table(keys),
+            None => Ok(Table {
+                source: self.source,
+                path: join(&self.path, key),
+                span: self.span.clone(),
+                entries: None,
+            }),
+        }
+    }
+
+    /// An error about a key of this table, at its value or else at the table.
+    pub(crate) fn error(
+        &self,
+        key: &str,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ScenarioError {
+        let at = self.get(key).map_or(self.span.start, |item| item.value.span().start);
+        self.source.error(at, &join(&self.path, key), found, hint)
+    }
+
+    /// A text with a unit, if it is there.
+    pub(crate) fn quantity<T: Quantity>(&self, key: &str) -> Result<Option<T>, ScenarioError> {
+        self.get(key).map(|item| item.quantity()).transpose()
+    }
+
+    /// A text with a unit and within bounds, if it is there.
+    pub(crate) fn quantity_in<T: Quantity + PartialOrd>(
+        &self,
+        key: &str,
+        bounds: RangeInclusive<T>,
+    ) -> Result<Option<T>, ScenarioError> {
+        self.get(key).map(|item| item.quantity_in(bounds)).transpose()
+    }
+
+    /// An integer within bounds, or the default.
+    pub(crate) fn integer(
+        &self,
+        key: &str,
+        bounds: RangeInclusive<u64>,
+        default: u64,
+    ) -> Result<u64, ScenarioError> {
+        self.get(key).map_or(Ok(default), |item| item.integer(bounds))
+    }
+
+    /// A number, or the default.
+    pub(crate) fn number(
+        &self,
+        key: &str,
+        default: f64,
+        allowed: &str,
+        is_allowed: impl Fn(f64) -> bool,
+    ) -> Result<f64, ScenarioError> {
+        self.get(key).map_or(Ok(default), |item| item.number(allowed, is_allowed))
+    }
+
+    /// `true` or `false`, or the default.
+    pub(crate) fn boolean(&self, key: &str, default: bool) -> Result<bool, ScenarioError> {
+        let Some(item) = self.get(key) else { return Ok(default) };
+        item.value.get_ref().as_bool().ok_or_else(|| item.wrong_type("allowed: true, false"))
+    }
+
+    /// One word of several, or the default.
+    pub(crate) fn choice<T: Choice>(&self, key: &str, default: T) -> Result<T, ScenarioError> {
+        self.get(key).map_or(Ok(default), |item| item.choice())
+    }
+}
+
+impl<'a> Item<'a> {
+    /// An error about this value.
+    pub(crate) fn error(&self, found: impl Into<String>, hint: impl Into<String>) -> ScenarioError {
+        self.source.error(self.value.span().start, &self.path, found, hint)
+    }
+
+    fn wrong_type(&self, hint: impl Into<String>) -> ScenarioError {
+        let found = match self.value.get_ref() {
+            DeValue::String(text) => format!("found the text {}", quote(text)),
+            DeValue::Integer(number) => format!("found the integer {}", clip(number.as_str())),
+            DeValue::Float(number) => format!("found the number {}", clip(number.as_str())),
+            DeValue::Boolean(value) => format!("found {value}"),
+            DeValue::Datetime(value) => format!("found the date {value}"),
+            DeValue::Array(_) => "found an array".into(),
+            DeValue::Table(_) => "found a table".into(),
+        };
+        self.error(found, hint)
+    }
+
+    /// The value of a key of this table, whatever its other keys.
+    pub(crate) fn entry(&self, key: &str) -> Option<Item<'a>> {
+        let value = self.value.get_ref().as_table()?.get(key)?;
+        Some(Item { source: self.source, path: join(&self.path, key), value })
+    }
+
+    /// A table of these keys and no others.
+    pub(crate) fn table(&self, keys: &[&'static str]) -> Result<Table<'a>, ScenarioError> {
+        let entries = self
+            .value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong_type(format!("write [{}]", self.path)))?;
+        Table::new(self.source, self.path.clone(), entries, self.value.span(), keys)
+    }
+
+    /// The tables of an array of tables.
+    pub(crate) fn tables(&self, keys: &[&'static str]) -> Result<Vec<Table<'a>>, ScenarioError> {
+        let entries = self
+            .value
+            .get_ref()
+            .as_array()
+            .ok_or_else(|| self.wrong_type(format!("write [[{}]]", self.path)))?;
+        let item = |(i, value)| Item { source: self.source, path: format!("{}[{i}]", self.path), value };
+        entries.iter().enumerate().map(|entry| item(entry).table(keys)).collect()
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, hint: &str) -> Result<&'a str, ScenarioError> {
+        self.value.get_ref().as_str().ok_or_else(|| self.wrong_type(hint))
+    }
+
+    /// A text with a unit.
+    pub(crate) fn quantity<T: Quantity>(&self) -> Result<T, ScenarioError> {
+        let hint = || format!("{} is a text, for example {:?}", T::WHAT, T::EXAMPLE);
+        let text = match self.value.get_ref() {
+            DeValue::String(text) => text.as_ref(),
+            DeValue::Integer(number) => {
+                return Err(self.error(format!("bare number {}", clip(number.as_str())), hint()))
+            }
+            DeValue::Float(number) => {
+                return Err(self.error(format!("bare number {}", clip(number.as_str())), hint()))
+            }
+            _ => return Err(self.wrong_type(hint())),
+        };
+        if text.len() > 200 {
+            return Err(self.error(quote(text), hint()));
+        }
+        text.parse().map_err(|error: T::Err| {
+            let message = error.to_string();
+            match message.split_once("; ") {
+                Some((found, hint)) => self.error(found, hint),
+                None => self.error(message, hint()),
+            }
+        })
+    }
+
+    /// A text with a unit and within bounds.
+    pub(crate) fn quantity_in<T: Quantity + PartialOrd>(
+        &self,
+        bounds: RangeInclusive<T>,
+    ) -> Result<T, ScenarioError> {
+        let value: T = self.quantity()?;
+        if bounds.contains(&value) {
+            return Ok(value);
+        }
+        let found = self.value.get_ref().as_str().unwrap_or_default();
+        Err(self.outside(&quote(found), bounds.start(), bounds.end()))
+    }
+
+    fn outside(&self, found: &str, low: &impl Display, high: &impl Display) -> ScenarioError {
+        let (low, high) = (low.to_string(), high.to_string());
+        let allowed = if low == high { low } else { format!("{low} to {high}") };
+        self.error(format!("{found} is out of range"), format!("allowed: {allowed}"))
+    }
+
+    /// An integer within bounds.
+    pub(crate) fn integer(&self, bounds: RangeInclusive<u64>) -> Result<u64, ScenarioError> {
+        let DeValue::Integer(number) = self.value.get_ref() else {
+            let (low, high) = (bounds.start(), bounds.end());
+            return Err(self.wrong_type(format!("allowed: an integer from {low} to {high}")));
+        };
+        u64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .filter(|value| bounds.contains(value))
+            .ok_or_else(|| self.outside(&clip(number.as_str()), bounds.start(), bounds.end()))
+    }
+
+    /// A number without a unit.
+    pub(crate) fn number(
+        &self,
+        allowed: &str,
+        is_allowed: impl Fn(f64) -> bool,
+    ) -> Result<f64, ScenarioError> {
+        let hint = format!("allowed: a number {allowed}");
+        let (text, value) = match self.value.get_ref() {
+            DeValue::Integer(number) => {
+                let text = number.as_str();
+                (text, i64::from_str_radix(text, number.radix()).ok().map(|value| value as f64))
+            }
+            DeValue::Float(number) => (number.as_str(), number.as_str().parse().ok()),
+            _ => return Err(self.wrong_type(hint)),
+        };
+        value
+            .filter(|&value| is_allowed(value))
+            .ok_or_else(|| self.error(format!("{} is out of range", clip(text)), hint))
+    }
+
+    /// One word of several.
+    pub(crate) fn choice<T: Choice>(&self) -> Result<T, ScenarioError> {
+        let names = || T::ALL.iter().map(|&(name, _)| name);
+        let allowed = format!("allowed: {}", names().collect::<Vec<_>>().join(", "));
+        let text = self.text(&allowed)?;
+        T::ALL.iter().find(|(name, _)| *name == text).map(|&(_, value)| value).ok_or_else(|| {
+            let short: String = text.chars().take(64).collect();
+            let nearest = lfn_law::nearest(&short, names());
+            self.error(format!("found {}", quote(text)), format!("did you mean {nearest:?}? {allowed}"))
+        })
+    }
+}
+
+/// A number as written, shortened to fit on a line.
+fn clip(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short + "..."
+    } else {
+        short
+    }
+}

@@ -1,0 +1,88 @@
+"""The simulator, compiled from ``crates/``."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lfnlab.errors import LabError as LabError
+from lfnlab.errors import LawError as LawError
+from lfnlab.errors import ScenarioError as ScenarioError
+from lfnlab.errors import Unavailable as Unavailable
+
+VERSION: Final[str]
+"""The version of the package."""
+
+@final
+class Run:
+    """A finished run."""
+
+    def summary(self) -> str:
+        """The run's result as JSON (docs/results.md)."""
+
+    def table(self, name: str) -> dict[str, NDArray[Any]]:
+        """The columns of table flows, queues, events or probes; names carry the unit.
+
+        Raises:
+            KeyError: when no table has this name.
+        """
+
+def read(file: str) -> str:
+    """The text of a scenario file.
+
+    Raises:
+        ScenarioError: when it cannot be read, is longer than 1 MiB or is not UTF-8.
+    """
+
+def check(toml_text: str, file: str, memory_limit_bytes: int | None = None) -> str:
+    """Canonical JSON of the scenario: every default filled in. ``file`` names the text in errors.
+
+    Raises:
+        ScenarioError: the first fault; with a limit also a run that would need more memory.
+    """
+
+def canonical(toml_text: str, file: str) -> str:
+    """The scenario as TOML with every default filled in.
+
+    Raises:
+        ScenarioError: the first fault.
+    """
+
+def predict(toml_text: str, file: str) -> dict[str, int]:
+    """What a run needs at most: memory_bytes (flow_bytes, packet_bytes, table_bytes), packets, events.
+
+    Raises:
+        ScenarioError: the first fault of the text.
+    """
+
+def available_memory_bytes() -> int:
+    """Memory that can be taken without swapping, within this process's control group."""
+
+def run_many(
+    items: Sequence[tuple[str, str, int]],
+    threads: int,
+    progress: Callable[[int, float], bool] | None,
+) -> list[Run | None]:
+    """Run scenarios, each (TOML text, name of the text in errors, seed), on up to ``threads`` threads.
+
+    The lock of the interpreter is free meanwhile. ``progress`` is called with an index and the
+    fraction done a few times a second, on the calling thread; when it returns False the runs in
+    progress are given up: their entries, and those of runs not begun, are None. Results do not
+    depend on ``threads``.
+
+    Raises:
+        ScenarioError: before any run starts, also when runs need more than 80 % of the memory.
+        LabError: when a run breaks a promise of the simulator, with the scenario's name.
+        KeyboardInterrupt: runs in progress are given up.
+    """
+
+def laws() -> list[dict[str, Any]]:
+    """The registry: name, title, variants, targets, slow_start, family, probes, source, color, marker."""
+
+def card(name: str) -> str:
+    """The card of a law, in Markdown.
+
+    Raises:
+        LawError: when no law has this name.
+    """
