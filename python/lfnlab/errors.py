@@ -14,6 +14,10 @@ class ScenarioError(LabError, ValueError):
     """A scenario that cannot be run. The text names file, line, key, and what is allowed."""
 
 
+class LawError(LabError):
+    """A name that is no law's. The text gives the nearest."""
+
+
 class StoreError(LabError):
     """Results that cannot be read or written. Runs that were stored before are intact."""
 
