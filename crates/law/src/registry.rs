@@ -48,10 +48,10 @@ pub fn registry() -> &'static [LawInfo] {
     REGISTRY
 }
 
-/// Okabe and Ito's colours without yellow, which a white page swallows, then four darker ones.
+/// Okabe and Ito's colours without yellow and black, then four of like weight: on white and on dark pages.
 const COLORS: [&str; 11] = [
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255", "#117733",
-    "#332288", "#999933",
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#AA4499", "#117733",
+    "#6A5ACD", "#999933",
 ];
 /// Matplotlib's names. Seven and eleven share no factor: 77 laws differ in colour or marker.
 const MARKERS: [&str; 7] = ["o", "s", "^", "D", "v", "P", "X"];
