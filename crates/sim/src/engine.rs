@@ -740,7 +740,7 @@ impl Sim {
         let sum: f64 = goodputs.iter().sum();
         let squares: f64 = goodputs.iter().map(|x| x * x).sum();
         let covs: Vec<f64> = flows.iter().filter_map(|flow| flow.cov).collect();
-        let mut hash = mix(self.hash, self.processed);
+        let mut hash = self.hash;
         for flow in &flows {
             for word in [flow.sent, flow.retransmits, flow.timeouts, flow.delivered_bytes] {
                 hash = mix(hash, word);

@@ -125,11 +125,11 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     if unit.is_empty() {
         return Err(UnitError::NoUnit { got: text.into(), example: kind.example });
     }
-    let &(_, scale) = kind.units.iter().find(|(name, _)| *name == unit).ok_or_else(|| UnitError::BadUnit {
-        unit: unit.into(),
-        what: kind.what,
-        allowed: kind.allowed,
-    })?;
+    let &(_, scale) = kind
+        .units
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or_else(|| UnitError::BadUnit { unit: unit.into(), what: kind.what, allowed: kind.allowed })?;
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
     let mut value = whole.checked_mul(scale.into()).ok_or_else(too_large)?;
     // Digits beyond the twentieth are below any unit's resolution.
