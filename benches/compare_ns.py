@@ -1,6 +1,6 @@
 """CPU time per packet: the laboratory against ns-2 and ns-3, the same work on one core.
 
-    python -m benches.compare_ns [--quick] [--ns3] [--rounds N] [--json FILE]
+$ python -m benches.compare_ns [--quick] [--ns3] [--rounds N] [--json FILE]
 
 Run from the repository's root. The simulators take turns, since the speed of a shared machine moves
 by a factor of two; ratios are of neighbouring runs. Each simulator runs every scenario for a short
@@ -85,8 +85,8 @@ def _one_core() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def _toml(work: Work, duration_s: float) -> str:
-    path = work.path
+def scenario(path: Path, duration_s: float) -> str:
+    """The laboratory's scenario in TOML: Reno as ns-2 has it, no samples."""
     lines = [
         "schema = 1",
         f'duration = "{duration_s:g}s"',
@@ -122,7 +122,7 @@ def ours(work: Work, duration_s: float) -> Cost:
     """Runs ``lfn run`` on the scenario without samples."""
     with tempfile.TemporaryDirectory() as folder:
         file = FilePath(folder, "bench.toml")
-        file.write_text(_toml(work, duration_s))
+        file.write_text(scenario(work.path, duration_s))
         cpu_s, output = _child(["lfn", "run", str(file), "--json"])
     return Cost(cpu_s, json.loads(output)["runs"][0]["data_packets_delivered"])
 
