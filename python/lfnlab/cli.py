@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
+from lfnlab import _core
 from lfnlab.errors import LabError, StoreError, Unavailable
 from lfnlab.scenario import Scenario, dumbbell
 from lfnlab.store import code_version
-from lfnlab.sweep import Case, Progress, Results, compare, execute
+from lfnlab.sweep import Case, Progress, Results, compare, execute, memory_limit_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from lfnlab.paper import Reproduction
     from lfnlab.scenario import FlowSettings
 
@@ -55,10 +57,8 @@ Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
 def demo(*, out: Path = Path("lfn-demo"), jobs: Jobs = None) -> int:
     """Eight laws, one flow each in turn, on 10 Gbit/s x 100 ms.
 
-    Parameters
-    ----------
-    out
-        Results directory.
+    Args:
+        out: Results directory.
     """
     base = dumbbell(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="30s")
     with _progress() as progress:
@@ -99,38 +99,22 @@ def compare_(
 
     Example: `lfn compare --law reno,cubic,htcp-be --rate 10Gbit/s --rtt 100ms --background 2`
 
-    Parameters
-    ----------
-    law
-        Names, with commas between: `reno,cubic,htcp-be`. A variant follows a colon: `cubic:linux`.
-    rate
-        Rate of the bottleneck.
-    rtt
-        Base RTT of the flows under test.
-    buffer
-        `1bdp`, `250 packets` or `12.5MB`.
-    flows
-        Flows under test, all of one law.
-    duration
-        Simulated time.
-    warmup
-        Averages begin here.
-    sample
-        Grid of the tables, or `off`.
-    loss
-        Probability that a data packet is lost.
-    packet
-        IP packet, `1500B` or `9000B`.
-    background
-        Background traffic, level 0 to 3.
-    compat
-        `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
-    seeds
-        Runs of each law.
-    seed
-        The first seed.
-    out
-        Results directory.
+    Args:
+        law: Names, with commas between: `reno,cubic`. A variant follows a colon: `cubic:linux`.
+        rate: Rate of the bottleneck.
+        rtt: Base RTT of the flows under test.
+        buffer: `1bdp`, `250 packets` or `12.5MB`.
+        flows: Flows under test, all of one law.
+        duration: Simulated time.
+        warmup: Averages begin here.
+        sample: Grid of the tables, or `off`.
+        loss: Probability that a data packet is lost.
+        packet: IP packet, `1500B` or `9000B`.
+        background: Background traffic, level 0 to 3.
+        compat: `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
+        seeds: Runs of each law.
+        seed: The first seed.
+        out: Results directory.
     """
     base = dumbbell(
         rate=rate,
@@ -177,18 +161,15 @@ def run(
 ) -> int:
     """Run a scenario file.
 
-    Parameters
-    ----------
-    file
-        A scenario in TOML.
-    seeds
-        Number of runs, each with the next seed.
-    seed
-        The first seed; default the file's.
-    out
-        Results directory.
+    Args:
+        file: A scenario in TOML.
+        seeds: Number of runs, each with the next seed.
+        seed: The first seed; default the file's.
+        out: Results directory.
     """
-    scenario = Scenario.load(file)
+    text = _core.read(str(file))
+    _core.check(text, str(file), memory_limit_bytes())
+    scenario = Scenario.from_toml(text, str(file))
     if seed is not None:
         scenario = scenario.with_seed(seed)
     title = scenario.name or file.stem
@@ -203,16 +184,14 @@ def run(
 def laws_(name: str | None = None, /, *, json: Json = False) -> int:
     """List the laws, or show the card of one.
 
-    Parameters
-    ----------
-    name
-        Show this law's card: prose, equations with their source, test vectors.
+    Args:
+        name: Show this law's card: prose, equations with their source, test vectors.
     """
     from lfnlab.law import law, laws
 
     chosen = laws() if name is None else (law(name),)
     if json:
-        _print_json([{k: v for k, v in vars(entry).items()} for entry in chosen])
+        _print_json([dict(vars(entry).items()) for entry in chosen])
     elif name is not None:
         print(chosen[0].card())
     else:
@@ -225,10 +204,8 @@ def laws_(name: str | None = None, /, *, json: Json = False) -> int:
 def report(directory: Path, /) -> int:
     """Write the report of a results directory again.
 
-    Parameters
-    ----------
-    directory
-        What `--out` named.
+    Args:
+        directory: What `--out` named.
     """
     return _show(Results.load(directory), as_json=False, report=True)
 
@@ -262,16 +239,11 @@ def reproduce(
 
     Exit code 1 when a verdict is not the accepted one.
 
-    Parameters
-    ----------
-    name
-        See `lfn paper list`.
-    quick
-        The same path with short runs, in seconds.
-    accept
-        Make today's verdicts the expected ones.
-    out
-        Results directory; default `lfn-NAME`, or `lfn-NAME-quick`.
+    Args:
+        name: See `lfn paper list`.
+        quick: The same path with short runs, in seconds.
+        accept: Make today's verdicts the expected ones.
+        out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick`.
     """
     from lfnlab import paper as papers
 

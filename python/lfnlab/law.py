@@ -6,22 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lfnlab import _core
-from lfnlab.errors import ScenarioError
-
-# Paul Tol's "bright" scheme, grey first and orange added: told apart with colour-blind eyes, and
-# readable on a white and on a dark page.
-_COLOURS = (
-    "#888888",
-    "#4477aa",
-    "#228833",
-    "#ccbb44",
-    "#55bbdd",
-    "#aa3377",
-    "#ee8833",
-    "#ee6677",
-)
-# Their number has no factor in common with that of the colours: 88 different pairs.
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
+from lfnlab.errors import LawError
 
 
 @dataclass(frozen=True)
@@ -29,18 +14,19 @@ class Law:
     """One line of the registry, and how plots show the law."""
 
     name: str
+    title: str
     variants: tuple[str, ...]
     family: str
     slow_start: str
     targets: tuple[str, ...]
     source: str
-    colour: str
+    probes: tuple[str, ...]
+    color: str
     marker: str
 
     def card(self) -> str:
         """The law's page in Markdown: prose, equations with their source, vectors."""
-        text: str = _core.card(self.name)
-        return text
+        return _core.card(self.name)
 
 
 @cache
@@ -49,15 +35,17 @@ def laws() -> tuple[Law, ...]:
     return tuple(
         Law(
             name=entry["name"],
+            title=entry["title"],
             variants=tuple(entry["variants"]),
             family=entry["family"],
             slow_start=entry["slow_start"],
             targets=tuple(entry["targets"]),
             source=entry["source"],
-            colour=_COLOURS[i % len(_COLOURS)],
-            marker=_MARKERS[i % len(_MARKERS)],
+            probes=tuple(entry["probes"]),
+            color=entry["color"],
+            marker=entry["marker"],
         )
-        for i, entry in enumerate(_core.laws())
+        for entry in _core.laws()
     )
 
 
@@ -65,11 +53,11 @@ def law(name: str) -> Law:
     """The law NAME, or that of NAME:VARIANT.
 
     Raises:
-        ScenarioError: when no law has this name.
+        LawError: when no law has this name.
     """
     base = name.partition(":")[0]
     for candidate in laws():
         if candidate.name == base:
             return candidate
-    known = ", ".join(candidate.name for candidate in laws())
-    raise ScenarioError(f'no law is called "{base}"; there are {known}')
+    _core.card(name)  # raises, naming the nearest law
+    raise LawError(f"no law {name!r}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,6 +99,7 @@ def reproduce(
     if spec is None or spec.loader is None:
         raise Unavailable(f"{directory / 'claims.py'} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
 
     def run(cases: Sequence[Case], title: str) -> Results:

@@ -7,7 +7,6 @@ an interval is always the 95 % confidence interval over seeds.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -18,6 +17,9 @@ from lfnlab.law import law
 from lfnlab.metrics import goodput_bins
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
     import polars as pl
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from lfnlab.sweep import Factor, Results, Run
 
 INK = "#30343b"
-STYLE: dict[str, Any] = {
+_STYLE: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "figure.facecolor": "none",
     "savefig.facecolor": "white",
@@ -62,6 +64,11 @@ STYLE: dict[str, Any] = {
 TRACE_POINTS = 1500
 
 
+def _house_style() -> AbstractContextManager[None]:
+    style: Any = _STYLE  # matplotlib's stubs want each key as a literal
+    return mpl.rc_context(style)
+
+
 def thin(
     t: NDArray[np.float64], y: NDArray[np.float64], points: int = TRACE_POINTS
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -94,13 +101,13 @@ def bars(
         scale: the axis shows values divided by it.
         limit: upper end of the axis, in the axis's unit.
     """
-    with mpl.rc_context(STYLE):
+    with _house_style():
         figure = Figure(figsize=(4.6, 0.7 + 0.27 * len(values)))
         axes = figure.subplots()
         y = np.arange(len(values))[::-1]
         means = np.array([value.mean for value in values.values()]) / scale
         halves = np.array([value.half for value in values.values()]) / scale
-        axes.barh(y, means, color=[law(name).colour for name in values], height=0.7)
+        axes.barh(y, means, color=[law(name).color for name in values], height=0.7)
         known = np.isfinite(halves)
         axes.errorbar(
             means[known], y[known], xerr=halves[known], fmt="none", ecolor=INK, capsize=2.5, lw=1.0
@@ -122,7 +129,7 @@ def lines(
     ylim: tuple[float, float | None] = (0.0, None),
 ) -> Figure:
     """One line a law over a numeric factor, with intervals: keys are (law, x)."""
-    with mpl.rc_context(STYLE):
+    with _house_style():
         figure = Figure(figsize=(5.2, 4.0))
         axes = figure.subplots()
         for name in dict.fromkeys(str(key[0]) for key in values):
@@ -132,7 +139,7 @@ def lines(
                 x,
                 [point[1].mean / scale for point in points],
                 yerr=np.nan_to_num([point[1].half / scale for point in points]),
-                color=law(name).colour,
+                color=law(name).color,
                 marker=law(name).marker,
                 capsize=2.0,
                 elinewidth=0.8,
@@ -150,7 +157,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
 
     A panel is named after the run's factors; with more than ten traces the first ten are drawn.
     """
-    with mpl.rc_context(STYLE):
+    with _house_style():
         columns = 2 if len(runs) > 1 else 1
         rows = -(-len(runs) // columns)
         figure = Figure(figsize=(3.6 * columns, 0.5 + 1.45 * rows))
@@ -158,7 +165,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         for axes, run in zip(panels, runs, strict=False):
             several = len(run.laws) > 1
             for name, t, y in list(series(run))[:10]:
-                axes.plot(*thin(t, y), color=law(name).colour, lw=0.9)
+                axes.plot(*thin(t, y), color=color(name), lw=0.9)
             axes.set_title(panel_title(run), pad=2)
             if several:
                 _law_legend(axes, run.laws)
@@ -190,7 +197,16 @@ def queue_series(run: Run) -> Iterator[Series]:
     """The forward queue, in packets."""
     queues = run.table("queues")
     forward = queues.filter(queues["link"] == 0)
-    yield run.laws[0], forward["t_s"].to_numpy(), forward["packets"].to_numpy().astype(float)
+    yield (
+        next(iter(run.laws), ""),
+        forward["t_s"].to_numpy(),
+        forward["packets"].to_numpy().astype(float),
+    )
+
+
+def color(name: str) -> str:
+    """Colour of a law; ink for what belongs to no law."""
+    return law(name).color if name else INK
 
 
 def panel_title(run: Run) -> str:
@@ -206,12 +222,12 @@ def figures(results: Results, traced: Sequence[Run]) -> dict[str, Figure]:
     def by_law(metric: str) -> dict[str, Interval]:
         return {str(group[0]): value for group, value in results.intervals(metric).items()}
 
-    made = {
-        "goodput": bars(
+    made = {}
+    if results.rows():
+        made["goodput"] = bars(
             by_law("goodput_bps"), f"goodput ({unit})", scale=scale, limit=rate_bps / scale
-        ),
-        "cov": bars(by_law("cov"), "coefficient of variation of goodput, 1-s bins"),
-    }
+        )
+        made["cov"] = bars(by_law("cov"), "coefficient of variation of goodput, 1-s bins")
     if any(row["flows"] > 1 for row in results.rows()):
         made["jain"] = bars(by_law("jain"), "Jain's fairness index", limit=1.0)
     sampled = [run for run in traced if run.table("flows").height]
@@ -238,7 +254,7 @@ def rendered(figure: Figure) -> dict[str, bytes]:
         "svg": {"metadata": {"Date": None}, "facecolor": "none"},
     }
     made = {}
-    with mpl.rc_context(STYLE):
+    with _house_style():
         for kind, options in undated.items():
             buffer = io.BytesIO()
             figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else "figure", **options)
@@ -255,5 +271,5 @@ def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> It
 
 def _law_legend(axes: Axes, laws: Sequence[str]) -> None:
     for name in laws:
-        axes.plot([], [], color=law(name).colour, label=name)
+        axes.plot([], [], color=law(name).color, label=name)
     axes.legend(loc="upper right")

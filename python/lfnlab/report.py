@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,9 @@ from lfnlab.store import Store, read_json
 from lfnlab.summary import Table, summary_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -160,7 +162,7 @@ def _table(table: Table) -> str:
             return f"<td>{escape(row[i])}</td>"
         swatch = ""
         if table.headings[i] == "law":
-            swatch = f'<span class="swatch" style="background:{law(row[i]).colour}"></span>'
+            swatch = f'<span class="swatch" style="background:{law(row[i]).color}"></span>'
         return f'<td class="text">{swatch}{escape(row[i])}</td>'
 
     return _html_table(
@@ -276,7 +278,7 @@ def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:
         series.append(
             {
                 "label": label,
-                "colour": law(name).colour,
+                "color": plot.color(name),
                 "dash": _DASHES[nth % len(_DASHES)],
                 "y": known,
             }
@@ -298,7 +300,7 @@ def _extremes(
     values = np.full((edges.size - 1, 2), np.nan)
     bounds = np.searchsorted(t, edges)
     bounds[-1] = t.size
-    for i, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for i, (first, last) in enumerate(itertools.pairwise(bounds)):
         if last > first:
             low, high = first + int(np.argmin(y[first:last])), first + int(np.argmax(y[first:last]))
             values[i] = y[min(low, high)], y[max(low, high)]

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from lfnlab import _core
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
     from lfnlab.sweep import Progress, Results
 
 SCHEMA = 1
@@ -28,7 +29,7 @@ class Queue:
     """What waits before the bottleneck, and what happens when it fills.
 
     ``size`` is "250 packets", "12.5MB" or "0.5bdp" (rate times the largest base RTT of the flows).
-    All fields but ``kind`` and ``size`` belong to RED; see ``docs/scenario.md``.
+    All fields but ``kind`` and ``size`` belong to RED; see ``docs/reference``.
     """
 
     kind: Literal["drop-tail", "red"] | None = None
@@ -36,7 +37,7 @@ class Queue:
     preset: Literal["classic", "gentle", "adaptive"] | None = None
     min_th: str | None = None
     max_th: str | None = None
-    weight: float | None = None
+    weight: float | Literal["auto"] | None = None
     max_p: float | None = None
     wait: bool | None = None
     ecn: bool | None = None
@@ -108,7 +109,7 @@ class FlowSettings(TypedDict, total=False):
 class Background:
     """Short flows of five applications, both ways, and a few long flows capped at 20 packets."""
 
-    level: int
+    level: int | None = None
     long_flows: int | None = None
 
 
@@ -198,15 +199,12 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
-        """The scenario in a file."""
-        path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ScenarioError(f"{path}: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise ScenarioError(f"{path}: not UTF-8 text (byte {error.start})") from None
-        return cls.from_toml(text, str(path))
+        """The scenario in a file.
+
+        Raises:
+            ScenarioError: naming file, line and key of what is wrong.
+        """
+        return cls.from_toml(_core.read(str(path)), str(path))
 
     def check(self, file: str = "scenario") -> dict[str, Any]:
         """The scenario with every default filled in, as the simulator will run it.
@@ -217,10 +215,9 @@ class Scenario:
         resolved: dict[str, Any] = json.loads(_core.check(self.to_toml(), file))
         return resolved
 
-    def predict(self) -> dict[str, Any]:
-        """What a run would take: memory in bytes, packets simulated."""
-        prediction: dict[str, Any] = _core.predict(self.to_toml(), "scenario")
-        return prediction
+    def predict(self) -> dict[str, int]:
+        """What a run needs at most: memory_bytes and its parts, packets, events."""
+        return _core.predict(self.to_toml(), "scenario")
 
     def run(
         self,

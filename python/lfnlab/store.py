@@ -7,8 +7,8 @@
                  flows.parquet, queues.parquet, events.parquet, probes.parquet
                  provenance.json   by what, where and when
 
-KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is there
-is not run again, and results of two code versions never mix. A run appears by one rename when all
+KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
+there is not run again, and results of two code versions never mix. A run appears by one rename when all
 of its files are written, so an interrupted one leaves nothing that could be taken for a result.
 """
 

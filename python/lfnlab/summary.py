@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lfnlab.metrics import Interval
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lfnlab.metrics import Interval
     from lfnlab.sweep import Results
 
 
@@ -55,7 +55,7 @@ def summary_table(results: Results) -> Table:
 
 
 def with_interval(value: Interval, scale: float = 1.0) -> str:
-    """ "9.41 ± 0.02": three digits, and the half-width to the same place."""
+    """Three digits and the half-width to the same place, as in "9.41 ± 0.02"."""
     mean, half = value.mean * scale, value.half * scale
     if not math.isfinite(mean):
         return "–"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from lfnlab import _core, metrics
-from lfnlab.errors import LabError, ScenarioError
 from lfnlab.scenario import Scenario
 from lfnlab.store import Store, read_json, read_table, run_key
 
@@ -93,7 +92,7 @@ class Run:
 
     def _cov(self, flows: set[int]) -> float:
         covs = [flow["cov"] for flow in self.summary["flows"] if flow["id"] in flows]
-        return sum(covs) / len(covs)
+        return metrics.interval(v for v in covs if v is not None).mean
 
 
 @dataclass(frozen=True)
@@ -252,24 +251,15 @@ def compare(
     return execute(cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title)
 
 
+def memory_limit_bytes() -> int:
+    """Memory that runs may take together: most of what is available now."""
+    return int(0.8 * _core.available_memory_bytes())
+
+
 def _jobs_in_memory(scenarios: Sequence[Scenario], jobs: int) -> int:
-    """As many jobs as memory allows for the largest run, from its prediction."""
-    need = max((int(s.predict()["memory_bytes"]) for s in scenarios), default=0)
-    available = _available_bytes()
-    if need > available:
-        raise ScenarioError(
-            f"the largest run needs {need / 1e9:.1f} GB of memory and {available / 1e9:.1f} GB are "
-            "available: take fewer flows, a lower rate, a shorter RTT or a smaller buffer"
-        )
-    return max(1, min(jobs, available // need)) if need else jobs
-
-
-def _available_bytes() -> int:
-    """Memory that can be taken without swapping."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """As many jobs as memory allows were all of them the largest, by its prediction."""
+    limit = memory_limit_bytes()
+    for scenario in scenarios:
+        _core.check(scenario.to_toml(), "scenario", limit)
+    need = max((scenario.predict()["memory_bytes"] for scenario in scenarios), default=1)
+    return max(1, min(jobs, limit // max(1, need)))

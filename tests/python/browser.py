@@ -1,0 +1,164 @@
+"""A headless Chromium over its debugging pipe: no driver, no port, no package needed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+
+
+def chromium() -> str | None:
+    """Path of the browser, if there is one."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Page:
+    """One page: what it logs, what it asks of the network, how it looks.
+
+    Args:
+        width, height: of the view, in CSS pixels.
+        dark: the user prefers dark pages.
+    """
+
+    def __init__(self, width: int, height: int, *, dark: bool) -> None:
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        browser = chromium()
+        assert browser is not None
+        # The protocol wants the pipes as descriptors 3 and 4.
+        shell = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
+        command = ["sh", "-c", shell, browser, *FLAGS, f"--user-data-dir={self._profile.name}"]
+        self._process = subprocess.Popen(
+            command, pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._read = os.fdopen(ours_in, "rb", buffering=0)
+        self._write = os.fdopen(ours_out, "wb", buffering=0)
+        self._buffer = b""
+        self._id = 0
+        self._session: str | None = None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            self.send(f"{domain}.enable")
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        self._size = {"width": width, "height": height}
+        phone = width < 600
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            **self._size,
+            deviceScaleFactor=2 if phone else 1,
+            mobile=phone,
+        )
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._read.close()
+        self._write.close()
+        self._profile.cleanup()
+
+    def open(self, file: Path) -> None:
+        """Load a file and wait until its scripts have run and a frame is painted."""
+        self.send("Page.navigate", url=file.resolve().as_uri())
+        self.evaluate(
+            "new Promise(done => { const ready = () => requestAnimationFrame(() => "
+            "requestAnimationFrame(done)); document.readyState === 'complete' ? ready() : "
+            "addEventListener('load', ready); })"
+        )
+
+    def evaluate(self, expression: str) -> Any:
+        """Value of a JavaScript expression, awaited."""
+        answer = self.send(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def drag(self, x0: float, x1: float, y: float) -> None:
+        """Press, move and release the left button."""
+        for kind, x in (("mousePressed", x0), ("mouseMoved", x1), ("mouseReleased", x1)):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def screenshot(self, file: Path, height: int = 4000) -> None:
+        """The page from its top, as PNG."""
+        full = self.evaluate("document.documentElement.scrollHeight")
+        clip = {
+            "x": 0,
+            "y": 0,
+            "width": self._size["width"],
+            "height": min(full, height),
+            "scale": 1,
+        }
+        shot = self.send("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        file.write_bytes(base64.b64decode(shot["data"]))
+
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command of the DevTools protocol and its answer."""
+        self._id += 1
+        message = {"id": self._id, "method": method, "params": params}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        self._write.write(json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._id:
+                assert "error" not in answer, answer["error"]
+                result: dict[str, Any] = answer["result"]
+                return result
+            self._note(answer)
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            chunk = self._read.read(1 << 16)
+            assert chunk, "the browser has gone"
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _note(self, event: dict[str, Any]) -> None:
+        method, params = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.complaints.append(json.dumps(params["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+            self.complaints.append(json.dumps(params["args"]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(params["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
