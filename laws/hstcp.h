@@ -139,17 +139,26 @@ static inline u32 hstcp_row(const struct hstcp *s)
 	return s->row < HSTCP_ROWS ? s->row : HSTCP_ROWS - 1;
 }
 
-/* Linux: the row is the first whose window is not below cwnd; it counts ACKs, not segments. */
-static inline void hstcp_linux_on_ack(struct hstcp *s, struct law_control *control)
+/* The first row whose window is not below w; at most the last row. */
+static inline u32 hstcp_find_row(u64 w)
 {
-	u32 w = (u32)(control->cwnd >> 32), row = 0;
+	u32 row = 0, step;
 
-	for (u32 step = 64; step; step >>= 1) {
+	for (step = 64; step; step >>= 1) {
 		u32 i = (u32)law_min(row + step - 1, HSTCP_ROWS - 2);
 
-		row += (i + 1 - row) & (u32)law_mask_le(hstcp_row_cwnd[i] + 1ull, w);
+		row += (i + 1 - row) & (u32)law_mask_le(hstcp_row_cwnd[i] + 1ULL, w);
 	}
-	s->row = row;
+	return row;
+}
+
+/* Linux counts ACKs, not segments. */
+static inline void hstcp_linux_on_ack(struct hstcp *s, struct law_control *control)
+{
+	u32 w = (u32)(control->cwnd >> 32), row = hstcp_row(s);
+
+	if (w > hstcp_row_cwnd[row] || (row && w <= hstcp_row_cwnd[row - 1]))
+		s->row = hstcp_find_row(w);
 	s->cnt += s->row + 1;
 	if (s->cnt >= w) {
 		s->cnt -= w;
