@@ -17,6 +17,7 @@ use crate::quantity::{BufferSize, Packets, Sample, Start, Text, Window};
 #[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["schema", "duration", "link"])))]
 pub struct Scenario {
     /// Version of this format: 1.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1)))]
     pub schema: u32,
     /// Free text that names the run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +75,7 @@ pub struct Link {
     /// "closed", or "event" for tests. Default "closed".
     pub mode: Mode,
     /// Probability that a data packet is lost behind the queue, at least 0, below 1. Default 0.
+    #[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))]
     pub loss: f64,
     /// The queue in front of it.
     pub queue: Queue,
@@ -89,6 +91,7 @@ pub struct Reverse {
     /// Rate. Default: as forward.
     pub rate: Text<Rate>,
     /// Probability that a data packet is lost. Default: as forward.
+    #[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))]
     pub loss: f64,
     /// Queue. Default: as forward.
     pub queue: Queue,
@@ -139,6 +142,7 @@ pub struct Red {
     /// ten round trips. Default 0.002 in "classic", else "auto".
     pub weight: Weight,
     /// Drop probability at `max_th`, above 0, at most 1. Default 0.1.
+    #[cfg_attr(test, schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
     pub max_p: f64,
     /// Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic".
     pub wait: bool,
@@ -185,6 +189,7 @@ pub struct Flow {
     /// Congestion-control law, NAME or NAME:VARIANT.
     pub law: Text<LawSpec>,
     /// How many such flows. Default 1.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub count: u32,
     /// Round-trip time without queueing and serialisation, 1ns to 1000s.
     pub rtt: Text<Time>,
@@ -239,6 +244,7 @@ pub enum Direction {
 pub struct Background {
     /// Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate forward
     /// and half of that in reverse. Default 0.
+    #[cfg_attr(test, schemars(range(max = 3)))]
     pub level: u8,
     /// Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none.
     pub long_flows: u32,

@@ -14,14 +14,14 @@ use crate::predict::Part;
 use crate::quantity::{BufferSize, Packets, Sample, Start, Text, Window};
 use crate::reader::{Choice, Item, Source, Table};
 
-const SCENARIO: &[&str] =
+pub(crate) const SCENARIO: &[&str] =
     &["schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "flow", "background"];
-const LINK: &[&str] = &["rate", "mode", "loss", "queue", "reverse"];
-const REVERSE: &[&str] = &["rate", "loss", "queue"];
-const DROP_TAIL: &[&str] = &["kind", "size"];
-const RED: &[&str] =
+pub(crate) const LINK: &[&str] = &["rate", "mode", "loss", "queue", "reverse"];
+pub(crate) const REVERSE: &[&str] = &["rate", "loss", "queue"];
+pub(crate) const DROP_TAIL: &[&str] = &["kind", "size"];
+pub(crate) const RED: &[&str] =
     &["kind", "size", "preset", "min_th", "max_th", "target_delay", "weight", "max_p", "wait", "ecn"];
-const FLOW: &[&str] = &[
+pub(crate) const FLOW: &[&str] = &[
     "law",
     "count",
     "rtt",
@@ -39,7 +39,7 @@ const FLOW: &[&str] = &[
     "ecn",
     "pacing",
 ];
-const BACKGROUND: &[&str] = &["level", "long_flows"];
+pub(crate) const BACKGROUND: &[&str] = &["level", "long_flows"];
 
 /// Longest duration: 30 days.
 const DURATION_MAX: Time = Time::from_s(30 * 86_400);
@@ -342,6 +342,9 @@ fn check_memory(scenario: &Scenario, root: &Table, limit_bytes: u64) -> Result<(
     );
     let allowed = format!("allowed: {}", gigabytes(limit_bytes));
     let (key, advice) = match need.largest_part() {
+        Part::Tables if root.get("sample").is_none() => {
+            ("flow", "sample less often (\"10ms\" by default) or not at all (\"off\"), or use fewer flows")
+        }
         Part::Tables => ("sample", "sample less often or not at all (\"off\"), or use fewer flows"),
         Part::Flows => ("flow", "use fewer flows"),
         Part::Packets => ("link", "lower rate, rtt or queue size"),
