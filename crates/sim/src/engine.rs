@@ -304,12 +304,13 @@ impl Sim {
     fn on_ack_at_sender(&mut self, index: usize) {
         let now = self.now;
         let flow = &mut self.flows[index];
-        let ack = flow.acks.pop();
+        let mut ack = Acknowledgement::default();
+        let taken = flow.acks.pop_into(&mut ack);
         match flow.acks.next_at() {
             Some(at) => self.events.reschedule_next(at),
             None => self.events.pop(),
         }
-        let Some(ack) = ack else { return };
+        debug_assert!(taken);
         self.acks_taken += 1;
         self.hash = mix(mix(self.hash, now.0 ^ index as u64), ack.cumulative);
         flow.sender.on_ack(now, &ack);
@@ -325,12 +326,13 @@ impl Sim {
     fn on_ack_at_link(&mut self, index: usize) {
         let now = self.now;
         let flow = &mut self.flows[index];
-        let ack = flow.acks_to_link.pop();
+        let mut ack = Acknowledgement::default();
+        let taken = flow.acks_to_link.pop_into(&mut ack);
         match flow.acks_to_link.next_at() {
             Some(at) => self.events.reschedule_next(at),
             None => self.events.pop(),
         }
-        let Some(ack) = ack else { return };
+        debug_assert!(taken);
         let at = 1 - flow.direction as usize;
         let hop = &mut self.hops[at];
         let draws = &mut hop.draws;

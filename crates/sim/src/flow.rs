@@ -165,9 +165,9 @@ impl Flow {
         let segment = SegmentIn { seq: segment.seq, retransmission: segment.retransmission, ce };
         let line = if to_link { &mut self.acks_to_link } else { &mut self.acks };
         let mut sent = 0;
-        self.receiver.on_segment(at, segment, &mut |ack: Acknowledgement| {
+        self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
             sent += 1;
-            line.push(ack.at + shift, &ack);
+            line.push(ack.at + shift, ack);
         });
         sent
     }
@@ -176,9 +176,9 @@ impl Flow {
     pub fn receiver_timer(&mut self, now: Time, to_link: bool, shift: Time) -> u64 {
         let line = if to_link { &mut self.acks_to_link } else { &mut self.acks };
         let mut sent = 0;
-        self.receiver.on_deadline(now, &mut |ack: Acknowledgement| {
+        self.receiver.on_deadline(now, &mut |ack: &Acknowledgement| {
             sent += 1;
-            line.push(ack.at + shift, &ack);
+            line.push(ack.at + shift, ack);
         });
         sent
     }

@@ -50,21 +50,22 @@ impl Line {
         }
     }
 
+    /// Takes the first ACK into `ack`, whose `sack` beyond `blocks` keeps what it held; `false` if the
+    /// line is empty. (An `Option` of this size by value costs a tenth of the run.)
     #[inline]
-    pub fn pop(&mut self) -> Option<Acknowledgement> {
-        let (at, word) = self.acks.pop_front()?;
-        let mut ack = Acknowledgement {
-            at,
-            cumulative: word & ((1 << SEQ_BITS) - 1),
-            echoes_original: word & ECHOES_ORIGINAL != 0,
-            duplicate: word & DUPLICATE != 0,
-            ece: word & ECE != 0,
-            sack: [Range { start: 0, end: 0 }; 3],
-            blocks: (word >> BLOCKS_SHIFT) as u8,
-        };
-        for block in &mut ack.sack[..usize::from(ack.blocks)] {
-            *block = self.blocks.pop_front()?;
+    pub fn pop_into(&mut self, ack: &mut Acknowledgement) -> bool {
+        let Some((at, word)) = self.acks.pop_front() else { return false };
+        ack.at = at;
+        ack.cumulative = word & ((1 << SEQ_BITS) - 1);
+        ack.echoes_original = word & ECHOES_ORIGINAL != 0;
+        ack.duplicate = word & DUPLICATE != 0;
+        ack.ece = word & ECE != 0;
+        ack.blocks = (word >> BLOCKS_SHIFT) as u8;
+        if ack.blocks > 0 {
+            for (slot, block) in ack.sack.iter_mut().zip(self.blocks.drain(..usize::from(ack.blocks))) {
+                *slot = block;
+            }
         }
-        Some(ack)
+        true
     }
 }

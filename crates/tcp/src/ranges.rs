@@ -5,7 +5,7 @@
 //! long the range or the window is.
 
 /// Half-open range of segment numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// First segment.
     pub start: u64,

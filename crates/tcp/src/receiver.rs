@@ -27,7 +27,7 @@ pub struct SegmentIn {
 }
 
 /// An ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// When it leaves the receiver.
     pub at: Time,
@@ -44,8 +44,6 @@ pub struct Acknowledgement {
     /// How many of `sack` are meant.
     pub blocks: u8,
 }
-
-const NO_RANGE: Range = Range { start: 0, end: 0 };
 
 /// Receiver of one connection.
 #[derive(Clone, Debug)]
@@ -143,7 +141,7 @@ impl Receiver {
 
     /// Emits the held-back ACK if its time has come by `now`.
     #[inline]
-    pub fn on_deadline(&mut self, now: Time, emit: &mut impl FnMut(Acknowledgement)) {
+    pub fn on_deadline(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         if self.deadline <= now {
             self.acknowledge(self.deadline, false, emit);
         }
@@ -151,7 +149,7 @@ impl Receiver {
 
     /// A segment arrives at `now`; ACKs go to `emit`, in order of time.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(Acknowledgement)) {
+    pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
         self.on_deadline(now, emit);
         self.received += 1;
         if segment.ce && self.ecn {
@@ -190,7 +188,7 @@ impl Receiver {
 
     /// Beyond a gap, or here already.
     #[cold]
-    fn on_other_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(Acknowledgement)) {
+    fn on_other_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
         let range =
             if segment.seq < self.next { None } else { self.out_of_order.insert(segment.seq, self.next) };
         let Some(range) = range else {
@@ -233,7 +231,7 @@ impl Receiver {
         self.recent = kept;
     }
 
-    fn acknowledge(&mut self, at: Time, duplicate: bool, emit: &mut impl FnMut(Acknowledgement)) {
+    fn acknowledge(&mut self, at: Time, duplicate: bool, emit: &mut impl FnMut(&Acknowledgement)) {
         self.unacknowledged = 0;
         self.compressed = 0;
         self.unreported = 0;
@@ -244,8 +242,7 @@ impl Receiver {
             echoes_original: self.echoes_original,
             duplicate,
             ece: self.ece,
-            sack: [NO_RANGE; SACK_BLOCKS],
-            blocks: 0,
+            ..Acknowledgement::default()
         };
         if self.sack && !self.out_of_order.is_empty() {
             for start in self.recent {
@@ -258,7 +255,7 @@ impl Receiver {
                 }
             }
         }
-        emit(ack);
+        emit(&ack);
     }
 }
 
@@ -271,9 +268,9 @@ mod tests {
         let mut out = Vec::new();
         for &(at_us, seq) in segments {
             let segment = SegmentIn { seq, retransmission: false, ce: false };
-            receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| out.push(ack));
+            receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| out.push(*ack));
         }
-        receiver.on_deadline(Time::from_s(1), &mut |ack| out.push(ack));
+        receiver.on_deadline(Time::from_s(1), &mut |ack| out.push(*ack));
         out
     }
 
