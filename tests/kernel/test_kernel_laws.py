@@ -3,7 +3,8 @@
 
 Each law is built for BPF, loaded (so the verifier has passed it), chosen by name for a transfer
 over a lossy loopback in a network namespace of its own, and its windows are read from TCP_INFO.
-Loading alone proves little: a wrongly read bitfield passes the verifier and runs at 0.6 Mbit/s.
+Loading alone proves little: with a bitfield read wrongly the verifier is content and the window
+never grows.
 
 Nothing is pinned and the namespace has no name, so both end with the process that holds them.
 Needs root, Linux 6.4 with BTF, and the tools of `TOOLS`; without them the tests are skipped, or
@@ -30,12 +31,12 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-TOOLS = ["clang-14", "llvm-strip-14", "cc", "bpftool", "ip", "unshare", "setpriv"]
+TOOLS = ["clang-14", "llvm-strip-14", "cc", "bpftool", "ip", "tc", "unshare", "setpriv"]
 
 SIZE_BYTES = 64_000_000
 DROP_INTERVAL = 1000
 MSS_BYTES = 1448
-# Far below what a correct law reaches here (some 1000 Mbit/s), far above the trap's 0.6.
+# The bottleneck has 400 Mbit/s, a loaded machine may halve it; a broken law showed 0.6.
 FLOOR_BPS = 50e6
 LIMIT_S = 60
 
@@ -120,7 +121,7 @@ def assert_nothing_left(before: set[str], namespace: str) -> None:
     def left() -> set[str]:
         pids = [path.name for path in Path("/proc").glob("[0-9]*")]
         alive = {namespace} if namespace in map(namespace_of, pids) else set()
-        return (kernel_state() ^ before) | alive
+        return (kernel_state() - before) | alive
 
     deadline_s = time.monotonic() + 10  # programs wait for an RCU grace period
     while difference := left():
@@ -142,7 +143,10 @@ def attached(law_object: Path) -> Iterator[str]:
         if not name:
             log.seek(0)
             pytest.fail(f"the kernel refused {law_object.name}:\n{log.read()[-5000:]}")
-        yield name  # then loader's stdin is closed, which ends it
+        try:
+            yield name
+        finally:
+            loader.kill()
 
 
 def transfer(law: str, drop_interval: int = DROP_INTERVAL) -> dict[str, Any]:
@@ -164,14 +168,14 @@ def in_avoidance(samples: list[dict[str, int]]) -> Iterator[tuple[dict[str, int]
 def check_decrease(samples: list[dict[str, int]], keep: float, least: int) -> None:
     """The law sets ssthresh = keep * cwnd, to within the segment that neither number shows.
 
-    Only reductions seen less than half a window later: by then the window had hardly grown. A
+    Only reductions seen less than a window later: by then the window had grown by about one. A
     second loss may still have come before the sample, hence the median.
     """
     errors = [
         abs(b["ssthresh"] - keep * a["cwnd"])
         for a, b in in_avoidance(samples)
         if b["ssthresh"] != a["ssthresh"]
-        and b["acked_bytes"] - a["acked_bytes"] < a["cwnd"] * MSS_BYTES / 2
+        and b["acked_bytes"] - a["acked_bytes"] < a["cwnd"] * MSS_BYTES
         and a["cwnd"] >= least
     ]
     assert len(errors) >= 3
@@ -181,7 +185,7 @@ def check_decrease(samples: list[dict[str, int]], keep: float, least: int) -> No
 def check_reno_growth(samples: list[dict[str, int]]) -> None:
     """One segment for every window of segments acknowledged.
 
-    Less where the sender ran dry, as Linux's own reno does here (0.65 to 0.75 of it).
+    Linux's own reno shows 0.94 to 1.02 of it here, seen through samples.
     """
     growth, full = 0, 0.0
     for a, b in in_avoidance(samples):
@@ -191,7 +195,7 @@ def check_reno_growth(samples: list[dict[str, int]]) -> None:
                 cwnd += 1 / cwnd
             growth += b["cwnd"] - a["cwnd"]
             full += cwnd - (a["cwnd"] + 0.5)
-    assert 0.5 * full < growth < 1.05 * full
+    assert 0.85 * full < growth < 1.1 * full
 
 
 @pytest.mark.parametrize("law", kernel_laws())
@@ -216,8 +220,8 @@ def test_law_runs_in_kernel(law: str, objects: Path) -> None:
 
     samples = result["samples"]
     assert samples[-1]["retransmits"] > 0
-    # Only on_ack takes the window above ssthresh, and only on_loss sets ssthresh.
-    assert sum(s["cwnd"] > s["ssthresh"] for s in samples) > len(samples) / 4
+    # Slow start ends at ssthresh, which only on_loss sets: above it, the law's on_ack has grown.
+    assert any(s["ca_state"] == 0 and s["cwnd"] > s["ssthresh"] for s in samples)
     if law in KEEPS:
         check_decrease(samples, *KEEPS[law])
     if law == "reno":

@@ -4,11 +4,13 @@
 Usage: unshare --net python3 transfer.py LAW BYTES DROP_INTERVAL
 
 Run it in a fresh namespace: it changes sysctls, which end with the namespace, that is, with this
-process. Segments are 1448 bytes and leave one by one. The receiver's socket filter drops each
-segment with probability 1/DROP_INTERVAL (0: none), as a lossy path would.
+process. Segments are 1448 bytes and leave one by one through a bottleneck of 400 Mbit/s, whose
+queue never overflows: slow enough to see every window, and (much slower, TCP small queues would
+be the limit) fast enough for the window to be what limits. The
+receiver's socket filter drops each segment with probability 1/DROP_INTERVAL.
 
 Prints one JSON object: the law in use, whether the payload arrived intact, the namespace, the
-duration, and TCP_INFO after each block that the sender wrote.
+duration, and TCP_INFO sampled all the while.
 """
 
 import ctypes
@@ -23,8 +25,8 @@ import threading
 import time
 from pathlib import Path
 
-BLOCK_BYTES = 4 * 1448
-UNSENT_BYTES = 256 * 1024  # what the sender keeps ready, so that the window is the limit
+RATE = "400mbit"
+SAMPLE_EVERY_S = 100e-6  # a fraction of the time that a window of this path takes
 TIMEOUT_S = 60
 
 SO_ATTACH_FILTER = 26
@@ -42,8 +44,11 @@ def prepare_namespace() -> None:
         "tcp_wmem": "4096 8388608 8388608",
     }.items():
         Path("/proc/sys/net/ipv4", name).write_text(value)
-    link = "link set dev lo up mtu 1500 gso_max_segs 1"
-    subprocess.run(["ip", *link.split()], check=True)
+    for command in (
+        "ip link set dev lo up mtu 1500 gso_max_segs 1",
+        f"tc qdisc add dev lo root tbf rate {RATE} burst 64kb latency 1s",
+    ):
+        subprocess.run(command.split(), check=True)
 
 
 def drop_at_random(sock: socket.socket, interval: int) -> None:
@@ -88,26 +93,28 @@ def transfer(law: str, size_bytes: int, drop_interval: int) -> dict[str, object]
     for sock in (listener, sender):
         sock.settimeout(TIMEOUT_S)
     sender.setsockopt(socket.SOL_TCP, socket.TCP_CONGESTION, law.encode())
-    sender.setsockopt(socket.SOL_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
     sender.connect(listener.getsockname())
     receiver, _ = listener.accept()
     receiver.settimeout(TIMEOUT_S)
-    if drop_interval:
-        drop_at_random(receiver, drop_interval)
+    drop_at_random(receiver, drop_interval)
+
+    def send() -> None:
+        sender.sendall(payload)
+        sender.shutdown(socket.SHUT_WR)
 
     def receive() -> None:
         view, count = memoryview(received), 0
         while got := receiver.recv_into(view[count:]):
             count += got
 
-    thread = threading.Thread(target=receive)
+    threads = [threading.Thread(target=send), threading.Thread(target=receive)]
     start_s = time.monotonic()
-    thread.start()
-    for offset in range(0, size_bytes, BLOCK_BYTES):
-        sender.sendall(payload[offset : offset + BLOCK_BYTES])
+    for thread in threads:
+        thread.start()
+    while threads[0].is_alive():
         samples.append(sample(sender))
-    sender.shutdown(socket.SHUT_WR)
-    thread.join(TIMEOUT_S)
+        time.sleep(SAMPLE_EVERY_S)
+    threads[1].join(TIMEOUT_S)
     duration_s = time.monotonic() - start_s
     used = sender.getsockopt(socket.SOL_TCP, socket.TCP_CONGESTION, 16)
     return {
