@@ -1,0 +1,42 @@
+# Two commands: `make demo` sets up and runs the main job, `make test` runs every test.
+# They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
+# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, new-law.
+.NOTPARALLEL:
+.PHONY: demo test lint test-rust test-python new-law tools
+
+UV := $(or $(shell command -v uv),build/uv/bin/uv)
+RUN := $(UV) run --no-sync
+# What a sync does not name stays: the demo needs fewer packages than the tests.
+SYNC := $(UV) sync --quiet --locked --inexact
+
+demo: $(UV)
+	$(SYNC) --no-dev
+	$(RUN) lfn demo
+
+# What fails fast comes first.
+test: tools lint test-rust test-python new-law
+
+lint: $(UV)
+	cargo fmt --check
+	$(SYNC) --no-install-project
+	$(RUN) ruff format --check
+	$(RUN) ruff check
+	$(RUN) mypy
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+test-rust:
+	cargo test --locked --workspace --exclude lfn-python
+
+test-python: $(UV)
+	$(SYNC)
+	$(RUN) python -m mypy.stubtest lfnlab._core
+	$(RUN) pytest tests validation
+
+new-law:
+	ci/new_law.sh
+
+tools:
+	ci/tools.sh
+
+build/uv/bin/uv:
+	python3 -m pip install --quiet --target build/uv uv

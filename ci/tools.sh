@@ -1,0 +1,26 @@
+#!/bin/sh
+# Installs what the kernel and browser tests need beyond the README's list, where that is possible:
+# as root, with apt. Elsewhere those tests say what they lack and are skipped.
+set -u
+missing=
+need() { # PACKAGE COMMAND...
+	package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+need bpftool command -v bpftool
+need chromium command -v chromium
+need clang-14 command -v clang-14
+need iproute2 command -v ip
+need libbpf-dev test -e /usr/include/bpf/libbpf.h
+need libelf-dev test -e /usr/include/libelf.h
+need llvm-14 command -v llvm-strip-14
+[ -n "$missing" ] || exit 0
+
+install() {
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
+		apt-get -qq update &&
+		# shellcheck disable=SC2086  # a list of packages
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $missing >/dev/null
+}
+install || echo "NOT INSTALLED, so that tests will be missing:$missing" >&2
