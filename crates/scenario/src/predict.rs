@@ -6,23 +6,28 @@ use crate::config::Path;
 use crate::model::{Direction, Flow, Scenario};
 use crate::quantity::Sample;
 
-/// Memory of a flow: configuration, sender, receiver, law and its summary.
-const FLOW_BYTES: f64 = 2_048.0;
-/// Memory of a packet in flight: the queue and the delay line, its ACK, the sender's scoreboard.
-const PACKET_BYTES: f64 = 64.0;
-/// A row of the tables `flows`, with the eight probes of a law, and of `queues`.
-const FLOW_ROW_BYTES: f64 = 73.0 + 8.0 * 21.0;
-const QUEUE_ROW_BYTES: f64 = 57.0;
-/// A growing column holds up to twice its rows.
-const GROWTH: f64 = 2.0;
+/// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
+const FLOW_BYTES: f64 = 2_500.0;
+/// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room
+/// that these keep to grow.
+const PACKET_BYTES: f64 = 125.0;
+/// A row of the table `flows`.
+const FLOW_ROW_BYTES: f64 = 73.0;
+/// A row of the table `probes`.
+const PROBE_ROW_BYTES: f64 = 21.0;
+/// A row of the table `queues`.
+const QUEUE_ROW_BYTES: f64 = 53.0;
+/// Tables exist twice while they are stored.
+const TABLE_COPIES: f64 = 2.0;
 /// Slow start may send twice what path and buffer hold before it hears of a loss.
 const OVERSHOOT: f64 = 2.0;
-/// Background flows that run at once for each Mbit/s of load: they last seconds.
-const BACKGROUND_FLOWS_PER_MBITPS: f64 = 20.0;
-/// An arrival at the bottleneck, at the receiver, and of the ACK.
-const EVENTS_PER_PACKET: f64 = 3.0;
+/// Short background flows at once for each Mbit/s of load.
+const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
+/// Half a packet's ACK, and the rest.
+const EVENTS_PER_PACKET: f64 = 1.5;
 
-/// What a run is predicted to need at most. Computed in floating point: no scenario overflows it.
+/// What a run is predicted to need: memory and packets at most, events about. Computed in floating
+/// point, which no scenario overflows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Memory of the flows and the background's.
@@ -82,9 +87,14 @@ impl Scenario {
         let mut flows: f64 = self.flow.iter().map(|flow| f64::from(flow.count)).sum();
         let rows = match self.sample.0 {
             Sample::Off => 0.0,
-            Sample::Every(step) => self.duration.0.as_s() / step.as_s(),
+            Sample::Every(step) => self.duration.0.as_s() / step.as_s() + 1.0,
         };
-        let table_bytes = GROWTH * rows * (flows * FLOW_ROW_BYTES + 2.0 * QUEUE_ROW_BYTES);
+        let flow_row_bytes = |flow: &Flow| {
+            let probes = flow.law.0.info().probes.len() as f64;
+            f64::from(flow.count) * (FLOW_ROW_BYTES + probes * PROBE_ROW_BYTES)
+        };
+        let row_bytes = self.flow.iter().map(flow_row_bytes).sum::<f64>() + 2.0 * QUEUE_ROW_BYTES;
+        let table_bytes = TABLE_COPIES * rows * row_bytes;
         let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
             * link.rate.0.as_bps();
         let long_flows = 2.0 * f64::from(self.background.long_flows);

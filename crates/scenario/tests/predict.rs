@@ -1,0 +1,55 @@
+//! The prediction bounds what runs then take, and not by far.
+
+use lfn_scenario::Scenario;
+use lfn_sim::Sim;
+
+fn check(text: &str) {
+    let text = format!("schema = 1\nduration = \"4s\"\n[link]\nrate = \"100Mbit/s\"\n{text}");
+    let scenario = Scenario::parse(&text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"));
+    let need = scenario.predict();
+    let config = scenario.config(1);
+    let mut sim = Sim::new(&config).unwrap();
+    sim.run_until(config.duration);
+    let outcome = sim.finish().unwrap();
+    let summary = &outcome.summary;
+    let packets = summary.data_packets_delivered;
+    assert!(packets <= need.packets && need.packets <= 2 * packets, "{packets} packets, {need:?}");
+    let active = summary.background.as_ref().map_or(0, |background| background.max_active as usize);
+    let flow_bytes = (config.flows.len() + active) * summary.memory.bytes_per_flow;
+    assert!(flow_bytes as u64 <= need.flow_bytes, "{flow_bytes} bytes of flows, {need:?}");
+    let packet_bytes = summary.memory.packet_bytes as u64;
+    assert!(packet_bytes <= need.packet_bytes, "{packet_bytes} bytes of packets, {need:?}");
+    let tables = &outcome.tables;
+    let (flows, probes, queues) =
+        (tables.flows.t_s.len() as u64, tables.probes.t_s.len() as u64, tables.queues.t_s.len() as u64);
+    let table_bytes = 73 * flows + 21 * probes + 53 * queues;
+    assert!(
+        table_bytes <= need.table_bytes && need.table_bytes <= 3 * table_bytes,
+        "{table_bytes}, {need:?}"
+    );
+}
+
+#[test]
+fn one_flow() {
+    check("[[flow]]\nlaw = \"cubic\"\nrtt = \"100ms\"\n");
+}
+
+#[test]
+fn many_flows() {
+    check("[[flow]]\nlaw = \"reno\"\nrtt = \"100ms\"\ncount = 50\n");
+}
+
+#[test]
+fn a_capped_window() {
+    check("[[flow]]\nlaw = \"reno\"\nrtt = \"20ms\"\nreceive_window = \"160 packets\"\n");
+}
+
+#[test]
+fn a_sized_flow() {
+    check("[[flow]]\nlaw = \"reno\"\nrtt = \"20ms\"\nsize = \"30MB\"\n");
+}
+
+#[test]
+fn flows_and_background() {
+    check("[[flow]]\nlaw = \"hstcp\"\nrtt = \"100ms\"\n[background]\nlevel = 3\n");
+}

@@ -1,0 +1,189 @@
+"""The compiled module: runs, threads, cancellation, tables, errors."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import signal
+import threading
+import time
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from lfnlab import _core
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+
+TOML = """\
+schema = 1
+name = "two flows"
+duration = "5s"
+[link]
+rate = "100Mbit/s"
+loss = 1e-5
+[[flow]]
+law = "cubic"
+count = 2
+rtt = "40ms"
+start = "uniform(0s, 1s)"
+"""
+ENDLESS = TOML.replace("5s", "100000s").replace("[link]", 'sample = "off"\n[link]')
+
+
+def run(text: str, seed: int = 1) -> _core.Run:
+    (done,) = _core.run_many([(text, "test.toml", seed)], 1, None)
+    assert done is not None
+    return done
+
+
+def hashes(seeds: range, threads: int) -> list[str]:
+    runs = _core.run_many([(TOML, "test.toml", seed) for seed in seeds], threads, None)
+    return [json.loads(run.summary())["hash"] for run in runs if run is not None]
+
+
+def test_results_do_not_depend_on_threads_or_company() -> None:
+    alone = hashes(range(1, 7), 1)
+    assert len(set(alone)) == 6
+    assert hashes(range(1, 7), 3) == alone
+    assert hashes(range(4, 5), 8) == alone[3:4]
+
+
+def test_summary_is_one_run_object() -> None:
+    summary = json.loads(run(TOML, 7).summary())
+    assert (summary["name"], summary["seed"], summary["sim_s"]) == ("two flows", 7, 5.0)
+    assert re.fullmatch("[0-9a-f]{16}", summary["hash"])
+    assert 0 < summary["cpu_s"] <= summary["wall_s"] * 1.1
+    assert [flow["law"] for flow in summary["flows"]] == ["cubic", "cubic"]
+    assert 0.5 < summary["links"][0]["utilization"] <= 1
+
+
+def test_tables_are_columns_of_equal_length() -> None:
+    done = run(TOML)
+    flows = done.table("flows")
+    assert flows["t_s"].dtype == np.float64
+    assert flows["flow"].dtype == np.uint32
+    assert flows["delivered_B"].dtype == np.uint64
+    assert flows["delivered_B"].flags.owndata is False  # the vector of the simulation, not a copy
+    for name in ("flows", "queues", "events", "probes"):
+        assert len({len(column) for column in done.table(name).values()}) == 1
+    with pytest.raises(KeyError, match="tables: flows, queues, events, probes"):
+        done.table("packets")
+
+
+def test_progress_rises_to_one_for_each_run() -> None:
+    seen: dict[int, list[float]] = {0: [], 1: []}
+
+    def progress(index: int, fraction: float) -> bool:
+        seen[index].append(fraction)
+        return True
+
+    _core.run_many([(TOML, "a", 1), (TOML, "b", 2)], 2, progress)
+    for fractions in seen.values():
+        assert fractions == sorted(fractions)
+        assert fractions[-1] == 1.0
+
+
+def test_false_cancels_and_finished_runs_are_kept() -> None:
+    items = [(TOML, "short", 1), (ENDLESS, "endless", 1), (ENDLESS, "never begun", 2)]
+    finished = threading.Event()
+
+    def progress(index: int, fraction: float) -> bool:
+        if (index, fraction) == (0, 1.0):
+            finished.set()
+        return not (finished.is_set() and index == 1)
+
+    begun = time.monotonic()
+    short, endless, never = _core.run_many(items, 1, progress)
+    assert short is not None
+    assert (endless, never) == (None, None)
+    assert time.monotonic() - begun < 30
+
+
+def test_an_interrupt_ends_the_runs() -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        _core.run_many([(ENDLESS, "endless", 1)], 1, None)
+
+
+def test_an_error_of_the_callback_comes_back() -> None:
+    def progress(index: int, fraction: float) -> bool:
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        _core.run_many([(ENDLESS, "endless", 1)], 1, progress)
+
+
+def test_other_threads_run_meanwhile() -> None:
+    ticks = 0
+
+    def progress(index: int, fraction: float) -> bool:
+        return ticks < 20
+
+    def tick() -> None:
+        nonlocal ticks
+        while ticks < 20:
+            time.sleep(0.01)
+            ticks += 1
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    assert _core.run_many([(ENDLESS, "endless", 1)], 1, progress) == [None]
+    ticker.join()
+
+
+def test_faults_name_file_line_and_key() -> None:
+    with pytest.raises(_core.ScenarioError) as fault:
+        _core.check(TOML.replace("rate =", "rat ="), "x.toml")
+    assert isinstance(fault.value, ValueError)
+    assert str(fault.value).startswith('x.toml:5: link.rat: unknown key; did you mean "rate"?')
+    with pytest.raises(_core.ScenarioError, match="cannot be read"):
+        _core.read("no/such/file.toml")
+    with pytest.raises(_core.LawError, match='did you mean "reno"'):
+        _core.card("renoo")
+
+
+def test_a_run_that_does_not_fit_is_refused_before_it_starts() -> None:
+    huge = TOML.replace("count = 2", "count = 1000000000")
+    with pytest.raises(_core.ScenarioError, match=r"big.toml:8: flow: the run needs about .* GB"):
+        _core.run_many([(TOML, "small.toml", 1), (huge, "big.toml", 1)], 1, None)
+    need = _core.predict(TOML, "x")["memory_bytes"]
+    assert _core.check(TOML, "x", need)
+    with pytest.raises(_core.ScenarioError, match="of memory"):
+        _core.check(TOML, "x", need - 1)
+
+
+def test_the_canonical_form_is_a_fixed_point() -> None:
+    canonical = _core.canonical(TOML, "x")
+    assert _core.canonical(canonical, "x") == canonical
+    assert _core.check(canonical, "x") == _core.check(TOML, "x")
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
+def test_presets_are_valid_and_so_is_their_schema(file: Path) -> None:
+    import tomllib
+
+    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text())
+    text = _core.read(str(file))
+    jsonschema.validate(tomllib.loads(text), schema)
+    jsonschema.validate(json.loads(_core.check(text, str(file))), schema)
+
+
+def test_the_stub_names_what_there_is() -> None:
+    stub = (ROOT / "python/lfnlab/_core.pyi").read_text()
+    described = set(re.findall(r"^(?:def|class) (\w+)", stub, re.MULTILINE))
+    described |= set(re.findall(r"^(\w+): Final", stub, re.MULTILINE))
+    described |= set(re.findall(r" as (\w+)$", stub, re.MULTILINE)) - {"np"}
+    assert described == {name for name in dir(_core) if not name.startswith("_")}
+    for name in described:
+        function = getattr(_core, name)
+        if inspect.isbuiltin(function):
+            (arguments,) = re.findall(rf"^def {name}\((.*?)\) ->", stub, re.MULTILINE | re.DOTALL)
+            names = re.findall(r"(\w+):", re.sub(r"\[.*?\]\]?", "", arguments))
+            assert list(inspect.signature(function).parameters) == names, name
