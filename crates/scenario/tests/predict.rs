@@ -23,10 +23,9 @@ fn check(text: &str) {
     let (flows, probes, queues) =
         (tables.flows.t_s.len() as u64, tables.probes.t_s.len() as u64, tables.queues.t_s.len() as u64);
     let table_bytes = 73 * flows + 21 * probes + 53 * queues;
-    assert!(
-        table_bytes <= need.table_bytes && need.table_bytes <= 3 * table_bytes,
-        "{table_bytes}, {need:?}"
-    );
+    assert!(2 * table_bytes <= need.table_bytes, "{table_bytes} bytes of tables, stored twice, {need:?}");
+    // An idle link and a flow that has ended have no rows.
+    assert!(need.table_bytes <= 2 * 2 * table_bytes, "{table_bytes} bytes of tables, {need:?}");
 }
 
 #[test]
