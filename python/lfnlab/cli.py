@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, validators
 
 from lfnlab import _core
-from lfnlab.errors import LabError, StoreError, Unavailable
+from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavailable
 from lfnlab.scenario import Scenario, dumbbell
 from lfnlab.store import code_version
 from lfnlab.sweep import Case, Progress, Results, compare, execute, memory_limit_bytes
@@ -30,6 +30,7 @@ app = App(
     name="lfn",
     version=code_version,
     help_format="markdown",
+    suppress_keyboard_interrupt=False,  # call() ends an interrupted command
     help="""\
 A congestion-control laboratory for long fat networks.
 
@@ -49,7 +50,14 @@ cannot be read or written, 4 not available here, 130 interrupted.
 )
 
 Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
-Jobs = Annotated[int | None, Parameter(help="Runs at a time; default one for each core.")]
+Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+Jobs = Annotated[
+    int | None,
+    Parameter(
+        validator=validators.Number(gte=1), help="Runs at a time; default one for each core."
+    ),
+]
 Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
 
 
@@ -80,7 +88,7 @@ def compare_(
     rate: str = "10Gbit/s",
     rtt: str = "100ms",
     buffer: str = "1bdp",
-    flows: int = 1,
+    flows: Count = 1,
     duration: str = "60s",
     warmup: str | None = None,
     sample: str | None = None,
@@ -88,8 +96,8 @@ def compare_(
     packet: str | None = None,
     background: int | None = None,
     compat: Literal["linux", "ns2"] | None = None,
-    seeds: int = 1,
-    seed: int = 1,
+    seeds: Count = 1,
+    seed: Seed = 1,
     out: Path = Path("lfn-results"),
     jobs: Jobs = None,
     json: Json = False,
@@ -152,8 +160,8 @@ def run(
     file: Path,
     /,
     *,
-    seeds: int = 1,
-    seed: int | None = None,
+    seeds: Count = 1,
+    seed: Seed | None = None,
     out: Path = Path("lfn-results"),
     jobs: Jobs = None,
     json: Json = False,
@@ -277,8 +285,10 @@ def call(arguments: Sequence[str]) -> int:
         return _fail(STORE, error)
     except Unavailable as error:
         return _fail(UNAVAILABLE, error)
-    except LabError as error:
+    except (ScenarioError, LawError) as error:
         return _fail(USAGE, error)
+    except LabError as error:
+        return _fail(FAILED, error)
     except KeyboardInterrupt:
         return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command goes on")
     except BrokenPipeError:

@@ -92,7 +92,7 @@ def reproduce(
 ) -> Reproduction:
     """Run a paper's study and test its claims."""
     directory = _directory(name)
-    settings = tomllib.loads((directory / f"{_size(quick)}.toml").read_text(encoding="utf-8"))
+    settings = settings_of(name, quick)
     spec = importlib.util.spec_from_file_location(
         f"papers_{directory.name}", directory / "claims.py"
     )
@@ -107,6 +107,12 @@ def reproduce(
 
     reproduction: Reproduction = module.reproduce(settings, run)
     return reproduction
+
+
+def settings_of(name: str, quick: bool) -> dict[str, Any]:
+    """The settings of a paper's study: full.toml or quick.toml."""
+    file = _directory(name) / f"{_size(quick)}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def changed(name: str, quick: bool, verdicts: Mapping[str, str]) -> list[str]:

@@ -132,19 +132,24 @@ def lines(
     with _house_style():
         figure = Figure(figsize=(5.2, 4.0))
         axes = figure.subplots()
-        for name in dict.fromkeys(str(key[0]) for key in values):
+        names = list(dict.fromkeys(str(key[0]) for key in values))
+        ticks = sorted({float(key[1]) for key in values})
+        # Side by side, so that intervals on one value can be told apart.
+        step = 0.03 * (ticks[-1] - ticks[0]) / len(names) if len(ticks) > 1 else 0.0
+        for i, name in enumerate(names):
             points = sorted((float(key[1]), v) for key, v in values.items() if key[0] == name)
-            x = [point[0] for point in points]
+            shift = step * (i - (len(names) - 1) / 2)
             axes.errorbar(
-                x,
-                [point[1].mean / scale for point in points],
-                yerr=np.nan_to_num([point[1].half / scale for point in points]),
+                [x + shift for x, _ in points],
+                [value.mean / scale for _, value in points],
+                yerr=np.nan_to_num([value.half / scale for _, value in points]),
                 color=law(name).color,
                 marker=law(name).marker,
                 capsize=2.0,
                 elinewidth=0.8,
                 label=name,
             )
+        axes.set_xticks(ticks)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         axes.set_ylim(*ylim)
@@ -170,6 +175,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
             if several:
                 _law_legend(axes, run.laws)
             axes.set_ylim(bottom=0.0)
+            axes.yaxis.set_major_formatter("{x:,g}")
         for axes in panels[len(runs) :]:
             axes.remove()
         for axes in panels[max(0, len(runs) - columns) : len(runs)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -49,11 +50,21 @@ class Page:
         theirs_in, ours_out = os.pipe()
         browser = chromium()
         assert browser is not None
-        # The protocol wants the pipes as descriptors 3 and 4.
-        shell = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        command = ["sh", "-c", shell, browser, *FLAGS, f"--user-data-dir={self._profile.name}"]
+
+        def as_three_and_four() -> None:
+            """Put the pipes where the protocol wants them."""
+            # First out of the way: either may be 3 or 4 already.
+            high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (theirs_in, theirs_out)]
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+            for fd in high:
+                os.close(fd)
+
         self._process = subprocess.Popen(
-            command, pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL
+            [browser, *FLAGS, f"--user-data-dir={self._profile.name}"],
+            close_fds=False,
+            preexec_fn=as_three_and_four,
+            stderr=subprocess.DEVNULL,
         )
         os.close(theirs_in)
         os.close(theirs_out)

@@ -1,0 +1,24 @@
+"""One small experiment that many tests look at, run once by the real simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lfnlab import Results, Scenario, compare, dumbbell
+
+LAWS = ("reno", "cubic")
+SEEDS = 2
+
+
+@pytest.fixture(scope="session")
+def base() -> Scenario:
+    return dumbbell(rate="50Mbit/s", rtt="20ms", buffer="1bdp", duration="6s").background(1)
+
+
+@pytest.fixture(scope="session")
+def results(base: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Two laws, two flows each, two seeds."""
+    out: Path = tmp_path_factory.mktemp("results")
+    return compare(LAWS, base, seeds=SEEDS, out=out, title="Two laws", count=2)

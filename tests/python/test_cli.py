@@ -1,0 +1,164 @@
+"""Does the command line do what its help says, and end as its documentation says?"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lfnlab import cli, laws
+
+ROOT = Path(__file__).parents[2]
+GOOD = """\
+schema = 1
+duration = "1s"
+[link]
+rate = "10Mbit/s"
+[[flow]]
+law = "cubic"
+rtt = "10ms"
+count = 2
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "good.toml"
+    file.write_text(GOOD)
+    return file
+
+
+def test_json_of_run_is_the_documented_object(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", str(scenario), "--seeds", "2", "--json", "--out", str(tmp_path / "out")]
+    assert cli.call(arguments) == cli.OK
+    result = json.loads(capsys.readouterr().out)
+    assert result["schema"] == 1
+    assert [run["seed"] for run in result["runs"]] == [1, 2]
+    run = result["runs"][0]
+    documented = (ROOT / "docs" / "results.md").read_text()
+    for group in (run, run["flows"][0], run["links"][0], run["conservation"]):
+        for key in group:
+            assert f"`{key}`" in documented, f"docs/results.md does not know {key}"
+    assert len(run["flows"]) == 2
+    assert {"hash", "seed", "wall_s", "cpu_s", "data_packets_delivered", "jain", "cov"} <= set(run)
+    assert re.fullmatch("[0-9a-f]{16}", run["hash"])
+    assert result["aggregate"]["cubic"]["goodput_bps"]["n"] == 2
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_compare_needs_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "compare --rate 10Mbit/s --rtt 10ms --buffer 1bdp --law reno,cubic,htcp-be".split()
+    arguments += "--flows 2 --duration 2s --seeds 2 --background 2 --compat ns2 --json".split()
+    arguments += ["--no-report", "--out", str(tmp_path)]
+    assert cli.call(arguments) == cli.OK
+    result = json.loads(capsys.readouterr().out)
+    assert list(result["aggregate"]) == ["reno", "cubic", "htcp-be"]
+    assert len(result["runs"]) == 6
+    assert result["runs"][0]["background"]["flows_started"] > 0
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_the_table_names_units_and_report(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(["run", str(scenario), "--out", str(tmp_path / "out")]) == cli.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("law")
+    assert "goodput (Mbit/s)" in lines[0]
+    assert lines[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
+    page = (tmp_path / "out" / "report.html").read_text()
+    (tmp_path / "out" / "report.html").unlink()
+    assert cli.call(["report", str(tmp_path / "out")]) == cli.OK
+    assert (tmp_path / "out" / "report.html").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('rate = "10Mbit/s"', 'rate = "10"', ":4: link.rate: "),
+        ("count = 2", "cuont = 2", ":8: flow[0].cuont: "),
+        ("[link]", "[link", ":3: "),
+        ('law = "cubic"', 'law = "cubik"', "cubic"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(
+    scenario: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    scenario.write_text(GOOD.replace(old, new))
+    assert cli.call(["run", str(scenario)]) == cli.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["run", "no-such-file.toml"], cli.USAGE),
+        (["compare"], cli.USAGE),
+        (["compare", "--law", "reno", "--seeds", "many"], cli.USAGE),
+        (["compare", "--law", "reno", "--seeds", "0"], cli.USAGE),
+        (["compare", "--law", "reno", "--jobs", "0"], cli.USAGE),
+        (["compare", "--law", "reno", "--rate", "10"], cli.USAGE),
+        (["compare", "--law", "renoo"], cli.USAGE),
+        (["fly"], cli.USAGE),
+        (["laws", "renoo"], cli.USAGE),
+        (["report", "no-such-directory"], cli.STORE),
+        (["paper", "no-such-paper"], cli.UNAVAILABLE),
+    ],
+)
+def test_exit_codes(
+    arguments: list[str], code: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = ["--out", str(tmp_path / "out")] if arguments[0] in ("run", "compare") else []
+    assert cli.call([*arguments, *out]) == code
+    captured = capsys.readouterr()
+    assert captured.err
+    assert "Traceback" not in captured.err
+    assert not (tmp_path / "out" / "runs").exists() or not list(
+        (tmp_path / "out" / "runs").iterdir()
+    )
+
+
+def test_laws_and_their_cards(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["laws"]) == cli.OK
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == [law.name for law in laws()]
+    assert set(cli.DEMO_LAWS) <= set(listed)
+    assert cli.call(["laws", "cubic"]) == cli.OK
+    assert "RFC 9438" in capsys.readouterr().out
+    assert cli.call(["laws", "htcp", "--json"]) == cli.OK
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "htcp"
+
+
+def test_colours_and_markers_tell_laws_apart() -> None:
+    assert len({(law.color, law.marker) for law in laws()}) == len(laws())
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["--help"]) == cli.OK
+    text = capsys.readouterr().out
+    for word in ("lfn demo", "lfn compare --rate", "Exit codes", "130"):
+        assert word in text
+
+
+def test_papers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["paper", "list"]) == cli.OK
+    assert "htcp-be" in capsys.readouterr().out
+
+
+def test_help_does_not_import_the_heavy_modules() -> None:
+    code = (
+        "import sys, lfnlab.cli; print([m for m in ('matplotlib', 'polars') if m in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "[]\n"

@@ -1,0 +1,105 @@
+"""Do the claims compute what they say?"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import polars as pl
+import pytest
+
+from lfnlab import paper
+from lfnlab.paper import Finding, Reproduction, Verdict
+from lfnlab.sweep import Run
+
+ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """The whole path at a hundredth of the rate: numbers that mean nothing, every step taken."""
+    text = (ROOT / "quick.toml").read_text()
+    settings = tomllib.loads(text)
+    settings |= {"rate": "20Mbit/s", "duration": "8s", "warmup": "2s", "rtts": ["10ms", "40ms"]}
+    settings["response"] |= {
+        "rate": "100Mbit/s",
+        "duration": "8s",
+        "losses": [1e-3],
+        "warmup": "1s",
+    }
+    directory = tmp_path_factory.mktemp("paper")
+    original = paper.settings_of
+    try:
+        paper.settings_of = lambda name, quick: settings
+        return paper.reproduce("htcp-be", quick=True, out=directory)
+    finally:
+        paper.settings_of = original
+
+
+def test_every_claim_has_a_finding(tiny: Reproduction) -> None:
+    assert [finding.claim for finding in tiny.findings] == [f"H{i}" for i in range(1, 8)]
+    for finding in tiny.findings:
+        assert finding.verdict in get_args(Verdict)
+        assert (
+            any(digit.isdigit() for digit in finding.ours) or finding.verdict == "cannot be tested"
+        )
+
+
+def test_full_and_quick_take_the_same_path() -> None:
+    full, quick = (tomllib.loads((ROOT / f"{n}.toml").read_text()) for n in ("full", "quick"))
+    assert set(full) == set(quick)
+    assert full["laws"] == quick["laws"]
+    assert full["levels"] == quick["levels"] == [0, 1, 2, 3]
+    assert len(full["laws"]) * len(full["levels"]) * len(full["rtts"]) == 96
+    assert full["duration"] == "300s"
+
+
+def test_accepted_verdicts_name_every_claim() -> None:
+    import json
+
+    expected = json.loads((ROOT / "expected.json").read_text())
+    for size in ("full", "quick"):
+        settings = tomllib.loads((ROOT / f"{size}.toml").read_text())
+        names = [f"H{i}" for i in range(1, 8)]
+        names += [f"H{i} @ {b}" for b in settings["buffers"][1:] for i in range(1, 7)]
+        assert sorted(expected[size]) == sorted(names)
+
+
+def test_kept_fraction_and_growth_of_known_losses(tiny: Reproduction, tmp_path: Path) -> None:
+    import sys
+
+    claims: Any = sys.modules["papers_htcp_be"]
+    (tmp_path / "summary.json").write_text('{"warmup_s": 10.0}')
+    pl.DataFrame(
+        {
+            "t_s": [5.0, 20.0, 30.0, 40.0, 41.0],
+            "kind": [0, 0, 0, 1, 0],
+            "cwnd_before_seg": [9.0, 100.0, 200.0, 300.0, 50.0],
+            "ssthresh_seg": [1.0, 50.0, 160.0, 150.0, 25.0],
+        }
+    ).write_parquet(tmp_path / "events.parquet")
+    run = Run(tmp_path, 1, {})
+    # The loss in the warm-up does not count; the timeout keeps no window.
+    assert claims.kept_fraction(run) == pytest.approx((0.5 + 0.8 + 0.5) / 3)
+    # 50 to 200 in 10 s; what follows the timeout or leads to it does not count.
+    assert claims.growth_per_s(run) == pytest.approx(15.0)
+
+
+def test_a_changed_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "claims.py").touch()
+    monkeypatch.setattr(paper, "papers", lambda: {"x": tmp_path})
+    verdicts = Reproduction(
+        results=None,  # type: ignore[arg-type]
+        findings=[Finding("H1", "", "", "", "holds")],
+        sensitivity={"0.1bdp": [Finding("H1", "", "", "", "does not hold")]},
+    ).verdicts()
+    assert len(paper.changed("x", True, verdicts)) == 2
+    paper.accept("x", True, verdicts)
+    assert paper.changed("x", True, verdicts) == []
+    assert paper.changed("x", False, verdicts) != [], "full and quick are accepted one by one"
+    assert paper.changed("x", True, verdicts | {"H1": "does not hold"}) == [
+        "H1: holds -> does not hold"
+    ]
+    del verdicts["H1"]
+    assert paper.changed("x", True, verdicts) == ["H1: holds -> gone"]

@@ -1,0 +1,133 @@
+"""Does the report open anywhere, without network, and say what the results say?"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import Page, chromium
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lfnlab import Results, law
+from lfnlab.plot import thin
+from lfnlab.report import write_report
+from lfnlab.summary import summary_table
+
+needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
+
+
+@pytest.fixture(scope="module")
+def report(results: Results) -> Path:
+    return write_report(results)
+
+
+def test_the_page_holds_everything(report: Path, results: Results) -> None:
+    page = report.read_text()
+    assert not re.search(r'(?:src|href)="(?!data:)[^#"]', page), "nothing is loaded from elsewhere"
+    table = summary_table(results)
+    for row in table.rows:
+        assert f"{row[0]}</td>" in page
+        for cell in row[table.keys :]:
+            assert f"<td>{cell}</td>" in page
+    for run in results.runs:
+        assert run.summary["hash"] in page
+        assert law(str(run.factors["law"])).color in page
+    assert "MIT" in page, "the licence of uPlot travels with it"
+
+
+def test_figures_are_written_twice(report: Path) -> None:
+    figures = report.parent / "figures"
+    for name in ("goodput", "cov", "jain", "cwnd", "queue", "rate"):
+        assert (figures / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (figures / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_same_results_give_the_same_files(report: Path, results: Results) -> None:
+    files = [report, report.parent / "figures" / "cwnd.pdf", report.parent / "figures" / "cwnd.png"]
+    before = [file.read_bytes() for file in files]
+    write_report(results)
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_traces_on_the_page_are_those_of_the_tables(report: Path, results: Results) -> None:
+    found = re.search(r'id="charts">(.*?)</script>', report.read_text(), re.DOTALL)
+    assert found
+    charts = {chart["id"]: chart for chart in json.loads(found[1])}
+    cwnd = charts["chart-cwnd"]
+    first = cwnd["series"][0]
+    table = results.runs[0].table("flows")
+    own = table.filter(table["flow"] == 0)["cwnd_seg"]
+    assert first["label"] == "reno #0"
+    shown = [y for y in first["y"] if y is not None]
+    assert len(cwnd["t"]) == len(first["y"])
+    assert max(shown) == pytest.approx(own.max(), rel=1e-4)
+    assert min(shown) == pytest.approx(own.min(), rel=1e-4)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=500), st.integers(2, 60))
+def test_thinning_keeps_the_extremes(values: list[float], points: int) -> None:
+    y = np.array(values)
+    t = np.arange(y.size, dtype=float)
+    thin_t, thin_y = thin(t, y, points)
+    assert thin_t.size <= max(points, 2)
+    assert (np.diff(thin_t) > 0).all()
+    assert (y[thin_t.astype(int)] == thin_y).all()
+    assert (thin_y.min(), thin_y.max()) == (y.min(), y.max())
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "height"), [(1200, 900), (390, 844)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_opens(report: Path, width: int, height: int, dark: bool) -> None:
+    with Page(width, height, dark=dark) as page:
+        page.open(report)
+        assert page.complaints == []
+        assert page.requests == [report.resolve().as_uri()]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, "no sideways scroll"
+        assert page.evaluate("document.querySelectorAll('.uplot canvas').length") == 3
+        background, ink = page.evaluate(
+            "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"
+        )
+        lightness = [sum(map(int, re.findall(r"\d+", c)[:3])) for c in (background, ink)]
+        assert (lightness[0] < lightness[1]) == dark
+        smallest = page.evaluate(
+            "Math.min(...[...document.querySelectorAll('figure svg text, td, p')].map(e => "
+            "e.closest('svg') ? parseFloat(getComputedStyle(e).fontSize) * "
+            "e.closest('svg').getBoundingClientRect().width / "
+            "e.closest('svg').viewBox.baseVal.width : parseFloat(getComputedStyle(e).fontSize)))"
+        )
+        assert smallest >= 8, "readable, on a phone too"
+
+
+@needs_browser
+def test_zoom_and_hover(report: Path) -> None:
+    with Page(1200, 900, dark=False) as page:
+        page.open(report)
+        page.evaluate("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
+        box = page.evaluate(
+            "(b => [b.left, b.top, b.width, b.height])"
+            "(document.querySelector('.u-over').getBoundingClientRect())"
+        )
+        left, top, width, height = box
+        y = top + height / 2
+        page.send("Input.dispatchMouseEvent", type="mouseMoved", x=left + width / 2, y=y)
+        page.evaluate("new Promise(requestAnimationFrame)")
+        values = page.evaluate(
+            "[...document.querySelector('.u-legend').querySelectorAll('.u-value')]"
+            ".map(e => e.textContent)"
+        )
+        assert 2 < float(values[0]) < 4, "the time under the pointer, of 6 s"
+        assert all(values), "a value of every trace"
+        before = page.evaluate("document.querySelector('canvas').toDataURL()")
+        page.drag(left + width * 0.25, left + width * 0.5, y)
+        page.evaluate("new Promise(requestAnimationFrame)")
+        page.send("Input.dispatchMouseEvent", type="mouseMoved", x=left + 1, y=y)
+        page.evaluate("new Promise(requestAnimationFrame)")
+        assert page.evaluate("document.querySelector('canvas').toDataURL()") != before
+        start = float(page.evaluate("document.querySelector('.u-value').textContent"))
+        assert 1.2 < start < 1.8, "the view begins where the drag began"
+        assert page.complaints == []
