@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
 from lfnlab import plot
 from lfnlab.metrics import Interval, interval, paired
 from lfnlab.paper import Execute, Finding, Reproduction, Verdict

@@ -111,7 +111,8 @@ def _page(
             "its interval. The tables hold every sample.</p>"
         )
         body += [
-            f'<div class="chart"><h3>{escape(chart["title"])}</h3><div id="{chart["id"]}"></div></div>'
+            f'<div class="chart"><h3>{escape(chart["title"])}</h3>'
+            f'<div id="{chart["id"]}"></div></div>'
             for chart in charts
         ]
     body += [
@@ -132,7 +133,7 @@ def _page(
             f"<style>{_asset('uPlot.min.css')}{_asset('report.css')}</style>\n</head>\n<body>",
             *body,
             f'<script type="application/json" id="charts">{data}</script>',
-            f"<script>/* {escape(_asset('uPlot.LICENSE'))} */\n{_asset('uPlot.iife.min.js')}</script>",
+            f"<script>/* {_asset('uPlot.LICENSE')} */\n{_asset('uPlot.iife.min.js')}</script>",
             f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n",
         ]
     )

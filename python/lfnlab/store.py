@@ -8,8 +8,8 @@
                  provenance.json   by what, where and when
 
 KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
-there is not run again, and results of two code versions never mix. A run appears by one rename when all
-of its files are written, so an interrupted one leaves nothing that could be taken for a result.
+there is not run again, and results of two code versions never mix. A run appears by one rename when
+all of its files are written, so an interrupted one leaves nothing that looks like a result.
 """
 
 from __future__ import annotations

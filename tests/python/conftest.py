@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lfnlab import Results, Scenario, compare, dumbbell
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LAWS = ("reno", "cubic")
 SEEDS = 2

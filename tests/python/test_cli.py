@@ -53,9 +53,9 @@ def test_json_of_run_is_the_documented_object(
 
 
 def test_compare_needs_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = "compare --rate 10Mbit/s --rtt 10ms --buffer 1bdp --law reno,cubic,htcp-be".split()
-    arguments += "--flows 2 --duration 2s --seeds 2 --background 2 --compat ns2 --json".split()
-    arguments += ["--no-report", "--out", str(tmp_path)]
+    arguments = ["compare", "--rate", "10Mbit/s", "--rtt", "10ms", "--law", "reno,cubic,htcp-be"]
+    arguments += ["--flows", "2", "--duration", "2s", "--seeds", "2", "--background", "2", "--json"]
+    arguments += ["--buffer", "1bdp", "--compat", "ns2", "--no-report", "--out", str(tmp_path)]
     assert cli.call(arguments) == cli.OK
     result = json.loads(capsys.readouterr().out)
     assert list(result["aggregate"]) == ["reno", "cubic", "htcp-be"]

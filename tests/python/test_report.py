@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from browser import Page, chromium
 from hypothesis import given
 from hypothesis import strategies as st
 
+from browser import Page, chromium
 from lfnlab import Results, law
 from lfnlab.plot import thin
 from lfnlab.report import write_report
 from lfnlab.summary import summary_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 

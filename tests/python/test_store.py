@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lfnlab import Results, Scenario, StoreError, compare, dumbbell
 from lfnlab.store import TABLES, run_key
 from lfnlab.sweep import Case, execute
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s")
 LFN = [sys.executable, "-m", "lfnlab.cli"]
@@ -106,7 +109,7 @@ def test_an_unwritable_directory_is_known_before_anything_runs(tmp_path: Path, w
 
 def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     """No file may grow beyond 2 kB, which no table fits into."""
-    Results_before = compare(["reno"], SHORT, out=tmp_path)
+    before_results = compare(["reno"], SHORT, out=tmp_path)
     before = stored(tmp_path)
 
     def small_files() -> None:
@@ -127,8 +130,8 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     assert "File too large" in result.stderr
     assert "Traceback" not in result.stderr
     assert stored(tmp_path) == before
-    assert Results_before.runs[0].summary["flows"]
-    assert [p.name for p in (tmp_path / "runs").iterdir()] == [Results_before.runs[0].path.name]
+    assert before_results.runs[0].summary["flows"]
+    assert [p.name for p in (tmp_path / "runs").iterdir()] == [before_results.runs[0].path.name]
 
 
 def test_an_interrupt_keeps_finished_runs(tmp_path: Path) -> None:
