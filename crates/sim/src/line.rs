@@ -36,7 +36,7 @@ impl Line {
     }
 
     /// `ack` arrives at the end of the line at `at`, not before the ones ahead of it.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, at: Time, ack: &Acknowledgement) {
         debug_assert!(self.acks.back().map_or(true, |last| last.0 <= at));
         let word = ack.cumulative
@@ -52,7 +52,7 @@ impl Line {
 
     /// Takes the first ACK into `ack`, whose `sack` beyond `blocks` keeps what it held; `false` if the
     /// line is empty. (An `Option` of this size by value costs a tenth of the run.)
-    #[inline]
+    #[inline(always)]
     pub fn pop_into(&mut self, ack: &mut Acknowledgement) -> bool {
         let Some((at, word)) = self.acks.pop_front() else { return false };
         ack.at = at;

@@ -14,6 +14,8 @@ use crate::{LossDetection, Reduction, SenderConfig};
 
 /// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681).
 const DUP_THRESH: u64 = 3;
+/// Q32.32 segments × ps in segments × s.
+const Q32_PS: f64 = 1e-12 / ONE as f64;
 /// Linux allows this beyond 2 srtt before it probes for a tail loss.
 const TLP_SLACK_NS: u64 = 2_000_000;
 /// Allowance for the receiver's delayed ACK when a single segment is outstanding (RFC 8985 §7.2).
@@ -346,7 +348,8 @@ impl Sender {
     #[inline]
     fn observe(&mut self, now: Time) {
         let cwnd = self.control.cwnd;
-        self.stats.cwnd_integral += (cwnd as f64 / ONE as f64) * (now - self.observed).as_s();
+        // Through i64: its conversion is one instruction, and no window is that large.
+        self.stats.cwnd_integral += (cwnd as i64 as f64) * ((now - self.observed).0 as i64 as f64) * Q32_PS;
         self.observed = now;
         self.stats.min_cwnd = self.stats.min_cwnd.min(cwnd);
         self.stats.max_cwnd = self.stats.max_cwnd.max(cwnd);
