@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lfnlab.errors import LabError as LabError
@@ -50,7 +49,10 @@ def canonical(toml_text: str, file: str) -> str:
     """
 
 def predict(toml_text: str, file: str) -> dict[str, int]:
-    """What a run needs at most: memory_bytes (flow_bytes, packet_bytes, table_bytes), packets, events.
+    """What a run needs.
+
+    ``memory_bytes`` at most, in sum and as ``flow_bytes``, ``packet_bytes`` and ``table_bytes``;
+    ``packets`` at most, were there no retransmissions; about so many ``events``.
 
     Raises:
         ScenarioError: the first fault of the text.
@@ -64,8 +66,9 @@ def run_many(
     threads: int,
     progress: Callable[[int, float], bool] | None,
 ) -> list[Run | None]:
-    """Run scenarios, each (TOML text, name of the text in errors, seed), on up to ``threads`` threads.
+    """Run scenarios, each (TOML text, name of the text in errors, seed), one thread a run.
 
+    At most ``threads`` run at once, fewer where memory would not do.
     The lock of the interpreter is free meanwhile. ``progress`` is called with an index and the
     fraction done a few times a second, on the calling thread; when it returns False the runs in
     progress are given up: their entries, and those of runs not begun, are None. Results do not
@@ -78,7 +81,10 @@ def run_many(
     """
 
 def laws() -> list[dict[str, Any]]:
-    """The registry: name, title, variants, targets, slow_start, family, probes, source, color, marker."""
+    """The registry, in its order.
+
+    Keys: name, title, variants, targets, slow_start, family, probes, source, color, marker.
+    """
 
 def card(name: str) -> str:
     """The card of a law, in Markdown.
