@@ -156,6 +156,8 @@ pub struct Sender {
     reorder_timer: Time,
     /// Pacing: no segment before this.
     next_send: Time,
+    /// A segment was ready and had to wait for `next_send`.
+    held_by_pacing: bool,
     end: u64,
     receive_window: u64,
     round_end: u64,
@@ -203,6 +205,7 @@ impl Sender {
             timer: Time::NEVER,
             reorder_timer: Time::NEVER,
             next_send: Time::ZERO,
+            held_by_pacing: false,
             end,
             receive_window: config.receive_window_segments,
             round_end: 0,
@@ -327,14 +330,10 @@ impl Sender {
         if self.control.next_tick_ns != 0 {
             deadline = deadline.min(Time::from_ns(self.control.next_tick_ns));
         }
-        if self.next_send != Time::ZERO && self.can_send_later() {
+        if self.held_by_pacing {
             deadline = deadline.min(self.next_send);
         }
         deadline
-    }
-
-    fn can_send_later(&self) -> bool {
-        self.board.in_flight() < self.window() && (self.board.lost_out() > 0 || self.may_send_new())
     }
 
     fn window(&self) -> u64 {
@@ -653,6 +652,7 @@ impl Sender {
     /// [`Sender::deadline`] has come.
     pub fn on_timer(&mut self, now: Time) {
         self.observe(now);
+        self.held_by_pacing &= now < self.next_send;
         if self.control.next_tick_ns != 0 && Time::from_ns(self.control.next_tick_ns) <= now {
             self.control.next_tick_ns = 0;
             self.law.on_tick(now.as_ns(), &mut self.control);
@@ -790,8 +790,9 @@ impl Sender {
         Segment { seq, retransmission, cwr }
     }
 
-    fn is_paced(&self, now: Time) -> bool {
-        now < self.next_send
+    fn is_paced(&mut self, now: Time) -> bool {
+        self.held_by_pacing = now < self.next_send;
+        self.held_by_pacing
     }
 
     fn pace(&mut self, now: Time) {
