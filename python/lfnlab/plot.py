@@ -216,8 +216,10 @@ def color(name: str) -> str:
 
 
 def panel_title(run: Run) -> str:
-    """What sets a run apart: its factors, or its laws."""
-    return ", ".join(str(value) for value in run.factors.values()) or ", ".join(run.laws)
+    """What sets a run apart: its law and other factors, as "cubic, level 2"."""
+    law_first = sorted(run.factors.items(), key=lambda item: item[0] != "law")
+    parts = [str(value) if name == "law" else f"{name} {value}" for name, value in law_first]
+    return ", ".join(parts or run.laws)
 
 
 def figures(results: Results, traced: Sequence[Run]) -> dict[str, Figure]:

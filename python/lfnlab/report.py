@@ -172,12 +172,14 @@ def _table(table: Table) -> str:
     )
 
 
-def _html_table(headings: Sequence[tuple[str, bool]], rows: Sequence[str]) -> str:
+def _html_table(
+    headings: Sequence[tuple[str, bool]], rows: Sequence[str], classes: str = "data"
+) -> str:
     head = "".join(
         f"<th{' class=text' if text else ''}>{escape(heading)}</th>" for heading, text in headings
     )
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="scroll"><table class="data"><tr>{head}</tr>\n{body}</table></div>'
+    return f'<div class="scroll"><table class="{classes}"><tr>{head}</tr>\n{body}</table></div>'
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -191,7 +193,7 @@ def _findings(findings: Sequence[Finding]) -> str:
         for f in findings
     ]
     headings = ["claim", "the paper", "ours", "verdict", "cause"]
-    return _html_table([(heading, True) for heading in headings], rows)
+    return _html_table([(heading, True) for heading in headings], rows, "data claims")
 
 
 def _scenarios(results: Results) -> str:

@@ -55,12 +55,14 @@ def summary_table(results: Results) -> Table:
 
 
 def with_interval(value: Interval, scale: float = 1.0) -> str:
-    """Three digits and the half-width to the same place, as in "9.41 ± 0.02"."""
+    """Three digits, and the half-width to the same place: "9.41 ± 0.02"; below 0.001 "3e-06"."""
     mean, half = value.mean * scale, value.half * scale
     if not math.isfinite(mean):
         return "–"
     if mean == 0.0 and not half > 0.0:
         return "0"
+    if max(abs(mean), half if half > 0 else 0.0) < 1e-3:
+        return f"{mean:.0e}"
     digits = max(0, 2 - math.floor(math.log10(max(abs(mean), abs(half) if half > 0 else 0.0))))
     text = f"{mean:.{digits}f}"
     return text if math.isnan(half) else f"{text} ± {half:.{digits}f}"
