@@ -57,22 +57,35 @@ struct RandomLoss {
     stream: Stream,
     until: u64,
     lost: u64,
+    /// When packets leave the queue that are chosen, but have not left it yet.
+    chosen: VecDeque<Time>,
 }
 
 impl RandomLoss {
     fn new(probability: f64, mut stream: Stream) -> RandomLoss {
         let until = if probability > 0.0 { stream.geometric(probability) } else { u64::MAX };
-        RandomLoss { probability, stream, until, lost: 0 }
+        RandomLoss { probability, stream, until, lost: 0, chosen: VecDeque::new() }
     }
 
-    fn takes(&mut self) -> bool {
+    /// Whether the packet is lost that leaves the queue at `departs`.
+    #[inline]
+    fn takes(&mut self, now: Time, departs: Time) -> bool {
         if self.until > 0 {
             self.until -= 1;
             return false;
         }
         self.until = self.stream.geometric(self.probability);
-        self.lost += 1;
+        self.settle(now);
+        self.chosen.push_back(departs);
         true
+    }
+
+    /// Counts what was lost by `now`.
+    fn settle(&mut self, now: Time) {
+        while self.chosen.front().is_some_and(|&departs| departs <= now) {
+            self.chosen.pop_front();
+            self.lost += 1;
+        }
     }
 }
 
@@ -405,7 +418,7 @@ impl Sim {
             match hop.link.offer(now, PacketKind::Data, bytes, flow.ect, || draws.f64()) {
                 Offer::Dropped(_) => {}
                 Offer::Departs { at: departs, marked } => {
-                    if !hop.loss.takes() {
+                    if !hop.loss.takes(now, departs) {
                         let to_link = self.hops[1 - at].contended;
                         let rate = self.hops[1 - at].link.rate();
                         self.acks_sent +=
@@ -438,7 +451,7 @@ impl Sim {
             Some(Queued::Data { flow: index, segment, marked }) => {
                 let flow = &mut self.flows[index];
                 flow.queued -= 1;
-                if !hop.loss.takes() {
+                if !hop.loss.takes(now, now) {
                     let to_link = self.hops[1 - at].contended;
                     let rate = self.hops[1 - at].link.rate();
                     self.acks_sent +=
@@ -728,6 +741,7 @@ impl Sim {
         let end = self.now;
         for hop in &mut self.hops {
             hop.link.advance(end);
+            hop.loss.settle(end);
         }
         let conservation = self.check_conservation()?;
         let flows: Vec<FlowSummary> =
@@ -885,11 +899,12 @@ impl Sim {
                 hop.queued.iter().filter(|packet| matches!(packet, Queued::Ack { .. })).count() as u64;
             acks_under_way += queued_acks;
             let in_queue = data.arrived - data.dropped - data.sent;
-            // In closed form a receiver has what has not yet left the queue.
+            // In closed form a receiver has what has not yet left the queue, or it is chosen to be lost.
             let reached = if hop.event_mode { data.sent } else { data.sent + in_queue };
+            let lost = hop.loss.lost + hop.loss.chosen.len() as u64;
             let checks = [
                 ("senders' packets and the link's arrivals", total.sent[at], data.arrived),
-                ("packets behind the queue and the receivers'", reached, total.received[at] + hop.loss.lost),
+                ("packets behind the queue and the receivers'", reached, total.received[at] + lost),
                 (
                     "received packets and unique plus duplicate ones",
                     total.received[at],
