@@ -100,7 +100,7 @@ def _traces(result: _core.Run) -> list[Trace]:
                 ssthresh_segments=of["ssthresh_seg"],
                 reducing=of["state"] >= 2,
                 drops=drops[started:].astype(float),
-                delivered_b=of["delivered_B"].astype(float),
+                delivered_b=of["delivered_bytes"].astype(float),
                 rtt_s=of["srtt_s"],
             )
         )

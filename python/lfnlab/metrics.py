@@ -49,7 +49,7 @@ def goodput_bins(
     """Goodput of each flow in bins of ``bin_s`` seconds, from its counter of delivered bytes.
 
     Args:
-        flows: the table ``flows`` of a run (columns t_s, flow, delivered_B).
+        flows: the table ``flows`` of a run (columns t_s, flow, delivered_bytes).
         bin_s: width of a bin; a multiple of the sampling grid.
         start_s: start of the first bin.
         end_s: no bin reaches beyond it; default the last sample.
@@ -62,7 +62,7 @@ def goodput_bins(
     frames = []
     for (flow,), table in flows.sort("flow", "t_s").group_by(["flow"], maintain_order=True):
         t = table["t_s"].to_numpy()
-        delivered = np.concatenate(([0.0], table["delivered_B"].to_numpy().astype(float)))
+        delivered = np.concatenate(([0.0], table["delivered_bytes"].to_numpy().astype(float)))
         last = t[-1] if end_s is None else end_s
         # Grid times are multiples of the sample in binary floating point: allow for the last bits.
         bins = max(0, math.floor((last - start_s) / bin_s + 1e-9))

@@ -47,7 +47,29 @@ impl Run {
 }
 
 /// A dictionary of columns, each an array that owns the vector: no copy. A name in brackets is the
-/// column's in Python, where it is not the field's.
+/// column's.
+macro_rules! columns {
+    ($py:ident, $table:expr, $($field:ident)*) => {{
+        let (columns, table) = (PyDict::new($py), $table);
+        $(columns.set_item(stringify!($field), PyArray1::from_vec($py, table.$field))?;)*
+        columns
+    }};
+}
+
+impl Run {
+    fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.tables.bind(py).get_item(name)?.ok_or_else(|| {
+            PyKeyError::new_err(format!("no table {name:?}; tables: flows, queues, events, probes"))
+        })
+    }
+}
+
+/// A dictionary of columns, each an array that owns the vector: no copy. A name in brackets is the
+/// column's.
 macro_rules! columns {
     ($py:ident, $table:expr, $($field:ident $([$name:ident])?)*) => {{
         let (columns, table) = (PyDict::new($py), $table);
@@ -64,12 +86,12 @@ impl Run {
         all.set_item(
             "flows",
             columns!(py, tables.flows, t_s flow cwnd_seg ssthresh_seg srtt_s rtt_s
-            inflight_seg delivered_bytes[delivered_B] retransmits state pacing_bps),
+            inflight_seg delivered_bytes retransmits state pacing_bps),
         )?;
         all.set_item(
             "queues",
             columns!(py, tables.queues, t_s link packets bytes arrivals drops marks
-            sent_bytes[sent_B]),
+            sent_bytes),
         )?;
         all.set_item(
             "events",

@@ -63,7 +63,7 @@ pub(crate) struct Events {
 }
 
 fn key(at: Time, kind: Kind, index: usize) -> u128 {
-    u128::from(at.0) << 64 | (kind as u128) << 48 | index as u128
+    (u128::from(at.0) << 64) | ((kind as u128) << 48) | index as u128
 }
 
 impl Events {
@@ -88,7 +88,7 @@ impl Events {
     #[inline]
     pub fn reschedule_next(&mut self, at: Time) {
         if let Some(mut top) = self.heap.peek_mut() {
-            top.0 = u128::from(at.0) << 64 | top.0 & u128::from(u64::MAX);
+            top.0 = (u128::from(at.0) << 64) | (top.0 & u128::from(u64::MAX));
         }
     }
 }

@@ -38,12 +38,12 @@ impl Line {
     /// `ack` arrives at the end of the line at `at`, not before the ones ahead of it.
     #[inline(always)]
     pub fn push(&mut self, at: Time, ack: &Acknowledgement) {
-        debug_assert!(self.acks.back().map_or(true, |last| last.0 <= at));
+        debug_assert!(self.acks.back().is_none_or(|last| last.0 <= at));
         let word = ack.cumulative
-            | u64::from(ack.echoes_original) * ECHOES_ORIGINAL
-            | u64::from(ack.duplicate) * DUPLICATE
-            | u64::from(ack.ece) * ECE
-            | u64::from(ack.blocks) << BLOCKS_SHIFT;
+            | (u64::from(ack.echoes_original) * ECHOES_ORIGINAL)
+            | (u64::from(ack.duplicate) * DUPLICATE)
+            | (u64::from(ack.ece) * ECE)
+            | (u64::from(ack.blocks) << BLOCKS_SHIFT);
         self.acks.push_back((at, word));
         if ack.blocks > 0 {
             self.blocks.extend(&ack.sack[..usize::from(ack.blocks)]);

@@ -203,19 +203,23 @@ impl Scoreboard {
         }
     }
 
-    /// The cumulative ACK moved to `cumulative`, at most `nxt`.
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`, and nothing is SACKed, lost or repeated.
     #[inline]
+    pub fn on_plain_cumulative(&mut self, cumulative: u64, now: Time) -> Delivered {
+        let newest = self.sent[self.at(cumulative - 1)];
+        let oldest = self.sent[self.at(self.una)];
+        let count = (cumulative - self.una) as u32;
+        self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
+        self.una = cumulative;
+        Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest) }
+    }
+
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`.
     pub fn on_cumulative(&mut self, cumulative: u64, now: Time, min_rtt: Time) -> Delivered {
-        let mut delivered = Delivered::default();
         if !self.dirty {
-            let newest = self.sent[self.at(cumulative - 1)];
-            delivered.count = (cumulative - self.una) as u32;
-            delivered.newest_sent = Some(newest);
-            delivered.oldest_sent = Some(self.sent[self.at(self.una)]);
-            self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
-            self.una = cumulative;
-            return delivered;
+            return self.on_plain_cumulative(cumulative, now);
         }
+        let mut delivered = Delivered::default();
         for seq in self.una..cumulative {
             if self.sacked.contains(seq) {
                 self.sacked_out -= 1;

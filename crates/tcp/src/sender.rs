@@ -9,7 +9,7 @@ use lfn_units::Time;
 
 use crate::receiver::Acknowledgement;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Delivered, Scoreboard};
 use crate::{LossDetection, Reduction, SenderConfig};
 
 /// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681).
@@ -413,22 +413,12 @@ impl Sender {
         }
         self.observe(now);
         let advanced = ack.cumulative > una;
-        let min_rtt = Time::from_ns(self.rtt.min_ns());
-        let blocks = &ack.sack[..usize::from(ack.blocks)];
-        let mut delivered = self.board.on_sack(blocks, now, min_rtt);
-        if advanced {
-            let more = self.board.on_cumulative(ack.cumulative, now, min_rtt);
-            delivered.count += more.count;
-            delivered.newest_sent = delivered.newest_sent.max(more.newest_sent);
-            delivered.oldest_sent = match (delivered.oldest_sent, more.oldest_sent) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-            self.backoff = 0;
-        }
-        if !self.config.sack {
-            delivered.count = self.count_duplicates(advanced, delivered.count);
-        }
+        let plain = advanced && ack.blocks == 0 && self.dup_acks == 0 && !self.board.dirty();
+        let delivered = if plain {
+            self.board.on_plain_cumulative(ack.cumulative, now)
+        } else {
+            self.digest(now, ack, advanced)
+        };
         self.delivered += u64::from(delivered.count);
         let mut seen = Ack {
             now_ns: now.as_ns(),
@@ -446,6 +436,7 @@ impl Sender {
         seen.srtt_ns = self.rtt.srtt_ns();
         seen.min_rtt_ns = self.rtt.min_ns();
         if advanced {
+            self.backoff = 0;
             self.restart_timer(now);
             if ack.cumulative > self.round_end {
                 self.round_end = self.board.nxt();
@@ -485,6 +476,26 @@ impl Sender {
                 self.law.on_ack(n, &seen, &mut self.control);
             }
         }
+    }
+
+    /// What an ACK delivers that carries SACK blocks, is a duplicate, or follows such.
+    #[cold]
+    fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
+        let min_rtt = Time::from_ns(self.rtt.min_ns());
+        let mut delivered = self.board.on_sack(&ack.sack[..usize::from(ack.blocks)], now, min_rtt);
+        if advanced {
+            let more = self.board.on_cumulative(ack.cumulative, now, min_rtt);
+            delivered.count += more.count;
+            delivered.newest_sent = delivered.newest_sent.max(more.newest_sent);
+            delivered.oldest_sent = match (delivered.oldest_sent, more.oldest_sent) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+        if !self.config.sack {
+            delivered.count = self.count_duplicates(advanced, delivered.count);
+        }
+        delivered
     }
 
     /// NewReno: a duplicate ACK stands for one segment delivered somewhere (RFC 6582); what it stood for
