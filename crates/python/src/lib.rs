@@ -46,38 +46,13 @@ impl Run {
     }
 }
 
-/// A dictionary of columns, each an array that owns the vector: no copy. A name in brackets is the
-/// column's.
+/// A dictionary of columns, each an array that owns the vector: no copy.
 macro_rules! columns {
     ($py:ident, $table:expr, $($field:ident)*) => {{
         let (columns, table) = (PyDict::new($py), $table);
         $(columns.set_item(stringify!($field), PyArray1::from_vec($py, table.$field))?;)*
         columns
     }};
-}
-
-impl Run {
-    fn summary(&self) -> &str {
-        &self.summary
-    }
-
-    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.tables.bind(py).get_item(name)?.ok_or_else(|| {
-            PyKeyError::new_err(format!("no table {name:?}; tables: flows, queues, events, probes"))
-        })
-    }
-}
-
-/// A dictionary of columns, each an array that owns the vector: no copy. A name in brackets is the
-/// column's.
-macro_rules! columns {
-    ($py:ident, $table:expr, $($field:ident $([$name:ident])?)*) => {{
-        let (columns, table) = (PyDict::new($py), $table);
-        $(columns.set_item(columns!(@ $field $($name)?), PyArray1::from_vec($py, table.$field))?;)*
-        columns
-    }};
-    (@ $field:ident $name:ident) => { stringify!($name) };
-    (@ $field:ident) => { stringify!($field) };
 }
 
 impl Run {
