@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
+
+# Options of compare by the key of the scenario that each one sets.
+OPTIONS = {
+    "duration": "--duration",
+    "warmup": "--warmup",
+    "sample": "--sample",
+    "seed": "--seed",
+    "link.rate": "--rate",
+    "link.loss": "--loss",
+    "link.queue.size": "--buffer",
+    "flow[0].law": "--law",
+    "flow[0].rtt": "--rtt",
+    "flow[0].count": "--flows",
+    "flow[0].packet": "--packet",
+    "background.level": "--background",
+}
 
 app = App(
     name="lfn",
@@ -141,7 +158,7 @@ def compare_(
     settings: FlowSettings = {"count": flows}
     if packet is not None:
         settings["packet"] = packet
-    with _progress() as progress:
+    with _naming_options(), _progress() as progress:
         results = compare(
             laws,
             base,
@@ -339,6 +356,18 @@ def _show_findings(reproduction: Reproduction) -> None:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, indent=1, allow_nan=False))
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Name the option that a fault came from: the user has seen no file, no line, no key."""
+    try:
+        yield
+    except ScenarioError as error:
+        found = re.fullmatch(r"scenario:\d+: (\S+): (.*)", str(error), re.DOTALL)
+        if found is None or found[1] not in OPTIONS:
+            raise
+        raise ScenarioError(f"{OPTIONS[found[1]]}: {found[2]}") from None
 
 
 @contextmanager

@@ -127,6 +127,32 @@ def test_exit_codes(
     )
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--rate", "10"),
+        ("--rtt", "-1ms"),
+        ("--buffer", "10B"),
+        ("--duration", "0s"),
+        ("--warmup", "90s"),
+        ("--sample", "1"),
+        ("--loss", "1.5"),
+        ("--packet", "1B"),
+        ("--background", "7"),
+        ("--law", "renoo"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    option: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"--law": "reno"} | {option: value}
+    arguments = [f"{name}={text}" for name, text in said.items()]
+    assert cli.call(["compare", *arguments, "--out", str(tmp_path)]) == cli.USAGE
+    err = capsys.readouterr().err
+    assert err.startswith(f"lfn: {option}: ")
+    assert err.count("\n") == 1
+
+
 def test_laws_and_their_cards(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.call(["laws"]) == cli.OK
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
