@@ -378,10 +378,10 @@ impl Sim {
         match kind {
             Kind::Depart => self.on_depart(index),
             Kind::Warmup => self.on_warmup(),
-            Kind::Begin => {
-                if let Some(started) = self.started.get_mut(index) {
-                    *started = true;
-                }
+            Kind::Begin => self.on_begin(index),
+            Kind::Established => {
+                let flow = &mut self.flows[index];
+                flow.sender.on_established(flow.forward_delay + flow.return_delay);
                 self.transmit(index);
             }
             Kind::Stop => {
@@ -402,6 +402,17 @@ impl Sim {
             }
             Kind::Sample => self.on_sample(),
             Kind::AckAtLink | Kind::AckAtSender => {}
+        }
+    }
+
+    fn on_begin(&mut self, index: usize) {
+        let Some(config) = self.reported.get(index) else { return self.transmit(index) };
+        self.started[index] = true;
+        if config.sender.handshake {
+            // SYN and SYN-ACK are small and meet no queue.
+            self.events.push(self.now + config.rtt, Kind::Established, index);
+        } else {
+            self.transmit(index);
         }
     }
 

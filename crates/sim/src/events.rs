@@ -19,8 +19,10 @@ pub(crate) enum Kind {
     Depart = 0,
     /// Statistics begin.
     Warmup,
-    /// A flow begins to send.
+    /// A flow begins: with a handshake, or at once with data.
     Begin,
+    /// A handshake is over.
+    Established,
     /// A flow stops to send.
     Stop,
     /// An ACK reaches the link of the reverse direction.
@@ -41,10 +43,11 @@ pub(crate) enum Kind {
     Sample,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Depart,
     Kind::Warmup,
     Kind::Begin,
+    Kind::Established,
     Kind::Stop,
     Kind::AckAtLink,
     Kind::AckAtSender,

@@ -9,6 +9,8 @@ use lfn_units::Time;
 pub struct SenderConfig {
     /// Payload bytes of a full segment; laws see it as their mss.
     pub mss_bytes: u32,
+    /// Data wait for a handshake of one base RTT, which is the first RTT sample.
+    pub handshake: bool,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window_segments: u32,
     /// Initial ssthresh in segments; `None`: infinite.
@@ -89,6 +91,7 @@ impl SenderConfig {
     pub fn linux(mss_bytes: u32, slow_start: SlowStartKind) -> SenderConfig {
         SenderConfig {
             mss_bytes,
+            handshake: true,
             initial_window_segments: 10,
             initial_ssthresh_segments: None,
             receive_window_segments: u64::MAX,
@@ -108,6 +111,7 @@ impl SenderConfig {
     /// ns-2's Agent/TCP/Sack1: initial window 2, three duplicate ACKs, the window halved at once.
     pub fn ns2(mss_bytes: u32) -> SenderConfig {
         SenderConfig {
+            handshake: false,
             initial_window_segments: 2,
             slow_start: SlowStartKind::Classic,
             loss_detection: LossDetection::DupThresh,

@@ -277,6 +277,11 @@ impl Sender {
         &self.stats
     }
 
+    /// The handshake took `rtt`: the first sample of the round-trip time.
+    pub fn on_established(&mut self, rtt: Time) {
+        self.rtt.sample(rtt.as_ns(), rtt.as_ns());
+    }
+
     /// Starts the window statistics anew at `now`; the counters stay.
     pub fn restart_window_stats(&mut self, now: Time) {
         self.observe(now);
@@ -445,13 +450,15 @@ impl Sender {
         } else {
             seen.flags |= ACK_DUP;
         }
+        // The state in which the ACK found the sender: the one that ends an episode covers much more
+        // than went on in state Open, and must not count as a measurement there (as in Linux).
+        if matches!(self.state, State::Open | State::Disorder) {
+            seen.flags |= ACK_OPEN;
+        }
         if self.state != State::Open || self.board.dirty() || ack.ece || self.probe_end.is_some() {
             self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
-        if matches!(self.state, State::Open | State::Disorder) {
-            seen.flags |= ACK_OPEN;
-        }
         let may_grow = self.cwnd_limited
             || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage_max);
         if may_grow {
