@@ -1,0 +1,231 @@
+"""The house: who may depend on whom, what no room may use, and that the documents are true."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lfnlab import _core
+from lfnlab.cli import app
+
+ROOT = Path(__file__).parent.parent
+
+# Arrows of ARCHITECTURE.md; a crate may also use whatever can be reached through them.
+ARROWS = {
+    "lfn-units": [],
+    "lfn-law": ["lfn-units"],
+    "lfn-path": ["lfn-units"],
+    "lfn-tcp": ["lfn-law"],
+    "lfn-sim": ["lfn-path", "lfn-tcp"],
+    "lfn-scenario": ["lfn-sim"],
+    "lfn-python": ["lfn-scenario"],
+}
+# Crates that would bring the machine's randomness into a simulation.
+RANDOMNESS = {"ahash", "fastrand", "getrandom", "rand"}
+
+DOCUMENTS = [
+    path for glob in ("*.md", "docs/**/*.md", "papers/**/*.md") for path in ROOT.glob(glob)
+]
+
+
+def reachable(crate: str) -> set[str]:
+    return {crate}.union(*(reachable(below) for below in ARROWS[crate]))
+
+
+@cache
+def metadata() -> dict[str, Any]:
+    command = ["cargo", "metadata", "--format-version=1", "--locked"]
+    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    parsed: dict[str, Any] = json.loads(run.stdout)
+    return parsed
+
+
+def crates() -> dict[str, dict[str, Any]]:
+    members = set(metadata()["workspace_members"])
+    packages = [package for package in metadata()["packages"] if package["id"] in members]
+    return {package["name"]: package for package in packages}
+
+
+def tracked() -> list[Path]:
+    run = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    return [ROOT / name for name in run.stdout.decode().split("\0") if name]
+
+
+def test_arrows_point_down() -> None:
+    assert set(crates()) == set(ARROWS), "ARROWS and ARCHITECTURE.md name every crate"
+    up = [
+        f"{name} -> {dependency['name']}"
+        for name, package in crates().items()
+        for dependency in package["dependencies"]
+        if dependency.get("path") and dependency["name"] not in reachable(name) - {name}
+    ]
+    assert not up
+
+
+def test_only_the_python_crate_knows_python() -> None:
+    binding = {
+        name
+        for name, package in crates().items()
+        for dependency in package["dependencies"]
+        if dependency["name"] in {"pyo3", "numpy"}
+    }
+    assert binding == {"lfn-python"}
+
+
+def test_no_simulation_crate_is_built_with_randomness_of_the_machine() -> None:
+    nodes = {node["id"]: node for node in metadata()["resolve"]["nodes"]}
+    names = {package["id"]: package["name"] for package in metadata()["packages"]}
+    todo, seen = [crates()["lfn-scenario"]["id"]], set()
+    while todo:
+        if (node := todo.pop()) in seen:
+            continue
+        seen.add(node)
+        todo += [
+            dependency["pkg"]
+            for dependency in nodes[node]["deps"]
+            if any(kind["kind"] is None for kind in dependency["dep_kinds"])
+        ]
+    linked = {names[node] for node in seen}
+    assert "rand_xoshiro" in linked
+    assert not linked & RANDOMNESS
+
+
+def test_clippy_refuses_clocks_and_random_hashers(tmp_path: Path) -> None:
+    """Everything that clippy.toml names is refused, under the lints of the workspace."""
+    rules = tomllib.loads((ROOT / "clippy.toml").read_text())
+    methods = [rule["path"] for rule in rules["disallowed-methods"]]
+    types = [rule["path"] for rule in rules["disallowed-types"]]
+    assert {"std::time::Instant::now", "std::time::SystemTime::now"} <= set(methods)
+    assert {"std::collections::HashMap", "std::collections::HashSet"} <= set(types)
+
+    lines = [f"pub fn m{i}() {{ let _ = {path}(); }}" for i, path in enumerate(methods)]
+    lines += [f"pub use {path} as T{i};" for i, path in enumerate(types)]
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    levels = [f'{name} = "{level}"' for name, level in workspace["lints"]["clippy"].items()]
+    manifest = ["[package]", 'name = "rules"', 'edition = "2021"', "[lints.clippy]", *levels]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/lib.rs").write_text("\n".join(lines))
+    (tmp_path / "Cargo.toml").write_text("\n".join(manifest))
+    shutil.copy(ROOT / "clippy.toml", tmp_path)
+    command = [
+        "cargo",
+        "clippy",
+        "--quiet",
+        "--offline",
+        "--target-dir=target",
+        "--message-format=json",
+    ]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    outputs = [json.loads(line) for line in run.stdout.splitlines()]
+    refused = {
+        span["line_start"]
+        for output in outputs
+        if output["reason"] == "compiler-message" and output["message"]["level"] == "error"
+        if (output["message"]["code"] or {"code": ""})["code"].startswith("clippy::disallowed")
+        for span in output["message"]["spans"]
+    }
+    assert refused == set(range(1, len(lines) + 1)), run.stderr
+
+
+def test_every_crate_is_under_the_rules() -> None:
+    for package in crates().values():
+        manifest = tomllib.loads(Path(package["manifest_path"]).read_text())
+        assert manifest["lints"] == {"workspace": True}, package["name"]
+    exempt = [
+        source.relative_to(ROOT).as_posix()
+        for source in ROOT.glob("crates/*/src/**/*.rs")
+        if "clippy::disallowed" in source.read_text()
+    ]
+    assert all(name.startswith("crates/python/") for name in exempt), exempt
+
+
+def test_no_path_of_a_machine_is_committed() -> None:
+    roots = "|".join(["work", "root", "home", "Users", "tmp/target"])
+    absolute = re.compile(rf"(?<![\w.}}$])/({roots})/[\w.-]+".encode())
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0].decode()}"
+        for path in tracked()
+        if path.is_file()
+        for match in absolute.finditer(path.read_bytes())
+    }
+    assert not found
+
+
+def test_every_law_has_header_line_and_card() -> None:
+    text = (ROOT / "laws/REGISTRY").read_text()
+    listed = re.findall(r"^([a-z][a-z0-9-]*) ", text, re.MULTILINE)
+    assert [law["name"] for law in _core.laws()] == listed
+    for name in listed:
+        assert (ROOT / f"laws/{name}.h").is_file()
+        card = (ROOT / f"laws/cards/{name}.md").read_text()
+        assert "```law" in card, f"the card of {name} has no vectors"
+
+
+@pytest.mark.parametrize("pattern", ["laws/*.h", "kernel/*.[ch]"])
+def test_c_files_carry_their_licence(pattern: str) -> None:
+    for path in ROOT.glob(pattern):
+        assert "SPDX-License-Identifier: " in path.read_text().split("\n")[0], path
+
+
+def test_readme_names_every_law_that_works() -> None:
+    row = re.search(r"^\| Laws \|.*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert row
+    assert re.findall(r"`([a-z-]+)`", row[0]) == [law["name"] for law in _core.laws()]
+
+
+def code(document: Path) -> list[tuple[str, str]]:
+    """Blocks of code, as (language, text)."""
+    text = document.read_text()
+    indented = re.findall(r"^(?: {4}.*\n)+", text, re.MULTILINE)
+    fenced = re.findall(r"^ *```(\w*)\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    return [*fenced, *(("", block) for block in indented)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_documents_show_commands_that_exist(document: Path) -> None:
+    """A command line in a block is valid to the last option; one in a sentence names a command."""
+    blocks = [text for language, text in code(document) if language in {"", "sh", "console"}]
+    for line in "\n".join(blocks).replace("\\\n", " ").split("\n"):
+        if (line := line.strip().removeprefix("$ ")).startswith("lfn "):
+            tokens = shlex.split(line, comments=True)[1:]
+            app.parse_args(tokens, exit_on_error=False, print_error=False)
+    named = set(re.findall(r"`lfn ([a-z]+)", document.read_text()))
+    assert named <= set(app), named
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_in_documents_lead_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
+    assert not [target for target in targets if not (document.parent / target).exists()]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_documents_name_targets_of_the_makefile(name: str) -> None:
+    named = set(re.findall(r"(?:`| {4})make ([a-z-]+)", (ROOT / name).read_text()))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named
+    assert named <= targets
+
+
+def test_the_readme_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = [text for language, text in code(ROOT / "README.md") if language == "python"]
+    exec(compile(example, "README.md", "exec"), {})
+
+
+def test_one_version_everywhere() -> None:
+    version = _core.VERSION
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    assert cargo["workspace"]["package"]["version"] == version
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {version} " in (ROOT / "CHANGELOG.md").read_text()
