@@ -159,10 +159,8 @@ impl Flow {
     /// end of its line. Returns how many ACKs it sent.
     #[inline]
     pub fn receive(&mut self, at: Time, segment: Segment, ce: bool, to_link: bool, shift: Time) -> u64 {
-        if segment.cwr {
-            self.receiver.on_cwr();
-        }
-        let segment = SegmentIn { seq: segment.seq, retransmission: segment.retransmission, ce };
+        let Segment { seq, retransmission, cwr } = segment;
+        let segment = SegmentIn { seq, retransmission, ce, cwr };
         let line = if to_link { &mut self.acks_to_link } else { &mut self.acks };
         let mut sent = 0;
         self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {

@@ -24,6 +24,8 @@ pub struct SegmentIn {
     pub retransmission: bool,
     /// It carries a CE mark.
     pub ce: bool,
+    /// The sender reduced its window: congestion echo ends (RFC 3168 CWR).
+    pub cwr: bool,
 }
 
 /// An ACK.
@@ -134,11 +136,6 @@ impl Receiver {
         self.out_of_order.memory_bytes()
     }
 
-    /// The sender reduced its window: congestion echo ends (RFC 3168 CWR).
-    pub fn on_cwr(&mut self) {
-        self.ece = false;
-    }
-
     /// Emits the held-back ACK if its time has come by `now`.
     #[inline]
     pub fn on_deadline(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
@@ -152,9 +149,8 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
         self.on_deadline(now, emit);
         self.received += 1;
-        if segment.ce && self.ecn {
-            self.ece = true;
-        }
+        self.ece &= !segment.cwr;
+        self.ece |= segment.ce && self.ecn;
         if segment.seq != self.next {
             self.on_other_segment(now, segment, emit);
             return;
@@ -267,7 +263,7 @@ mod tests {
         let mut receiver = Receiver::new(config);
         let mut out = Vec::new();
         for &(at_us, seq) in segments {
-            let segment = SegmentIn { seq, retransmission: false, ce: false };
+            let segment = SegmentIn { seq, retransmission: false, ce: false, cwr: false };
             receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| out.push(*ack));
         }
         receiver.on_deadline(Time::from_s(1), &mut |ack| out.push(*ack));
@@ -345,13 +341,22 @@ mod tests {
         let mut receiver = Receiver::new(&config);
         let mut ece = Vec::new();
         for seq in 0..6 {
-            if seq == 4 {
-                receiver.on_cwr();
-            }
-            let segment = SegmentIn { seq, retransmission: false, ce: seq == 1 };
+            let segment = SegmentIn { seq, retransmission: false, ce: seq == 1, cwr: seq == 4 };
             receiver.on_segment(Time::from_us(seq), segment, &mut |ack| ece.push(ack.ece));
         }
         assert_eq!(ece, [false, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn an_ack_that_was_due_before_the_window_was_reduced_still_echoes() {
+        let config = ReceiverConfig { ecn: true, ..quiet() };
+        let mut receiver = Receiver::new(&config);
+        let mut seen = Vec::new();
+        for (at_ms, seq, ce, cwr) in [(0, 0, true, false), (1, 1, false, false), (90, 2, false, true)] {
+            let segment = SegmentIn { seq, retransmission: false, ce, cwr };
+            receiver.on_segment(Time::from_ms(at_ms), segment, &mut |ack| seen.push((ack.at, ack.ece)));
+        }
+        assert_eq!(seen, [(Time::ZERO, true), (Time::from_ms(41), true)]);
     }
 
     #[test]
