@@ -74,7 +74,9 @@ def test_convergence_needs_the_share_to_be_held() -> None:
 
 def test_bins_of_a_known_counter() -> None:
     t = np.round(np.arange(0.0, 3.05, 0.1), 10)
-    table = pl.DataFrame({"t_s": t, "flow": np.zeros(t.size, np.uint32), "delivered_bytes": t * 1e6})
+    table = pl.DataFrame(
+        {"t_s": t, "flow": np.zeros(t.size, np.uint32), "delivered_bytes": t * 1e6}
+    )
     assert metrics.goodput_bins(table)["goodput_bps"].to_list() == pytest.approx([8e6] * 3)
 
 
