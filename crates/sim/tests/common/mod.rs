@@ -1,0 +1,134 @@
+//! Scenarios for the tests of the simulator. Packets and headers are those of `compat = "linux"` and
+//! `compat = "ns2"`.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use lfn_law::LawSpec;
+use lfn_sim::background::{self, Direction};
+use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig, QueueConfig};
+use lfn_sim::{Outcome, Sim, Tables};
+use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_units::{Rate, Time};
+
+/// Bytes of a full packet at the queue, and of its payload: 1500-byte MTU, Ethernet header, timestamps.
+pub const LINUX_WIRE_BYTES: u32 = 1514;
+pub const LINUX_PAYLOAD_BYTES: u32 = 1448;
+/// Packets that fill 100 Mbit/s x 100 ms.
+pub const BDP_PACKETS: f64 = 100e6 * 0.1 / (8.0 * LINUX_WIRE_BYTES as f64);
+
+/// The law and variant that `text` names.
+pub fn law(text: &str) -> LawSpec {
+    text.parse().expect("a law of the registry")
+}
+
+/// A quantity with a unit.
+pub fn rate(text: &str) -> Rate {
+    text.parse().expect("a rate")
+}
+
+/// A drop-tail link.
+pub fn drop_tail(rate: Rate, limit_packets: u64) -> LinkConfig {
+    LinkConfig {
+        rate,
+        queue: QueueConfig::DropTail,
+        limit_packets,
+        limit_bytes: u64::MAX,
+        loss: 0.0,
+        event_mode: false,
+    }
+}
+
+/// An endless flow as today's Linux sends it, in 1500-byte packets.
+pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
+    let law = law(name);
+    FlowConfig {
+        law,
+        direction: Direction::Forward,
+        rtt,
+        start: Time::ZERO,
+        stop: Time::NEVER,
+        size_segments: u64::MAX,
+        payload_bytes: LINUX_PAYLOAD_BYTES,
+        wire_bytes: LINUX_WIRE_BYTES,
+        ack_bytes: 66,
+        sender: SenderConfig::linux(LINUX_PAYLOAD_BYTES, law.info().slow_start),
+        receiver: ReceiverConfig::linux(rtt),
+    }
+}
+
+/// An endless flow as ns-2's Sack1 sends it.
+pub fn ns2_flow(name: &str, rtt: Time) -> FlowConfig {
+    FlowConfig {
+        payload_bytes: 1460,
+        wire_bytes: 1500,
+        ack_bytes: 40,
+        sender: SenderConfig::ns2(1460),
+        receiver: ReceiverConfig::ns2(rtt),
+        ..linux_flow(name, rtt)
+    }
+}
+
+/// `flows` over a link that is the same in both directions.
+pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Config {
+    Config {
+        seed: 1,
+        duration,
+        warmup: Time::ZERO,
+        sample: None,
+        links: [link.clone(), link],
+        flows,
+        background: None,
+    }
+}
+
+/// The background traffic of `level` on a link of `rate`.
+pub fn background(level: u8, rate: Rate) -> Background {
+    Background {
+        traffic: background::Config::level(level, rate).expect("levels 0 to 3"),
+        law: law("reno"),
+        sender: SenderConfig {
+            initial_window_segments: background::INITIAL_WINDOW_SEGMENTS,
+            ..SenderConfig::linux(LINUX_PAYLOAD_BYTES, lfn_law::SlowStartKind::Classic)
+        },
+        receiver: ReceiverConfig::linux(Time::from_ms(100)),
+        header_bytes: 52,
+        framing_bytes: 14,
+    }
+}
+
+/// The whole run. Every run checks by itself that packets are conserved.
+pub fn run(config: &Config) -> Outcome {
+    let mut sim = Sim::new(config).expect("a valid scenario");
+    sim.run_until(config.duration);
+    sim.finish().expect("packets are conserved")
+}
+
+/// An event of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub t_s: f64,
+    pub kind: u8,
+    pub cwnd_before: f64,
+    pub cwnd_after: f64,
+    pub ssthresh: f64,
+}
+
+pub const FAST_RETRANSMIT: u8 = 0;
+pub const TIMEOUT: u8 = 1;
+pub const ECN: u8 = 2;
+pub const UNDO: u8 = 3;
+pub const RECOVERY_END: u8 = 4;
+
+/// The events of `flow`, in order of time.
+pub fn events(tables: &Tables, flow: u32) -> Vec<Event> {
+    let table = &tables.events;
+    (0..table.t_s.len())
+        .filter(|&i| table.flow[i] == flow)
+        .map(|i| Event {
+            t_s: table.t_s[i],
+            kind: table.kind[i],
+            cwnd_before: table.cwnd_before_seg[i],
+            cwnd_after: table.cwnd_after_seg[i],
+            ssthresh: table.ssthresh_seg[i],
+        })
+        .collect()
+}
