@@ -153,7 +153,7 @@ def lines(
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         axes.set_ylim(*ylim)
-        axes.legend(ncols=2)
+        figure.legend(loc="outside lower center", ncols=4)
         return figure
 
 
