@@ -7,7 +7,7 @@
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
 # What a sync does not name stays: the demo needs fewer packages than the tests.
-SYNC := $(UV) sync --quiet --locked --inexact
+SYNC := $(UV) sync --locked --inexact
 
 demo: $(UV)
 	$(SYNC) --no-dev
@@ -39,4 +39,4 @@ tools:
 	ci/tools.sh
 
 build/uv/bin/uv:
-	python3 -m pip install --quiet --target build/uv uv
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/uv uv
