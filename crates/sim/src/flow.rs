@@ -36,13 +36,12 @@ pub(crate) struct FlowSetup {
     pub last_wire_bytes: u32,
 }
 
+/// Sender, receiver, and all between them that is theirs.
 pub(crate) struct Flow {
-    pub sender: Sender,
-    pub receiver: Receiver,
     /// ACKs on the way to the sender.
     pub acks: Line,
-    /// ACKs on the way to the reverse link, where data contend with them.
-    pub acks_to_link: Line,
+    pub sender: Sender,
+    pub receiver: Receiver,
     /// The earliest pending event of the sender's timer.
     pub timer_at: Time,
     /// The earliest pending event of the receiver's timer.
@@ -51,23 +50,25 @@ pub(crate) struct Flow {
     pub forward_delay: Time,
     /// From the reverse link to the sender.
     pub return_delay: Time,
-    pub direction: Direction,
-    pub role: Role,
-    pub ect: bool,
+    last_seq: u64,
+    last_wire_bytes: u32,
     pub wire_bytes: u32,
     pub ack_bytes: u32,
     pub payload_bytes: u32,
-    last_seq: u64,
-    last_wire_bytes: u32,
+    pub direction: Direction,
+    pub role: Role,
+    pub ect: bool,
     /// Packets of this flow in queues of links in event mode.
     pub queued: u32,
+    pub finished: Option<Time>,
     /// Writes that an interactive session has still to make.
     pub writes_left: u64,
     pub write_gap: Time,
     pub started: Time,
-    pub finished: Option<Time>,
     /// Acknowledged segments at the end of the warm-up.
     pub base: u64,
+    /// ACKs on the way to the reverse link, where data contend with them.
+    pub acks_to_link: Line,
 }
 
 impl Flow {

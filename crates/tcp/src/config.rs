@@ -5,7 +5,7 @@ use lfn_units::Time;
 
 /// How the sender behaves. [`SenderConfig::linux`] is today's Linux; [`SenderConfig::ns2`] is what the
 /// papers' simulator did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// Payload bytes of a full segment; laws see it as their mss.
     pub mss_bytes: u32,
@@ -67,7 +67,7 @@ pub enum RtoForm {
 }
 
 /// How the receiver acknowledges.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverConfig {
     /// An ACK for every second segment; `false`: for every segment.
     pub delayed_ack: bool,

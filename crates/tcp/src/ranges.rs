@@ -23,11 +23,11 @@ impl Range {
 /// Set of segments in the window `floor .. floor + capacity`; the capacity grows as needed.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
+    count: u64,
     /// Per segment of the window: 0 if absent; at the first segment of a range its end, at the last
     /// segment its start. Interior tags are stale but not 0. No range contains segment 0.
     tags: Vec<u64>,
     floor: u64,
-    count: u64,
 }
 
 impl RangeSet {

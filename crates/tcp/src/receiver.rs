@@ -51,26 +51,26 @@ pub struct Acknowledgement {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     next: u64,
+    /// When the held-back ACK goes out; NEVER if none is held back.
+    deadline: Time,
+    delayed_ack_timeout: Time,
+    received: u64,
     /// Segments in order that no ACK covers yet.
     unacknowledged: u32,
     quick_acks: u32,
-    dup_acks: u32,
     compressed: u32,
-    /// When the held-back ACK goes out; NEVER if none is held back.
-    deadline: Time,
+    delayed_ack: bool,
+    sack: bool,
+    ecn: bool,
     ece: bool,
     echoes_original: bool,
+    out_of_order: RangeSet,
+    dup_acks: u32,
     /// Starts of the ranges that changed most recently.
     recent: [u64; SACK_BLOCKS],
     /// How many of `recent`, from the first, changed since the last ACK.
     unreported: usize,
-    out_of_order: RangeSet,
-    delayed_ack: bool,
-    sack: bool,
-    ecn: bool,
-    delayed_ack_timeout: Time,
     compression: Option<Time>,
-    received: u64,
     duplicates: u64,
 }
 

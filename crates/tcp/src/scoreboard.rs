@@ -36,18 +36,9 @@ struct Rack {
     rtt: Time,
 }
 
+/// What only losses, SACKs and retransmissions touch: apart, so that ten thousand quiet flows stay small.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scoreboard {
-    /// Transmission time of each segment in flight, by segment number modulo capacity.
-    sent: Vec<Time>,
-    una: u64,
-    nxt: u64,
-    rack: Rack,
-    sacked_out: u64,
-    lost_out: u64,
-    retrans_out: u64,
-    /// Whether the rest below holds anything.
-    dirty: bool,
+struct Repair {
     flags: Vec<u8>,
     sacked: RangeSet,
     /// Original transmissions below this have been examined for loss.
@@ -63,6 +54,21 @@ pub(crate) struct Scoreboard {
     retransmitted_end: u64,
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    /// Transmission time of each segment in flight, by segment number modulo capacity.
+    sent: Vec<Time>,
+    una: u64,
+    nxt: u64,
+    sacked_out: u64,
+    lost_out: u64,
+    retrans_out: u64,
+    rack: Rack,
+    /// Whether `repair` holds anything.
+    dirty: bool,
+    repair: Box<Repair>,
 }
 
 impl Scoreboard {
@@ -100,29 +106,26 @@ impl Scoreboard {
     }
 
     pub fn take_newly_lost(&mut self) -> u32 {
-        std::mem::take(&mut self.newly_lost)
+        std::mem::take(&mut self.repair.newly_lost)
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.sent.capacity() * 8 + self.flags.capacity() + self.sacked.memory_bytes()
+        self.sent.capacity() * 8 + self.repair.flags.capacity() + self.repair.sacked.memory_bytes()
     }
 
     /// Starts again at segment 0; memory stays.
     pub fn reset(&mut self) {
-        self.sacked.clear();
-        self.flags.fill(0);
-        self.lost.clear();
-        self.lost_again.clear();
-        self.retransmitted.clear();
-        *self = Scoreboard {
-            sent: std::mem::take(&mut self.sent),
-            flags: std::mem::take(&mut self.flags),
-            sacked: std::mem::take(&mut self.sacked),
-            lost: std::mem::take(&mut self.lost),
-            lost_again: std::mem::take(&mut self.lost_again),
-            retransmitted: std::mem::take(&mut self.retransmitted),
-            ..Scoreboard::default()
-        };
+        let mut repair = std::mem::take(&mut self.repair);
+        repair.sacked.clear();
+        repair.flags.fill(0);
+        repair.lost.clear();
+        repair.lost_again.clear();
+        repair.retransmitted.clear();
+        repair.examined = 0;
+        repair.highest_sacked = [0; 3];
+        repair.retransmitted_end = 0;
+        repair.newly_lost = 0;
+        *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
     }
 
     fn at(&self, seq: u64) -> usize {
@@ -130,10 +133,10 @@ impl Scoreboard {
     }
 
     fn flags(&self, seq: u64) -> u8 {
-        if self.flags.is_empty() {
+        if self.repair.flags.is_empty() {
             0
         } else {
-            self.flags[self.at(seq)]
+            self.repair.flags[self.at(seq)]
         }
     }
 
@@ -142,22 +145,22 @@ impl Scoreboard {
         let old = self.sent.len();
         let new = (old * 2).max(16);
         let mut sent = vec![Time::ZERO; new];
-        let mut flags = if self.flags.is_empty() { Vec::new() } else { vec![0; new] };
+        let mut flags = if self.repair.flags.is_empty() { Vec::new() } else { vec![0; new] };
         for seq in self.una..self.nxt {
             let (from, to) = (seq as usize & (old - 1), seq as usize & (new - 1));
             sent[to] = self.sent[from];
             if !flags.is_empty() {
-                flags[to] = self.flags[from];
+                flags[to] = self.repair.flags[from];
             }
         }
         self.sent = sent;
-        self.flags = flags;
+        self.repair.flags = flags;
     }
 
     fn touch(&mut self) {
         self.dirty = true;
-        if self.flags.is_empty() {
-            self.flags = vec![0; self.sent.len()];
+        if self.repair.flags.is_empty() {
+            self.repair.flags = vec![0; self.sent.len()];
         }
     }
 
@@ -178,13 +181,13 @@ impl Scoreboard {
     pub fn on_retransmitted(&mut self, seq: u64, now: Time) {
         self.touch();
         let at = self.at(seq);
-        if self.flags[at] & RETRANS == 0 {
+        if self.repair.flags[at] & RETRANS == 0 {
             self.retrans_out += 1;
         }
-        self.flags[at] |= RETRANS | EVER;
+        self.repair.flags[at] |= RETRANS | EVER;
         self.sent[at] = now;
-        self.retransmitted.push_back((now, seq));
-        self.retransmitted_end = self.retransmitted_end.max(seq + 1);
+        self.repair.retransmitted.push_back((now, seq));
+        self.repair.retransmitted_end = self.repair.retransmitted_end.max(seq + 1);
     }
 
     /// A segment was delivered: what its transmission time says.
@@ -221,7 +224,7 @@ impl Scoreboard {
         }
         let mut delivered = Delivered::default();
         for seq in self.una..cumulative {
-            if self.sacked.contains(seq) {
+            if self.repair.sacked.contains(seq) {
                 self.sacked_out -= 1;
             } else {
                 delivered.count += 1;
@@ -229,17 +232,17 @@ impl Scoreboard {
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);
-            self.flags[at] = 0;
+            self.repair.flags[at] = 0;
         }
         self.una = cumulative;
-        self.sacked.advance(cumulative);
-        self.examined = self.examined.max(cumulative);
+        self.repair.sacked.advance(cumulative);
+        self.repair.examined = self.repair.examined.max(cumulative);
         let empty = self.sacked_out == 0 && self.lost_out == 0 && self.retrans_out == 0;
-        if empty && cumulative >= self.retransmitted_end {
+        if empty && cumulative >= self.repair.retransmitted_end {
             self.dirty = false;
-            self.lost.clear();
-            self.lost_again.clear();
-            self.retransmitted.clear();
+            self.repair.lost.clear();
+            self.repair.lost_again.clear();
+            self.repair.retransmitted.clear();
         }
         delivered
     }
@@ -261,18 +264,18 @@ impl Scoreboard {
         let mut new = Vec::new();
         for block in blocks {
             let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
-            self.sacked.insert_range(block, self.una, |seq| new.push(seq));
+            self.repair.sacked.insert_range(block, self.una, |seq| new.push(seq));
         }
         for seq in new {
             delivered.count += 1;
             self.note_delivery(seq, now, min_rtt, &mut delivered);
             self.clear_outstanding(seq);
             let at = self.at(seq);
-            self.flags[at] &= EVER;
+            self.repair.flags[at] &= EVER;
             self.sacked_out += 1;
-            if seq > self.highest_sacked[2] {
-                self.highest_sacked[2] = seq;
-                self.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
+            if seq > self.repair.highest_sacked[2] {
+                self.repair.highest_sacked[2] = seq;
+                self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
             }
         }
         delivered
@@ -280,22 +283,22 @@ impl Scoreboard {
 
     fn mark_lost(&mut self, seq: u64) {
         let at = self.at(seq);
-        self.flags[at] |= LOST;
+        self.repair.flags[at] |= LOST;
         self.lost_out += 1;
-        self.newly_lost += 1;
-        self.lost.push_back(seq);
+        self.repair.newly_lost += 1;
+        self.repair.lost.push_back(seq);
     }
 
     /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
     /// `rack.rtt + reorder_window` passed since. Returns when to look again, if something waits.
     pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Option<Time> {
         let limit = self.rack.rtt + reorder_window;
-        self.examined = self.examined.max(self.una);
+        self.repair.examined = self.repair.examined.max(self.una);
         let mut waits = false;
-        while self.examined < self.nxt {
-            let seq = self.examined;
-            if self.sacked.contains(seq) {
-                self.examined = self.sacked.end_of(seq).unwrap_or(seq + 1);
+        while self.repair.examined < self.nxt {
+            let seq = self.repair.examined;
+            if self.repair.sacked.contains(seq) {
+                self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
                 continue;
             }
             if self.flags(seq) & (LOST | RETRANS) == 0 {
@@ -310,9 +313,9 @@ impl Scoreboard {
                 self.touch();
                 self.mark_lost(seq);
             }
-            self.examined += 1;
+            self.repair.examined += 1;
         }
-        while let Some(&(sent, seq)) = self.retransmitted.front() {
+        while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
             let current =
                 seq >= self.una && self.flags(seq) & RETRANS != 0 && self.sent[self.at(seq)] == sent;
             if current {
@@ -324,16 +327,16 @@ impl Scoreboard {
                     break;
                 }
                 let at = self.at(seq);
-                self.flags[at] &= !RETRANS;
+                self.repair.flags[at] &= !RETRANS;
                 self.retrans_out -= 1;
-                self.newly_lost += 1;
-                if self.flags[at] & LOST == 0 {
-                    self.flags[at] |= LOST;
+                self.repair.newly_lost += 1;
+                if self.repair.flags[at] & LOST == 0 {
+                    self.repair.flags[at] |= LOST;
                     self.lost_out += 1;
                 }
-                self.lost_again.push(Reverse(seq));
+                self.repair.lost_again.push(Reverse(seq));
             }
-            self.retransmitted.pop_front();
+            self.repair.retransmitted.pop_front();
         }
         // All that was sent before the delivered segment is due by then.
         waits.then(|| self.rack.sent + limit)
@@ -341,19 +344,19 @@ impl Scoreboard {
 
     /// RFC 6675 IsLost: three SACKed segments above it.
     pub fn detect_by_count(&mut self) {
-        let below = self.highest_sacked[2];
-        self.examined = self.examined.max(self.una);
-        while self.examined < below {
-            let seq = self.examined;
-            if self.sacked.contains(seq) {
-                self.examined = self.sacked.end_of(seq).unwrap_or(seq + 1);
+        let below = self.repair.highest_sacked[2];
+        self.repair.examined = self.repair.examined.max(self.una);
+        while self.repair.examined < below {
+            let seq = self.repair.examined;
+            if self.repair.sacked.contains(seq) {
+                self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
                 continue;
             }
             if self.flags(seq) & (LOST | RETRANS) == 0 {
                 self.touch();
                 self.mark_lost(seq);
             }
-            self.examined += 1;
+            self.repair.examined += 1;
         }
     }
 
@@ -362,7 +365,7 @@ impl Scoreboard {
         if self.una < self.nxt && self.flags(self.una) & LOST == 0 {
             self.touch();
             self.mark_lost(self.una);
-            self.examined = self.examined.max(self.una + 1);
+            self.repair.examined = self.repair.examined.max(self.una + 1);
         }
     }
 
@@ -378,33 +381,33 @@ impl Scoreboard {
     /// Retransmission timeout: all that was not SACKed is lost, copies included.
     pub fn mark_all_lost(&mut self) {
         self.touch();
-        self.lost.clear();
-        self.lost_again.clear();
-        self.retransmitted.clear();
+        self.repair.lost.clear();
+        self.repair.lost_again.clear();
+        self.repair.retransmitted.clear();
         self.retrans_out = 0;
         self.lost_out = 0;
         for seq in self.una..self.nxt {
-            if self.sacked.contains(seq) {
+            if self.repair.sacked.contains(seq) {
                 continue;
             }
             let at = self.at(seq);
-            self.newly_lost += u32::from(self.flags[at] & LOST == 0);
-            self.flags[at] = (self.flags[at] & EVER) | LOST;
+            self.repair.newly_lost += u32::from(self.repair.flags[at] & LOST == 0);
+            self.repair.flags[at] = (self.repair.flags[at] & EVER) | LOST;
             self.lost_out += 1;
-            self.lost.push_back(seq);
+            self.repair.lost.push_back(seq);
         }
-        self.examined = self.nxt;
+        self.repair.examined = self.nxt;
     }
 
     /// The timeout or reduction was spurious: nothing is lost.
     pub fn unmark_lost(&mut self) {
         for seq in self.una..self.nxt {
             let at = self.at(seq);
-            self.flags[at] &= !LOST;
+            self.repair.flags[at] &= !LOST;
         }
         self.lost_out = 0;
-        self.lost.clear();
-        self.lost_again.clear();
+        self.repair.lost.clear();
+        self.repair.lost_again.clear();
     }
 
     /// The lowest lost segment that has no copy in flight.
@@ -414,13 +417,13 @@ impl Scoreboard {
         }
         let due =
             |board: &Scoreboard, seq: u64| seq >= board.una && board.flags(seq) & (LOST | RETRANS) == LOST;
-        while self.lost.front().is_some_and(|&seq| !due(self, seq)) {
-            self.lost.pop_front();
+        while self.repair.lost.front().is_some_and(|&seq| !due(self, seq)) {
+            self.repair.lost.pop_front();
         }
-        while self.lost_again.peek().is_some_and(|&Reverse(seq)| !due(self, seq)) {
-            self.lost_again.pop();
+        while self.repair.lost_again.peek().is_some_and(|&Reverse(seq)| !due(self, seq)) {
+            self.repair.lost_again.pop();
         }
-        match (self.lost.front(), self.lost_again.peek()) {
+        match (self.repair.lost.front(), self.repair.lost_again.peek()) {
             (Some(&a), Some(&Reverse(b))) => Some(a.min(b)),
             (Some(&a), None) => Some(a),
             (None, Some(&Reverse(b))) => Some(b),

@@ -138,6 +138,7 @@ impl Prr {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 enum Timer {
     Rto,
     TailLossProbe,
@@ -147,42 +148,42 @@ enum Timer {
 pub struct Sender {
     board: Scoreboard,
     control: Control,
-    state: State,
-    law_samples: bool,
-    cwnd_limited: bool,
-    timer_kind: Timer,
     timer: Time,
     /// RACK's reordering timer.
     reorder_timer: Time,
     /// Pacing: no segment before this.
     next_send: Time,
-    /// A segment was ready and had to wait for `next_send`.
-    held_by_pacing: bool,
     end: u64,
     receive_window: u64,
     round_end: u64,
     delivered: u64,
     usage_end: u64,
     usage_max: u64,
+    dup_acks: u64,
     observed: Time,
+    stats: SenderStats,
     rtt: RttEstimator,
     law: Box<dyn Law>,
-    slow_start: SlowStart,
-    high_seq: u64,
-    prior: Control,
+    state: State,
+    timer_kind: Timer,
+    law_samples: bool,
+    cwnd_limited: bool,
     undoable: bool,
     retransmitted_in_episode: bool,
     /// One retransmission, or one new segment, may leave whatever the window says.
     force_retransmit: bool,
     force_new: bool,
+    /// A segment was ready and had to wait for `next_send`.
+    held_by_pacing: bool,
     send_cwr: bool,
-    prr: Prr,
-    dup_acks: u64,
     backoff: u32,
-    probe_end: Option<u64>,
-    config: Box<SenderConfig>,
+    config: SenderConfig,
+    slow_start: SlowStart,
     wire_bits: u64,
-    stats: SenderStats,
+    high_seq: u64,
+    prior: Control,
+    prr: Prr,
+    probe_end: Option<u64>,
     events: Vec<SenderEvent>,
 }
 
@@ -227,7 +228,7 @@ impl Sender {
             dup_acks: 0,
             backoff: 0,
             probe_end: None,
-            config: Box::new(config.clone()),
+            config: *config,
             wire_bits: u64::from(wire_bytes) * 8,
             stats: SenderStats { min_cwnd: control.cwnd, max_cwnd: control.cwnd, ..SenderStats::default() },
             events: Vec::new(),
