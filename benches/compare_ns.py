@@ -20,12 +20,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from validation import ns2, ns3
 from validation.scenarios import RTT_SPREAD, STAGGER_S, Path, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PACKET_B = 1500
 
@@ -49,7 +52,8 @@ class Work:
 
 def _path(rate_bps: float, rtt_s: float, flows: int, packet_b: int = PACKET_B) -> Path:
     path = Path(rate_bps, rtt_s, 1, 0, 0, packet_b, flows)
-    return replace(path, ssthresh_segments=max(2, round(path.bdp_packets / flows)))
+    share = max(2, round(path.bdp_packets / flows))
+    return replace(path, ssthresh_segments=share, rtt_spread=RTT_SPREAD if flows > 1 else 0)
 
 
 WORK = [
@@ -71,12 +75,14 @@ class Cost:
 
 
 def _child(command: list[str]) -> tuple[float, str]:
-    """Runs ``command`` on one core; its CPU time in seconds (its children included) and its output."""
+    """Runs ``command`` on one core; its CPU seconds, of its children too, and its output."""
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, preexec_fn=_one_core)
         _, status, usage = os.wait4(process.pid, 0)
         if status:
-            raise RuntimeError(f"exit status {os.waitstatus_to_exitcode(status)}: {' '.join(command)}")
+            raise RuntimeError(
+                f"exit status {os.waitstatus_to_exitcode(status)}: {' '.join(command)}"
+            )
         output.seek(0)
         return usage.ru_utime + usage.ru_stime, output.read()
 
@@ -102,16 +108,12 @@ def scenario(path: Path, duration_s: float) -> str:
         lines += [
             "[[flow]]",
             'law = "reno"',
-            f'rtt = "{_rtt_s(path, flow) * 1e3:.6f}ms"',
+            f'rtt = "{path.flow_rtt_s(flow) * 1e3:.6f}ms"',
             f'start = "{flow * _stagger_s(path) * 1e3:g}ms"',
             f'packet = "{path.packet_b}B"',
             f'initial_ssthresh = "{path.ssthresh_segments} packets"',
         ]
     return "\n".join(lines) + "\n"
-
-
-def _rtt_s(path: Path, flow: int) -> float:
-    return path.rtt_s * (1 + RTT_SPREAD * (2 * flow / (path.flows - 1) - 1)) if path.flows > 1 else path.rtt_s
 
 
 def _stagger_s(path: Path) -> float:
@@ -164,7 +166,9 @@ def _median(values: list[float]) -> float | None:
     return round(statistics.median(values), 1) if values else None
 
 
-def compare(work: Work, rounds: int, quick: bool, ns3_program: FilePath | None) -> dict[str, object]:
+def compare(
+    work: Work, rounds: int, quick: bool, ns3_program: FilePath | None
+) -> dict[str, object]:
     """Runs one scenario on everything, ``rounds`` times in turn."""
     shorter = 0.3 if quick else 1.0
     mine, theirs, ratios, slow = [], [], [], []
@@ -172,7 +176,9 @@ def compare(work: Work, rounds: int, quick: bool, ns3_program: FilePath | None) 
         mine.append(cost_ns(ours, work, work.short_s + shorter * (work.long_s - work.short_s)))
         if work.ns2_long_s is not None and ns2.missing() is None:
             until_s = work.short_s + shorter * (work.ns2_long_s - work.short_s)
-            theirs.append(min(cost_ns(on_ns2(name), work, until_s) for name in ("Calendar", "Splay")))
+            theirs.append(
+                min(cost_ns(on_ns2(name), work, until_s) for name in ("Calendar", "Splay"))
+            )
             ratios.append(theirs[-1] / mine[-1])
     if work.ns3_long_s is not None and ns3_program is not None:
         slow.append(cost_ns(on_ns3(ns3_program), work, work.ns3_long_s))
@@ -199,7 +205,9 @@ def _print_row(name: str, cells: list[str]) -> None:
 
 def main() -> None:
     """Measures, prints a table, and with ``--json`` writes the figures."""
-    parser = argparse.ArgumentParser(prog="python -m benches.compare_ns", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.compare_ns", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--quick", action="store_true", help="a third of the simulated time")
     parser.add_argument("--ns3", action="store_true", help="ask ns-3 too: minutes")
     parser.add_argument("--rounds", type=int, default=3)
@@ -207,7 +215,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if shutil.which("lfn") is None:
         sys.exit("no command `lfn`: set up the project first")
-    for name, missing in (("ns-2", ns2.missing()), ("ns-3", ns3.missing() if arguments.ns3 else None)):
+    for name, missing in (
+        ("ns-2", ns2.missing()),
+        ("ns-3", ns3.missing() if arguments.ns3 else None),
+    ):
         if missing:
             print(f"SKIPPED {name}: {missing}", file=sys.stderr)
     program = None
@@ -224,7 +235,9 @@ def main() -> None:
     factor = round(statistics.median(real_time_factor() for _ in range(arguments.rounds)), 2)
     print(f"100 Gbit/s x 100 ms, 9000-byte packets: {factor:g} times faster than real time")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"rows": rows, "real_time_factor": factor}, indent=1) + "\n")
+        arguments.json.write_text(
+            json.dumps({"rows": rows, "real_time_factor": factor}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,14 @@ print(json.loads(run.summary())["data_packets_delivered"])
 def _count(work: Work, duration_s: float) -> tuple[int, int]:
     """Instructions of one run under callgrind, and the data packets that it delivered."""
     result = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", _RUN],
+        [
+            "valgrind",
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            sys.executable,
+            "-c",
+            _RUN,
+        ],
         input=scenario(work.path, duration_s),
         env={**os.environ, "PYTHONHASHSEED": "0"},
         capture_output=True,
@@ -66,7 +73,9 @@ def main() -> None:
         print("benches: SKIPPED instruction counts: no program `valgrind`", file=sys.stderr)
         return
     counts = {
-        work.name: round(instructions_per_packet(work), 1) for work in WORK if work.path.rate_bps <= 1e9
+        work.name: round(instructions_per_packet(work), 1)
+        for work in WORK
+        if work.path.rate_bps <= 1e9
     }
     if arguments.write:
         RECORD.write_text(json.dumps(counts, indent=1) + "\n")

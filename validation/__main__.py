@@ -2,7 +2,7 @@
 
 $ python -m validation linux|ns2|ns3    run that peer and rewrite validation/reference
 $ python -m validation ours             run the laboratory and print what differs from the reference
-$ python -m validation report           run the laboratory and rewrite docs/validation.md and figures
+$ python -m validation report           run the laboratory and rewrite docs/validation.md, figures
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path as FilePath
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from . import linux, ns2, ns3, reference, report, theory
 from .analyse import measure
 from .compare import explanation
 from .report import Comparison
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
 PEERS: dict[str, ModuleType] = {"linux": linux, "ns2": ns2, "ns3": ns3}
 
 
 def rerun(name: str, raw: FilePath) -> None:
-    """Runs every scenario of one peer and rewrites its reference. Raises SystemExit if it is missing."""
+    """Runs every scenario of one peer and rewrites its reference; SystemExit if it is missing."""
     peer = PEERS[name]
     missing = peer.missing()
     if missing:
@@ -29,15 +32,16 @@ def rerun(name: str, raw: FilePath) -> None:
     measured = []
     for number, run in enumerate(peer.RUNS, 1):
         print(f"{name} {number}/{len(peer.RUNS)} {run.tag}", file=sys.stderr)
-        traces = peer.read(peer.simulate(run, raw / name))
+        traces = [peer.read(peer.simulate(replica, raw / name)) for replica in run.replicas]
         measured.append((run, measure(traces, run.path.settle_s)))
-        if len(traces) == 1:
-            reference.save_window(name, run, traces[0])
+        if run.path.flows == 1:
+            reference.save_window(name, run, traces[0][0])
     print(reference.save(name, peer.TITLE, measured))
 
 
 def _line(source: str, what: str, theirs: float, ours: float | None, relative: float) -> str:
-    return f"{source:6} {what}: {theirs:.5g} / {'none' if ours is None else f'{ours:.5g}'} ({relative:+.1%})"
+    shown = "none" if ours is None else f"{ours:.5g}"
+    return f"{source:6} {what}: {theirs:.5g} / {shown} ({relative:+.1%})"
 
 
 def judge() -> bool:
@@ -61,7 +65,9 @@ def judge() -> bool:
 
 def main() -> None:
     """Parses the command line and runs one command."""
-    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m validation", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("what", choices=[*PEERS, "ours", "report"])
     parser.add_argument(
         "--raw",
@@ -73,7 +79,9 @@ def main() -> None:
     if arguments.what == "ours":
         sys.exit(0 if judge() else 1)
     elif arguments.what == "report":
-        print(report.write([Comparison(name, peer) for name, peer in PEERS.items()], theory.checks()))
+        print(
+            report.write([Comparison(name, peer) for name, peer in PEERS.items()], theory.checks())
+        )
     else:
         rerun(arguments.what, arguments.raw)
 

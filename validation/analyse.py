@@ -1,18 +1,21 @@
 """Turns a sampled congestion window into the figures that are compared.
 
-The one analysis for every source: real Linux, ns-2, ns-3 and the laboratory. A congestion episode is
-a maximal run of samples in which the sender is reducing its window; an epoch is the time from the
-start of one episode to the start of the next.
+The one analysis for every source: real Linux, ns-2, ns-3 and the laboratory. A congestion episode
+is a maximal run of samples in which the sender is reducing its window; an epoch is the time from
+the start of one episode to the start of the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +39,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Episode:
-    """One congestion episode: its time, the window just before and after it, the packets it lost."""
+    """One congestion episode: its time, the window around it, the packets that it lost."""
 
     start_s: float
     end_s: float
@@ -74,21 +77,26 @@ class Figures:
 class SharedFigures:
     """What is compared when several flows share the bottleneck, all over the steady state.
 
-    ``goodput_bps`` and ``drops_per_s`` are those of all flows together, the others means over flows;
-    ``jain`` is Jain's index of the flows' goodputs.
+    ``goodput_bps`` and ``drops_per_s`` are those of all flows together, the others means over
+    flows; ``jain`` is Jain's index of the flows' goodputs.
     """
 
     goodput_bps: float
     mean_window_segments: float
     mean_rtt_s: float
-    episodes: float
     drops_per_s: float
     jain: float
 
 
-def plain(figures: Figures | SharedFigures) -> dict[str, float | None]:
+def plain(figures: Figures) -> dict[str, float | None]:
     """Plain values for JSON, rounded to six digits; NaN becomes None."""
-    return {key: None if np.isnan(value) else float(f"{value:.6g}") for key, value in asdict(figures).items()}
+    return _plain(asdict(figures))
+
+
+def _plain(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {
+        name: None if np.isnan(value) else float(f"{value:.6g}") for name, value in values.items()
+    }
 
 
 def episodes(trace: Trace) -> list[Episode]:
@@ -158,14 +166,13 @@ def figures(trace: Trace, settle_s: float) -> Figures:
 
 def shared_figures(traces: Sequence[Trace], settle_s: float) -> SharedFigures:
     """Measures flows that share a bottleneck, from ``settle_s`` to the end of the run."""
-    goodputs_bps, windows, rtts_s, counts = [], [], [], []
+    goodputs_bps, windows, rtts_s = [], [], []
     for trace in traces:
         inside = trace.time_s >= settle_s
         time_s, delivered_b = trace.time_s[inside], trace.delivered_b[inside]
         goodputs_bps.append(8 * (delivered_b[-1] - delivered_b[0]) / (time_s[-1] - time_s[0]))
         windows.append(np.mean(trace.cwnd_segments[inside]))
         rtts_s.append(np.mean(trace.rtt_s[inside]))
-        counts.append(sum(episode.start_s >= settle_s for episode in episodes(trace)))
     # Every flow's trace carries the drops of the whole bottleneck.
     time_s, drops = traces[0].time_s, traces[0].drops
     inside = time_s >= settle_s
@@ -174,17 +181,28 @@ def shared_figures(traces: Sequence[Trace], settle_s: float) -> SharedFigures:
         goodput_bps=total,
         mean_window_segments=float(np.mean(windows)),
         mean_rtt_s=float(np.mean(rtts_s)),
-        episodes=float(np.mean(counts)),
-        drops_per_s=float((drops[inside][-1] - drops[inside][0]) / (time_s[inside][-1] - time_s[inside][0])),
+        drops_per_s=float(
+            (drops[inside][-1] - drops[inside][0]) / (time_s[inside][-1] - time_s[inside][0])
+        ),
         jain=total**2 / (len(traces) * float(np.sum(np.square(goodputs_bps)))),
     )
 
 
-def measure(traces: Sequence[Trace], settle_s: float) -> dict[str, float | None]:
-    """The figures of one run, in plain values: of its flow, or of its flows together."""
-    if len(traces) == 1:
-        return plain(figures(traces[0], settle_s))
-    return plain(shared_figures(traces, settle_s))
+def measure(replicas: Sequence[Sequence[Trace]], settle_s: float) -> dict[str, float | None]:
+    """The figures of one run in plain values.
+
+    One flow: its figures. Several: means over the replicas, and the standard error of each as
+    ``FIGURE_se``.
+    """
+    if len(replicas) == 1:
+        return plain(figures(replicas[0][0], settle_s))
+    every = [asdict(shared_figures(traces, settle_s)) for traces in replicas]
+    columns = {name: np.array([figures[name] for figures in every]) for name in every[0]}
+    errors = {
+        f"{name}_se": np.std(values, ddof=1) / np.sqrt(len(every))
+        for name, values in columns.items()
+    }
+    return _plain({**{name: np.mean(values) for name, values in columns.items()}, **errors})
 
 
 def thinned(trace: Trace, most: int = 1500) -> Trace:

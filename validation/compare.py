@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .explained import EXPLAINED
-from .reference import Measured
-from .scenarios import Run
+from .scenarios import SAMPLE_S, Run
+
+if TYPE_CHECKING:
+    from .reference import Measured
 
 #: How far from the peer a figure may lie, as a fraction of the peer's.
 AIM = {"linux": 0.05, "ns2": 0.03, "ns3": 0.03}
 
 #: The figures that are compared, and the resolution below which a difference means nothing: one
-#: sample of 10 ms, one segment, one packet, one episode more or less.
+#: sample of 10 ms at either end, one segment, one packet. The peak of start-up, in one sample of a
+#: window that doubles in a round trip, is known to what is acknowledged between two samples.
 RESOLUTION = {
     "goodput_bps": 0.0,
     "mean_window_segments": 1.0,
@@ -24,8 +29,7 @@ RESOLUTION = {
     "window_after_segments": 1.0,
     "drops_per_episode": 1.0,
     "startup_peak_segments": 1.0,
-    "startup_loss_s": 0.01,
-    "episodes": 1.0,
+    "startup_loss_s": 0.02,
     "drops_per_s": 0.1,
     "jain": 0.03,
 }
@@ -40,6 +44,8 @@ class Difference:
     theirs: float
     ours: float | None
     aim: float
+    #: Standard error of ours minus theirs, where both are means over replicas.
+    error: float = 0
 
     @property
     def relative(self) -> float:
@@ -52,16 +58,24 @@ class Difference:
 
     @property
     def within(self) -> bool:
-        """Whether the aim is met."""
+        """Whether the aim is met, or the difference is below resolution or two standard errors."""
         if self.ours is None:
             return False
-        return abs(self.ours - self.theirs) <= max(self.aim * abs(self.theirs), RESOLUTION[self.figure])
+        resolution = RESOLUTION[self.figure]
+        if self.figure == "startup_peak_segments":
+            resolution = SAMPLE_S * self.run.path.rate_bps / (8 * self.run.path.packet_b)
+        allowed = max(self.aim * abs(self.theirs), resolution, 2 * self.error)
+        return abs(self.ours - self.theirs) <= allowed
 
 
 def differences(peer: str, run: Run, theirs: Measured, ours: Measured) -> list[Difference]:
     """Every compared figure that the peer has for ``run``."""
+
+    def error(figure: str) -> float:
+        return math.hypot(theirs.get(f"{figure}_se") or 0, ours.get(f"{figure}_se") or 0)
+
     return [
-        Difference(run, figure, value, ours.get(figure), AIM[peer])
+        Difference(run, figure, value, ours.get(figure), AIM[peer], error(figure))
         for figure in RESOLUTION
         if (value := theirs.get(figure)) is not None
     ]

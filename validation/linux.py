@@ -9,14 +9,13 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from .analyse import Trace
-from .scenarios import LINUX_RUNS, Run
+from .scenarios import LINUX_RUNS, SAMPLE_S, Run
 
 TITLE = "Linux 6.12"
 RUNS = LINUX_RUNS
 
 #: Where the virtual-time Linux lies, beside the repository.
 ORACLE = FilePath(__file__).resolve().parents[2] / "shared" / "oracle" / "run"
-SAMPLE_S = 0.01
 
 _MODULES = {"hstcp": "highspeed"}
 #: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
@@ -70,9 +69,11 @@ def read(samples: FilePath) -> list[Trace]:
         return np.array([float(row[name]) for row in rows])
 
     ssthresh = column("ssthresh")
+    # Linux counts from connect(), we from the first data: one handshake, the first RTT that it saw.
+    handshake_s = float(rows[0]["minrtt_us"]) / 1e6
     return [
         Trace(
-            time_s=column("t_us") / 1e6,
+            time_s=column("t_us") / 1e6 - handshake_s,
             cwnd_segments=column("cwnd"),
             ssthresh_segments=np.where(ssthresh >= 2**31 - 1, np.inf, ssthresh),
             reducing=np.isin(column("ca"), _REDUCING),

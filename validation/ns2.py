@@ -10,13 +10,12 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from .analyse import Trace
-from .scenarios import NS2_RUNS, NS_PACKET_B, RTT_SPREAD, STAGGER_S, Run
+from .scenarios import NS2_RUNS, NS_PACKET_B, STAGGER_S, Run
 
 TITLE = "ns-2.35"
 RUNS = NS2_RUNS
 
 SCRIPT = FilePath(__file__).with_name("peers") / "dumbbell.tcl"
-SAMPLE_S = 0.01
 #: Bytes of payload in a packet: headers take 40, and timestamps are set to take none.
 PAYLOAD_B = NS_PACKET_B - 40
 
@@ -36,7 +35,7 @@ def command(run: Run, **settings: object) -> list[str]:
         "flows": path.flows,
         "rate_bps": path.rate_bps,
         "rtt_s": path.rtt_s,
-        "spread": RTT_SPREAD if path.flows > 1 else 0,
+        "spread": path.rtt_spread,
         "buffer": path.buffer_packets,
         "duration_s": path.duration_s,
         "packet_b": path.packet_b,
@@ -54,7 +53,9 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
         raw.mkdir(parents=True, exist_ok=True)
         growing = raw / "running.csv"
         subprocess.run(
-            command(run, samples=growing, sample_s=SAMPLE_S), check=True, stdout=subprocess.DEVNULL
+            command(run, samples=growing, sample_s=run.sample_s),
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
         growing.rename(samples)
     return samples

@@ -1,4 +1,4 @@
-"""Builds and runs the matrix on ns-3.37 (Debian package ``libns3-dev``) and reads what it sampled."""
+"""Runs the matrix on ns-3.37 (Debian package ``libns3-dev``) and reads what it sampled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from .analyse import Trace
-from .scenarios import NS3_RUNS, NS_PACKET_B, RTT_SPREAD, STAGGER_S, Run
+from .scenarios import NS3_RUNS, NS_PACKET_B, STAGGER_S, Run
 
 TITLE = "ns-3.37"
 RUNS = NS3_RUNS
@@ -22,7 +22,6 @@ PAYLOAD_B = NS_PACKET_B - 54
 #: delivered segments are counted so that goodputs compare.
 SAME_PAYLOAD_B = NS_PACKET_B - 66
 HEADERS = FilePath("/usr/include/ns3")
-SAMPLE_S = 0.01
 
 _CLASSES = {
     "reno": "TcpLinuxReno",
@@ -52,7 +51,8 @@ def build(into: FilePath) -> FilePath:
         into.mkdir(parents=True, exist_ok=True)
         libraries = [f"-lns3-{module}" for module in _MODULES]
         subprocess.run(
-            ["g++", "-std=c++17", "-O3", "-DNDEBUG", str(SOURCE), "-o", str(program), *libraries], check=True
+            ["g++", "-std=c++17", "-O3", "-DNDEBUG", str(SOURCE), "-o", str(program), *libraries],
+            check=True,
         )
     return program
 
@@ -65,7 +65,7 @@ def command(program: FilePath, run: Run, **settings: object) -> list[str]:
         "flows": path.flows,
         "rate_bps": path.rate_bps,
         "rtt_s": path.rtt_s,
-        "spread": RTT_SPREAD if path.flows > 1 else 0,
+        "spread": path.rtt_spread,
         "buffer": path.buffer_packets,
         "duration_s": path.duration_s,
         "packet_b": path.packet_b,
@@ -83,7 +83,9 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
         program = build(raw)
         growing = raw / "running.csv"
         subprocess.run(
-            command(program, run, samples=growing, sample_s=SAMPLE_S), check=True, stdout=subprocess.DEVNULL
+            command(program, run, samples=growing, sample_s=run.sample_s),
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
         growing.rename(samples)
     return samples
@@ -101,7 +103,8 @@ def read(samples: FilePath) -> list[Trace]:
         of = {name: values[mine] for name, values in column.items()}
         traces.append(
             Trace(
-                time_s=of["time_s"],
+                # From the first data, not from the SYN.
+                time_s=of["time_s"] - np.min(of["rtt_s"][of["rtt_s"] > 0]),
                 cwnd_segments=of["cwnd"],
                 ssthresh_segments=of["ssthresh"],
                 reducing=np.isin(of["state"], _REDUCING),

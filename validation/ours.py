@@ -7,7 +7,7 @@ import os
 from lfnlab import _core
 
 from .analyse import Trace
-from .scenarios import LAWS, RTT_SPREAD, STAGGER_S, Run
+from .scenarios import LAWS, STAGGER_S, Run
 
 #: Bytes of framing and of headers that the "linux" compatibility adds to, and counts in, a packet.
 LINUX_FRAMING_B = 14
@@ -20,10 +20,10 @@ _LAWS = {
         "reno": "reno:linux",
         "hstcp": "hstcp:linux",
         "scalable": "scalable:ns2",
-        "bic": "bic:linux",
+        "bic": "bic:ns2",
         "cubic": "cubic:ns2",
-        "htcp": "htcp:linux",
-        "westwood": "westwood:linux",
+        "htcp": "htcp:ns2",
+        "westwood": "westwood:ns2",
         "sack1": "reno:rfc",
         "hstcp-native": "hstcp:ns2",
     },
@@ -44,26 +44,25 @@ def scenario(peer: str, run: Run) -> str:
     path = run.path
     compat = "ns2" if peer == "ns2" else "linux"
     framing_b = LINUX_FRAMING_B if compat == "linux" else 0
+    # The limit is of what waits, but counts the packet in service in the ns-2 mode.
+    limit = path.buffer_packets - (compat == "linux")
     lines = [
         "schema = 1",
         f'name = "{run.tag}"',
         f'duration = "{path.duration_s:g}s"',
-        'sample = "10ms"',
+        f'sample = "{run.sample_s * 1e3:g}ms"',
         f'compat = "{compat}"',
         "[link]",
         f'rate = "{path.rate_bps / 1e6:g}Mbit/s"',
         "[link.queue]",
         'kind = "drop-tail"',
-        f'size = "{path.buffer_packets} packets"',
+        f'size = "{limit} packets"',
     ]
     for flow in range(path.flows):
-        rtt_s = path.rtt_s
-        if path.flows > 1:
-            rtt_s *= 1 + RTT_SPREAD * (2 * flow / (path.flows - 1) - 1)
         lines += [
             "[[flow]]",
             f'law = "{_LAWS[peer][run.law]}"',
-            f'rtt = "{rtt_s * 1e3:.9g}ms"',
+            f'rtt = "{path.flow_rtt_s(flow) * 1e3:.9g}ms"',
             f'start = "{flow * STAGGER_S * 1e3:g}ms"',
             f'packet = "{path.packet_b - framing_b}B"',
         ]
@@ -74,16 +73,20 @@ def scenario(peer: str, run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def simulate(peer: str, runs: list[Run]) -> list[list[Trace]]:
-    """Runs ``runs`` on all cores; a list of traces, one a flow, for each run."""
-    return simulate_scenarios([scenario(peer, run) for run in runs])
+def simulate(peer: str, runs: list[Run]) -> list[list[list[Trace]]]:
+    """Runs ``runs`` on all cores; for each of them, for each replica, a trace for each flow."""
+    everything = iter(
+        simulate_scenarios([scenario(peer, replica) for run in runs for replica in run.replicas])
+    )
+    return [[next(everything) for _ in run.replicas] for run in runs]
 
 
 def simulate_scenarios(scenarios: list[str]) -> list[list[Trace]]:
     """Runs scenarios given in TOML on all cores; a list of traces, one a flow, for each."""
     items = [(text, f"validation-{number}.toml", 1) for number, text in enumerate(scenarios)]
     results = _core.run_many(items, len(os.sched_getaffinity(0)), None)
-    return [_traces(result) for result in results]
+    # None stands for a cancelled run, and nothing cancels these.
+    return [_traces(result) for result in results if result is not None]
 
 
 def _traces(result: _core.Run) -> list[Trace]:

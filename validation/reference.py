@@ -1,18 +1,22 @@
-"""What the peers gave, kept in the repository: figures in JSON and thinned windows for the plots."""
+"""What the peers gave, kept in the repository: figures in JSON, and thinned windows for plots."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .analyse import Floats, Trace, thinned
-from .scenarios import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .scenarios import Run
 
 FOLDER = FilePath(__file__).with_name("reference")
 
@@ -46,7 +50,9 @@ def save_window(peer: str, run: Run, trace: Trace) -> None:
     """Writes the thinned window of one flow: time in s, cwnd in segments."""
     few = thinned(trace)
     text = io.StringIO()
-    np.savetxt(text, np.column_stack([few.time_s, few.cwnd_segments]), fmt=("%.3f", "%.6g"), delimiter=",")
+    np.savetxt(
+        text, np.column_stack([few.time_s, few.cwnd_segments]), fmt=("%.3f", "%.6g"), delimiter=","
+    )
     file = _trace_file(peer, run)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))

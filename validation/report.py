@@ -1,21 +1,26 @@
-"""Writes docs/validation.md and its figures from the reference and a fresh run of the laboratory."""
+"""Writes docs/validation.md and its figures from the reference and a new run of the laboratory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
-from types import ModuleType
 
 import matplotlib
 
 matplotlib.use("Agg")
+from typing import TYPE_CHECKING
+
 from matplotlib import pyplot as plt
 
 from . import ours, reference
 from .analyse import Trace, measure, thinned
 from .compare import AIM, Difference, differences, explanation
-from .scenarios import Run
-from .theory import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
+
+    from .scenarios import Run
+    from .theory import Check
 
 DOCS = FilePath(__file__).resolve().parents[1] / "docs"
 
@@ -35,7 +40,6 @@ _SHARED = (
     ("goodput of all, Mbit/s", "goodput_bps", 1e-6, 2),
     ("mean window of a flow", "mean_window_segments", 1, 1),
     ("mean RTT, ms", "mean_rtt_s", 1e3, 1),
-    ("reductions of a flow", "episodes", 1, 1),
     ("drops a second", "drops_per_s", 1, 2),
     ("Jain's index", "jain", 1, 3),
 )
@@ -46,12 +50,13 @@ rate-limited drop-tail queue: 1514-byte packets at the queue, delayed ACKs, natu
 runs with `compat = "linux"` and the `:linux` variant of each law. HTCP-BE is not in Linux.""",
     "ns2": """\
 Debian's ns-2.35. The rows named after laws are `Agent/TCP/Linux` (modules of Linux 2.6.22), `sack1`
-and `hstcp-native` the native `Agent/TCP/Sack1`, the latter with `windowOption_ 8`. 1500-byte packets,
-an ACK a packet, slow start ended at the flow's share of the BDP. Ours runs with `compat = "ns2"`. Ten
-flows have RTTs spread evenly over ±20 % and start 0.1 s apart.""",
+and `hstcp-native` the native `Agent/TCP/Sack1`, the latter with `windowOption_ 8`. 1500-byte
+packets, an ACK a packet, slow start ended at the flow's share of the BDP. Ours runs with
+`compat = "ns2"`. Ten flows have RTTs spread evenly over ±20 % and start 0.1 s apart; figures are
+means over five spreads, compared within two standard errors: drop-tail queues lock phases.""",
     "ns3": """\
-Debian's ns-3.37 built with -O3: SACK, PRR, an ACK a packet, no queue discipline. Goodputs are counted
-in segments of our payload, since framing differs by 12 bytes.""",
+Debian's ns-3.37 built with -O3: SACK, PRR, an ACK a packet, no queue discipline. Goodputs are
+counted in segments of our payload, since framing differs by 12 bytes.""",
 }
 _HEAD = """\
 # Validation
@@ -59,8 +64,8 @@ _HEAD = """\
 Written by `python -m validation report`; do not edit. The peers' figures are kept in
 `validation/reference` and made again by `python -m validation linux|ns2|ns3`; ours are from a fresh
 run. One function (`validation/analyse.py`) measures every trace. Cells read *theirs / ours
-(difference)*; a number in brackets names the rule behind a difference beyond the aim, **!** marks one
-without a known cause.
+(difference)*; a number in brackets names the rule behind a difference beyond the aim, **!** marks
+one without a known cause.
 
 A period runs from one loss episode to the next; *long* and *short* are the means of the longer and
 the shorter of each two neighbours, because CUBIC and BIC alternate. Windows are in segments.
@@ -78,7 +83,9 @@ class Comparison:
         self.runs: list[Run] = module.RUNS
         theirs = reference.load(peer)
         self.theirs = {run.tag: theirs[run.tag] for run in self.runs}
-        self.traces = dict(zip((run.tag for run in self.runs), ours.simulate(peer, self.runs), strict=True))
+        self.traces = dict(
+            zip((run.tag for run in self.runs), ours.simulate(peer, self.runs), strict=True)
+        )
         self.ours = {run.tag: measure(self.traces[run.tag], run.path.settle_s) for run in self.runs}
 
     def differences(self) -> Iterator[Difference]:
@@ -97,7 +104,8 @@ def _cell(difference: Difference | None, scale: float, digits: int, mark: str) -
     theirs = f"{difference.theirs * scale:.{digits}f}"
     if difference.ours is None:
         return f"{theirs} / none{mark}"
-    return f"{theirs} / {difference.ours * scale:.{digits}f} ({100 * difference.relative:+.1f} %){mark}"
+    mine = f"{difference.ours * scale:.{digits}f}"
+    return f"{theirs} / {mine} ({100 * difference.relative:+.1f} %){mark}"
 
 
 def _tables(comparison: Comparison) -> Iterator[str]:
@@ -125,7 +133,9 @@ def _tables(comparison: Comparison) -> Iterator[str]:
             cells = []
             for _, figure, scale, digits in columns:
                 difference = found.get((run.tag, figure))
-                cells.append(_cell(difference, scale, digits, mark(difference) if difference else ""))
+                cells.append(
+                    _cell(difference, scale, digits, mark(difference) if difference else "")
+                )
             yield f"| {run.law} | " + " | ".join(cells) + " |"
     if rules:
         yield ""
@@ -136,9 +146,10 @@ def _verdict(comparison: Comparison) -> str:
     every = list(comparison.differences())
     within = sum(d.within for d in every)
     explained = sum(not d.within and explanation(comparison.peer, d) is not None for d in every)
+    aim = f"{100 * AIM[comparison.peer]:g} %"
     return (
-        f"Of {len(every)} figures, {within} agree within {100 * AIM[comparison.peer]:g} % (or one sample, "
-        f"segment or packet); {explained} differ by a rule that is named; "
+        f"Of {len(every)} figures, {within} agree within {aim} (or one sample, segment or packet); "
+        f"{explained} differ by a rule that is named; "
         f"{len(every) - within - explained} differ without a known cause."
     )
 
@@ -147,10 +158,12 @@ def _draw(comparison: Comparison, law: str, file: FilePath) -> None:
     """Both windows of ``law`` over time, a panel for each single-flow path."""
     runs = [run for run in comparison.runs if run.law == law and run.path.flows == 1]
     rows = -(-len(runs) // 2)
-    figure, axes = plt.subplots(rows, 2, figsize=(10, 2.3 * rows), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        rows, 2, figsize=(10, 2.3 * rows), squeeze=False, layout="constrained"
+    )
     for axis, run in zip(axes.flat, runs, strict=False):
         time_s, cwnd_segments = reference.load_window(comparison.peer, run)
-        mine: Trace = thinned(comparison.traces[run.tag][0])
+        mine: Trace = thinned(comparison.traces[run.tag][0][0])
         axis.plot(time_s, cwnd_segments, color="#000000", linewidth=1.4, label=comparison.title)
         axis.plot(mine.time_s, mine.cwnd_segments, color="#d55e00", linewidth=0.8, label="lfnlab")
         path = run.path
@@ -183,7 +196,14 @@ def write(comparisons: Sequence[Comparison], checks: Sequence[Check]) -> FilePat
     """Writes the page and the figures; returns the page."""
     lines = [_HEAD, *_theory(checks)]
     for comparison in comparisons:
-        lines += ["", f"## {comparison.title}", "", _INTRODUCTIONS[comparison.peer], "", _verdict(comparison)]
+        lines += [
+            "",
+            f"## {comparison.title}",
+            "",
+            _INTRODUCTIONS[comparison.peer],
+            "",
+            _verdict(comparison),
+        ]
         lines += _tables(comparison)
         if comparison.peer != "linux":
             continue

@@ -12,6 +12,11 @@ from dataclasses import dataclass, replace
 #: Bytes of one full data packet at the bottleneck of the real-Linux path: 1448 payload, 12
 #: timestamp option, 40 IP and TCP, 14 Ethernet.
 LINUX_PACKET_B = 1514
+#: Several flows differ in RTT by this fraction either way, and start this far apart.
+RTT_SPREAD = 0.2
+STAGGER_S = 0.1
+#: Time between two samples of one flow, everywhere.
+SAMPLE_S = 0.01
 #: Bytes of one data packet in the scenarios shared with ns-2 and ns-3.
 NS_PACKET_B = 1500
 
@@ -20,7 +25,7 @@ NS_PACKET_B = 1500
 class Path:
     """A single bottleneck with one round-trip time.
 
-    ``settle_s`` is when the steady state is taken to begin: everything before it belongs to start-up.
+    ``settle_s`` is when the steady state is taken to begin: what is before it belongs to start-up.
     """
 
     rate_bps: float
@@ -32,6 +37,8 @@ class Path:
     flows: int = 1
     #: Initial slow-start threshold in segments; None leaves slow start unbounded.
     ssthresh_segments: int | None = None
+    #: The flows' RTTs lie evenly in rtt_s * (1 -+ rtt_spread).
+    rtt_spread: float = 0
 
     @property
     def bdp_packets(self) -> float:
@@ -43,11 +50,16 @@ class Path:
         """Drop-tail limit in packets, the one in service included."""
         return max(1, round(self.bdp_packets * self.buffer_bdp))
 
+    def flow_rtt_s(self, flow: int) -> float:
+        """Round-trip propagation time of one of the flows."""
+        place = 2 * flow / (self.flows - 1) - 1 if self.flows > 1 else 0
+        return self.rtt_s * (1 + self.rtt_spread * place)
+
     @property
     def name(self) -> str:
-        """Short file-name-safe name: rate, RTT, buffer, flows."""
+        """Short file-name-safe name: rate, RTT, buffer, flows and their spread."""
         rate = f"{self.rate_bps / 1e9:g}g" if self.rate_bps >= 1e9 else f"{self.rate_bps / 1e6:g}m"
-        flows = f"-{self.flows}flows" if self.flows > 1 else ""
+        flows = f"-{self.flows}flows-{self.rtt_spread:g}" if self.flows > 1 else ""
         return f"{rate}-{self.rtt_s * 1e3:g}ms-{self.buffer_bdp:g}bdp{flows}"
 
     @property
@@ -72,8 +84,27 @@ class Run:
         """Names the run's files."""
         return f"{self.law}-{self.path.name}"
 
+    @property
+    def replicas(self) -> list[Run]:
+        """The runs whose mean stands for this one: itself, or with several flows five.
 
-def _linux(rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float, settle_s: float) -> Path:
+        Drop-tail queues lock the phases of flows, so that one run of several flows says little:
+        their shares turn on microseconds. The replicas differ in the spread of the RTTs.
+        """
+        if self.path.flows == 1:
+            return [self]
+        spreads = [round(factor * self.path.rtt_spread, 4) for factor in (0.9, 0.95, 1, 1.05, 1.1)]
+        return [replace(self, path=replace(self.path, rtt_spread=spread)) for spread in spreads]
+
+    @property
+    def sample_s(self) -> float:
+        """Time between two samples: coarser where several flows are summed."""
+        return SAMPLE_S if self.path.flows == 1 else 10 * SAMPLE_S
+
+
+def _linux(
+    rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float, settle_s: float
+) -> Path:
     return Path(rate_mbps * 1e6, rtt_ms / 1e3, buffer_bdp, duration_s, settle_s, LINUX_PACKET_B)
 
 
@@ -100,11 +131,17 @@ LINUX_RUNS = [
 
 
 def _ns(
-    rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float, settle_s: float, flows: int = 1
+    rate_mbps: float,
+    rtt_ms: float,
+    buffer_bdp: float,
+    duration_s: float,
+    settle_s: float,
+    flows: int = 1,
 ) -> Path:
     path = Path(rate_mbps * 1e6, rtt_ms / 1e3, buffer_bdp, duration_s, settle_s, NS_PACKET_B, flows)
     # Slow start ends at the flow's share of the path, so that the runs are of congestion avoidance.
-    return replace(path, ssthresh_segments=round(path.bdp_packets / flows))
+    share = round(path.bdp_packets / flows)
+    return replace(path, ssthresh_segments=share, rtt_spread=RTT_SPREAD if flows > 1 else 0)
 
 
 #: TCP-Linux modules of ns-2, then its two native agents.
@@ -118,8 +155,8 @@ NS2_RUNS = [
         (_NS2, _ns(100, 100, 1, 500, 100)),
         (_NS2_FAST, _ns(1000, 40, 0.5, 100, 30)),
         (_NS2_FAST, _ns(1000, 100, 1, 200, 60)),
-        (_NS2, _ns(100, 40, 1, 200, 40, flows=10)),
-        (_NS2, _ns(1000, 100, 1, 150, 50, flows=10)),
+        (_NS2, _ns(100, 40, 1, 100, 20, flows=10)),
+        (_NS2, _ns(1000, 40, 1, 60, 20, flows=10)),
     )
     for law in laws
 ]
@@ -128,12 +165,8 @@ NS3_RUNS = [
     Run(law, path)
     for laws, path in (
         (LAWS, _ns(100, 40, 0.5, 100, 30)),
-        (LAWS, _ns(100, 40, 1, 60, 20, flows=10)),
+        (LAWS, _ns(100, 40, 1, 40, 10, flows=10)),
         (("hstcp",), _ns(1000, 20, 0.5, 20, 8)),
     )
     for law in laws
 ]
-
-#: Ten flows differ in RTT by this fraction either way, and start this far apart.
-RTT_SPREAD = 0.2
-STAGGER_S = 0.1

@@ -1,5 +1,6 @@
 """The laboratory against the committed reference and the closed forms, and the analysis itself."""
 
+# ruff: noqa: D103
 from __future__ import annotations
 
 import functools
@@ -16,7 +17,9 @@ from validation.report import Comparison
 PEERS = {"linux": linux, "ns2": ns2, "ns3": ns3}
 
 
-def sawtooth(periods_s: list[float], peak: float = 100, kept: float = 0.5, recovery_s: float = 0.1) -> Trace:
+def sawtooth(
+    periods_s: list[float], peak: float = 100, kept: float = 0.5, recovery_s: float = 0.1
+) -> Trace:
     """Windows that climb from ``kept * peak`` to ``peak`` in each period, then recover."""
     step_s = 0.01
     cwnd, reducing, drops = [], [], []
@@ -87,7 +90,8 @@ def test_every_difference_beyond_the_aim_has_a_known_cause(peer: str) -> None:
 def test_every_explanation_is_needed(number: int) -> None:
     why = EXPLAINED[number]
     assert any(
-        not d.within and explanation(why.peer, d) == why.rule for d in comparison(why.peer).differences()
+        not d.within and explanation(why.peer, d) == why.rule
+        for d in comparison(why.peer).differences()
     )
 
 
