@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 payload_bytes,
                 wire_bytes,
                 ack_bytes: 66,
-                sender: sender.clone(),
+                sender,
                 receiver: if ns2 { ReceiverConfig::ns2(rtt) } else { ReceiverConfig::linux(rtt) },
             }
         })

@@ -182,8 +182,8 @@ fn mix(hash: u64, word: u64) -> u64 {
 fn setup_of(flow: &FlowConfig) -> FlowSetup {
     FlowSetup {
         law: flow.law,
-        sender: flow.sender.clone(),
-        receiver: flow.receiver.clone(),
+        sender: flow.sender,
+        receiver: flow.receiver,
         direction: flow.direction,
         rtt: flow.rtt,
         size_segments: flow.size_segments,
@@ -569,8 +569,8 @@ impl Sim {
         let mut traffic = background::Background::new(config.traffic, seed, 0);
         self.background.setup = Some(FlowSetup {
             law: config.law,
-            sender: config.sender.clone(),
-            receiver: config.receiver.clone(),
+            sender: config.sender,
+            receiver: config.receiver,
             direction: Direction::Forward,
             rtt: Time::ZERO,
             size_segments: u64::MAX,
