@@ -1,0 +1,148 @@
+//! The same scenario gives the same bytes: twice, in threads, in debug and release. And random streams
+//! are named, so that one part of a scenario does not disturb another.
+//!
+//! The golden hashes hold in every build:
+//! `cargo test -p lfn-sim --test determinism` and `cargo test --release -p lfn-sim --test determinism`.
+//! They change when behaviour changes; then say in the commit why it did.
+
+mod common;
+
+use common::{background, drop_tail, dumbbell, events, law, linux_flow, ns2_flow, rate, run};
+use lfn_path::RedConfig;
+use lfn_sim::background::Direction;
+use lfn_sim::config::{Config, FlowConfig, QueueConfig};
+use lfn_units::Time;
+
+fn cubic_alone() -> Config {
+    dumbbell(
+        drop_tail(rate("100Mbit/s"), 832),
+        vec![linux_flow("cubic:linux", Time::from_ms(100))],
+        Time::from_s(30),
+    )
+}
+
+fn eight_laws() -> Config {
+    let names = ["reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be"];
+    let flows: Vec<FlowConfig> = (0..8)
+        .map(|i| FlowConfig {
+            start: Time::from_ms(137 * i),
+            ..ns2_flow(names[i as usize], Time::from_ms(20 + 10 * i))
+        })
+        .collect();
+    dumbbell(drop_tail(rate("200Mbit/s"), 500), flows, Time::from_s(10))
+}
+
+fn marks_losses_and_reverse_flows() -> Config {
+    let mut link = drop_tail(rate("50Mbit/s"), 400);
+    link.queue = QueueConfig::Red(RedConfig::adaptive(1500));
+    link.loss = 0.001;
+    let flows = (0..6)
+        .map(|i| {
+            let mut flow = linux_flow(["cubic", "htcp", "reno"][i % 3], Time::from_ms(30 + 7 * i as u64));
+            flow.sender.ecn = i % 2 == 0;
+            flow.receiver.ecn = i % 2 == 0;
+            flow.sender.pacing = i == 5;
+            flow.direction = if i < 4 { Direction::Forward } else { Direction::Reverse };
+            flow
+        })
+        .collect();
+    dumbbell(link, flows, Time::from_s(10))
+}
+
+fn with_background() -> Config {
+    let rate = rate("100Mbit/s");
+    let mut config = cubic_alone();
+    config.duration = Time::from_s(10);
+    config.background = Some(background(2, rate));
+    config
+}
+
+fn hash(config: &Config) -> String {
+    run(config).summary.hash
+}
+
+#[test]
+fn golden_hashes() {
+    let scenarios = [cubic_alone(), eight_laws(), marks_losses_and_reverse_flows(), with_background()];
+    let seen: Vec<String> = scenarios.iter().map(hash).collect();
+    assert_eq!(seen, ["bda8b8bbc4ba7135", "1e778c253ec9af34", "f815a2f8c4b45936", "81046f9a197b87b5"]);
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let config = with_background();
+    let alone = run(&config);
+    let text = |outcome: &lfn_sim::Outcome| {
+        (serde_json::to_string(&outcome.summary).expect("plain data"), format!("{:?}", outcome.tables))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| run(&config))).collect();
+        for thread in threads {
+            assert_eq!(text(&thread.join().expect("no panic")), text(&alone));
+        }
+    });
+}
+
+#[test]
+fn the_seed_matters_where_something_is_random() {
+    let (one, two) = (with_background(), Config { seed: 2, ..with_background() });
+    assert_ne!(hash(&one), hash(&two));
+    let (one, two) = (cubic_alone(), Config { seed: 2, ..cubic_alone() });
+    assert_eq!(hash(&one), hash(&two));
+}
+
+#[test]
+fn steps_do_not_matter() {
+    let config = with_background();
+    let mut sim = lfn_sim::Sim::new(&config).expect("valid");
+    for step in 1..=1000 {
+        sim.run_until(Time(config.duration.0 / 1000 * step));
+    }
+    assert_eq!(sim.finish().expect("conserved").summary.hash, hash(&config));
+}
+
+#[test]
+fn a_flow_that_never_sends_shifts_nobody() {
+    for mut config in [marks_losses_and_reverse_flows(), with_background()] {
+        let before = run(&config);
+        let mut silent = linux_flow("htcp", Time::from_ms(10));
+        silent.start = config.duration + Time::from_s(1);
+        config.flows.push(silent);
+        let after = run(&config);
+        assert_eq!(after.summary.flows.last().map(|flow| flow.sent), Some(0));
+        for (flow, with) in before.summary.flows.iter().zip(&after.summary.flows) {
+            assert_eq!(
+                (flow.sent, flow.delivered_bytes, flow.retransmits, flow.loss_events),
+                (with.sent, with.delivered_bytes, with.retransmits, with.loss_events)
+            );
+        }
+        assert_eq!(
+            serde_json::to_value(&before.summary.links).expect("plain data"),
+            serde_json::to_value(&after.summary.links).expect("plain data")
+        );
+        assert_eq!(before.tables.events.t_s, after.tables.events.t_s);
+    }
+}
+
+#[test]
+fn every_law_meets_the_same_background() {
+    let mut offered = Vec::new();
+    for name in ["reno", "cubic", "htcp-be"] {
+        let mut config = with_background();
+        config.flows[0].law = law(name);
+        let summary = run(&config).summary.background.expect("there is one");
+        offered.push((summary.flows_started, summary.offered_bps.map(f64::to_bits)));
+    }
+    assert!(offered[0].0 > 100);
+    assert!(offered.iter().all(|seen| *seen == offered[0]));
+}
+
+#[test]
+fn random_loss_on_a_link_that_carries_no_data_changes_nothing() {
+    let before = cubic_alone();
+    let mut after = cubic_alone();
+    after.links[1].loss = 0.5;
+    let (before, after) = (run(&before), run(&after));
+    assert_eq!(before.summary.hash, after.summary.hash);
+    assert_eq!(events(&before.tables, 0).len(), events(&after.tables, 0).len());
+}
