@@ -378,10 +378,9 @@ impl Sender {
         if probe {
             let slack = if self.board.outstanding() == 1 { TLP_DELAYED_ACK_NS } else { TLP_SLACK_NS };
             let probe_ns = 2 * self.rtt.srtt_ns() + slack;
-            if probe_ns < rto_ns {
-                self.timer_kind = Timer::TailLossProbe;
-                delay_ns = probe_ns;
-            }
+            // The probe takes the place of the first timeout (§7.2), however long the path.
+            self.timer_kind = Timer::TailLossProbe;
+            delay_ns = probe_ns.min(rto_ns);
         }
         self.timer = now + Time::from_ns(delay_ns);
     }

@@ -1,0 +1,247 @@
+//! Recovery as the RFCs and Linux have it, ACK by ACK.
+
+use lfn_law::{LawSpec, SlowStartKind, ONE};
+use lfn_tcp::{Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State};
+use lfn_units::Time;
+
+const RTT_MS: u64 = 100;
+
+/// A sender at one end of a path that the test plays.
+struct Talk {
+    sender: Sender,
+    now: Time,
+}
+
+fn config() -> SenderConfig {
+    SenderConfig { initial_window_segments: 20, ..SenderConfig::linux(1448, SlowStartKind::Classic) }
+}
+
+impl Talk {
+    /// Twenty segments are acknowledged and twenty more are in flight, of a window of twenty that grows
+    /// no more in slow start.
+    fn new(config: &SenderConfig) -> Talk {
+        let law: LawSpec = "reno:linux".parse().expect("a law");
+        let config = SenderConfig { initial_ssthresh_segments: Some(20), ..config.clone() };
+        let sender = Sender::new(&config, &law, Time::ZERO, u64::MAX, 1514);
+        let mut talk = Talk { sender, now: Time::ZERO };
+        assert_eq!(talk.send().len(), 20);
+        talk.now = Time::from_ms(RTT_MS);
+        for segment in 1..=20 {
+            talk.ack(segment, &[]);
+        }
+        assert_eq!((talk.sender.una(), talk.sender.nxt()), (20, 41));
+        talk.now = Time::from_ms(2 * RTT_MS);
+        talk
+    }
+
+    fn send(&mut self) -> Vec<Segment> {
+        std::iter::from_fn(|| self.sender.next_segment(self.now)).collect()
+    }
+
+    fn hear(
+        &mut self,
+        cumulative: u64,
+        sack: &[(u64, u64)],
+        change: impl FnOnce(&mut Acknowledgement),
+    ) -> Vec<Segment> {
+        let mut ack = Acknowledgement {
+            at: self.now,
+            cumulative,
+            echoes_original: true,
+            duplicate: false,
+            ece: false,
+            sack: [Range { start: 0, end: 0 }; 3],
+            blocks: sack.len() as u8,
+        };
+        for (slot, &(start, end)) in ack.sack.iter_mut().zip(sack) {
+            *slot = Range { start, end };
+        }
+        change(&mut ack);
+        self.sender.on_ack(self.now, &ack);
+        self.send()
+    }
+
+    fn ack(&mut self, cumulative: u64, sack: &[(u64, u64)]) -> Vec<Segment> {
+        self.hear(cumulative, sack, |_| {})
+    }
+
+    fn wait_for_timer(&mut self) -> Vec<Segment> {
+        self.now = self.sender.deadline();
+        self.sender.on_timer(self.now);
+        self.send()
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.sender.control().cwnd / ONE
+    }
+}
+
+fn numbers(segments: &[Segment]) -> Vec<(u64, bool)> {
+    segments.iter().map(|segment| (segment.seq, segment.retransmission)).collect()
+}
+
+#[test]
+fn prr_of_twenty_with_one_lost() {
+    // RFC 9937: entry on the third SACK, RecoverFS 18, ssthresh 10. After 17 deliveries in
+    // recovery the pipe is exactly 10, and 10 segments were sent.
+    let (mut prr, mut pipe, mut sent) = (Prr::new(18), 0, 0);
+    for sacked in 3..=19 {
+        pipe = 20 - 1 - sacked + sent;
+        let may = prr.on_ack(pipe, 10, 1, false);
+        prr.on_sent(may);
+        sent += may;
+        pipe += may;
+    }
+    assert_eq!((pipe, sent), (10, 10));
+}
+
+#[test]
+fn limited_transmit_then_recovery_on_the_third() {
+    let mut talk = Talk::new(&config());
+    // Segment 20 is missing. Two duplicates let two new segments out (RFC 3042); the third proves the loss.
+    assert_eq!(numbers(&talk.ack(20, &[(21, 22)])), [(41, false)]);
+    assert_eq!(numbers(&talk.ack(20, &[(21, 23)])), [(42, false)]);
+    assert_eq!(talk.sender.state(), State::Disorder);
+    assert_eq!(numbers(&talk.ack(20, &[(21, 24)])), [(20, true)]);
+    assert_eq!(talk.sender.state(), State::Recovery);
+    assert_eq!(talk.sender.stats(talk.now).loss_events, 1);
+}
+
+#[test]
+fn many_losses_and_an_echo_in_one_window_are_one_reduction() {
+    let mut talk = Talk::new(&SenderConfig { ecn: true, ..config() });
+    let before = talk.cwnd();
+    let mut repaired = Vec::new();
+    // 20, 23, 26 and 29 are missing.
+    for (from, end) in [(21, 23), (24, 26), (27, 29), (30, 41)] {
+        for high in from + 1..=end {
+            let sent = talk.hear(20, &[(from, high)], |ack| ack.ece = high > 35);
+            repaired.extend(sent.iter().filter(|s| s.retransmission).map(|s| s.seq));
+        }
+    }
+    assert_eq!(repaired, [20, 23, 26, 29]);
+    let stats = *talk.sender.stats(talk.now);
+    assert_eq!((stats.loss_events, stats.timeouts), (1, 0));
+    talk.now = Time::from_ms(3 * RTT_MS);
+    let nxt = talk.sender.nxt();
+    talk.ack(nxt, &[]);
+    assert_eq!((talk.sender.state(), talk.sender.control().ssthresh / ONE), (State::Open, before / 2));
+}
+
+#[test]
+fn a_loss_after_an_echo_in_the_same_window_reduces_no_further() {
+    let mut talk = Talk::new(&SenderConfig { ecn: true, ..config() });
+    talk.hear(21, &[], |ack| ack.ece = true);
+    assert_eq!(talk.sender.state(), State::Cwr);
+    let ssthresh = talk.sender.control().ssthresh;
+    for high in 23..=30 {
+        talk.ack(21, &[(22, high)]);
+    }
+    assert_eq!(talk.sender.state(), State::Recovery);
+    assert_eq!((talk.sender.control().ssthresh, talk.sender.stats(talk.now).loss_events), (ssthresh, 1));
+}
+
+#[test]
+fn newreno_repairs_one_hole_per_round_trip() {
+    let newreno = SenderConfig { sack: false, initial_window_segments: 20, ..SenderConfig::ns2(1460) };
+    let mut talk = Talk::new(&newreno);
+    // 20, 24 and 28 are missing: eighteen duplicates.
+    let mut repaired = Vec::new();
+    for _ in 0..18 {
+        repaired.extend(talk.ack(20, &[]).iter().filter(|s| s.retransmission).map(|s| s.seq));
+    }
+    assert_eq!(repaired, [20]);
+    // All that was sent before the last hole was filled has arrived.
+    for (round, hole) in [Some(24), Some(28), None].into_iter().enumerate() {
+        talk.now = Time::from_ms((3 + round as u64) * RTT_MS);
+        let cumulative = hole.unwrap_or(talk.sender.nxt());
+        let sent = talk.hear(cumulative, &[], |ack| ack.echoes_original = false);
+        let repaired: Vec<u64> = sent.iter().filter(|s| s.retransmission).map(|s| s.seq).collect();
+        assert_eq!(repaired, Vec::from_iter(hole));
+    }
+    assert_eq!(talk.sender.stats(talk.now).loss_events, 1);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_time() {
+    let mut talk = Talk::new(&config());
+    for high in 22..=41 {
+        talk.ack(20, &[(21, high)]);
+    }
+    // The copy of 20 is lost; what was sent after it is delivered one round trip later.
+    talk.now = Time::from_ms(3 * RTT_MS + 1);
+    let nxt = talk.sender.nxt();
+    assert!(nxt > 42);
+    let again = talk.ack(20, &[(21, nxt)]);
+    assert_eq!(numbers(&again)[0], (20, true));
+    assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
+}
+
+#[test]
+fn a_lost_tail_is_probed_before_the_timeout() {
+    let mut talk = Talk::new(&config());
+    talk.sender.stop();
+    // All but the last segment arrive; twice the RTT and the slack later it is sent again.
+    talk.ack(40, &[]);
+    let probe = talk.wait_for_timer();
+    assert_eq!(numbers(&probe), [(40, true)]);
+    // 2 srtt, and 200 ms for a delayed ACK of the only segment; but no later than the timeout would be
+    // (RFC 8985 section 7.2): srtt + 200 ms.
+    assert_eq!(talk.now, Time::from_ms(2 * RTT_MS + RTT_MS + 200));
+    assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
+    // Only the copy arrived: that was a loss, and it counts.
+    talk.now = Time::from_ms(7 * RTT_MS);
+    talk.hear(41, &[], |ack| ack.echoes_original = false);
+    assert_eq!(talk.sender.stats(talk.now).loss_events, 1);
+}
+
+#[test]
+fn timeouts_back_off_and_count_once() {
+    let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
+    let start = talk.now;
+    let first = talk.sender.deadline();
+    let mut gaps = Vec::new();
+    for _ in 0..4 {
+        let before = talk.now.max(first);
+        assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
+        gaps.push(talk.sender.deadline() - talk.now);
+        assert!(talk.now >= before);
+    }
+    assert!(start < first);
+    for pair in gaps.windows(2) {
+        assert_eq!(pair[1].0, 2 * pair[0].0);
+    }
+    let stats = *talk.sender.stats(talk.now);
+    assert_eq!((stats.timeouts, stats.loss_events, talk.cwnd()), (4, 1, 1));
+}
+
+#[test]
+fn a_delay_spike_is_no_loss() {
+    let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
+    let before = *talk.sender.control();
+    talk.wait_for_timer();
+    assert_eq!((talk.cwnd(), talk.sender.state()), (1, State::Loss));
+    // The ACKs were late: they echo the timestamps of the originals.
+    talk.now = talk.now + Time::from_ms(5);
+    talk.ack(22, &[]);
+    let after = *talk.sender.control();
+    assert_eq!(talk.sender.state(), State::Open);
+    assert!(after.cwnd >= before.cwnd && after.ssthresh >= before.ssthresh);
+    assert_eq!(talk.sender.stats(talk.now).undos, 1);
+    let kinds: Vec<EventKind> = talk.sender.take_events().iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::Timeout, EventKind::Undo]);
+    // Nothing but the one copy was repeated.
+    assert_eq!(talk.sender.stats(talk.now).retransmits, 1);
+}
+
+#[test]
+fn reordering_within_a_quarter_round_trip_is_no_loss() {
+    let mut talk = Talk::new(&config());
+    talk.ack(20, &[(21, 22)]);
+    talk.ack(20, &[(21, 23)]);
+    talk.now = talk.now + Time::from_ms(10);
+    talk.ack(23, &[]);
+    assert_eq!(talk.sender.state(), State::Open);
+    let stats = *talk.sender.stats(talk.now);
+    assert_eq!((stats.retransmits, stats.loss_events), (0, 0));
+}
