@@ -5,10 +5,24 @@ from typing import Any, Final, final
 
 from numpy.typing import NDArray
 
-from lfnlab.errors import LabError as LabError
-from lfnlab.errors import LawError as LawError
-from lfnlab.errors import ScenarioError as ScenarioError
-from lfnlab.errors import Unavailable as Unavailable
+from lfnlab.errors import LabError, LawError, ScenarioError, Unavailable
+
+__all__ = [
+    "VERSION",
+    "LabError",
+    "LawError",
+    "Run",
+    "ScenarioError",
+    "Unavailable",
+    "available_memory_bytes",
+    "canonical",
+    "card",
+    "check",
+    "laws",
+    "predict",
+    "read",
+    "run_many",
+]
 
 VERSION: Final[str]
 """The version of the package."""
