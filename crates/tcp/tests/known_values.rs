@@ -21,7 +21,7 @@ impl Talk {
     /// no more in slow start.
     fn new(config: &SenderConfig) -> Talk {
         let law: LawSpec = "reno:linux".parse().expect("a law");
-        let config = SenderConfig { initial_ssthresh_segments: Some(20), ..config.clone() };
+        let config = SenderConfig { initial_ssthresh_segments: Some(20), ..*config };
         let sender = Sender::new(&config, &law, Time::ZERO, u64::MAX, 1514);
         let mut talk = Talk { sender, now: Time::ZERO };
         assert_eq!(talk.send().len(), 20);
