@@ -18,19 +18,12 @@ import subprocess
 import sys
 from pathlib import Path as FilePath
 
-from .compare_ns import WORK, Work, scenario
+from .compare_ns import RUN, WORK, Work, scenario
 
 RECORD = FilePath(__file__).with_suffix(".json")
 GROWTH = 0.05
 #: Seconds of simulated time of the two runs. Valgrind is 50 times slower than the machine.
-SHORT_S, LONG_S = 1.5, 3.5
-
-_RUN = """
-import json, sys
-from lfnlab import _core
-(run,) = _core.run_many([(sys.stdin.read(), "bench.toml", 1)], 1, None)
-print(json.loads(run.summary())["data_packets_delivered"])
-"""
+SHORT_S, LONG_S = 2.5, 4.5
 
 
 def _count(work: Work, duration_s: float) -> tuple[int, int]:
@@ -42,7 +35,7 @@ def _count(work: Work, duration_s: float) -> tuple[int, int]:
             "--callgrind-out-file=/dev/null",
             sys.executable,
             "-c",
-            _RUN,
+            RUN,
         ],
         input=scenario(work.path, duration_s),
         env={**os.environ, "PYTHONHASHSEED": "0"},

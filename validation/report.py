@@ -168,7 +168,9 @@ def _draw(comparison: Comparison, law: str, file: FilePath) -> None:
         axis.plot(mine.time_s, mine.cwnd_segments, color="#d55e00", linewidth=0.8, label="lfnlab")
         path = run.path
         axis.set_title(path.title, fontsize=9)
-        axis.set_xlim(0, path.duration_s)
+        # Ten epochs, so that they can be told apart.
+        period_s = comparison.theirs[run.tag]["period_s"] or path.duration_s
+        axis.set_xlim(0, min(path.duration_s, path.settle_s / 2 + 10 * period_s))
         axis.set_ylim(0, 1.5 * path.bdp_packets * (1 + path.buffer_bdp))
         axis.set_xlabel("time, s", fontsize=8)
         axis.set_ylabel("cwnd, segments", fontsize=8)
