@@ -10,16 +10,12 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import numpy as np
 import pytest
 
 from lfnlab import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -111,15 +107,6 @@ def test_false_cancels_and_finished_runs_are_kept() -> None:
     assert time.monotonic() - begun < 30
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A background job of a shell ignores the interrupt; this process does not."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_runs() -> None:
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
