@@ -8,13 +8,13 @@ import functools
 import numpy as np
 import pytest
 
-from validation import linux, ns2, ns3, theory
+from validation import linux, ns2, theory
 from validation.analyse import Trace, figures, shared_figures
 from validation.compare import explanation
 from validation.explained import EXPLAINED
 from validation.report import Comparison
 
-PEERS = {"linux": linux, "ns2": ns2, "ns3": ns3}
+PEERS = {"linux": linux, "ns2": ns2}
 
 
 def sawtooth(
