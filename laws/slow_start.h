@@ -135,13 +135,13 @@ static inline void hystart_on_sample(struct slow_start *s, const struct law_ack 
 	u32 now_us = (u32)(ack->now_ns / 1000);
 
 	s->min_us = (u32)law_min(s->min_us, rtt_us);
-	if (control->cwnd < HYSTART_LOW_WINDOW)
-		return;
 	if (slow_start_round(s, ack)) {
 		s->round_start_us = now_us;
 		s->last_ack_us = now_us;
 		s->round_min_us = ~0u;
 	}
+	if (control->cwnd < HYSTART_LOW_WINDOW)
+		return;
 	if (now_us - s->last_ack_us <= HYSTART_ACK_DELTA_US) {
 		/* Four bursts at the pacing rate that Linux assumes: 2 * cwnd * mss / srtt. */
 		u64 rate_Bps_us = 2 * (control->cwnd >> 32) * ack->mss_B;

@@ -5,6 +5,9 @@
 //! all of it happens when the packet is sent. Only where ACKs meet data on the reverse link is there
 //! a second event, their arrival there.
 
+mod background_flows;
+mod outcome;
+
 use std::collections::VecDeque;
 
 use lfn_law::ONE;
@@ -17,8 +20,9 @@ use crate::config::{Config, Direction, FlowConfig, LinkConfig, QueueConfig};
 use crate::events::{Events, Kind};
 use crate::flow::{Flow, FlowSetup, Role};
 use crate::rng::Stream;
-use crate::summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
+use crate::summary::{BackgroundSummary, Summary};
 use crate::tables::Tables;
+use outcome::Retired;
 
 /// Why a run could not be.
 #[derive(Debug, thiserror::Error)]
@@ -138,15 +142,6 @@ struct BackgroundState {
     offered_bytes: [u64; 2],
     delivered_bytes: [u64; 2],
     report: BackgroundSummary,
-}
-
-/// Counts of flows whose place was taken by another.
-#[derive(Default)]
-struct Retired {
-    sent: [u64; 2],
-    received: [u64; 2],
-    unique: [u64; 2],
-    duplicates: [u64; 2],
 }
 
 /// A simulation under way.
@@ -546,138 +541,6 @@ impl Sim {
         }
     }
 
-    /// A background flow that is done and has nothing in the network gives its place back.
-    fn retire_if_silent(&mut self, index: usize) {
-        let now = self.now;
-        let flow = &mut self.flows[index];
-        if flow.role != Role::Short || flow.finished.is_none() || !flow.is_silent() {
-            return;
-        }
-        flow.role = Role::Free;
-        flow.timer_at = Time::NEVER;
-        flow.receiver_timer_at = Time::NEVER;
-        self.retired.add(flow, now);
-        let at = flow.direction as usize;
-        self.background.delivered_bytes[at] += flow.sender.una() * u64::from(flow.payload_bytes);
-        let stats = flow.sender.stats(now);
-        self.background.report.retransmits += stats.retransmits;
-        self.background.report.timeouts += stats.timeouts;
-        self.free.push(index);
-    }
-
-    fn set_up_background(&mut self, seed: u64, config: &crate::config::Background) {
-        let mut traffic = background::Background::new(config.traffic, seed, 0);
-        self.background.setup = Some(FlowSetup {
-            law: config.law,
-            sender: config.sender,
-            receiver: config.receiver,
-            direction: Direction::Forward,
-            rtt: Time::ZERO,
-            size_segments: u64::MAX,
-            payload_bytes: 0,
-            wire_bytes: 0,
-            ack_bytes: config.header_bytes + config.framing_bytes,
-            last_wire_bytes: 0,
-        });
-        self.background.header_bytes = config.header_bytes;
-        self.background.framing_bytes = config.framing_bytes;
-        self.background.gaps = Some(Stream::new(seed, 0, "background.write.gap"));
-        for long in traffic.long_flows().to_vec() {
-            let setup = self.background_setup(long.direction, long.rtt, long.mss_bytes, None);
-            let Some(mut setup) = setup else { continue };
-            setup.sender.receive_window_segments = u64::from(background::LONG_FLOW_WINDOW_PACKETS);
-            let index = self.flows.len();
-            self.flows.push(Flow::new(&setup, Role::Long, long.start));
-            self.events.push(long.start, Kind::Begin, index);
-        }
-        self.background.next = traffic.next_arrival();
-        self.background.traffic = Some(traffic);
-        if let Some(next) = &self.background.next {
-            self.events.push(next.at, Kind::Arrival, 0);
-        }
-    }
-
-    fn background_setup(
-        &self,
-        direction: Direction,
-        rtt: Time,
-        mss_bytes: u32,
-        bytes: Option<u64>,
-    ) -> Option<FlowSetup> {
-        let mut setup = self.background.setup.clone()?;
-        let overhead = self.background.header_bytes + self.background.framing_bytes;
-        setup.direction = direction;
-        setup.rtt = rtt;
-        setup.receiver.rtt_hint = rtt;
-        setup.payload_bytes = mss_bytes;
-        setup.wire_bytes = mss_bytes + overhead;
-        setup.last_wire_bytes = setup.wire_bytes;
-        setup.sender.mss_bytes = mss_bytes;
-        setup.sender.receive_window_segments =
-            (background::RECEIVE_WINDOW_BYTES / u64::from(mss_bytes)).max(2);
-        if let Some(bytes) = bytes {
-            setup.size_segments = bytes.div_ceil(u64::from(mss_bytes));
-            let rest = (bytes % u64::from(mss_bytes)) as u32;
-            setup.last_wire_bytes = overhead + if rest == 0 { mss_bytes } else { rest };
-        }
-        Some(setup)
-    }
-
-    /// The next short flow begins.
-    fn on_arrival(&mut self) {
-        let Some(arrival) = self.background.next.take() else { return };
-        if let Some(traffic) = &mut self.background.traffic {
-            self.background.next = traffic.next_arrival();
-        }
-        if let Some(next) = &self.background.next {
-            self.events.push(next.at, Kind::Arrival, 0);
-        }
-        let mss_bytes = arrival.writes.map_or(arrival.mss_bytes, |writes| writes.write_bytes);
-        let setup = self.background_setup(arrival.direction, arrival.rtt, mss_bytes, Some(arrival.bytes));
-        let Some(mut setup) = setup else { return };
-        let segments = setup.size_segments;
-        if arrival.writes.is_some() {
-            setup.size_segments = 0;
-            setup.last_wire_bytes = setup.wire_bytes;
-        }
-        self.background.report.flows_started += 1;
-        self.background.active += 1;
-        self.background.report.max_active = self.background.report.max_active.max(self.background.active);
-        self.background.offered_bytes[arrival.direction as usize] += arrival.bytes;
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.flows[index].reuse(&setup, Role::Short, self.now);
-                index
-            }
-            None => {
-                self.flows.push(Flow::new(&setup, Role::Short, self.now));
-                self.flows.len() - 1
-            }
-        };
-        match arrival.writes {
-            Some(writes) => {
-                self.flows[index].writes_left = segments;
-                self.flows[index].write_gap = writes.mean_gap;
-                self.on_write(index);
-            }
-            None => self.transmit(index),
-        }
-    }
-
-    /// An interactive session writes one segment, and then again after a random gap.
-    fn on_write(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        flow.sender.offer(1);
-        flow.writes_left -= 1;
-        if flow.writes_left > 0 {
-            if let Some(gaps) = &mut self.background.gaps {
-                let gap = Time::from_s_f64(gaps.exp(flow.write_gap.as_s()));
-                self.events.push(self.now + gap, Kind::Write, index);
-            }
-        }
-        self.transmit(index);
-    }
-
     fn on_warmup(&mut self) {
         let now = self.now;
         for hop in &mut self.hops {
@@ -742,212 +605,6 @@ impl Sim {
             table.marks.push(counters.marks);
             table.sent_bytes.push(counters.sent_bytes);
         }
-    }
-
-    /// Ends the run at the time reached.
-    ///
-    /// # Errors
-    /// [`SimError::NotConserved`] if a packet was lost or made by the engine itself.
-    pub fn finish(mut self) -> Result<Outcome, SimError> {
-        let end = self.now;
-        for hop in &mut self.hops {
-            hop.link.advance(end);
-            hop.loss.settle(end);
-        }
-        let conservation = self.check_conservation()?;
-        let flows: Vec<FlowSummary> =
-            (0..self.reported.len()).map(|index| self.flow_summary(index, end)).collect();
-        let links: Vec<LinkSummary> = self
-            .hops
-            .iter()
-            .zip(["forward", "reverse"])
-            .map(|(hop, id)| self.link_summary(hop, id, end))
-            .collect();
-        let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
-        let sum: f64 = goodputs.iter().sum();
-        let squares: f64 = goodputs.iter().map(|x| x * x).sum();
-        let covs: Vec<f64> = flows.iter().filter_map(|flow| flow.cov).collect();
-        let mut hash = self.hash;
-        for flow in &flows {
-            for word in [flow.sent, flow.retransmits, flow.timeouts, flow.delivered_bytes] {
-                hash = mix(hash, word);
-            }
-        }
-        for link in &links {
-            for word in
-                [link.arrivals, link.drops, link.marks, link.random_losses, link.mean_queue_s.to_bits()]
-            {
-                hash = mix(hash, word);
-            }
-        }
-        let memory = Memory {
-            bytes_per_flow: std::mem::size_of::<Flow>(),
-            packet_bytes: self
-                .flows
-                .iter()
-                .map(|flow| {
-                    flow.sender.memory_bytes()
-                        + flow.receiver.memory_bytes()
-                        + flow.acks.memory_bytes()
-                        + flow.acks_to_link.memory_bytes()
-                })
-                .sum::<usize>()
-                + self.hops.iter().map(|hop| hop.link.memory_bytes()).sum::<usize>(),
-        };
-        let summary = Summary {
-            hash: format!("{hash:016x}"),
-            seed: self.config_seed,
-            sim_s: end.as_s(),
-            warmup_s: self.warmup.as_s(),
-            data_packets_delivered: self.hops.iter().map(|hop| hop.link.data_totals().sent).sum(),
-            events: self.processed,
-            jain: (squares > 0.0).then(|| sum * sum / (goodputs.len() as f64 * squares)),
-            cov: (!covs.is_empty()).then(|| covs.iter().sum::<f64>() / covs.len() as f64),
-            flows,
-            links,
-            background: self.background_summary(end),
-            conservation,
-            memory,
-        };
-        Ok(Outcome { summary, tables: self.tables })
-    }
-
-    fn flow_summary(&mut self, index: usize, end: Time) -> FlowSummary {
-        let config = &self.reported[index];
-        let flow = &mut self.flows[index];
-        let segments = |q32: u64| q32 as f64 / ONE as f64;
-        let (una, base) = (flow.sender.una(), flow.base);
-        let srtt_s = flow.sender.rtt().srtt_ns() as f64 * 1e-9;
-        let min_rtt_s = flow.sender.rtt().min_ns() as f64 * 1e-9;
-        let from = flow.started.max(self.warmup);
-        let to = flow.finished.unwrap_or(end).min(end);
-        let active_s = to.since(from).as_s();
-        let per_s = |x: f64| if active_s > 0.0 { x / active_s } else { 0.0 };
-        let payload = u64::from(flow.payload_bytes);
-        let started = self.started[index];
-        let observed = if started { end } else { flow.started };
-        let stats = *flow.sender.stats(observed);
-        let window_s = observed.since(from).as_s();
-        FlowSummary {
-            id: index as u32,
-            law: config.law.to_string(),
-            direction: config.direction.name(),
-            rtt_s: config.rtt.as_s(),
-            start_s: config.start.as_s(),
-            goodput_bps: per_s(((una - base) * payload) as f64 * 8.0),
-            delivered_bytes: (una - base) * payload,
-            sent: stats.sent,
-            retransmits: stats.retransmits,
-            timeouts: stats.timeouts,
-            loss_events: stats.loss_events,
-            undos: stats.undos,
-            mean_cwnd_segments: if window_s > 0.0 { stats.cwnd_integral / window_s } else { 0.0 },
-            min_cwnd_segments: segments(stats.min_cwnd),
-            max_cwnd_segments: segments(stats.max_cwnd),
-            srtt_s,
-            min_rtt_s,
-            cov: self.bins[index].cov(),
-            completion_s: flow
-                .finished
-                .filter(|_| flow.is_done() && config.size_segments != u64::MAX)
-                .map(|at| at.since(flow.started).as_s()),
-        }
-    }
-
-    fn link_summary(&self, hop: &Hop, id: &'static str, end: Time) -> LinkSummary {
-        let counters = hop.link.counters();
-        let seconds = end.since(self.warmup).as_s();
-        let capacity = hop.link.rate().as_bps() * seconds;
-        LinkSummary {
-            id,
-            rate_bps: hop.link.rate().0,
-            utilization: if capacity > 0.0 { counters.sent_bytes as f64 * 8.0 / capacity } else { 0.0 },
-            arrivals: counters.arrivals,
-            drops: counters.drops_full + counters.drops_early,
-            early_drops: counters.drops_early,
-            marks: counters.marks,
-            random_losses: hop.loss.lost,
-            mean_queue_s: counters.mean_wait().as_s(),
-            p99_queue_s: counters.wait_quantile(0.99).as_s(),
-            max_queue_packets: counters.max_waiting,
-        }
-    }
-
-    fn background_summary(&mut self, end: Time) -> Option<BackgroundSummary> {
-        self.background.setup.as_ref()?;
-        let mut report = std::mem::take(&mut self.background.report);
-        let mut delivered = self.background.delivered_bytes;
-        for flow in &mut self.flows[self.reported.len()..] {
-            if flow.role == Role::Free {
-                continue;
-            }
-            delivered[flow.direction as usize] += flow.sender.una() * u64::from(flow.payload_bytes);
-            let stats = flow.sender.stats(end.max(flow.started));
-            report.retransmits += stats.retransmits;
-            report.timeouts += stats.timeouts;
-        }
-        let per_s = |bytes: u64| bytes as f64 * 8.0 / end.as_s().max(1e-12);
-        report.offered_bps = self.background.offered_bytes.map(per_s);
-        report.goodput_bps = delivered.map(per_s);
-        Some(report)
-    }
-
-    /// Follows every data packet and every ACK.
-    fn check_conservation(&mut self) -> Result<Conservation, SimError> {
-        let now = self.now;
-        let mut total = std::mem::take(&mut self.retired);
-        let mut acks_under_way = 0;
-        for flow in &mut self.flows {
-            acks_under_way += (flow.acks.len() + flow.acks_to_link.len()) as u64;
-            if flow.role != Role::Free {
-                total.add(flow, now.max(flow.started));
-            }
-        }
-        let mut sum = Conservation::default();
-        for (at, hop) in self.hops.iter().enumerate() {
-            let data = hop.link.data_totals();
-            let queued_acks =
-                hop.queued.iter().filter(|packet| matches!(packet, Queued::Ack { .. })).count() as u64;
-            acks_under_way += queued_acks;
-            let in_queue = data.arrived - data.dropped - data.sent;
-            // In closed form a receiver has what has not yet left the queue, or it is chosen to be lost.
-            let reached = if hop.event_mode { data.sent } else { data.sent + in_queue };
-            let lost = hop.loss.lost + hop.loss.chosen.len() as u64;
-            let checks = [
-                ("senders' packets and the link's arrivals", total.sent[at], data.arrived),
-                ("packets behind the queue and the receivers'", reached, total.received[at] + lost),
-                (
-                    "received packets and unique plus duplicate ones",
-                    total.received[at],
-                    total.unique[at] + total.duplicates[at],
-                ),
-            ];
-            for (what, left, right) in checks {
-                if left != right {
-                    return Err(SimError::NotConserved(format!("link {at}: {what}: {left} and {right}")));
-                }
-            }
-            sum.sent += total.sent[at];
-            sum.dropped += data.dropped;
-            sum.lost += hop.loss.lost;
-            sum.in_flight += in_queue;
-        }
-        sum.delivered = sum.sent - sum.dropped - sum.lost - sum.in_flight;
-        let acks = self.acks_taken + self.acks_dropped + acks_under_way;
-        if self.acks_sent != acks {
-            return Err(SimError::NotConserved(format!("ACKs: {} sent, {acks} found", self.acks_sent)));
-        }
-        Ok(sum)
-    }
-}
-
-impl Retired {
-    fn add(&mut self, flow: &mut Flow, now: Time) {
-        let at = flow.direction as usize;
-        self.sent[at] += flow.sender.stats(now).sent;
-        self.received[at] += flow.receiver.received();
-        self.unique[at] += flow.receiver.next_expected() + flow.receiver.out_of_order();
-        self.duplicates[at] += flow.receiver.duplicates();
     }
 }
 

@@ -25,6 +25,9 @@ pub struct SenderConfig {
     pub loss_detection: LossDetection,
     /// How the window comes down in recovery.
     pub reduction: Reduction,
+    /// RFC 7323 timestamps, in whole milliseconds as Linux counts them: they give an RTT where Karn's
+    /// rule leaves none.
+    pub timestamps: bool,
     /// Tail loss probes (RFC 8985 §7).
     pub tail_loss_probe: bool,
     /// Form of the retransmission timeout.
@@ -73,8 +76,9 @@ pub struct ReceiverConfig {
     pub delayed_ack: bool,
     /// The longest that an ACK waits for a second segment.
     pub delayed_ack_timeout: Time,
-    /// ACKs sent at once at the start of a connection, before delaying begins.
-    pub quick_acks: u32,
+    /// Every segment is acknowledged at once until the first gap, as Linux does while its receive
+    /// window grows (measured: one ACK a segment through start-up).
+    pub quick_start: bool,
     /// SACK blocks are reported.
     pub sack: bool,
     /// SACK compression: from the fourth duplicate ACK on, ACKs wait for up to this long (and at
@@ -99,6 +103,7 @@ impl SenderConfig {
             sack: true,
             loss_detection: LossDetection::Rack,
             reduction: Reduction::Prr,
+            timestamps: true,
             tail_loss_probe: true,
             rto: RtoForm::Linux,
             min_rto: Time::from_ms(200),
@@ -116,6 +121,7 @@ impl SenderConfig {
             slow_start: SlowStartKind::Classic,
             loss_detection: LossDetection::DupThresh,
             reduction: Reduction::Immediate,
+            timestamps: false,
             tail_loss_probe: false,
             rto: RtoForm::Rfc6298,
             max_rto: Time::from_s(60),
@@ -130,7 +136,7 @@ impl ReceiverConfig {
         ReceiverConfig {
             delayed_ack: true,
             delayed_ack_timeout: Time::from_ms(40),
-            quick_acks: 16,
+            quick_start: true,
             sack: true,
             sack_compression: Some(Time::from_ms(1)),
             rtt_hint,
@@ -142,7 +148,7 @@ impl ReceiverConfig {
     pub fn ns2(rtt_hint: Time) -> ReceiverConfig {
         ReceiverConfig {
             delayed_ack: false,
-            quick_acks: 0,
+            quick_start: false,
             sack_compression: None,
             ..ReceiverConfig::linux(rtt_hint)
         }

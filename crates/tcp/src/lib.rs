@@ -4,6 +4,7 @@
 //! the window (`lfn_law`).
 
 mod config;
+mod prr;
 mod ranges;
 mod receiver;
 mod rtt;
@@ -11,7 +12,8 @@ mod scoreboard;
 mod sender;
 
 pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SenderConfig};
+pub use prr::Prr;
 pub use ranges::{Range, RangeSet};
 pub use receiver::{Acknowledgement, Receiver, SegmentIn};
 pub use rtt::RttEstimator;
-pub use sender::{EventKind, Prr, Segment, Sender, SenderEvent, SenderStats, State};
+pub use sender::{EventKind, Segment, Sender, SenderEvent, SenderStats, State};

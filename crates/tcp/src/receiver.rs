@@ -57,7 +57,7 @@ pub struct Receiver {
     received: u64,
     /// Segments in order that no ACK covers yet.
     unacknowledged: u32,
-    quick_acks: u32,
+    quick_start: bool,
     compressed: u32,
     delayed_ack: bool,
     sack: bool,
@@ -80,7 +80,7 @@ impl Receiver {
         Receiver {
             next: 0,
             unacknowledged: 0,
-            quick_acks: config.quick_acks,
+            quick_start: config.quick_start,
             dup_acks: 0,
             compressed: 0,
             deadline: Time::NEVER,
@@ -168,13 +168,7 @@ impl Receiver {
             self.out_of_order.advance(self.next);
             self.dup_acks = 0;
         }
-        if self.quick_acks > 0 {
-            self.quick_acks -= 1;
-            at_once = true;
-        }
-        if segment.ce && self.ecn {
-            at_once = true;
-        }
+        at_once |= self.quick_start || (segment.ce && self.ecn);
         if at_once {
             self.acknowledge(now, false, emit);
         } else if self.deadline == Time::NEVER {
@@ -197,6 +191,7 @@ impl Receiver {
             // No ACK has room for a fourth change: what was held back goes first (as in Linux).
             self.acknowledge(now, false, emit);
         }
+        self.quick_start = false;
         self.remember(range);
         self.dup_acks += 1;
         match self.compression {
@@ -271,7 +266,7 @@ mod tests {
     }
 
     fn quiet() -> ReceiverConfig {
-        ReceiverConfig { quick_acks: 0, ..ReceiverConfig::linux(Time::from_ms(100)) }
+        ReceiverConfig { quick_start: false, ..ReceiverConfig::linux(Time::from_ms(100)) }
     }
 
     #[test]
@@ -289,10 +284,15 @@ mod tests {
     }
 
     #[test]
-    fn quick_acks_at_the_start() {
-        let out =
-            acks(&ReceiverConfig::linux(Time::from_ms(100)), &(0..20).map(|k| (k, k)).collect::<Vec<_>>());
-        assert_eq!(out.len(), 18);
+    fn every_segment_is_acknowledged_until_the_first_gap() {
+        let config = ReceiverConfig::linux(Time::from_ms(100));
+        let before: Vec<(u64, u64)> = (0..20).map(|k| (k, k)).collect();
+        assert_eq!(acks(&config, &before).len(), 20);
+        // Segment 20 comes late; what follows it is acknowledged in pairs.
+        let gap = [(20, 21), (21, 20)];
+        let after = (22..32).map(|k| (k, k));
+        let all: Vec<(u64, u64)> = before.into_iter().chain(gap).chain(after).collect();
+        assert_eq!(acks(&config, &all).len(), 20 + 2 + 5);
     }
 
     #[test]

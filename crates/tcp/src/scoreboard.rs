@@ -26,6 +26,8 @@ pub(crate) struct Delivered {
     pub newest_sent: Option<Time>,
     /// Transmission time of the oldest never-retransmitted one.
     pub oldest_sent: Option<Time>,
+    /// Transmission time of the retransmission that moved the cumulative ACK: what its timestamp echoes.
+    pub copy_sent: Option<Time>,
 }
 
 /// RACK's notion of the most recently sent segment that was delivered (RFC 8985 §6.2).
@@ -214,7 +216,7 @@ impl Scoreboard {
         let count = (cumulative - self.una) as u32;
         self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
         self.una = cumulative;
-        Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest) }
+        Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest), copy_sent: None }
     }
 
     /// The cumulative ACK moved to `cumulative`, at most `nxt`.
@@ -223,6 +225,9 @@ impl Scoreboard {
             return self.on_plain_cumulative(cumulative, now);
         }
         let mut delivered = Delivered::default();
+        if self.flags(self.una) & EVER != 0 {
+            delivered.copy_sent = Some(self.sent[self.at(self.una)]);
+        }
         for seq in self.una..cumulative {
             if self.repair.sacked.contains(seq) {
                 self.sacked_out -= 1;

@@ -7,6 +7,7 @@ use lfn_law::{
 };
 use lfn_units::Time;
 
+use crate::prr::Prr;
 use crate::receiver::Acknowledgement;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Delivered, Scoreboard};
@@ -100,41 +101,6 @@ pub struct SenderStats {
     pub min_cwnd: u64,
     /// Largest window, Q32.32 segments.
     pub max_cwnd: u64,
-}
-
-/// Proportional rate reduction: RFC 6937 with the slow-start reduction bound, as Linux has it.
-/// Segments.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Prr {
-    delivered: u64,
-    out: u64,
-    /// Window (RFC 6937) or flight (RFC 9937) at the start of recovery.
-    recover_fs: u64,
-}
-
-impl Prr {
-    /// Recovery begins.
-    pub fn new(recover_fs: u64) -> Prr {
-        Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
-    }
-
-    /// An ACK delivered `delivered` segments; returns how many may be sent beyond `pipe`. `safe`: the
-    /// cumulative ACK advanced and no further loss was found.
-    pub fn on_ack(&mut self, pipe: u64, ssthresh: u64, delivered: u64, safe: bool) -> u64 {
-        self.delivered += delivered;
-        let may = if pipe > ssthresh {
-            (self.delivered * ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
-        } else {
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + u64::from(safe);
-            (ssthresh - pipe).min(limit)
-        };
-        may.max(u64::from(self.out == 0))
-    }
-
-    /// `segments` were sent.
-    pub fn on_sent(&mut self, segments: u64) {
-        self.out += segments;
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -437,6 +403,10 @@ impl Sender {
         if let (Some(newest), Some(oldest)) = (delivered.newest_sent, delivered.oldest_sent) {
             seen.rtt_ns = (now - newest).as_ns().max(1);
             self.rtt.sample((now - oldest).as_ns(), seen.rtt_ns);
+        } else if let (Some(sent), true) = (delivered.copy_sent, self.config.timestamps) {
+            let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
+            seen.rtt_ns = ms.max(1) * 1_000_000;
+            self.rtt.sample(seen.rtt_ns, seen.rtt_ns);
         }
         seen.srtt_ns = self.rtt.srtt_ns();
         seen.min_rtt_ns = self.rtt.min_ns();
@@ -493,6 +463,7 @@ impl Sender {
         if advanced {
             let more = self.board.on_cumulative(ack.cumulative, now, min_rtt);
             delivered.count += more.count;
+            delivered.copy_sent = more.copy_sent;
             delivered.newest_sent = delivered.newest_sent.max(more.newest_sent);
             delivered.oldest_sent = match (delivered.oldest_sent, more.oldest_sent) {
                 (Some(a), Some(b)) => Some(a.min(b)),
