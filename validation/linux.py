@@ -69,11 +69,9 @@ def read(samples: FilePath) -> list[Trace]:
         return np.array([float(row[name]) for row in rows])
 
     ssthresh = column("ssthresh")
-    # Linux counts from connect(), we from the first data: one handshake, the first RTT that it saw.
-    handshake_s = float(rows[0]["minrtt_us"]) / 1e6
     return [
         Trace(
-            time_s=column("t_us") / 1e6 - handshake_s,
+            time_s=column("t_us") / 1e6,
             cwnd_segments=column("cwnd"),
             ssthresh_segments=np.where(ssthresh >= 2**31 - 1, np.inf, ssthresh),
             reducing=np.isin(column("ca"), _REDUCING),

@@ -103,8 +103,7 @@ def read(samples: FilePath) -> list[Trace]:
         of = {name: values[mine] for name, values in column.items()}
         traces.append(
             Trace(
-                # From the first data, not from the SYN.
-                time_s=of["time_s"] - np.min(of["rtt_s"][of["rtt_s"] > 0]),
+                time_s=of["time_s"],
                 cwnd_segments=of["cwnd"],
                 ssthresh_segments=of["ssthresh"],
                 reducing=np.isin(of["state"], _REDUCING),
