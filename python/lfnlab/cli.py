@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,9 +35,11 @@ OPTIONS = {
     "warmup": "--warmup",
     "sample": "--sample",
     "seed": "--seed",
+    "link": "--rate",
     "link.rate": "--rate",
     "link.loss": "--loss",
     "link.queue.size": "--buffer",
+    "flow": "--flows",
     "flow[0].law": "--law",
     "flow[0].rtt": "--rtt",
     "flow[0].count": "--flows",
@@ -155,6 +159,8 @@ def compare_(
     if background is not None:
         base = base.background(background)
     laws = [name.strip() for name in law.split(",")]
+    if not all(laws):
+        raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
     settings: FlowSettings = {"count": flows}
     if packet is not None:
         settings["packet"] = packet
@@ -287,17 +293,28 @@ def reproduce(
 
 def main() -> None:
     """Entry point: errors of the user end with one line and an exit code."""
+    # A signal that asks for the end, such as a batch system's at the time limit, is an interrupt.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        # Where the locale cannot write a sign of a table, the table is worth more than the sign.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(call(sys.argv[1:]))
 
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
-        code: int | None = app(arguments, exit_on_error=False, result_action="return_value")
-        sys.stdout.flush()
+        code: int | None = app(
+            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+        )
+        print(end="", flush=True)
         return code or OK
-    except CycloptsError:
-        return USAGE  # cyclopts has said what is wrong
+    except CycloptsError as error:
+        return _fail(USAGE, f"{error} See lfn --help.")
+    except UnicodeEncodeError as error:
+        found = error.object[error.start : error.end]
+        return _fail(USAGE, f"{os.fsencode(found)!r} is not UTF-8 text")
     except StoreError as error:
         return _fail(STORE, error)
     except Unavailable as error:
@@ -308,10 +325,14 @@ def call(arguments: Sequence[str]) -> int:
         return _fail(FAILED, error)
     except KeyboardInterrupt:
         return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command goes on")
-    except BrokenPipeError:
-        # The reader has gone. Python flushes stdout once more at exit: give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+    except OSError as error:
+        # The results have an error of their own, so this is stdout. Python flushes it once more at
+        # exit: give it somewhere to go.
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return OK  # the reader has seen enough
+        return _fail(STORE, f"{error.filename or 'stdout'}: {error.strerror}")
 
 
 def _fail(code: int, why: object) -> int:
@@ -331,8 +352,8 @@ def _show(results: Results, *, as_json: bool, report: bool) -> int:
         _print_json(results.to_json())
     else:
         print(*plain(summary_table(results)), sep="\n")
-    if page is not None:
-        print(f"report: {page.resolve()}", file=sys.stderr if as_json else sys.stdout)
+        if page is not None:
+            print(f"report: {page.resolve()}")
     return OK
 
 
@@ -389,10 +410,8 @@ def _progress() -> Iterator[Progress]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    silent = sys.stderr is None or not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=silent) as bar:
         task = bar.add_task("runs", total=None)
 
         def tell(done: float, total: int) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from lfnlab import _core
-from lfnlab.errors import LawError
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,12 @@ def laws() -> tuple[Law, ...]:
     )
 
 
+@cache
 def law(name: str) -> Law:
     """The law NAME, or that of NAME:VARIANT.
 
     Raises:
-        LawError: when no law has this name.
+        LawError: when no law has this name, or not this variant.
     """
-    base = name.partition(":")[0]
-    for candidate in laws():
-        if candidate.name == base:
-            return candidate
-    _core.card(name)  # raises, naming the nearest law
-    raise LawError(f"no law {name!r}")
+    _core.card(name)  # raises, naming the nearest law or variant
+    return next(law for law in laws() if law.name == name.partition(":")[0])

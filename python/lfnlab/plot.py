@@ -7,7 +7,7 @@ an interval is always the 95 % confidence interval over seeds.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from lfnlab.law import law
 from lfnlab.metrics import goodput_bins
+from lfnlab.summary import rate_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from lfnlab.metrics import Interval
     from lfnlab.sweep import Factor, Results, Run
+
+T = TypeVar("T")
 
 INK = "#30343b"
 _STYLE: dict[str, Any] = {
@@ -57,6 +60,7 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.2,
     "lines.markersize": 5,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a factor may hold a dollar
     # The same results give the same file.
     "svg.hashsalt": "lfnlab",
     "pdf.fonttype": 42,
@@ -160,7 +164,8 @@ def lines(
 def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str) -> Figure:
     """One panel a run, on common axes: a trace for each of ``series``.
 
-    A panel is named after the run's factors; with more than ten traces the first ten are drawn.
+    A panel is named after the run's factors; of more than ten traces ten are
+    drawn, see :func:`some`.
     """
     with _house_style():
         columns = 2 if len(runs) > 1 else 1
@@ -169,7 +174,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
         for axes, run in zip(panels, runs, strict=False):
             several = len(run.laws) > 1
-            for name, t, y in list(series(run))[:10]:
+            for _, name, t, y in some(list(series(run)), 10):
                 axes.plot(*thin(t, y), color=color(name), lw=0.9)
             axes.set_title(panel_title(run), pad=2)
             if several:
@@ -185,8 +190,15 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         return figure
 
 
-Series = tuple[str, "NDArray[np.float64]", "NDArray[np.float64]"]
-"""Law, times in seconds, values."""
+Series = tuple[int, str, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""Flow (or link), law, times in seconds, values."""
+
+
+def some(items: Sequence[T], most: int) -> list[T]:
+    """At most so many, evenly from first to last: of flows in groups, some of each group."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(i)] for i in np.linspace(0, len(items) - 1, most)]
 
 
 def cwnd_series(run: Run) -> Iterator[Series]:
@@ -200,13 +212,18 @@ def goodput_series(run: Run) -> Iterator[Series]:
 
 
 def queue_series(run: Run) -> Iterator[Series]:
-    """The forward queue, in packets."""
+    """The queue where the flows' data wait, in packets; the forward one if they go both ways."""
+    directions = {flow["direction"] for flow in run.summary["flows"]}
+    link = int(directions == {"reverse"})
     queues = run.table("queues")
-    forward = queues.filter(queues["link"] == 0)
+    own = queues.filter(queues["link"] == link)
+    if own.height == 0:
+        return
     yield (
-        next(iter(run.laws), ""),
-        forward["t_s"].to_numpy(),
-        forward["packets"].to_numpy().astype(float),
+        link,
+        run.laws[0] if len(run.laws) == 1 else "",
+        own["t_s"].to_numpy(),
+        own["packets"].to_numpy().astype(float),
     )
 
 
@@ -215,33 +232,37 @@ def color(name: str) -> str:
     return law(name).color if name else INK
 
 
-def panel_title(run: Run) -> str:
-    """What sets a run apart: its law and other factors, as "cubic, level 2"."""
-    law_first = sorted(run.factors.items(), key=lambda item: item[0] != "law")
-    parts = [str(value) if name == "law" else f"{name} {value}" for name, value in law_first]
-    return ", ".join(parts or run.laws)
+def panel_title(run: Run, law: str = "") -> str:
+    """What sets a run apart: its law and other factors, as "cubic, level 2".
+
+    Where the law is no factor it is ``law``, or all laws of the run.
+    """
+    laws = [str(run.factors["law"])] if "law" in run.factors else [law] if law else run.laws
+    others = [f"{name} {value}" for name, value in run.factors.items() if name != "law"]
+    return ", ".join([*laws, *others]) or "background"
 
 
 def figures(results: Results, traced: Sequence[Run]) -> dict[str, Figure]:
     """The house's figures of an experiment, by file name, and traces of the runs ``traced``."""
-    rate_bps = results.runs[0].summary["links"][0]["rate_bps"]
-    unit, scale = ("Gbit/s", 1e9) if rate_bps >= 1e9 else ("Mbit/s", 1e6)
+    rate_bps = max((_rate_bps(run) for run in results.runs), default=0.0)
+    unit, scale = rate_unit(rate_bps)
 
     def by_law(metric: str) -> dict[str, Interval]:
         return {str(group[0]): value for group, value in results.intervals(metric).items()}
 
     made = {}
     if results.rows():
-        made["goodput"] = bars(
-            by_law("goodput_bps"), f"goodput ({unit})", scale=scale, limit=rate_bps / scale
-        )
+        goodput = by_law("goodput_bps")
+        # Flows that begin one after another can have more in sum than the link at any time.
+        limit = max(rate_bps, *(value.mean for value in goodput.values())) / scale
+        made["goodput"] = bars(goodput, f"goodput ({unit})", scale=scale, limit=limit)
         made["cov"] = bars(by_law("cov"), "coefficient of variation of goodput, 1-s bins")
     if any(row["flows"] > 1 for row in results.rows()):
         made["jain"] = bars(by_law("jain"), "Jain's fairness index", limit=1.0)
-    sampled = [run for run in traced if run.table("flows").height]
-    if sampled:
-        made["cwnd"] = traces(sampled, cwnd_series, "congestion window (segments)")
+    if sampled := [run for run in traced if run.table("queues").height]:
         made["queue"] = traces(sampled, queue_series, "queue (packets)")
+    if sampled := [run for run in traced if run.table("flows").height]:
+        made["cwnd"] = traces(sampled, cwnd_series, "congestion window (segments)")
         made["rate"] = traces(sampled, goodput_series, "goodput in 1-s bins (Mbit/s)")
     return made
 
@@ -270,11 +291,21 @@ def rendered(figure: Figure) -> dict[str, bytes]:
     return made
 
 
+def _rate_bps(run: Run) -> float:
+    """Rate of the fastest link that carries data of the flows under test."""
+    rates = {link["id"]: link["rate_bps"] for link in run.summary["links"]}
+    used = {flow["direction"] for flow in run.summary["flows"]} or {"forward"}
+    return max(float(rates[direction]) for direction in used)
+
+
 def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> Iterator[Series]:
     laws = {flow["id"]: flow["law"] for flow in run.summary["flows"]}
-    for (flow,), part in table.group_by(["flow"], maintain_order=True):
+    # The table is in the order of time, so a flow that begins first comes first.
+    for (flow,), part in table.sort("flow", maintain_order=True).group_by(
+        ["flow"], maintain_order=True
+    ):
         y = part[column].to_numpy().astype(float) / scale
-        yield laws[flow], part["t_s"].to_numpy(), y
+        yield flow, laws[flow], part["t_s"].to_numpy(), y
 
 
 def _law_legend(axes: Axes, laws: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from lfnlab import plot
 from lfnlab.law import law
 from lfnlab.store import Store, read_json
-from lfnlab.summary import Table, summary_table
+from lfnlab.summary import Table, rate_unit, summary_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,7 +122,7 @@ def _page(
         _runs(results),
         _provenance(results),
     ]
-    data = json.dumps(charts, separators=(",", ":")).replace("</", "<\\/")
+    data = json.dumps(charts, separators=(",", ":")).replace("<", "\\u003c")
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -143,10 +143,15 @@ def _subtitle(results: Results) -> str:
     run = results.runs[0]
     link = run.summary["links"][0]
     rtts = sorted({flow["rtt_s"] for r in results.runs for flow in r.summary["flows"]})
-    rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({rtts[0], rtts[-1]}))
-    return (
-        f"{link['rate_bps'] / 1e9:g} Gbit/s, base RTT {rtt} ms, "
-        f"{run.summary['sim_s']:g} s simulated, {len(results.runs)} runs"
+    rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({*rtts[:1], *rtts[-1:]}))
+    unit, unit_bps = rate_unit(link["rate_bps"])
+    return ", ".join(
+        [
+            f"{link['rate_bps'] / unit_bps:g} {unit}",
+            f"base RTT {rtt} ms" if rtts else "background traffic only",
+            f"{run.summary['sim_s']:g} s simulated",
+            f"{len(results.runs)} run{'s'[: len(results.runs) - 1]}",
+        ]
     )
 
 
@@ -248,40 +253,46 @@ def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
         ("rate", "Goodput in 1-s bins (Mbit/s)", plot.goodput_series),
         ("queue", "Bottleneck queue (packets)", plot.queue_series),
     )
+    each = max(1, _MOST_TRACES // max(1, len(runs)))
     charts = []
     for name, title, series in kinds:
-        labelled = [
-            (label, trace) for run in runs for label, trace in _labelled(run, list(series(run)))
-        ][:_MOST_TRACES]
+        found = [(run, list(series(run))) for run in runs]
+        labelled = [pair for run, traces in found for pair in _labelled(run, traces, each)]
         if labelled:
-            charts.append({"id": f"chart-{name}", "title": title, **_aligned(labelled)})
+            most = max(len(traces) for _, traces in found)
+            shown = f", {each} of {most} flows" if most > each else ""
+            charts.append({"id": f"chart-{name}", "title": title + shown, **_aligned(labelled)})
     return charts
 
 
-def _labelled(run: Run, traces: Sequence[plot.Series]) -> Iterator[tuple[str, plot.Series]]:
-    for i, trace in enumerate(traces):
-        yield plot.panel_title(run) + (f" #{i}" if len(traces) > 1 else ""), trace
+def _labelled(
+    run: Run, traces: Sequence[plot.Series], most: int
+) -> Iterator[tuple[str, plot.Series]]:
+    for trace in plot.some(traces, most):
+        flow, law = trace[:2]
+        label = plot.panel_title(run, law)
+        yield label + (f" #{flow}" if len(traces) > 1 else ""), trace
 
 
 def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:
     """Traces on common times: each bucket gives its smallest and largest value, in their order."""
-    every = np.unique(np.concatenate([t for _, (_, t, _) in labelled]).round(9))
+    every = np.unique(np.concatenate([t for _, (_, _, t, _) in labelled]).round(9))
     if every.size <= 2 * BUCKETS:
         t = every
-        values = [_on_grid(every, trace[1], trace[2]) for _, trace in labelled]
+        values = [_on_grid(every, *trace[2:]) for _, trace in labelled]
     else:
         edges = np.linspace(every[0], every[-1], BUCKETS + 1)
         t = np.repeat(edges[:-1], 2) + np.tile([0.25, 0.75], BUCKETS) * (edges[1] - edges[0])
-        values = [_extremes(edges, trace[1], trace[2]) for _, trace in labelled]
+        values = [_extremes(edges, *trace[2:]) for _, trace in labelled]
     seen: dict[str, int] = {}
     series = []
-    for (label, (name, _, _)), y in zip(labelled, values, strict=True):
+    for (label, (_, name, _, _)), y in zip(labelled, values, strict=True):
         nth = seen[name] = seen.get(name, -1) + 1
         known = [None if np.isnan(v) else float(f"{v:.5g}") for v in y]
         series.append(
             {
                 "label": label,
-                "color": plot.color(name),
+                "color": plot.color(name) if name else None,
                 "dash": _DASHES[nth % len(_DASHES)],
                 "y": known,
             }

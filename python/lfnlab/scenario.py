@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from lfnlab import _core
+from lfnlab.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +183,11 @@ class Scenario:
             ScenarioError: naming file, line and key of what is wrong.
         """
         _core.check(text, file)
-        document = tomllib.loads(text)
+        try:
+            # The simulator also reads TOML 1.1 and a byte order mark; Python's parser does not.
+            document = tomllib.loads(text.removeprefix("\ufeff"))
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(f"{file}: not TOML 1.0: {error}; see toml.io/en/v1.0.0") from None
         del document["schema"]
         link = document.pop("link")
         reverse = link.pop("reverse", None)
@@ -278,8 +284,8 @@ def _said(value: Any) -> dict[str, Any]:
     """The fields of a dataclass that were given, as plain data, in the order of declaration."""
 
     def plain(item: Any) -> Any:
-        if isinstance(item, tuple):
-            return [_said(part) for part in item]
+        if isinstance(item, tuple | list):
+            return [plain(part) for part in item]
         return _said(item) if hasattr(item, "__dataclass_fields__") else item
 
     given = ((f.name, getattr(value, f.name)) for f in fields(value))
@@ -293,19 +299,32 @@ def _with_queue(table: Mapping[str, Any]) -> dict[str, Any]:
 def _toml(document: Mapping[str, Any]) -> str:
     lines: list[str] = []
 
-    def scalar(value: str | bool | float) -> str:
+    def scalar(key: str, value: object) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, str):
             # JSON strings are TOML basic strings, but for DEL, which TOML wants escaped.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        return repr(value)
+        if isinstance(value, Integral):  # numpy's too
+            return str(int(value))
+        if isinstance(value, Real):
+            return repr(float(value))
+        raise ScenarioError(
+            f"{key}: found {value!r} of type {type(value).__name__}; "
+            "allowed: a text, a number, True, False"
+        )
+
+    def is_nested(item: object) -> bool:
+        parts = item if isinstance(item, list) else [item]
+        return all(isinstance(part, dict) for part in parts)
 
     def table(path: str, items: Mapping[str, Any], header: Callable[[str], str]) -> None:
         if path:
             lines.append(f"\n{header(path)}")
-        nested = {key: item for key, item in items.items() if isinstance(item, dict | list)}
-        lines.extend(f"{key} = {scalar(item)}" for key, item in items.items() if key not in nested)
+        nested = {key: item for key, item in items.items() if is_nested(item)}
+        lines.extend(
+            f"{key} = {scalar(key, item)}" for key, item in items.items() if key not in nested
+        )
         for key, item in nested.items():
             below = f"{path}.{key}" if path else key
             for part in item if isinstance(item, list) else [item]:

@@ -86,7 +86,7 @@ class Store:
                 parquet = io.BytesIO()
                 pl.DataFrame(run.table(table)).write_parquet(parquet, compression="zstd")
                 (directory / f"{table}.parquet").write_bytes(parquet.getbuffer())
-            (directory / "summary.json").write_text(run.summary())
+            (directory / "summary.json").write_text(run.summary(), encoding="utf-8")
             (directory / "scenario.toml").write_text(scenario.to_toml(), encoding="utf-8")
             (directory / "provenance.json").write_text(json.dumps(_provenance(), indent=1))
             directory.chmod(0o755)
@@ -114,12 +114,7 @@ class Store:
 
     def write_experiment(self, experiment: dict[str, Any]) -> None:
         """Remember which runs make up the experiment."""
-        self.write(_EXPERIMENT, json.dumps(experiment, indent=1))
-
-    def read_experiment(self) -> dict[str, Any]:
-        """What :meth:`write_experiment` wrote."""
-        experiment: dict[str, Any] = read_json(self.root / _EXPERIMENT)
-        return experiment
+        self.write(_EXPERIMENT, json.dumps(experiment, indent=1, default=_plain))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -146,7 +141,10 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
     file = run / f"{name}.parquet"
     if not file.is_file():
         raise StoreError(f"{file}: there is no such table; a run has {', '.join(TABLES)}")
-    return pl.read_parquet(file)
+    try:
+        return pl.read_parquet(file)
+    except pl.exceptions.PolarsError:
+        raise StoreError(f"cannot read results: {file} is not a table") from None
 
 
 def read_json(file: Path) -> Any:
@@ -157,6 +155,11 @@ def read_json(file: Path) -> Any:
         raise StoreError(f"cannot read results: {file}: {error.strerror}") from None
     except ValueError:
         raise StoreError(f"cannot read results: {file} is not JSON") from None
+
+
+def _plain(number: Any) -> Any:
+    """A number of numpy's, such as the factor of a sweep, as one of Python's."""
+    return number.item()
 
 
 def _provenance() -> dict[str, Any]:

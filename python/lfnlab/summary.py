@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lfnlab.metrics import Interval
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lfnlab.metrics import Interval
     from lfnlab.sweep import Results
 
 
@@ -23,13 +24,18 @@ class Table:
 
 
 def summary_table(results: Results) -> Table:
-    """Means over seeds, with 95 % intervals where there are several."""
+    """Means over seeds, with 95 % intervals where there are several.
+
+    Without flows under test, what the links of each run carried.
+    """
+    if not results.rows():
+        return _links_table(results)
     factors = [name for name in results.runs[0].factors if name != "law"]
     by = [*factors, "law"]
     rate_bps = results.runs[0].summary["links"][0]["rate_bps"]
-    unit, scale = ("Gbit/s", 1e-9) if rate_bps >= 1e9 else ("Mbit/s", 1e-6)
+    unit, unit_bps = rate_unit(rate_bps)
     columns = [
-        (f"goodput ({unit})", "goodput_bps", scale),
+        (f"goodput ({unit})", "goodput_bps", 1 / unit_bps),
         ("utilisation (%)", "utilization", 100.0),
         ("Jain", "jain", 1.0),
         ("CoV (1 s)", "cov", 1.0),
@@ -52,6 +58,29 @@ def summary_table(results: Results) -> Table:
         for group in values[0]
     )
     return Table((*by, *(heading for heading, _, _ in columns)), rows, len(by))
+
+
+def _links_table(results: Results) -> Table:
+    rows = tuple(
+        (
+            *(str(value) for value in run.factors.values()),
+            str(run.seed),
+            link["id"],
+            *(
+                with_interval(Interval(link[key] * scale, math.nan, 1))
+                for key, scale in (("utilization", 100.0), ("mean_queue_s", 1e3), ("drops", 1.0))
+            ),
+        )
+        for run in results.runs
+        for link in run.summary["links"]
+    )
+    keys = (*results.runs[0].factors, "seed", "link")
+    return Table((*keys, "utilisation (%)", "mean queue (ms)", "drops"), rows, len(keys))
+
+
+def rate_unit(rate_bps: float) -> tuple[str, float]:
+    """The unit that suits a rate, and its size in bit/s."""
+    return ("Gbit/s", 1e9) if rate_bps >= 1e9 else ("Mbit/s", 1e6)
 
 
 def with_interval(value: Interval, scale: float = 1.0) -> str:

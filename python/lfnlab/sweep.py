@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from lfnlab import _core, metrics
+from lfnlab.errors import ScenarioError, StoreError
 from lfnlab.scenario import Scenario
 from lfnlab.store import Store, read_json, read_table, run_key
 
@@ -64,11 +66,15 @@ class Run:
         return read_table(self.path, name)
 
     def by_law(self) -> list[dict[str, Any]]:
-        """One row a law: factors, seed, and the metrics of this law's flows."""
-        link = {link["id"]: link for link in self.summary["links"]}["forward"]
+        """One row a law: factors, seed, and the metrics of this law's flows and of their link.
+
+        Where a law has flows both ways, the link is the forward one.
+        """
+        links = {link["id"]: link for link in self.summary["links"]}
         rows = []
         for law in self.laws:
             flows = [flow for flow in self.summary["flows"] if flow["law"] == law]
+            link = links[min(flow["direction"] for flow in flows)]  # "forward" < "reverse"
             goodputs = [flow["goodput_bps"] for flow in flows]
             rows.append(
                 {
@@ -105,14 +111,27 @@ class Results:
 
     @classmethod
     def load(cls, root: str | Path) -> Results:
-        """The last experiment of a results directory."""
+        """The last experiment of a results directory.
+
+        Raises:
+            StoreError: when there is none.
+        """
         root = Path(root)
-        experiment = read_json(root / "experiment.json")
-        runs = tuple(
-            Run(root / "runs" / entry["key"], entry["seed"], entry["factors"])
-            for entry in experiment["runs"]
-        )
-        return cls(root, experiment["title"], runs)
+        file = root / "experiment.json"
+        if not file.is_file():
+            raise StoreError(f"cannot read results: {root} holds no finished one, no {file.name}")
+        experiment = read_json(file)
+        try:
+            runs = tuple(
+                Run(root / "runs" / entry["key"], entry["seed"], entry["factors"])
+                for entry in experiment["runs"]
+            )
+            title = experiment["title"]
+        except (KeyError, TypeError):
+            raise StoreError(
+                f"cannot read results: {file} does not list the runs of an experiment"
+            ) from None
+        return cls(root, title, runs)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a run and law, see :meth:`Run.by_law`."""
@@ -168,8 +187,8 @@ def execute(
     progress: give the same call again to go on.
 
     Args:
-        cases: the scenarios.
-        seeds: the seeds, or how many, counted from each scenario's own.
+        cases: the scenarios, at least one.
+        seeds: the seeds, or how many, counted from each scenario's own; at least one.
         out: the results directory.
         jobs: runs at a time; default one for each core, fewer where memory would not do.
         progress: told how far it is.
@@ -180,30 +199,39 @@ def execute(
         StoreError: when a result cannot be written.
         KeyboardInterrupt: runs in progress are given up, finished ones stay.
     """
+    if not cases:
+        raise ScenarioError("nothing to run: no case")
+    if jobs is None:
+        jobs = len(os.sched_getaffinity(0))
+    elif jobs < 1:
+        raise ScenarioError(f"jobs: {jobs!r}; allowed: at least 1")
+    planned = [
+        (case.scenario.with_seed(seed), case.factors)
+        for case in cases
+        for seed in _seeds(seeds, case.scenario.seed)
+    ]
+    keys = [run_key(scenario) for scenario, _ in planned]
     store = Store(out)
-    jobs = jobs or len(os.sched_getaffinity(0))
-    work: list[tuple[Scenario, str]] = []
-    runs: list[Run] = []
-    for case in cases:
-        first = case.scenario.seed
-        for seed in range(first, first + seeds) if isinstance(seeds, int) else seeds:
-            scenario = case.scenario.with_seed(seed)
-            key = run_key(scenario)
-            runs.append(Run(store.path(key), seed, dict(case.factors)))
-            if not runs[-1].path.is_dir():
-                work.append((scenario, key))
-    jobs = _jobs_in_memory([scenario for scenario, _ in work], jobs)
+    runs = [
+        Run(store.path(key), index(scenario.seed), dict(factors))
+        for key, (scenario, factors) in zip(keys, planned, strict=True)
+    ]
+    # By key: a run that two cases share is run once.
+    work = {
+        run.path.name: scenario
+        for run, (scenario, _) in zip(runs, planned, strict=True)
+        if not run.path.is_dir()
+    }
+    jobs = _jobs_in_memory(list(work.values()), jobs)
 
-    done = [0.0] * len(work)
+    done = dict.fromkeys(work, 0.0)
     stop = threading.Event()
 
-    def one(index: int) -> None:
-        scenario, key = work[index]
-
+    def one(key: str, scenario: Scenario) -> None:
         def tell(_: int, fraction: float) -> bool:
-            done[index] = fraction
+            done[key] = fraction
             if progress is not None:
-                progress(len(runs) - len(work) + sum(done), len(runs))
+                progress(len(runs) - len(work) + sum(done.values()), len(runs))
             return not stop.is_set()
 
         if stop.is_set():
@@ -217,7 +245,7 @@ def execute(
         progress(len(runs) - len(work), len(runs))
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            for future in as_completed([pool.submit(one, index) for index in range(len(work))]):
+            for future in as_completed([pool.submit(one, *item) for item in work.items()]):
                 future.result()
         except BaseException:
             stop.set()
@@ -247,8 +275,20 @@ def compare(
     >>> base = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s")
     >>> compare(["reno", "cubic"], base, seeds=3).frame()  # doctest: +SKIP
     """
+    if isinstance(laws, str):
+        raise ScenarioError(f"laws: {laws!r}; write a list of names, for example [{laws!r}]")
     cases = [Case(base.flow(law, **settings), {"law": law}) for law in laws]
+    specs = [case.scenario.check()["flow"][-1]["law"] for case in cases]
+    if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
+        raise ScenarioError(f"law {twice[0]} is named twice; write each law once")
     return execute(cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title)
+
+
+def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:
+    chosen = seeds if isinstance(seeds, Sequence) else range(first, first + index(seeds))
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ScenarioError(f"seeds: {seeds!r}; allowed: at least one, each once")
+    return chosen
 
 
 def memory_limit_bytes() -> int:

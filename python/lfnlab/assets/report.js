@@ -18,7 +18,7 @@
       const axis = { stroke: ink, grid, ticks };
       const series = chart.series.map((s) => ({
         label: s.label,
-        stroke: s.color,
+        stroke: s.color ?? css.getPropertyValue("--ink").trim(),
         dash: s.dash,
         width: 1.3,
         points: { show: false },
