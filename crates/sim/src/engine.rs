@@ -51,8 +51,18 @@ pub struct Outcome {
 
 /// A packet in the queue of a link in event mode.
 enum Queued {
-    Data { flow: usize, segment: Segment, marked: bool },
-    Ack { flow: usize, ack: Acknowledgement },
+    Data {
+        flow: usize,
+        segment: Segment,
+        marked: bool,
+    },
+    /// Will be lost behind the queue. Nothing waits for it, so that a flow is done at the same time in
+    /// both modes.
+    Lost,
+    Ack {
+        flow: usize,
+        ack: Acknowledgement,
+    },
 }
 
 /// Bernoulli loss: the packets until the next loss are drawn at once, so that a packet costs a count.
@@ -71,16 +81,14 @@ impl RandomLoss {
         RandomLoss { probability, stream, until, lost: 0, chosen: VecDeque::new() }
     }
 
-    /// Whether the packet is lost that leaves the queue at `departs`.
+    /// Whether a packet that joins the queue will be lost behind it.
     #[inline]
-    fn takes(&mut self, now: Time, departs: Time) -> bool {
+    fn chooses(&mut self) -> bool {
         if self.until > 0 {
             self.until -= 1;
             return false;
         }
         self.until = self.stream.geometric(self.probability);
-        self.settle(now);
-        self.chosen.push_back(departs);
         true
     }
 
@@ -424,7 +432,10 @@ impl Sim {
             match hop.link.offer(now, PacketKind::Data, bytes, flow.ect, || draws.f64()) {
                 Offer::Dropped(_) => {}
                 Offer::Departs { at: departs, marked } => {
-                    if !hop.loss.takes(now, departs) {
+                    if hop.loss.chooses() {
+                        hop.loss.settle(now);
+                        hop.loss.chosen.push_back(departs);
+                    } else {
                         let to_link = self.hops[1 - at].contended;
                         let rate = self.hops[1 - at].link.rate();
                         self.acks_sent +=
@@ -432,8 +443,12 @@ impl Sim {
                     }
                 }
                 Offer::Waits { free_at, marked } => {
-                    flow.queued += 1;
-                    hop.queued.push_back(Queued::Data { flow: index, segment, marked });
+                    if hop.loss.chooses() {
+                        hop.queued.push_back(Queued::Lost);
+                    } else {
+                        flow.queued += 1;
+                        hop.queued.push_back(Queued::Data { flow: index, segment, marked });
+                    }
                     if let Some(free_at) = free_at {
                         self.events.push(free_at, Kind::Depart, at);
                     }
@@ -457,14 +472,11 @@ impl Sim {
             Some(Queued::Data { flow: index, segment, marked }) => {
                 let flow = &mut self.flows[index];
                 flow.queued -= 1;
-                if !hop.loss.takes(now, now) {
-                    let to_link = self.hops[1 - at].contended;
-                    let rate = self.hops[1 - at].link.rate();
-                    self.acks_sent +=
-                        arrive(flow, &mut self.events, index, now, segment, marked, to_link, rate);
-                }
-                self.retire_if_silent(index);
+                let to_link = self.hops[1 - at].contended;
+                let rate = self.hops[1 - at].link.rate();
+                self.acks_sent += arrive(flow, &mut self.events, index, now, segment, marked, to_link, rate);
             }
+            Some(Queued::Lost) => hop.loss.lost += 1,
             Some(Queued::Ack { flow: index, ack }) => {
                 self.flows[index].queued -= 1;
                 self.ack_departs(index, &ack, now);
