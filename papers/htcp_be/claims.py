@@ -83,10 +83,14 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     """Run the study and the response functions, test the claims."""
     response = execute(response_cases(settings["response"]), "HTCP-BE: response functions")
     chosen, *others = settings["buffers"]
+    shorter = {**settings, **settings.get("other_buffers", {})}
     # The chosen buffer last: its runs are then the experiment that the results directory remembers.
     studies = {
         buffer: Study(
-            execute(cases(settings, buffer), f"{TITLE}, buffer {buffer}"),
+            execute(
+                cases(settings if buffer == chosen else shorter, buffer),
+                f"{TITLE}, buffer {buffer}",
+            ),
             settings["laws"],
             settings["levels"],
         )
