@@ -20,6 +20,7 @@
 #define BANDWIDTH_JIFFIES 2u      /* Linux: time in whole milliseconds, bwe in whole bytes a millisecond */
 #define BANDWIDTH_COUNT_PAPER 4u  /* AckedCount of the 2001 paper and of Linux */
 #define BANDWIDTH_COUNT_WNS2 8u   /* the same, repaired in UCLA's ns-2 module */
+#define BANDWIDTH_RTT_DOWN 16u    /* Linux 2.6.22: rtt_min rounds down to a whole jiffy, not up */
 
 struct bandwidth {
 	u64 bwe_Bps;    /* the estimate; 0: no sample yet */
@@ -105,8 +106,8 @@ static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack
 	if (ack->rtt_ns && (ack->rtt_ns < b->rtt_min_us * 1000ULL || !b->rtt_min_us || b->renew_rtt_min)) {
 		u64 rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
 
-		if (rules & BANDWIDTH_JIFFIES) /* Linux rounds a time up to a whole jiffy */
-			rtt_us = (rtt_us + 999) / 1000 * 1000;
+		if (rules & BANDWIDTH_JIFFIES)
+			rtt_us = law_max((rtt_us + (rules & BANDWIDTH_RTT_DOWN ? 0 : 999)) / 1000, 1) * 1000;
 		b->rtt_min_us = (u32)rtt_us;
 		b->renew_rtt_min = 0;
 	}

@@ -7,7 +7,7 @@
  * Variant paper: as published, in microseconds and Q10, Delta from the event. Variants linux and
  * ns2: as the module of Linux does it, in jiffies of 1 ms, Q7 and whole segments, the increase
  * scaled by RTT_min/100 ms, Delta from the end of recovery. ns-2 holds the module of Linux 2.6.22,
- * and we know no difference.
+ * which rounds an RTT down to a jiffy where later ones round it up.
  */
 #ifndef LFN_HTCP_H
 #define LFN_HTCP_H
@@ -15,6 +15,7 @@
 #include "htcp_alpha.h"
 
 #define HTCP_PAPER 0u /* else: linux, ns2 */
+#define HTCP_NS2 2u
 #define HTCP_BETA_MIN_Q10 512u       /* 0.5 */
 #define HTCP_BETA_MAX_Q10 819u       /* 0.8 */
 #define HTCP_BETA_MAX_LINUX_Q10 816u /* 102/128 */
@@ -36,7 +37,7 @@ struct htcp {
 	u8 linux_rules;
 	u8 stable;       /* linux: the event before was within the fifth ("modeswitch") */
 	u8 in_episode;   /* linux: the next return to Open restarts Delta */
-	u8 pad;
+	u8 rtt_down;     /* ns2: an RTT rounds down to a jiffy, not up */
 };
 
 static inline u32 htcp_share_q10(u32 beta_q10)
@@ -77,6 +78,7 @@ static inline void htcp_init(void *state, const struct law_config *config, struc
 
 	(void)control;
 	h->linux_rules = config->variant != HTCP_PAPER;
+	h->rtt_down = config->variant == HTCP_NS2;
 	h->interval_ns = config->now_ns;
 	htcp_clock_start(&h->clock, config->now_ns, htcp_share_q10(HTCP_BETA_MIN_Q10));
 }
@@ -89,7 +91,7 @@ static inline void htcp_measure_rtt(struct htcp *h, const struct law_ack *ack)
 		return; /* nearly every ACK */
 	rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
 	if (h->linux_rules)
-		rtt_us = (rtt_us + 999) / 1000 * 1000; /* a time in jiffies rounds up */
+		rtt_us = law_max((rtt_us + (h->rtt_down ? 0 : 999)) / 1000, 1) * 1000; /* whole jiffies */
 	if (!h->min_rtt_us || rtt_us < h->min_rtt_us)
 		h->min_rtt_us = (u32)rtt_us;
 	if (!(ack->flags & LAW_ACK_OPEN))

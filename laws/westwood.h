@@ -5,7 +5,7 @@
  *   plus   exact credit, Linux's filter, never raises the window at a loss
  *   paper  AckedCount, the filter 9/10, cwnd = ssthresh to the letter, upwards too
  *   linux  the module of Linux: recovery runs towards one half, and its end jumps to bwe * rtt_min
- *   ns2    the module of Linux 2.6.22 in ns-2; we know no difference to linux
+ *   ns2    the module of Linux 2.6.22 in ns-2: as linux, but rtt_min rounds down to a jiffy
  *   wns2   UCLA's module for ns-2: its repaired AckedCount, the filter 9/10, never raises
  */
 #ifndef LFN_WESTWOOD_H
@@ -40,7 +40,8 @@ static inline void westwood_init(void *state, const struct law_config *config, s
 	w->linux_rules = config->variant == WESTWOOD_LINUX || config->variant == WESTWOOD_NS2;
 	w->may_raise = w->linux_rules || config->variant == WESTWOOD_PAPER;
 	if (w->linux_rules)
-		w->rules = BANDWIDTH_CASCADE | BANDWIDTH_JIFFIES | BANDWIDTH_COUNT_PAPER;
+		w->rules = BANDWIDTH_CASCADE | BANDWIDTH_JIFFIES | BANDWIDTH_COUNT_PAPER |
+			   (config->variant == WESTWOOD_NS2 ? BANDWIDTH_RTT_DOWN : 0);
 	else if (config->variant == WESTWOOD_PAPER)
 		w->rules = BANDWIDTH_COUNT_PAPER;
 	else if (config->variant == WESTWOOD_WNS2)
