@@ -117,6 +117,7 @@ def bars(
             means[known], y[known], xerr=halves[known], fmt="none", ecolor=INK, capsize=2.5, lw=1.0
         )
         axes.set_yticks(y, list(values))
+        axes.set_ylim(-0.6, len(values) - 0.4)  # of unknown values too
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.set_xlim(0.0, limit)
@@ -170,7 +171,8 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
     with _house_style():
         columns = 2 if len(runs) > 1 else 1
         rows = -(-len(runs) // columns)
-        figure = Figure(figsize=(3.6 * columns, 0.5 + 1.45 * rows))
+        size = (3.6 * columns, 0.5 + 1.45 * rows) if len(runs) > 1 else (5.2, 3.0)
+        figure = Figure(figsize=size)
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
         for axes, run in zip(panels, runs, strict=False):
             several = len(run.laws) > 1

@@ -106,7 +106,8 @@ def _page(
     if charts:
         body.append("<h2>Traces</h2>")
         body.append(
-            '<p class="dim">Drag to zoom in time, double-click for all, click a name to hide it. '
+            '<p class="dim">Drag to zoom in time, double-click for all, click a name to hide it; '
+            "the trace next to the pointer stands out. "
             "Thinned for display: each pair of points is the smallest and the largest value of "
             "its interval. The tables hold every sample.</p>"
         )
@@ -150,9 +151,13 @@ def _subtitle(results: Results) -> str:
             f"{link['rate_bps'] / unit_bps:g} {unit}",
             f"base RTT {rtt} ms" if rtts else "background traffic only",
             f"{run.summary['sim_s']:g} s simulated",
-            f"{len(results.runs)} run{'s'[: len(results.runs) - 1]}",
+            _count(results.runs, "run"),
         ]
     )
+
+
+def _count(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def _note(results: Results) -> str:
@@ -228,8 +233,8 @@ def _runs(results: Results) -> str:
         ("wall time (s)", False),
         ("directory", True),
     ]
-    table = _html_table(headings, rows)
-    return f"<details><summary>{len(rows)} runs, where their tables are</summary>{table}</details>"
+    summary = f"{_count(rows, 'run')} and where the tables are"
+    return f"<details><summary>{summary}</summary>{_html_table(headings, rows)}</details>"
 
 
 def _provenance(results: Results) -> str:
@@ -257,21 +262,25 @@ def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
     charts = []
     for name, title, series in kinds:
         found = [(run, list(series(run))) for run in runs]
-        labelled = [pair for run, traces in found for pair in _labelled(run, traces, each)]
+        labelled = [
+            pair
+            for run, traces in found
+            for pair in _labelled(run, traces, each, of_flows=name != "queue")
+        ]
         if labelled:
             most = max(len(traces) for _, traces in found)
-            shown = f", {each} of {most} flows" if most > each else ""
+            shown = f", {each} of {most} flows of a run" if most > each else ""
             charts.append({"id": f"chart-{name}", "title": title + shown, **_aligned(labelled)})
     return charts
 
 
 def _labelled(
-    run: Run, traces: Sequence[plot.Series], most: int
+    run: Run, traces: Sequence[plot.Series], most: int, *, of_flows: bool
 ) -> Iterator[tuple[str, plot.Series]]:
+    several = of_flows and len(run.summary["flows"]) > 1
     for trace in plot.some(traces, most):
         flow, law = trace[:2]
-        label = plot.panel_title(run, law)
-        yield label + (f" #{flow}" if len(traces) > 1 else ""), trace
+        yield plot.panel_title(run, law) + (f" #{flow}" if several else ""), trace
 
 
 def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:

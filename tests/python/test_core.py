@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
@@ -175,17 +174,3 @@ def test_presets_are_valid_and_so_is_their_schema(file: Path) -> None:
     text = _core.read(str(file))
     jsonschema.validate(tomllib.loads(text), schema)
     jsonschema.validate(json.loads(_core.check(text, str(file))), schema)
-
-
-def test_the_stub_names_what_there_is() -> None:
-    stub = (ROOT / "python/lfnlab/_core.pyi").read_text()
-    described = set(re.findall(r"^(?:def|class) (\w+)", stub, re.MULTILINE))
-    described |= set(re.findall(r"^(\w+): Final", stub, re.MULTILINE))
-    described |= set(re.findall(r" as (\w+)$", stub, re.MULTILINE))
-    assert described == {name for name in dir(_core) if not name.startswith("_")}
-    for name in described:
-        function = getattr(_core, name)
-        if inspect.isbuiltin(function):
-            (arguments,) = re.findall(rf"^def {name}\((.*?)\) ->", stub, re.MULTILINE | re.DOTALL)
-            names = re.findall(r"(\w+):", re.sub(r"\[.*?\]\]?", "", arguments))
-            assert list(inspect.signature(function).parameters) == names, name

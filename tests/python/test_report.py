@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browser import Page, chromium
-from lfnlab import Results, law
+from lfnlab import Case, Results, dumbbell, execute, law
 from lfnlab.plot import thin
 from lfnlab.report import write_report
 from lfnlab.summary import summary_table
@@ -57,10 +57,7 @@ def test_the_same_results_give_the_same_files(report: Path, results: Results) ->
 
 
 def test_traces_on_the_page_are_those_of_the_tables(report: Path, results: Results) -> None:
-    found = re.search(r'id="charts">(.*?)</script>', report.read_text(), re.DOTALL)
-    assert found
-    charts = {chart["id"]: chart for chart in json.loads(found[1])}
-    cwnd = charts["chart-cwnd"]
+    cwnd = charts_of(report)["chart-cwnd"]
     first = cwnd["series"][0]
     table = results.runs[0].table("flows")
     own = table.filter(table["flow"] == 0)["cwnd_seg"]
@@ -69,6 +66,71 @@ def test_traces_on_the_page_are_those_of_the_tables(report: Path, results: Resul
     assert len(cwnd["t"]) == len(first["y"])
     assert max(shown) == pytest.approx(own.max(), rel=1e-4)
     assert min(shown) == pytest.approx(own.min(), rel=1e-4)
+
+
+def charts_of(page: Path) -> dict[str, Any]:
+    found = re.search(r'id="charts">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found
+    return {chart["id"]: chart for chart in json.loads(found[1])}
+
+
+PATH = {"rate": "10Mbit/s", "rtt": "10ms", "buffer": "1bdp", "duration": "2s"}
+HOSTILE = "</script><!--<script>alert('1')</script> & \"x\" ü $x^ \\frac{"
+
+
+def test_texts_of_the_user_stay_texts(tmp_path: Path) -> None:
+    scenario = dumbbell(**PATH, name=HOSTILE).flow("reno")
+    case = Case(scenario, {HOSTILE: HOSTILE})
+    page = write_report(execute([case], out=tmp_path, title=HOSTILE))
+    assert charts_of(page)["chart-cwnd"]["series"][0]["label"] == f"reno, {HOSTILE} {HOSTILE}"
+    assert page.read_text().count("<script") == 3, "the page's own"
+    if chromium():
+        with Page(1200, 900, dark=False) as browser:
+            browser.open(page)
+            assert browser.complaints == []
+            assert browser.evaluate("document.querySelector('h1').textContent") == HOSTILE
+            text = browser.evaluate("document.querySelector('pre').textContent")
+            assert json.dumps(HOSTILE, ensure_ascii=False) in text
+            assert browser.evaluate("document.querySelectorAll('.uplot canvas').length") == 3
+
+
+def test_many_flows_are_a_small_page_with_some_of_each_law(tmp_path: Path) -> None:
+    base = dumbbell(**PATH)
+    # The flows of the first group begin later: a number on the page is the flow's, not its turn.
+    scenario = base.flow("cubic", count=100, start="uniform(1s, 1.5s)").flow("reno", count=100)
+    page = write_report(execute([Case(scenario)], out=tmp_path))
+    chart = charts_of(page)["chart-cwnd"]
+    assert "12 of 200 flows" in chart["title"]
+    labels = [series["label"] for series in chart["series"]]
+    assert [label.split()[0] for label in labels] == ["cubic"] * 6 + ["reno"] * 6
+    assert labels[0] == "cubic #0"
+    assert labels[-1] == "reno #199"
+    assert page.stat().st_size < 500_000
+
+
+def test_flows_in_the_reverse_direction(tmp_path: Path) -> None:
+    scenario = dumbbell(**PATH).flow("reno", direction="reverse")
+    results = execute([Case(scenario)], out=tmp_path)
+    assert results.rows()[0]["utilization"] > 0.9, "of the link that carries the data"
+    queue = charts_of(write_report(results))["chart-queue"]["series"][0]["y"]
+    assert max(y for y in queue if y is not None) > 0
+
+
+@pytest.mark.parametrize("sample", ["10ms", "off"])
+def test_background_alone(sample: str, tmp_path: Path) -> None:
+    base = dumbbell(**(PATH | {"buffer": "100 packets"}), sample=sample)
+    page = write_report(execute([Case(base.background(1))], out=tmp_path))
+    assert "background traffic only" in page.read_text()
+    assert set(charts_of(page)) == (set() if sample == "off" else {"chart-queue"})
+    assert [row[1] for row in summary_table(Results.load(tmp_path)).rows] == ["forward", "reverse"]
+
+
+def test_a_flow_that_sends_nothing(tmp_path: Path) -> None:
+    scenario = dumbbell(**PATH).flow("reno", start="1.999s")
+    results = execute([Case(scenario)], out=tmp_path)
+    write_report(results)
+    assert results.rows()[0]["goodput_bps"] == 0
+    assert results.to_json()["aggregate"]["reno"]["jain"]["mean"] is None
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=500), st.integers(2, 60))

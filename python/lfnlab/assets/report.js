@@ -27,10 +27,11 @@
       const options = {
         width: place.clientWidth,
         height: 300,
-        cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
+        cursor: { sync: { key: "time" }, drag: { x: true, y: false }, focus: { prox: 24 } },
+        focus: { alpha: 0.2 },
         scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
         axes: [
-          { ...axis, label: "time (s)", labelSize: 20 },
+          { ...axis, label: "time (s)", labelSize: 20, size: 36 },
           { ...axis, size: 56, values: (_, marks) => marks.map((v) => short.format(v)) },
         ],
         series: [{ label: "time (s)", value: (_, v) => (v == null ? "" : v.toFixed(2)) }, ...series],
