@@ -121,7 +121,8 @@ fn laws_that_halve_take_a_second_reduction_of_one_packet_a_round_trip_later() {
         assert_eq!((end.kind, end.cwnd_after), (RECOVERY_END, end.ssthresh), "{name}");
         assert!((end.cwnd_after - capacity(FULL)).abs() < 8.0, "{name}: {end:?}");
         assert_eq!((first.kind, second.kind), (FAST_RETRANSMIT, FAST_RETRANSMIT), "{name}");
-        assert!(second.t_s - end.t_s < 0.21, "{name}: {second:?}");
+        // The kernel takes one round trip of 0.2 s with HSTCP, two with H-TCP.
+        assert!(second.t_s - end.t_s < 0.41, "{name}: {second:?}");
         let drops = outcome.summary.links[0].drops as f64;
         assert!((drops - capacity(FULL)).abs() < 0.02 * capacity(FULL), "{name}: {drops}");
     }
@@ -201,7 +202,9 @@ fn cubics_w_max_alternates_between_the_peak_and_0_85_of_it() {
 
 #[test]
 fn htcp_keeps_half_three_times_and_then_the_ratio_of_rtts() {
-    let outcome = alone("htcp:linux", QUARTER, 60);
+    // The path of the kernel's run in validation/reference: it kept 0.503, 0.500, 0.499, then 0.796 to 0.798.
+    let flows = vec![linux_flow("htcp:linux", RTT)];
+    let outcome = run(&dumbbell(drop_tail(rate("50Mbit/s"), 102), flows, Time::from_s(60)));
     let kept: Vec<f64> = reductions(&outcome).iter().map(|e| e.ssthresh / e.cwnd_before).collect();
     for (index, kept) in kept.iter().enumerate() {
         let want = if index < 3 { 0.5 } else { 0.797 };
