@@ -139,7 +139,7 @@ def compare_(
         sample: Grid of the tables, or `off`.
         loss: Probability that a data packet is lost.
         packet: IP packet, `1500B` or `9000B`.
-        background: Background traffic, level 0 to 3.
+        background: Level of background traffic, 0 to 3: none, 10, 25 or 40 % of the rate.
         compat: `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
         seeds: Runs of each law.
         seed: The first seed.
@@ -192,6 +192,18 @@ def run(
 ) -> int:
     """Run a scenario file.
 
+    Example: `lfn run scenario.toml --seeds 3`, where the file says
+
+        schema = 1
+        duration = "60s"
+        [link]
+        rate = "10Gbit/s"
+        [[flow]]
+        law = "cubic"
+        rtt = "100ms"
+
+    Every other key has a default; an error names those that are allowed.
+
     Args:
         file: A scenario in TOML.
         seeds: Number of runs, each with the next seed.
@@ -212,8 +224,15 @@ def run(
 
 
 @app.command(name="laws")
-def laws_(name: str | None = None, /, *, json: Json = False) -> int:
+def laws_(
+    name: str | None = None,
+    /,
+    *,
+    json: Annotated[bool, Parameter("--json", negative="", help="Print a JSON list.")] = False,
+) -> int:
     """List the laws, or show the card of one.
+
+    Example: `lfn laws cubic`
 
     Args:
         name: Show this law's card: prose, equations with their source, test vectors.

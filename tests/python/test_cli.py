@@ -173,6 +173,13 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for word in ("lfn demo", "lfn compare --rate", "Exit codes", "130"):
         assert word in text
+    for command, example in {
+        "compare": "lfn compare --law reno,cubic,htcp-be --rate",
+        "run": 'law = "cubic"',
+        "laws": "lfn laws cubic",
+    }.items():
+        assert cli.call([command, "--help"]) == cli.OK
+        assert example in capsys.readouterr().out
 
 
 def test_papers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
