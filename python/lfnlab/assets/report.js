@@ -28,7 +28,7 @@
         width: place.clientWidth,
         height: 300,
         cursor: { sync: { key: "time" }, drag: { x: true, y: false }, focus: { prox: 24 } },
-        focus: { alpha: 0.2 },
+        focus: { alpha: 0.35 },
         scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
         axes: [
           { ...axis, label: "time (s)", labelSize: 20, size: 36 },
