@@ -25,7 +25,8 @@ class Trace:
     """Samples of one flow over one bottleneck, all arrays of equal length.
 
     ``reducing`` is true while the sender is in CWR, recovery or loss. ``drops`` counts the packets
-    lost at the bottleneck so far, ``delivered_b`` the payload bytes acknowledged so far.
+    lost at the bottleneck so far, NaN if nobody counts them; ``delivered_b`` the payload bytes
+    acknowledged so far.
     """
 
     time_s: Floats
@@ -45,7 +46,7 @@ class Episode:
     end_s: float
     window_before_segments: float
     window_after_segments: float
-    drops: int
+    drops: float
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Figures:
     drops_per_episode: float
     startup_loss_s: float
     startup_peak_segments: float
-    startup_drops: int
+    startup_drops: float
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def episodes(trace: Trace) -> list[Episode]:
                 end_s=float(trace.time_s[end]),
                 window_before_segments=float(trace.cwnd_segments[start - 1]),
                 window_after_segments=float(trace.cwnd_segments[end]),
-                drops=int(dropped - dropped_before),
+                drops=float(dropped - dropped_before),
             )
         )
         dropped_before = dropped
@@ -157,7 +158,7 @@ def figures(trace: Trace, settle_s: float) -> Figures:
         kept_fraction=_mean(
             [episode.window_after_segments / episode.window_before_segments for episode in steady]
         ),
-        drops_per_episode=_mean([float(episode.drops) for episode in steady]),
+        drops_per_episode=_mean([episode.drops for episode in steady]),
         startup_loss_s=first.start_s if first else float("nan"),
         startup_peak_segments=float(np.max(trace.cwnd_segments[before_loss])),
         startup_drops=first.drops if first else 0,

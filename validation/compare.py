@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .explained import EXPLAINED
+from .explained import EXPLAINED, OPEN
 from .scenarios import SAMPLE_S, Run
 
 if TYPE_CHECKING:
@@ -57,6 +57,16 @@ class Difference:
         return self.ours / self.theirs - 1
 
     @property
+    def name(self) -> str:
+        """The run and the figure."""
+        return f"{self.run.tag} {self.figure}"
+
+    @property
+    def percent(self) -> float:
+        """The relative difference as it is printed."""
+        return round(100 * self.relative, 1)
+
+    @property
     def within(self) -> bool:
         """Whether the aim is met, or the difference is below resolution or two standard errors."""
         if self.ours is None:
@@ -79,6 +89,11 @@ def differences(peer: str, run: Run, theirs: Measured, ours: Measured) -> list[D
         for figure in RESOLUTION
         if (value := theirs.get(figure)) is not None
     ]
+
+
+def open_differences(peer: str) -> dict[str, float]:
+    """The differences from ``peer`` on record as without a known cause: TAG FIGURE, in percent."""
+    return {what: percent for source, what, percent in OPEN if source == peer}
 
 
 def explanation(peer: str, difference: Difference) -> str | None:

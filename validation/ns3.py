@@ -107,7 +107,8 @@ def read(samples: FilePath) -> list[Trace]:
                 cwnd_segments=of["cwnd"],
                 ssthresh_segments=of["ssthresh"],
                 reducing=np.isin(of["state"], _REDUCING),
-                drops=of["drops"],
+                # ns-3 drops above the device's queue, whose counter stays at 0.
+                drops=np.full(of["time_s"].size, np.nan),
                 delivered_b=of["delivered_b"] / PAYLOAD_B * SAME_PAYLOAD_B,
                 rtt_s=of["rtt_s"],
             )

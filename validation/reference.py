@@ -23,8 +23,8 @@ FOLDER = FilePath(__file__).with_name("reference")
 Measured = dict[str, float | None]
 
 
-def save(peer: str, title: str, measured: Iterable[tuple[Run, Measured]]) -> FilePath:
-    """Writes the figures of every run of ``peer``; returns the file."""
+def save(peer: str, title: str, date: str, measured: Iterable[tuple[Run, Measured]]) -> FilePath:
+    """Writes the figures of every run of ``peer``, sampled on ``date``; returns the file."""
     file = FOLDER / f"{peer}.json"
     runs = [
         {"law": run.law, "path": run.path.name, **asdict(run.path), "figures": figures}
@@ -32,7 +32,8 @@ def save(peer: str, title: str, measured: Iterable[tuple[Run, Measured]]) -> Fil
     ]
     # One run a line, so that a change of one run is a change of one line.
     lines = ",\n".join(json.dumps(run) for run in runs)
-    file.write_text(f'{{"peer": {json.dumps(title)}, "runs": [\n{lines}\n]}}\n')
+    head = f'"peer": {json.dumps(title)}, "date": {json.dumps(date)}'
+    file.write_text(f'{{{head}, "runs": [\n{lines}\n]}}\n')
     return file
 
 
@@ -40,6 +41,11 @@ def load(peer: str) -> dict[str, Measured]:
     """The figures of ``peer`` by the run's tag."""
     runs = json.loads((FOLDER / f"{peer}.json").read_text())["runs"]
     return {f"{run['law']}-{run['path']}": run["figures"] for run in runs}
+
+
+def date(peer: str) -> str:
+    """The day on which the last of the samples of ``peer`` were taken."""
+    return str(json.loads((FOLDER / f"{peer}.json").read_text())["date"])
 
 
 def _trace_file(peer: str, run: Run) -> FilePath:

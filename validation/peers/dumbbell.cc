@@ -69,8 +69,7 @@ Sample()
     {
         const Flow& flow = *flows[i];
         samples << Simulator::Now().GetSeconds() << ',' << i << ',' << flow.cwnd_segments << ','
-                << flow.ssthresh_segments << ',' << flow.state << ',' << bottleneck->GetTotalDroppedPackets()
-                << ',' << flow.sink->GetTotalRx() << ',' << flow.rtt_s << '\n';
+                << flow.ssthresh_segments << ',' << flow.state << ',' << flow.sink->GetTotalRx() << ',' << flow.rtt_s << '\n';
     }
     Simulator::Schedule(interval, &Sample);
 }
@@ -172,14 +171,13 @@ main(int argc, char** argv)
     {
         samples.open(file);
         samples.precision(10);
-        samples << "time_s,flow,cwnd,ssthresh,state,drops,delivered_b,rtt_s\n";
+        samples << "time_s,flow,cwnd,ssthresh,state,delivered_b,rtt_s\n";
         Simulator::Schedule(interval, &Sample);
     }
     Simulator::Stop(Seconds(duration_s));
     Simulator::Run();
     std::cout << "delivered "
-              << bottleneck->GetTotalReceivedPackets() - bottleneck->GetNPackets() << " drops "
-              << bottleneck->GetTotalDroppedPackets() << " payload_b";
+              << bottleneck->GetTotalReceivedPackets() - bottleneck->GetNPackets() << " payload_b";
     for (const auto& flow : flows)
     {
         std::cout << ' ' << flow->sink->GetTotalRx();
