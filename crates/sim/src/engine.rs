@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use lfn_law::ONE;
 use lfn_path::{Discipline, Link, Offer, PacketKind, Red, RedError};
 use lfn_tcp::{Acknowledgement, Segment};
-use lfn_units::{Rate, Time};
+use lfn_units::Time;
 
 use crate::background::{self, Arrival};
 use crate::config::{Config, Direction, FlowConfig, LinkConfig, QueueConfig};
@@ -182,7 +182,8 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
-fn setup_of(flow: &FlowConfig) -> FlowSetup {
+fn setup_of(flow: &FlowConfig, contended: [bool; 2], links: &[LinkConfig; 2]) -> FlowSetup {
+    let back = 1 - flow.direction as usize;
     FlowSetup {
         law: flow.law,
         sender: flow.sender,
@@ -193,6 +194,8 @@ fn setup_of(flow: &FlowConfig) -> FlowSetup {
         payload_bytes: flow.payload_bytes,
         wire_bytes: flow.wire_bytes,
         ack_bytes: flow.ack_bytes,
+        acks_meet_data: contended[back],
+        ack_rate: links[back].rate,
         last_wire_bytes: flow.wire_bytes,
     }
 }
@@ -248,7 +251,11 @@ impl Sim {
             now: Time::ZERO,
             events: Events::default(),
             hops,
-            flows: config.flows.iter().map(|f| Flow::new(&setup_of(f), Role::Reported, f.start)).collect(),
+            flows: config
+                .flows
+                .iter()
+                .map(|flow| Flow::new(&setup_of(flow, contended, &config.links), Role::Reported, flow.start))
+                .collect(),
             reported: config.flows.clone(),
             bins: vec![Bins::default(); config.flows.len()],
             started: vec![false; config.flows.len()],
@@ -436,10 +443,7 @@ impl Sim {
                         hop.loss.settle(now);
                         hop.loss.chosen.push_back(departs);
                     } else {
-                        let to_link = self.hops[1 - at].contended;
-                        let rate = self.hops[1 - at].link.rate();
-                        self.acks_sent +=
-                            arrive(flow, &mut self.events, index, departs, segment, marked, to_link, rate);
+                        self.acks_sent += flow.receive(departs, segment, marked, index, &mut self.events);
                     }
                 }
                 Offer::Waits { free_at, marked } => {
@@ -472,9 +476,7 @@ impl Sim {
             Some(Queued::Data { flow: index, segment, marked }) => {
                 let flow = &mut self.flows[index];
                 flow.queued -= 1;
-                let to_link = self.hops[1 - at].contended;
-                let rate = self.hops[1 - at].link.rate();
-                self.acks_sent += arrive(flow, &mut self.events, index, now, segment, marked, to_link, rate);
+                self.acks_sent += flow.receive(now, segment, marked, index, &mut self.events);
             }
             Some(Queued::Lost) => hop.loss.lost += 1,
             Some(Queued::Ack { flow: index, ack }) => {
@@ -492,12 +494,7 @@ impl Sim {
             return;
         }
         flow.receiver_timer_at = Time::NEVER;
-        let back = 1 - flow.direction as usize;
-        let (to_link, rate) = (self.hops[back].contended, self.hops[back].link.rate());
-        let shift = ack_shift(flow, to_link, rate);
-        let first = if to_link { flow.acks_to_link.is_empty() } else { flow.acks.is_empty() };
-        self.acks_sent += flow.receiver_timer(now, to_link, shift);
-        announce(flow, &mut self.events, index, to_link, first);
+        self.acks_sent += flow.on_receiver_timer(now, index, &mut self.events);
     }
 
     fn on_sender_timer(&mut self, index: usize) {
@@ -617,52 +614,5 @@ impl Sim {
             table.marks.push(counters.marks);
             table.sent_bytes.push(counters.sent_bytes);
         }
-    }
-}
-
-/// How long an ACK takes from the receiver to the end of its line: to the reverse link at once where
-/// data contend with it, else all the way, its own serialisation included.
-#[inline]
-fn ack_shift(flow: &Flow, to_link: bool, rate: Rate) -> Time {
-    if to_link {
-        return Time::ZERO;
-    }
-    flow.return_delay + Time(u64::from(flow.ack_bytes) * 8_000_000_000_000 / rate.0)
-}
-
-/// A packet that left the bottleneck at `departs` comes to its receiver. Returns the ACKs sent.
-#[inline]
-#[allow(clippy::too_many_arguments, reason = "the engine's fields, borrowed one by one")]
-fn arrive(
-    flow: &mut Flow,
-    events: &mut Events,
-    index: usize,
-    departs: Time,
-    segment: Segment,
-    marked: bool,
-    to_link: bool,
-    rate: Rate,
-) -> u64 {
-    let shift = ack_shift(flow, to_link, rate);
-    let first = if to_link { flow.acks_to_link.is_empty() } else { flow.acks.is_empty() };
-    let sent = flow.receive(departs + flow.forward_delay, segment, marked, to_link, shift);
-    announce(flow, events, index, to_link, first);
-    sent
-}
-
-/// Schedules the head of a line that was empty, and the receiver's timer.
-#[inline]
-fn announce(flow: &mut Flow, events: &mut Events, index: usize, to_link: bool, first: bool) {
-    if first {
-        let (line, kind) =
-            if to_link { (&flow.acks_to_link, Kind::AckAtLink) } else { (&flow.acks, Kind::AckAtSender) };
-        if let Some(at) = line.next_at() {
-            events.push(at, kind, index);
-        }
-    }
-    let deadline = flow.receiver.deadline();
-    if deadline < flow.receiver_timer_at {
-        flow.receiver_timer_at = deadline;
-        events.push(deadline, Kind::ReceiverTimer, index);
     }
 }

@@ -2,9 +2,10 @@
 
 use lfn_law::LawSpec;
 use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sender, SenderConfig};
-use lfn_units::Time;
+use lfn_units::{Rate, Time};
 
 use crate::config::Direction;
+use crate::events::{Events, Kind};
 use crate::line::Line;
 
 /// What a flow is to the run.
@@ -32,6 +33,10 @@ pub(crate) struct FlowSetup {
     pub payload_bytes: u32,
     pub wire_bytes: u32,
     pub ack_bytes: u32,
+    /// Data travel on the reverse link, and ACKs queue with them.
+    pub acks_meet_data: bool,
+    /// Rate of the reverse link.
+    pub ack_rate: Rate,
     /// Bytes on the wire of the last segment, if it is not full.
     pub last_wire_bytes: u32,
 }
@@ -50,6 +55,11 @@ pub(crate) struct Flow {
     pub forward_delay: Time,
     /// From the reverse link to the sender.
     pub return_delay: Time,
+    /// ACKs queue on the reverse link, and so are events there.
+    to_link: bool,
+    /// From the receiver to the end of the line of ACKs: to the reverse link at once where data contend
+    /// with them there, else all the way, their own serialisation included.
+    ack_shift: Time,
     last_seq: u64,
     last_wire_bytes: u32,
     pub wire_bytes: u32,
@@ -85,6 +95,8 @@ impl Flow {
             receiver_timer_at: Time::NEVER,
             forward_delay: Time::ZERO,
             return_delay: Time::ZERO,
+            to_link: false,
+            ack_shift: Time::ZERO,
             direction: setup.direction,
             role,
             ect: false,
@@ -120,6 +132,9 @@ impl Flow {
         self.direction = setup.direction;
         self.forward_delay = Time(setup.rtt.0 / 2);
         self.return_delay = setup.rtt - self.forward_delay;
+        self.to_link = setup.acks_meet_data;
+        let serialisation = Time(u64::from(setup.ack_bytes) * 8_000_000_000_000 / setup.ack_rate.0);
+        self.ack_shift = if self.to_link { Time::ZERO } else { self.return_delay + serialisation };
         self.ect = setup.sender.ecn;
         self.wire_bytes = setup.wire_bytes;
         self.ack_bytes = setup.ack_bytes;
@@ -156,29 +171,60 @@ impl Flow {
             && self.receiver.deadline() == Time::NEVER
     }
 
-    /// The receiver takes a segment that arrives at `at`; `shift` is how long an ACK then takes to the
-    /// end of its line. Returns how many ACKs it sent.
+    /// A segment that left the bottleneck at `departs` comes to the receiver. Returns the ACKs sent.
     #[inline]
-    pub fn receive(&mut self, at: Time, segment: Segment, ce: bool, to_link: bool, shift: Time) -> u64 {
+    pub fn receive(
+        &mut self,
+        departs: Time,
+        segment: Segment,
+        ce: bool,
+        index: usize,
+        events: &mut Events,
+    ) -> u64 {
+        let at = departs + self.forward_delay;
         let Segment { seq, retransmission, cwr } = segment;
         let segment = SegmentIn { seq, retransmission, ce, cwr };
-        let line = if to_link { &mut self.acks_to_link } else { &mut self.acks };
-        let mut sent = 0;
+        let shift = self.ack_shift;
+        let line = if self.to_link { &mut self.acks_to_link } else { &mut self.acks };
+        let (first, mut sent) = (line.is_empty(), 0);
         self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
             sent += 1;
             line.push(ack.at + shift, ack);
         });
+        self.announce(first, index, events);
         sent
     }
 
-    /// The receiver's held-back ACK may be due.
-    pub fn receiver_timer(&mut self, now: Time, to_link: bool, shift: Time) -> u64 {
-        let line = if to_link { &mut self.acks_to_link } else { &mut self.acks };
-        let mut sent = 0;
+    /// The receiver's held-back ACK may be due. Returns the ACKs sent.
+    pub fn on_receiver_timer(&mut self, now: Time, index: usize, events: &mut Events) -> u64 {
+        let shift = self.ack_shift;
+        let line = if self.to_link { &mut self.acks_to_link } else { &mut self.acks };
+        let (first, mut sent) = (line.is_empty(), 0);
         self.receiver.on_deadline(now, &mut |ack: &Acknowledgement| {
             sent += 1;
             line.push(ack.at + shift, ack);
         });
+        self.announce(first, index, events);
         sent
+    }
+
+    /// Schedules the head of the line of ACKs if it was empty (`first`), and the receiver's timer.
+    #[inline]
+    fn announce(&mut self, first: bool, index: usize, events: &mut Events) {
+        if first {
+            let (line, kind) = if self.to_link {
+                (&self.acks_to_link, Kind::AckAtLink)
+            } else {
+                (&self.acks, Kind::AckAtSender)
+            };
+            if let Some(at) = line.next_at() {
+                events.push(at, kind, index);
+            }
+        }
+        let deadline = self.receiver.deadline();
+        if deadline < self.receiver_timer_at {
+            self.receiver_timer_at = deadline;
+            events.push(deadline, Kind::ReceiverTimer, index);
+        }
     }
 }

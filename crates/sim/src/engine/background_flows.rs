@@ -41,6 +41,8 @@ impl Sim {
             payload_bytes: 0,
             wire_bytes: 0,
             ack_bytes: config.header_bytes + config.framing_bytes,
+            acks_meet_data: false,
+            ack_rate: self.hops[0].link.rate(),
             last_wire_bytes: 0,
         });
         self.background.header_bytes = config.header_bytes;
@@ -70,6 +72,9 @@ impl Sim {
     ) -> Option<FlowSetup> {
         let mut setup = self.background.setup.clone()?;
         let overhead = self.background.header_bytes + self.background.framing_bytes;
+        let back = &self.hops[1 - direction as usize];
+        setup.acks_meet_data = back.contended;
+        setup.ack_rate = back.link.rate();
         setup.direction = direction;
         setup.rtt = rtt;
         setup.receiver.rtt_hint = rtt;
