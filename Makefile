@@ -31,7 +31,7 @@ test-rust:
 test-python: $(UV)
 	$(SYNC)
 	$(RUN) python -m mypy.stubtest lfnlab._core
-	$(RUN) pytest tests validation
+	$(RUN) pytest tests validation benches
 
 new-law:
 	ci/new_law.sh

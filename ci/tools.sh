@@ -15,6 +15,7 @@ need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
 need libelf-dev test -e /usr/include/libelf.h
 need llvm-14 command -v llvm-strip-14
+need valgrind command -v valgrind
 [ -n "$missing" ] || exit 0
 
 install() {
