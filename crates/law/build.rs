@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-const KEYS: [&str; 7] = ["variants", "targets", "slow_start", "family", "probes", "ssthresh", "source"];
+const KEYS: [&str; 8] =
+    ["variants", "targets", "slow_start", "family", "signal", "probes", "ssthresh", "source"];
 const TARGETS: [&str; 2] = ["sim", "kernel"];
 /// Names of `SlowStartKind`.
 const SLOW_STARTS: [(&str, &str); 4] = [
@@ -16,7 +17,8 @@ const SLOW_STARTS: [(&str, &str); 4] = [
     ("hystart", "HyStart"),
     ("hystart++", "HyStartPlusPlus"),
 ];
-const FAMILIES: [&str; 3] = ["loss", "delay", "rate"];
+/// What a law can hear; its family is the one of them that ends its growth.
+const SIGNALS: [&str; 4] = ["loss", "delay", "rate", "ecn"];
 /// Values that `probe` may write (LAW_PROBES).
 const PROBES: usize = 8;
 
@@ -81,7 +83,11 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     let slow_start = need("slow_start")?;
     one_of("slow_start", slow_start, &SLOW_STARTS.map(|(name, _)| name))?;
     let (_, slow_start) = SLOW_STARTS.iter().find(|(name, _)| *name == slow_start).unwrap();
-    one_of("family", need("family")?, &FAMILIES)?;
+    one_of("family", need("family")?, &SIGNALS)?;
+    let signals = list(need("signal")?);
+    for signal in &signals {
+        one_of("signal", signal, &SIGNALS)?;
+    }
     let ssthresh = line.get("ssthresh").unwrap_or("below");
     one_of("ssthresh", ssthresh, &["below", "estimate"])?;
     let mut probes = String::new();
@@ -105,7 +111,7 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         .ok_or_else(|| format!("{} does not begin with a heading \"# Title\"", card.display()))?;
     Ok(format!(
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, targets: &{targets:?}, \
-         slow_start: SlowStartKind::{slow_start}, family: {:?}, probes: &[{probes}], \
+         slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          ssthresh_is_estimate: {}, source: {:?}, card: include_str!({:?}), \
          index: {index}, ops: {} }},\n",
         line.name,

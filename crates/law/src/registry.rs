@@ -18,8 +18,10 @@ pub struct LawInfo {
     pub targets: &'static [&'static str],
     /// What precedes it by default.
     pub slow_start: SlowStartKind,
-    /// The signal that it answers: `loss`, `delay` or `rate`.
+    /// What ends its growth: `loss`, `delay`, `rate` or `ecn`.
     pub family: &'static str,
+    /// All that it listens to, from the same names.
+    pub signals: &'static [&'static str],
     /// What [`Law::probe`] writes.
     pub probes: &'static [Probe],
     /// [`Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.

@@ -415,6 +415,13 @@ fn every_variant_has_a_vector() {
 }
 
 #[test]
+fn every_card_has_one_reference() {
+    for law in registry() {
+        assert_eq!(law.card.matches("```bibtex\n@").count(), 1, "laws/cards/{}.md", law.name);
+    }
+}
+
+#[test]
 fn every_card_has_a_registry_line() {
     for entry in fs::read_dir(cards()).unwrap() {
         let path = entry.unwrap().path();
