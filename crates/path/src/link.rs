@@ -9,7 +9,11 @@ use std::collections::VecDeque;
 
 use lfn_units::{Rate, Time};
 
-use crate::red::{QueueState, Red, Verdict};
+use crate::counters::{Counters, DataTotals};
+use crate::limit::{DropReason, Limit};
+use crate::packet::PacketKind;
+use crate::red::{QueueState, Red};
+use crate::server::Serialiser;
 
 /// What decides about an arriving packet besides the limit.
 #[derive(Debug)]
@@ -18,15 +22,6 @@ pub enum Discipline {
     DropTail,
     /// Random early detection.
     Red(Box<Red>),
-}
-
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropReason {
-    /// It did not fit.
-    Full,
-    /// The AQM chose it.
-    Early,
 }
 
 /// What became of an offered packet.
@@ -50,15 +45,6 @@ pub enum Offer {
     },
 }
 
-/// Data and ACKs share queues and are counted apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketKind {
-    /// Carries payload.
-    Data,
-    /// Carries an acknowledgement.
-    Ack,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     /// Closed form: departure. Event mode: arrival.
@@ -69,114 +55,20 @@ struct Pending {
     kind: PacketKind,
 }
 
-/// Data packets since the start of the run; [`Link::reset_counters`] leaves them alone. Every data
-/// packet that arrived was dropped, sent, or is still here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DataTotals {
-    /// Arrived.
-    pub arrived: u64,
-    /// Dropped, for whatever reason.
-    pub dropped: u64,
-    /// Sent to the last bit.
-    pub sent: u64,
-}
-
-/// Serialisation time of one packet size: `ps` and a remainder in units of 1/rate ps.
-#[derive(Clone, Copy, Debug, Default)]
-struct Serialisation {
-    bytes: u32,
-    ps: u64,
-    remainder: u64,
-}
-
 /// A link and its queue.
 #[derive(Debug)]
 pub struct Link {
-    rate: Rate,
+    server: Serialiser,
     discipline: Discipline,
-    limit_packets: u64,
-    limit_bytes: u64,
+    limit: Limit,
     event_mode: bool,
     /// In service first, then waiting.
     pending: VecDeque<Pending>,
     pending_bytes: u64,
     /// When the last accepted packet leaves (closed form), or the one in service (event mode).
     free_at: Time,
-    /// Remainder of all serialisations so far, in units of 1/rate ps: the rate is exact.
-    carry: u64,
-    known: [Serialisation; 2],
     counters: Counters,
     data: DataTotals,
-}
-
-/// What was counted since the start or the last [`Link::reset_counters`].
-#[derive(Clone, Debug)]
-pub struct Counters {
-    /// Packets offered.
-    pub arrivals: u64,
-    /// Packets dropped because they did not fit.
-    pub drops_full: u64,
-    /// Packets dropped by the AQM.
-    pub drops_early: u64,
-    /// Packets marked CE.
-    pub marks: u64,
-    /// Packets sent to the last bit.
-    pub sent_packets: u64,
-    /// Bytes of those.
-    pub sent_bytes: u64,
-    /// Sum of their waiting times in ps.
-    pub wait_ps: u128,
-    /// Most packets that waited at once.
-    pub max_waiting: u64,
-    histogram: Vec<u64>,
-    shift: u32,
-}
-
-impl Counters {
-    fn new(longest_wait: Time) -> Counters {
-        // Bins of a power of two, at least 512 of them over the longest wait.
-        let shift = longest_wait.0.max(1024).ilog2() - 9;
-        let bins = (longest_wait.0 >> shift) + 2;
-        Counters {
-            arrivals: 0,
-            drops_full: 0,
-            drops_early: 0,
-            marks: 0,
-            sent_packets: 0,
-            sent_bytes: 0,
-            wait_ps: 0,
-            max_waiting: 0,
-            histogram: vec![0; bins as usize],
-            shift,
-        }
-    }
-
-    fn depart(&mut self, bytes: u32, wait: Time) {
-        self.sent_packets += 1;
-        self.sent_bytes += u64::from(bytes);
-        self.wait_ps += u128::from(wait.0);
-        let bin = (wait.0 >> self.shift) as usize;
-        let last = self.histogram.len() - 1;
-        self.histogram[bin.min(last)] += 1;
-    }
-
-    /// Mean waiting time of the packets sent.
-    pub fn mean_wait(&self) -> Time {
-        Time((self.wait_ps / u128::from(self.sent_packets.max(1))) as u64)
-    }
-
-    /// Quantile `q` of the waiting time, to the upper edge of a bin of at most 0.2 % of the longest wait.
-    pub fn wait_quantile(&self, q: f64) -> Time {
-        let wanted = (self.sent_packets as f64 * q).ceil() as u64;
-        let mut seen = 0;
-        for (bin, count) in self.histogram.iter().enumerate() {
-            seen += count;
-            if seen >= wanted && seen > 0 {
-                return Time((bin as u64 + u64::from(bin > 0)) << self.shift);
-            }
-        }
-        Time::ZERO
-    }
 }
 
 impl Link {
@@ -190,28 +82,22 @@ impl Link {
         largest_packet_bytes: u32,
         event_mode: bool,
     ) -> Link {
-        let most = limit_packets.saturating_add(1).saturating_mul(u64::from(largest_packet_bytes));
-        let most = most.min(limit_bytes.saturating_add(u64::from(largest_packet_bytes)));
-        let longest = u128::from(most) * 8_000_000_000_000 / u128::from(rate.0);
         Link {
-            rate,
+            server: Serialiser::new(rate),
             discipline,
-            limit_packets,
-            limit_bytes,
+            limit: Limit { packets: limit_packets, bytes: limit_bytes },
             event_mode,
             pending: VecDeque::new(),
             pending_bytes: 0,
             free_at: Time::ZERO,
-            carry: 0,
-            known: [Serialisation::default(); 2],
-            counters: Counters::new(Time(u64::try_from(longest).unwrap_or(u64::MAX >> 1))),
+            counters: Counters::new(rate, limit_packets, limit_bytes, largest_packet_bytes),
             data: DataTotals::default(),
         }
     }
 
     /// Rate of the server.
     pub fn rate(&self) -> Rate {
-        self.rate
+        self.server.rate()
     }
 
     /// What was counted; up to date after [`Link::advance`].
@@ -226,9 +112,7 @@ impl Link {
 
     /// Starts counting anew; packets in the queue count when they leave.
     pub fn reset_counters(&mut self) {
-        let shift = self.counters.shift;
-        let bins = self.counters.histogram.len();
-        self.counters = Counters { histogram: vec![0; bins], shift, ..Counters::new(Time::ZERO) };
+        self.counters = self.counters.restarted();
     }
 
     /// Packets that wait or are in service.
@@ -244,32 +128,6 @@ impl Link {
     /// Bytes of memory that grow with the queue.
     pub fn memory_bytes(&self) -> usize {
         self.pending.capacity() * std::mem::size_of::<Pending>()
-    }
-
-    /// Time to serialise `bytes`; the remainder below a picosecond is carried to the next packet.
-    fn serialise(&mut self, bytes: u32) -> Time {
-        let slot = match bytes {
-            b if b == self.known[0].bytes => 0,
-            b if b == self.known[1].bytes => 1,
-            _ => {
-                let numerator = u128::from(bytes) * 8_000_000_000_000;
-                let rate = u128::from(self.rate.0);
-                self.known.swap(0, 1);
-                self.known[0] = Serialisation {
-                    bytes,
-                    ps: (numerator / rate) as u64,
-                    remainder: (numerator % rate) as u64,
-                };
-                0
-            }
-        };
-        let Serialisation { ps, remainder, .. } = self.known[slot];
-        self.carry += remainder;
-        if self.carry >= self.rate.0 {
-            self.carry -= self.rate.0;
-            return Time(ps + 1);
-        }
-        Time(ps)
     }
 
     /// Closed form: forgets what has left by `now`. Event mode: nothing to do.
@@ -320,32 +178,26 @@ impl Link {
         self.counters.arrivals += 1;
         let in_service = self.pending.front().map_or(0, |head| u64::from(head.bytes));
         let waiting = (self.pending.len() as u64).saturating_sub(1);
-        let waiting_bytes = self.pending_bytes - in_service;
-        let mut marked = false;
-        if let Discipline::Red(red) = &mut self.discipline {
-            let state = QueueState {
-                packets: waiting,
-                bytes: waiting_bytes,
-                idle_since: self.pending.is_empty().then_some(self.free_at),
-            };
-            match red.arrive(now, state, bytes, ect, draw) {
-                Verdict::Accept => {}
-                Verdict::Mark => marked = true,
-                Verdict::Drop => {
-                    self.counters.drops_early += 1;
-                    return Offer::Dropped(DropReason::Early);
+        let queue = QueueState {
+            packets: waiting,
+            bytes: self.pending_bytes - in_service,
+            idle_since: self.pending.is_empty().then_some(self.free_at),
+        };
+        let verdict = match &mut self.discipline {
+            Discipline::DropTail if self.limit.admits(queue, bytes) => Ok(false),
+            Discipline::DropTail => Err(DropReason::Full),
+            Discipline::Red(red) => red.admit(now, queue, self.limit, bytes, ect, draw),
+        };
+        let marked = match verdict {
+            Ok(marked) => marked,
+            Err(reason) => {
+                match reason {
+                    DropReason::Full => self.counters.drops_full += 1,
+                    DropReason::Early => self.counters.drops_early += 1,
                 }
+                return Offer::Dropped(reason);
             }
-        }
-        let fits = in_service == 0
-            || (waiting < self.limit_packets && waiting_bytes + u64::from(bytes) <= self.limit_bytes);
-        if !fits {
-            if let Discipline::Red(red) = &mut self.discipline {
-                red.forced_drop();
-            }
-            self.counters.drops_full += 1;
-            return Offer::Dropped(DropReason::Full);
-        }
+        };
         self.counters.marks += u64::from(marked);
         if in_service != 0 {
             self.counters.max_waiting = self.counters.max_waiting.max(waiting + 1);
@@ -354,13 +206,13 @@ impl Link {
         if self.event_mode {
             self.pending.push_back(Pending { at: now, wait: Time::ZERO, bytes, kind });
             let free_at = (self.pending.len() == 1).then(|| {
-                self.free_at = now + self.serialise(bytes);
+                self.free_at = now + self.server.serialise(bytes);
                 self.free_at
             });
             return Offer::Waits { free_at, marked };
         }
         let begins = if self.free_at > now { self.free_at } else { now };
-        self.free_at = begins + self.serialise(bytes);
+        self.free_at = begins + self.server.serialise(bytes);
         self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes, kind });
         Offer::Departs { at: self.free_at, marked }
     }
@@ -375,7 +227,7 @@ impl Link {
         let next = self.pending.front_mut()?;
         next.wait = now - next.at;
         let bytes = next.bytes;
-        self.free_at = now + self.serialise(bytes);
+        self.free_at = now + self.server.serialise(bytes);
         Some(self.free_at)
     }
 }

@@ -6,6 +6,8 @@
 
 use lfn_units::{Rate, Time};
 
+use crate::limit::{DropReason, Limit};
+
 /// Interval between the steps of adaptive RED.
 const ADAPTIVE_INTERVAL: Time = Time::from_ms(500);
 /// Adaptive RED raises max_p only below this.
@@ -216,6 +218,37 @@ impl Red {
             count: 0.0,
             above_min_th: false,
         })
+    }
+
+    /// Decides on a packet as [`Red::arrive`] does, and drops what does not fit. Returns whether it
+    /// joins the queue with a mark.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub(crate) fn admit(
+        &mut self,
+        now: Time,
+        queue: QueueState,
+        limit: Limit,
+        packet_bytes: u32,
+        ect: bool,
+        draw: impl FnOnce() -> f64,
+    ) -> Result<bool, DropReason> {
+        let verdict = self.arrive(now, queue, packet_bytes, ect, draw);
+        if verdict == Verdict::Drop {
+            return Err(DropReason::Early);
+        }
+        if !limit.admits(queue, packet_bytes) {
+            self.forced_drop();
+            return Err(DropReason::Full);
+        }
+        Ok(verdict == Verdict::Mark)
+    }
+
+    /// The rate of the link changes. Idle time counts at the rate at its end; thresholds, weight and
+    /// the range of max_p stay as they were set up.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.packets_per_second = rate.as_bps() / (8.0 * f64::from(self.config.mean_packet_bytes));
     }
 
     /// Decides on a packet that arrives at `now` and finds `queue`. `ect` says that it can carry a

@@ -1,0 +1,139 @@
+//! What a link counts, whichever kind it is.
+
+use lfn_units::{Rate, Time};
+
+use crate::packet::{Packet, PacketKind};
+
+/// Data packets since the start of the run, whatever [`Counters`] are reset. Every data packet that
+/// arrived was dropped, sent, or is still here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataTotals {
+    /// Arrived.
+    pub arrived: u64,
+    /// Dropped, for whatever reason.
+    pub dropped: u64,
+    /// Sent to the last bit.
+    pub sent: u64,
+}
+
+/// What was counted since the start or the last `reset_counters`.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets dropped because they did not fit.
+    pub drops_full: u64,
+    /// Packets dropped by the AQM.
+    pub drops_early: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Packets sent to the last bit.
+    pub sent_packets: u64,
+    /// Bytes of those.
+    pub sent_bytes: u64,
+    /// Sum of their waiting times in ps.
+    pub wait_ps: u128,
+    /// Most packets that waited at once.
+    pub max_waiting: u64,
+    histogram: Vec<u64>,
+    shift: u32,
+}
+
+impl Counters {
+    /// For a link of this rate, behind which `limit_packets` and `limit_bytes` may wait.
+    pub(crate) fn new(
+        rate: Rate,
+        limit_packets: u64,
+        limit_bytes: u64,
+        largest_packet_bytes: u32,
+    ) -> Counters {
+        let most = limit_packets.saturating_add(1).saturating_mul(u64::from(largest_packet_bytes));
+        let most = most.min(limit_bytes.saturating_add(u64::from(largest_packet_bytes)));
+        let longest = u128::from(most) * 8_000_000_000_000 / u128::from(rate.0.max(1));
+        Counters::for_waits_to(Time(u64::try_from(longest).unwrap_or(u64::MAX >> 1)))
+    }
+
+    fn for_waits_to(longest_wait: Time) -> Counters {
+        // Bins of a power of two, at least 512 of them over the longest wait.
+        let shift = longest_wait.0.max(1024).ilog2() - 9;
+        let bins = (longest_wait.0 >> shift) + 2;
+        Counters {
+            arrivals: 0,
+            drops_full: 0,
+            drops_early: 0,
+            marks: 0,
+            sent_packets: 0,
+            sent_bytes: 0,
+            wait_ps: 0,
+            max_waiting: 0,
+            histogram: vec![0; bins as usize],
+            shift,
+        }
+    }
+
+    /// The same bins, with nothing in them.
+    pub(crate) fn restarted(&self) -> Counters {
+        let histogram = vec![0; self.histogram.len()];
+        Counters { histogram, shift: self.shift, ..Counters::for_waits_to(Time::ZERO) }
+    }
+
+    #[inline]
+    pub(crate) fn depart(&mut self, bytes: u32, wait: Time) {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(bytes);
+        self.wait_ps += u128::from(wait.0);
+        let bin = (wait.0 >> self.shift) as usize;
+        let last = self.histogram.len() - 1;
+        self.histogram[bin.min(last)] += 1;
+    }
+
+    /// Mean waiting time of the packets sent.
+    pub fn mean_wait(&self) -> Time {
+        Time((self.wait_ps / u128::from(self.sent_packets.max(1))) as u64)
+    }
+
+    /// Quantile `q` of the waiting time, to the upper edge of a bin of at most 0.2 % of the longest wait.
+    pub fn wait_quantile(&self, q: f64) -> Time {
+        let wanted = (self.sent_packets as f64 * q).ceil() as u64;
+        let mut seen = 0;
+        for (bin, count) in self.histogram.iter().enumerate() {
+            seen += count;
+            if seen >= wanted && seen > 0 {
+                return Time((bin as u64 + u64::from(bin > 0)) << self.shift);
+            }
+        }
+        Time::ZERO
+    }
+}
+
+/// The books of a link, and where the packets go that it drops.
+pub(crate) struct Ledger<'a> {
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) data: &'a mut DataTotals,
+    pub(crate) dropped: &'a mut Vec<Packet>,
+}
+
+impl Ledger<'_> {
+    /// Dropped because it, or what came after it, did not fit.
+    pub(crate) fn drop_full(&mut self, packet: Packet) {
+        self.counters.drops_full += 1;
+        self.drop(packet);
+    }
+
+    /// Dropped by the AQM.
+    pub(crate) fn drop_early(&mut self, packet: Packet) {
+        self.counters.drops_early += 1;
+        self.drop(packet);
+    }
+
+    /// Marks a packet that can carry a mark.
+    pub(crate) fn mark(&mut self, packet: &mut Packet) {
+        packet.ce = true;
+        self.counters.marks += 1;
+    }
+
+    fn drop(&mut self, packet: Packet) {
+        self.data.dropped += u64::from(packet.kind == PacketKind::Data);
+        self.dropped.push(packet);
+    }
+}
