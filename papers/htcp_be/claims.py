@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import plot
-from lfnlab.metrics import Interval, interval, paired
 from lfnlab.paper import Execute, Finding, Reproduction, Verdict
 from lfnlab.scenario import dumbbell
+from lfnlab.statistics import Interval, interval, paired
 from lfnlab.summary import Table, with_interval
 from lfnlab.sweep import Case, Results, Run
 

@@ -18,9 +18,17 @@ class LawError(LabError):
     """A name that is no law's. The text gives the nearest."""
 
 
+class UsageError(LabError, ValueError):
+    """A request for what is not there, or a file that is not what it should be."""
+
+
 class StoreError(LabError):
     """Results that cannot be read or written. Runs that were stored before are intact."""
 
 
 class Unavailable(LabError):
     """Something that this installation lacks. The text says what."""
+
+
+class MetricError(UsageError):
+    """A metric that cannot be computed as asked. The text names the argument, what is allowed."""

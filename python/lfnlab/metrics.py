@@ -1,46 +1,92 @@
-"""Metrics of the field, each with its formula and source.
+"""Metrics of the field, computed from the stored tables of a run alone.
 
-Goodput counts new bytes delivered in order to the application. An undefined metric (all flows
-silent, a mean of zero) is NaN.
+Each takes numbers or the frames of ``docs/results.md`` (flows, queues, events), and its docstring
+gives formula, unit and source; docs/metrics.md is made from them, and :mod:`lfnlab.measure` applies
+them to stored runs. Goodput counts new bytes delivered in order to the application. What is
+undefined (all flows silent, a mean of zero) is NaN. An argument that makes no sense, such as a
+window longer than the run, is a :class:`MetricError` that names it.
+
+[METR] is draft-irtf-tmrg-metrics-11, which became RFC 5166; [TCPEVAL] draft-irtf-iccrg-tcpeval-01.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lfnlab.errors import MetricError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+#: Grid times are multiples of the sample in binary floating point: allow for the last bits.
+_SLACK = 1e-9
+_FAST_RETRANSMIT, _TIMEOUT, _ECN = 0, 1, 2
+_REDUCTIONS = (_FAST_RETRANSMIT, _TIMEOUT, _ECN)
 
 
-def jain(goodputs: ArrayLike) -> float:
-    """Jain's fairness index (sum x)^2 / (n sum x^2), from 1/n to 1 (Jain, Chiu, Hawe 1984)."""
-    x = np.asarray(goodputs, dtype=float)
-    squares = float(np.sum(x * x))
-    return float(np.sum(x)) ** 2 / (x.size * squares) if squares > 0 else math.nan
+@dataclass(frozen=True)
+class FirstPassage:
+    """When something was first reached, or that it was not: then only that it is later.
 
-
-def cov(goodputs: ArrayLike) -> float:
-    """Coefficient of variation: population standard deviation over mean.
-
-    Over the 1-s bins of one flow it is the stability metric of Floyd, Handley, Padhye and Widmer
-    (2000) and of the e-VLBI study; the lower, the steadier.
+    ``value`` is the time that it took, or, ``censored``, the time that was looked at without
+    seeing it. A mean over runs of which one is censored does not exist.
     """
-    x = np.asarray(goodputs, dtype=float)
-    mean = float(np.mean(x)) if x.size else 0.0
-    return float(np.std(x)) / mean if mean > 0 else math.nan
+
+    value: float
+    censored: bool = False
+
+    def __str__(self) -> str:
+        return f"> {self.value:g}" if self.censored else f"{self.value:g}"
 
 
-def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
-    """Sum of goodputs over the rate of the link; below 1 by headers even on a full link."""
-    return float(np.sum(np.asarray(goodputs_bps, dtype=float))) / rate_bps
+@dataclass(frozen=True)
+class Spread:
+    """Of ``n`` values: mean, nearest-rank percentiles, largest.
+
+    The p-th percentile is the smallest value that p % of all do not exceed.
+    """
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    max: float
+    n: int
+
+
+def spread(values: ArrayLike) -> Spread:
+    """Mean, percentiles and largest of values; NaN of none."""
+    x = np.asarray(values, dtype=float)
+    if x.size == 0:
+        return Spread(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
+    p50, p95, p99 = np.percentile(x, [50, 95, 99], method="inverted_cdf")
+    return Spread(float(np.mean(x)), float(p50), float(p95), float(p99), float(np.max(x)), x.size)
+
+
+# Rates and shares
+
+
+def goodput(
+    flows: pl.DataFrame, *, start_s: float = 0.0, end_s: float | None = None
+) -> dict[int, float]:
+    """Goodput of each flow while it lives in the window.
+
+    Formula: 8 (D(t1) - D(t0)) / (t1 - t0), D the bytes delivered in order, t0 the later of the
+        window's start and the flow's, t1 the earlier of their ends
+    Unit: bit/s
+    Source: [METR] 2.1; RFC 2647, 3.17
+    """
+    return {
+        flow: 8.0 * (delivered[-1] - delivered[0]) / (t[-1] - t[0]) if t.size > 1 else math.nan
+        for flow, (t, delivered) in _counter(flows, "delivered_bytes", start_s, end_s).items()
+    }
 
 
 def goodput_bins(
@@ -55,19 +101,20 @@ def goodput_bins(
         end_s: no bin reaches beyond it; default the last sample.
 
     Returns:
-        Columns flow, t_s (end of the bin), goodput_bps.
+        Columns flow, t_s (end of the bin), goodput_bps; no row for a flow without a whole bin.
     """
     import polars as pl
 
+    _need("flows", flows, "t_s", "flow", "delivered_bytes")
+    _positive("bin_s", bin_s)
     frames = []
     for (flow,), table in flows.sort("flow", "t_s").group_by(["flow"], maintain_order=True):
         t = table["t_s"].to_numpy()
         delivered = np.concatenate(([0.0], table["delivered_bytes"].to_numpy().astype(float)))
         last = t[-1] if end_s is None else end_s
-        # Grid times are multiples of the sample in binary floating point: allow for the last bits.
-        bins = max(0, math.floor((last - start_s) / bin_s + 1e-9))
+        bins = max(0, math.floor((last - start_s) / bin_s + _SLACK))
         edges = start_s + bin_s * np.arange(bins + 1)
-        at_edge = delivered[np.searchsorted(t, edges + 1e-9 * bin_s, side="right")]
+        at_edge = delivered[np.searchsorted(t, edges + _SLACK * bin_s, side="right")]
         frames.append(
             pl.DataFrame(
                 {
@@ -81,112 +128,689 @@ def goodput_bins(
     return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
 
-def convergence_s(
+def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
+    """Share of a link's rate that the flows' goodputs use; below 1 by headers on a full link.
+
+    Formula: sum x_i / C
+    Unit: 1
+    Source: [METR] 2.1
+    """
+    return float(np.sum(np.asarray(goodputs_bps, dtype=float))) / _positive("rate_bps", rate_bps)
+
+
+def link_utilisation(
+    queues: pl.DataFrame,
+    link: int,
+    rate_bps: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> float:
+    """Share of the time that a link sends, whatever it sends: headers and other traffic too.
+
+    Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent
+    Unit: 1
+    Source: [TCPEVAL] 3.1
+    """
+    _positive("rate_bps", rate_bps)
+    t, sent = _link_counter(queues, "sent_bytes", link, start_s, end_s)
+    return float(8.0 * (sent[-1] - sent[0]) / (rate_bps * (t[-1] - t[0])))
+
+
+def efficiency(
+    goodputs_bps: ArrayLike, rate_bps: float, *, payload_bytes: float, wire_bytes: float
+) -> float:
+    """Goodput over the most that a link's rate allows in packets of this size.
+
+    Formula: sum x_i / (C payload / wire), with the bytes of a full packet
+    Unit: 1
+    Source: e-VLBI study (HTCP-BE), "efficiency"; [METR] 2.1
+    """
+    _positive("payload_bytes", payload_bytes)
+    if wire_bytes < payload_bytes:
+        raise MetricError(f"wire_bytes: {wire_bytes:g}; allowed: at least the payload's")
+    return utilisation(goodputs_bps, rate_bps) * wire_bytes / payload_bytes
+
+
+# Fairness
+
+
+def jain(goodputs: ArrayLike) -> float:
+    """Jain's fairness index, from 1/n (one flow has all) to 1 (all have the same).
+
+    Formula: (sum x)^2 / (n sum x^2)
+    Unit: 1
+    Source: Jain, Chiu, Hawe, DEC-TR-301, 1984
+    """
+    x = np.asarray(goodputs, dtype=float)
+    squares = float(np.sum(x * x))
+    return float(np.sum(x)) ** 2 / (x.size * squares) if squares > 0 else math.nan
+
+
+def jain_over_time(
+    flows: pl.DataFrame, window_s: float, *, start_s: float = 0.0, end_s: float | None = None
+) -> pl.DataFrame:
+    """Jain's index in each window of ``window_s``, over the flows that live all through it.
+
+    Formula: (sum x)^2 / (n sum x^2) of the goodputs in each window; a window with fewer than two
+        flows, or in which nothing was delivered, is left out
+    Unit: 1
+    Source: Westwood+ study (over time); CW-HSTCP study (over time scales); [METR] 2.3
+
+    Returns:
+        Columns t_s (end of the window), jain.
+    """
+    import polars as pl
+
+    ends, _, x = _binned(flows, "window_s", window_s, start_s, end_s)
+    values = [
+        jain(own) if (own := column[~np.isnan(column)]).size > 1 else math.nan for column in x.T
+    ]
+    return pl.DataFrame({"t_s": ends, "jain": values}).filter(~pl.col("jain").is_nan())
+
+
+def min_over_max(goodputs: ArrayLike) -> float:
+    """Smallest over largest share; an allocation is epsilon-fair when it is at least 1 - epsilon.
+
+    Formula: min x / max x
+    Unit: 1
+    Source: [METR] 2.3, epsilon-fairness
+    """
+    x = np.asarray(goodputs, dtype=float)
+    return float(np.min(x) / np.max(x)) if x.size and np.max(x) > 0 else math.nan
+
+
+def rtt_fairness(goodput_a: float, goodput_b: float) -> float:
+    """How many times as fast the flow of the shorter RTT is, all else equal.
+
+    Formula: x_a / x_b with RTT_a < RTT_b
+    Unit: 1
+    Source: Lakshman, Madhow, IEEE/ACM ToN 5(3), 1997; [METR] 2.3
+    """
+    return goodput_a / goodput_b if goodput_b > 0 else math.nan
+
+
+def rtt_exponent(goodput_a: float, goodput_b: float, rtt_a_s: float, rtt_b_s: float) -> float:
+    """Exponent by which goodput falls with the RTT: 0 is RTT-fair, Reno in step has 2.
+
+    Formula: theta = ln(x_a / x_b) / ln(RTT_b / RTT_a)
+    Unit: 1
+    Source: Lakshman, Madhow, IEEE/ACM ToN 5(3), 1997; CW-HSTCP study, whose aim is 1
+    """
+    if not 0 < rtt_a_s < rtt_b_s:
+        raise MetricError(
+            f"rtt_a_s, rtt_b_s: {rtt_a_s:g}, {rtt_b_s:g}; allowed: above 0, and a's the shorter"
+        )
+    if not (goodput_a > 0 and goodput_b > 0):
+        return math.nan
+    return math.log(goodput_a / goodput_b) / math.log(rtt_b_s / rtt_a_s)
+
+
+# Friendliness
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What camp B gains and camp A keeps when B's flows take a new law; 1 is no change."""
+
+    gain: float
+    loss: float
+
+
+def camps(*, base_a: ArrayLike, base_b: ArrayLike, mix_a: ArrayLike, mix_b: ArrayLike) -> Impact:
+    """Impact on standard TCP: two camps of equal flows, in BASE both standard, in MIX B has a law.
+
+    Formula: G = T(B, mix) / T(B, base), L = T(A, mix) / T(A, base), T the sum of goodputs
+    Unit: 1
+    Source: [TCPEVAL] 4.5
+    """
+
+    def ratio(mix: ArrayLike, base: ArrayLike) -> float:
+        whole = float(np.sum(np.asarray(base, dtype=float)))
+        return float(np.sum(np.asarray(mix, dtype=float))) / whole if whole > 0 else math.nan
+
+    return Impact(gain=ratio(mix_b, base_b), loss=ratio(mix_a, base_a))
+
+
+def reno_reference(rtt_s: float, loss: float, segment_bytes: float) -> float:
+    """Goodput that standard TCP would have at this RTT and loss; a flow's share of it is its ratio.
+
+    Formula: 8 s 1.2 / (RTT sqrt(p)), s the payload of a segment, p the rate of loss events
+    Unit: bit/s
+    Source: [METR] 2.3.5; Floyd, Fall, IEEE/ACM ToN 7(4), 1999
+    """
+    _positive("rtt_s", rtt_s)
+    _positive("segment_bytes", segment_bytes)
+    if not 0 <= loss <= 1:
+        raise MetricError(f"loss: {loss:g}; allowed: 0 to 1")
+    return 8.0 * segment_bytes * 1.2 / (rtt_s * math.sqrt(loss)) if loss > 0 else math.inf
+
+
+# Steadiness
+
+
+def cov(goodputs: ArrayLike) -> float:
+    """Coefficient of variation: population standard deviation over mean; the lower, the steadier.
+
+    Formula: sigma / mean
+    Unit: 1
+    Source: Floyd, Handley, Padhye, Widmer, SIGCOMM 2000; the e-VLBI study's "stability" in 1-s bins
+    """
+    x = np.asarray(goodputs, dtype=float)
+    mean = float(np.mean(x)) if x.size else 0.0
+    return float(np.std(x)) / mean if mean > 0 else math.nan
+
+
+def cov_over_time(
+    flows: pl.DataFrame, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
+) -> tuple[dict[int, float], float]:
+    """Coefficient of variation of goodput in bins: of each flow while it lives, and of their sum.
+
+    Formula: sigma / mean of the goodputs in bins of this time scale; NaN below two bins
+    Unit: 1
+    Source: [METR] 2.2 (time-scale dependence); Floyd, Handley, Padhye, Widmer, SIGCOMM 2000
+    """
+    _, numbers, x = _binned(flows, "bin_s", bin_s, start_s, end_s)
+
+    def of(bins: Floats) -> float:
+        return cov(bins) if bins.size > 1 else math.nan
+
+    together = np.nansum(x[:, ~np.all(np.isnan(x), axis=0)], axis=0)
+    return {n: of(own[~np.isnan(own)]) for n, own in zip(numbers, x, strict=True)}, of(together)
+
+
+def smoothness(
+    flows: pl.DataFrame, *, start_s: float = 0.0, end_s: float | None = None
+) -> dict[int, float]:
+    """Largest reduction of each flow's sending rate within one RTT, as a fraction of the rate.
+
+    Formula: max over t of 1 - r(t + RTT) / r(t), r = cwnd / RTT, RTT the smoothed one at t
+    Unit: 1
+    Source: [METR] 2.2, smoothness; Floyd, Handley, Padhye, SIGCOMM 2000
+
+    Raises:
+        MetricError: where samples are wider than an RTT.
+    """
+    _need("flows", flows, "srtt_s", "cwnd_seg")
+    rows = _by_flow(flows, ("cwnd_seg", "srtt_s"), start_s, end_s)
+    found = {}
+    for flow, (t, window, rtt) in rows.items():
+        known = rtt > 0
+        t, window, rtt = t[known], window[known], rtt[known]
+        if t.size < 2:
+            found[flow] = math.nan
+            continue
+        grid_s = float(np.min(np.diff(t)))
+        if grid_s > np.median(rtt) * (1 + _SLACK):
+            raise MetricError(
+                f"flow {flow}: samples are {grid_s:g} s apart and its RTT is {np.median(rtt):g} s; "
+                "a rate within an RTT needs samples at least as fine"
+            )
+        later = np.searchsorted(t, t + rtt - _SLACK)
+        inside = later < t.size
+        rate = window / rtt
+        fall = 1.0 - rate[later[inside]] / rate[inside]
+        found[flow] = max(0.0, float(np.max(fall))) if fall.size else math.nan
+    return found
+
+
+# Convergence
+
+
+def convergence(
     t_s: ArrayLike,
     goodput_bps: ArrayLike,
-    fair_bps: float,
+    fair_bps: ArrayLike,
     *,
     start_s: float = 0.0,
     tolerance: float = 0.1,
     hold: int = 5,
-) -> float:
-    """Seconds from ``start_s`` until a flow holds its fair share; infinite if it never does.
+) -> FirstPassage:
+    """Seconds from a flow's start until it holds its fair share.
 
-    The first bin end after which ``hold`` bins in a row reach (1 - tolerance) of ``fair_bps``. Lu,
-    Wang and Zhu (EVCP) take the first crossing; holding it keeps one lucky bin from counting.
+    Lu, Wang and Zhu take the first crossing; holding it keeps one lucky bin from counting. With a
+    tolerance of 0 a share that is approached geometrically is never reached, so report 0 and 0.1.
+
+    Formula: end of the first of ``hold`` bins in a row with x >= (1 - tolerance) fair, less start;
+        fair is C / N, or in each bin the mean of all flows
+    Unit: s
+    Source: EVCP (Lu, Wang, Zhu); hold and tolerance are this laboratory's
 
     Args:
         t_s, goodput_bps: ends and goodputs of one flow's bins, see :func:`goodput_bins`.
-        fair_bps: the share that counts as fair.
+        fair_bps: the share that counts as fair, one number or one a bin.
     """
-    t = np.asarray(t_s, dtype=float)
-    reached = (np.asarray(goodput_bps, dtype=float) >= (1.0 - tolerance) * fair_bps) & (t > start_s)
+    t, x = np.asarray(t_s, dtype=float), np.asarray(goodput_bps, dtype=float)
+    fair = np.asarray(fair_bps, dtype=float)
+    if fair.ndim:
+        _alike("goodput_bps, fair_bps", x, fair)
+    _fraction("tolerance", tolerance)
+    return _held(t, x >= (1.0 - tolerance) * fair, start_s, hold)
+
+
+def delta_fair(
+    t_s: ArrayLike,
+    newcomer: ArrayLike,
+    other: ArrayLike,
+    *,
+    delta: float = 0.1,
+    start_s: float = 0.0,
+    hold: int = 1,
+) -> FirstPassage:
+    """Seconds until two flows of one RTT that began at shares 1/101 and 100/101 are delta-fair.
+
+    Formula: first bin end with max(x, y) / (x + y) <= (1 + delta) / 2, less start
+    Unit: s
+    Source: [METR] 2.3, delta-fair convergence time
+    """
+    x, y = np.asarray(newcomer, dtype=float), np.asarray(other, dtype=float)
+    _alike("newcomer, other", x, y)
+    _fraction("delta", delta)
+    both = x + y
+    fair = (both > 0) & (np.maximum(x, y) <= (1.0 + delta) / 2.0 * both * (1 + _SLACK))
+    return _held(np.asarray(t_s, dtype=float), fair, start_s, hold)
+
+
+def epsilon_fair(
+    t_s: ArrayLike,
+    goodputs: ArrayLike,
+    rtt_s: float,
+    *,
+    epsilon: float = 0.1,
+    start_s: float = 0.0,
+    hold: int = 1,
+) -> FirstPassage:
+    """Round trips until all flows have nearly the same.
+
+    Formula: (first bin end with min x / max x >= 1 - epsilon, less start) / RTT
+    Unit: RTT
+    Source: [METR] 2.3, epsilon-fairness
+
+    Args:
+        goodputs: one row a flow, one column a bin.
+    """
+    _positive("rtt_s", rtt_s)
+    _fraction("epsilon", epsilon)
+    x = np.atleast_2d(np.asarray(goodputs, dtype=float))
+    largest = np.max(x, axis=0)
+    fair = (largest > 0) & (np.min(x, axis=0) >= (1.0 - epsilon) * largest * (1 - _SLACK))
+    passage = _held(np.asarray(t_s, dtype=float), fair, start_s, hold)
+    return FirstPassage(passage.value / rtt_s, passage.censored)
+
+
+def ramp_up(flows: pl.DataFrame, flow: int, start_s: float) -> dict[int, float]:
+    """When a new flow's byte 1500 x 10^n has arrived, to the sampling grid.
+
+    Formula: first t with D(t) >= 1500 x 10^n, less start, by n = 1, 2, ... that it reached
+    Unit: s
+    Source: [TCPEVAL] 4.3
+    """
+    rows = _by_flow(flows, ("delivered_bytes",), start_s, None)
+    t, delivered = rows.get(flow, (np.empty(0), np.empty(0)))
+    times: dict[int, float] = {}
+    while delivered.size and delivered[-1] >= 1500 * 10 ** (n := len(times) + 1):
+        times[n] = float(t[np.searchsorted(delivered, 1500 * 10**n)]) - start_s
+    return times
+
+
+# Loss
+
+
+def loss_rate(
+    queues: pl.DataFrame, link: int, *, start_s: float = 0.0, end_s: float | None = None
+) -> float:
+    """Share of the packets offered to a link that its queue dropped.
+
+    Formula: drops / arrivals
+    Unit: 1
+    Source: [METR] 2.2; the CW-HSTCP study calls a law friendly where background loss is below 1e-3
+    """
+    _, drops = _link_counter(queues, "drops", link, start_s, end_s)
+    _, arrivals = _link_counter(queues, "arrivals", link, start_s, end_s)
+    offered = float(arrivals[-1] - arrivals[0])
+    return float(drops[-1] - drops[0]) / offered if offered > 0 else math.nan
+
+
+def segments_sent(
+    flows: pl.DataFrame,
+    segment_bytes: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> dict[int, tuple[float, float]]:
+    """Segments that each flow sent in the window, and how many of them again.
+
+    What was acknowledged stands for what was sent anew; at most a window lies between them.
+    """
+    _positive("segment_bytes", segment_bytes)
+    new = _counter(flows, "delivered_bytes", start_s, end_s)
+    again = _counter(flows, "retransmits", start_s, end_s)
+    counts = {}
+    for flow, (_, delivered) in new.items():
+        retransmits = float(again[flow][1][-1] - again[flow][1][0])
+        fresh = float(delivered[-1] - delivered[0]) / segment_bytes
+        counts[flow] = (fresh + retransmits, retransmits)
+    return counts
+
+
+def retransmission_ratio(sent: float, retransmits: float) -> float:
+    """Share of the segments sent that were retransmissions; 1 less it is goodput over throughput.
+
+    Formula: retransmissions / segments sent
+    Unit: 1
+    Source: [METR] 2.1 (goodput and throughput)
+    """
+    return retransmits / sent if sent > 0 else math.nan
+
+
+def loss_events(
+    events: pl.DataFrame,
+    flow: int,
+    rtt_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float = math.inf,
+) -> int:
+    """Loss events of a flow: losses within one RTT are one.
+
+    Formula: reductions (fast retransmit, timeout, ECN), those within an RTT of an event's first
+        counted once
+    Unit: events
+    Source: RFC 5348, 5.2; [METR] 2.2
+    """
+    import polars as pl
+
+    _need("events", events, "t_s", "flow", "kind")
+    _positive("rtt_s", rtt_s)
+    _ordered(start_s, end_s)
+    own = events.filter(
+        (pl.col("flow") == flow)
+        & pl.col("kind").is_in(_REDUCTIONS)
+        & pl.col("t_s").is_between(start_s, end_s)
+    )
+    count, first_s = 0, -math.inf
+    for t in own["t_s"].sort():
+        if t > first_s + rtt_s:
+            count, first_s = count + 1, t
+    return count
+
+
+def loss_event_rate(events: int, sent: float) -> float:
+    """Loss events a segment sent: what response functions call p.
+
+    Formula: loss events / segments sent
+    Unit: 1
+    Source: RFC 5348, 5; [METR] 2.2
+    """
+    return events / sent if sent > 0 else math.nan
+
+
+def loss_bursts(
+    queues: pl.DataFrame,
+    link: int,
+    gap_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> pl.DataFrame:
+    """Episodes of drops at a link: samples with drops and pauses of at most ``gap_s`` between them.
+
+    Formula: drops and arrivals in each maximal run of samples with drops, at most gap_s apart; its
+        length is that of the samples
+    Unit: packets an episode, s
+    Source: [METR] 2.2 (burstiness of loss); drops per congestion episode as in the ns-2 studies
+
+    Returns:
+        Columns start_s, end_s, drops, arrivals.
+    """
+    import polars as pl
+
+    if not (math.isfinite(gap_s) and gap_s >= 0):
+        raise MetricError(f"gap_s: {gap_s:g}; allowed: at least 0")
+    t, drops = _link_counter(queues, "drops", link, start_s, end_s)
+    _, arrivals = _link_counter(queues, "arrivals", link, start_s, end_s)
+    # Interval i lies between samples i and i + 1.
+    hit = np.flatnonzero(np.diff(drops) > 0)
+    apart = t[hit[1:]] - t[hit[:-1] + 1] > gap_s + _SLACK
+    first = hit[np.concatenate(([True], apart))] if hit.size else hit
+    last = hit[np.concatenate((apart, [True]))] + 1 if hit.size else hit
+    return pl.DataFrame(
+        {
+            "start_s": t[first],
+            "end_s": t[last],
+            "drops": (drops[last] - drops[first]).astype(np.int64),
+            "arrivals": (arrivals[last] - arrivals[first]).astype(np.int64),
+        }
+    )
+
+
+def phase_locked(
+    drops: ArrayLike, arrivals: ArrayLike, *, factor: float = 5.0, at_least: float = 100.0
+) -> list[int]:
+    """The flows whose share of lost packets betrays a lock of their phase to the queue's.
+
+    Deterministic sources with RTTs in ratio to the packet time can lock so that one flow always,
+    or never, meets the full buffer. The stored tables count no drops by flow, so retransmissions
+    stand for them, and segments sent for arrivals.
+
+    Formula: drops/arrivals above 5 times, or below 1/5 of, all flows' drops / all flows' arrivals,
+        where the flow lost, or by that mean would have lost, more than 100
+    Unit: indices of flows
+    Source: Floyd, Jacobson, Internetworking 3(3), 1992 (the effect); the detector is this
+        laboratory's
+    """
+    lost, offered = np.asarray(drops, dtype=float), np.asarray(arrivals, dtype=float)
+    _alike("drops, arrivals", lost, offered)
+    if not offered.sum() > 0:
+        return []
+    expected = lost.sum() / offered.sum() * offered
+    unlike = (lost > factor * expected) | (lost * factor < expected)
+    return [int(i) for i in np.flatnonzero(unlike & (np.maximum(lost, expected) > at_least))]
+
+
+# Delay
+
+
+def queueing_delay(
+    queues: pl.DataFrame,
+    link: int,
+    rate_bps: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> tuple[Spread, float]:
+    """Time that the queue of a link needs to drain, over the samples, and how often it is empty.
+
+    An average over time; the summary's ``mean_queue_s`` and ``p99_queue_s`` are over packets, which
+    meet a full queue more often. Where the link's rate changes, use :func:`rtt_excess`.
+
+    Formula: 8 b / C, b the bytes that wait; mean, 50th, 95th, 99th percentile, largest
+    Unit: s
+    Source: [METR] 2.2; RFC 7928, 2.2
+    """
+    _positive("rate_bps", rate_bps)
+    _, waiting = _link_counter(queues, "bytes", link, start_s, end_s, cumulative=False)
+    return spread(8.0 * waiting / rate_bps), float(np.mean(waiting == 0))
+
+
+def rtt_excess(
+    flows: pl.DataFrame,
+    flow: int,
+    base_rtt_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> Spread:
+    """What a flow's RTT has beyond its base: queues on all of its path, both ways.
+
+    Formula: RTT samples less the base RTT; mean, 50th, 95th, 99th percentile, largest
+    Unit: s
+    Source: [TCPEVAL] 3.1; RFC 7928, 2.2
+    """
+    _positive("base_rtt_s", base_rtt_s)
+    rows = _by_flow(flows, ("rtt_s",), start_s, end_s)
+    if flow not in rows:
+        raise MetricError(f"flow: {flow}; there are {', '.join(map(str, rows))}")
+    rtt = rows[flow][1]
+    return spread(np.maximum(0.0, rtt[rtt > 0] - base_rtt_s))
+
+
+def completion(size_bytes: ArrayLike, seconds: ArrayLike) -> dict[int, Spread]:
+    """Flow completion times by decade of size: key n holds sizes from 10^n to 10^(n+1) bytes.
+
+    Formula: last byte acknowledged less start; mean, 50th, 95th, 99th percentile, largest
+    Unit: s
+    Source: Dukkipati, McKeown, CCR 36(1), 2006; [TCPEVAL] 3.1
+    """
+    size, time = np.asarray(size_bytes, dtype=float), np.asarray(seconds, dtype=float)
+    _alike("size_bytes, seconds", size, time)
+    if not (np.all(size >= 1) and np.all(time >= 0)):
+        raise MetricError("size_bytes, seconds: allowed: at least 1 byte, and no negative time")
+    # From text, because log10 of 1000 is below 3 on some machines.
+    decade = np.array([len(str(int(s))) - 1 for s in size], dtype=int)
+    return {int(n): spread(time[decade == n]) for n in np.unique(decade)}
+
+
+# Windows and counters
+
+
+def _need(name: str, table: pl.DataFrame, *columns: str) -> None:
+    for column in columns:
+        if column not in table.columns:
+            raise MetricError(
+                f"table {name} has no column {column}; it has {', '.join(table.columns)}"
+            )
+
+
+def _positive(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0):
+        raise MetricError(f"{name}: {value:g}; allowed: above 0")
+    return value
+
+
+def _alike(names: str, a: NDArray[Any], b: NDArray[Any]) -> None:
+    if a.shape != b.shape:
+        raise MetricError(f"{names}: {a.size} and {b.size} values; allowed: as many")
+
+
+def _fraction(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise MetricError(f"{name}: {value:g}; allowed: from 0 to below 1")
+
+
+def _ordered(start_s: float, end_s: float) -> None:
+    if not 0 <= start_s < end_s:
+        raise MetricError(
+            f"start_s, end_s: {start_s:g}, {end_s:g}; allowed: 0 or later, and the end after the "
+            "start"
+        )
+
+
+def _span(name: str, t: Floats, start_s: float, end_s: float | None) -> float:
+    """The window's end, after a check that the table holds the window."""
+    if t.size == 0:
+        raise MetricError(f"table {name} has no samples: the scenario says sample = off")
+    last = float(np.max(t))
+    end = last if end_s is None else end_s
+    _ordered(start_s, end)
+    if end > last * (1 + _SLACK):
+        raise MetricError(f"end_s: {end:g}; allowed: up to {last:g}, where the samples end")
+    return end
+
+
+def _by_flow(
+    flows: pl.DataFrame, columns: tuple[str, ...], start_s: float, end_s: float | None
+) -> dict[int, tuple[Floats, ...]]:
+    """Times and columns of each flow within the window, flows in order of their number."""
+    import polars as pl
+
+    _need("flows", flows, "t_s", "flow", *columns)
+    end = _span("flows", flows["t_s"].to_numpy(), start_s, end_s)
+    inside = flows.filter(
+        pl.col("t_s").is_between(start_s - _SLACK, end + _SLACK * max(1.0, end))
+    ).sort("flow", "t_s")
+    return {
+        int(part["flow"][0]): tuple(
+            part[column].to_numpy().astype(float) for column in ("t_s", *columns)
+        )
+        for part in inside.partition_by("flow", maintain_order=True)
+    }
+
+
+def _counter(
+    flows: pl.DataFrame, column: str, start_s: float, end_s: float | None
+) -> dict[int, tuple[Floats, Floats]]:
+    return {
+        flow: (t, values)
+        for flow, (t, values) in _by_flow(flows, (column,), start_s, end_s).items()
+    }
+
+
+def _link_counter(
+    queues: pl.DataFrame,
+    column: str,
+    link: int,
+    start_s: float,
+    end_s: float | None,
+    *,
+    cumulative: bool = True,
+) -> tuple[Floats, Floats]:
+    _need("queues", queues, "t_s", "link", column)
+    own = queues.filter(queues["link"] == link).sort("t_s")
+    if own.height == 0 < queues.height:
+        known = ", ".join(str(n) for n in queues["link"].unique().sort())
+        raise MetricError(f"link: {link}; there are {known}")
+    t = own["t_s"].to_numpy()
+    end = _span("queues", t, start_s, end_s)
+    inside = (t >= start_s - _SLACK) & (t <= end * (1 + _SLACK))
+    t, values = t[inside], own[column].to_numpy().astype(float)[inside]
+    if t.size < 2:
+        raise MetricError(f"start_s, end_s: {start_s:g}, {end:g}; fewer than two samples between")
+    if cumulative and np.any(np.diff(values) < 0):
+        anew = t[np.flatnonzero(np.diff(values) < 0)[-1] + 1]
+        raise MetricError(
+            f"start_s: {start_s:g}; allowed: from {anew:g}, the end of the warm-up, where a link's "
+            "counters begin anew"
+        )
+    return t, values
+
+
+def _binned(
+    flows: pl.DataFrame, name: str, bin_s: float, start_s: float, end_s: float | None
+) -> tuple[Floats, list[int], Floats]:
+    """Ends of the bins, flows, goodputs (flow, bin): NaN where a flow lives in part of a bin."""
+    _need("flows", flows, "t_s", "flow", "delivered_bytes")
+    end = _span("flows", flows["t_s"].to_numpy(), start_s, end_s)
+    _positive(name, bin_s)
+    if bin_s > (end - start_s) * (1 + _SLACK):
+        raise MetricError(
+            f"{name}: {bin_s:g}; allowed: up to {end - start_s:g}, the time from {start_s:g} s to "
+            f"{end:g} s"
+        )
+    bins = goodput_bins(flows, bin_s=bin_s, start_s=start_s, end_s=end)
+    count = math.floor((end - start_s) / bin_s + _SLACK)
+    ends = start_s + bin_s * np.arange(1, count + 1, dtype=np.float64)
+    numbers: list[int] = []
+    rows = []
+    for part in flows.sort("flow", "t_s").partition_by("flow", maintain_order=True):
+        number, t = int(part["flow"][0]), part["t_s"]
+        own = bins.filter(bins["flow"] == number)["goodput_bps"].to_numpy()
+        alive = (ends - bin_s >= t[0] - _SLACK) & (ends <= t[-1] * (1 + _SLACK))
+        numbers.append(number)
+        rows.append(np.where(alive, own, np.nan))
+    return ends, numbers, np.array(rows)
+
+
+def _held(t: Floats, reached: NDArray[np.bool_], start_s: float, hold: int) -> FirstPassage:
+    """End of the first of ``hold`` bins in a row that are ``reached``, after ``start_s``."""
+    _alike("t_s, goodputs", t, reached)
+    if hold < 1:
+        raise MetricError(f"hold: {hold}; allowed: at least 1")
+    if not (t.size and t[-1] > start_s):
+        raise MetricError(f"start_s: {start_s:g}; allowed: before the end of the last bin")
     in_a_row = 0
-    for i, ok in enumerate(reached):
+    for i, ok in enumerate(reached & (t > start_s)):
         in_a_row = in_a_row + 1 if ok else 0
         if in_a_row == hold:
-            return float(t[i - hold + 1]) - start_s
-    return math.inf
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over ``n`` runs and the half-width of its confidence interval (NaN for one run)."""
-
-    mean: float
-    half: float
-    n: int
-
-    @property
-    def low(self) -> float:
-        """Lower end; NaN for one run."""
-        return self.mean - self.half
-
-    @property
-    def high(self) -> float:
-        """Upper end; NaN for one run."""
-        return self.mean + self.half
-
-    def to_json(self) -> dict[str, float | int | None]:
-        """``{"mean", "ci95", "n"}``; what is not a number is null."""
-        return {"mean": finite(self.mean), "ci95": finite(self.half), "n": self.n}
-
-
-def finite(x: float) -> float | None:
-    """``x``, or None when it is NaN or infinite, which JSON cannot say."""
-    return x if math.isfinite(x) else None
-
-
-def interval(values: Iterable[float], confidence: float = 0.95) -> Interval:
-    """Mean and confidence interval of independent runs: mean +- t s / sqrt(n), Student's t.
-
-    Runs of two laws with one seed meet the same traffic, so compare laws by the interval of their
-    differences seed by seed (:func:`paired`), not by two intervals that overlap or not.
-    """
-    x: Sequence[float] = list(values)
-    n = len(x)
-    if n == 0:
-        return Interval(math.nan, math.nan, 0)
-    mean = math.fsum(x) / n
-    if n == 1:
-        return Interval(mean, math.nan, 1)
-    s = math.sqrt(math.fsum((v - mean) ** 2 for v in x) / (n - 1))
-    return Interval(mean, student_t(n - 1, confidence) * s / math.sqrt(n), n)
-
-
-def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Interval of a - b, run by run (common random numbers)."""
-    return interval((x - y for x, y in zip(a, b, strict=True)), confidence)
-
-
-@cache
-def student_t(degrees: int, confidence: float = 0.95) -> float:
-    """Two-sided quantile of Student's t: P(|T| <= t) = ``confidence``.
-
-    Bisection on the closed form for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and
-    26.7.4); good to 1e-12.
-    """
-    low, high = 0.0, 1.0
-    while _t_probability(high, degrees) < confidence:
-        high *= 2.0
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high) if _t_probability(middle, degrees) < confidence else (low, middle)
-        )
-    return high
-
-
-def _t_probability(t: float, degrees: int) -> float:
-    """P(|T| <= t) for Student's t."""
-    theta = math.atan2(t, math.sqrt(degrees))
-    cos2 = math.cos(theta) ** 2
-    odd = degrees % 2
-    # 1 + 2/3 cos^2 + 2*4/(3*5) cos^4 + ... for odd degrees, 1 + 1/2 cos^2 + ... for even ones.
-    term, series = 1.0, 1.0 if degrees > 1 else 0.0
-    for k in range(1, (degrees - odd) // 2):
-        term *= cos2 * (2 * k - 1 + odd) / (2 * k + odd)
-        series += term
-    if odd:
-        return 2.0 / math.pi * (theta + math.sin(theta) * math.cos(theta) * series)
-    return math.sin(theta) * series
+            return FirstPassage(float(t[i - hold + 1]) - start_s)
+    return FirstPassage(float(t[-1]) - start_s, censored=True)

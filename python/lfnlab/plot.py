@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from lfnlab.metrics import Interval
+    from lfnlab.statistics import Interval
     from lfnlab.sweep import Factor, Results, Run
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ _STYLE: dict[str, Any] = {
 TRACE_POINTS = 1500
 
 
-def _house_style() -> AbstractContextManager[None]:
+def house_style() -> AbstractContextManager[None]:
     style: Any = _STYLE  # matplotlib's stubs want each key as a literal
     return mpl.rc_context(style)
 
@@ -105,7 +105,7 @@ def bars(
         scale: the axis shows values divided by it.
         limit: upper end of the axis, in the axis's unit.
     """
-    with _house_style():
+    with house_style():
         figure = Figure(figsize=(4.6, 0.7 + 0.27 * len(values)))
         axes = figure.subplots()
         y = np.arange(len(values))[::-1]
@@ -134,7 +134,7 @@ def lines(
     ylim: tuple[float, float | None] = (0.0, None),
 ) -> Figure:
     """One line a law over a numeric factor, with intervals: keys are (law, x)."""
-    with _house_style():
+    with house_style():
         figure = Figure(figsize=(5.2, 4.0))
         axes = figure.subplots()
         names = list(dict.fromkeys(str(key[0]) for key in values))
@@ -168,7 +168,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
     A panel is named after the run's factors; of more than ten traces ten are
     drawn, see :func:`some`.
     """
-    with _house_style():
+    with house_style():
         columns = 2 if len(runs) > 1 else 1
         rows = -(-len(runs) // columns)
         size = (3.6 * columns, 0.5 + 1.45 * rows) if len(runs) > 1 else (5.2, 3.0)
@@ -277,7 +277,7 @@ def first_seed(results: Results) -> list[Run]:
     return list(cases.values())
 
 
-def rendered(figure: Figure) -> dict[str, bytes]:
+def rendered(figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg")) -> dict[str, bytes]:
     """A figure as "png" (200 dots an inch), "pdf" and "svg"; the same figure, the same bytes."""
     undated: dict[str, dict[str, Any]] = {
         "png": {},
@@ -285,10 +285,11 @@ def rendered(figure: Figure) -> dict[str, bytes]:
         "svg": {"metadata": {"Date": None}, "facecolor": "none"},
     }
     made = {}
-    with _house_style():
-        for kind, options in undated.items():
+    with house_style():
+        for kind in kinds:
             buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else "figure", **options)
+            dpi = 200 if kind == "png" else "figure"
+            figure.savefig(buffer, format=kind, dpi=dpi, **undated[kind])
             made[kind] = buffer.getvalue()
     return made
 

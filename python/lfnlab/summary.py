@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lfnlab.metrics import Interval
+from lfnlab.statistics import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

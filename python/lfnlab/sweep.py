@@ -12,7 +12,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from lfnlab import _core, metrics
+from lfnlab import _core, metrics, statistics
 from lfnlab.errors import ScenarioError, StoreError
 from lfnlab.scenario import Scenario
 from lfnlab.store import Store, read_json, read_table, run_key
@@ -98,7 +98,7 @@ class Run:
 
     def _cov(self, flows: set[int]) -> float:
         covs = [flow["cov"] for flow in self.summary["flows"] if flow["id"] in flows]
-        return metrics.interval(v for v in covs if v is not None).mean
+        return statistics.interval(v for v in covs if v is not None).mean
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Results:
         groups: dict[tuple[Factor, ...], list[float]] = {}
         for row in self.rows():
             groups.setdefault(tuple(row[key] for key in by), []).append(row[metric])
-        return {group: metrics.interval(values) for group, values in groups.items()}
+        return {group: statistics.interval(values) for group, values in groups.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``--json`` prints: schema, runs, aggregate by law over seeds."""

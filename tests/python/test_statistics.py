@@ -1,0 +1,41 @@
+"""Are the intervals over runs Student's?"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from lfnlab import statistics
+
+
+@pytest.mark.parametrize(
+    ("degrees", "confidence", "t"),
+    # The table of Student's t in Abramowitz and Stegun, 26.10.
+    [
+        (1, 0.95, 12.706),
+        (2, 0.95, 4.303),
+        (3, 0.95, 3.182),
+        (4, 0.99, 4.604),
+        (7, 0.90, 1.895),
+        (10, 0.95, 2.228),
+        (30, 0.99, 2.750),
+        (120, 0.95, 1.980),
+    ],
+)
+def test_student_t(degrees: int, confidence: float, t: float) -> None:
+    assert statistics.student_t(degrees, confidence) == pytest.approx(t, abs=6e-4)
+
+
+def test_interval_of_three_runs() -> None:
+    value = statistics.interval([9.0, 10.0, 11.0])
+    assert (value.mean, value.n) == (10.0, 3)
+    assert value.half == pytest.approx(4.302653 / math.sqrt(3))
+    assert math.isnan(statistics.interval([4.0]).half)
+    assert statistics.interval([4.0]).to_json() == {"mean": 4.0, "ci95": None, "n": 1}
+
+
+def test_pairing_removes_what_runs_share() -> None:
+    a, b = [10.0, 20.0, 30.0], [9.0, 19.0, 29.0]
+    assert statistics.paired(a, b).half == pytest.approx(0.0)
+    assert statistics.paired(a, b).mean == pytest.approx(1.0)
