@@ -83,7 +83,9 @@ struct law_config {
 
 /* Callbacks. All but init, on_ack and on_loss may be absent (a null pointer).
  *   init      state is zeroed; control holds the initial window and ssthresh.
- *   on_sample every ACK, duplicates and recovery included, before on_ack: estimators only.
+ *   on_sample every ACK, duplicates and recovery included, before on_ack: estimators. In state
+ *             Open and slow start it may also end that (ssthresh = cwnd), or grow cwnd towards
+ *             ssthresh beyond what slow start does.
  *   on_ack    congestion avoidance: n segments newly delivered in state Open (or Loss),
  *             with the window in use and cwnd >= ssthresh. Slow start is not the law's.
  *   on_loss   sets control->ssthresh (>= 2 segments); cwnd still holds the window before

@@ -12,9 +12,12 @@ mod htcp;
 mod htcp_be;
 mod reno;
 mod scalable;
+mod vegas;
 mod westwood;
 
-use lfn_law::{Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_OPEN, ONE, PROBES};
+use lfn_law::{
+    Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE, PROBES,
+};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -81,6 +84,7 @@ impl Rig {
         let start_ns = self.ack.now_ns;
         for i in 1..=count {
             self.ack.now_ns = start_ns + self.ack.rtt_ns * u64::from(i) / u64::from(count);
+            self.ack.flags = ACK_OPEN | ACK_CWND_LIMITED | if i == 1 { ACK_ROUND_START } else { 0 };
             self.ack(1);
         }
         count
