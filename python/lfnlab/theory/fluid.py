@@ -1,0 +1,328 @@
+"""The sawtooth, computed: one flow or several, each a fluid, over one drop-tail bottleneck.
+
+The windows grow by their laws until they fill path and buffer; then every flow loses at once and
+cuts its window, as Chiu and Jain (1989) assume of synchronised losses. The round trip of a flow is
+its base RTT and the queue's delay. A loss is known at once: the round trip that news takes, and the
+drops of that time, are left out, as are slow start and recovery.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lfnlab.errors import ScenarioError
+from lfnlab.metrics import jain
+from lfnlab.theory.senders import LEAST_WINDOW, sender
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from lfnlab.theory.senders import Sender
+
+#: A sawtooth has settled when its peaks, every other one because fast convergence can make two
+#: epochs alternate, repeat to this; if they never do, the last half of so many epochs is averaged.
+_REPEATS, _MOST_EPOCHS = 1e-7, 120
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """A drop-tail link and the flows' base RTTs in s; the buffer is in packets."""
+
+    rate_pps: float
+    base_rtts_s: tuple[float, ...]
+    buffer_packets: float
+
+    def rtts_s(self, windows: Sequence[float]) -> list[float]:
+        """Round trips with the queue that is left over: sum of w / RTT is the rate at most."""
+        delay_s = 0.0
+        for _ in range(50):  # Newton from below: the load falls with the delay, and is convex
+            rtts_s = [base_s + delay_s for base_s in self.base_rtts_s]
+            excess = self._load(windows, rtts_s) - self.rate_pps
+            if excess <= 1e-12 * self.rate_pps:
+                break
+            slope = sum(w / rtt_s**2 for w, rtt_s in zip(windows, rtts_s, strict=True))
+            delay_s += excess / slope
+        return rtts_s
+
+    def is_full(self, windows: Sequence[float]) -> bool:
+        """Whether the windows exceed what path and buffer hold."""
+        return self._load(windows, self.full_rtts_s()) > self.rate_pps
+
+    def full_rtts_s(self) -> list[float]:
+        """Round trips with a full buffer."""
+        return [base_s + self.buffer_packets / self.rate_pps for base_s in self.base_rtts_s]
+
+    @staticmethod
+    def _load(windows: Sequence[float], rtts_s: Sequence[float]) -> float:
+        return sum(w / rtt_s for w, rtt_s in zip(windows, rtts_s, strict=True))
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """From one loss of all flows to the next; arrays have an entry for each flow.
+
+    ``before`` and ``after`` are the windows before and after the loss that ends it, ``packets``
+    were sent in it, ``window_s`` are the windows' integrals over time, in segment seconds;
+    ``growth`` is that at its end, in segments a round trip.
+    """
+
+    start_s: float
+    end_s: float
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    packets: NDArray[np.float64]
+    window_s: NDArray[np.float64]
+    growth: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Windows of all flows over time: rows of ``windows`` are the moments ``t_s``."""
+
+    t_s: NDArray[np.float64]
+    windows: NDArray[np.float64]
+    epochs: list[Epoch]
+
+    def packets(self, last: int) -> NDArray[np.float64]:
+        """Packets that each flow sent in the last so many epochs."""
+        sent: NDArray[np.float64] = np.sum([epoch.packets for epoch in self.epochs[-last:]], axis=0)
+        return sent
+
+    def seconds(self, last: int) -> float:
+        """How long these epochs took."""
+        return self.epochs[-1].end_s - self.epochs[-last].start_s
+
+
+def _course(
+    flows: Sequence[Sender],
+    done: Callable[[list[Epoch]], bool],
+    rtts_s: Callable[[Sequence[float]], Sequence[float]],
+    is_lost: Callable[[Sequence[float], float], bool],
+    lost: Callable[[Sequence[Sender]], list[Sender]],
+) -> Course:
+    """Steps until ``done``; ``is_lost`` gets the windows, and the packets since the last loss."""
+    now, t_s, start_s = list(flows), 0.0, 0.0
+    times, rows = [t_s], [[flow.window for flow in now]]
+    epochs: list[Epoch] = []
+    packets, window_s = np.zeros(len(now)), np.zeros(len(now))
+
+    def stepped(step_s: float) -> tuple[list[Sender], NDArray[np.float64], NDArray[np.float64]]:
+        windows = [flow.window for flow in now]
+        begin_s = rtts_s(windows)
+        ends = [flow.after(step_s, s) for flow, s in zip(now, begin_s, strict=True)]
+        middle_s = (np.add(begin_s, rtts_s([flow.window for flow in ends]))) / 2
+        ends = [flow.after(step_s, float(s)) for flow, s in zip(now, middle_s, strict=True)]
+        mean = np.add(windows, [flow.window for flow in ends]) / 2
+        return ends, mean * step_s / middle_s, mean * step_s
+
+    def over(ends: Sequence[Sender], sent: NDArray[np.float64]) -> bool:
+        return is_lost([flow.window for flow in ends], float(np.sum(packets + sent)))
+
+    while not done(epochs):
+        begin_s = rtts_s([flow.window for flow in now])
+        step_s = min(flow.step_s(s) for flow, s in zip(now, begin_s, strict=True))
+        ends, sent, held = stepped(step_s)
+        ending = over(ends, sent)
+        if ending:
+            low_s, high_s = 0.0, step_s
+            for _ in range(40):
+                middle_s = (low_s + high_s) / 2
+                step = stepped(middle_s)
+                low_s, high_s = (low_s, middle_s) if over(*step[:2]) else (middle_s, high_s)
+            step_s = high_s
+            ends, sent, held = stepped(step_s)
+        now, t_s = ends, t_s + step_s
+        packets, window_s = packets + sent, window_s + held
+        times.append(t_s)
+        rows.append([flow.window for flow in now])
+        if ending:
+            growth = np.array([_growth(*pair) for pair in zip(now, begin_s, strict=True)])
+            now = lost(now)
+            times.append(t_s)
+            rows.append([flow.window for flow in now])
+            before, after = np.array(rows[-2]), np.array(rows[-1])
+            epochs.append(Epoch(start_s, t_s, before, after, packets, window_s, growth))
+            packets, window_s, start_s = np.zeros(len(now)), np.zeros(len(now)), t_s
+    return Course(np.array(times), np.array(rows), epochs)
+
+
+def _growth(flow: Sender, rtt_s: float) -> float:
+    """Segments a round trip, from a thousandth of one; the first may begin with a decision."""
+    begun = flow.after(rtt_s / 1000, rtt_s)
+    return 1000 * (begun.after(rtt_s / 1000, rtt_s).window - begun.window)
+
+
+def synchronised(
+    laws: Sequence[str],
+    bottleneck: Bottleneck,
+    windows: Sequence[float],
+    done: Callable[[list[Epoch]], bool],
+) -> Course:
+    """The course of flows that all lose whenever the bottleneck is full.
+
+    Args:
+        laws: of each flow.
+        bottleneck: with a base RTT for each flow.
+        windows: to begin with, in segments.
+        done: whether these epochs are enough, see :func:`after_losses`.
+
+    Raises:
+        LawError: a law has no model.
+        ScenarioError: the windows to begin with, or those that a loss leaves, are more than path
+            and buffer hold.
+    """
+    flows = [sender(law, window) for law, window in zip(laws, windows, strict=True)]
+    if bottleneck.is_full(windows):
+        raise ScenarioError(
+            f"windows to begin with: {', '.join(f'{w:g}' for w in windows)} segments are more than "
+            "path and buffer hold; allowed: a sum of window / RTT below the rate"
+        )
+
+    def lost(now: Sequence[Sender]) -> list[Sender]:
+        full_s, base_s = bottleneck.full_rtts_s(), bottleneck.base_rtts_s
+        after = [flow.lost(r, b) for flow, r, b in zip(now, full_s, base_s, strict=True)]
+        if bottleneck.is_full([1.001 * flow.window for flow in after]):
+            raise ScenarioError(
+                f"buffer: with {bottleneck.buffer_packets:g} packets a loss leaves the path full: "
+                f"{', '.join(dict.fromkeys(laws))} at {LEAST_WINDOW:g} segments or more; allowed: "
+                "a longer buffer (Westwood+ falls to what the path holds without its queue)"
+            )
+        return after
+
+    return _course(flows, done, bottleneck.rtts_s, lambda w, _: bottleneck.is_full(w), lost)
+
+
+@dataclass(frozen=True)
+class Sawtooth:
+    """The periodic course of one flow; windows in segments, rates as shares or per packet."""
+
+    law: str
+    period_s: float
+    """From loss to loss; the mean of two where they alternate."""
+    window_before: float
+    window_after: float
+    mean_window: float
+    """Over time."""
+    mean_rtt_s: float
+    utilisation: float
+    """Share of the link; NaN where the loss was given and no link."""
+    loss_events_per_packet: float
+    growth: float
+    """Segments a round trip at the loss: about so many packets are lost, for growth goes on until
+    the news arrives a round trip later."""
+
+
+def sawtooth(law: str, rate_pps: float, rtt_s: float, buffer_packets: float) -> Sawtooth:
+    """The sawtooth of one flow that loses when path and buffer are full.
+
+    Raises:
+        LawError, ScenarioError: as :func:`synchronised`.
+    """
+    path = Bottleneck(rate_pps, (rtt_s,), buffer_packets)
+    nearly_full = 0.999 * (rate_pps * rtt_s + buffer_packets)
+    return _sawtooth(law, synchronised([law], path, [nearly_full], _is_settled), rate_pps)
+
+
+def sawtooth_at_loss(law: str, loss: float, rtt_s: float, kept: float) -> Sawtooth:
+    """The sawtooth of one flow that loses one packet in each ``1 / loss``, at one RTT.
+
+    Args:
+        law: of the flow.
+        loss: loss events a packet, above 0 and below 1.
+        rtt_s: round trip, constant.
+        kept: RTT_min / RTT_max as H-TCP, Westwood+ and HTCP-BE see it at a loss, below 1.
+
+    Raises:
+        LawError: no such model.
+
+    CUBIC's peaks come up to those of its closed form ever more slowly, each below its K by less
+    than the last: after 120 losses they are 6 % short.
+    """
+
+    def lost(now: Sequence[Sender]) -> list[Sender]:
+        return [flow.lost(rtt_s, kept * rtt_s) for flow in now]
+
+    course = _course(
+        [sender(law, max(LEAST_WINDOW, math.sqrt(1.5 / loss)))],
+        _is_settled,
+        lambda _: [rtt_s],
+        lambda _, packets: packets > 1 / loss,
+        lost,
+    )
+    return _sawtooth(law, course, math.nan)
+
+
+def after_losses(losses: int) -> Callable[[list[Epoch]], bool]:
+    """Done after so many."""
+    return lambda epochs: len(epochs) >= losses
+
+
+def _is_repeating(epochs: list[Epoch]) -> bool:
+    pairs = zip(epochs[-5:], epochs[-3:], strict=False)
+    return len(epochs) > 5 and all(
+        math.isclose(this.before[0], other.before[0], rel_tol=_REPEATS)
+        and math.isclose(this.end_s - this.start_s, other.end_s - other.start_s, rel_tol=_REPEATS)
+        for this, other in pairs
+    )
+
+
+def _is_settled(epochs: list[Epoch]) -> bool:
+    return len(epochs) >= _MOST_EPOCHS or _is_repeating(epochs)
+
+
+def _sawtooth(law: str, course: Course, rate_pps: float) -> Sawtooth:
+    last = 2 if _is_repeating(course.epochs) else _MOST_EPOCHS // 2
+    found = course.epochs[-last:]
+    seconds = course.seconds(last)
+    packets = float(course.packets(last)[0])
+    window_s = float(np.sum([epoch.window_s for epoch in found]))
+    return Sawtooth(
+        law=law,
+        period_s=seconds / last,
+        window_before=float(np.mean([epoch.before for epoch in found])),
+        window_after=float(np.mean([epoch.after for epoch in found])),
+        mean_window=window_s / seconds,
+        mean_rtt_s=window_s / packets,
+        utilisation=packets / seconds / rate_pps,
+        loss_events_per_packet=last / packets,
+        growth=float(np.mean([epoch.growth for epoch in found])),
+    )
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How flows with synchronised losses end up, over the later half of the epochs."""
+
+    shares: tuple[float, ...]
+    utilisation: float
+    jain: float
+    exponent: float
+    """E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E of the first two flows; NaN when their
+    RTTs are equal."""
+    settled: bool
+    """Whether the shares of the last two quarters differ by less than 0.1 %."""
+
+
+def shares(course: Course, bottleneck: Bottleneck) -> Shares:
+    """Throughputs over the later half of ``course``, and what they say of fairness."""
+    half, quarter = len(course.epochs) // 2, len(course.epochs) // 4
+    sent = course.packets(half)
+    last = course.packets(quarter)
+    third = sent - last
+    rtts_s = bottleneck.base_rtts_s
+    exponent = math.nan
+    if len(rtts_s) > 1 and rtts_s[0] != rtts_s[1]:
+        exponent = math.log(sent[0] / sent[1]) / math.log(rtts_s[1] / rtts_s[0])
+    return Shares(
+        shares=tuple(float(share) for share in sent / np.sum(sent)),
+        utilisation=float(np.sum(sent)) / course.seconds(half) / bottleneck.rate_pps,
+        jain=jain(sent),
+        exponent=exponent,
+        settled=bool(np.all(np.abs(third / np.sum(third) - last / np.sum(last)) < 1e-3)),
+    )
