@@ -13,6 +13,7 @@ mod htcp_be;
 mod reno;
 mod scalable;
 mod vegas;
+mod veno;
 mod westwood;
 
 use lfn_law::{

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* TCP Veno (Fu & Liew, JSAC 21(2), 2003): Reno that asks Vegas's question. With few of its segments
+ * in the queue a loss was no sign of congestion, and costs a fifth; with many it grows half as fast.
+ *
+ *   paper  the window to 2^-32 of a segment
+ *   linux  whole segments
+ */
+#ifndef LFN_VENO_H
+#define LFN_VENO_H
+
+#include "delay.h"
+
+#define VENO_LINUX 1u
+#define VENO_BETA_Q16 (3ULL << 16) /* queued segments from which the path counts as congested */
+
+struct veno {
+	struct delay delay;
+	u64 queued_q16; /* N: segments in the queue in the last round that had samples */
+	u32 variant;
+	u32 cnt; /* linux: segments acknowledged towards the next one */
+};
+
+static inline void veno_init(void *state, const struct law_config *config, struct law_control *control)
+{
+	struct veno *s = state;
+
+	(void)control;
+	s->variant = config->variant;
+}
+
+static inline void veno_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
+{
+	struct veno *s = state;
+
+	delay_on_sample(&s->delay, ack);
+	if ((ack->flags & LAW_ACK_ROUND_START) && s->delay.round_us)
+		s->queued_q16 = delay_queue_q16(&s->delay, control->cwnd, s->delay.round_us);
+}
+
+static inline void veno_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
+{
+	struct veno *s = state;
+	u32 congested = s->queued_q16 >= VENO_BETA_Q16;
+
+	(void)ack;
+	if (s->variant == VENO_LINUX)
+		law_add_every(control, &s->cnt, (u32)(control->cwnd >> 32) << congested, n);
+	else
+		law_add_per_rtt(control, (1 << 16) >> congested, n);
+}
+
+static inline void veno_on_loss(void *state, const struct law_loss *loss, struct law_control *control)
+{
+	struct veno *s = state;
+	u64 w = control->cwnd;
+
+	(void)loss;
+	if (s->variant == VENO_LINUX)
+		w &= ~(LAW_ONE - 1);
+	w = s->queued_q16 < VENO_BETA_Q16 ? w / 5 * 4 : w / 2;
+	if (s->variant == VENO_LINUX)
+		w &= ~(LAW_ONE - 1);
+	control->ssthresh = law_max(w, LAW_MIN_SSTHRESH);
+	s->cnt = 0;
+}
+
+static inline void veno_probe(const void *state, const struct law_control *control, u64 *out)
+{
+	const struct veno *s = state;
+
+	(void)control;
+	out[0] = s->queued_q16;
+	out[1] = s->delay.base_us;
+	out[2] = s->delay.round_us;
+}
+
+LAW_OPS(veno, .on_sample = veno_on_sample, .probe = veno_probe);
+
+#endif
