@@ -25,7 +25,10 @@ use std::collections::BinaryHeap;
 
 use lfn_units::{Rate, Time};
 
-use crate::rng::{Distribution, Stream};
+use crate::rng::{Distribution, Mixture, Stream, Streams};
+use crate::traffic::open::{self, Open};
+pub use crate::traffic::Direction;
+use crate::traffic::{packmime, PathConfig, Transfer};
 
 /// Receive window of a short background flow, in bytes.
 pub const RECEIVE_WINDOW_BYTES: u64 = 65_536;
@@ -48,32 +51,6 @@ pub enum Class {
     /// An interactive session or a secure copy.
     Ssh,
 }
-
-/// Which way a flow's data travel through the bottleneck.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
-    /// With the data of the flows under test.
-    Forward,
-    /// With their ACKs.
-    Reverse,
-}
-
-/// Sizes of HTTP answers that carry a file, PackMime-HTTP (Cao et al. 2004): (p, bytes).
-const HTTP_DOWNLOAD: &[(f64, f64)] = &[
-    (0.0, 276.0),
-    (0.01, 284.0),
-    (0.05, 324.0),
-    (0.1, 386.0),
-    (0.25, 691.0),
-    (0.5, 2_258.0),
-    (0.75, 8_895.0),
-    (0.9, 20_311.0),
-    (0.95, 35_871.0),
-    (0.99, 93_108.0),
-    (0.999, 604_295.0),
-    (0.9999, 3_922_187.0),
-    (0.99999, 25_456_296.0),
-];
 
 const MAIL_ATTACHMENT: Distribution = Distribution::BoundedPareto(50e3, 10e6, 1.2);
 
@@ -103,38 +80,26 @@ impl Class {
         }
     }
 
-    /// Flow sizes in bytes: a mixture, each part with its probability.
-    const fn sizes(self) -> &'static [(f64, Distribution)] {
+    /// Flow sizes in bytes.
+    fn sizes(self) -> Mixture {
+        let mail = |median, sigma| {
+            Mixture(vec![(0.9, Distribution::Lognormal(median, sigma)), (0.1, MAIL_ATTACHMENT)])
+        };
         match self {
-            Class::Http => {
-                &[(0.275, Distribution::Uniform(22.0, 272.0)), (0.725, Distribution::Table(HTTP_DOWNLOAD))]
-            }
-            Class::Ftp => &[(1.0, Distribution::BoundedPareto(50e3, 100e6, 1.1))],
-            Class::Smtp => &[(0.9, Distribution::Lognormal(4e3, 1.0)), (0.1, MAIL_ATTACHMENT)],
-            Class::Pop3 => &[(0.9, Distribution::Lognormal(3e3, 1.2)), (0.1, MAIL_ATTACHMENT)],
-            Class::Ssh => &[
+            Class::Http => packmime::response_bytes(),
+            Class::Ftp => Distribution::BoundedPareto(50e3, 100e6, 1.1).into(),
+            Class::Smtp => mail(4e3, 1.0),
+            Class::Pop3 => mail(3e3, 1.2),
+            Class::Ssh => Mixture(vec![
                 (0.95, Distribution::Lognormal(30e3, 1.0)),
                 (0.05, Distribution::BoundedPareto(100e3, 100e6, 1.1)),
-            ],
+            ]),
         }
     }
 
     /// Mean flow size in bytes, in closed form.
     pub fn mean_bytes(self) -> f64 {
-        self.sizes().iter().map(|(probability, size)| probability * size.mean()).sum()
-    }
-}
-
-impl Direction {
-    /// Both directions.
-    pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
-
-    /// The name used in the names of random streams and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Direction::Forward => "forward",
-            Direction::Reverse => "reverse",
-        }
+        self.sizes().mean()
     }
 }
 
@@ -226,67 +191,32 @@ pub struct LongFlow {
     pub mss_bytes: u32,
 }
 
-/// The flows of one class in one direction: a Poisson process with independent marks.
+/// The flows of one class in one direction.
 #[derive(Clone, Debug)]
 struct Source {
-    direction: Direction,
     class: Class,
-    mean_gap_s: f64,
-    next: Time,
+    flows: Open,
     /// Ends of the interactive sessions that run now, were the network infinitely fast.
     session_ends: BinaryHeap<Reverse<Time>>,
-    arrivals: Stream,
-    sizes: Stream,
-    segments: Stream,
-    rtts: Stream,
 }
 
 impl Source {
     fn new(direction: Direction, class: Class, flows_per_second: f64, seed: u64, run: u64) -> Source {
-        let stream = |what: &str| {
-            Stream::new(seed, run, &format!("background.{}.{}.{what}", direction.name(), class.name()))
-        };
-        let mut source = Source {
+        let config = open::Config {
             direction,
-            class,
-            mean_gap_s: 1.0 / flows_per_second,
-            next: Time::ZERO,
-            session_ends: BinaryHeap::new(),
-            arrivals: stream("arrival"),
-            sizes: stream("size"),
-            segments: stream("mss"),
-            rtts: stream("rtt"),
+            gap_s: Distribution::Exponential(1.0 / flows_per_second),
+            bytes: class.sizes(),
+            path: PathConfig::of_rtt(Distribution::Uniform(0.010, 0.200)),
         };
-        source.advance();
-        source
-    }
-
-    fn advance(&mut self) {
-        self.next = self.next.after(Time::from_s_f64(self.arrivals.exp(self.mean_gap_s)));
+        let owner = format!("background.{}.{}", direction.name(), class.name());
+        let flows = Open::of_valid(&config, &Streams::new(seed, run, owner));
+        Source { class, flows, session_ends: BinaryHeap::new() }
     }
 
     fn take(&mut self) -> Arrival {
-        let at = self.next;
-        self.advance();
-        let parts = self.class.sizes();
-        let mut choice = self.sizes.f64();
-        let part = parts
-            .iter()
-            .position(|(probability, _)| {
-                choice -= probability;
-                choice < 0.0
-            })
-            .unwrap_or(parts.len() - 1);
-        let bytes = libm::round(parts[part].1.draw(&mut self.sizes)).max(1.0) as u64;
-        Arrival {
-            at,
-            class: self.class,
-            direction: self.direction,
-            bytes,
-            mss_bytes: if self.segments.f64() < 0.1 { 536 } else { 1460 },
-            rtt: Time::from_s_f64(self.rtts.uniform(0.010, 0.200)),
-            writes: (self.class == Class::Ssh && part == 0).then_some(SSH_WRITES),
-        }
+        let (Transfer { at, direction, bytes, mss_bytes, rtt, .. }, part) = self.flows.draw();
+        let writes = (self.class == Class::Ssh && part == 0).then_some(SSH_WRITES);
+        Arrival { at, class: self.class, direction, bytes, mss_bytes, rtt, writes }
     }
 
     /// Whether an interactive session may begin. Sessions are held to last their number of writes
@@ -342,7 +272,7 @@ impl Background {
     /// come in the order forward before reverse, then in the order of [`Class::ALL`].
     pub fn next_arrival(&mut self) -> Option<Arrival> {
         loop {
-            let source = self.sources.iter_mut().min_by_key(|source| source.next)?;
+            let source = self.sources.iter_mut().min_by_key(|source| source.flows.next_at())?;
             let arrival = source.take();
             match arrival.writes {
                 Some(writes) if !source.admit(&arrival, writes, self.ssh_sessions_max) => continue,
@@ -366,264 +296,4 @@ impl Iterator for Background {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GBIT: Rate = Rate(1_000_000_000);
-
-    fn level(level: u8) -> Config {
-        Config::level(level, GBIT).expect("a level")
-    }
-
-    fn forward_only(config: Config) -> Config {
-        Config { reverse: Rate(0), ..config }
-    }
-
-    /// Arrivals up to `until_s`.
-    fn arrivals(config: Config, seed: u64, until_s: u64) -> impl Iterator<Item = Arrival> {
-        Background::new(config, seed, 0).take_while(move |arrival| arrival.at <= Time::from_s(until_s))
-    }
-
-    fn close(got: f64, want: f64, relative: f64) {
-        assert!((got / want - 1.0).abs() <= relative, "got {got}, want {want}");
-    }
-
-    #[test]
-    fn rates_are_those_of_the_level_table() {
-        // New flows per second at 1 Gbit/s, tabled for these mean sizes in bytes; ours differ by 2.5 %
-        // for HTTP, whose table of quantiles is cut at 25 MB.
-        let means = [8060.0, 293e3, 25.6e3, 25.2e3, 74.4e3];
-        let table = [
-            (1, 100e6, [1116.0, 5.55, 34.2, 19.9, 6.72]),
-            (2, 250e6, [2791.0, 13.9, 85.5, 49.6, 16.8]),
-            (3, 400e6, [4466.0, 22.2, 136.9, 79.4, 26.9]),
-        ];
-        for (class, mean) in Class::ALL.into_iter().zip(means) {
-            close(class.mean_bytes(), mean, if class == Class::Http { 0.025 } else { 0.002 });
-        }
-        for (number, load_bps, rates) in table {
-            let config = level(number);
-            assert_eq!(config.forward.as_bps(), load_bps);
-            for ((class, rate), mean) in Class::ALL.into_iter().zip(rates).zip(means) {
-                let ours = config.flows_per_second(Direction::Forward, class);
-                close(ours * class.mean_bytes() / mean, rate, 0.005);
-                close(config.flows_per_second(Direction::Reverse, class), ours / 2.0, 1e-12);
-            }
-        }
-    }
-
-    #[test]
-    fn expected_load_is_exactly_the_nominal_one() {
-        let config = Config::load(Rate(123_456_789));
-        let sum: f64 =
-            Class::ALL.iter().map(|&c| config.flows_per_second(Direction::Forward, c) * c.mean_bytes()).sum();
-        close(8.0 * sum, 123_456_789.0, 1e-12);
-    }
-
-    #[test]
-    fn levels_scale_with_the_bottleneck() {
-        assert_eq!(Config::level(3, Rate(10 * GBIT.0)).map(|c| c.forward), Some(Rate(4_000_000_000)));
-        assert_eq!(Config::level(2, Rate(u64::MAX)).map(|c| c.forward), Some(Rate(u64::MAX / 4)));
-        assert_eq!(Config::level(4, GBIT), None);
-        let mut nothing = Background::new(level(0), 1, 0);
-        assert_eq!(nothing.next_arrival(), None);
-        assert!(nothing.long_flows().is_empty());
-    }
-
-    #[test]
-    fn sampled_load_is_the_nominal_one_in_both_directions() {
-        let (seeds, seconds) = (10, 300);
-        let mut bytes = [0.0; 2];
-        for seed in 0..seeds {
-            for arrival in arrivals(level(1), seed, seconds) {
-                bytes[arrival.direction as usize] += arrival.bytes as f64;
-            }
-        }
-        // One run of 300 s has a standard error of 3 % forward and 4 % in reverse: the tails are heavy.
-        close(bytes[0] * 8.0 / (seeds * seconds) as f64, 100e6, 0.02);
-        close(bytes[1] * 8.0 / (seeds * seconds) as f64, 50e6, 0.03);
-    }
-
-    #[test]
-    fn a_higher_level_is_the_same_flows_closer_together() {
-        let uncapped = |number| Config { ssh_sessions_max: usize::MAX, ..forward_only(level(number)) };
-        let low = Background::new(uncapped(1), 1, 0);
-        let high = Background::new(uncapped(3), 1, 0);
-        for (low, high) in low.zip(high).take(20_000) {
-            assert!(low.at.0.abs_diff(4 * high.at.0) < 40_000, "{low:?} {high:?}");
-            assert_eq!(Arrival { at: low.at, ..high }, low);
-        }
-    }
-
-    #[test]
-    fn arrivals_come_in_order() {
-        let times: Vec<Time> = arrivals(level(1), 1, 10).map(|arrival| arrival.at).collect();
-        assert!(times.is_sorted());
-    }
-
-    #[test]
-    fn arrivals_of_a_class_are_poisson() {
-        let (seeds, seconds) = (20, 10);
-        let rate = level(1).flows_per_second(Direction::Forward, Class::Http);
-        let (mut count, mut rejected) = (0, 0);
-        for seed in 0..seeds {
-            let mut last = Time::ZERO;
-            let mut gaps = Vec::new();
-            for arrival in arrivals(forward_only(level(1)), seed, seconds).filter(|a| a.class == Class::Http)
-            {
-                gaps.push((arrival.at - last).as_s());
-                last = arrival.at;
-            }
-            gaps.sort_by(f64::total_cmp);
-            let n = gaps.len() as f64;
-            let distance = gaps
-                .iter()
-                .enumerate()
-                .map(|(i, gap)| ((i as f64 + 0.5) / n - (1.0 - libm::exp(-gap * rate))).abs())
-                .fold(0.0, f64::max);
-            count += gaps.len();
-            // Kolmogorov-Smirnov at 1 %.
-            rejected += usize::from(distance > 1.63 / n.sqrt());
-        }
-        // Three or more of 20 have a chance of one in a thousand.
-        assert!(rejected < 3, "{rejected} of {seeds} runs are not exponential");
-        let expected = rate * (seeds * seconds) as f64;
-        assert!(
-            (count as f64 - expected).abs() < 3.0 * expected.sqrt(),
-            "{count} flows, expected {expected}"
-        );
-    }
-
-    #[test]
-    fn flows_have_the_marks_of_the_mix() {
-        let flows: Vec<Arrival> = arrivals(level(1), 1, 60).collect();
-        let share = |chosen: &dyn Fn(&Arrival) -> bool| {
-            flows.iter().filter(|a| chosen(a)).count() as f64 / flows.len() as f64
-        };
-        assert!(flows.iter().all(|a| a.mss_bytes == 536 || a.mss_bytes == 1460));
-        close(share(&|a| a.mss_bytes == 536), 0.1, 0.02);
-        assert!(flows.iter().all(|a| (Time::from_ms(10)..Time::from_ms(200)).contains(&a.rtt)));
-        close(flows.iter().map(|a| a.rtt.as_s()).sum::<f64>() / flows.len() as f64, 0.105, 0.01);
-        close(share(&|a| a.rtt < Time::from_ms(48)), 0.2, 0.02);
-        close(share(&|a| a.direction == Direction::Reverse), 1.0 / 3.0, 0.02);
-        assert!(flows.iter().all(|a| a.writes.is_none() || a.class == Class::Ssh));
-        let interactive = share(&|a| a.writes.is_some()) / share(&|a| a.class == Class::Ssh);
-        assert!((interactive - 0.95).abs() < 0.03, "{interactive}");
-        let http: Vec<&Arrival> = flows.iter().filter(|a| a.class == Class::Http).collect();
-        let small = http.iter().filter(|a| a.bytes <= 272).count() as f64 / http.len() as f64;
-        close(small, 0.275, 0.02);
-    }
-
-    #[test]
-    fn interactive_sessions_are_capped_and_others_unaffected() {
-        let capped = Config { ssh_sessions_max: 200, ..forward_only(level(1)) };
-        let uncapped = Config { ssh_sessions_max: usize::MAX, ..capped };
-        let mut ends: Vec<Time> = Vec::new();
-        let mut most = 0;
-        for arrival in arrivals(capped, 1, 120).filter(|a| a.writes.is_some()) {
-            ends.retain(|&end| end > arrival.at);
-            ends.push(arrival.at + Time::from_ms(500 * arrival.bytes.div_ceil(128)));
-            most = most.max(ends.len());
-        }
-        assert_eq!(most, 200);
-        let rest = |config| arrivals(config, 1, 120).filter(|a| a.writes.is_none());
-        assert!(rest(capped).eq(rest(uncapped)));
-        assert!(arrivals(capped, 1, 120).count() < arrivals(uncapped, 1, 120).count());
-    }
-
-    #[test]
-    fn the_cap_costs_level_3_one_percent_of_its_load() {
-        let bytes = |config| arrivals(config, 1, 300).map(|a| a.bytes).sum::<u64>() as f64;
-        let capped = forward_only(level(3));
-        let lost = 1.0 - bytes(capped) / bytes(Config { ssh_sessions_max: usize::MAX, ..capped });
-        assert!((0.005..0.015).contains(&lost), "{lost}");
-    }
-
-    #[test]
-    fn every_law_meets_the_same_traffic() {
-        let both: Vec<Arrival> = arrivals(level(1), 7, 10).collect();
-        assert!(arrivals(level(1), 7, 10).eq(both.iter().copied()));
-        // Neither the other direction nor the long flows shift a draw.
-        let alone = arrivals(Config { long_flows: 3, ..forward_only(level(1)) }, 7, 10);
-        assert!(alone.eq(both.iter().copied().filter(|a| a.direction == Direction::Forward)));
-        let first = |seed, run| Background::new(level(1), seed, run).next_arrival();
-        assert_ne!(first(7, 0), first(7, 1));
-        assert_ne!(first(7, 0), first(8, 0));
-    }
-
-    #[test]
-    fn golden_arrivals() {
-        let first = Background::new(level(2), 1, 0).take(4).map(|a| (a.at.0, a.bytes));
-        let golden =
-            [(380_627_286, 139), (1_244_861_999, 266), (1_316_413_853, 31_494), (1_337_362_117, 870)];
-        assert!(first.eq(golden));
-    }
-
-    #[test]
-    fn long_flows_start_apart() {
-        let background = Background::new(level(1), 1, 0);
-        let flows = background.long_flows();
-        for direction in Direction::ALL {
-            assert_eq!(flows.iter().filter(|flow| flow.direction == direction).count(), 10);
-        }
-        assert!(flows.iter().all(|flow| flow.start < Time::from_s(10)));
-        assert!(flows.iter().all(|flow| (Time::from_ms(100)..Time::from_ms(101)).contains(&flow.rtt)));
-        let mut starts: Vec<Time> = flows.iter().map(|flow| flow.start).collect();
-        starts.sort();
-        starts.dedup();
-        assert_eq!(starts.len(), 20);
-    }
-
-    /// H from the variance of the mean of m bins, which falls as m^(2H-2), m from 1 s to 50 s.
-    fn hurst(bytes_per_100_ms: &[f64]) -> f64 {
-        let points: Vec<(f64, f64)> = [10, 20, 40, 80, 160, 320, 500]
-            .map(|m| {
-                let means: Vec<f64> = bytes_per_100_ms
-                    .chunks_exact(m)
-                    .map(|bins| bins.iter().sum::<f64>() / m as f64)
-                    .collect();
-                let n = means.len() as f64;
-                let mean = means.iter().sum::<f64>() / n;
-                let variance = means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-                ((m as f64).ln(), variance.ln())
-            })
-            .to_vec();
-        let n = points.len() as f64;
-        let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-        let covariance: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-        let variance: f64 = points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum();
-        1.0 + covariance / variance / 2.0
-    }
-
-    /// Adds a flow that sends `bytes` from `start_s` on at `rate` bytes per second.
-    fn spread(bins: &mut [f64], start_s: f64, bytes: f64, rate: f64) {
-        let (from, to) = (start_s * 10.0, (start_s + bytes / rate) * 10.0);
-        for (i, bin) in bins.iter_mut().enumerate().take(to.ceil() as usize).skip(from as usize) {
-            *bin += rate / 10.0 * (to.min((i + 1) as f64) - from.max(i as f64));
-        }
-    }
-
-    #[test]
-    fn heavy_tails_make_the_traffic_long_range_dependent() {
-        // A network is not simulated here: a flow sends half its receive window per RTT. The first
-        // 100 of 500 s are left out. With every flow of its class's mean size, the same arrivals
-        // have no long memory: it comes from the tails.
-        let seeds = 4;
-        let (mut drawn, mut mean_sized) = (0.0, 0.0);
-        for seed in 0..seeds {
-            let mut bins = [vec![0.0; 5000], vec![0.0; 5000]];
-            for arrival in arrivals(forward_only(level(1)), seed, 500) {
-                let rate = match arrival.writes {
-                    Some(writes) => f64::from(writes.write_bytes) / writes.mean_gap.as_s(),
-                    None => RECEIVE_WINDOW_BYTES as f64 / 2.0 / arrival.rtt.as_s(),
-                };
-                spread(&mut bins[0], arrival.at.as_s(), arrival.bytes as f64, rate);
-                spread(&mut bins[1], arrival.at.as_s(), arrival.class.mean_bytes(), rate);
-            }
-            drawn += hurst(&bins[0][1000..]) / seeds as f64;
-            mean_sized += hurst(&bins[1][1000..]) / seeds as f64;
-        }
-        assert!(drawn > 0.6, "H = {drawn}");
-        assert!(mean_sized < 0.6, "H = {mean_sized} without tails");
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ mod line;
 pub mod rng;
 mod summary;
 mod tables;
+pub mod traffic;
 
 pub use engine::{Outcome, Sim, SimError};
 pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};

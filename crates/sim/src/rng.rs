@@ -7,6 +7,10 @@
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+mod distribution;
+
+pub use distribution::{Distribution, Mixture};
+
 /// 2^64 divided by the golden ratio: the increment of SplitMix64 (Steele, Lea, Flood 2014).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -68,12 +72,13 @@ impl Stream {
         -mean * libm::log(self.open())
     }
 
-    /// Pareto with least value `k` and tail index `a`: P(X > x) = (k/x)^a.
-    pub fn pareto(&mut self, k: f64, a: f64) -> f64 {
-        k * libm::pow(self.open(), -1.0 / a)
+    /// Weibull: P(X > x) = exp(-(x/scale)^shape).
+    pub fn weibull(&mut self, scale: f64, shape: f64) -> f64 {
+        scale * libm::pow(-libm::log(self.open()), 1.0 / shape)
     }
 
-    /// Pareto of tail index `a` conditioned on lying in \[k, m), by its inverse distribution function.
+    /// Pareto of tail index `a` conditioned on lying in \[k, m), by its inverse distribution function;
+    /// `m` may be infinite.
     pub fn bounded_pareto(&mut self, k: f64, m: f64, a: f64) -> f64 {
         let above_m = libm::pow(k / m, a);
         k * libm::pow(1.0 - self.f64() * (1.0 - above_m), -1.0 / a)
@@ -106,6 +111,31 @@ impl Stream {
     }
 }
 
+/// The streams of one owner: the name of each begins with the owner's.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    seed: u64,
+    run: u64,
+    owner: String,
+}
+
+impl Streams {
+    /// The streams of `owner` ("traffic\[2\]") in run `run` of a study seeded with `seed`.
+    pub fn new(seed: u64, run: u64, owner: impl Into<String>) -> Streams {
+        Streams { seed, run, owner: owner.into() }
+    }
+
+    /// The owner's stream for one purpose: "traffic\[2\].size".
+    pub fn stream(&self, purpose: &str) -> Stream {
+        Stream::new(self.seed, self.run, &format!("{}.{purpose}", self.owner))
+    }
+
+    /// The streams of the owner's part number `i`: "traffic\[2\].source\[5\]".
+    pub fn part(&self, what: &str, i: usize) -> Streams {
+        Streams { owner: format!("{}.{what}[{i}]", self.owner), ..*self }
+    }
+}
+
 /// The value below which a share `p` of a tabled distribution lies.
 fn quantile(table: &[(f64, f64)], p: f64) -> f64 {
     let above = table.partition_point(|&(entry, _)| entry <= p);
@@ -119,56 +149,6 @@ fn quantile(table: &[(f64, f64)], p: f64) -> f64 {
 /// The power of 1-p that x follows between two entries of a table of quantiles.
 fn exponent((p0, x0): (f64, f64), (p1, x1): (f64, f64)) -> f64 {
     libm::log(x1 / x0) / libm::log((1.0 - p1) / (1.0 - p0))
-}
-
-/// A distribution with its analytic mean, so that a rate can be set to give an exact load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
-    /// Uniform on \[low, high).
-    Uniform(f64, f64),
-    /// Median and sigma: see [`Stream::lognormal`].
-    Lognormal(f64, f64),
-    /// Least value, greatest value, tail index (not 1): see [`Stream::bounded_pareto`].
-    BoundedPareto(f64, f64, f64),
-    /// Quantiles: see [`Stream::quantile`].
-    Table(&'static [(f64, f64)]),
-}
-
-impl Distribution {
-    /// One value.
-    pub fn draw(&self, stream: &mut Stream) -> f64 {
-        match *self {
-            Distribution::Uniform(low, high) => stream.uniform(low, high),
-            Distribution::Lognormal(median, sigma) => stream.lognormal(median, sigma),
-            Distribution::BoundedPareto(k, m, a) => stream.bounded_pareto(k, m, a),
-            Distribution::Table(table) => stream.quantile(table),
-        }
-    }
-
-    /// The mean, in closed form.
-    pub fn mean(&self) -> f64 {
-        match *self {
-            Distribution::Uniform(low, high) => (low + high) / 2.0,
-            Distribution::Lognormal(median, sigma) => median * libm::exp(sigma * sigma / 2.0),
-            Distribution::BoundedPareto(k, m, a) => {
-                let ratio = k / m;
-                a / (a - 1.0) * k * (1.0 - libm::pow(ratio, a - 1.0)) / (1.0 - libm::pow(ratio, a))
-            }
-            Distribution::Table(table) => {
-                let pieces = table.windows(2).map(|pair| {
-                    // x = x0 (s/s0)^b integrated over s = 1-p from s1 to s0.
-                    let ((p0, x0), (p1, _)) = (pair[0], pair[1]);
-                    let (s0, s1, power) = (1.0 - p0, 1.0 - p1, exponent(pair[0], pair[1]) + 1.0);
-                    let log = libm::log(s1 / s0);
-                    // A tail index of 1 makes the power 0.
-                    let factor = if power == 0.0 { -log } else { -libm::expm1(power * log) / power };
-                    x0 * s0 * factor
-                });
-                let (last_p, last_x) = table[table.len() - 1];
-                pieces.sum::<f64>() + (1.0 - last_p) * last_x
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -288,10 +268,17 @@ mod tests {
     }
 
     #[test]
-    fn pareto() {
-        let values = sample("pareto", |s| s.pareto(2.0, 3.0));
-        assert_mean(&values, 3.0);
-        assert_follows(values, |x| 1.0 - libm::pow(2.0 / x, 3.0));
+    fn weibull() {
+        let values = sample("weibull", |s| s.weibull(2.0, 0.7));
+        assert_follows(values, |x| 1.0 - libm::exp(-libm::pow(x / 2.0, 0.7)));
+    }
+
+    #[test]
+    fn streams_of_an_owner_are_named_in_full() {
+        let owner = Streams::new(1, 2, "traffic[2]");
+        assert_eq!(owner.stream("size").u64(), Stream::new(1, 2, "traffic[2].size").u64());
+        let part = owner.part("source", 5);
+        assert_eq!(part.stream("on").u64(), Stream::new(1, 2, "traffic[2].source[5].on").u64());
     }
 
     #[test]
@@ -303,9 +290,8 @@ mod tests {
         // A short tail, so that 1 % is three standard errors of the sampled mean.
         let values = sample("bounded", |s| s.bounded_pareto(1.0, 100.0, 1.8));
         assert_mean(&values, Distribution::BoundedPareto(1.0, 100.0, 1.8).mean());
-        // The density is 32/15 x^-3 on 1 to 4, so the mean is 32/15 (1 - 1/4).
-        let exact = Distribution::BoundedPareto(1.0, 4.0, 2.0).mean();
-        assert!((exact - 1.6).abs() < 1e-12, "{exact}");
+        let values = sample("unbounded", |s| s.bounded_pareto(2.0, f64::INFINITY, 3.0));
+        assert_follows(values, |x| 1.0 - libm::pow(2.0 / x, 3.0));
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! Traffic models: who sends how much, and when.
+//!
+//! Every model is a pure generator in order of time. It owns random streams named after it and knows no
+//! law, no engine and no network, so every law meets the same traffic. Where people wait for an answer
+//! before they go on ([`Transfer::session`]), the engine reports that a transfer is done, and the model
+//! goes on from there; sizes and pauses are drawn in an order that does not depend on it.
+//!
+//! A model states its nominal load, computed from the means of its distributions. Tails are bounded, so
+//! that the mean is exact and is met by a run of finite length; each model says where its bound is.
+//!
+//! A TCP flow capped at W packets is no model of its own: it is a plain flow whose receive window is W.
+
+use lfn_units::Time;
+
+use crate::rng::{Distribution, Stream, Streams};
+
+pub mod open;
+pub mod packmime;
+pub mod udp;
+
+/// Which way data travel through the bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// With the data of the flows under test.
+    Forward,
+    /// With their ACKs.
+    Reverse,
+}
+
+impl Direction {
+    /// Both directions.
+    pub const ALL: [Direction; 2] = [Direction::Forward, Direction::Reverse];
+
+    /// The name used in the names of random streams and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Forward => "forward",
+            Direction::Reverse => "reverse",
+        }
+    }
+
+    /// The other way.
+    #[must_use]
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        }
+    }
+}
+
+/// What cannot be in a traffic model; prints as `KEY: what was found; what is allowed`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {found}; {allowed}")]
+pub struct BadTraffic {
+    /// The parameter, in the model's own words.
+    pub key: String,
+    /// What was found.
+    pub found: String,
+    /// What is allowed.
+    pub allowed: &'static str,
+}
+
+impl BadTraffic {
+    fn unless(
+        good: bool,
+        key: impl Into<String>,
+        found: impl Into<String>,
+        allowed: &'static str,
+    ) -> Result<(), BadTraffic> {
+        if good {
+            return Ok(());
+        }
+        Err(BadTraffic { key: key.into(), found: found.into(), allowed })
+    }
+
+    /// A quantity that must be positive and finite.
+    fn positive(key: &str, value: f64) -> Result<(), BadTraffic> {
+        BadTraffic::unless(value > 0.0 && value.is_finite(), key, value.to_string(), "above 0 and finite")
+    }
+}
+
+/// Bytes that one end sends to the other over TCP: a whole flow, or one message of a longer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// When its bytes are there to be sent.
+    pub at: Time,
+    /// Which way they travel.
+    pub direction: Direction,
+    /// How many.
+    pub bytes: u64,
+    /// Segment size in bytes of payload.
+    pub mss_bytes: u32,
+    /// Round-trip time of an empty network, without serialisation.
+    pub rtt: Time,
+    /// To be handed back when the transfer is done. Transfers of one session may run at once.
+    pub session: u64,
+}
+
+/// Payload of a segment where the path's MTU is 576 bytes (RFC 879).
+pub const SMALL_MSS_BYTES: u32 = 536;
+
+/// Round-trip time and segment size of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathConfig {
+    /// Base round-trip time in seconds.
+    pub rtt_s: Distribution,
+    /// Segment size in bytes of payload.
+    pub mss_bytes: u32,
+    /// Share of connections whose segments hold [`SMALL_MSS_BYTES`] instead.
+    pub small_mss_share: f64,
+}
+
+impl PathConfig {
+    /// Segments of 1460 bytes, in 10 % of the connections 536 (draft-irtf-iccrg-tcpeval-01), and this
+    /// round-trip time in seconds.
+    pub const fn of_rtt(rtt_s: Distribution) -> PathConfig {
+        PathConfig { rtt_s, mss_bytes: 1460, small_mss_share: 0.1 }
+    }
+}
+
+/// Draws the paths of connections.
+#[derive(Clone, Debug)]
+struct Paths {
+    config: PathConfig,
+    segments: Stream,
+    rtts: Stream,
+}
+
+impl Paths {
+    fn new(config: PathConfig, streams: &Streams) -> Paths {
+        Paths { config, segments: streams.stream("mss"), rtts: streams.stream("rtt") }
+    }
+
+    /// Segment size in bytes, and base round-trip time.
+    fn draw(&mut self) -> (u32, Time) {
+        let small = self.segments.f64() < self.config.small_mss_share;
+        let mss_bytes = if small { SMALL_MSS_BYTES } else { self.config.mss_bytes };
+        (mss_bytes, Time::from_s_f64(self.config.rtt_s.draw(&mut self.rtts)))
+    }
+}
