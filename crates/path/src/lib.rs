@@ -1,18 +1,28 @@
 //! Path elements: queues and their management, and the server behind them. None knows a clock or a
 //! source of randomness: the time and the draws are arguments.
 
+mod codel;
 mod counters;
 mod fifo;
+mod fq_codel;
 mod limit;
 mod link;
 mod packet;
+mod pie;
+mod queue;
 mod queued;
 mod red;
 mod server;
+mod trace;
 
+pub use codel::{Codel, CodelConfig};
 pub use counters::{Counters, DataTotals};
+pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use limit::DropReason;
 pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};
-pub use queued::{Aqm, QueuedLink};
+pub use pie::{Pie, PieConfig, PieError};
+pub use queue::Aqm;
+pub use queued::{QueuedLink, Service};
 pub use red::{QueueState, Red, RedConfig, RedError, Thresholds, Verdict, Weight};
+pub use trace::{DeliveryTrace, TraceError};

@@ -2,28 +2,43 @@
 //! change: its owner tells it when the packet in service has left.
 //!
 //! [`QueuedLink::enqueue`], [`QueuedLink::depart`] and [`QueuedLink::set_rate`] each say when `depart`
-//! is due next. With drop-tail and RED it does what
-//! [`crate::Link`] computes at arrival, to the picosecond.
+//! is due next. With drop-tail and RED it does what [`crate::Link`] computes at arrival, to the
+//! picosecond.
 
 use lfn_units::{Rate, Time};
 
 use crate::counters::{Counters, DataTotals, Ledger};
-use crate::fifo::{Fifo, Waiting};
-use crate::limit::{DropReason, Limit};
+use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
-use crate::red::{QueueState, Red};
+use crate::queue::{Aqm, Queue};
 use crate::server::RateServer;
+use crate::trace::{DeliveryTrace, TraceServer};
 
-/// How a queue drops, marks and orders packets.
+/// How fast packets leave.
+#[derive(Clone, Debug)]
+pub enum Service {
+    /// Bit by bit at a rate, which may change; 0 stands still.
+    Rate(Rate),
+    /// At the opportunities of a trace.
+    Trace(DeliveryTrace),
+}
+
+impl From<Rate> for Service {
+    fn from(rate: Rate) -> Service {
+        Service::Rate(rate)
+    }
+}
+
+impl From<DeliveryTrace> for Service {
+    fn from(trace: DeliveryTrace) -> Service {
+        Service::Trace(trace)
+    }
+}
+
 #[derive(Debug)]
-pub enum Aqm {
-    /// Drops the packet that does not fit.
-    DropTail,
-    /// Drops the packets that have waited longest until the new one fits: the senders hear of it a
-    /// queueing delay earlier (Lakshman, Neidhardt, Ott 1996).
-    DropHead,
-    /// Random early detection.
-    Red(Box<Red>),
+enum Server {
+    Rate(RateServer),
+    Trace(TraceServer),
 }
 
 /// The packet in service.
@@ -36,10 +51,8 @@ struct InService {
 /// A link and its queue.
 #[derive(Debug)]
 pub struct QueuedLink {
-    server: RateServer,
-    aqm: Aqm,
-    limit: Limit,
-    fifo: Fifo,
+    server: Server,
+    queue: Queue,
     in_service: Option<InService>,
     due: Time,
     idle_since: Time,
@@ -51,17 +64,22 @@ impl QueuedLink {
     /// An idle link. `limit_packets` and `limit_bytes` bound what waits, besides the packet in
     /// service; `largest_packet_bytes` only sizes the histogram of waiting times.
     pub fn new(
-        rate: Rate,
+        service: impl Into<Service>,
         aqm: Aqm,
         limit_packets: u64,
         limit_bytes: u64,
         largest_packet_bytes: u32,
     ) -> QueuedLink {
+        let (server, rate) = match service.into() {
+            Service::Rate(rate) => (Server::Rate(RateServer::new(rate)), rate),
+            Service::Trace(trace) => {
+                let rate = trace.mean_rate();
+                (Server::Trace(TraceServer::new(trace)), rate)
+            }
+        };
         QueuedLink {
-            server: RateServer::new(rate),
-            aqm,
-            limit: Limit { packets: limit_packets, bytes: limit_bytes },
-            fifo: Fifo::default(),
+            server,
+            queue: Queue::new(aqm, Limit { packets: limit_packets, bytes: limit_bytes }),
             in_service: None,
             due: Time::NEVER,
             idle_since: Time::ZERO,
@@ -70,18 +88,22 @@ impl QueuedLink {
         }
     }
 
-    /// Rate of the server now.
+    /// Rate of the server now; the mean rate of a trace.
     pub fn rate(&self) -> Rate {
-        self.server.rate()
+        match &self.server {
+            Server::Rate(server) => server.rate(),
+            Server::Trace(server) => server.mean_rate(),
+        }
     }
 
-    /// When [`QueuedLink::depart`] is due; [`Time::NEVER`] while the link is idle or stopped. An
+    /// When [`QueuedLink::depart`] is due; [`Time::NEVER`] while the link is idle or stands still. An
     /// event for another time is stale.
     pub fn free_at(&self) -> Time {
         self.due
     }
 
-    /// What was counted.
+    /// What was counted. A packet's wait ends when its service begins; on a link that follows a
+    /// trace, at the opportunity that sends its first byte.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -98,21 +120,21 @@ impl QueuedLink {
 
     /// Packets that wait or are in service.
     pub fn packets(&self) -> u64 {
-        self.fifo.packets() + u64::from(self.in_service.is_some())
+        self.queue.packets() + u64::from(self.in_service.is_some())
     }
 
     /// Bytes of those.
     pub fn bytes(&self) -> u64 {
-        self.fifo.bytes() + self.in_service.map_or(0, |serving| u64::from(serving.packet.bytes))
+        self.queue.bytes() + self.in_service.map_or(0, |serving| u64::from(serving.packet.bytes))
     }
 
     /// Bytes of memory that grow with the queue.
     pub fn memory_bytes(&self) -> usize {
-        self.fifo.memory_bytes()
+        self.queue.memory_bytes()
     }
 
     /// A packet arrives. `draw` gives a number uniform on \[0, 1); it is called only where chance
-    /// decides. This packet, or others that were pushed out for it, may go to the end of `dropped`.
+    /// decides. This packet, or others that were pushed out for it, may be added to `dropped`.
     /// Returns when [`QueuedLink::depart`] is due, if this packet made it due.
     pub fn enqueue(
         &mut self,
@@ -123,89 +145,76 @@ impl QueuedLink {
     ) -> Option<Time> {
         self.counters.arrivals += 1;
         self.data.arrived += u64::from(packet.kind == PacketKind::Data);
-        let idle = self.in_service.is_none() && self.fifo.is_empty();
+        let idle = self.in_service.is_none() && self.queue.packets() == 0;
         let mut ledger = Ledger { counters: &mut self.counters, data: &mut self.data, dropped };
-        let state = |fifo: &Fifo| QueueState {
-            packets: fifo.packets(),
-            bytes: fifo.bytes(),
-            idle_since: idle.then_some(self.idle_since),
-        };
-        let queue = state(&self.fifo);
-        let verdict = match &mut self.aqm {
-            Aqm::Red(red) => red.admit(now, queue, self.limit, packet.bytes, packet.ect, draw),
-            Aqm::DropTail if self.limit.admits(queue, packet.bytes) => Ok(false),
-            Aqm::DropTail => Err(DropReason::Full),
-            Aqm::DropHead => {
-                while !self.limit.admits(state(&self.fifo), packet.bytes) {
-                    let Some(head) = self.fifo.pop() else { break };
-                    ledger.drop_full(head.packet);
-                }
-                if self.limit.admits(state(&self.fifo), packet.bytes) {
-                    Ok(false)
-                } else {
-                    Err(DropReason::Full)
-                }
-            }
-        };
-        let mut arrived = Waiting { packet, since: now };
-        match verdict {
-            Ok(false) => {}
-            Ok(true) => ledger.mark(&mut arrived.packet),
-            Err(DropReason::Full) => {
-                ledger.drop_full(packet);
-                return None;
-            }
-            Err(DropReason::Early) => {
-                ledger.drop_early(packet);
-                return None;
-            }
+        self.queue.push(now, packet, idle.then_some(self.idle_since), draw, &mut ledger);
+        if idle {
+            return self.begin(now, dropped);
         }
-        self.fifo.push(arrived);
-        if !idle {
-            self.counters.max_waiting = self.counters.max_waiting.max(self.fifo.packets());
-            return None;
-        }
-        self.begin(now)
+        self.counters.max_waiting = self.counters.max_waiting.max(self.queue.packets());
+        None
     }
 
-    /// The event due at [`QueuedLink::free_at`]: the packet whose last bit left now, and when `depart`
-    /// is due next. At any other time, as after a change of rate, the event is stale and nothing happens.
+    /// The event due at [`QueuedLink::free_at`]: the packet whose last bit left now, if one did, and
+    /// when `depart` is due next. At any other time the event is stale (the rate has changed since)
+    /// and nothing happens. Packets that the AQM drops on the way are added to `dropped`.
     pub fn depart(&mut self, now: Time, dropped: &mut Vec<Packet>) -> (Option<Packet>, Option<Time>) {
-        let _ = dropped;
         if now != self.due {
             return (None, None);
         }
-        let gone = self.in_service.take().map(|InService { packet, waited }| {
-            self.counters.depart(packet.bytes, waited);
-            self.data.sent += u64::from(packet.kind == PacketKind::Data);
-            packet
-        });
-        (gone, self.begin(now))
+        let gone = self.finish();
+        let due = self.begin(now, dropped);
+        if gone.is_none() && due == Some(now) {
+            // An opportunity has come, and the packet needs no other.
+            return (self.finish(), self.begin(now, dropped));
+        }
+        (gone, due)
     }
 
     /// The rate changes, also in the middle of a packet: what remains of it leaves at the new rate.
     /// At rate 0 the link stands still until the next change. Of several changes at one instant the
     /// last one counts. A packet that leaves at this instant has left, whether
-    /// [`QueuedLink::depart`] was called yet or not. Returns when `depart` is due if that has changed.
+    /// [`QueuedLink::depart`] was called yet or not. Returns when `depart` is due, if that has
+    /// changed; an event pushed before is then stale. A link that follows a trace has no rate to
+    /// change, and goes on.
     pub fn set_rate(&mut self, now: Time, rate: Rate) -> Option<Time> {
-        if let Aqm::Red(red) = &mut self.aqm {
-            red.set_rate(rate);
-        }
-        let leaves = self.in_service.is_some().then_some(self.due);
-        let due = self.server.change(now, rate, leaves)?;
-        self.due = due;
-        (due < Time::NEVER).then_some(due)
+        let Server::Rate(server) = &mut self.server else { return None };
+        self.queue.set_rate(rate);
+        let before = self.due;
+        let leaves = self.in_service.is_some().then_some(before);
+        self.due = server.change(now, rate, leaves)?;
+        (self.due != before && self.due < Time::NEVER).then_some(self.due)
     }
 
-    /// The server is free: takes the next packet, if there is one.
-    fn begin(&mut self, now: Time) -> Option<Time> {
-        let Some(Waiting { packet, since }) = self.fifo.pop() else {
+    /// The packet in service has left.
+    fn finish(&mut self) -> Option<Packet> {
+        let InService { packet, waited } = self.in_service.take()?;
+        self.counters.depart(packet.bytes, waited);
+        self.data.sent += u64::from(packet.kind == PacketKind::Data);
+        Some(packet)
+    }
+
+    /// The server is free: begins the next packet, or waits for an opportunity.
+    fn begin(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Time> {
+        if let Server::Trace(server) = &mut self.server {
+            let ready = server.ready_at(now);
+            if ready > now && self.queue.packets() > 0 {
+                self.due = ready;
+                return Some(ready);
+            }
+        }
+        let mut ledger = Ledger { counters: &mut self.counters, data: &mut self.data, dropped };
+        let Some(head) = self.queue.take(now, &mut ledger) else {
             self.due = Time::NEVER;
             self.idle_since = now;
             return None;
         };
-        self.in_service = Some(InService { packet, waited: now - since });
-        self.due = self.server.begin(now, packet.bytes);
+        let packet = head.packet;
+        self.in_service = Some(InService { packet, waited: now - head.since });
+        self.due = match &mut self.server {
+            Server::Rate(server) => server.begin(now, packet.bytes),
+            Server::Trace(server) => server.begin(packet.bytes),
+        };
         (self.due < Time::NEVER).then_some(self.due)
     }
 }

@@ -1,0 +1,182 @@
+//! FQ-CoDel (RFC 8290): flows hashed to queues, each with its own CoDel, served by deficit round robin
+//! with a head start for queues that were empty.
+
+use std::collections::VecDeque;
+
+use lfn_units::Time;
+
+use crate::codel::{Codel, CodelConfig};
+use crate::counters::Ledger;
+use crate::fifo::{Fifo, Waiting};
+use crate::limit::Limit;
+use crate::packet::{Packet, PacketKind};
+
+/// The parameters of FQ-CoDel. Its limit is the link's; RFC 8290 proposes 10240 packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCodelConfig {
+    /// Number of queues that flows are hashed to.
+    pub queues: u32,
+    /// Bytes that a queue may send in its turn: the largest packet, so that every turn sends one.
+    pub quantum_bytes: u32,
+    /// Of every queue; the backlog that its MTU is compared with is the queue's own.
+    pub codel: CodelConfig,
+}
+
+impl FqCodelConfig {
+    /// RFC 8290: 1024 queues, a quantum of one packet of `largest_packet_bytes`, marks on.
+    pub fn new(largest_packet_bytes: u32) -> FqCodelConfig {
+        FqCodelConfig {
+            queues: 1024,
+            quantum_bytes: largest_packet_bytes,
+            codel: CodelConfig { mtu_bytes: largest_packet_bytes, ecn: true, ..CodelConfig::default() },
+        }
+    }
+}
+
+impl Default for FqCodelConfig {
+    /// [`FqCodelConfig::new`] for 1514 bytes, an Ethernet frame.
+    fn default() -> FqCodelConfig {
+        FqCodelConfig::new(1514)
+    }
+}
+
+/// Why a configuration cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("FQ-CoDel needs {name} above 0")]
+pub struct FqCodelError {
+    /// The parameter that is 0.
+    pub name: &'static str,
+}
+
+#[derive(Debug)]
+struct FlowQueue {
+    fifo: Fifo,
+    codel: Codel,
+    /// Bytes that it may still send in this turn; below 0 after a packet larger than what was left.
+    credit: i64,
+    /// It stands in one of the two lists.
+    active: bool,
+}
+
+/// The state of one FQ-CoDel queue.
+#[derive(Debug)]
+pub struct FqCodel {
+    queues: Vec<FlowQueue>,
+    quantum: i64,
+    salt: u64,
+    /// Queues that became active and have not used their first turn; served first.
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    packets: u64,
+    bytes: u64,
+}
+
+/// A bijection of 64 bits in which every input bit reaches every output bit (SplitMix64; Steele,
+/// Lea, Flood 2014).
+fn mix(word: u64) -> u64 {
+    let z = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl FqCodel {
+    /// Queues that have seen no packet. `salt` decides which flows share a queue; draw it.
+    ///
+    /// # Errors
+    /// [`FqCodelError`] when there is no queue or no quantum.
+    pub fn new(config: FqCodelConfig, salt: u64) -> Result<FqCodel, FqCodelError> {
+        for (name, value) in [("queues", config.queues), ("quantum_bytes", config.quantum_bytes)] {
+            if value == 0 {
+                return Err(FqCodelError { name });
+            }
+        }
+        let queue = |_| FlowQueue {
+            fifo: Fifo::default(),
+            codel: Codel::new(config.codel),
+            credit: 0,
+            active: false,
+        };
+        Ok(FqCodel {
+            queues: (0..config.queues).map(queue).collect(),
+            quantum: i64::from(config.quantum_bytes),
+            salt,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        })
+    }
+
+    /// The queue of a packet's flow. A flow's data and its ACKs are two flows: their addresses differ.
+    fn index(&self, packet: &Packet) -> usize {
+        let flow = u64::from(packet.flow) << 1 | u64::from(packet.kind == PacketKind::Ack);
+        let hash = mix(mix(self.salt) ^ flow);
+        ((u128::from(hash) * self.queues.len() as u128) >> 64) as usize
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.queues.iter().map(|queue| queue.fifo.memory_bytes()).sum()
+    }
+
+    /// Takes a packet in, then drops from the head of the queue with most bytes until all fit.
+    pub(crate) fn push(&mut self, arrived: Waiting, limit: Limit, ledger: &mut Ledger) {
+        let index = self.index(&arrived.packet);
+        let queue = &mut self.queues[index];
+        queue.fifo.push(arrived);
+        self.packets += 1;
+        self.bytes += u64::from(arrived.packet.bytes);
+        if !queue.active {
+            queue.active = true;
+            queue.credit = self.quantum;
+            self.new.push_back(index);
+        }
+        while self.packets > limit.packets || self.bytes > limit.bytes {
+            let active = self.new.iter().chain(&self.old).copied();
+            let Some(fattest) = active.max_by_key(|&index| self.queues[index].fifo.bytes()) else { break };
+            let Some(head) = self.queues[fattest].fifo.pop() else { break };
+            self.packets -= 1;
+            self.bytes -= u64::from(head.packet.bytes);
+            ledger.drop_full(head.packet);
+        }
+    }
+
+    /// The packet to send now.
+    pub(crate) fn take(&mut self, now: Time, ledger: &mut Ledger) -> Option<Waiting> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = *list.front()?;
+            let queue = &mut self.queues[index];
+            if queue.credit <= 0 {
+                queue.credit += self.quantum;
+                list.pop_front();
+                self.old.push_back(index);
+                continue;
+            }
+            let before = (queue.fifo.packets(), queue.fifo.bytes());
+            let taken = queue.codel.take(now, &mut queue.fifo, ledger);
+            self.packets -= before.0 - queue.fifo.packets();
+            self.bytes -= before.1 - queue.fifo.bytes();
+            if let Some(head) = taken {
+                queue.credit -= i64::from(head.packet.bytes);
+                return taken;
+            }
+            list.pop_front();
+            if is_new {
+                // Else a flow that sends one packet at a time would starve the old ones.
+                self.old.push_back(index);
+            } else {
+                queue.active = false;
+            }
+        }
+    }
+}

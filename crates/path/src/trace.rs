@@ -1,0 +1,167 @@
+//! Links that follow a trace of delivery opportunities, as mahimahi's `mm-link` does
+//! (Netravali and others, 2015; its manual page mm-link(1)).
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use lfn_units::{Rate, Time};
+
+/// Bytes that may leave at one opportunity.
+const OPPORTUNITY_BYTES: u32 = 1500;
+const MILLISECOND: u64 = Time::from_ms(1).0;
+
+/// When a link may send. Its text has one line for each opportunity to send 1500 bytes: the time in
+/// whole milliseconds, never falling. After the last line it begins again, as many milliseconds
+/// later as that line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryTrace {
+    /// In ps; the last is above 0 and is the period. Shared, for traces are long and runs are many.
+    times: Arc<[u64]>,
+}
+
+/// Why a text is no trace. Lines are counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// No line has a number.
+    #[error("the trace is empty; write a line for each opportunity to send 1500 bytes, its time in ms")]
+    Empty,
+    /// A line is no number of milliseconds.
+    #[error("line {line}: {got:?} is not a whole number of milliseconds of at least 0")]
+    NotANumber {
+        /// Its number.
+        line: usize,
+        /// Its text.
+        got: String,
+    },
+    /// A time lies before its predecessor.
+    #[error("line {line}: time goes back from {before} ms to {got} ms")]
+    TimeGoesBack {
+        /// Number of the line.
+        line: usize,
+        /// The time before it, in ms.
+        before: u64,
+        /// Its time, in ms.
+        got: u64,
+    },
+    /// A time that no simulation reaches.
+    #[error("line {line}: {got} ms is too late; the most is {} ms (213 days)", u64::MAX / MILLISECOND)]
+    TooLate {
+        /// Number of the line.
+        line: usize,
+        /// Its time, in ms.
+        got: u64,
+    },
+    /// Every time is 0, so that the trace would repeat without end at one instant.
+    #[error("line {line}: the last time is 0 ms, but it is the period after which the trace repeats")]
+    NoPeriod {
+        /// Number of the last line.
+        line: usize,
+    },
+}
+
+impl FromStr for DeliveryTrace {
+    type Err = TraceError;
+
+    /// Reads a trace; blank lines are skipped.
+    fn from_str(text: &str) -> Result<DeliveryTrace, TraceError> {
+        let mut times = Vec::new();
+        let (mut before, mut last_line) = (0, 0);
+        for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+            let text = text.trim();
+            // The standard library's parser also takes a sign.
+            let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>());
+            let Some(Ok(got)) = number else {
+                return Err(TraceError::NotANumber { line, got: text.into() });
+            };
+            if got < before {
+                return Err(TraceError::TimeGoesBack { line, before, got });
+            }
+            times.push(got.checked_mul(MILLISECOND).ok_or(TraceError::TooLate { line, got })?);
+            (before, last_line) = (got, line);
+        }
+        match times.last() {
+            None => Err(TraceError::Empty),
+            Some(0) => Err(TraceError::NoPeriod { line: last_line }),
+            Some(_) => Ok(DeliveryTrace { times: times.into() }),
+        }
+    }
+}
+
+impl DeliveryTrace {
+    /// After this the trace repeats.
+    pub fn period(&self) -> Time {
+        Time(self.times[self.times.len() - 1])
+    }
+
+    /// The mean rate of a link that uses every opportunity, rounded down.
+    pub fn mean_rate(&self) -> Rate {
+        let bits = self.times.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;
+        Rate(u64::try_from(bits * 1_000_000_000_000 / u128::from(self.period().0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// A server that sends at the opportunities of a trace. Several packets may share one, a packet may
+/// need several, and what nobody uses is lost.
+#[derive(Clone, Debug)]
+pub(crate) struct TraceServer {
+    trace: DeliveryTrace,
+    /// The opportunity in use, and what it can still send.
+    at: Time,
+    left_bytes: u32,
+    /// The opportunity after it: when its round of the trace began, and its place there.
+    round_began: u64,
+    next: usize,
+}
+
+impl TraceServer {
+    pub(crate) fn new(trace: DeliveryTrace) -> TraceServer {
+        TraceServer { trace, at: Time::ZERO, left_bytes: 0, round_began: 0, next: 0 }
+    }
+
+    pub(crate) fn mean_rate(&self) -> Rate {
+        self.trace.mean_rate()
+    }
+
+    /// The first time from `now` on when something can be sent.
+    pub(crate) fn ready_at(&mut self, now: Time) -> Time {
+        if self.at < now || self.left_bytes == 0 {
+            self.skip_to(now);
+            self.step();
+        }
+        self.at
+    }
+
+    /// Begins a packet when the server is ready. Returns when its last byte leaves.
+    pub(crate) fn begin(&mut self, mut bytes: u32) -> Time {
+        while bytes > self.left_bytes {
+            bytes -= self.left_bytes;
+            self.step();
+        }
+        self.left_bytes -= bytes;
+        self.at
+    }
+
+    /// Loses the opportunities before `now`.
+    fn skip_to(&mut self, now: Time) {
+        // A round's times lie after its beginning, up to and with the period; those at 0 coincide
+        // with the end of the round before.
+        let period = self.trace.period().0;
+        let round_began = now.0.saturating_sub(1) / period * period;
+        if round_began > self.round_began {
+            (self.round_began, self.next) = (round_began, 0);
+        }
+        let began = self.round_began;
+        self.next +=
+            self.trace.times[self.next..].partition_point(|&time| began.saturating_add(time) < now.0);
+    }
+
+    fn step(&mut self) {
+        self.at = Time(self.round_began).after(Time(self.trace.times[self.next]));
+        self.left_bytes = OPPORTUNITY_BYTES;
+        self.next += 1;
+        if self.next == self.trace.times.len() {
+            self.next = 0;
+            self.round_began = self.round_began.saturating_add(self.trace.period().0);
+        }
+    }
+}
