@@ -15,6 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lfnlab.theory import sawtooth_at_loss
+from lfnlab.theory.closed import (
+    additive_utilisation,
+    aimd_response,
+    cubic_growth_time_s,
+    growth_time_s,
+    hstcp_increase,
+    htcp_time_s,
+    random_loss_response,
+    scalable_response,
+)
+
 from . import ours
 from .analyse import Episode, Trace, episodes
 
@@ -80,65 +92,6 @@ class _Path:
         )
 
 
-def hstcp_increase(window: float) -> float:
-    """Segments a RTT that HSTCP adds at ``window``: RFC 3649, p(w) by log-log interpolation."""
-    if window <= 38:
-        return 1.0
-    slope = (math.log(83000) - math.log(38)) / (math.log(1e-7) - math.log(1e-3))
-    loss = 1e-3 * math.pow(window / 38, 1 / slope)
-    removed = hstcp_removed(window)
-    return max(1.0, window**2 * loss * 2 * removed / (2 - removed))
-
-
-def hstcp_removed(window: float) -> float:
-    """Fraction of ``window`` that HSTCP gives up at a loss (RFC 3649)."""
-    if window <= 38:
-        return 0.5
-    return 0.5 - 0.4 * (math.log(window) - math.log(38)) / (math.log(83000) - math.log(38))
-
-
-def hstcp_response(loss: float) -> float:
-    """HSTCP's mean window for one loss in each ``1 / loss`` packets, over its own sawtooth.
-
-    The RFC's W(p) = 0.1189 / p^0.8348 takes a(w) and b(w) at the mean window. The sender takes
-    them at the current window, which gives 2 to 3 % more.
-    """
-
-    def sawtooth(peak: float) -> tuple[float, float]:
-        windows = np.linspace((1 - hstcp_removed(peak)) * peak, peak, 501)
-        rounds_per_segment = np.array([1 / hstcp_increase(w) for w in windows])
-        packets = np.trapezoid(windows * rounds_per_segment, windows)
-        return float(packets), float(packets / np.trapezoid(rounds_per_segment, windows))
-
-    low, high = 1.0, 1e6
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if sawtooth(middle)[0] < 1 / loss else (low, middle)
-    return sawtooth(low)[1]
-
-
-def growth_time_s(
-    increase: Callable[[float], float], low: float, high: float, path: _Path
-) -> float:
-    """Time to grow from ``low`` to ``high`` segments by ``increase(w)`` each round trip."""
-    windows = np.linspace(low, high, 2001)
-    return float(np.trapezoid([path.rtt_at_s(w) / increase(w) for w in windows], windows))
-
-
-def _htcp_gain(seconds: float) -> float:
-    """F(T): the integral of H-TCP's increase factor over ``seconds`` since the last loss."""
-    late = max(0.0, seconds - 1)
-    return seconds + 5 * late**2 + late**3 / 12
-
-
-def _htcp_time_s(gain: float) -> float:
-    low, high = 0.0, 1000.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _htcp_gain(middle) < gain else (low, middle)
-    return low
-
-
 def _cubic_times_s(found: list[Episode]) -> list[float]:
     """Growth time of each epoch of CUBIC (RFC 9438) between ``found``, all episodes of a flow."""
     times = []
@@ -146,8 +99,9 @@ def _cubic_times_s(found: list[Episode]) -> list[float]:
     for this, following in pairwise(found):
         before = this.window_before_segments
         w_max = before * (1 + 0.7) / 2 if before < w_max else before
-        k_s = math.cbrt((w_max - this.window_after_segments) / 0.4)
-        times.append(k_s + math.cbrt((following.window_before_segments - w_max) / 0.4))
+        times.append(
+            cubic_growth_time_s(this.window_after_segments, w_max, following.window_before_segments)
+        )
     return times
 
 
@@ -182,7 +136,7 @@ def _recovery(law: str, path: _Path, trace: Trace) -> Check:
         # Its clock starts at the loss, so its epochs are from loss to loss.
         grown_s = [following.start_s - this.start_s for this, following in epochs]
         expected_s = [
-            _htcp_time_s(
+            htcp_time_s(
                 (following.window_before_segments - this.window_after_segments)
                 * path.rtt_s
                 / (2 * (1 - this.window_after_segments / this.window_before_segments))
@@ -197,7 +151,10 @@ def _recovery(law: str, path: _Path, trace: Trace) -> Check:
         increase, source = _INCREASE[law]
         expected_s = [
             growth_time_s(
-                increase, this.window_after_segments, following.window_before_segments, path
+                increase,
+                this.window_after_segments,
+                following.window_before_segments,
+                path.rtt_at_s,
             )
             for this, following in epochs
         ]
@@ -209,11 +166,17 @@ def _recovery(law: str, path: _Path, trace: Trace) -> Check:
     )
 
 
+def _hstcp_mean(loss: float) -> float:
+    # The RFC's W(p) takes a(w) and b(w) at the mean window, the sender at the current one. The
+    # window does not depend on the RTT, nor on that at a loss.
+    return sawtooth_at_loss("hstcp", loss, rtt_s=0.1, kept=1).mean_window
+
+
 #: Mean window over the sawtooth against the rate of loss events, as p's function.
 _RESPONSES: dict[str, tuple[Callable[[float], float], str]] = {
-    "reno": (lambda p: 1.2247 / p**0.5, "1.2247 / √p"),
-    "hstcp": (hstcp_response, "RFC 3649, a(w) and b(w) over one sawtooth"),
-    "scalable": (lambda p: 0.0749 / p, "0.0749 / p"),
+    "reno": (aimd_response, "1.2247 / √p"),
+    "hstcp": (_hstcp_mean, "RFC 3649, a(w) and b(w) over one sawtooth"),
+    "scalable": (scalable_response, "0.0749 / p"),
 }
 
 
@@ -242,12 +205,8 @@ def _growth(law: str, path: _Path, trace: Trace) -> list[Check]:
 
 
 def _utilisation(path: _Path, trace: Trace) -> list[Check]:
-    """Reno's share of the link: the window climbs from (1 + q) / 2 to 1 + q, in BDPs."""
-    low, high = (1 + path.buffer_bdp) / 2, 1 + path.buffer_bdp
-    # Up to one BDP a round trip takes one RTT; above it the link is full.
-    slack = max(0.0, 1 - low)
-    full = (high**2 - max(1.0, low) ** 2) / 2
-    theory = (slack * (low + 1) / 2 + full) / (slack + full)
+    """Reno's share of the link."""
+    theory = additive_utilisation(path.buffer_bdp)
     inside = trace.time_s > path.duration_s / 5
     time_s, delivered_b = trace.time_s[inside], trace.delivered_b[inside]
     payload_share = (WIRE_B - ours.LINUX_FRAMING_B - ours.LINUX_HEADERS_B) / WIRE_B
@@ -264,13 +223,11 @@ def _utilisation(path: _Path, trace: Trace) -> list[Check]:
 
 def _random_loss(loss: float, path: _Path, trace: Trace) -> list[Check]:
     """Reno's mean window when each packet is lost with probability ``loss`` by itself."""
-    # Dumas, Guillemin, Robert 2002, for halving; the product converges by its tenth factor.
-    product = math.prod((1 - 4.0**-n) / (1 - 2 * 4.0**-n) for n in range(1, 20))
     settled = (trace.time_s > path.duration_s / 20) & ~trace.reducing
     return [
         Check(
             f"reno, packets lost with probability {loss:g}: mean window",
-            math.sqrt(2 / (math.pi * loss)) * product,
+            random_loss_response(loss),
             float(np.mean(trace.cwnd_segments[settled])),
             "1.3098 / √p (Dumas, Guillemin, Robert 2002)",
         )
