@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from lfnlab import _core
-from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavailable
+from lfnlab import _core, commands
+from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavailable, UsageError
 from lfnlab.scenario import Scenario, dumbbell
 from lfnlab.store import code_version
 from lfnlab.sweep import Case, Progress, Results, compare, execute, memory_limit_bytes
@@ -260,6 +260,8 @@ def report(directory: Path, /) -> int:
     return _show(Results.load(directory), as_json=False, report=True)
 
 
+app.command(commands.plot)
+
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)
 
@@ -338,7 +340,7 @@ def call(arguments: Sequence[str]) -> int:
         return _fail(STORE, error)
     except Unavailable as error:
         return _fail(UNAVAILABLE, error)
-    except (ScenarioError, LawError) as error:
+    except (ScenarioError, LawError, UsageError) as error:
         return _fail(USAGE, error)
     except LabError as error:
         return _fail(FAILED, error)

@@ -69,6 +69,7 @@ TRACE_POINTS = 1500
 
 
 def house_style() -> AbstractContextManager[None]:
+    """How every figure looks; make and save figures within it."""
     style: Any = _STYLE  # matplotlib's stubs want each key as a literal
     return mpl.rc_context(style)
 

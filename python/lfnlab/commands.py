@@ -1,0 +1,83 @@
+"""Commands of ``lfn`` on results that are there: plot. Heavy modules wait until they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003  (the parser of options looks at the types)
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from lfnlab.errors import StoreError, UsageError
+
+OK = 0
+
+
+def plot(
+    source: Path,
+    /,
+    *more: Path,
+    x: str | None = None,
+    y: str | None = None,
+    z: str | None = None,
+    kind: Literal["time", "cdf", "bar", "heat", "phase"] | None = None,
+    by: str | None = None,
+    panel: str | None = None,
+    where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    table: str | None = None,
+    log: Literal["x", "y", "xy"] | None = None,
+    out: Path | None = None,
+    list_: Annotated[bool, Parameter("--list", negative="")] = False,
+) -> int:
+    """Draw any table of a result, or several results in one figure.
+
+    What is not said is chosen; `--list` shows what there is. Examples:
+
+        lfn plot lfn-results
+        lfn plot lfn-results --list
+        lfn plot lfn-results --y goodput_bps --where "t_s>=10" --by flow
+        lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
+        lfn plot lfn-results --kind bar --x law --y mean_queue_s
+        lfn plot lfn-results --kind heat --x t_s --y flow --z goodput_bps
+        lfn plot lfn-results --kind phase --y cwnd_seg --where flow=0,1
+        lfn plot lfn-results lfn-iperf3-measured --y goodput_bps
+        lfn plot lfn-results/runs/KEY/queues.parquet --y packets
+
+    Bars and CDFs are means over the runs (seeds) with 95 % intervals; time series and phase plots
+    show the first seed of each case. Traces are thinned for display, peaks kept.
+
+    Args:
+        source: Results directory, directory of one run or measurement, or TABLE.parquet.
+        more: Further sources, drawn in the same figure, told apart by dashes.
+        x: Column across; default `t_s`, for bars the law.
+        y: Column up; for a CDF, `--x` or `--y` names the one column.
+        z: For a heat map: the column whose mean colours the cells; default the share of samples.
+        kind: Without `--x`, `phase` draws one flow over another.
+        by: Column whose values have colours.
+        panel: Column whose values have panels of their own.
+        where: Rows to take, as often as needed: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
+        table: Table to take the columns from; default the first that has them all.
+        log: Axes with a logarithmic scale.
+        out: FILE.png, FILE.pdf or FILE.svg; default `figures/Y-KIND.png` in the first source.
+        list_: List tables and columns with types and units, draw nothing.
+    """
+    from lfnlab import draw
+    from lfnlab.plot import rendered
+
+    sources = (source, *more)
+    if list_:
+        print(draw.listing(sources))
+        return OK
+    form = "png" if out is None else out.suffix.removeprefix(".")
+    if form not in draw.FORMATS:
+        raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in draw.FORMATS)}')
+    asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
+    drawing = draw.draw(sources, asked)
+    home = source.parent if source.suffix == ".parquet" else source / "figures"
+    file = out or home / f"{drawing.name}.png"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(rendered(drawing.figure, (form,))[form])
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from None
+    print(f"{drawing.says}\n{file}")
+    return OK

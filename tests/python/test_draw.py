@@ -1,0 +1,215 @@
+"""Does `lfn plot` draw what the tables hold, and say what is wrong when it cannot?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lfnlab import cli, draw, law, metrics
+from lfnlab.statistics import interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from lfnlab import Results
+
+ROOT = Path(__file__).parents[2]
+
+
+def drawn(root: Path, *more: Path, **request: Any) -> list[Axes]:
+    return draw.draw((root, *more), draw.Request(**request)).figure.axes
+
+
+@pytest.mark.parametrize("kind", [None, "time", "cdf", "bar", "heat", "phase"])
+@pytest.mark.parametrize("form", ["png", "pdf", "svg"])
+def test_every_kind_has_a_default(
+    results: Results, tmp_path: Path, kind: str | None, form: str
+) -> None:
+    file = tmp_path / f"figure.{form}"
+    options = [] if kind is None else ["--kind", kind]
+    assert cli.call(["plot", str(results.root), *options, "--out", str(file)]) == cli.OK
+    assert file.read_bytes()[:4] == {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xm"}[form]
+
+
+def test_the_file_goes_with_the_results(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(["plot", str(results.root)]) == cli.OK
+    says, file = capsys.readouterr().out.splitlines()
+    assert says == "time of table flows: the first seed of each case, 2 of 4 runs, 4 traces"
+    assert Path(file) == results.root / "figures" / "cwnd_seg-time.png"
+    assert Path(file).is_file()
+
+
+def test_a_trace_is_the_table_in_its_unit_and_its_law(results: Results) -> None:
+    (axes,) = drawn(results.root, y="srtt_s", where=("law=cubic", "flow=1", "t_s<=2"), by="law")
+    table = results.runs[2].table("flows").filter(pl.col("flow") == 1, pl.col("srtt_s") > 0)
+    table = table.filter(pl.col("t_s") <= 2)
+    (line,) = axes.lines
+    assert np.array_equal(line.get_xdata(), table["t_s"])
+    assert np.array_equal(line.get_ydata(), table["srtt_s"].to_numpy() / 1e-3)
+    assert line.get_color() == law("cubic").color
+    assert line.get_marker() == law("cubic").marker
+    assert axes.get_ylabel() == "smoothed RTT (ms)"
+    assert axes.get_xlabel() == "time (s)"
+
+
+def test_bars_are_means_with_intervals_over_seeds(results: Results) -> None:
+    (axes,) = drawn(results.root, kind="bar", x="law", y="goodput_bps")
+    expected = results.intervals("goodput_bps")
+    heights = [bar.get_height() * 1e6 for bar in axes.patches]
+    assert heights == pytest.approx([value.mean for value in expected.values()])
+    for (_, _, (bar,)), value in zip(axes.containers[1::2], expected.values(), strict=True):
+        low, high = bar.get_segments()[0][:, 1]
+        assert [low * 1e6, high * 1e6] == pytest.approx([value.low, value.high])
+    assert axes.get_ylabel() == "goodput (Mbit/s)"
+
+
+def test_bars_average_the_rows_of_a_run_first(tmp_path: Path) -> None:
+    """Two runs of one and three rows count alike."""
+    frame = pl.DataFrame({"run": [1, 2, 2, 2], "k": ["a"] * 4, "v": [1.0, 4.0, 5.0, 6.0]})
+    frame.write_parquet(tmp_path / "made.parquet")
+    (axes,) = drawn(tmp_path / "made.parquet", kind="bar", x="k", y="v")
+    assert axes.patches[0].get_height() == pytest.approx(3.0)
+    ((_, _, (bar,)),) = axes.containers[1:]
+    assert bar.get_segments()[0][1, 1] == pytest.approx(interval([1.0, 5.0]).high)
+
+
+def test_a_cdf_steps_at_the_samples(tmp_path: Path) -> None:
+    pl.DataFrame({"rtt_s": [0.4, 0.1, 0.2, 0.2]}).write_parquet(tmp_path / "made.parquet")
+    (axes,) = drawn(tmp_path / "made.parquet", kind="cdf", x="rtt_s")
+    (line,) = axes.lines
+    assert np.allclose(line.get_xdata(), [100, 100, 200, 400])
+    assert np.allclose(line.get_ydata(), [0, 0.25, 0.75, 1.0])
+    assert line.get_drawstyle() == "steps-post"
+    assert axes.get_xlabel() == "RTT (ms)"
+
+
+def test_a_cdf_over_runs_is_their_mean_with_its_interval(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"run": [1, 1, 2, 2], "v": [1.0, 3.0, 1.0, 1.0]})
+    frame.write_parquet(tmp_path / "made.parquet")
+    (axes,) = drawn(tmp_path / "made.parquet", kind="cdf", y="v")
+    assert np.allclose(axes.lines[0].get_ydata(), [0, 0.75, 1.0])
+    (band,) = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].min() == 0.0  # 0.75 - 12.7 * 0.25, cut at 0
+
+
+def test_a_heat_map_holds_the_means_of_its_cells(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [0, 0, 1, 1], "b": [0, 0, 0, 1], "v_s": [1.0, 3.0, 5.0, 7.0]})
+    frame.write_parquet(tmp_path / "made.parquet")
+    axes, bar = drawn(tmp_path / "made.parquet", kind="heat", x="a", y="b", z="v_s")
+    cells = np.ma.masked_invalid(axes.collections[0].get_array())
+    assert cells.filled(-1).tolist() == [[2.0, 5.0], [-1.0, 7.0]]
+    assert bar.get_ylabel() == "mean v (s)"
+    axes, bar = drawn(tmp_path / "made.parquet", kind="heat", x="a", y="b")
+    assert np.nansum(axes.collections[0].get_array()) == pytest.approx(100.0)
+    assert bar.get_ylabel() == "share of samples (%)"
+
+
+def test_a_phase_plot_sets_one_flow_against_another(results: Results) -> None:
+    where = ("law=reno", "seed=2")
+    (axes,) = drawn(results.root, kind="phase", y="goodput_bps", where=where)
+    bins = metrics.goodput_bins(results.runs[1].table("flows"))
+    first, second = (bins.filter(pl.col("flow") == flow)["goodput_bps"] / 1e6 for flow in (0, 1))
+    trace = axes.lines[0]
+    assert np.allclose(trace.get_xdata(), first)
+    assert np.allclose(trace.get_ydata(), second)
+    assert axes.get_xlabel() == "goodput of flow 0 (Mbit/s)"
+    assert axes.get_ylabel() == "goodput of flow 1 (Mbit/s)"
+
+
+def test_panels_are_the_cases(results: Results) -> None:
+    panels = drawn(results.root)
+    assert [axes.get_title(loc="left") for axes in panels] == ["reno", "cubic"]
+    colors = [{line.get_color() for line in axes.lines} for axes in panels]
+    assert colors == [{law("reno").color}, {law("cubic").color}]
+
+
+def test_two_sources_are_told_apart(results: Results) -> None:
+    run = results.runs[0].path
+    figure = draw.draw((results.root, run), draw.Request(where=("law=reno", "flow=0"))).figure
+    (axes,) = figure.axes
+    assert len({str(line.get_linestyle()) for line in axes.lines}) == 2
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [f"reno, {results.root.name}", f"reno, {run.name}"]
+
+
+def test_indices_have_their_names(results: Results) -> None:
+    tables = draw.Tables((results.root,))
+    links = tables.frame("queues").select(pl.col("link").unique()).collect()["link"]
+    assert set(links) == {"forward", "reverse"}
+    probes = tables.frame("probes").filter(pl.col("law") == "cubic").collect()["probe"]
+    assert set(probes) == set(law("cubic").probes)
+    kinds = tables.frame("events").collect()["kind"]
+    assert "fast retransmit" in set(kinds)
+
+
+def test_one_table_alone_knows_its_run(results: Results) -> None:
+    (axes,) = drawn(results.runs[2].path / "queues.parquet", where=("link=forward",))
+    assert axes.lines[0].get_color() == law("cubic").color
+    assert axes.get_ylabel() == "queue (packets)"
+
+
+def test_the_listing_names_the_documented_columns_and_units(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(["plot", str(results.root), "--list"]) == cli.OK
+    listed = capsys.readouterr().out
+    documented = (ROOT / "docs" / "results.md").read_text()
+    tags = (ROOT / "docs" / "plot.md").read_text()
+    for line in listed.splitlines():
+        if line.startswith(" "):
+            column = line.split()[0]
+            assert f"`{column}`" in documented + tags, f"docs/results.md does not know {column}"
+    rows = re.findall(r"^\| (`.*?) \|.*?\| (.*?) \|", documented, re.MULTILINE)
+    units = {name: text for names, text in rows for name in re.findall("`([a-z_]+)`", names)}
+    for column, says in {"t_s": "s", "cwnd_seg": "segments", "retransmits": "segments"}.items():
+        assert units[column].startswith(says) == draw.unit(column).startswith(says) is True
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--y", "cwnd"], 'no column "cwnd", nearest is "cwnd_seg"'),
+        (["--y", "cwnd_seg", "--table", "flwos"], 'no "flwos", nearest is "flows"'),
+        (["--y", "cwnd_seg", "--table", "queues"], 'table queues has no column "cwnd_seg"'),
+        (["--y", "cwnd_seg", "--x", "packets"], "packets is in queues; cwnd_seg is in flows"),
+        (["--y", "cwnd_seg", "--by", "colour"], 'no column "colour"'),
+        (["--y", "cwnd_seg", "--where", "flow=9"], "no row of flows has flow=9; flow is 0, 1"),
+        (["--y", "cwnd_seg", "--where", "law=rneo"], "law is cubic, reno"),
+        (["--y", "cwnd_seg", "--where", "flow=first"], "flow is a number, first is not"),
+        (["--y", "cwnd_seg", "--where", "flow"], '"flow" is no condition'),
+        (["--y", "cwnd_seg", "--where", "law>a"], "takes a column of numbers"),
+        (["--y", "law"], "holds text"),
+        (["--kind", "bar", "--x", "t_s", "--y", "cwnd_seg"], "too many bars"),
+        (["--kind", "cdf", "--y", "cwnd_seg", "--by", "t_s"], "at most 12 can be told apart"),
+        (["--kind", "phase", "--where", "flow=0"], "here is 1 flow"),
+        (["--out", "figure.jpg"], '"figure.jpg" is no .png, .pdf, .svg'),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_code_2(
+    results: Results, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(["plot", str(results.root), *options]) == cli.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_sources_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "broken.parquet").write_text("no table")
+    for name in ("no-such-directory", "none.parquet", "broken.parquet"):
+        assert cli.call(["plot", str(tmp_path / name)]) == cli.STORE
+        assert name in capsys.readouterr().err
+
+
+def test_help_of_plot_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["plot", "--help"]) == cli.OK
+    text = capsys.readouterr().out
+    assert "lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf" in text
