@@ -1,0 +1,111 @@
+//! Liu, Basar & Srikant: alpha and b of the mean queueing delay da of a round and the largest, dm.
+
+use crate::{assert_close, cases, Rig};
+use lfn_law::ACK_ROUND_START;
+use proptest::prelude::*;
+
+const BASE_US: u64 = 50_000;
+
+fn alpha(da: f64, dm: f64) -> f64 {
+    let d1 = dm / 100.0;
+    if da <= d1 {
+        return 10.0;
+    }
+    (dm - d1) * 10.0 / ((dm - d1) + (da - d1) * 9.7 / 0.3)
+}
+
+fn b(da: f64, dm: f64) -> f64 {
+    (0.125 + 0.375 * (da - 0.1 * dm) / (0.7 * dm)).clamp(0.125, 0.5)
+}
+
+/// A window of 1000 that has met queueing delays of 0 and `dm`, then a whole round of `da`.
+fn after_a_round(spec: &str, da_us: u64, dm_us: u64) -> Rig {
+    let mut rig = Rig::new(spec, 1000.0);
+    for delay_us in [0, dm_us] {
+        rig.ack.rtt_ns = (BASE_US + delay_us) * 1000;
+        rig.ack(1);
+    }
+    rig.ack.flags |= ACK_ROUND_START;
+    rig.ack(1);
+    rig.ack.flags &= !ACK_ROUND_START;
+    rig.ack.rtt_ns = (BASE_US + da_us) * 1000;
+    for _ in 0..10 {
+        rig.ack(1);
+    }
+    rig.ack.flags |= ACK_ROUND_START;
+    rig.ack(1);
+    rig.ack.flags &= !ACK_ROUND_START;
+    rig
+}
+
+fn found(rig: &Rig) -> (f64, f64) {
+    let probes = rig.probes();
+    (probes[0] as f64 / 65536.0, probes[1] as f64 / 65536.0)
+}
+
+#[test]
+fn known_values() {
+    // Queueing delays in percent of the largest.
+    for (da, alpha, b) in [
+        (2, 7.538, 0.125),
+        (5, 4.336, 0.125),
+        (10, 2.5385, 0.125),
+        (20, 1.388, 0.1786),
+        (50, 0.588, 0.3393),
+        (80, 0.373, 0.5),
+        (100, 0.3, 0.5),
+    ] {
+        for spec in ["illinois", "illinois:linux"] {
+            let found = found(&after_a_round(spec, da * 1000, 100_000));
+            assert_close(found.0, alpha, 1e-3);
+            assert_close(found.1, b, 4e-4);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    #[test]
+    fn alpha_and_b_stray_by_less_than_their_card_says(
+        dm_us in (1000f64.log2()..20.0).prop_map(f64::exp2),
+        share in 0.0101f64..1.0,
+    ) {
+        let (dm, da) = (dm_us.floor(), (dm_us * share).floor());
+        for spec in ["illinois", "illinois:linux"] {
+            let found = found(&after_a_round(spec, da as u64, dm as u64));
+            if (da - dm / 100.0).abs() <= 1.0 {
+                continue;
+            }
+            // d1 in whole microseconds.
+            prop_assert!((found.0 / alpha(da, dm) - 1.0).abs() < 34.0 / dm + 1e-4, "{spec}: {found:?}, da {da} of {dm}");
+            prop_assert!((found.1 - b(da, dm)).abs() < 2e-5, "{spec}: {found:?}, da {da} of {dm}");
+        }
+    }
+
+    #[test]
+    fn growth_and_loss_follow_alpha_and_b(w in (15f64.log2()..24.0).prop_map(f64::exp2), da_us in 0u64..100_000) {
+        let mut rig = after_a_round("illinois", da_us, 100_000);
+        rig.control.cwnd = (w * lfn_law::ONE as f64) as u64;
+        let (alpha, b) = found(&rig);
+        let before = rig.cwnd();
+        rig.ack(1);
+        let wanted = (alpha / before).min(1.0);
+        prop_assert!((rig.cwnd() - before - wanted).abs() < wanted * 1.6e-5 / before + 4e-9);
+        prop_assert!((rig.lose() - (1.0 - b)).abs() < 8e-6 / before + 1e-9);
+    }
+}
+
+/// After a queue, alpha returns to its maximum with the fifth round in a row without one.
+#[test]
+fn alpha_waits_for_five_rounds_without_a_queue() {
+    let mut rig = after_a_round("illinois", 50_000, 100_000);
+    rig.ack.rtt_ns = BASE_US * 1000;
+    let mut alphas = Vec::new();
+    for _ in 0..5 {
+        rig.round();
+        alphas.push(found(&rig).0);
+    }
+    assert!(alphas[..4].iter().all(|&alpha| alpha < 0.6), "{alphas:?}");
+    assert_close(alphas[4], 10.0, 1e-9);
+}
