@@ -8,7 +8,7 @@
 mod background_flows;
 mod outcome;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use lfn_law::ONE;
 use lfn_path::{Discipline, Link, Offer, PacketKind, Red, RedError};
@@ -17,11 +17,12 @@ use lfn_units::Time;
 
 use crate::background::{self, Arrival};
 use crate::config::{Config, Direction, FlowConfig, LinkConfig, QueueConfig};
-use crate::events::{Events, Kind};
-use crate::flow::{Flow, FlowSetup, Role};
+use crate::events::Kind;
+use crate::flow::{Flow, FlowSetup, Role, NO_WIRE};
 use crate::rng::Stream;
 use crate::summary::{BackgroundSummary, Summary};
 use crate::tables::Tables;
+use crate::transit::Transit;
 use outcome::Retired;
 
 /// Why a run could not be.
@@ -152,10 +153,15 @@ struct BackgroundState {
     report: BackgroundSummary,
 }
 
+/// Beyond this many flows the memory of the next ones is worth fetching ahead of time.
+const FLOWS_IN_CACHE: usize = 32;
+
 /// A simulation under way.
 pub struct Sim {
     now: Time,
-    events: Events,
+    transit: Transit,
+    /// Wires by what is at their end, the link at their beginning, and their delay.
+    wires: BTreeMap<(Kind, usize, Time), u32>,
     hops: [Hop; 2],
     flows: Vec<Flow>,
     reported: Vec<FlowConfig>,
@@ -249,7 +255,8 @@ impl Sim {
         let hops = [hop(Direction::Forward)?, hop(Direction::Reverse)?];
         let mut sim = Sim {
             now: Time::ZERO,
-            events: Events::default(),
+            transit: Transit::default(),
+            wires: BTreeMap::new(),
             hops,
             flows: config
                 .flows
@@ -274,17 +281,18 @@ impl Sim {
             acks_dropped: 0,
         };
         for (index, flow) in config.flows.iter().enumerate() {
-            sim.events.push(flow.start, Kind::Begin, index);
+            sim.connect(index);
+            sim.transit.events.push(flow.start, Kind::Begin, index);
             if flow.stop < config.duration {
-                sim.events.push(flow.stop, Kind::Stop, index);
+                sim.transit.events.push(flow.stop, Kind::Stop, index);
             }
         }
         if config.warmup > Time::ZERO {
-            sim.events.push(config.warmup, Kind::Warmup, 0);
+            sim.transit.events.push(config.warmup, Kind::Warmup, 0);
         }
-        sim.events.push(config.warmup + Time::from_s(1), Kind::Second, 0);
+        sim.transit.events.push(config.warmup + Time::from_s(1), Kind::Second, 0);
         if config.sample.is_some() {
-            sim.events.push(Time::ZERO, Kind::Sample, 0);
+            sim.transit.events.push(Time::ZERO, Kind::Sample, 0);
         }
         if let Some(background) = &config.background {
             sim.set_up_background(config.seed, background);
@@ -305,17 +313,17 @@ impl Sim {
     /// Processes every event up to and including `until` (at most the duration).
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.duration);
-        while let Some((at, kind, index)) = self.events.peek() {
+        while let Some((at, kind, index, wire)) = self.transit.events.peek() {
             if at > until {
                 break;
             }
             self.now = at;
             self.processed += 1;
             match kind {
-                Kind::AckAtSender => self.on_ack_at_sender(index),
-                Kind::AckAtLink => self.on_ack_at_link(index),
+                Kind::AckAtSender => self.on_ack_at_sender(index, wire),
+                Kind::AckAtLink => self.on_ack_at_link(index, wire),
                 _ => {
-                    self.events.pop();
+                    self.transit.events.pop();
                     self.on_rare(kind, index);
                 }
             }
@@ -324,16 +332,15 @@ impl Sim {
     }
 
     #[inline]
-    fn on_ack_at_sender(&mut self, index: usize) {
+    fn on_ack_at_sender(&mut self, index: usize, wire: u32) {
         let now = self.now;
-        let flow = &mut self.flows[index];
         let mut ack = Acknowledgement::default();
-        let taken = flow.acks.pop_into(&mut ack);
-        match flow.acks.next_at() {
-            Some(at) => self.events.reschedule_next(at),
-            None => self.events.pop(),
+        self.transit.take(wire, self.flows[index].sender.una(), &mut ack);
+        if self.flows.len() > FLOWS_IN_CACHE {
+            self.prefetch(wire);
         }
-        debug_assert!(taken);
+        let flow = &mut self.flows[index];
+        flow.under_way -= 1;
         self.acks_taken += 1;
         self.hash = mix(mix(self.hash, now.0 ^ index as u64), ack.cumulative);
         flow.sender.on_ack(now, &ack);
@@ -346,27 +353,40 @@ impl Sim {
         }
     }
 
-    fn on_ack_at_link(&mut self, index: usize) {
-        let now = self.now;
-        let flow = &mut self.flows[index];
-        let mut ack = Acknowledgement::default();
-        let taken = flow.acks_to_link.pop_into(&mut ack);
-        match flow.acks_to_link.next_at() {
-            Some(at) => self.events.reschedule_next(at),
-            None => self.events.pop(),
+    /// Fetches into the cache what the next ACKs on this wire will need: of the nearer flow what its
+    /// sender points at, of the farther one the flow itself.
+    #[inline]
+    fn prefetch(&self, wire: u32) {
+        let [near, far] = self.transit.soon(wire);
+        if let Some(flow) = near.and_then(|near| self.flows.get(near)) {
+            flow.sender.prefetch();
         }
-        debug_assert!(taken);
+        if let Some(flow) = far.and_then(|far| self.flows.get(far)) {
+            let bytes = std::ptr::from_ref(flow).cast::<u8>();
+            for at in (0..size_of::<Flow>()).step_by(64) {
+                lfn_tcp::prefetch(bytes.wrapping_add(at));
+            }
+        }
+    }
+
+    fn on_ack_at_link(&mut self, index: usize, wire: u32) {
+        let now = self.now;
+        let mut ack = Acknowledgement::default();
+        self.transit.take(wire, self.flows[index].sender.una(), &mut ack);
+        let flow = &mut self.flows[index];
         let at = 1 - flow.direction as usize;
         let hop = &mut self.hops[at];
         let draws = &mut hop.draws;
         match hop.link.offer(now, PacketKind::Ack, flow.ack_bytes, false, || draws.f64()) {
-            Offer::Dropped(_) => self.acks_dropped += 1,
+            Offer::Dropped(_) => {
+                flow.under_way -= 1;
+                self.acks_dropped += 1;
+            }
             Offer::Departs { at, .. } => self.ack_departs(index, &ack, at),
             Offer::Waits { free_at, .. } => {
-                flow.queued += 1;
                 hop.queued.push_back(Queued::Ack { flow: index, ack });
                 if let Some(free_at) = free_at {
-                    self.events.push(free_at, Kind::Depart, at);
+                    self.transit.events.push(free_at, Kind::Depart, at);
                 }
             }
         }
@@ -375,13 +395,30 @@ impl Sim {
 
     #[inline]
     fn ack_departs(&mut self, index: usize, ack: &Acknowledgement, at: Time) {
+        let flow = &self.flows[index];
+        self.transit.send(flow.return_wire, at + flow.return_delay, index, ack);
+    }
+
+    /// Finds the wires of a flow's ACKs. Flows that are reported share those of equal delay; a place
+    /// of the background has its own, since its flows come with ever other delays.
+    fn connect(&mut self, index: usize) {
         let flow = &mut self.flows[index];
-        let first = flow.acks.is_empty();
-        let arrives = at + flow.return_delay;
-        flow.acks.push(arrives, ack);
-        if first {
-            self.events.push(arrives, Kind::AckAtSender, index);
+        let (data_link, ack_link) = (flow.direction as usize, 1 - flow.direction as usize);
+        let meets_data = self.hops[ack_link].contended;
+        if flow.role == Role::Reported {
+            let mut wire = |kind: Kind, link: usize, delay: Time| {
+                *self.wires.entry((kind, link, delay)).or_insert_with(|| self.transit.wire(kind))
+            };
+            flow.return_wire = wire(Kind::AckAtSender, ack_link, flow.return_delay);
+            let kind = if meets_data { Kind::AckAtLink } else { Kind::AckAtSender };
+            flow.wire = wire(kind, data_link, flow.forward_delay + flow.ack_shift);
+            return;
         }
+        if flow.to_link_wire == NO_WIRE {
+            flow.to_link_wire = self.transit.wire(Kind::AckAtLink);
+            flow.return_wire = self.transit.wire(Kind::AckAtSender);
+        }
+        flow.wire = if meets_data { flow.to_link_wire } else { flow.return_wire };
     }
 
     fn on_rare(&mut self, kind: Kind, index: usize) {
@@ -408,7 +445,7 @@ impl Sim {
                         bins.add(flow.sender.una());
                     }
                 }
-                self.events.push(self.now + Time::from_s(1), Kind::Second, 0);
+                self.transit.events.push(self.now + Time::from_s(1), Kind::Second, 0);
             }
             Kind::Sample => self.on_sample(),
             Kind::AckAtLink | Kind::AckAtSender => {}
@@ -420,7 +457,7 @@ impl Sim {
         self.started[index] = true;
         if config.sender.handshake {
             // SYN and SYN-ACK are small and meet no queue.
-            self.events.push(self.now + config.rtt, Kind::Established, index);
+            self.transit.events.push(self.now + config.rtt, Kind::Established, index);
         } else {
             self.transmit(index);
         }
@@ -443,18 +480,18 @@ impl Sim {
                         hop.loss.settle(now);
                         hop.loss.chosen.push_back(departs);
                     } else {
-                        self.acks_sent += flow.receive(departs, segment, marked, index, &mut self.events);
+                        self.acks_sent += flow.receive(departs, segment, marked, index, &mut self.transit);
                     }
                 }
                 Offer::Waits { free_at, marked } => {
                     if hop.loss.chooses() {
                         hop.queued.push_back(Queued::Lost);
                     } else {
-                        flow.queued += 1;
+                        flow.under_way += 1;
                         hop.queued.push_back(Queued::Data { flow: index, segment, marked });
                     }
                     if let Some(free_at) = free_at {
-                        self.events.push(free_at, Kind::Depart, at);
+                        self.transit.events.push(free_at, Kind::Depart, at);
                     }
                 }
             }
@@ -462,7 +499,7 @@ impl Sim {
         let deadline = flow.sender.deadline();
         if deadline < flow.timer_at {
             flow.timer_at = deadline;
-            self.events.push(deadline.max(now), Kind::SenderTimer, index);
+            self.transit.events.push(deadline.max(now), Kind::SenderTimer, index);
         }
     }
 
@@ -470,17 +507,16 @@ impl Sim {
         let now = self.now;
         let hop = &mut self.hops[at];
         if let Some(next) = hop.link.depart(now) {
-            self.events.push(next, Kind::Depart, at);
+            self.transit.events.push(next, Kind::Depart, at);
         }
         match hop.queued.pop_front() {
             Some(Queued::Data { flow: index, segment, marked }) => {
                 let flow = &mut self.flows[index];
-                flow.queued -= 1;
-                self.acks_sent += flow.receive(now, segment, marked, index, &mut self.events);
+                flow.under_way -= 1;
+                self.acks_sent += flow.receive(now, segment, marked, index, &mut self.transit);
             }
             Some(Queued::Lost) => hop.loss.lost += 1,
             Some(Queued::Ack { flow: index, ack }) => {
-                self.flows[index].queued -= 1;
                 self.ack_departs(index, &ack, now);
             }
             None => {}
@@ -494,7 +530,7 @@ impl Sim {
             return;
         }
         flow.receiver_timer_at = Time::NEVER;
-        self.acks_sent += flow.on_receiver_timer(now, index, &mut self.events);
+        self.acks_sent += flow.on_receiver_timer(now, index, &mut self.transit);
     }
 
     fn on_sender_timer(&mut self, index: usize) {
@@ -568,7 +604,7 @@ impl Sim {
     fn on_sample(&mut self) {
         let now = self.now;
         let Some(interval) = self.sample else { return };
-        self.events.push(now + interval, Kind::Sample, 0);
+        self.transit.events.push(now + interval, Kind::Sample, 0);
         let t_s = now.as_s();
         let segments = |q32: u64| if q32 == u64::MAX { f64::INFINITY } else { q32 as f64 / ONE as f64 };
         let table = &mut self.tables.flows;

@@ -2,8 +2,8 @@
 //!
 //! The contract: events happen in order of (time, rank), where the rank is a fixed property of what
 //! happens (its kind, then the flow or link), not of when it was scheduled. So the order does not
-//! depend on the mode of a link or on the structure that holds the events. A FIFO line of packets or
-//! ACKs has one entry here however many fly.
+//! depend on the mode of a link or on the structure that holds the events. A wire ([`crate::transit`])
+//! has one entry here however many parcels it carries; its number comes last in the order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use lfn_units::Time;
 
 /// What happens; the order of variants is the order of events at one instant, and so part of every
 /// result hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
     /// Event mode: a link's server is free.
@@ -65,33 +65,48 @@ pub(crate) struct Events {
     heap: BinaryHeap<Reverse<u128>>,
 }
 
-fn key(at: Time, kind: Kind, index: usize) -> u128 {
-    (u128::from(at.0) << 64) | ((kind as u128) << 48) | index as u128
+const INDEX_BITS: u32 = 24;
+const INDEX: u64 = (1 << INDEX_BITS) - 1;
+
+#[inline]
+fn key(at: Time, kind: Kind, index: usize, wire: u32) -> u128 {
+    let rank = ((kind as u64) << (2 * INDEX_BITS)) | ((index as u64) << INDEX_BITS) | u64::from(wire);
+    (u128::from(at.0) << 64) | u128::from(rank)
 }
 
 impl Events {
     #[inline]
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
-        self.heap.push(Reverse(key(at, kind, index)));
+        self.push_wire(at, kind, index, 0);
     }
 
-    /// The next event.
+    /// The event of a parcel of flow `index` at the end of `wire`.
     #[inline]
-    pub fn peek(&self) -> Option<(Time, Kind, usize)> {
+    pub fn push_wire(&mut self, at: Time, kind: Kind, index: usize, wire: u32) {
+        self.heap.push(Reverse(key(at, kind, index, wire)));
+    }
+
+    /// The next event: when, what, of which flow (or link), on which wire.
+    #[inline]
+    pub fn peek(&self) -> Option<(Time, Kind, usize, u32)> {
         let key = self.heap.peek()?.0;
-        let kind = KINDS[(key >> 48) as usize & 0xffff];
-        Some((Time((key >> 64) as u64), kind, key as usize & 0xffff_ffff_ffff))
+        let rank = key as u64;
+        let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize];
+        let (index, wire) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
+        Some((Time((key >> 64) as u64), kind, index as usize, wire as u32))
     }
 
     pub fn pop(&mut self) {
         self.heap.pop();
     }
 
-    /// The next event comes again at `at`: one sift instead of a pop and a push.
+    /// The wire of the next event goes on with a parcel of flow `index` at `at`: one sift instead of a
+    /// pop and a push.
     #[inline]
-    pub fn reschedule_next(&mut self, at: Time) {
+    pub fn reschedule_next(&mut self, at: Time, index: usize) {
         if let Some(mut top) = self.heap.peek_mut() {
-            top.0 = (u128::from(at.0) << 64) | (top.0 & u128::from(u64::MAX));
+            let rank = (top.0 as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
+            top.0 = (u128::from(at.0) << 64) | u128::from(rank);
         }
     }
 }

@@ -5,8 +5,11 @@ use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sen
 use lfn_units::{Rate, Time};
 
 use crate::config::Direction;
-use crate::events::{Events, Kind};
-use crate::line::Line;
+use crate::events::Kind;
+use crate::transit::Transit;
+
+/// Not connected yet.
+pub(crate) const NO_WIRE: u32 = u32::MAX;
 
 /// What a flow is to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +46,6 @@ pub(crate) struct FlowSetup {
 
 /// Sender, receiver, and all between them that is theirs.
 pub(crate) struct Flow {
-    /// ACKs on the way to the sender.
-    pub acks: Line,
     pub sender: Sender,
     pub receiver: Receiver,
     /// The earliest pending event of the sender's timer.
@@ -55,11 +56,15 @@ pub(crate) struct Flow {
     pub forward_delay: Time,
     /// From the reverse link to the sender.
     pub return_delay: Time,
-    /// ACKs queue on the reverse link, and so are events there.
-    to_link: bool,
+    /// Wire of the receiver's ACKs: to the reverse link where they queue with data, else to the sender.
+    pub wire: u32,
+    /// Wire from the reverse link to the sender.
+    pub return_wire: u32,
+    /// Wire of its own to the reverse link, if it shares none.
+    pub to_link_wire: u32,
     /// From the receiver to the end of the line of ACKs: to the reverse link at once where data contend
     /// with them there, else all the way, their own serialisation included.
-    ack_shift: Time,
+    pub ack_shift: Time,
     last_seq: u64,
     last_wire_bytes: u32,
     pub wire_bytes: u32,
@@ -68,8 +73,8 @@ pub(crate) struct Flow {
     pub direction: Direction,
     pub role: Role,
     pub ect: bool,
-    /// Packets of this flow in queues of links in event mode.
-    pub queued: u32,
+    /// Packets in queues of links in event mode, and ACKs under way.
+    pub under_way: u32,
     pub finished: Option<Time>,
     /// Writes that an interactive session has still to make.
     pub writes_left: u64,
@@ -77,8 +82,6 @@ pub(crate) struct Flow {
     pub started: Time,
     /// Acknowledged segments at the end of the warm-up.
     pub base: u64,
-    /// ACKs on the way to the reverse link, where data contend with them.
-    pub acks_to_link: Line,
 }
 
 impl Flow {
@@ -89,13 +92,13 @@ impl Flow {
         let mut flow = Flow {
             sender,
             receiver,
-            acks: Line::default(),
-            acks_to_link: Line::default(),
             timer_at: Time::NEVER,
             receiver_timer_at: Time::NEVER,
             forward_delay: Time::ZERO,
             return_delay: Time::ZERO,
-            to_link: false,
+            wire: NO_WIRE,
+            return_wire: NO_WIRE,
+            to_link_wire: NO_WIRE,
             ack_shift: Time::ZERO,
             direction: setup.direction,
             role,
@@ -105,7 +108,7 @@ impl Flow {
             payload_bytes: 0,
             last_seq: 0,
             last_wire_bytes: 0,
-            queued: 0,
+            under_way: 0,
             writes_left: 0,
             write_gap: Time::ZERO,
             started: now,
@@ -132,9 +135,8 @@ impl Flow {
         self.direction = setup.direction;
         self.forward_delay = Time(setup.rtt.0 / 2);
         self.return_delay = setup.rtt - self.forward_delay;
-        self.to_link = setup.acks_meet_data;
         let serialisation = Time(u64::from(setup.ack_bytes) * 8_000_000_000_000 / setup.ack_rate.0);
-        self.ack_shift = if self.to_link { Time::ZERO } else { self.return_delay + serialisation };
+        self.ack_shift = if setup.acks_meet_data { Time::ZERO } else { self.return_delay + serialisation };
         self.ect = setup.sender.ecn;
         self.wire_bytes = setup.wire_bytes;
         self.ack_bytes = setup.ack_bytes;
@@ -165,10 +167,7 @@ impl Flow {
 
     /// Nothing of it is in the network any more.
     pub fn is_silent(&self) -> bool {
-        self.queued == 0
-            && self.acks.is_empty()
-            && self.acks_to_link.is_empty()
-            && self.receiver.deadline() == Time::NEVER
+        self.under_way == 0 && self.receiver.deadline() == Time::NEVER
     }
 
     /// A segment that left the bottleneck at `departs` comes to the receiver. Returns the ACKs sent.
@@ -179,52 +178,40 @@ impl Flow {
         segment: Segment,
         ce: bool,
         index: usize,
-        events: &mut Events,
+        transit: &mut Transit,
     ) -> u64 {
         let at = departs + self.forward_delay;
         let Segment { seq, retransmission, cwr } = segment;
         let segment = SegmentIn { seq, retransmission, ce, cwr };
-        let shift = self.ack_shift;
-        let line = if self.to_link { &mut self.acks_to_link } else { &mut self.acks };
-        let (first, mut sent) = (line.is_empty(), 0);
+        let (shift, wire) = (self.ack_shift, self.wire);
+        let mut sent = 0;
         self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
             sent += 1;
-            line.push(ack.at + shift, ack);
+            transit.send(wire, ack.at + shift, index, ack);
         });
-        self.announce(first, index, events);
-        sent
+        self.acknowledged(sent, index, transit)
     }
 
     /// The receiver's held-back ACK may be due. Returns the ACKs sent.
-    pub fn on_receiver_timer(&mut self, now: Time, index: usize, events: &mut Events) -> u64 {
-        let shift = self.ack_shift;
-        let line = if self.to_link { &mut self.acks_to_link } else { &mut self.acks };
-        let (first, mut sent) = (line.is_empty(), 0);
+    pub fn on_receiver_timer(&mut self, now: Time, index: usize, transit: &mut Transit) -> u64 {
+        let (shift, wire) = (self.ack_shift, self.wire);
+        let mut sent = 0;
         self.receiver.on_deadline(now, &mut |ack: &Acknowledgement| {
             sent += 1;
-            line.push(ack.at + shift, ack);
+            transit.send(wire, ack.at + shift, index, ack);
         });
-        self.announce(first, index, events);
-        sent
+        self.acknowledged(sent, index, transit)
     }
 
-    /// Schedules the head of the line of ACKs if it was empty (`first`), and the receiver's timer.
+    /// Counts the ACKs that the receiver sent, and schedules its timer.
     #[inline]
-    fn announce(&mut self, first: bool, index: usize, events: &mut Events) {
-        if first {
-            let (line, kind) = if self.to_link {
-                (&self.acks_to_link, Kind::AckAtLink)
-            } else {
-                (&self.acks, Kind::AckAtSender)
-            };
-            if let Some(at) = line.next_at() {
-                events.push(at, kind, index);
-            }
-        }
+    fn acknowledged(&mut self, sent: u32, index: usize, transit: &mut Transit) -> u64 {
+        self.under_way += sent;
         let deadline = self.receiver.deadline();
         if deadline < self.receiver_timer_at {
             self.receiver_timer_at = deadline;
-            events.push(deadline, Kind::ReceiverTimer, index);
+            transit.events.push(deadline, Kind::ReceiverTimer, index);
         }
+        u64::from(sent)
     }
 }

@@ -8,11 +8,11 @@ pub mod config;
 mod engine;
 mod events;
 mod flow;
-mod line;
 pub mod rng;
 mod summary;
 mod tables;
 pub mod traffic;
+mod transit;
 
 pub use engine::{Outcome, Sim, SimError};
 pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};

@@ -82,6 +82,15 @@ impl Scoreboard {
         self.nxt
     }
 
+    /// Fetches the entries at both ends of the window into the cache.
+    #[inline]
+    pub fn prefetch(&self) {
+        if !self.sent.is_empty() {
+            crate::prefetch(&self.sent[self.at(self.una)]);
+            crate::prefetch(&self.sent[self.at(self.nxt)]);
+        }
+    }
+
     /// Whether anything is SACKed, lost, or retransmitted; if not, no ACK without SACK blocks can
     /// reveal a loss.
     #[inline]

@@ -54,12 +54,13 @@ impl Sim {
             setup.sender.receive_window_segments = u64::from(background::LONG_FLOW_WINDOW_PACKETS);
             let index = self.flows.len();
             self.flows.push(Flow::new(&setup, Role::Long, long.start));
-            self.events.push(long.start, Kind::Begin, index);
+            self.connect(index);
+            self.transit.events.push(long.start, Kind::Begin, index);
         }
         self.background.next = traffic.next_arrival();
         self.background.traffic = Some(traffic);
         if let Some(next) = &self.background.next {
-            self.events.push(next.at, Kind::Arrival, 0);
+            self.transit.events.push(next.at, Kind::Arrival, 0);
         }
     }
 
@@ -99,7 +100,7 @@ impl Sim {
             self.background.next = traffic.next_arrival();
         }
         if let Some(next) = &self.background.next {
-            self.events.push(next.at, Kind::Arrival, 0);
+            self.transit.events.push(next.at, Kind::Arrival, 0);
         }
         let mss_bytes = arrival.writes.map_or(arrival.mss_bytes, |writes| writes.write_bytes);
         let setup = self.background_setup(arrival.direction, arrival.rtt, mss_bytes, Some(arrival.bytes));
@@ -123,6 +124,7 @@ impl Sim {
                 self.flows.len() - 1
             }
         };
+        self.connect(index);
         match arrival.writes {
             Some(writes) => {
                 self.flows[index].writes_left = segments;
@@ -141,7 +143,7 @@ impl Sim {
         if flow.writes_left > 0 {
             if let Some(gaps) = &mut self.background.gaps {
                 let gap = Time::from_s_f64(gaps.exp(flow.write_gap.as_s()));
-                self.events.push(self.now + gap, Kind::Write, index);
+                self.transit.events.push(self.now + gap, Kind::Write, index);
             }
         }
         self.transmit(index);

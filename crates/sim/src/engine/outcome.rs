@@ -68,13 +68,9 @@ impl Sim {
             packet_bytes: self
                 .flows
                 .iter()
-                .map(|flow| {
-                    flow.sender.memory_bytes()
-                        + flow.receiver.memory_bytes()
-                        + flow.acks.memory_bytes()
-                        + flow.acks_to_link.memory_bytes()
-                })
+                .map(|flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes())
                 .sum::<usize>()
+                + self.transit.memory_bytes()
                 + self.hops.iter().map(|hop| hop.link.memory_bytes()).sum::<usize>(),
         };
         let summary = Summary {
@@ -179,9 +175,8 @@ impl Sim {
     fn check_conservation(&mut self) -> Result<Conservation, SimError> {
         let now = self.now;
         let mut total = std::mem::take(&mut self.retired);
-        let mut acks_under_way = 0;
+        let mut acks_under_way = self.transit.len() as u64;
         for flow in &mut self.flows {
-            acks_under_way += (flow.acks.len() + flow.acks_to_link.len()) as u64;
             if flow.role != Role::Free {
                 total.add(flow, now.max(flow.started));
             }
