@@ -83,8 +83,24 @@ impl Counters {
         self.sent_bytes += u64::from(bytes);
         self.wait_ps += u128::from(wait.0);
         let bin = (wait.0 >> self.shift) as usize;
-        let last = self.histogram.len() - 1;
-        self.histogram[bin.min(last)] += 1;
+        match self.histogram.get_mut(bin) {
+            Some(count) => *count += 1,
+            None => self.widen(wait),
+        }
+    }
+
+    /// Counts a wait beyond the last bin, as after a rate fell: doubles the bins' width until it fits.
+    #[cold]
+    fn widen(&mut self, wait: Time) {
+        let bins = self.histogram.len();
+        while (wait.0 >> self.shift) as usize >= bins {
+            self.shift += 1;
+            for bin in 0..bins {
+                let pair = self.histogram.iter().skip(2 * bin).take(2);
+                self.histogram[bin] = pair.sum();
+            }
+        }
+        self.histogram[(wait.0 >> self.shift) as usize] += 1;
     }
 
     /// Mean waiting time of the packets sent.
@@ -92,7 +108,8 @@ impl Counters {
         Time((self.wait_ps / u128::from(self.sent_packets.max(1))) as u64)
     }
 
-    /// Quantile `q` of the waiting time, to the upper edge of a bin of at most 0.2 % of the longest wait.
+    /// Quantile `q` of the waiting time, to the upper edge of a bin of at most 0.2 % of the longest wait
+    /// that the limits and the first rate allow, or 0.4 % of the longest one seen if that is longer.
     pub fn wait_quantile(&self, q: f64) -> Time {
         let wanted = (self.sent_packets as f64 * q).ceil() as u64;
         let mut seen = 0;

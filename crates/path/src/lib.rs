@@ -5,6 +5,7 @@ mod codel;
 mod counters;
 mod fifo;
 mod fq_codel;
+mod impair;
 mod limit;
 mod link;
 mod packet;
@@ -18,6 +19,9 @@ mod trace;
 pub use codel::{Codel, CodelConfig};
 pub use counters::{Counters, DataTotals};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
+pub use impair::{
+    Bernoulli, GilbertElliott, GilbertElliottConfig, ImpairError, Jitter, JitterShape, Reordering,
+};
 pub use limit::DropReason;
 pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};

@@ -1,0 +1,259 @@
+//! What a path does to packets besides queueing them: loss, reordering, duplication, jitter.
+//!
+//! Each has a stream of random numbers of its own, whose draws are arguments: `draw` gives numbers
+//! uniform on \[0, 1).
+
+use lfn_units::Time;
+
+/// Why an impairment cannot be.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ImpairError {
+    /// A probability that is not between 0 and 1.
+    #[error("{name} must be a probability from 0 to 1, got {got}")]
+    Probability {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        got: f64,
+    },
+    /// Neither state of the Gilbert-Elliott model is ever left.
+    #[error("p and r must not both be 0: the path would stay for ever in the state that it began in")]
+    NoTransition,
+    /// A range of delays whose end lies before its beginning.
+    #[error("jitter needs low <= high, got {low} and {high}")]
+    Range {
+        /// As configured.
+        low: Time,
+        /// As configured.
+        high: Time,
+    },
+    /// A normal jitter that the cut at 0 would shape more than its deviation.
+    #[error("normal jitter needs deviation <= mean, got {deviation} and {mean}: it is cut at 0 and at twice the mean")]
+    Deviation {
+        /// As configured.
+        mean: Time,
+        /// As configured.
+        deviation: Time,
+    },
+}
+
+fn probability(name: &'static str, got: f64) -> Result<f64, ImpairError> {
+    // Not so for NaN.
+    if (0.0..=1.0).contains(&got) {
+        return Ok(got);
+    }
+    Err(ImpairError::Probability { name, got })
+}
+
+/// How many packets pass before the next that a Bernoulli trial of probability `p` chooses:
+/// P(N >= n) = (1-p)^n. One draw for each packet chosen instead of one for each packet.
+fn gap(p: f64, draw: impl FnOnce() -> f64) -> u64 {
+    if p >= 1.0 {
+        return 0;
+    }
+    if p <= 0.0 {
+        return u64::MAX;
+    }
+    // 1 - draw is above 0.
+    (libm::log(1.0 - draw()) / libm::log1p(-p)) as u64
+}
+
+/// Chooses every packet on its own with one probability: for loss, duplication, reordering.
+#[derive(Clone, Debug)]
+pub struct Bernoulli {
+    p: f64,
+    /// Packets to pass before the next one chosen.
+    until: u64,
+}
+
+impl Bernoulli {
+    /// Chooses with probability `p`.
+    ///
+    /// # Errors
+    /// [`ImpairError::Probability`] when `p` is none.
+    pub fn new(p: f64, draw: impl FnOnce() -> f64) -> Result<Bernoulli, ImpairError> {
+        let p = probability("p", p)?;
+        Ok(Bernoulli { p, until: gap(p, draw) })
+    }
+
+    /// Whether it chooses the next packet.
+    #[inline]
+    pub fn chooses(&mut self, draw: impl FnOnce() -> f64) -> bool {
+        if self.until > 0 {
+            // At p = 0 the count lasts for 2^64 packets.
+            self.until -= 1;
+            return false;
+        }
+        self.until = gap(self.p, draw);
+        true
+    }
+}
+
+/// The Gilbert-Elliott model of loss in bursts (Gilbert 1960, Elliott 1963): before each packet the
+/// path may change between a good and a bad state, each of which has its own loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliottConfig {
+    /// Probability to turn from good to bad.
+    pub p: f64,
+    /// Probability to turn from bad to good: a bad time lasts 1/r packets in the mean.
+    pub r: f64,
+    /// Loss in the good state (1-k in Elliott's letters).
+    pub loss_good: f64,
+    /// Loss in the bad state (1-h).
+    pub loss_bad: f64,
+}
+
+impl GilbertElliottConfig {
+    /// Gilbert's simplest case: no loss while good, nothing but loss while bad.
+    pub const fn simple(p: f64, r: f64) -> GilbertElliottConfig {
+        GilbertElliottConfig { p, r, loss_good: 0.0, loss_bad: 1.0 }
+    }
+
+    /// The share of packets lost: a share p/(p+r) of them meets the bad state.
+    pub fn mean_loss(&self) -> f64 {
+        (self.r * self.loss_good + self.p * self.loss_bad) / (self.p + self.r)
+    }
+}
+
+/// Loss in bursts.
+#[derive(Clone, Debug)]
+pub struct GilbertElliott {
+    /// To leave the good and the bad state.
+    leave: [f64; 2],
+    losses: [Bernoulli; 2],
+    bad: bool,
+    /// Packets that the state still holds for.
+    holds: u64,
+}
+
+impl GilbertElliott {
+    /// A path whose first packet meets the bad state with probability p/(p+r), as every later one does.
+    ///
+    /// # Errors
+    /// [`ImpairError`] when a parameter is no probability, or both p and r are 0.
+    pub fn new(
+        config: GilbertElliottConfig,
+        mut draw: impl FnMut() -> f64,
+    ) -> Result<GilbertElliott, ImpairError> {
+        let leave = [probability("p", config.p)?, probability("r", config.r)?];
+        let loss = [probability("loss_good", config.loss_good)?, probability("loss_bad", config.loss_bad)?];
+        if leave == [0.0, 0.0] {
+            return Err(ImpairError::NoTransition);
+        }
+        let bad = draw() < config.p / (config.p + config.r);
+        let holds = gap(leave[usize::from(bad)], &mut draw).saturating_add(1);
+        let mut losses = |p: f64| Bernoulli::new(p, &mut draw);
+        Ok(GilbertElliott { leave, losses: [losses(loss[0])?, losses(loss[1])?], bad, holds })
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub fn chooses(&mut self, mut draw: impl FnMut() -> f64) -> bool {
+        if self.holds == 0 {
+            self.bad = !self.bad;
+            self.holds = gap(self.leave[usize::from(self.bad)], &mut draw).saturating_add(1);
+        }
+        self.holds -= 1;
+        self.losses[usize::from(self.bad)].chooses(draw)
+    }
+}
+
+/// Delays a share of the packets by a fixed time, so that those sent within it overtake them.
+#[derive(Clone, Debug)]
+pub struct Reordering {
+    choice: Bernoulli,
+    delay: Time,
+}
+
+impl Reordering {
+    /// Delays a packet by `delay` with probability `p`.
+    ///
+    /// # Errors
+    /// [`ImpairError::Probability`] when `p` is none.
+    pub fn new(p: f64, delay: Time, draw: impl FnOnce() -> f64) -> Result<Reordering, ImpairError> {
+        Ok(Reordering { choice: Bernoulli::new(p, draw)?, delay })
+    }
+
+    /// What the next packet is delayed by.
+    #[inline]
+    pub fn delay(&mut self, draw: impl FnOnce() -> f64) -> Time {
+        if self.choice.chooses(draw) {
+            return self.delay;
+        }
+        Time::ZERO
+    }
+}
+
+/// How an additional delay is distributed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum JitterShape {
+    /// Uniform from `low` to `high`.
+    Uniform {
+        /// The least delay.
+        low: Time,
+        /// The longest.
+        high: Time,
+    },
+    /// Normal, cut at 0 and at twice the mean so that the mean is exact; the cut lowers the standard
+    /// deviation, to 0.54 of the mean where `deviation` is the mean.
+    Normal {
+        /// The mean delay.
+        mean: Time,
+        /// The standard deviation before the cut, at most the mean.
+        deviation: Time,
+    },
+}
+
+/// An additional delay, drawn for each packet.
+#[derive(Clone, Debug)]
+pub struct Jitter {
+    shape: JitterShape,
+    keeps_order: bool,
+    last: Time,
+}
+
+impl Jitter {
+    /// With `keeps_order` no packet overtakes: one that would waits for its predecessor, which makes
+    /// the mean delay longer than the shape's. Without, packets that follow within it are reordered.
+    ///
+    /// # Errors
+    /// [`ImpairError::Range`] or [`ImpairError::Deviation`].
+    pub fn new(shape: JitterShape, keeps_order: bool) -> Result<Jitter, ImpairError> {
+        match shape {
+            JitterShape::Uniform { low, high } if low > high => Err(ImpairError::Range { low, high }),
+            JitterShape::Normal { mean, deviation } if deviation > mean => {
+                Err(ImpairError::Deviation { mean, deviation })
+            }
+            _ => Ok(Jitter { shape, keeps_order, last: Time::ZERO }),
+        }
+    }
+
+    /// When a packet arrives that would arrive at `at` without jitter. Packets come in their order.
+    pub fn arrival(&mut self, at: Time, draw: impl FnMut() -> f64) -> Time {
+        let arrival = at.after(self.shape.draw(draw));
+        if !self.keeps_order {
+            return arrival;
+        }
+        self.last = self.last.max(arrival);
+        self.last
+    }
+}
+
+impl JitterShape {
+    fn draw(self, mut draw: impl FnMut() -> f64) -> Time {
+        match self {
+            JitterShape::Uniform { low, high } => {
+                Time((low.0 as f64 + (high - low).0 as f64 * draw() + 0.5) as u64)
+            }
+            JitterShape::Normal { mean, deviation } => loop {
+                // Box and Muller 1958.
+                let radius = libm::sqrt(-2.0 * libm::log(1.0 - draw()));
+                let normal = radius * libm::cos(2.0 * std::f64::consts::PI * draw());
+                let delay = mean.0 as f64 + deviation.0 as f64 * normal;
+                if (0.0..=2.0 * mean.0 as f64).contains(&delay) {
+                    return Time((delay + 0.5) as u64);
+                }
+            },
+        }
+    }
+}

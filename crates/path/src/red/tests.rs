@@ -1,0 +1,314 @@
+use super::*;
+use proptest::prelude::*;
+
+const GBIT: Rate = Rate(1_000_000_000);
+const PACKET_BYTES: u32 = 1500;
+
+fn red(config: RedConfig, rate: Rate) -> Red {
+    Red::new(config, rate, Time::from_ms(50)).expect("valid")
+}
+
+fn busy(packets: u64) -> QueueState {
+    QueueState { packets, bytes: packets * u64::from(PACKET_BYTES), idle_since: None }
+}
+
+fn no_draw() -> f64 {
+    panic!("chance has no say here")
+}
+
+/// A queue whose average stands at `packets` and stays there while the queue does.
+fn settled(config: RedConfig, packets: u64) -> Red {
+    let mut red = red(config, GBIT);
+    red.average = packets as f64;
+    assert_eq!(red.arrive(Time::ZERO, busy(packets), PACKET_BYTES, false, no_draw), Verdict::Accept);
+    red.count = 0.0;
+    red
+}
+
+/// p_b = 0.1 at the queue of 100 packets that the tests below use.
+const TENTH: RedConfig = RedConfig {
+    thresholds: Thresholds::Fixed { min_th: 50.0, max_th: 150.0 },
+    max_p: 0.2,
+    ..RedConfig::classic(PACKET_BYTES)
+};
+
+fn close(got: f64, want: f64, relative: f64) {
+    assert!((got - want).abs() <= relative * want.abs(), "got {got}, want {want}");
+}
+
+#[test]
+fn average_follows_its_closed_form() {
+    let mut red = red(RedConfig::classic(PACKET_BYTES), GBIT);
+    for n in 1..=5000 {
+        red.arrive(Time::ZERO, busy(4), PACKET_BYTES, false, no_draw);
+        close(red.average_packets(), 4.0 * (1.0 - libm::pow(1.0 - 0.002, f64::from(n))), 1e-12);
+    }
+}
+
+#[test]
+fn idle_time_ages_the_average_as_missed_packets_would() {
+    for config in [RedConfig::classic(PACKET_BYTES), RedConfig::adaptive(PACKET_BYTES)] {
+        let mut red = red(config, GBIT);
+        red.average = 4.0;
+        // 1 ms at 1 Gbit/s is 83.3 packets of 1500 bytes.
+        let queue = QueueState { idle_since: Some(Time::from_ms(7)), ..QueueState::default() };
+        red.arrive(Time::from_ms(8), queue, PACKET_BYTES, false, no_draw);
+        close(red.average_packets(), 4.0 * libm::pow(1.0 - red.weight(), 84.0), 1e-12);
+    }
+}
+
+#[test]
+fn automatic_parameters_at_1_and_10_gbit() {
+    let table = [(GBIT, 7.998e-6, 208.33, 625.0, 8e-5), (Rate(10 * GBIT.0), 8e-7, 2083.3, 6250.0, 8e-6)];
+    for (rate, weight, min_th, max_th, bottom) in table {
+        let red = red(RedConfig::adaptive(PACKET_BYTES), rate);
+        close(red.weight(), weight, 1e-4);
+        close(red.thresholds_packets().0, min_th, 1e-4);
+        close(red.thresholds_packets().1, max_th, 1e-4);
+        close(red.max_p_bottom, bottom, 1e-12);
+    }
+    let slow = red(RedConfig::adaptive(PACKET_BYTES), Rate(1_000_000));
+    assert_eq!(slow.thresholds_packets(), (5.0, 15.0));
+    assert_eq!(slow.max_p_bottom, 0.01);
+}
+
+#[test]
+fn an_automatic_weight_takes_the_round_trip_as_100_ms_at_least() {
+    let red = Red::new(RedConfig::gentle(PACKET_BYTES), GBIT, Time::from_ms(1)).expect("valid");
+    close(red.weight(), 1.0 / (10.0 * 0.1 * 83_333.333), 1e-5);
+}
+
+#[test]
+fn probability_rises_along_the_two_slopes() {
+    let at = |gentle, average| {
+        let mut red = red(RedConfig { gentle, ..TENTH }, GBIT);
+        red.average = average;
+        red.base_probability()
+    };
+    close(at(false, 100.0), 0.1, 1e-15);
+    close(at(false, 149.999_999), 0.2, 1e-7);
+    assert_eq!(at(false, 150.0), 1.0);
+    close(at(true, 150.0), 0.2, 1e-15);
+    close(at(true, 225.0), 0.2 + 0.8 / 2.0, 1e-15);
+    assert_eq!(at(true, 300.0), 1.0);
+}
+
+/// P(n) that the n-th packet after a drop is the next one dropped.
+fn spacing(config: RedConfig) -> Vec<f64> {
+    let mut red = settled(config, 100);
+    let mut none_yet = 1.0;
+    (1..=30)
+        .map(|n| {
+            red.count = f64::from(n);
+            let probability = none_yet * red.spread(red.base_probability());
+            none_yet -= probability;
+            probability
+        })
+        .collect()
+}
+
+#[test]
+fn drops_are_spaced_uniformly() {
+    // The count includes the packet being decided on, so without waiting the spacing is
+    // uniform on 1 to 1/p - 1, with it on 1/p to 2/p - 1.
+    let expect =
+        |from, to| move |n| if (from..=to).contains(&n) { 1.0 / f64::from(to - from + 1) } else { 0.0 };
+    for (i, got) in spacing(TENTH).into_iter().enumerate() {
+        assert!((got - expect(1, 9)(i as i32 + 1)).abs() < 1e-12, "{} {got}", i + 1);
+    }
+    for (i, got) in spacing(RedConfig { wait: true, ..TENTH }).into_iter().enumerate() {
+        assert!((got - expect(10, 19)(i as i32 + 1)).abs() < 1e-12, "{} {got}", i + 1);
+    }
+}
+
+/// Counts of packets from one drop to the next over 10,000 drops.
+fn sampled_spacing(config: RedConfig) -> Vec<u32> {
+    let mut red = settled(config, 100);
+    let mut state = 1u64;
+    let mut counts = vec![0; 32];
+    let (mut drops, mut since) = (0, 0);
+    while drops < 10_000 {
+        since += 1;
+        let verdict = red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || {
+            // Knuth's MMIX generator.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / 9_007_199_254_740_992.0
+        });
+        if verdict == Verdict::Drop {
+            counts[since] += 1;
+            (drops, since) = (drops + 1, 0);
+        }
+    }
+    counts
+}
+
+#[test]
+fn sampled_drops_have_that_spacing() {
+    for (wait, range) in [(false, 1..=9), (true, 10..=19)] {
+        let counts = sampled_spacing(RedConfig { wait, ..TENTH });
+        let expected = 10_000.0 / range.clone().count() as f64;
+        assert_eq!(counts[range.clone()].iter().sum::<u32>(), 10_000, "none outside {range:?}");
+        let chi_square: f64 =
+            counts[range].iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+        // 99.9 % quantile at 9 degrees of freedom.
+        assert!(chi_square < 27.9, "{chi_square}");
+    }
+}
+
+#[test]
+fn nothing_is_dropped_below_min_th_nor_behind_one_packet() {
+    let mut red = settled(TENTH, 100);
+    red.count = 1e9;
+    assert_eq!(red.arrive(Time::ZERO, busy(1), PACKET_BYTES, false, no_draw), Verdict::Accept);
+    red.average = 49.9;
+    assert_eq!(red.arrive(Time::ZERO, busy(49), PACKET_BYTES, false, no_draw), Verdict::Accept);
+}
+
+#[test]
+fn crossing_min_th_lets_one_packet_pass_and_restarts_the_count() {
+    let mut red = red(TENTH, GBIT);
+    red.average = 100.0;
+    red.count = 1e9;
+    assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, no_draw), Verdict::Accept);
+    // p = 0.1 / (1 - 2 * 0.1)
+    let mut next = red.clone();
+    assert_eq!(next.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || 0.1249), Verdict::Drop);
+    assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || 0.1251), Verdict::Accept);
+}
+
+#[test]
+fn a_forced_drop_restarts_the_count() {
+    let mut red = settled(RedConfig { wait: true, ..TENTH }, 100);
+    red.count = 18.0;
+    red.forced_drop();
+    for _ in 1..10 {
+        assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, no_draw), Verdict::Accept);
+    }
+    assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || 0.0), Verdict::Drop);
+}
+
+#[test]
+fn marks_replace_drops_below_mark_p_only_where_the_packet_can_carry_one() {
+    let verdict = |config, packets, ect| {
+        settled(config, packets).arrive(Time::ZERO, busy(packets), PACKET_BYTES, ect, || 0.0)
+    };
+    let ecn = RedConfig { ecn: true, mark_p: 0.15, gentle: true, ..TENTH };
+    assert_eq!(verdict(ecn, 100, true), Verdict::Mark);
+    assert_eq!(verdict(ecn, 100, false), Verdict::Drop);
+    assert_eq!(verdict(TENTH, 100, true), Verdict::Drop);
+    // p_b is 0.16 at 130 packets.
+    assert_eq!(verdict(ecn, 130, true), Verdict::Drop);
+    let always = RedConfig { mark_p: 1.0, ..ecn };
+    assert_eq!(verdict(always, 299, true), Verdict::Mark);
+    assert_eq!(verdict(always, 300, true), Verdict::Drop);
+}
+
+#[test]
+fn byte_mode_counts_bytes_and_drops_in_proportion_to_size() {
+    let config = RedConfig { byte_mode: true, ..TENTH };
+    let mut red = settled(config, 100);
+    // 300 bytes are a fifth of a packet: p = 0.2 * 0.1 / (1 - 0.2 * 0.1).
+    let p = 0.2 * 0.1 / (1.0 - 0.2 * 0.1);
+    assert_eq!(red.arrive(Time::ZERO, busy(100), 300, false, || p * 1.001), Verdict::Accept);
+    close(red.count, 0.2, 1e-12);
+    red.count = 0.0;
+    assert_eq!(red.arrive(Time::ZERO, busy(100), 300, false, || p * 0.999), Verdict::Drop);
+    // Bytes, not packets, make the average.
+    let small = QueueState { packets: 1000, bytes: 100 * u64::from(PACKET_BYTES), idle_since: None };
+    red.arrive(Time::ZERO, small, 300, false, || 1.0 - f64::EPSILON);
+    assert_eq!(red.average_packets(), 100.0);
+    // Where a drop is certain, it is so for small packets too.
+    assert_eq!(settled(config, 150).arrive(Time::ZERO, busy(150), 40, false, no_draw), Verdict::Drop);
+}
+
+#[test]
+fn adaptive_red_steps_once_per_half_second() {
+    let mut red = settled(RedConfig { adaptive: true, ..TENTH }, 60);
+    let mut arrive = |at_ms| {
+        red.arrive(Time::from_ms(at_ms), busy(60), PACKET_BYTES, false, || 1.0 - f64::EPSILON);
+        red.max_p()
+    };
+    assert_eq!(arrive(499), 0.2);
+    close(arrive(500), 0.2 * 0.9, 1e-15);
+    close(arrive(999), 0.2 * 0.9, 1e-15);
+    // Dense traffic steps twice a second, on the grid, whatever the arrivals' phase.
+    for at_ms in (1001..6000).step_by(7) {
+        arrive(at_ms);
+    }
+    close(arrive(5999), 0.2 * libm::pow(0.9, 11.0), 1e-12);
+    // Ten silent seconds are one step, and the grid goes on.
+    close(arrive(16_200), 0.2 * libm::pow(0.9, 12.0), 1e-12);
+    close(arrive(16_499), 0.2 * libm::pow(0.9, 12.0), 1e-12);
+    close(arrive(16_500), 0.2 * libm::pow(0.9, 13.0), 1e-12);
+}
+
+#[test]
+fn adaptive_red_holds_the_average_in_the_middle_fifth_and_max_p_in_its_range() {
+    let run = |packets, start, steps: u64| {
+        let mut red = settled(RedConfig { adaptive: true, max_p: start, ..TENTH }, packets);
+        for i in 1..=steps {
+            let queue = busy(packets);
+            red.arrive(Time::from_ms(500 * i), queue, PACKET_BYTES, false, || 1.0 - f64::EPSILON);
+        }
+        red.max_p()
+    };
+    close(run(89, 0.2, 1), 0.18, 1e-15);
+    assert_eq!(run(90, 0.2, 1), 0.2);
+    assert_eq!(run(110, 0.2, 1), 0.2);
+    close(run(111, 0.2, 1), 0.21, 1e-15);
+    close(run(111, 0.02, 1), 0.025, 1e-15);
+    // It stops at the first value past a bound.
+    assert!((0.5..0.51).contains(&run(120, 0.2, 100)));
+    assert!((0.9 * 8e-5..8e-5).contains(&run(60, 0.2, 100)));
+}
+
+#[test]
+fn impossible_parameters_are_refused() {
+    let new = |config| Red::new(config, GBIT, Time::ZERO).map(|_| ());
+    let fixed = |min_th, max_th| new(RedConfig { thresholds: Thresholds::Fixed { min_th, max_th }, ..TENTH });
+    for (min_th, max_th) in [(0.0, 1.0), (5.0, 5.0), (f64::NAN, 1.0), (1.0, f64::INFINITY), (-1.0, 1.0)] {
+        assert!(matches!(fixed(min_th, max_th), Err(RedError::Thresholds { .. })), "{min_th} {max_th}");
+    }
+    let fraction = |name, got| Err(RedError::Fraction { name, got });
+    assert_eq!(new(RedConfig { max_p: 0.0, ..TENTH }), fraction("max_p", 0.0));
+    assert_eq!(new(RedConfig { mark_p: 1.1, ..TENTH }), fraction("mark_p", 1.1));
+    assert_eq!(new(RedConfig { weight: Weight::Fixed(-0.1), ..TENTH }), fraction("weight", -0.1));
+    assert_eq!(new(RedConfig::classic(0)), Err(RedError::Zero { name: "mean_packet_bytes" }));
+    assert!(matches!(Red::new(TENTH, Rate(0), Time::ZERO), Err(RedError::Zero { name: "rate" })));
+}
+
+proptest! {
+    #[test]
+    fn no_traffic_breaks_it(
+        (gentle, adaptive, wait, byte_mode, ecn, ect) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        (min_th, width) in (0.1..1e6, 0.1..1e6),
+        (weight, max_p, mark_p) in (1e-9..=1.0, 1e-9..=1.0, 1e-9..=1.0),
+        traffic in prop::collection::vec(
+            (0..10_000_000_000_000u64, 0..2_000_000u64, 1..65_536u32, any::<bool>(), 0.0..1.0), 1..100),
+    ) {
+        let thresholds = Thresholds::Fixed { min_th, max_th: min_th + width };
+        let config = RedConfig {
+            thresholds, weight: Weight::Fixed(weight), max_p, gentle, adaptive, wait, byte_mode,
+            mean_packet_bytes: PACKET_BYTES, ecn, mark_p,
+        };
+        let mut red = red(config, GBIT);
+        let (mut now, mut longest) = (0, 0);
+        for (gap, packets, packet_bytes, idle, draw) in traffic {
+            let before = Time(now);
+            now += gap;
+            let queue = if idle {
+                QueueState { idle_since: Some(before), ..QueueState::default() }
+            } else {
+                busy(packets)
+            };
+            longest = longest.max(queue.packets);
+            let verdict = red.arrive(Time(now), queue, packet_bytes, ect, || draw);
+            let average = red.average_packets();
+            // Rounding may lift the average by one part in 2^53.
+            prop_assert!((0.0..=longest as f64 + 1e-9).contains(&average), "average {average} of {longest}");
+            prop_assert!(0.0 < red.max_p() && red.max_p() <= max_p.max(ADAPTIVE_TOP + 0.01));
+            prop_assert!(verdict == Verdict::Accept || (average >= min_th && queue.packets > 1));
+            prop_assert!(verdict != Verdict::Mark || (ecn && ect && red.base_probability() < mark_p));
+        }
+    }
+}
