@@ -20,6 +20,8 @@ import numpy as np
 from lfnlab.errors import MetricError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
@@ -126,6 +128,17 @@ def goodput_bins(
         )
     schema = {"flow": pl.UInt32, "t_s": pl.Float64, "goodput_bps": pl.Float64}
     return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+
+def goodput_matrix(
+    flows: pl.DataFrame, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
+) -> tuple[Floats, list[int], Floats]:
+    """Goodputs, one row a flow, one column a bin; NaN in a bin that a flow does not live through.
+
+    Returns:
+        Ends of the bins in seconds, numbers of the flows, goodputs in bit/s.
+    """
+    return _binned(flows, "bin_s", bin_s, start_s, end_s)
 
 
 def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
@@ -272,18 +285,31 @@ def camps(*, base_a: ArrayLike, base_b: ArrayLike, mix_a: ArrayLike, mix_b: Arra
     return Impact(gain=ratio(mix_b, base_b), loss=ratio(mix_a, base_a))
 
 
-def reno_reference(rtt_s: float, loss: float, segment_bytes: float) -> float:
-    """Goodput that standard TCP would have at this RTT and loss; a flow's share of it is its ratio.
+def friendliness(new_bps: ArrayLike, tcp_bps: ArrayLike) -> float:
+    """How many times the goodput of standard TCP's flows the new law's have, at equal RTT.
 
-    Formula: 8 s 1.2 / (RTT sqrt(p)), s the payload of a segment, p the rate of loss events
-    Unit: bit/s
+    Formula: mean x of the law / mean x of standard TCP
+    Unit: 1
+    Source: CW-HSTCP study; [METR] 2.3.5
+    """
+    new, tcp = np.asarray(new_bps, dtype=float), np.asarray(tcp_bps, dtype=float)
+    if not (new.size and tcp.size):
+        raise MetricError(f"new_bps, tcp_bps: {new.size} and {tcp.size} flows; allowed: at least 1")
+    return float(np.mean(new) / np.mean(tcp)) if np.mean(tcp) > 0 else math.nan
+
+
+def reno_ratio(goodput_bps: float, rtt_s: float, loss: float, segment_bytes: float) -> float:
+    """How many times as fast a flow is as standard TCP would be at its RTT and loss.
+
+    Formula: x / (8 s 1.2 / (RTT sqrt(p))), s the payload of a segment, p the rate of loss events
+    Unit: 1
     Source: [METR] 2.3.5; Floyd, Fall, IEEE/ACM ToN 7(4), 1999
     """
     _positive("rtt_s", rtt_s)
     _positive("segment_bytes", segment_bytes)
     if not 0 <= loss <= 1:
         raise MetricError(f"loss: {loss:g}; allowed: 0 to 1")
-    return 8.0 * segment_bytes * 1.2 / (rtt_s * math.sqrt(loss)) if loss > 0 else math.inf
+    return goodput_bps * rtt_s * math.sqrt(loss) / (8.0 * segment_bytes * 1.2)
 
 
 # Steadiness
@@ -618,8 +644,8 @@ def queueing_delay(
     *,
     start_s: float = 0.0,
     end_s: float | None = None,
-) -> tuple[Spread, float]:
-    """Time that the queue of a link needs to drain, over the samples, and how often it is empty.
+) -> Spread:
+    """Time that the queue of a link needs to drain, over the samples.
 
     An average over time; the summary's ``mean_queue_s`` and ``p99_queue_s`` are over packets, which
     meet a full queue more often. Where the link's rate changes, use :func:`rtt_excess`.
@@ -630,7 +656,20 @@ def queueing_delay(
     """
     _positive("rate_bps", rate_bps)
     _, waiting = _link_counter(queues, "bytes", link, start_s, end_s, cumulative=False)
-    return spread(8.0 * waiting / rate_bps), float(np.mean(waiting == 0))
+    return spread(8.0 * waiting / rate_bps)
+
+
+def queue_empty(
+    queues: pl.DataFrame, link: int, *, start_s: float = 0.0, end_s: float | None = None
+) -> float:
+    """Share of the time in which no packet waits at a link.
+
+    Formula: samples with an empty queue / samples
+    Unit: 1
+    Source: [METR] 2.2 (queueing); Appenzeller, Keslassy, McKeown, SIGCOMM 2004
+    """
+    _, waiting = _link_counter(queues, "packets", link, start_s, end_s, cumulative=False)
+    return float(np.mean(waiting == 0))
 
 
 def rtt_excess(
@@ -669,6 +708,16 @@ def completion(size_bytes: ArrayLike, seconds: ArrayLike) -> dict[int, Spread]:
     # From text, because log10 of 1000 is below 3 on some machines.
     decade = np.array([len(str(int(s))) - 1 for s in size], dtype=int)
     return {int(n): spread(time[decade == n]) for n in np.unique(decade)}
+
+
+def unfinished(seconds: Sequence[float | None]) -> float:
+    """Share of the flows with a size that had not finished; their completion times are not known.
+
+    Formula: flows without a completion time / flows
+    Unit: 1
+    Source: [TCPEVAL] 3.1; without it, completion times are those of the lucky
+    """
+    return sum(time is None for time in seconds) / len(seconds) if seconds else math.nan
 
 
 # Windows and counters

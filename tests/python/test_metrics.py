@@ -63,6 +63,7 @@ def queue_table(
             "t_s": start_s + step_s * np.arange(n),
             "link": np.zeros(n, np.uint8),
             "bytes": np.array(waiting or [0] * n, np.uint64),
+            "packets": np.sign(waiting or [0] * n).astype(np.uint32),
             "arrivals": np.cumsum([0, *arrivals]).astype(np.uint64),
             "drops": np.cumsum([0, *drops]).astype(np.uint64),
             "sent_bytes": np.cumsum([0, *np.subtract(arrivals, drops)]).astype(np.uint64) * 1000,
@@ -147,9 +148,10 @@ def test_camps_of_a_law_that_takes_a_third_from_standard_tcp() -> None:
 
 
 def test_reference_of_standard_tcp() -> None:
+    assert metrics.friendliness([30, 60], [15, 15]) == pytest.approx(3.0)
+    assert math.isnan(metrics.friendliness([30], [0]))
     # 1.2 / (0.1 s sqrt(1e-4)) = 1200 segments/s.
-    assert metrics.reno_reference(0.1, 1e-4, 1448) == pytest.approx(1200 * 1448 * 8)
-    assert metrics.reno_reference(0.1, 0.0, 1448) == math.inf
+    assert metrics.reno_ratio(2400 * 1448 * 8, 0.1, 1e-4, 1448) == pytest.approx(2.0)
 
 
 # Steadiness
@@ -311,10 +313,10 @@ def test_percentiles_are_nearest_rank() -> None:
 def test_queueing_delay_of_known_queues() -> None:
     # 1250 bytes take 10 ms at 1 Mbit/s.
     queue = queue_table([0] * 4, [1] * 4, [0, 1250, 2500, 0, 1250])
-    delay, empty = metrics.queueing_delay(queue, 0, 1e6)
+    delay = metrics.queueing_delay(queue, 0, 1e6)
     assert (delay.p50, delay.max) == pytest.approx((0.01, 0.02))
     assert delay.mean == pytest.approx(0.008)
-    assert empty == pytest.approx(0.4)
+    assert metrics.queue_empty(queue, 0) == pytest.approx(0.4)
 
 
 def test_rtt_excess_leaves_out_what_has_no_sample() -> None:
@@ -328,6 +330,7 @@ def test_completion_times_by_decade_of_size() -> None:
     assert list(found) == [3, 4, 6]
     assert (found[3].n, found[3].mean, found[3].max) == (2, pytest.approx(0.2), 0.3)
     assert found[6].p50 == 2.0
+    assert metrics.unfinished([0.1, None, 0.2, None]) == 0.5
 
 
 # What makes no sense
@@ -359,7 +362,8 @@ EVENTS = pl.DataFrame({"t_s": [1.0], "flow": [0], "kind": [0]})
         (lambda: metrics.utilisation([1.0], -5.0), "rate_bps: -5"),
         (lambda: metrics.efficiency([1], 1, payload_bytes=9, wire_bytes=8), "wire_bytes: 8"),
         (lambda: metrics.rtt_exponent(1, 1, 0.2, 0.1), "rtt_a_s, rtt_b_s: 0.2, 0.1"),
-        (lambda: metrics.reno_reference(0.1, 1.5, 1448), "loss: 1.5"),
+        (lambda: metrics.reno_ratio(1e6, 0.1, 1.5, 1448), "loss: 1.5"),
+        (lambda: metrics.friendliness([1], []), "new_bps, tcp_bps: 1 and 0 flows"),
         (lambda: metrics.convergence([1, 2], [1, 1], 1.0, start_s=2.0), "start_s: 2"),
         (lambda: metrics.convergence([1, 2], [1, 1], 1.0, hold=0), "hold: 0"),
         (lambda: metrics.convergence([1, 2], [1, 1], 1.0, tolerance=-0.1), "tolerance: -0.1"),

@@ -1,0 +1,786 @@
+"""Every metric of stored runs, by name: :mod:`lfnlab.metrics` applied to their tables.
+
+What is measured is a window of time, from the warm-up to the end of the run or as asked. Nothing is
+simulated: the tables, the summary and the scenario of a run are all that is read.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lfnlab import metrics
+from lfnlab.errors import MetricError
+from lfnlab.metrics import FirstPassage, Spread
+from lfnlab.statistics import Interval, finite, interval
+from lfnlab.summary import Table, with_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+    from lfnlab.sweep import Factor, Results, Run
+
+#: Time scales of Jain's index and of the coefficient of variation, where none is asked for.
+JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
+COV_BINS_S = (0.1, 1.0, 10.0)
+#: Bytes of headers in an IP packet, and of framing around it, by the scenario's ``compat``.
+_HEADERS_BYTES = {"linux": 52, "ns2": 40}
+_FRAMING_BYTES = {"linux": 14, "ns2": 0}
+_SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20}
+
+Flow = dict[str, Any]
+"""A flow of the summary."""
+
+
+class Row(NamedTuple):
+    """One value: of a law, a link, two laws or all flows; ``detail`` says which one."""
+
+    of: str
+    detail: str
+    value: float | FirstPassage
+
+
+@dataclass(frozen=True)
+class View:
+    """A stored run through a window of time.
+
+    Args:
+        run: the run.
+        start_s: where the window begins; default the end of the warm-up.
+        end_s: where it ends; default the last sample.
+        window_s: the time scale of metrics that have one; default those of the field that fit.
+        base: for the impact on standard TCP: the run in which all flows were standard.
+    """
+
+    run: Run
+    start_s: float
+    end_s: float | None = None
+    window_s: float | None = None
+    base: Run | None = None
+
+    @cached_property
+    def flow_table(self) -> pl.DataFrame:
+        """Table flows."""
+        return self.run.table("flows")
+
+    @cached_property
+    def queue_table(self) -> pl.DataFrame:
+        """Table queues."""
+        return self.run.table("queues")
+
+    @cached_property
+    def event_table(self) -> pl.DataFrame:
+        """Table events."""
+        return self.run.table("events")
+
+    @property
+    def last_s(self) -> float:
+        """End of the window."""
+        return float(self.run.summary["sim_s"]) if self.end_s is None else self.end_s
+
+    @cached_property
+    def goodputs(self) -> dict[int, float]:
+        """Of the flows that live in the window, in bit/s."""
+        if not self.run.summary["flows"]:
+            return {}
+        found = metrics.goodput(self.flow_table, start_s=self.start_s, end_s=self.end_s)
+        return {flow: x for flow, x in found.items() if not math.isnan(x)}
+
+    @cached_property
+    def flows(self) -> list[Flow]:
+        """The flows under test that live in the window."""
+        return [flow for flow in self.run.summary["flows"] if flow["id"] in self.goodputs]
+
+    def lives(self, flows: Sequence[Flow]) -> tuple[pl.DataFrame, dict[str, float]]:
+        """Table flows of these flows alone, and what of the window they live in."""
+        numbers = [flow["id"] for flow in flows]
+        own = self.flow_table.filter(self.flow_table["flow"].is_in(numbers))
+        last_s = float(np.max(own["t_s"].to_numpy()))
+        return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
+
+    def carried(self, flows: Sequence[Flow]) -> list[float]:
+        """Goodputs over the whole window, also of flows that live in a part of it, in bit/s."""
+        own, _ = self.lives(flows)
+        whole = metrics.goodput_bins(
+            own, bin_s=self.last_s - self.start_s, start_s=self.start_s, end_s=self.last_s
+        )
+        return [float(x) for x in whole["goodput_bps"]]
+
+    def by_law(self) -> Iterator[tuple[str, list[Flow]]]:
+        """Flows by law, laws in the order of the flows."""
+        for law in dict.fromkeys(flow["law"] for flow in self.flows):
+            yield law, [flow for flow in self.flows if flow["law"] == law]
+
+    def groups(self) -> Iterator[tuple[str, list[Flow]]]:
+        """Each law's flows where it has several, and all flows where there are several laws."""
+        laws = list(self.by_law())
+        yield from ((law, flows) for law, flows in laws if len(flows) > 1)
+        if len(laws) > 1:
+            yield "all flows", self.flows
+
+    def links(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Links that were sampled: their number in table queues, and their summary."""
+        if not self.queue_table.height:
+            raise MetricError("table queues has no samples: the scenario says sample = off")
+        sampled = set(self.queue_table["link"].unique())
+        for number, link in enumerate(self.run.summary["links"]):
+            if number in sampled:
+                yield number, link
+
+    def loaded_links(self) -> Iterator[tuple[dict[str, Any], list[Flow]]]:
+        """Links that carry data of flows under test, with these flows."""
+        for _, link in self.links():
+            if flows := [flow for flow in self.flows if flow["direction"] == link["id"]]:
+                yield link, flows
+
+    @cached_property
+    def settings(self) -> dict[int, Mapping[str, Any]]:
+        """The scenario's table of each flow."""
+        tables = [
+            table for table in self.run.scenario.check()["flow"] for _ in range(int(table["count"]))
+        ]
+        return dict(enumerate(tables))
+
+    def packet(self, flow: Flow) -> tuple[float, float]:
+        """Bytes of payload in a flow's full packet, and of the packet on the wire."""
+        packet = quantity(self.settings[flow["id"]]["packet"], _BYTES)
+        compat = self.run.scenario.check()["compat"]
+        return packet - _HEADERS_BYTES[compat], packet + _FRAMING_BYTES[compat]
+
+    @cached_property
+    def sent(self) -> dict[int, tuple[float, float]]:
+        """Segments that each flow sent in the window, and how many of them again."""
+        payloads = {flow["id"]: self.packet(flow)[0] for flow in self.flows}
+        counts = {
+            payload: metrics.segments_sent(
+                self.flow_table, payload, start_s=self.start_s, end_s=self.end_s
+            )
+            for payload in set(payloads.values())
+        }
+        return {number: counts[payload][number] for number, payload in payloads.items()}
+
+    def loss_events(self, flow: Flow) -> int:
+        """Of a flow in the window."""
+        return metrics.loss_events(
+            self.event_table, flow["id"], flow["rtt_s"], start_s=self.start_s, end_s=self.last_s
+        )
+
+    def scales(self, usual: Sequence[float], least: int) -> list[float]:
+        """The time scale that was asked for, or those of ``usual`` that fit ``least`` times."""
+        if self.window_s is not None:
+            return [self.window_s]
+        grid_s = float(np.min(np.diff(np.unique(self.queue_table["t_s"].to_numpy()))))
+        length_s = self.last_s - self.start_s
+        return [
+            scale_s
+            for scale_s in usual
+            if grid_s <= scale_s * (1 + 1e-9) and least * scale_s <= length_s * (1 + 1e-9)
+        ]
+
+
+# What each metric is applied to.
+
+
+def _goodput(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        yield Row(law, "sum of flows", sum(view.goodputs[flow["id"]] for flow in flows))
+        for rtt_s, mean in _mean_by_rtt(view, flows).items():
+            yield Row(law, f"mean flow, RTT {_ms(rtt_s)}", mean)
+
+
+def _utilisation(view: View) -> Iterator[Row]:
+    for link, flows in view.loaded_links():
+        carried = view.carried(flows)
+        yield Row(link["id"], "goodput", metrics.utilisation(carried, link["rate_bps"]))
+
+
+def _link_utilisation(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        used = metrics.link_utilisation(
+            view.queue_table, number, link["rate_bps"], start_s=view.start_s, end_s=view.end_s
+        )
+        yield Row(link["id"], "bits sent", used)
+
+
+def _efficiency(view: View) -> Iterator[Row]:
+    for link, flows in view.loaded_links():
+        if len(sizes := {view.packet(flow) for flow in flows}) == 1:
+            payload, wire = sizes.pop()
+            used = metrics.efficiency(
+                view.carried(flows), link["rate_bps"], payload_bytes=payload, wire_bytes=wire
+            )
+            yield Row(link["id"], "goodput", used)
+
+
+def _jain(view: View) -> Iterator[Row]:
+    for of, flows in view.groups():
+        yield Row(of, "whole", metrics.jain([view.goodputs[flow["id"]] for flow in flows]))
+
+
+def _jain_over_time(view: View) -> Iterator[Row]:
+    for of, flows in view.groups():
+        own, window = view.lives(flows)
+        for window_s in view.scales(JAIN_WINDOWS_S, 1):
+            found = metrics.jain_over_time(own, window_s, **window)
+            yield Row(of, f"mean over {window_s:g} s", _mean(found["jain"]))
+
+
+def _min_over_max(view: View) -> Iterator[Row]:
+    for of, flows in view.groups():
+        yield Row(of, "whole", metrics.min_over_max([view.goodputs[f["id"]] for f in flows]))
+
+
+def _cov(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        own, window = view.lives(flows)
+        for bin_s in view.scales(COV_BINS_S, 2):
+            each, together = metrics.cov_over_time(own, bin_s, **window)
+            yield Row(law, f"mean flow, {bin_s:g} s", _mean(each.values()))
+            if len(flows) > 1:
+                yield Row(law, f"sum of flows, {bin_s:g} s", together)
+
+
+def _smoothness(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        own, window = view.lives(flows)
+        yield Row(law, "largest of flows", max(metrics.smoothness(own, **window).values()))
+
+
+def _rtt_fairness(view: View) -> Iterator[Row]:
+    for law, (rtt_a, rtt_b), (a, b) in _rtt_pairs(view):
+        yield Row(law, f"RTT {_ms(rtt_a)} to {_ms(rtt_b)}", metrics.rtt_fairness(a, b))
+
+
+def _rtt_exponent(view: View) -> Iterator[Row]:
+    for law, (rtt_a, rtt_b), (a, b) in _rtt_pairs(view):
+        theta = metrics.rtt_exponent(a, b, rtt_a, rtt_b)
+        yield Row(law, f"RTT {_ms(rtt_a)} to {_ms(rtt_b)}", theta)
+
+
+def _convergence(view: View) -> Iterator[Row]:
+    if (new := _newcomer(view)) is None:
+        return
+    fair: dict[str, ArrayLike] = {
+        f"C/{len(new.all)}": link["rate_bps"] / len(new.all)
+        for link, flows in view.loaded_links()
+        if new.flow in flows
+    }
+    fair["mean of flows"] = np.nanmean(new.all, axis=0)
+    for name, share in fair.items():
+        for tolerance in (0.0, 0.1):
+            reached = metrics.convergence(
+                new.t_s, new.own, share, start_s=new.flow["start_s"], tolerance=tolerance
+            )
+            yield Row(new.flow["law"], f"last flow to {name}, tolerance {tolerance:g}", reached)
+
+
+def _delta_fair(view: View) -> Iterator[Row]:
+    new = _newcomer(view)
+    if new is not None and len(new.others) == 1:
+        start_s = new.flow["start_s"]
+        reached = metrics.delta_fair(new.t_s, new.own, new.others[0], start_s=start_s)
+        yield Row(new.flow["law"], "last flow, delta 0.1", reached)
+
+
+def _epsilon_fair(view: View) -> Iterator[Row]:
+    if (new := _newcomer(view)) is not None:
+        start_s, rtt_s = new.flow["start_s"], new.flow["rtt_s"]
+        reached = metrics.epsilon_fair(new.t_s, new.all, rtt_s, start_s=start_s)
+        yield Row(new.flow["law"], "last flow, epsilon 0.1", reached)
+
+
+def _ramp_up(view: View) -> Iterator[Row]:
+    if (new := _newcomer(view)) is not None:
+        times = metrics.ramp_up(view.flow_table, new.flow["id"], new.flow["start_s"])
+        for n, seconds in times.items():
+            yield Row(new.flow["law"], f"last flow, byte 1500e{n}", seconds)
+
+
+def _loss_rate(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        lost = metrics.loss_rate(view.queue_table, number, start_s=view.start_s, end_s=view.end_s)
+        yield Row(link["id"], "drops", lost)
+
+
+def _loss_events(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        yield Row(law, "mean flow", _mean([view.loss_events(flow) for flow in flows]))
+
+
+def _loss_event_rate(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        events = sum(view.loss_events(flow) for flow in flows)
+        sent = sum(view.sent[flow["id"]][0] for flow in flows)
+        yield Row(law, "all its flows", metrics.loss_event_rate(events, sent))
+
+
+def _retransmission_ratio(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        sent, again = (sum(view.sent[flow["id"]][i] for flow in flows) for i in (0, 1))
+        yield Row(law, "all its flows", metrics.retransmission_ratio(sent, again))
+    summary = view.run.summary
+    if background := summary["background"]:
+        sent = summary["conservation"]["sent"] - sum(flow["sent"] for flow in summary["flows"])
+        again = metrics.retransmission_ratio(sent, background["retransmits"])
+        yield Row("background", "whole run", again)
+
+
+def _loss_bursts(view: View) -> Iterator[Row]:
+    gap_s = max((flow["rtt_s"] for flow in view.flows), default=0.0)
+    for number, link in view.links():
+        bursts = metrics.loss_bursts(
+            view.queue_table, number, gap_s, start_s=view.start_s, end_s=view.end_s
+        )
+        yield from _spread(link["id"], metrics.spread(bursts["drops"]), "drops an episode")
+
+
+def _phase_locked(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        for direction in sorted({flow["direction"] for flow in flows}):
+            together = [flow for flow in flows if flow["direction"] == direction]
+            if len(together) > 1:
+                sent, again = zip(*(view.sent[flow["id"]] for flow in together), strict=True)
+                locked = metrics.phase_locked(again, sent)
+                yield Row(law, f"{direction} flows locked", float(len(locked)))
+
+
+def _reno_ratio(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        ratios = []
+        for flow in flows:
+            own, window = view.lives([flow])
+            inside = own.filter(own["t_s"].is_between(window["start_s"], window["end_s"]))
+            rtts = inside["srtt_s"].to_numpy()
+            loss = metrics.loss_event_rate(view.loss_events(flow), view.sent[flow["id"]][0])
+            if loss > 0:
+                rtt_s, payload = float(np.mean(rtts[rtts > 0])), view.packet(flow)[0]
+                ratios.append(metrics.reno_ratio(view.goodputs[flow["id"]], rtt_s, loss, payload))
+        yield Row(law, "mean flow", _mean(ratios))
+
+
+def _friendliness(view: View) -> Iterator[Row]:
+    standard = [flow for flow in view.flows if _base_name(flow["law"]) == "reno"]
+    for law, flows in view.by_law():
+        for rtt_s in sorted({flow["rtt_s"] for flow in flows}):
+            new = [view.goodputs[flow["id"]] for flow in flows if flow["rtt_s"] == rtt_s]
+            tcp = [view.goodputs[flow["id"]] for flow in standard if flow["rtt_s"] == rtt_s]
+            if tcp and _base_name(law) != "reno":
+                yield Row(law, f"to reno, RTT {_ms(rtt_s)}", metrics.friendliness(new, tcp))
+
+
+def _camps(view: View) -> Iterator[Row]:
+    if view.base is None:
+        return
+    base = View(view.base, view.start_s, view.end_s)
+    pairs = list(zip(view.run.summary["flows"], base.run.summary["flows"], strict=False))
+    changed = [mix["law"] != standard["law"] for mix, standard in pairs]
+    if len(base.run.summary["flows"]) != len(view.run.summary["flows"]):
+        raise MetricError("base: not as many flows as here; allowed: the same flows, all standard")
+    if all(changed) or not any(changed):
+        raise MetricError("base: the laws of all flows or of none differ; allowed: of one camp")
+
+    def camp(run: View, *, b: bool) -> list[float]:
+        return [goodput for flow, goodput in run.goodputs.items() if changed[flow] == b]
+
+    impact = metrics.camps(
+        base_a=camp(base, b=False),
+        base_b=camp(base, b=True),
+        mix_a=camp(view, b=False),
+        mix_b=camp(view, b=True),
+    )
+    yield Row(pairs[changed.index(True)][0]["law"], "G, what camp B gains", impact.gain)
+    yield Row(pairs[changed.index(False)][0]["law"], "L, what camp A keeps", impact.loss)
+
+
+def _queueing_delay(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        delay = metrics.queueing_delay(
+            view.queue_table, number, link["rate_bps"], start_s=view.start_s, end_s=view.end_s
+        )
+        yield from _spread(link["id"], delay)
+
+
+def _queue_empty(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        empty = metrics.queue_empty(
+            view.queue_table, number, start_s=view.start_s, end_s=view.end_s
+        )
+        yield Row(link["id"], "of the time", empty)
+
+
+def _rtt_excess(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        spreads = []
+        for flow in flows:
+            own, window = view.lives([flow])
+            spreads.append(metrics.rtt_excess(own, flow["id"], flow["rtt_s"], **window))
+        for name in ("mean", "p50", "p95", "p99", "max"):
+            yield Row(law, f"{name}, mean flow", _mean([getattr(s, name) for s in spreads]))
+
+
+def _completion(view: View) -> Iterator[Row]:
+    for law, flows in _sized(view):
+        done = [flow for flow in flows if flow["completion_s"] is not None]
+        sizes = [flow["delivered_bytes"] for flow in done]
+        times = [flow["completion_s"] for flow in done]
+        for decade, found in metrics.completion(sizes, times).items():
+            yield from _spread(law, found, f"1e{decade} to 1e{decade + 1} B")
+
+
+def _unfinished(view: View) -> Iterator[Row]:
+    for law, flows in _sized(view):
+        yield Row(law, "flows", metrics.unfinished([flow["completion_s"] for flow in flows]))
+
+
+def _sized(view: View) -> Iterator[tuple[str, list[Flow]]]:
+    """By law the flows with a size that began in the window, so that all their bytes count."""
+    for law in dict.fromkeys(flow["law"] for flow in view.run.summary["flows"]):
+        flows = [
+            flow
+            for flow in view.run.summary["flows"]
+            if flow["law"] == law
+            and view.start_s <= flow["start_s"] < view.last_s
+            and "size" in view.settings[flow["id"]]
+        ]
+        if flows:
+            yield law, flows
+
+
+def _spread(of: str, found: Spread, what: str = "") -> Iterator[Row]:
+    for name in ("mean", "p50", "p95", "p99", "max"):
+        yield Row(of, f"{name}, {what}" if what else name, getattr(found, name))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Of those that are defined."""
+    defined = [value for value in values if not math.isnan(value)]
+    return float(np.mean(defined)) if defined else math.nan
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:g} ms"
+
+
+def _base_name(law: str) -> str:
+    return law.partition(":")[0]
+
+
+def _mean_by_rtt(view: View, flows: Sequence[Flow]) -> dict[float, float]:
+    """Mean goodput of the flows of each RTT, the shortest first, where there are several."""
+    rtts = sorted({flow["rtt_s"] for flow in flows})
+    means = {
+        rtt_s: _mean(view.goodputs[flow["id"]] for flow in flows if flow["rtt_s"] == rtt_s)
+        for rtt_s in rtts
+    }
+    return means if len(rtts) > 1 else {}
+
+
+def _rtt_pairs(view: View) -> Iterator[tuple[str, tuple[float, float], tuple[float, float]]]:
+    """Each law with flows of several RTTs: shortest and longest, and the mean goodputs there."""
+    for law, flows in view.by_law():
+        if means := _mean_by_rtt(view, flows):
+            shortest, longest = min(means), max(means)
+            yield law, (shortest, longest), (means[shortest], means[longest])
+
+
+@dataclass(frozen=True)
+class _Newcomer:
+    """The flow that began last, after others, and the goodputs of all from then on."""
+
+    flow: Flow
+    t_s: NDArray[np.float64]
+    own: NDArray[np.float64]
+    others: NDArray[np.float64]
+
+    @property
+    def all(self) -> NDArray[np.float64]:
+        return np.vstack((self.others, self.own))
+
+
+def _newcomer(view: View) -> _Newcomer | None:
+    last = max(view.flows, key=lambda flow: (flow["start_s"], flow["id"]), default=None)
+    if last is None or last["start_s"] <= min(flow["start_s"] for flow in view.flows):
+        return None
+    bin_s = view.window_s or 1.0
+    own, window = view.lives([last])
+    began_s = float(np.min(own["t_s"].to_numpy()))
+    if view.window_s is None and window["end_s"] - began_s < bin_s:
+        return None
+    t, numbers, x = metrics.goodput_matrix(
+        view.flow_table, bin_s, start_s=began_s, end_s=window["end_s"]
+    )
+    others = ~np.all(np.isnan(x), axis=1)
+    others[numbers.index(last["id"])] = False
+    return _Newcomer(last, t, x[numbers.index(last["id"])], x[others])
+
+
+# The metrics by name
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by its name; the docstring of ``function`` gives formula, unit and source."""
+
+    name: str
+    function: Callable[..., Any]
+    rows: Callable[[View], Iterable[Row]]
+    shown: tuple[str, float] = ("", 1.0)
+    """Unit in the printed table, and what a value in the metric's own unit is multiplied by."""
+    needs: str = "flows under test"
+    """What a run must have."""
+
+    @property
+    def documentation(self) -> dict[str, str]:
+        """Keys meaning (the first line), Formula, Unit, Source: of the docstring."""
+        text = inspect.getdoc(self.function) or ""
+        sections = re.findall(r"^(Formula|Unit|Source): (.*(?:\n {4}.*)*)", text, re.MULTILINE)
+        found = {name: " ".join(said.split()) for name, said in sections}
+        return {"meaning": text.partition("\n")[0].rstrip("."), **found}
+
+
+_RATE, _DELAY, _PERCENT = ("Mbit/s", 1e-6), ("ms", 1e3), ("%", 100.0)
+_SEVERAL, _LATER = "several flows", "a flow that begins after others"
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("goodput", metrics.goodput, _goodput, _RATE),
+        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT),
+        Metric("link-utilisation", metrics.link_utilisation, _link_utilisation, _PERCENT, ""),
+        Metric("efficiency", metrics.efficiency, _efficiency, _PERCENT, "packets of one size"),
+        Metric("jain", metrics.jain, _jain, needs=_SEVERAL),
+        Metric("jain-over-time", metrics.jain_over_time, _jain_over_time, needs=_SEVERAL),
+        Metric("min-over-max", metrics.min_over_max, _min_over_max, needs=_SEVERAL),
+        Metric("cov", metrics.cov_over_time, _cov),
+        Metric("smoothness", metrics.smoothness, _smoothness, _PERCENT),
+        Metric("rtt-fairness", metrics.rtt_fairness, _rtt_fairness, needs="flows of several RTTs"),
+        Metric("rtt-exponent", metrics.rtt_exponent, _rtt_exponent, needs="flows of several RTTs"),
+        Metric("convergence", metrics.convergence, _convergence, ("s", 1.0), _LATER),
+        Metric("delta-fair", metrics.delta_fair, _delta_fair, ("s", 1.0), "a flow, then another"),
+        Metric("epsilon-fair", metrics.epsilon_fair, _epsilon_fair, ("RTT", 1.0), _LATER),
+        Metric("ramp-up", metrics.ramp_up, _ramp_up, ("s", 1.0), _LATER),
+        Metric(
+            "friendliness",
+            metrics.friendliness,
+            _friendliness,
+            needs="flows of reno beside others of the same RTT",
+        ),
+        Metric("reno-ratio", metrics.reno_ratio, _reno_ratio, needs="flows that lose"),
+        Metric("camps", metrics.camps, _camps, needs="--base, the run with one law for all"),
+        Metric("loss-rate", metrics.loss_rate, _loss_rate, _PERCENT, ""),
+        Metric("loss-events", metrics.loss_events, _loss_events),
+        Metric("loss-event-rate", metrics.loss_event_rate, _loss_event_rate, _PERCENT),
+        Metric("loss-bursts", metrics.loss_bursts, _loss_bursts, ("packets", 1.0), "drops"),
+        Metric(
+            "retransmission-ratio", metrics.retransmission_ratio, _retransmission_ratio, _PERCENT
+        ),
+        Metric("phase-locked", metrics.phase_locked, _phase_locked, needs="several flows of a law"),
+        Metric("queueing-delay", metrics.queueing_delay, _queueing_delay, _DELAY, ""),
+        Metric("queue-empty", metrics.queue_empty, _queue_empty, _PERCENT, ""),
+        Metric("rtt-excess", metrics.rtt_excess, _rtt_excess, _DELAY),
+        Metric("completion", metrics.completion, _completion, ("s", 1.0), "flows with a size"),
+        Metric("unfinished", metrics.unfinished, _unfinished, _PERCENT, "flows with a size"),
+    )
+}
+
+
+def documentation() -> list[str]:
+    """The table of docs/metrics.md, from the docstrings."""
+    lines = ["| name | what | formula | unit | source |", "|---|---|---|---|---|"]
+    for name, metric in METRICS.items():
+        said = metric.documentation
+        cells = (f"`{name}`", said["meaning"], said["Formula"], said["Unit"], said["Source"])
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric of one case, over its runs: a value for each seed in which it is defined."""
+
+    factors: Mapping[str, Factor]
+    metric: Metric
+    of: str
+    detail: str
+    values: Mapping[int, float | FirstPassage]
+
+    @property
+    def censored(self) -> list[float]:
+        """Of the runs that did not reach it, the times that they were looked at."""
+        passages = [value for value in self.values.values() if isinstance(value, FirstPassage)]
+        return [passage.value for passage in passages if passage.censored]
+
+    @property
+    def interval(self) -> Interval:
+        """Mean and 95 % interval; without a mean where a run is censored."""
+        if self.censored:
+            return Interval(math.nan, math.nan, len(self.values))
+        return interval(_number(value) for value in self.values.values())
+
+    def __str__(self) -> str:
+        _, scale = self.metric.shown
+        if not self.censored:
+            return with_interval(self.interval, scale)
+        least = f"> {min(self.censored) * scale:.4g}"
+        n = len(self.values)
+        return least if n == 1 else f"{least} in {len(self.censored)} of {n} runs"
+
+    def to_json(self) -> dict[str, Any]:
+        """Values by seed, mean and interval, in the metric's own unit; censored ones as bounds."""
+        return {
+            "factors": dict(self.factors),
+            "metric": self.metric.name,
+            "of": self.of,
+            "detail": self.detail,
+            "unit": self.metric.documentation["Unit"],
+            **self.interval.to_json(),
+            "values": {
+                str(seed): {"longer_than": value.value}
+                if isinstance(value, FirstPassage) and value.censored
+                else finite(_number(value))
+                for seed, value in self.values.items()
+            },
+        }
+
+
+def _number(value: float | FirstPassage) -> float:
+    return value.value if isinstance(value, FirstPassage) else float(value)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Metrics of stored runs over the seeds of each case, and how they were taken."""
+
+    values: Sequence[Measured]
+    window: str
+    """In words: from where to where, and of how many seeds."""
+    refused: Mapping[str, str]
+    """Metrics that these runs do not allow, with the reason."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``lfn metrics --json`` prints."""
+        values = [value.to_json() for value in self.values]
+        return {"schema": 1, "window": self.window, "metrics": values, "refused": self.refused}
+
+
+def measure(
+    results: Results,
+    names: Sequence[str] = (),
+    *,
+    start_s: float | None = None,
+    end_s: float | None = None,
+    window_s: float | None = None,
+    base: Results | None = None,
+) -> Measurement:
+    """Metrics of stored runs, over the seeds of each case.
+
+    Args:
+        results: the experiment.
+        names: of :data:`METRICS`; default all that the runs have.
+        start_s, end_s: the window; default from each run's warm-up to its end.
+        window_s: time scale of Jain's index, CoV and convergence; default those of the field.
+        base: the same flows with one law for all, for ``camps``; runs are paired by seed.
+
+    Raises:
+        MetricError: an unknown name, a window that the runs do not have, a metric asked for by name
+            that they cannot have.
+    """
+    for name in names:
+        if name not in METRICS:
+            raise MetricError(f'no metric is called "{name}"; there are {", ".join(METRICS)}')
+    strict = bool(names) or any(value is not None for value in (start_s, end_s, window_s, base))
+    found: dict[tuple[Any, ...], dict[int, float | FirstPassage]] = {}
+    refused: dict[str, str] = {}
+    for run in results.runs:
+        first_s = float(run.summary["warmup_s"]) if start_s is None else start_s
+        partner = None if base is None else _partner(run, base)
+        view = View(run, first_s, end_s, window_s, partner)
+        for metric in (METRICS[name] for name in names or METRICS):
+            try:
+                rows = list(metric.rows(view))
+            except MetricError as error:
+                if strict:
+                    raise
+                refused[metric.name] = str(error)
+                continue
+            for of, detail, value in rows:
+                if not math.isnan(_number(value)):
+                    key = (tuple(run.factors.items()), metric.name, of, detail)
+                    found.setdefault(key, {})[run.seed] = value
+    for name in names:
+        if not any(key[1] == name for key in found):
+            raise MetricError(f"{name}: these runs have none; it needs {METRICS[name].needs}")
+    if not found:
+        raise MetricError(next(iter(refused.values())))
+    values = [
+        Measured(dict(factors), METRICS[name], of, detail, by_seed)
+        for (factors, name, of, detail), by_seed in found.items()
+    ]
+    return Measurement(values, _window(results, start_s, end_s), refused)
+
+
+def _window(results: Results, start_s: float | None, end_s: float | None) -> str:
+    """What of the runs was measured, and over how many of them."""
+    warmups = sorted({float(run.summary["warmup_s"]) for run in results.runs})
+    ends = sorted({float(run.summary["sim_s"]) for run in results.runs})
+    first = _range(warmups) + " s, the end of the warm-up," if start_s is None else f"{start_s:g} s"
+    last = _range(ends) if end_s is None else f"{end_s:g}"
+    seeds = len({run.seed for run in results.runs})
+    over = f"means over {seeds} seeds ± 95 % (Student's t)" if seeds > 1 else "one seed"
+    return f"from {first} to {last} s; {over}"
+
+
+def _range(values: Sequence[float]) -> str:
+    return " to ".join(f"{value:g}" for value in dict.fromkeys((values[0], values[-1])))
+
+
+def _partner(run: Run, base: Results) -> Run:
+    for other in base.runs:
+        if other.seed == run.seed:
+            return other
+    raise MetricError(f"base: no run with seed {run.seed}; allowed: the seeds of the results")
+
+
+def table(measured: Sequence[Measured]) -> Table:
+    """One line a value: the case, metric, whose, which one, mean and interval, unit."""
+    factors = list(measured[0].factors)
+    return Table(
+        (*factors, "metric", "of", "", "value", "unit"),
+        tuple(
+            (
+                *(str(one.factors[name]) for name in factors),
+                one.metric.name,
+                one.of,
+                one.detail,
+                str(one),
+                one.metric.shown[0],
+            )
+            for one in measured
+        ),
+        len(factors) + 3,
+    )
+
+
+def quantity(text: str, units: Mapping[str, float]) -> float:
+    """A decimal number with one of ``units``, in the unit whose factor is 1."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ]+)\s*", text)
+    if found is None or found[2] not in units:
+        raise MetricError(f'"{text}"; allowed: a number and one of {", ".join(units)}')
+    return float(found[1]) * units[found[2]]
+
+
+def seconds(option: str, text: str | None) -> float | None:
+    """The time that an option gives, such as "10s"; None where it is not given."""
+    try:
+        return None if text is None else quantity(text, _SECONDS)
+    except MetricError as error:
+        raise MetricError(f"{option}: {error}") from None
