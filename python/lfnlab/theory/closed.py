@@ -268,6 +268,16 @@ def response(law: str, loss: float, rtt_s: float, kept: float) -> float:
     return functions[law]()
 
 
+def independent_exponent(law: str, loss: float, rtts_s: tuple[float, float], kept: float) -> float:
+    """E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E for flows of ``law`` that lose apart.
+
+    Both lose one packet in ``1 / loss``; a throughput is :func:`response` over RTT, so E is 1 where
+    the response has no RTT in it, 1/4 for CUBIC.
+    """
+    first, second = (response(law, loss, rtt_s, kept) / rtt_s for rtt_s in rtts_s)
+    return math.log(first / second) / math.log(rtts_s[1] / rtts_s[0])
+
+
 def padhye_pps(
     loss: float,
     rtt_s: float,

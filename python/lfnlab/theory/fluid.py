@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.errors import ScenarioError
+from lfnlab.errors import UsageError
 from lfnlab.metrics import jain
 from lfnlab.theory.senders import LEAST_WINDOW, sender
 
@@ -174,12 +174,12 @@ def synchronised(
 
     Raises:
         LawError: a law has no model.
-        ScenarioError: the windows to begin with, or those that a loss leaves, are more than path
+        UsageError: the windows to begin with, or those that a loss leaves, are more than path
             and buffer hold.
     """
     flows = [sender(law, window) for law, window in zip(laws, windows, strict=True)]
     if bottleneck.is_full(windows):
-        raise ScenarioError(
+        raise UsageError(
             f"windows to begin with: {', '.join(f'{w:g}' for w in windows)} segments are more than "
             "path and buffer hold; allowed: a sum of window / RTT below the rate"
         )
@@ -188,7 +188,7 @@ def synchronised(
         full_s, base_s = bottleneck.full_rtts_s(), bottleneck.base_rtts_s
         after = [flow.lost(r, b) for flow, r, b in zip(now, full_s, base_s, strict=True)]
         if bottleneck.is_full([1.001 * flow.window for flow in after]):
-            raise ScenarioError(
+            raise UsageError(
                 f"buffer: with {bottleneck.buffer_packets:g} packets a loss leaves the path full: "
                 f"{', '.join(dict.fromkeys(laws))} at {LEAST_WINDOW:g} segments or more; allowed: "
                 "a longer buffer (Westwood+ falls to what the path holds without its queue)"
@@ -216,13 +216,17 @@ class Sawtooth:
     growth: float
     """Segments a round trip at the loss: about so many packets are lost, for growth goes on until
     the news arrives a round trip later."""
+    cycle_s: NDArray[np.float64]
+    """Times of ``cycle``."""
+    cycle: NDArray[np.float64]
+    """Windows over one cycle, which repeats: two epochs where it has settled."""
 
 
 def sawtooth(law: str, rate_pps: float, rtt_s: float, buffer_packets: float) -> Sawtooth:
     """The sawtooth of one flow that loses when path and buffer are full.
 
     Raises:
-        LawError, ScenarioError: as :func:`synchronised`.
+        LawError, UsageError: as :func:`synchronised`.
     """
     path = Bottleneck(rate_pps, (rtt_s,), buffer_packets)
     nearly_full = 0.999 * (rate_pps * rtt_s + buffer_packets)
@@ -282,6 +286,8 @@ def _sawtooth(law: str, course: Course, rate_pps: float) -> Sawtooth:
     seconds = course.seconds(last)
     packets = float(course.packets(last)[0])
     window_s = float(np.sum([epoch.window_s for epoch in found]))
+    # A loss has two rows, before and after; the cycle begins with the one after.
+    begin = np.searchsorted(course.t_s, found[0].start_s, side="right") - 1
     return Sawtooth(
         law=law,
         period_s=seconds / last,
@@ -292,6 +298,8 @@ def _sawtooth(law: str, course: Course, rate_pps: float) -> Sawtooth:
         utilisation=packets / seconds / rate_pps,
         loss_events_per_packet=last / packets,
         growth=float(np.mean([epoch.growth for epoch in found])),
+        cycle_s=course.t_s[begin:] - found[0].start_s,
+        cycle=course.windows[begin:, 0],
     )
 
 
