@@ -19,6 +19,7 @@ from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavail
 from lfnlab.scenario import Scenario, dumbbell
 from lfnlab.store import code_version
 from lfnlab.sweep import Case, Progress, Results, compare, execute, memory_limit_bytes
+from lfnlab.theory.cli import theory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -261,6 +262,7 @@ def report(directory: Path, /) -> int:
 
 
 app.command(commands.plot)
+app.command(theory)
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)
