@@ -262,6 +262,7 @@ def report(directory: Path, /) -> int:
 
 
 app.command(commands.plot)
+app.command(commands.metrics)
 app.command(theory)
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")

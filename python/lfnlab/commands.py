@@ -1,4 +1,4 @@
-"""Commands of ``lfn`` on results that are there: plot. Heavy modules wait until they are called."""
+"""Commands of ``lfn`` on results that are there. Heavy modules wait until they are called."""
 
 from __future__ import annotations
 
@@ -80,4 +80,71 @@ def plot(
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
     print(f"{drawing.says}\n{file}")
+    return OK
+
+
+def metrics(
+    directory: Path | None = None,
+    /,
+    *,
+    metric: str | None = None,
+    window: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    base: Path | None = None,
+    list_: Annotated[bool, Parameter("--list", negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Print the metrics of the field for stored results, from their tables alone.
+
+    Nothing is run again. Every value is a mean over seeds with its 95 % interval; a time that a run
+    did not see end is printed as a bound, such as `> 23`. Examples:
+
+        lfn metrics lfn-results
+        lfn metrics lfn-results --metric jain-over-time,cov --window 10s
+        lfn metrics lfn-results --metric queueing-delay --start 20s --end 60s
+        lfn metrics mix --metric camps --base all-standard
+        lfn metrics --list
+
+    `--list` says what each one is, with its formula, unit and source, as docs/metrics.md does.
+
+    Args:
+        directory: Results directory.
+        metric: Names, with commas between; default all that the runs have.
+        window: Time scale of Jain's index, CoV and convergence; default 0.1, 1, 10, 60 s that fit.
+        start: Start of what is measured; default the end of the warm-up.
+        end: End of what is measured; default the end of the run.
+        base: For `camps`: results with the same flows and seeds, all of the standard law.
+        list_: List the metrics, measure nothing.
+        json: Print one JSON object to stdout.
+    """
+    from json import dumps
+
+    from lfnlab import measure
+    from lfnlab.summary import plain
+    from lfnlab.sweep import Results
+
+    if list_:
+        for name, known in measure.METRICS.items():
+            said = known.documentation
+            print(f"{name}: {said['meaning']}.\n    {said['Formula']}  [{said['Unit']}]")
+            print(f"    {said['Source']}")
+        return OK
+    if directory is None:
+        raise UsageError("metrics: which results? Write for example lfn metrics lfn-results")
+    found = measure.measure(
+        Results.load(directory),
+        [name.strip() for name in metric.split(",")] if metric else (),
+        start_s=measure.seconds("--start", start),
+        end_s=measure.seconds("--end", end),
+        window_s=measure.seconds("--window", window),
+        base=None if base is None else Results.load(base),
+    )
+    if json:
+        print(dumps(found.to_json(), indent=1, allow_nan=False))
+        return OK
+    print(*plain(measure.table(found.values)), sep="\n")
+    print(found.window)
+    for name, reason in found.refused.items():
+        print(f"no {name}: {reason}")
     return OK

@@ -83,7 +83,7 @@ def goodput(
     Formula: 8 (D(t1) - D(t0)) / (t1 - t0), D the bytes delivered in order, t0 the later of the
         window's start and the flow's, t1 the earlier of their ends
     Unit: bit/s
-    Source: [METR] 2.1; RFC 2647, 3.17
+    Source: [METR], throughput; RFC 2647, 3.17
     """
     return {
         flow: 8.0 * (delivered[-1] - delivered[0]) / (t[-1] - t[0]) if t.size > 1 else math.nan
@@ -146,7 +146,7 @@ def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
 
     Formula: sum x_i / C
     Unit: 1
-    Source: [METR] 2.1
+    Source: [METR], throughput
     """
     return float(np.sum(np.asarray(goodputs_bps, dtype=float))) / _positive("rate_bps", rate_bps)
 
@@ -163,7 +163,7 @@ def link_utilisation(
 
     Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent
     Unit: 1
-    Source: [TCPEVAL] 3.1
+    Source: [TCPEVAL], utilisation of the central link
     """
     _positive("rate_bps", rate_bps)
     t, sent = _link_counter(queues, "sent_bytes", link, start_s, end_s)
@@ -177,7 +177,7 @@ def efficiency(
 
     Formula: sum x_i / (C payload / wire), with the bytes of a full packet
     Unit: 1
-    Source: e-VLBI study (HTCP-BE), "efficiency"; [METR] 2.1
+    Source: utilisation as above; that it is of what payload can have is this laboratory's
     """
     _positive("payload_bytes", payload_bytes)
     if wire_bytes < payload_bytes:
@@ -203,12 +203,12 @@ def jain(goodputs: ArrayLike) -> float:
 def jain_over_time(
     flows: pl.DataFrame, window_s: float, *, start_s: float = 0.0, end_s: float | None = None
 ) -> pl.DataFrame:
-    """Jain's index in each window of ``window_s``, over the flows that live all through it.
+    """Jain's index in each window, over the flows that live all through it.
 
     Formula: (sum x)^2 / (n sum x^2) of the goodputs in each window; a window with fewer than two
         flows, or in which nothing was delivered, is left out
     Unit: 1
-    Source: Westwood+ study (over time); CW-HSTCP study (over time scales); [METR] 2.3
+    Source: Westwood+ study (over time); CW-HSTCP study (over time scales); [METR], fairness
 
     Returns:
         Columns t_s (end of the window), jain.
@@ -227,7 +227,7 @@ def min_over_max(goodputs: ArrayLike) -> float:
 
     Formula: min x / max x
     Unit: 1
-    Source: [METR] 2.3, epsilon-fairness
+    Source: [METR], epsilon-fairness
     """
     x = np.asarray(goodputs, dtype=float)
     return float(np.min(x) / np.max(x)) if x.size and np.max(x) > 0 else math.nan
@@ -238,7 +238,7 @@ def rtt_fairness(goodput_a: float, goodput_b: float) -> float:
 
     Formula: x_a / x_b with RTT_a < RTT_b
     Unit: 1
-    Source: Lakshman, Madhow, IEEE/ACM ToN 5(3), 1997; [METR] 2.3
+    Source: Lakshman, Madhow, IEEE/ACM ToN 5(3), 1997; [METR], fairness
     """
     return goodput_a / goodput_b if goodput_b > 0 else math.nan
 
@@ -275,7 +275,7 @@ def camps(*, base_a: ArrayLike, base_b: ArrayLike, mix_a: ArrayLike, mix_b: Arra
 
     Formula: G = T(B, mix) / T(B, base), L = T(A, mix) / T(A, base), T the sum of goodputs
     Unit: 1
-    Source: [TCPEVAL] 4.5
+    Source: [TCPEVAL], impact on standard TCP
     """
 
     def ratio(mix: ArrayLike, base: ArrayLike) -> float:
@@ -290,7 +290,7 @@ def friendliness(new_bps: ArrayLike, tcp_bps: ArrayLike) -> float:
 
     Formula: mean x of the law / mean x of standard TCP
     Unit: 1
-    Source: CW-HSTCP study; [METR] 2.3.5
+    Source: CW-HSTCP study; [METR], fairness and TCP
     """
     new, tcp = np.asarray(new_bps, dtype=float), np.asarray(tcp_bps, dtype=float)
     if not (new.size and tcp.size):
@@ -303,7 +303,7 @@ def reno_ratio(goodput_bps: float, rtt_s: float, loss: float, segment_bytes: flo
 
     Formula: x / (8 s 1.2 / (RTT sqrt(p))), s the payload of a segment, p the rate of loss events
     Unit: 1
-    Source: [METR] 2.3.5; Floyd, Fall, IEEE/ACM ToN 7(4), 1999
+    Source: [METR], fairness and TCP; Floyd, Fall, IEEE/ACM ToN 7(4), 1999
     """
     _positive("rtt_s", rtt_s)
     _positive("segment_bytes", segment_bytes)
@@ -334,7 +334,7 @@ def cov_over_time(
 
     Formula: sigma / mean of the goodputs in bins of this time scale; NaN below two bins
     Unit: 1
-    Source: [METR] 2.2 (time-scale dependence); Floyd, Handley, Padhye, Widmer, SIGCOMM 2000
+    Source: [METR], time scales; Floyd, Handley, Padhye, Widmer, SIGCOMM 2000
     """
     _, numbers, x = _binned(flows, "bin_s", bin_s, start_s, end_s)
 
@@ -352,7 +352,7 @@ def smoothness(
 
     Formula: max over t of 1 - r(t + RTT) / r(t), r = cwnd / RTT, RTT the smoothed one at t
     Unit: 1
-    Source: [METR] 2.2, smoothness; Floyd, Handley, Padhye, SIGCOMM 2000
+    Source: [METR], smoothness; Floyd, Handley, Padhye, SIGCOMM 2000
 
     Raises:
         MetricError: where samples are wider than an RTT.
@@ -397,7 +397,7 @@ def convergence(
     Lu, Wang and Zhu take the first crossing; holding it keeps one lucky bin from counting. With a
     tolerance of 0 a share that is approached geometrically is never reached, so report 0 and 0.1.
 
-    Formula: end of the first of ``hold`` bins in a row with x >= (1 - tolerance) fair, less start;
+    Formula: end of the first of 5 bins in a row with x >= (1 - tolerance) fair, less start;
         fair is C / N, or in each bin the mean of all flows
     Unit: s
     Source: EVCP (Lu, Wang, Zhu); hold and tolerance are this laboratory's
@@ -427,7 +427,7 @@ def delta_fair(
 
     Formula: first bin end with max(x, y) / (x + y) <= (1 + delta) / 2, less start
     Unit: s
-    Source: [METR] 2.3, delta-fair convergence time
+    Source: [METR], delta-fair convergence time
     """
     x, y = np.asarray(newcomer, dtype=float), np.asarray(other, dtype=float)
     _alike("newcomer, other", x, y)
@@ -450,7 +450,7 @@ def epsilon_fair(
 
     Formula: (first bin end with min x / max x >= 1 - epsilon, less start) / RTT
     Unit: RTT
-    Source: [METR] 2.3, epsilon-fairness
+    Source: [METR], epsilon-fairness
 
     Args:
         goodputs: one row a flow, one column a bin.
@@ -469,7 +469,7 @@ def ramp_up(flows: pl.DataFrame, flow: int, start_s: float) -> dict[int, float]:
 
     Formula: first t with D(t) >= 1500 x 10^n, less start, by n = 1, 2, ... that it reached
     Unit: s
-    Source: [TCPEVAL] 4.3
+    Source: [TCPEVAL], ramp-up
     """
     rows = _by_flow(flows, ("delivered_bytes",), start_s, None)
     t, delivered = rows.get(flow, (np.empty(0), np.empty(0)))
@@ -489,7 +489,7 @@ def loss_rate(
 
     Formula: drops / arrivals
     Unit: 1
-    Source: [METR] 2.2; the CW-HSTCP study calls a law friendly where background loss is below 1e-3
+    Source: [METR], loss; the CW-HSTCP study calls a law friendly where background loss is below 1e-3
     """
     _, drops = _link_counter(queues, "drops", link, start_s, end_s)
     _, arrivals = _link_counter(queues, "arrivals", link, start_s, end_s)
@@ -524,7 +524,7 @@ def retransmission_ratio(sent: float, retransmits: float) -> float:
 
     Formula: retransmissions / segments sent
     Unit: 1
-    Source: [METR] 2.1 (goodput and throughput)
+    Source: [METR], goodput and throughput
     """
     return retransmits / sent if sent > 0 else math.nan
 
@@ -542,7 +542,7 @@ def loss_events(
     Formula: reductions (fast retransmit, timeout, ECN), those within an RTT of an event's first
         counted once
     Unit: events
-    Source: RFC 5348, 5.2; [METR] 2.2
+    Source: RFC 5348, 5.2; [METR], loss
     """
     import polars as pl
 
@@ -566,7 +566,7 @@ def loss_event_rate(events: int, sent: float) -> float:
 
     Formula: loss events / segments sent
     Unit: 1
-    Source: RFC 5348, 5; [METR] 2.2
+    Source: RFC 5348, 5; [METR], loss
     """
     return events / sent if sent > 0 else math.nan
 
@@ -579,12 +579,12 @@ def loss_bursts(
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> pl.DataFrame:
-    """Episodes of drops at a link: samples with drops and pauses of at most ``gap_s`` between them.
+    """Episodes of drops at a link: samples with drops and pauses of at most a given gap between them.
 
-    Formula: drops and arrivals in each maximal run of samples with drops, at most gap_s apart; its
-        length is that of the samples
+    Formula: drops and arrivals in each maximal run of samples with drops, at most the gap (the
+        longest RTT) apart; times are to the sample
     Unit: packets an episode, s
-    Source: [METR] 2.2 (burstiness of loss); drops per congestion episode as in the ns-2 studies
+    Source: [METR], loss, names bursts; what joins an episode is this laboratory's
 
     Returns:
         Columns start_s, end_s, drops, arrivals.
@@ -652,7 +652,7 @@ def queueing_delay(
 
     Formula: 8 b / C, b the bytes that wait; mean, 50th, 95th, 99th percentile, largest
     Unit: s
-    Source: [METR] 2.2; RFC 7928, 2.2
+    Source: [METR], delay
     """
     _positive("rate_bps", rate_bps)
     _, waiting = _link_counter(queues, "bytes", link, start_s, end_s, cumulative=False)
@@ -666,7 +666,7 @@ def queue_empty(
 
     Formula: samples with an empty queue / samples
     Unit: 1
-    Source: [METR] 2.2 (queueing); Appenzeller, Keslassy, McKeown, SIGCOMM 2004
+    Source: Appenzeller, Keslassy, McKeown, SIGCOMM 2004
     """
     _, waiting = _link_counter(queues, "packets", link, start_s, end_s, cumulative=False)
     return float(np.mean(waiting == 0))
@@ -684,7 +684,7 @@ def rtt_excess(
 
     Formula: RTT samples less the base RTT; mean, 50th, 95th, 99th percentile, largest
     Unit: s
-    Source: [TCPEVAL] 3.1; RFC 7928, 2.2
+    Source: [METR], delay; [TCPEVAL], queueing delay
     """
     _positive("base_rtt_s", base_rtt_s)
     rows = _by_flow(flows, ("rtt_s",), start_s, end_s)
@@ -699,7 +699,7 @@ def completion(size_bytes: ArrayLike, seconds: ArrayLike) -> dict[int, Spread]:
 
     Formula: last byte acknowledged less start; mean, 50th, 95th, 99th percentile, largest
     Unit: s
-    Source: Dukkipati, McKeown, CCR 36(1), 2006; [TCPEVAL] 3.1
+    Source: Dukkipati, McKeown, CCR 36(1), 2006; [TCPEVAL], completion times by size
     """
     size, time = np.asarray(size_bytes, dtype=float), np.asarray(seconds, dtype=float)
     _alike("size_bytes, seconds", size, time)
@@ -715,7 +715,7 @@ def unfinished(seconds: Sequence[float | None]) -> float:
 
     Formula: flows without a completion time / flows
     Unit: 1
-    Source: [TCPEVAL] 3.1; without it, completion times are those of the lucky
+    Source: this laboratory's: without it, completion times are those of the lucky
     """
     return sum(time is None for time in seconds) / len(seconds) if seconds else math.nan
 

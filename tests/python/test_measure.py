@@ -1,0 +1,214 @@
+"""Does `lfn metrics` measure stored results, and say what it measured?"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lfnlab import Case, LabError, Results, cli, dumbbell, execute, measure
+from lfnlab.measure import METRICS, View
+from lfnlab.metrics import FirstPassage
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Reno and CUBIC from the start, Reno of a longer RTT later, and a file."""
+    path = dumbbell(rate="20Mbit/s", rtt="20ms", buffer="1bdp", duration="12s", warmup="2s")
+    scenario = (
+        path.flow("reno", rtt="20ms")
+        .flow("cubic", rtt="20ms")
+        .flow("reno", rtt="40ms", start="4s")
+        .flow("reno", rtt="20ms", start="3s", size="1MB")
+    )
+    out: Path = tmp_path_factory.mktemp("late")
+    return execute([Case(scenario)], seeds=2, out=out)
+
+
+def values(results: Results, name: str, **window: Any) -> dict[tuple[str, str], measure.Measured]:
+    found = measure.measure(results, [name], **window).values
+    return {(value.of, value.detail): value for value in found}
+
+
+def test_the_documentation_is_that_of_the_functions() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert rows == measure.documentation(), "print(*lfnlab.measure.documentation(), sep='\\n')"
+    for metric in METRICS.values():
+        assert set(metric.documentation) == {"meaning", "Formula", "Unit", "Source"}
+
+
+def test_every_metric_of_a_rich_run_has_values(late: Results) -> None:
+    found = {value.metric.name for value in measure.measure(late).values}
+    # One newcomer among three has no delta; a base is another experiment.
+    assert set(METRICS) - found == {"delta-fair", "camps"}
+
+
+def test_they_are_the_summarys_where_the_summary_has_them(results: Results) -> None:
+    goodput = measure.measure(results, ["goodput"]).values
+    for (law,), expected in results.intervals("goodput_bps").items():
+        (value,) = (one for one in goodput if one.of == law and one.factors["law"] == law)
+        assert value.interval.n == expected.n
+        assert value.interval.mean == pytest.approx(expected.mean, rel=1e-3)
+    for one in measure.measure(results, ["link-utilisation", "loss-rate"]).values:
+        runs = [run for run in results.runs if run.factors == one.factors]
+        links = [link for run in runs for link in run.summary["links"] if link["id"] == one.of]
+        expected_values = [
+            link["utilization"]
+            if one.metric.name == "link-utilisation"
+            else link["drops"] / link["arrivals"]
+            for link in links
+        ]
+        assert list(one.values.values()) == pytest.approx(expected_values, rel=0.01)
+
+
+def test_queueing_delay_is_that_of_the_summary_but_for_the_average(results: Results) -> None:
+    for one in measure.measure(results, ["queueing-delay"]).values:
+        if (one.of, one.detail) == ("forward", "p99"):
+            runs = [run for run in results.runs if run.factors == one.factors]
+            over_packets = [run.summary["links"][0]["p99_queue_s"] for run in runs]
+            assert list(one.values.values()) == pytest.approx(over_packets, rel=0.1)
+
+
+def test_flows_that_live_in_part_do_not_overfill_the_link(late: Results) -> None:
+    (used,) = values(late, "efficiency").values()
+    assert 0.8 < used.interval.mean <= 1.0
+
+
+def test_segments_sent_in_the_window_are_the_senders_own(results: Results) -> None:
+    for run in results.runs:
+        view = View(run, 0.0)
+        for flow in view.flows:
+            sent, again = view.sent[flow["id"]]
+            # At the end the sender is ahead of the acknowledgements by what is in flight.
+            in_flight = flow["max_cwnd_segments"]
+            assert flow["sent"] - in_flight <= sent <= flow["sent"]
+            assert again == flow["retransmits"]
+
+
+def test_the_newcomer_converges_from_its_start(late: Results) -> None:
+    found = values(late, "convergence")
+    assert set(found) == {
+        ("reno", f"last flow to {share}, tolerance {tolerance}")
+        for share in ("C/4", "mean of flows")
+        for tolerance in ("0", "0.1")
+    }
+    for value in found.values():
+        for passage in value.values.values():
+            assert isinstance(passage, FirstPassage)
+            # It began at 4 s and the run ends at 12 s.
+            assert 0 < passage.value <= 8
+            assert not passage.censored or passage.value == pytest.approx(8, abs=1.02)
+
+
+def test_a_censored_time_is_no_number() -> None:
+    metric = METRICS["convergence"]
+    passages = {1: FirstPassage(3.0), 2: FirstPassage(23.0, censored=True)}
+    value = measure.Measured({}, metric, "reno", "", passages)
+    assert math.isnan(value.interval.mean)
+    assert str(value) == "> 23 in 1 of 2 runs"
+    said = value.to_json()
+    assert said["mean"] is None
+    assert said["values"] == {"1": 3.0, "2": {"longer_than": 23.0}}
+    assert str(measure.Measured({}, metric, "reno", "", {2: passages[2]})) == "> 23"
+
+
+def test_camps_compare_the_same_flows_under_two_laws(base: Any, tmp_path: Path) -> None:
+    standard = base.flow("reno").flow("reno")
+    mixed = base.flow("reno").flow("scalable")
+    before = execute([Case(standard)], seeds=2, out=tmp_path / "base")
+    after = execute([Case(mixed)], seeds=2, out=tmp_path / "mix")
+    found = values(after, "camps", base=before)
+    assert set(found) == {("scalable", "G, what camp B gains"), ("reno", "L, what camp A keeps")}
+    for (law, _), value in found.items():
+        number = 1 if law == "scalable" else 0
+        for seed, ratio in value.values.items():
+            (new,) = (r.summary["flows"][number] for r in after.runs if r.seed == seed)
+            (old,) = (r.summary["flows"][number] for r in before.runs if r.seed == seed)
+            assert ratio == pytest.approx(new["goodput_bps"] / old["goodput_bps"], rel=1e-3)
+    with pytest.raises(LabError, match="of all flows or of none"):
+        measure.measure(before, ["camps"], base=before)
+
+
+def test_a_finer_window_is_the_one_that_was_asked_for(results: Results) -> None:
+    found = values(results, "cov", window_s=0.5, start_s=1.0, end_s=5.0)
+    assert {detail for _, detail in found} == {"mean flow, 0.5 s", "sum of flows, 0.5 s"}
+    assert measure.measure(results, ["cov"], start_s=1.0, end_s=5.0).window == (
+        "from 1 s to 5 s; means over 2 seeds ± 95 % (Student's t)"
+    )
+
+
+def test_the_warm_up_is_said(late: Results) -> None:
+    said = measure.measure(late).window
+    assert said.startswith("from 2 s, the end of the warm-up, to 12 s; means over 2 seeds")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--metric", "jian"], 'no metric is called "jian"; there are goodput, '),
+        (["--window", "100s"], "100; allowed: up to 6"),
+        (["--window", "0s"], "0; allowed: above 0"),
+        (["--window", "10"], '--window: "10"; allowed: a number and one of ps, '),
+        (["--window=-1s"], '--window: "-1s"'),
+        (["--start", "9s"], "9, 6"),
+        (["--end", "60s"], "end_s: 60; allowed: up to 6"),
+        (["--start", "3s", "--end", "2s"], "start_s, end_s: 3, 2"),
+        (["--metric", "ramp-up"], "ramp-up: these runs have none; it needs a flow that begins"),
+        (["--metric", "camps"], "camps: these runs have none; it needs --base"),
+    ],
+)
+def test_bad_requests_are_one_line(
+    results: Results, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(["metrics", str(results.root), *arguments]) == cli.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_what_has_no_samples_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", sample="off")
+    execute([Case(path.flow("reno"))], out=tmp_path)
+    assert cli.call(["metrics", str(tmp_path)]) == cli.USAGE
+    assert "sample = off" in capsys.readouterr().err
+
+
+def test_background_alone_has_the_metrics_of_its_links(tmp_path: Path) -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="50 packets", duration="3s")
+    results = execute([Case(path.background(1))], out=tmp_path)
+    names = {value.metric.name for value in measure.measure(results).values}
+    assert {"link-utilisation", "loss-rate", "queueing-delay", "retransmission-ratio"} <= names
+    assert "goodput" not in names
+
+
+def test_the_command_prints_table_window_and_json(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(["metrics", str(results.root), "--metric", "jain,cov"]) == cli.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["law", "metric", "of", "value", "unit"]
+    assert lines[-1] == (
+        "from 0 s, the end of the warm-up, to 6 s; means over 2 seeds ± 95 % (Student's t)"
+    )
+    assert cli.call(["metrics", str(results.root), "--metric", "jain", "--json"]) == cli.OK
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == 1
+    assert [value["factors"]["law"] for value in said["metrics"]] == ["reno", "cubic"]
+    assert said["metrics"][0]["n"] == 2
+    assert set(said["metrics"][0]["values"]) == {"1", "2"}
+
+
+def test_the_list_teaches_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["metrics", "--list"]) == cli.OK
+    out = capsys.readouterr().out
+    assert re.findall(r"^(\S+): ", out, re.MULTILINE) == list(METRICS)
+    assert "(sum x)^2 / (n sum x^2)  [1]" in out
+    assert cli.call(["metrics"]) == cli.USAGE
