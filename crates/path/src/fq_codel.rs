@@ -180,3 +180,32 @@ impl FqCodel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(salt: u64, flow: u32) -> usize {
+        let fair = FqCodel::new(FqCodelConfig::default(), salt).expect("valid");
+        fair.index(&Packet { word: 0, flow, bytes: 1, kind: PacketKind::Data, ect: false, ce: false })
+    }
+
+    #[test]
+    fn flows_spread_evenly_over_the_queues() {
+        let fair = FqCodel::new(FqCodelConfig { queues: 16, ..FqCodelConfig::default() }, 3).expect("valid");
+        let mut counts = [0.0; 16];
+        for flow in 0..16_000 {
+            let packet = Packet { word: 0, flow, bytes: 1, kind: PacketKind::Data, ect: false, ce: false };
+            counts[fair.index(&packet)] += 1.0;
+        }
+        let chi_square: f64 = counts.iter().map(|n: &f64| (n - 1000.0).powi(2) / 1000.0).sum();
+        // 99.9 % quantile at 15 degrees of freedom.
+        assert!(chi_square < 37.7, "{chi_square}");
+    }
+
+    #[test]
+    fn the_salt_decides_who_shares_a_queue() {
+        let partner = (1..).find(|&flow| index(1, flow) == index(1, 0)).expect("1024 queues");
+        assert_ne!(index(2, partner), index(2, 0));
+    }
+}

@@ -189,3 +189,187 @@ impl Pie {
         self.state = Control { probability: p, old_delay: delay, burst_left: burst_left.since(update) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::PacketKind;
+    use proptest::prelude::*;
+
+    fn pie(config: PieConfig) -> Pie {
+        Pie::new(config).expect("valid")
+    }
+
+    /// After one update from this state.
+    fn updated(probability: f64, delay: Time, old_delay: Time) -> f64 {
+        let mut pie = pie(PieConfig::default());
+        pie.state = Control { probability, old_delay, burst_left: Time::ZERO };
+        pie.delay = delay;
+        pie.update();
+        pie.state.probability
+    }
+
+    fn close(got: f64, want: f64) {
+        assert!((got - want).abs() <= 1e-12 * want.abs(), "got {got}, want {want}");
+    }
+
+    const PACKET: Packet =
+        Packet { word: 0, flow: 0, bytes: 1500, kind: PacketKind::Data, ect: true, ce: false };
+    const LONG: QueueState = QueueState { packets: 100, bytes: 150_000, idle_since: None };
+
+    #[test]
+    fn a_small_probability_moves_in_small_steps() {
+        let ms = Time::from_ms;
+        // 0.125 (0.030 - 0.015) + 1.25 (0.030 - 0.020)
+        let step = 0.014_375;
+        let table = [
+            (0.0, 2048.0),
+            (0.9e-6, 2048.0),
+            (1e-6, 512.0),
+            (1e-5, 128.0),
+            (1e-4, 32.0),
+            (1e-3, 8.0),
+            (1e-2, 2.0),
+            (1e-1, 1.0),
+            (0.5, 1.0),
+        ];
+        for (p, divisor) in table {
+            close(updated(p, ms(30), ms(20)), p + step / divisor);
+        }
+        // 0.125 (0.010 - 0.015) + 1.25 (0.010 - 0.020)
+        close(updated(0.05, ms(10), ms(20)), 0.05 - 0.013_125 / 2.0);
+    }
+
+    #[test]
+    fn steps_up_are_limited_once_the_probability_is_high_and_steps_down_are_not() {
+        let (none, second) = (Time::ZERO, Time::from_s(1));
+        close(updated(0.1, second, none), 0.12);
+        close(updated(0.09, second, none), 0.09 + (0.125 * 0.985 + 1.25) / 2.0);
+        assert_eq!(updated(0.999, second, none), 1.0);
+        close(updated(0.9, none, Time::from_ms(500)), 0.9 - 0.125 * 0.015 - 1.25 * 0.5);
+        assert_eq!(updated(1e-9, none, Time::from_ms(500)), 0.0);
+    }
+
+    #[test]
+    fn the_probability_decays_while_the_queue_is_empty() {
+        close(updated(0.5, Time::ZERO, Time::ZERO), (0.5 - 0.125 * 0.015) * 0.98);
+    }
+
+    #[test]
+    fn a_burst_is_spared_again_after_calm() {
+        let mut pie = pie(PieConfig::default());
+        let mut verdict = |at_ms, probability: Option<f64>, waited| {
+            let now = Time::from_ms(at_ms);
+            pie.catch_up(now);
+            pie.state.probability = probability.unwrap_or(pie.state.probability);
+            pie.leave(now, waited, false);
+            pie.arrive(now, LONG, &PACKET, || 0.0)
+        };
+        let slow = Time::from_ms(50);
+        // 10 updates of 15 ms use the first allowance up.
+        assert_eq!(verdict(1, Some(0.5), slow), Verdict::Accept);
+        assert_eq!(verdict(149, Some(0.5), slow), Verdict::Accept);
+        assert_eq!(verdict(151, Some(0.5), slow), Verdict::Drop);
+        // Two updates in calm.
+        verdict(152, Some(0.0), Time::ZERO);
+        verdict(182, Some(0.0), Time::ZERO);
+        assert_eq!(verdict(183, Some(0.5), slow), Verdict::Accept);
+        // The allowance restarts at an update and loses that one.
+        assert_eq!(verdict(314, Some(0.5), slow), Verdict::Accept);
+        assert_eq!(verdict(316, Some(0.5), slow), Verdict::Drop);
+    }
+
+    /// The burst used up, the delay long.
+    fn at_probability(config: PieConfig, probability: f64) -> Pie {
+        let mut pie = pie(config);
+        pie.state = Control { probability, old_delay: Time::from_ms(100), burst_left: Time::ZERO };
+        pie
+    }
+
+    #[test]
+    fn nothing_is_dropped_behind_two_packets_or_at_a_short_delay() {
+        let verdict = |probability, old_ms, bytes| {
+            let mut pie = at_probability(PieConfig::default(), probability);
+            pie.state.old_delay = Time::from_ms(old_ms);
+            pie.arrive(Time::ZERO, QueueState { bytes, ..LONG }, &PACKET, || 0.0)
+        };
+        assert_eq!(verdict(1.0, 100, 3000), Verdict::Accept);
+        assert_eq!(verdict(1.0, 100, 3001), Verdict::Drop);
+        assert_eq!(verdict(0.19, 7, 150_000), Verdict::Accept);
+        assert_eq!(verdict(0.19, 8, 150_000), Verdict::Drop);
+        assert_eq!(verdict(0.2, 7, 150_000), Verdict::Drop);
+    }
+
+    #[test]
+    fn the_probability_decides_and_a_small_one_marks() {
+        let verdict = |ecn, ect, probability, draw| {
+            let mut pie = at_probability(PieConfig { ecn, ..PieConfig::default() }, probability);
+            pie.arrive(Time::ZERO, LONG, &Packet { ect, ..PACKET }, || draw)
+        };
+        assert_eq!(verdict(false, true, 0.09, 0.0899), Verdict::Drop);
+        assert_eq!(verdict(false, true, 0.09, 0.0901), Verdict::Accept);
+        assert_eq!(verdict(true, true, 0.09, 0.0899), Verdict::Mark);
+        assert_eq!(verdict(true, false, 0.09, 0.0899), Verdict::Drop);
+        assert_eq!(verdict(true, true, 0.1, 0.0), Verdict::Drop);
+    }
+
+    #[test]
+    fn byte_mode_drops_in_proportion_to_size() {
+        let config = PieConfig { byte_mode: true, mean_packet_bytes: 1000, ..PieConfig::default() };
+        let verdict = |draw| at_probability(config, 0.5).arrive(Time::ZERO, LONG, &PACKET, || draw);
+        assert_eq!(verdict(0.7499), Verdict::Drop);
+        assert_eq!(verdict(0.7501), Verdict::Accept);
+    }
+
+    #[test]
+    fn a_year_without_packets_is_made_up_at_once() {
+        let mut pie = at_probability(PieConfig::default(), 1.0);
+        let year = Time::from_s(180 * 86_400);
+        pie.catch_up(year);
+        assert_eq!(pie.state.probability, 0.0);
+        assert_eq!(pie.next_update.0 % Time::from_ms(15).0, 0);
+        assert!(year < pie.next_update && pie.next_update <= year + Time::from_ms(15));
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let error = |config| Pie::new(config).map(|_| ());
+        let default = PieConfig::default();
+        assert_eq!(
+            error(PieConfig { update: Time::ZERO, ..default }),
+            Err(PieError::Zero { name: "update" })
+        );
+        assert_eq!(
+            error(PieConfig { mean_packet_bytes: 0, ..default }),
+            Err(PieError::Zero { name: "mean_packet_bytes" })
+        );
+        assert_eq!(
+            error(PieConfig { beta: -1.0, ..default }),
+            Err(PieError::Weight { name: "beta", got: -1.0 })
+        );
+        assert!(error(PieConfig { alpha: f64::NAN, ..default }).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn made_up_updates_are_those_of_a_timer(
+            departures in prop::collection::vec((0..400_000_000_000u64, 0..200_000_000_000u64), 1..50),
+        ) {
+            let mut lazy = pie(PieConfig::default());
+            let mut timed = pie(PieConfig::default());
+            let (mut now, mut tick) = (0, Time::from_ms(15).0);
+            for (gap, waited) in departures {
+                now += gap;
+                while tick <= now {
+                    timed.update();
+                    tick += Time::from_ms(15).0;
+                }
+                let empty = waited % 2 == 0;
+                timed.delay = if empty { Time::ZERO } else { Time(waited) };
+                lazy.leave(Time(now), Time(waited), empty);
+                prop_assert_eq!(lazy.state, timed.state);
+                prop_assert_eq!(lazy.next_update, Time(tick));
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Queue disciplines against the closed forms that are known of them.
+
+mod common;
+
+use common::{data, Driver};
+use lfn_path::{
+    Aqm, Codel, CodelConfig, FqCodel, FqCodelConfig, Packet, PacketKind, Pie, PieConfig, QueuedLink,
+};
+use lfn_units::{Rate, Time};
+
+/// 10 us for a packet of 1500 bytes.
+const RATE: Rate = Rate(1_200_000_000);
+const PACKET: Time = Time::from_us(10);
+
+fn driver(aqm: Aqm, limit_packets: u64) -> Driver {
+    Driver::new(QueuedLink::new(RATE, aqm, limit_packets, u64::MAX, 1500))
+}
+
+fn codel(ecn: bool) -> Aqm {
+    Aqm::Codel(Codel::new(CodelConfig { ecn, ..CodelConfig::default() }))
+}
+
+/// Twice what the link can send, from `from` to `to`, by a source that takes no notice.
+fn overload(driver: &mut Driver, from: Time, to: Time, ect: bool) {
+    for now in (from.0..to.0).step_by(PACKET.0 as usize / 2) {
+        driver.arrive(Time(now), Packet { ect, ..data(now, 1500) });
+    }
+}
+
+/// Times from the first to each, in ps.
+fn offsets(times: impl Iterator<Item = Time>) -> Vec<u64> {
+    let times: Vec<Time> = times.collect();
+    times.iter().map(|&at| (at - times[0]).0).collect()
+}
+
+/// The n-th interval of CoDel's control law, in ps.
+fn control_law(n: usize) -> u64 {
+    (1e11 / f64::sqrt(n as f64)) as u64
+}
+
+#[test]
+fn drop_tail_keeps_the_limit_and_the_one_in_service() {
+    let mut driver = driver(Aqm::DropTail, 10);
+    (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
+    assert_eq!(driver.dropped_words(), (11..20).collect::<Vec<_>>());
+    driver.run_to(Time::from_s(1));
+    assert_eq!(driver.words(), (0..11).collect::<Vec<_>>());
+    assert_eq!(driver.link.counters().max_waiting, 10);
+}
+
+#[test]
+fn drop_head_keeps_the_newest() {
+    let mut driver = driver(Aqm::DropHead, 10);
+    (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
+    assert_eq!(driver.dropped_words(), (1..10).collect::<Vec<_>>());
+    driver.run_to(Time::from_s(1));
+    assert_eq!(driver.words()[..3], [0, 10, 11]);
+    assert_eq!(driver.link.counters().drops_full, 9);
+    assert_eq!(driver.link.data_totals().dropped, 9);
+}
+
+#[test]
+fn drop_head_makes_room_in_bytes() {
+    let mut driver = Driver::new(QueuedLink::new(RATE, Aqm::DropHead, 100, 1000, 1500));
+    for (word, bytes) in [(0, 1500), (1, 400), (2, 400), (3, 900), (4, 1001), (5, 1000)] {
+        driver.arrive(Time::ZERO, data(word, bytes));
+    }
+    // The fifth does not fit even alone.
+    assert_eq!(driver.dropped_words(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn codel_drops_at_the_times_of_its_control_law() {
+    let mut driver = driver(codel(false), u64::MAX >> 8);
+    overload(&mut driver, Time::ZERO, Time::from_ms(600), false);
+    // The delay grows by half of the time: 5 ms at 10 ms, and an interval later CoDel may drop.
+    let (at, packet) = driver.dropped[0];
+    assert!((at.as_s() - 0.110).abs() <= 2.0 * PACKET.as_s(), "{at:?}");
+    // From the head of the queue: the packet had come a delay of 55 ms before.
+    assert!((at.0 - packet.word).abs_diff(Time::from_ms(55).0) <= 2 * PACKET.0);
+    // Then after 100, 170.7, 228.4, 278.4, 323.1, 363.9, 401.7, 437.1, 470.4 ms, or as soon
+    // afterwards as a packet leaves.
+    let mut expected = 0;
+    for (n, offset) in (1..).zip(offsets(driver.dropped.iter().map(|&(at, _)| at))) {
+        assert!((expected..=expected + PACKET.0).contains(&offset), "{offset} {expected}");
+        expected += control_law(n);
+    }
+    assert_eq!(driver.link.counters().drops_early, 10);
+    assert_eq!(driver.link.counters().drops_full, 0);
+}
+
+#[test]
+fn codel_marks_at_the_times_of_its_control_law() {
+    let mut driver = driver(codel(true), u64::MAX >> 8);
+    overload(&mut driver, Time::ZERO, Time::from_ms(400), true);
+    driver.run_to(Time::from_s(1));
+    assert_eq!(driver.dropped.len(), 0);
+    let marked = driver.departed.iter().filter(|(_, packet)| packet.ce).map(|&(at, _)| at);
+    let marked = offsets(marked);
+    assert_eq!(driver.link.counters().marks, marked.len() as u64);
+    assert!(marked.len() > 5);
+    for (n, pair) in (1..).zip(marked.windows(2).take(5)) {
+        let interval = pair[1] - pair[0];
+        assert!((control_law(n)..=control_law(n) + PACKET.0).contains(&interval), "{n} {interval}");
+    }
+}
+
+#[test]
+fn codel_drops_packets_that_cannot_carry_a_mark() {
+    let mut driver = driver(codel(true), u64::MAX >> 8);
+    overload(&mut driver, Time::ZERO, Time::from_ms(300), false);
+    assert_eq!(driver.link.counters().drops_early, 3);
+    assert_eq!(driver.link.counters().marks, 0);
+}
+
+#[test]
+fn codel_resumes_where_it_stopped_if_that_was_not_long_ago() {
+    // An overload in which the interval falls below 33 ms, a pause in which the queue drains, and
+    // another overload: the interval between its first two drops.
+    let resumed = |pause: Time| {
+        let mut driver = driver(codel(false), u64::MAX >> 8);
+        overload(&mut driver, Time::ZERO, Time::from_ms(600), false);
+        let begin = Time::from_ms(1200) + pause;
+        driver.run_to(begin);
+        driver.dropped.clear();
+        overload(&mut driver, begin, begin + Time::from_ms(300), false);
+        offsets(driver.dropped.iter().map(|&(at, _)| at))[1]
+    };
+    assert!(resumed(Time::ZERO) < Time::from_ms(33).0);
+    // 16 intervals later it begins anew.
+    assert!(resumed(Time::from_ms(1600)).abs_diff(control_law(1)) <= PACKET.0);
+}
+
+#[test]
+fn codel_leaves_a_delay_below_the_target_alone() {
+    let mut driver = driver(codel(false), u64::MAX >> 8);
+    // 4.9 ms of packets, over and over.
+    for round in 0..200 {
+        for word in 0..490 {
+            driver.arrive(Time::from_us(4900 * round), data(word, 1500));
+        }
+    }
+    assert_eq!(driver.dropped.len(), 0);
+}
+
+#[test]
+fn codel_never_takes_the_last_packet() {
+    // At 1 Mbit/s two packets stand for longer than the target, but less than an MTU waits behind.
+    let link = QueuedLink::new(Rate(1_000_000), codel(false), 100, u64::MAX, 1500);
+    let mut driver = Driver::new(link);
+    for n in 0..1000 {
+        driver.arrive(Time::from_ms(12 * n), data(n, 1499));
+        driver.arrive(Time::from_ms(12 * n), data(n, 1));
+    }
+    assert_eq!(driver.dropped.len(), 0);
+    assert!(driver.link.counters().mean_wait() > Time::from_ms(5));
+}
+
+fn fair(config: FqCodelConfig) -> Aqm {
+    Aqm::FqCodel(Box::new(FqCodel::new(config, 7).expect("valid")))
+}
+
+#[test]
+fn fq_codel_gives_flows_of_large_and_small_packets_equal_bytes() {
+    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10_240);
+    for n in 0..1000 {
+        driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
+        for _ in 0..5 {
+            driver.arrive(Time::ZERO, Packet { flow: 2, ..data(n, 300) });
+        }
+    }
+    // While both have packets: 3 MB take 20 ms.
+    driver.run_to(Time::from_ms(19));
+    let mut sent = [0i64; 2];
+    for (_, packet) in &driver.departed {
+        sent[packet.flow as usize - 1] += i64::from(packet.bytes);
+        assert!((sent[0] - sent[1]).abs() <= 1500, "{sent:?}");
+    }
+    assert!(sent[0] > 1_400_000);
+    assert_eq!(driver.dropped.len(), 0);
+}
+
+#[test]
+fn fq_codel_turns_are_of_a_quantum() {
+    let config = FqCodelConfig { quantum_bytes: 2500, ..FqCodelConfig::new(1500) };
+    let mut driver = driver(fair(config), 10_240);
+    for flow in [1, 2] {
+        for n in 0..10 {
+            driver.arrive(Time::ZERO, Packet { flow, ..data(n, 1000) });
+        }
+    }
+    driver.run_to(Time::from_s(1));
+    let flows: Vec<u32> = driver.departed.iter().map(|(_, packet)| packet.flow).collect();
+    // Three packets, which leave a debt of 500 bytes; then 2000 bytes are two packets.
+    assert_eq!(flows[..11], [1, 1, 1, 2, 2, 2, 1, 1, 2, 2, 1]);
+}
+
+#[test]
+fn fq_codel_serves_a_sparse_flow_first() {
+    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10_240);
+    for n in 0..100 {
+        driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
+    }
+    driver.arrive(Time::from_us(205), Packet { flow: 2, ..data(1000, 100) });
+    driver.run_to(Time::from_s(1));
+    // It waits for the packet in service and nothing else.
+    assert_eq!(driver.words()[20..23], [20, 1000, 21]);
+}
+
+#[test]
+fn fq_codel_drops_from_the_head_of_the_longest_queue() {
+    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10);
+    for n in 0..9 {
+        driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
+    }
+    for n in 100..104 {
+        driver.arrive(Time::ZERO, Packet { flow: 2, ..data(n, 1500) });
+    }
+    // 0 is in service.
+    assert_eq!(driver.dropped_words(), [1, 2]);
+    assert_eq!(driver.link.counters().drops_full, 2);
+    assert_eq!(driver.link.packets(), 11);
+    assert_eq!(driver.link.bytes(), 16_500);
+}
+
+#[test]
+fn fq_codel_keeps_the_delay_of_a_sparse_flow_off_an_overload() {
+    let config = FqCodelConfig { codel: CodelConfig::default(), ..FqCodelConfig::new(1500) };
+    let mut driver = driver(fair(config), 100_000);
+    for n in 0..60_000 {
+        let now = Time::from_us(5 * n);
+        driver.arrive(now, Packet { flow: 1, ..data(now.0, 1500) });
+        if n % 100 == 0 {
+            driver.arrive(now, Packet { flow: 2, ..data(now.0, 100) });
+        }
+    }
+    let sparse = driver.departed.iter().filter(|(_, packet)| packet.flow == 2);
+    let waits: Vec<u64> = sparse.map(|&(at, packet)| at.0 - packet.word).collect();
+    assert!(waits.len() > 500);
+    // The packet in service, and its own time.
+    assert!(waits.iter().all(|&wait| wait < 2 * PACKET.0));
+    let (first, packet) = driver.dropped[0];
+    assert_eq!(packet.flow, 1);
+    // The overloading flow's own CoDel acts as a link's does.
+    assert!((first.as_s() - 0.110).abs() < 0.001, "{first:?}");
+}
+
+#[test]
+fn fq_codel_keeps_the_data_and_the_acks_of_a_flow_apart() {
+    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10_240);
+    for n in 0..10 {
+        driver.arrive(Time::ZERO, data(n, 1500));
+    }
+    driver.arrive(Time::ZERO, Packet { kind: PacketKind::Ack, ..data(99, 40) });
+    driver.run_to(Time::from_s(1));
+    assert_eq!(driver.words()[..3], [0, 99, 1]);
+}
+
+#[test]
+fn fq_codel_without_queues_or_quantum_is_refused() {
+    let error = |config| FqCodel::new(config, 0).map(|_| ()).map_err(|error| error.name);
+    assert_eq!(error(FqCodelConfig { queues: 0, ..FqCodelConfig::default() }), Err("queues"));
+    assert_eq!(error(FqCodelConfig { quantum_bytes: 0, ..FqCodelConfig::default() }), Err("quantum_bytes"));
+}
+
+/// A source of 1.25 times the link's rate for `seconds`: what PIE drops and marks of it, and the mean
+/// delay, both after half of the time.
+fn pie_equilibrium(config: PieConfig, ect: bool, seconds: u64) -> (f64, f64, f64) {
+    let aqm = Aqm::Pie(Box::new(Pie::new(config).expect("valid")));
+    let mut driver = driver(aqm, u64::MAX >> 8);
+    for n in 0..seconds * 125_000 {
+        if n == seconds * 125_000 / 2 {
+            driver.run_to(Time::from_us(8 * n));
+            driver.link.reset_counters();
+        }
+        driver.arrive(Time::from_us(8 * n), Packet { ect, ..data(n, 1500) });
+    }
+    let counters = driver.link.counters();
+    let arrivals = counters.arrivals as f64;
+    (counters.drops_early as f64 / arrivals, counters.marks as f64 / arrivals, counters.mean_wait().as_s())
+}
+
+#[test]
+fn pie_settles_where_the_load_left_is_what_the_link_can_send() {
+    let (dropped, marked, delay_s) = pie_equilibrium(PieConfig::default(), false, 40);
+    assert!((dropped - 0.2).abs() < 0.002, "{dropped}");
+    assert_eq!(marked, 0.0);
+    assert!((delay_s - 0.015).abs() < 0.0015, "{delay_s}");
+}
+
+#[test]
+fn pie_never_drops_in_the_first_burst() {
+    let mut driver = driver(Aqm::Pie(Box::new(Pie::new(PieConfig::default()).expect("valid"))), 1 << 40);
+    overload(&mut driver, Time::ZERO, Time::from_ms(149), false);
+    assert_eq!(driver.dropped.len(), 0);
+    overload(&mut driver, Time::from_ms(150), Time::from_ms(250), false);
+    assert!(!driver.dropped.is_empty());
+}
