@@ -16,6 +16,7 @@ mod scalable;
 mod vegas;
 mod veno;
 mod westwood;
+mod yeah;
 
 use lfn_law::{
     Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE, PROBES,
