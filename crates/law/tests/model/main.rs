@@ -10,6 +10,7 @@ mod drop_tail;
 mod hstcp;
 mod htcp;
 mod htcp_be;
+mod hybla;
 mod illinois;
 mod reno;
 mod scalable;

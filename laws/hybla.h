@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* TCP Hybla (Caini & Firrincieli, Int. J. Satellite Communications and Networking 22(5), 2004): a long
+ * path must not be slower than one of RTT_0 = 25 ms. With rho = RTT/RTT_0 the window grows rho^2
+ * times as fast as Reno's a round trip, so that the rate grows as that of the short path.
+ *
+ *   paper  counts segments; the window to 2^-32 of a segment
+ *   linux  counts ACKs, in 128ths of a segment, rounded down (measured on Linux 6.12)
+ */
+#ifndef LFN_HYBLA_H
+#define LFN_HYBLA_H
+
+#include "law.h"
+
+#define HYBLA_LINUX 1u
+#define HYBLA_RTT0_NS 25000000ULL
+#define HYBLA_RHO_MAX_Q16 (16u << 16) /* 2^rho in slow start (Linux) */
+#define HYBLA_CENT 128u
+
+struct hybla {
+	u64 min_srtt_ns; /* for which rho holds; 0: no sample yet */
+	u32 rho_q16;
+	u32 cents; /* linux: 128ths of a segment towards the next one */
+	u32 cnt;   /* linux: ACKs towards the next segment, where an ACK is worth less than a 128th */
+	u32 variant;
+};
+
+static inline void hybla_init(void *state, const struct law_config *config, struct law_control *control)
+{
+	struct hybla *s = state;
+
+	(void)control;
+	s->variant = config->variant;
+	s->rho_q16 = 1 << 16;
+}
+
+/* 2^rho, Q16. The fraction by a parabola: within 0.3 %; Linux leaves it out. */
+static inline u64 hybla_exp2_q16(const struct hybla *s)
+{
+	u32 rho = (u32)law_min(s->rho_q16, HYBLA_RHO_MAX_Q16), f = rho & 0xffff;
+	u64 fraction = ((22269ULL * f >> 16) + 43267) * f >> 16;
+
+	return ((1 << 16) + (s->variant == HYBLA_LINUX ? 0 : fraction)) << (rho >> 16);
+}
+
+/* In slow start each segment brings 2^rho - 1; the sender's brings one of them. */
+static inline void hybla_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
+{
+	struct hybla *s = state;
+	u32 grows = LAW_ACK_OPEN | LAW_ACK_CWND_LIMITED;
+	u64 more, room;
+
+	if (ack->srtt_ns && (ack->srtt_ns < s->min_srtt_ns || !s->min_srtt_ns)) {
+		s->min_srtt_ns = ack->srtt_ns;
+		s->rho_q16 = (u32)law_clamp((law_min(ack->srtt_ns, 1ULL << 43) << 16) / HYBLA_RTT0_NS,
+					    1 << 16, 255 << 16);
+	}
+	if ((ack->flags & grows) != grows || !ack->acked || control->cwnd >= control->ssthresh)
+		return;
+	more = ((hybla_exp2_q16(s) - (2 << 16)) << 16) * law_min(ack->newly_delivered, 0xffff);
+	room = law_min(control->ssthresh, LAW_MAX_CWND) - control->cwnd;
+	control->cwnd += law_min(more, room);
+}
+
+static inline u64 hybla_rho2_q16(const struct hybla *s)
+{
+	return (u64)s->rho_q16 * s->rho_q16 >> 16;
+}
+
+static inline void hybla_linux_on_ack(struct hybla *s, struct law_control *control)
+{
+	u32 w = (u32)(control->cwnd >> 32);
+	u32 cents = (u32)(hybla_rho2_q16(s) * HYBLA_CENT >> 16) / w;
+
+	s->cents += cents;
+	s->cnt = cents ? 0 : s->cnt + 1;
+	if (s->cents >= HYBLA_CENT) {
+		control->cwnd += LAW_SEG(s->cents / HYBLA_CENT);
+		s->cents %= HYBLA_CENT;
+	} else if (s->cnt >= w) {
+		control->cwnd += LAW_ONE;
+		s->cnt = 0;
+	}
+	control->cwnd = law_min(control->cwnd, LAW_MAX_CWND);
+}
+
+static inline void hybla_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
+{
+	struct hybla *s = state;
+
+	(void)ack;
+	if (s->variant == HYBLA_LINUX)
+		hybla_linux_on_ack(s, control);
+	else
+		law_add_per_rtt(control, hybla_rho2_q16(s), n);
+}
+
+static inline void hybla_on_loss(void *state, const struct law_loss *loss, struct law_control *control)
+{
+	struct hybla *s = state;
+	u64 half = control->cwnd >> 1;
+
+	(void)loss;
+	if (s->variant == HYBLA_LINUX)
+		half &= ~(LAW_ONE - 1);
+	control->ssthresh = law_max(half, LAW_MIN_SSTHRESH);
+	s->cents = 0;
+	s->cnt = 0;
+}
+
+static inline void hybla_probe(const void *state, const struct law_control *control, u64 *out)
+{
+	const struct hybla *s = state;
+
+	(void)control;
+	out[0] = s->rho_q16;
+}
+
+LAW_OPS(hybla, .on_sample = hybla_on_sample, .probe = hybla_probe);
+
+#endif
