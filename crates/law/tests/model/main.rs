@@ -12,6 +12,7 @@ mod htcp;
 mod htcp_be;
 mod hybla;
 mod illinois;
+mod ltcp;
 mod reno;
 mod scalable;
 mod vegas;
