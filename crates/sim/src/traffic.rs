@@ -14,9 +14,19 @@ use lfn_units::Time;
 
 use crate::rng::{Distribution, Stream, Streams};
 
+pub mod connection;
+pub mod evaluation_suite;
+mod model;
 pub mod open;
 pub mod packmime;
+pub mod requests;
+#[cfg(test)]
+mod testing;
 pub mod udp;
+pub mod vectors;
+pub mod web;
+
+pub use model::{Flows, Model};
 
 /// Which way data travel through the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +84,11 @@ impl BadTraffic {
         Err(BadTraffic { key: key.into(), found: found.into(), allowed })
     }
 
+    /// A quantity that must be at least 0 and finite.
+    fn not_negative(key: &str, value: f64) -> Result<(), BadTraffic> {
+        BadTraffic::unless(value >= 0.0 && value.is_finite(), key, value.to_string(), "at least 0 and finite")
+    }
+
     /// A quantity that must be positive and finite.
     fn positive(key: &str, value: f64) -> Result<(), BadTraffic> {
         BadTraffic::unless(value > 0.0 && value.is_finite(), key, value.to_string(), "above 0 and finite")
@@ -93,8 +108,14 @@ pub struct Transfer {
     pub mss_bytes: u32,
     /// Round-trip time of an empty network, without serialisation.
     pub rtt: Time,
-    /// To be handed back when the transfer is done. Transfers of one session may run at once.
+    /// To be handed back when the last byte has reached the application. Transfers of one session may
+    /// run at once.
     pub session: u64,
+    /// Whether it opens a connection. If not, its bytes go over the connection that the transfer before
+    /// it in this session and direction has used, and meet the window as they find it.
+    pub first: bool,
+    /// Whether no other transfer of this session will use its connection in this direction.
+    pub last: bool,
 }
 
 /// Payload of a segment where the path's MTU is 576 bytes (RFC 879).

@@ -115,6 +115,12 @@ impl Mixture {
         (part, libm::round(bytes).max(1.0) as u64)
     }
 
+    /// A whole number of this mean: the value, rounded up as often as its fraction says. `u64::MAX` for
+    /// an infinite value.
+    pub fn draw_count(&self, stream: &mut Stream) -> u64 {
+        (self.draw(stream).1 + stream.f64()) as u64
+    }
+
     /// The mean, in closed form.
     pub fn mean(&self) -> f64 {
         self.0.iter().map(|(probability, part)| probability * part.mean()).sum()
@@ -163,6 +169,20 @@ mod tests {
         close(ParetoII(3.0, f64::INFINITY, 2.5).mean(), 2.0, 1e-12);
         // Gamma(3) = 2.
         close(Weibull(1.0, 0.5).mean(), 2.0, 1e-12);
+    }
+
+    #[test]
+    fn counts_keep_the_mean() {
+        let mut stream = Stream::new(1, 0, "count");
+        let mut mean = |distribution: Distribution| {
+            let n = 100_000;
+            (0..n).map(|_| Mixture::from(distribution).draw_count(&mut stream)).sum::<u64>() as f64 / n as f64
+        };
+        close(mean(Distribution::Exponential(0.6)), 0.6, 0.015);
+        close(mean(Distribution::Constant(2.25)), 2.25, 0.01);
+        assert_eq!(mean(Distribution::Constant(249.0)), 249.0);
+        let endless = Mixture::from(Distribution::Constant(f64::INFINITY));
+        assert_eq!(endless.draw_count(&mut stream), u64::MAX);
     }
 
     #[test]

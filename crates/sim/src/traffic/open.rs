@@ -94,7 +94,8 @@ impl Open {
         self.advance();
         let (part, bytes) = self.bytes.draw_bytes(&mut self.sizes);
         let (mss_bytes, rtt) = self.paths.draw();
-        (Transfer { at, direction: self.direction, bytes, mss_bytes, rtt, session: 0 }, part)
+        let direction = self.direction;
+        (Transfer { at, direction, bytes, mss_bytes, rtt, session: 0, first: true, last: true }, part)
     }
 }
 
