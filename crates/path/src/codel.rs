@@ -87,11 +87,11 @@ impl Codel {
         Some(head)
     }
 
-    /// The head of the queue, and whether it may be dropped. An empty queue ends dropping.
+    /// The head of the queue, and whether it may be dropped. After an empty queue the first one never
+    /// may, and that ends dropping.
     fn next(&mut self, now: Time, fifo: &mut Fifo) -> Option<(Waiting, bool)> {
         let Some(head) = fifo.pop() else {
             self.first_above = None;
-            self.dropping = false;
             return None;
         };
         if now.since(head.since) < self.config.target || fifo.bytes() < u64::from(self.config.mtu_bytes) {

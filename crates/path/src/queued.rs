@@ -155,20 +155,20 @@ impl QueuedLink {
         None
     }
 
-    /// The event due at [`QueuedLink::free_at`]: the packet whose last bit left now, if one did, and
-    /// when `depart` is due next. At any other time the event is stale (the rate has changed since)
-    /// and nothing happens. Packets that the AQM drops on the way are added to `dropped`.
+    /// The event due at [`QueuedLink::free_at`]: the packet whose last bit left now, and when `depart`
+    /// is due next. None has left where a trace's opportunity only begins one; `depart` may then be
+    /// due again at once. At any other time the event is stale (the rate has changed since) and
+    /// nothing happens. Packets that the AQM drops on the way are added to `dropped`.
     pub fn depart(&mut self, now: Time, dropped: &mut Vec<Packet>) -> (Option<Packet>, Option<Time>) {
         if now != self.due {
             return (None, None);
         }
-        let gone = self.finish();
-        let due = self.begin(now, dropped);
-        if gone.is_none() && due == Some(now) {
-            // An opportunity has come, and the packet needs no other.
-            return (self.finish(), self.begin(now, dropped));
-        }
-        (gone, due)
+        let gone = self.in_service.take().map(|InService { packet, waited }| {
+            self.counters.depart(packet.bytes, waited);
+            self.data.sent += u64::from(packet.kind == PacketKind::Data);
+            packet
+        });
+        (gone, self.begin(now, dropped))
     }
 
     /// The rate changes, also in the middle of a packet: what remains of it leaves at the new rate.
@@ -184,14 +184,6 @@ impl QueuedLink {
         let leaves = self.in_service.is_some().then_some(before);
         self.due = server.change(now, rate, leaves)?;
         (self.due != before && self.due < Time::NEVER).then_some(self.due)
-    }
-
-    /// The packet in service has left.
-    fn finish(&mut self) -> Option<Packet> {
-        let InService { packet, waited } = self.in_service.take()?;
-        self.counters.depart(packet.bytes, waited);
-        self.data.sent += u64::from(packet.kind == PacketKind::Data);
-        Some(packet)
     }
 
     /// The server is free: begins the next packet, or waits for an opportunity.

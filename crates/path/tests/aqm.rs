@@ -4,7 +4,8 @@ mod common;
 
 use common::{data, Driver};
 use lfn_path::{
-    Aqm, Codel, CodelConfig, FqCodel, FqCodelConfig, Packet, PacketKind, Pie, PieConfig, QueuedLink,
+    Aqm, Codel, CodelConfig, FqCodel, FqCodelConfig, Packet, PacketKind, Pie, PieConfig, QueuedLink, Red,
+    RedConfig,
 };
 use lfn_units::{Rate, Time};
 
@@ -49,6 +50,30 @@ fn drop_tail_keeps_the_limit_and_the_one_in_service() {
 }
 
 #[test]
+fn an_idle_link_takes_any_packet() {
+    let red = Red::new(RedConfig::classic(1500), RATE, Time::ZERO).expect("valid");
+    let pie = Pie::new(PieConfig::default()).expect("valid");
+    let all = [
+        Aqm::DropTail,
+        Aqm::DropHead,
+        Aqm::Red(Box::new(red)),
+        codel(false),
+        fair(FqCodelConfig::default()),
+        Aqm::Pie(Box::new(pie)),
+    ];
+    for aqm in all {
+        let mut driver = Driver::new(QueuedLink::new(RATE, aqm, 0, 0, 1500));
+        for n in 0..3 {
+            driver.arrive(PACKET, data(n, 1500));
+        }
+        driver.arrive(PACKET + PACKET, data(3, 1500));
+        driver.run_to(Time::from_s(1));
+        assert_eq!((driver.words(), driver.dropped_words()), (vec![0, 3], vec![1, 2]));
+        assert_eq!(driver.link.counters().drops_full, 2);
+    }
+}
+
+#[test]
 fn drop_head_keeps_the_newest() {
     let mut driver = driver(Aqm::DropHead, 10);
     (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
@@ -73,11 +98,10 @@ fn drop_head_makes_room_in_bytes() {
 fn codel_drops_at_the_times_of_its_control_law() {
     let mut driver = driver(codel(false), u64::MAX >> 8);
     overload(&mut driver, Time::ZERO, Time::from_ms(600), false);
-    // The delay grows by half of the time: 5 ms at 10 ms, and an interval later CoDel may drop.
+    // The k-th packet comes at 5k us and is due at 10k us: the first that has waited 5 ms is due at
+    // 10 ms, and the first one due more than an interval later may be dropped.
     let (at, packet) = driver.dropped[0];
-    assert!((at.as_s() - 0.110).abs() <= 2.0 * PACKET.as_s(), "{at:?}");
-    // From the head of the queue: the packet had come a delay of 55 ms before.
-    assert!((at.0 - packet.word).abs_diff(Time::from_ms(55).0) <= 2 * PACKET.0);
+    assert_eq!((at, Time(packet.word)), (Time::from_us(110_010), Time::from_us(55_005)));
     // Then after 100, 170.7, 228.4, 278.4, 323.1, 363.9, 401.7, 437.1, 470.4 ms, or as soon
     // afterwards as a packet leaves.
     let mut expected = 0;
