@@ -271,8 +271,8 @@ def vector(
 ) -> int:
     """Two flows that lose together: Chiu and Jain's vector diagram, and where it ends.
 
-    The defaults are those of the CW-HSTCP paper's Fig. 3. A panel shows one law; a pair `a+b` gives
-    flow 1 law a and flow 2 law b. Examples:
+    As in Fig. 3 of the CW-HSTCP paper, flow 1 has the longer RTT unless told otherwise. A panel
+    shows one law; a pair `a+b` gives flow 1 law a and flow 2 law b. Examples:
 
         lfn theory vector --out vector.png
         lfn theory vector --law reno+cubic --rtt 50ms,50ms --start 100,4000 --axes rate --json

@@ -102,7 +102,7 @@ class Course:
 def _course(
     flows: Sequence[Sender],
     done: Callable[[list[Epoch]], bool],
-    rtts_s: Callable[[Sequence[float]], Sequence[float]],
+    rtts_s: Callable[[Sequence[float]], list[float]],
     is_lost: Callable[[Sequence[float], float], bool],
     lost: Callable[[Sequence[Sender]], list[Sender]],
 ) -> Course:
@@ -116,8 +116,10 @@ def _course(
         windows = [flow.window for flow in now]
         begin_s = rtts_s(windows)
         ends = [flow.after(step_s, s) for flow, s in zip(now, begin_s, strict=True)]
-        middle_s = (np.add(begin_s, rtts_s([flow.window for flow in ends]))) / 2
-        ends = [flow.after(step_s, float(s)) for flow, s in zip(now, middle_s, strict=True)]
+        end_s = rtts_s([flow.window for flow in ends])
+        middle_s = np.add(begin_s, end_s) / 2
+        if end_s != begin_s:
+            ends = [flow.after(step_s, float(s)) for flow, s in zip(now, middle_s, strict=True)]
         mean = np.add(windows, [flow.window for flow in ends]) / 2
         return ends, mean * step_s / middle_s, mean * step_s
 
@@ -131,7 +133,7 @@ def _course(
         ending = over(ends, sent)
         if ending:
             low_s, high_s = 0.0, step_s
-            for _ in range(40):
+            for _ in range(25):
                 middle_s = (low_s + high_s) / 2
                 step = stepped(middle_s)
                 low_s, high_s = (low_s, middle_s) if over(*step[:2]) else (middle_s, high_s)
