@@ -165,6 +165,8 @@ def compare_(
     settings: FlowSettings = {"count": flows}
     if packet is not None:
         settings["packet"] = packet
+    with _naming_options():
+        _foresee([base.flow(name, **settings) for name in laws])
     with _naming_options(), _progress() as progress:
         results = compare(
             laws,
@@ -217,6 +219,7 @@ def run(
     if seed is not None:
         scenario = scenario.with_seed(seed)
     title = scenario.name or file.stem
+    _foresee([scenario])
     with _progress() as progress:
         results = execute(
             [Case(scenario)], seeds=seeds, out=out, jobs=jobs, progress=progress, title=title
@@ -262,6 +265,7 @@ def report(directory: Path, /) -> int:
 
 
 app.command(commands.plot)
+app.command(commands.pcap)
 app.command(commands.metrics)
 app.command(theory)
 
@@ -364,8 +368,18 @@ def _fail(code: int, why: object) -> int:
     return code
 
 
+def _foresee(scenarios: Sequence[Scenario]) -> None:
+    """Tell who waits at a terminal that theory calls the runs too short, before they begin."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        from lfnlab import epochs
+
+        for line in epochs.foreseen(scenarios):
+            print(f"lfn: {line}", file=sys.stderr)
+
+
 def _show(results: Results, *, as_json: bool, report: bool) -> int:
-    from lfnlab.summary import plain, summary_table
+    from lfnlab import epochs
+    from lfnlab.summary import averaged, plain, summary_table
 
     page = None
     if report:
@@ -376,6 +390,7 @@ def _show(results: Results, *, as_json: bool, report: bool) -> int:
         _print_json(results.to_json())
     else:
         print(*plain(summary_table(results)), sep="\n")
+        print(f"averages {averaged(results)}", *epochs.seen(results), sep="\n")
         if page is not None:
             print(f"report: {page.resolve()}")
     return OK

@@ -121,6 +121,7 @@ def metrics(
     from json import dumps
 
     from lfnlab import measure
+    from lfnlab.quantity import seconds
     from lfnlab.summary import plain
     from lfnlab.sweep import Results
 
@@ -135,9 +136,9 @@ def metrics(
     found = measure.measure(
         Results.load(directory),
         [name.strip() for name in metric.split(",")] if metric else (),
-        start_s=measure.seconds("--start", start),
-        end_s=measure.seconds("--end", end),
-        window_s=measure.seconds("--window", window),
+        start_s=seconds("--start", start),
+        end_s=seconds("--end", end),
+        window_s=seconds("--window", window),
         base=None if base is None else Results.load(base),
     )
     if json:
@@ -147,4 +148,40 @@ def metrics(
     print(found.window)
     for name, reason in found.refused.items():
         print(f"no {name}: {reason}")
+    return OK
+
+
+def pcap(
+    directory: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(("--out", "-o"))],
+    link: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    run: str | None = None,
+    after_queue: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Write the packets of a run as pcapng, for Wireshark, tshark and tcptrace.
+
+    The run must have recorded its packets. Drops and retransmissions have comments. Examples:
+
+        lfn pcap lfn-results -o run.pcapng
+        lfn pcap lfn-results --run 2 --link forward --link reverse -o run.pcapng
+        tshark -r run.pcapng -q -z io,stat,1,tcp.analysis.retransmission
+
+    Args:
+        directory: Results directory, or the directory of one run.
+        out: FILE.pcapng.
+        link: Links to write; default all. A packet that crosses two is in the file twice.
+        run: Seed or key of the run; default the only one.
+        after_queue: As packets left the queues; default as they arrived, drops included.
+    """
+    from lfnlab import draw, pcap
+
+    chosen = draw.one_run(directory, run)
+    packets = draw.Tables((chosen.path,))
+    if "packets" not in packets.names:
+        raise UsageError(f"{chosen.path} has no table packets: its scenario did not ask for them")
+    view: Literal["arrival", "departure"] = "departure" if after_queue else "arrival"
+    count = pcap.write_pcapng(out, packets.frame("packets").collect(), view=view, links=link)
+    print(f"{count:,} packets\n{out}")
     return OK

@@ -219,6 +219,22 @@ def _runs(path: Path) -> Sequence[Run]:
     return Results.load(path).runs
 
 
+def one_run(path: Path, which: str | None) -> Run:
+    """The run of a results directory that has this seed or key; without either, the only one.
+
+    Raises:
+        UsageError: when there is none or more than one.
+        StoreError: when there are no results.
+    """
+    runs = _runs(path)
+    found = [run for run in runs if which in (None, str(run.seed), run.path.name)]
+    if len(found) != 1:
+        known = ", ".join(f"{r.path.name} ({plot.panel_title(r)}, seed {r.seed})" for r in runs)
+        said = "several runs" if found else "no such run"
+        raise UsageError(f"--run: {said}; allowed, by key or by seed: {known}")
+    return found[0]
+
+
 def _single(path: Path) -> Run:
     run = Run(path, 0, {})
     return Run(path, run.summary.get("seed") or 0, {})

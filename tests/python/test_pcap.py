@@ -1,0 +1,332 @@
+"""Do packet traces open without complaint, and does tshark count what we count?"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from lfnlab import cli, pcap
+from lfnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lfnlab import Results
+
+needs_tshark = pytest.mark.skipif(
+    shutil.which("tshark") is None, reason="tshark is not installed; ci/tools.sh installs it"
+)
+MS = 1_000_000_000  # picoseconds
+MSS = 1448
+RETRANSMISSION, CE, ECE, CWR, LAST = 1, 2, 4, 8, 16
+
+
+class Trace:
+    """Packets made by hand: each arrives at its link's queue and leaves it 10 us later."""
+
+    def __init__(self, headers: int = 66, payload: int = MSS) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.headers, self.payload = headers, payload
+
+    def packet(
+        self, t_ms: float, seq: int, *, ack: bool = False, dropped: bool = False, **own: Any
+    ) -> None:
+        reverse = ack != own.pop("reverse", False)
+        payload = 0 if ack else own.pop("payload_bytes", self.payload)
+        sack = own.pop("sack", ())
+        row = {
+            "t_ps": int(t_ms * MS),
+            "link": int(reverse),
+            "point": 0,
+            "flow": 0,
+            "kind": int(ack),
+            "direction": int(reverse),
+            "seq": seq,
+            "bytes": payload + self.headers,
+            "payload_bytes": payload,
+            "flags": 0,
+            **dict.fromkeys(pcap.COLUMNS[10:]),
+            **own,
+        }
+        for i, (start, end) in enumerate(sack, 1):
+            row |= {f"sack{i}_start": start, f"sack{i}_end": end}
+        after = {"point": 1} if dropped else {"point": 2, "t_ps": row["t_ps"] + MS // 100}
+        self.rows += [row, row | after]
+
+    def frame(self) -> pl.DataFrame:
+        schema: dict[str, type[pl.DataType]] = dict.fromkeys(pcap.COLUMNS, pl.UInt64)
+        schema |= dict.fromkeys(("link", "point", "kind", "direction", "flags"), pl.UInt8)
+        schema |= dict.fromkeys(("flow", "bytes", "payload_bytes"), pl.UInt32)
+        return pl.DataFrame(self.rows, schema=schema).sort("t_ps", maintain_order=True)
+
+    def bulk(self, segments: int, *, first: int = 0, start_ms: float = 0.0, **own: Any) -> None:
+        """One segment a millisecond, an ACK for each 10 ms later."""
+        for i in range(segments):
+            self.packet(start_ms + i, first + i, **own)
+            self.packet(start_ms + i + 10, first + i + 1, ack=True, **own)
+
+
+def shark(file: Path, *fields: str, where: str = "") -> list[list[str]]:
+    """A row a packet. Relative sequence numbers are off, checksums on."""
+    command = ["tshark", "-r", str(file), "-o", "tcp.relative_sequence_numbers:FALSE"]
+    command += ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
+    command += ["-Y", where] if where else []
+    command += ["-T", "fields", *(part for field in fields for part in ("-e", field))]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "appears to have been cut short" not in run.stderr
+    return [line.split("\t") for line in run.stdout.splitlines()]
+
+
+def written(trace: Trace, tmp_path: Path, **options: Any) -> Path:
+    file = tmp_path / "trace.pcapng"
+    pcap.write_pcapng(file, trace.frame(), **options)
+    # Wireshark marks what it cannot dissect, and what it finds wrong.
+    assert shark(file, "frame.number", where="_ws.malformed") == []
+    assert shark(file, "ip.checksum.status", where="ip.checksum.status != 1") == []
+    assert shark(file, "frame.number", where="tcp.analysis.zero_window") == []
+    assert shark(file, "frame.number", where="tcp.analysis.ack_lost_segment") == []
+    assert shark(file, "frame.number", where="tcp.analysis.window_full") == []
+    return file
+
+
+def flagged(file: Path, name: str) -> int:
+    return len(shark(file, "frame.number", where=f"tcp.analysis.{name}"))
+
+
+@needs_tshark
+@pytest.mark.parametrize("headers", [40, 52, 54, 66])
+def test_a_lossless_trace_is_flawless(tmp_path: Path, headers: int) -> None:
+    trace = Trace(headers)
+    trace.bulk(200)
+    trace.bulk(100, flow=70_000, start_ms=5, reverse=True)
+    file = written(trace, tmp_path)
+    assert flagged(file, "flags") == 0
+    data = shark(file, "frame.len", "frame.cap_len", "tcp.len", "tcp.seq", where="tcp.len > 0")
+    assert len(data) == 300
+    assert {(int(length), int(payload)) for length, _, payload, _ in data} == {(MSS + headers, MSS)}
+    assert {int(captured) for _, captured, _, _ in data} == {headers}
+    assert data[1][3] == str(1 + MSS)
+    # Two conversations, and the bytes of each way: data with a SYN and an ACK; ACKs with a SYN-ACK.
+    ways: dict[tuple[str, str], list[int]] = {}
+    for source, to, length in shark(file, "ip.src", "ip.dst", "frame.len"):
+        ways.setdefault((source, to), []).append(int(length))
+    left, right = ("10.0.0.0", "10.1.17.112"), ("10.128.0.0", "10.129.17.112")
+    syn = headers + 12
+    assert {way: (len(each), sum(each)) for way, each in ways.items()} == {
+        (left[0], right[0]): (202, syn + headers + 200 * (MSS + headers)),
+        (right[0], left[0]): (201, syn + 200 * headers),
+        (right[1], left[1]): (102, syn + headers + 100 * (MSS + headers)),
+        (left[1], right[1]): (101, syn + 100 * headers),
+    }
+    assert {stream for (stream,) in shark(file, "tcp.stream")} == {"0", "1"}
+
+
+@needs_tshark
+def test_the_handshake_tells_scale_sack_and_segment_size(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.bulk(3)
+    file = written(trace, tmp_path)
+    options = ("tcp.options.mss_val", "tcp.options.wscale.shift", "tcp.options.sack_perm")
+    shakes = shark(file, "tcp.flags.str", "frame.interface_name", *options)[:4]
+    names = [flags.strip("·") for flags, *_ in shakes]
+    assert names == ["S", "A··S", "A", "A"]
+    assert [line[1] for line in shakes] == ["0", "1", "0", "0"]
+    assert shakes[0][2:4] == shakes[1][2:4] == [str(MSS), "14"]
+    assert all(line[4] for line in shakes[:2]), "SACK permitted"
+    windows = shark(file, "tcp.window_size", where="tcp.len > 0")
+    assert {int(size) for (size,) in windows} == {65535 << 14}
+
+
+def fast_retransmit(trace: Trace) -> None:
+    """Segment 20 is dropped; SACK tells; it is sent again once, among new data."""
+    for i in range(60):
+        trace.packet(i, i, dropped=i == 20)
+        if i < 20:
+            trace.packet(i + 10, i + 1, ack=True)
+        elif 20 < i < 40:
+            trace.packet(i + 10, 20, ack=True, sack=[(21, i + 1)])
+    trace.packet(34.5, 20, flags=RETRANSMISSION)
+    for i in range(40, 60):
+        trace.packet(i + 10.5, i + 1, ack=True)
+
+
+@needs_tshark
+def test_retransmissions_are_ours(tmp_path: Path) -> None:
+    trace = Trace()
+    fast_retransmit(trace)
+    file = written(trace, tmp_path)
+    assert flagged(file, "retransmission") == 1
+    assert flagged(file, "fast_retransmission") == 1
+    assert flagged(file, "duplicate_ack") == 19
+    commented = shark(file, "tcp.seq", "frame.comment", where="frame.comment")
+    seq = str(1 + 20 * MSS)
+    assert commented == [[seq, "dropped"], [seq, "retransmission"]]
+    edges = shark(
+        file, "tcp.options.sack_le", "tcp.options.sack_re", where="tcp.options.sack.count"
+    )
+    assert edges[-1] == [str(1 + 21 * MSS), str(1 + 40 * MSS)]
+
+
+@needs_tshark
+def test_timeouts_and_three_blocks(tmp_path: Path) -> None:
+    trace = Trace()
+    lost = (10, 12, 14)
+    for i in range(17):
+        trace.packet(i * 0.1, i, dropped=i in lost)
+    trace.packet(12, 10, ack=True, sack=[(15, 17), (13, 14), (11, 12)])
+    # All three again after the timeout, which doubles; the last is lost once more.
+    for n, i in enumerate(lost):
+        trace.packet(300 + n, i, flags=RETRANSMISSION, dropped=i == 14)
+    trace.packet(311, 14, ack=True, sack=[(15, 17)])
+    trace.packet(700, 14, flags=RETRANSMISSION)
+    trace.packet(711, 17, ack=True)
+    file = written(trace, tmp_path)
+    assert flagged(file, "retransmission") == 4
+    lines = shark(file, "tcp.options.sack_le", "tcp.hdr_len", where="tcp.options.sack.count")
+    assert lines[0] == [",".join(str(1 + i * MSS) for i in (15, 13, 11)), "60"]
+    comments = shark(file, "frame.comment", where="frame.comment")
+    assert [text for (text,) in comments].count("retransmission, dropped") == 1
+
+
+@needs_tshark
+def test_reordering_is_no_retransmission(tmp_path: Path) -> None:
+    """A path that shortens lets segment 11 overtake 10 by a millisecond."""
+    trace = Trace()
+    for i in range(30):
+        trace.packet(i + (1.5 if i == 10 else 0), i)
+    file = written(trace, tmp_path)
+    assert flagged(file, "out_of_order") == 1
+    assert flagged(file, "retransmission") == 0
+
+
+@needs_tshark
+def test_behind_the_queue_the_dropped_are_missing(tmp_path: Path) -> None:
+    trace = Trace()
+    fast_retransmit(trace)
+    file = written(trace, tmp_path, view="departure")
+    assert len(shark(file, "frame.number", where="tcp.len > 0")) == 60
+    assert shark(file, "frame.comment", where="frame.comment") == [["retransmission"]]
+    assert flagged(file, "lost_segment") == 1
+    times = shark(file, "frame.time_epoch", where="tcp.len > 0")
+    assert float(times[0][0]) == pytest.approx(10e-6)
+
+
+@needs_tshark
+def test_sequence_numbers_wrap_and_the_end_is_short(tmp_path: Path) -> None:
+    trace = Trace()
+    first = 2**32 // MSS - 20
+    trace.bulk(50, first=first)
+    trace.packet(50, first + 50, payload_bytes=100, flags=LAST)
+    trace.packet(60, first + 51, ack=True)
+    file = written(trace, tmp_path)
+    assert flagged(file, "flags") == 0
+    end = (1 + (first + 50) * MSS + 100) % 2**32
+    assert end < 2**31, "it has wrapped"
+    (fin,) = shark(file, "tcp.seq", "tcp.len", "tcp.nxtseq", where="tcp.flags.fin == 1")
+    assert fin == [str(end - 100), "100", str(end + 1)]
+    assert shark(file, "tcp.ack")[-1] == [str(end + 1)]
+
+
+@needs_tshark
+def test_ecn_is_shown(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.packet(0, 0)
+    trace.packet(1, 1, flags=CE)
+    trace.packet(10, 1, ack=True)
+    trace.packet(11, 2, ack=True, flags=ECE)
+    trace.packet(12, 2, flags=CWR)
+    file = written(trace, tmp_path)
+    lines = shark(file, "ip.dsfield.ecn", "tcp.flags.ece", "tcp.flags.cwr")
+    assert lines[:3] == [["0", "1", "1"], ["0", "1", "0"], ["0", "0", "0"]]
+    assert lines[3:] == [
+        ["2", "0", "0"],
+        ["3", "0", "0"],
+        ["0", "0", "0"],
+        ["0", "1", "0"],
+        ["2", "0", "1"],
+    ]
+
+
+@needs_tshark
+def test_udp_datagrams(tmp_path: Path) -> None:
+    trace = Trace(headers=42, payload=1000)
+    for i in range(20):
+        trace.packet(i, i, kind=2, flow=7, dropped=i == 3)
+    file = written(trace, tmp_path)
+    lines = shark(file, "udp.length", "frame.len", "ip.dst")
+    assert lines == [["1008", "1042", "10.128.0.7"]] * 20
+    assert shark(file, "frame.comment", where="frame.comment") == [["dropped"]]
+
+
+@needs_tshark
+def test_headers_sum_to_zero(tmp_path: Path) -> None:
+    """tshark checks what it holds whole: an ACK, a handshake."""
+    trace = Trace()
+    fast_retransmit(trace)
+    file = written(trace, tmp_path)
+    whole = shark(file, "tcp.checksum.status", where="tcp.len == 0")
+    assert {status for (status,) in whole} == {"1"}
+
+
+@needs_tshark
+def test_one_link_alone(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.bulk(20)
+    file = written(trace, tmp_path, links=["1"])
+    names = shark(file, "frame.interface_name", "tcp.ack", where="tcp.flags.syn == 0")
+    assert {name for name, _ in names} == {"1"}
+    assert [int(ack) for _, ack in names] == [1 + MSS * i for i in range(1, 21)]
+    with pytest.raises(UsageError, match='no link "forth"; allowed: 0, 1'):
+        pcap.write_pcapng(file, trace.frame(), links=["forth"])
+
+
+@needs_tshark
+def test_the_command_writes_a_stored_run(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(results.runs[0].path, run)
+    trace = Trace()
+    fast_retransmit(trace)
+    trace.frame().write_parquet(run / "packets.parquet")
+    file = tmp_path / "out.pcapng"
+    assert cli.call(["pcap", str(run), "-o", str(file), "--link", "forward"]) == cli.OK
+    assert capsys.readouterr().out == f"61 packets\n{file}\n"
+    assert {tuple(line) for line in shark(file, "frame.interface_name")} == {("forward",)}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "--run: several runs; allowed, by key or by seed: "),
+        (["--run", "9"], "--run: no such run"),
+        (["--run", "KEY"], "has no table packets"),
+    ],
+)
+def test_what_cannot_be_written(
+    results: Results,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    said: str,
+) -> None:
+    options = [results.runs[0].path.name if text == "KEY" else text for text in options]
+    arguments = ["pcap", str(results.root), *options, "-o", str(tmp_path / "no.pcapng")]
+    assert cli.call(arguments) == cli.USAGE
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "no.pcapng").exists()
+
+
+def test_columns_and_sizes_are_checked(tmp_path: Path) -> None:
+    trace = Trace(headers=47)
+    trace.bulk(1)
+    with pytest.raises(UsageError, match="bytes - payload_bytes is 47; allowed: one of 40 or 52"):
+        pcap.write_pcapng(tmp_path / "no.pcapng", trace.frame())
+    with pytest.raises(UsageError, match="packets has no column seq; needed: t_ps, link"):
+        pcap.write_pcapng(tmp_path / "no.pcapng", trace.frame().drop("seq"))
+    with pytest.raises(UsageError, match="no packet to write"):
+        pcap.write_pcapng(tmp_path / "no.pcapng", trace.frame().clear())
