@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the kernel and browser tests need beyond the README's list, where that is possible:
+# Installs what the kernel, browser and packet trace tests need beyond the README's list, where that is possible:
 # as root, with apt. Elsewhere those tests say what they lack and are skipped.
 set -u
 missing=
@@ -15,6 +15,7 @@ need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
 need libelf-dev test -e /usr/include/libelf.h
 need llvm-14 command -v llvm-strip-14
+need tshark command -v tshark
 need valgrind command -v valgrind
 [ -n "$missing" ] || exit 0
 
