@@ -1,6 +1,7 @@
 //! Path elements: queues and their management, and the server behind them. None knows a clock or a
 //! source of randomness: the time and the draws are arguments.
 
+mod aqm;
 mod codel;
 mod counters;
 mod fifo;
@@ -16,6 +17,7 @@ mod red;
 mod server;
 mod trace;
 
+pub use aqm::{Aqm, AqmConfig, AqmError};
 pub use codel::{Codel, CodelConfig};
 pub use counters::{Counters, DataTotals};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
@@ -26,7 +28,6 @@ pub use limit::DropReason;
 pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
-pub use queue::Aqm;
 pub use queued::{QueuedLink, Service};
 pub use red::{QueueState, Red, RedConfig, RedError, Thresholds, Verdict, Weight};
 pub use trace::{DeliveryTrace, TraceError};

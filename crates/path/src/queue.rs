@@ -2,32 +2,12 @@
 
 use lfn_units::{Rate, Time};
 
-use crate::codel::Codel;
+use crate::aqm::Aqm;
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
-use crate::fq_codel::FqCodel;
 use crate::limit::{DropReason, Limit};
 use crate::packet::Packet;
-use crate::pie::Pie;
-use crate::red::{QueueState, Red, Verdict};
-
-/// How a queue drops, marks and orders packets.
-#[derive(Debug)]
-pub enum Aqm {
-    /// Drops the packet that does not fit.
-    DropTail,
-    /// Drops the packets that have waited longest until the new one fits: the senders hear of it a
-    /// queueing delay earlier (Lakshman, Neidhardt, Ott 1996).
-    DropHead,
-    /// Random early detection.
-    Red(Box<Red>),
-    /// Controlled delay.
-    Codel(Codel),
-    /// A queue and a CoDel for every flow. Beyond the limit it drops from the longest queue.
-    FqCodel(Box<FqCodel>),
-    /// Proportional-integral controller of the delay.
-    Pie(Box<Pie>),
-}
+use crate::red::{QueueState, Verdict};
 
 #[derive(Debug)]
 pub(crate) struct Queue {

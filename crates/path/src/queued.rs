@@ -7,10 +7,11 @@
 
 use lfn_units::{Rate, Time};
 
+use crate::aqm::Aqm;
 use crate::counters::{Counters, DataTotals, Ledger};
 use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
-use crate::queue::{Aqm, Queue};
+use crate::queue::Queue;
 use crate::server::RateServer;
 use crate::trace::{DeliveryTrace, TraceServer};
 

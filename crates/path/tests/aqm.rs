@@ -4,8 +4,8 @@ mod common;
 
 use common::{data, Driver};
 use lfn_path::{
-    Aqm, Codel, CodelConfig, FqCodel, FqCodelConfig, Packet, PacketKind, Pie, PieConfig, QueuedLink, Red,
-    RedConfig,
+    AqmConfig, AqmError, CodelConfig, FqCodelConfig, Packet, PacketKind, PieConfig, PieError, QueuedLink,
+    RedConfig, RedError,
 };
 use lfn_units::{Rate, Time};
 
@@ -13,12 +13,17 @@ use lfn_units::{Rate, Time};
 const RATE: Rate = Rate(1_200_000_000);
 const PACKET: Time = Time::from_us(10);
 
-fn driver(aqm: Aqm, limit_packets: u64) -> Driver {
-    Driver::new(QueuedLink::new(RATE, aqm, limit_packets, u64::MAX, 1500))
+fn link(rate: Rate, aqm: AqmConfig, limit_packets: u64, limit_bytes: u64) -> Driver {
+    let aqm = aqm.build(rate, Time::ZERO, 7).expect("valid");
+    Driver::new(QueuedLink::new(rate, aqm, limit_packets, limit_bytes, 1500))
 }
 
-fn codel(ecn: bool) -> Aqm {
-    Aqm::Codel(Codel::new(CodelConfig { ecn, ..CodelConfig::default() }))
+fn driver(aqm: AqmConfig, limit_packets: u64) -> Driver {
+    link(RATE, aqm, limit_packets, u64::MAX)
+}
+
+fn codel(ecn: bool) -> AqmConfig {
+    AqmConfig::Codel(CodelConfig { ecn, ..CodelConfig::default() })
 }
 
 /// Twice what the link can send, from `from` to `to`, by a source that takes no notice.
@@ -41,7 +46,7 @@ fn control_law(n: usize) -> u64 {
 
 #[test]
 fn drop_tail_keeps_the_limit_and_the_one_in_service() {
-    let mut driver = driver(Aqm::DropTail, 10);
+    let mut driver = driver(AqmConfig::DropTail, 10);
     (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
     assert_eq!(driver.dropped_words(), (11..20).collect::<Vec<_>>());
     driver.run_to(Time::from_s(1));
@@ -51,18 +56,16 @@ fn drop_tail_keeps_the_limit_and_the_one_in_service() {
 
 #[test]
 fn an_idle_link_takes_any_packet() {
-    let red = Red::new(RedConfig::classic(1500), RATE, Time::ZERO).expect("valid");
-    let pie = Pie::new(PieConfig::default()).expect("valid");
     let all = [
-        Aqm::DropTail,
-        Aqm::DropHead,
-        Aqm::Red(Box::new(red)),
+        AqmConfig::DropTail,
+        AqmConfig::DropHead,
+        AqmConfig::Red(RedConfig::classic(1500)),
         codel(false),
-        fair(FqCodelConfig::default()),
-        Aqm::Pie(Box::new(pie)),
+        AqmConfig::FqCodel(FqCodelConfig::default()),
+        AqmConfig::Pie(PieConfig::default()),
     ];
     for aqm in all {
-        let mut driver = Driver::new(QueuedLink::new(RATE, aqm, 0, 0, 1500));
+        let mut driver = link(RATE, aqm, 0, 0);
         for n in 0..3 {
             driver.arrive(PACKET, data(n, 1500));
         }
@@ -75,7 +78,7 @@ fn an_idle_link_takes_any_packet() {
 
 #[test]
 fn drop_head_keeps_the_newest() {
-    let mut driver = driver(Aqm::DropHead, 10);
+    let mut driver = driver(AqmConfig::DropHead, 10);
     (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
     assert_eq!(driver.dropped_words(), (1..10).collect::<Vec<_>>());
     driver.run_to(Time::from_s(1));
@@ -86,7 +89,7 @@ fn drop_head_keeps_the_newest() {
 
 #[test]
 fn drop_head_makes_room_in_bytes() {
-    let mut driver = Driver::new(QueuedLink::new(RATE, Aqm::DropHead, 100, 1000, 1500));
+    let mut driver = link(RATE, AqmConfig::DropHead, 100, 1000);
     for (word, bytes) in [(0, 1500), (1, 400), (2, 400), (3, 900), (4, 1001), (5, 1000)] {
         driver.arrive(Time::ZERO, data(word, bytes));
     }
@@ -170,8 +173,7 @@ fn codel_leaves_a_delay_below_the_target_alone() {
 #[test]
 fn codel_never_takes_the_last_packet() {
     // At 1 Mbit/s two packets stand for longer than the target, but less than an MTU waits behind.
-    let link = QueuedLink::new(Rate(1_000_000), codel(false), 100, u64::MAX, 1500);
-    let mut driver = Driver::new(link);
+    let mut driver = link(Rate(1_000_000), codel(false), 100, u64::MAX);
     for n in 0..1000 {
         driver.arrive(Time::from_ms(12 * n), data(n, 1499));
         driver.arrive(Time::from_ms(12 * n), data(n, 1));
@@ -180,13 +182,9 @@ fn codel_never_takes_the_last_packet() {
     assert!(driver.link.counters().mean_wait() > Time::from_ms(5));
 }
 
-fn fair(config: FqCodelConfig) -> Aqm {
-    Aqm::FqCodel(Box::new(FqCodel::new(config, 7).expect("valid")))
-}
-
 #[test]
 fn fq_codel_gives_flows_of_large_and_small_packets_equal_bytes() {
-    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10_240);
+    let mut driver = driver(AqmConfig::FqCodel(FqCodelConfig::new(1500)), 10_240);
     for n in 0..1000 {
         driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
         for _ in 0..5 {
@@ -207,7 +205,7 @@ fn fq_codel_gives_flows_of_large_and_small_packets_equal_bytes() {
 #[test]
 fn fq_codel_turns_are_of_a_quantum() {
     let config = FqCodelConfig { quantum_bytes: 2500, ..FqCodelConfig::new(1500) };
-    let mut driver = driver(fair(config), 10_240);
+    let mut driver = driver(AqmConfig::FqCodel(config), 10_240);
     for flow in [1, 2] {
         for n in 0..10 {
             driver.arrive(Time::ZERO, Packet { flow, ..data(n, 1000) });
@@ -221,7 +219,7 @@ fn fq_codel_turns_are_of_a_quantum() {
 
 #[test]
 fn fq_codel_serves_a_sparse_flow_first() {
-    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10_240);
+    let mut driver = driver(AqmConfig::FqCodel(FqCodelConfig::new(1500)), 10_240);
     for n in 0..100 {
         driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
     }
@@ -233,7 +231,7 @@ fn fq_codel_serves_a_sparse_flow_first() {
 
 #[test]
 fn fq_codel_drops_from_the_head_of_the_longest_queue() {
-    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10);
+    let mut driver = driver(AqmConfig::FqCodel(FqCodelConfig::new(1500)), 10);
     for n in 0..9 {
         driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
     }
@@ -250,7 +248,7 @@ fn fq_codel_drops_from_the_head_of_the_longest_queue() {
 #[test]
 fn fq_codel_keeps_the_delay_of_a_sparse_flow_off_an_overload() {
     let config = FqCodelConfig { codel: CodelConfig::default(), ..FqCodelConfig::new(1500) };
-    let mut driver = driver(fair(config), 100_000);
+    let mut driver = driver(AqmConfig::FqCodel(config), 100_000);
     for n in 0..60_000 {
         let now = Time::from_us(5 * n);
         driver.arrive(now, Packet { flow: 1, ..data(now.0, 1500) });
@@ -271,7 +269,7 @@ fn fq_codel_keeps_the_delay_of_a_sparse_flow_off_an_overload() {
 
 #[test]
 fn fq_codel_keeps_the_data_and_the_acks_of_a_flow_apart() {
-    let mut driver = driver(fair(FqCodelConfig::new(1500)), 10_240);
+    let mut driver = driver(AqmConfig::FqCodel(FqCodelConfig::new(1500)), 10_240);
     for n in 0..10 {
         driver.arrive(Time::ZERO, data(n, 1500));
     }
@@ -281,17 +279,25 @@ fn fq_codel_keeps_the_data_and_the_acks_of_a_flow_apart() {
 }
 
 #[test]
-fn fq_codel_without_queues_or_quantum_is_refused() {
-    let error = |config| FqCodel::new(config, 0).map(|_| ()).map_err(|error| error.name);
-    assert_eq!(error(FqCodelConfig { queues: 0, ..FqCodelConfig::default() }), Err("queues"));
-    assert_eq!(error(FqCodelConfig { quantum_bytes: 0, ..FqCodelConfig::default() }), Err("quantum_bytes"));
+fn impossible_parameters_are_refused() {
+    let error = |config: AqmConfig| config.build(RATE, Time::ZERO, 0).map(|_| ()).expect_err("invalid");
+    for (config, name) in [
+        (FqCodelConfig { queues: 0, ..FqCodelConfig::default() }, "queues"),
+        (FqCodelConfig { quantum_bytes: 0, ..FqCodelConfig::default() }, "quantum_bytes"),
+    ] {
+        let got = error(AqmConfig::FqCodel(config));
+        assert_eq!(got.to_string(), format!("FQ-CoDel needs {name} above 0"));
+    }
+    let pie = PieConfig { update: Time::ZERO, ..PieConfig::default() };
+    assert_eq!(error(AqmConfig::Pie(pie)), AqmError::Pie(PieError::Zero { name: "update" }));
+    let zero = RedError::Zero { name: "mean_packet_bytes" };
+    assert_eq!(error(AqmConfig::Red(RedConfig::classic(0))), AqmError::Red(zero));
 }
 
 /// A source of 1.25 times the link's rate for `seconds`: what PIE drops and marks of it, and the mean
 /// delay, both after half of the time.
 fn pie_equilibrium(config: PieConfig, ect: bool, seconds: u64) -> (f64, f64, f64) {
-    let aqm = Aqm::Pie(Box::new(Pie::new(config).expect("valid")));
-    let mut driver = driver(aqm, u64::MAX >> 8);
+    let mut driver = driver(AqmConfig::Pie(config), u64::MAX >> 8);
     for n in 0..seconds * 125_000 {
         if n == seconds * 125_000 / 2 {
             driver.run_to(Time::from_us(8 * n));
@@ -314,7 +320,7 @@ fn pie_settles_where_the_load_left_is_what_the_link_can_send() {
 
 #[test]
 fn pie_never_drops_in_the_first_burst() {
-    let mut driver = driver(Aqm::Pie(Box::new(Pie::new(PieConfig::default()).expect("valid"))), 1 << 40);
+    let mut driver = driver(AqmConfig::Pie(PieConfig::default()), 1 << 40);
     overload(&mut driver, Time::ZERO, Time::from_ms(149), false);
     assert_eq!(driver.dropped.len(), 0);
     overload(&mut driver, Time::from_ms(150), Time::from_ms(250), false);
