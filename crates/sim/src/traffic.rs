@@ -12,7 +12,7 @@
 
 use lfn_units::Time;
 
-use crate::rng::{Distribution, Stream, Streams};
+use crate::rng::{Distribution, Mixture, Stream, Streams};
 
 pub mod connection;
 pub mod evaluation_suite;
@@ -21,7 +21,7 @@ pub mod open;
 pub mod packmime;
 pub mod requests;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod udp;
 pub mod vectors;
 pub mod web;
@@ -84,6 +84,18 @@ impl BadTraffic {
         Err(BadTraffic { key: key.into(), found: found.into(), allowed })
     }
 
+    /// A mixture must have probabilities that sum to 1, and a mean that `check` accepts.
+    fn mixture(
+        key: &str,
+        mixture: &Mixture,
+        check: fn(&str, f64) -> Result<(), BadTraffic>,
+    ) -> Result<(), BadTraffic> {
+        let sum: f64 = mixture.0.iter().map(|(probability, _)| probability).sum();
+        let found = || format!("probabilities that sum to {sum}");
+        BadTraffic::unless((sum - 1.0).abs() < 1e-9, key, found(), "a sum of 1")?;
+        check(key, mixture.mean())
+    }
+
     /// A quantity that must be at least 0 and finite.
     fn not_negative(key: &str, value: f64) -> Result<(), BadTraffic> {
         BadTraffic::unless(value >= 0.0 && value.is_finite(), key, value.to_string(), "at least 0 and finite")
@@ -137,6 +149,13 @@ impl PathConfig {
     /// round-trip time in seconds.
     pub const fn of_rtt(rtt_s: Distribution) -> PathConfig {
         PathConfig { rtt_s, mss_bytes: 1460, small_mss_share: 0.1 }
+    }
+
+    fn check(&self) -> Result<(), BadTraffic> {
+        BadTraffic::not_negative("rtt", self.rtt_s.mean())?;
+        BadTraffic::unless(self.mss_bytes > 0, "mss", "0 bytes", "at least 1 byte")?;
+        let share = self.small_mss_share;
+        BadTraffic::unless((0.0..=1.0).contains(&share), "small_mss_share", share.to_string(), "from 0 to 1")
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::traffic::testing::hurst;
 
 const GBIT: Rate = Rate(1_000_000_000);
 
@@ -198,25 +199,6 @@ fn long_flows_start_apart() {
     starts.sort();
     starts.dedup();
     assert_eq!(starts.len(), 20);
-}
-
-/// H from the variance of the mean of m bins, which falls as m^(2H-2), m from 1 s to 50 s.
-fn hurst(bytes_per_100_ms: &[f64]) -> f64 {
-    let points: Vec<(f64, f64)> = [10, 20, 40, 80, 160, 320, 500]
-        .map(|m| {
-            let means: Vec<f64> =
-                bytes_per_100_ms.chunks_exact(m).map(|bins| bins.iter().sum::<f64>() / m as f64).collect();
-            let n = means.len() as f64;
-            let mean = means.iter().sum::<f64>() / n;
-            let variance = means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-            ((m as f64).ln(), variance.ln())
-        })
-        .to_vec();
-    let n = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-    let covariance: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
-    let variance: f64 = points.iter().map(|point| (point.0 - x) * (point.0 - x)).sum();
-    1.0 + covariance / variance / 2.0
 }
 
 /// Adds a flow that sends `bytes` from `start_s` on at `rate` bytes per second.

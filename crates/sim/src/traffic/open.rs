@@ -58,10 +58,11 @@ impl Open {
     /// The flows that `config` describes. The first comes one gap after time 0.
     ///
     /// # Errors
-    /// [`BadTraffic`] where gap or size has no finite positive mean.
+    /// [`BadTraffic`] where gap or size has no finite positive mean, or the path is none.
     pub fn new(config: &Config, streams: &Streams) -> Result<Open, BadTraffic> {
         BadTraffic::positive("gap", config.gap_s.mean())?;
-        BadTraffic::positive("bytes", config.bytes.mean())?;
+        BadTraffic::mixture("bytes", &config.bytes, BadTraffic::positive)?;
+        config.path.check()?;
         Ok(Open::of_valid(config, streams))
     }
 

@@ -67,11 +67,12 @@ impl Requests {
     /// least 0.
     pub fn new(config: &Config, streams: &Streams) -> Result<Requests, BadTraffic> {
         BadTraffic::positive("gap", config.gap_s.mean())?;
-        BadTraffic::positive("request", config.request_bytes.mean())?;
-        BadTraffic::positive("response", config.response_bytes.mean())?;
-        BadTraffic::not_negative("more_exchanges", config.more_exchanges.mean())?;
+        BadTraffic::mixture("request", &config.request_bytes, BadTraffic::positive)?;
+        BadTraffic::mixture("response", &config.response_bytes, BadTraffic::positive)?;
+        BadTraffic::mixture("more_exchanges", &config.more_exchanges, BadTraffic::not_negative)?;
         BadTraffic::not_negative("server_delay", config.server_delay_s.mean())?;
         BadTraffic::not_negative("think", config.think_s.mean())?;
+        config.path.check()?;
         let mut requests = Requests {
             config: config.clone(),
             next: Time::ZERO,

@@ -271,9 +271,10 @@ impl Replay {
     /// The connections of `config`'s trace.
     ///
     /// # Errors
-    /// [`BadTraffic`] where the scale is not positive, or bins have no length.
+    /// [`BadTraffic`] where the scale is not positive, bins have no length, or the path is none.
     pub fn new(config: &Config, streams: &Streams) -> Result<Replay, BadTraffic> {
         BadTraffic::positive("scale", config.scale)?;
+        config.path.check()?;
         let mut order: Vec<usize> = (0..config.trace.vectors.len()).collect();
         if let Some(bin) = config.shuffle {
             BadTraffic::positive("shuffle", bin.as_s())?;

@@ -92,5 +92,15 @@ fn what_cannot_be_is_named() {
     let silent = Config::poisson(Direction::Forward, Rate(0), short_flow_bytes(), PATH);
     assert_eq!(message(silent), "gap: inf; above 0 and finite");
     let endless = Distribution::BoundedPareto(1.0, f64::INFINITY, 0.9).into();
-    assert!(message(Config { bytes: endless, ..valid }).starts_with("bytes: "));
+    assert!(message(Config { bytes: endless, ..valid.clone() }).starts_with("bytes: "));
+    let half = Mixture(vec![(0.5, short_flow_bytes())]);
+    assert_eq!(
+        message(Config { bytes: half, ..valid.clone() }),
+        "bytes: probabilities that sum to 0.5; a sum of 1"
+    );
+    let at = |path| message(Config { path, ..valid.clone() });
+    assert_eq!(at(PathConfig { mss_bytes: 0, ..PATH }), "mss: 0 bytes; at least 1 byte");
+    assert_eq!(at(PathConfig { small_mss_share: 1.5, ..PATH }), "small_mss_share: 1.5; from 0 to 1");
+    let negative = Distribution::Constant(-0.1);
+    assert_eq!(at(PathConfig { rtt_s: negative, ..PATH }), "rtt: -0.1; at least 0 and finite");
 }

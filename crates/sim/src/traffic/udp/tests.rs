@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::testing::hurst;
 use super::*;
 
 fn bursts(packet_bytes: u32, bursts: Vec<Burst>) -> Config {
@@ -161,6 +162,27 @@ fn bursts_and_pauses_have_the_tail_of_the_shape() {
         let shortest = lengths_s[lengths_s.len() - 1];
         assert!((shortest - 0.1667).abs() < 0.003, "{shortest}");
     }
+}
+
+#[test]
+fn the_sum_of_on_off_sources_is_long_range_dependent() {
+    let of_shape = |shape: f64| {
+        let config = on_off(20_000, OnOff { shape, ..OnOff::gigabit(50) });
+        let of_seed = |seed| {
+            let mut bins = vec![0.0; 10_000];
+            for Packet { at, bytes } in packets(&config, seed) {
+                let Some(bin) = bins.get_mut((at.0 / Time::from_ms(100).0) as usize) else { break };
+                *bin += f64::from(bytes);
+            }
+            hurst(&bins)
+        };
+        (0..4).map(of_seed).sum::<f64>() / 4.0
+    };
+    // H = (3 - shape) / 2, and 1/2 where the variance is finite. From the variances of some means over
+    // at most 50 s a tenth is within the error.
+    let (heavy, light) = (of_shape(1.5), of_shape(3.5));
+    assert!((heavy - 0.75).abs() < 0.1, "H = {heavy} at shape 1.5");
+    assert!((light - 0.5).abs() < 0.1, "H = {light} at shape 3.5");
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::super::testing::{assert_close, carried};
 use super::super::Model;
 use super::*;
@@ -103,6 +105,29 @@ fn every_order_of_a_bin_is_equally_likely() {
     }
     // Three standard errors are 245.
     assert!(count.iter().flatten().all(|n: &i32| (n - 10_000).abs() < 245), "{count:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_trace_or_an_error_on_one_of_its_lines(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "duration", "connection", "send", "receive", "after", "rtt", "mss", "1s", "2ms", "9kB", "0B", "\n",
+                "\n", "\n", "#", "x",
+            ]),
+            0..40,
+        )
+    ) {
+        let text = words.join(" ");
+        match format!("duration 10s\n{text}").parse::<Trace>() {
+            Ok(trace) => {
+                prop_assert!(!trace.vectors.is_empty());
+                prop_assert!(trace.vectors.iter().all(|vector| !vector.messages.is_empty()));
+                prop_assert!(trace.vectors.iter().all(|vector| vector.start < trace.duration));
+            }
+            Err(error) => prop_assert!((1..=text.lines().count() + 1).contains(&error.line)),
+        }
+    }
 }
 
 #[test]

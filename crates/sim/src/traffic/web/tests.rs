@@ -82,39 +82,26 @@ fn sessions_that_come_and_go_offer_what_they_fetch_in_all() {
 }
 
 #[test]
-fn surge_offers_its_nominal_load() {
-    // Its own tails are too heavy for ten short runs: bounded at a tenth here, so that 2 % is three
-    // standard errors of 320,000 files. The time that a page takes is measured.
-    let config = Config {
-        session_gap_s: Distribution::Constant(1e-6),
-        think_s: Distribution::BoundedPareto(1.0, 50.0, 1.5),
-        object_bytes: Mixture(vec![
-            (0.93, Distribution::Lognormal(11_580.0, 1.318)),
-            (0.07, Distribution::BoundedPareto(133e3, 1.33e6, 1.1)),
-        ]),
-        ..Config::surge(Direction::Forward, 100, PATH)
-    };
-    assert_close(config.page_bytes() / config.object_bytes.mean(), 1.0 + 2.43 / 1.43, 0.001);
+fn webtraf_offers_its_nominal_load() {
+    // Its own tail, but all users there at once. Sizes have a coefficient of variation of 12, so 2 % is
+    // 2.4 standard errors of 2 million pages.
+    let users = users(4000);
+    let config = Config { object_bytes: Config::webtraf(Direction::Reverse, 1, PATH).object_bytes, ..users };
     let duration = Time::from_ms(100);
-    let (mut bytes, mut pages, mut page_s) = (0, 0, 0.0);
-    let (from, until_s) = (Time::from_s(50), 600);
-    for seed in 0..10 {
-        let mut of_session = vec![Vec::new(); 100];
-        for object in objects(&config, seed, until_s, duration) {
-            bytes += if object.at >= from { object.bytes } else { 0 };
-            of_session[object.session as usize].push(object.at);
-        }
-        for times in of_session {
-            // Nobody reads for less than 1 s: that much between two objects is a new page.
-            for page in times.chunk_by(|a, b| *b < *a + duration + Time::from_s(1)) {
-                pages += 1;
-                page_s += (page[page.len() - 1] + duration - page[0]).as_s();
-            }
-        }
-    }
-    let page = Time::from_s_f64(page_s / f64::from(pages));
-    let load = bytes as f64 * 8.0 / (10.0 * (Time::from_s(until_s) - from).as_s());
-    assert_close(load, config.offered_bps(page), 0.02);
+    assert_close(mean_load(&config, 100, 900, duration), config.offered_bps(duration), 0.02);
+}
+
+#[test]
+fn surge_offers_its_nominal_load() {
+    // Sizes have a coefficient of variation of 11, so 2 % is two standard errors of 1.3 million files.
+    let config = Config::surge(Direction::Forward, 250, PATH);
+    let duration = Time::from_ms(100);
+    let page_s = config.more_objects.mean() * config.object_gap_s.mean() + duration.as_s();
+    let nominal = config.offered_bps(Time::from_s_f64(page_s));
+    assert_close(mean_load(&config, 1000, 1500, duration), nominal, 0.02);
+    // 2.43 / 1.43 embedded files; nobody reads longer than 1000 s, which takes 3 % off the mean of 3 s.
+    assert_close(config.more_objects.mean(), 1.7, 0.001);
+    assert_close(config.think_s.mean(), 2.905, 0.001);
 }
 
 #[test]
