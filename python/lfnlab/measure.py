@@ -18,8 +18,9 @@ import numpy as np
 from lfnlab import metrics
 from lfnlab.errors import MetricError
 from lfnlab.metrics import FirstPassage, Spread
+from lfnlab.quantity import BYTES, parse
 from lfnlab.statistics import Interval, finite, interval
-from lfnlab.summary import Table, with_interval
+from lfnlab.summary import Table, averaged, with_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
 COV_BINS_S = (0.1, 1.0, 10.0)
 #: Bytes of headers in an IP packet, and of framing around it, by the scenario's ``compat``.
-_HEADERS_BYTES = {"linux": 52, "ns2": 40}
-_FRAMING_BYTES = {"linux": 14, "ns2": 0}
-_SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20}
+HEADERS_BYTES = {"linux": 52, "ns2": 40}
+FRAMING_BYTES = {"linux": 14, "ns2": 0}
 
 Flow = dict[str, Any]
 """A flow of the summary."""
@@ -153,9 +152,9 @@ class View:
 
     def packet(self, flow: Flow) -> tuple[float, float]:
         """Bytes of payload in a flow's full packet, and of the packet on the wire."""
-        packet = quantity(self.settings[flow["id"]]["packet"], _BYTES)
+        packet = parse(self.settings[flow["id"]]["packet"], BYTES)
         compat = self.run.scenario.check()["compat"]
-        return packet - _HEADERS_BYTES[compat], packet + _FRAMING_BYTES[compat]
+        return packet - HEADERS_BYTES[compat], packet + FRAMING_BYTES[compat]
 
     @cached_property
     def sent(self) -> dict[int, tuple[float, float]]:
@@ -725,22 +724,7 @@ def measure(
         Measured(dict(factors), METRICS[name], of, detail, by_seed)
         for (factors, name, of, detail), by_seed in found.items()
     ]
-    return Measurement(values, _window(results, start_s, end_s), refused)
-
-
-def _window(results: Results, start_s: float | None, end_s: float | None) -> str:
-    """What of the runs was measured, and over how many of them."""
-    warmups = sorted({float(run.summary["warmup_s"]) for run in results.runs})
-    ends = sorted({float(run.summary["sim_s"]) for run in results.runs})
-    first = _range(warmups) + " s, the end of the warm-up," if start_s is None else f"{start_s:g} s"
-    last = _range(ends) if end_s is None else f"{end_s:g}"
-    seeds = len({run.seed for run in results.runs})
-    over = f"means over {seeds} seeds ± 95 % (Student's t)" if seeds > 1 else "one seed"
-    return f"from {first} to {last} s; {over}"
-
-
-def _range(values: Sequence[float]) -> str:
-    return " to ".join(f"{value:g}" for value in dict.fromkeys((values[0], values[-1])))
+    return Measurement(values, averaged(results, start_s, end_s), refused)
 
 
 def _partner(run: Run, base: Results) -> Run:
@@ -768,19 +752,3 @@ def table(measured: Sequence[Measured]) -> Table:
         ),
         len(factors) + 3,
     )
-
-
-def quantity(text: str, units: Mapping[str, float]) -> float:
-    """A decimal number with one of ``units``, in the unit whose factor is 1."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ]+)\s*", text)
-    if found is None or found[2] not in units:
-        raise MetricError(f'"{text}"; allowed: a number and one of {", ".join(units)}')
-    return float(found[1]) * units[found[2]]
-
-
-def seconds(option: str, text: str | None) -> float | None:
-    """The time that an option gives, such as "10s"; None where it is not given."""
-    try:
-        return None if text is None else quantity(text, _SECONDS)
-    except MetricError as error:
-        raise MetricError(f"{option}: {error}") from None

@@ -489,7 +489,7 @@ def loss_rate(
 
     Formula: drops / arrivals
     Unit: 1
-    Source: [METR], loss; the CW-HSTCP study calls a law friendly where background loss is below 1e-3
+    Source: [METR], loss; CW-HSTCP study: friendly where background loss is below 1e-3
     """
     _, drops = _link_counter(queues, "drops", link, start_s, end_s)
     _, arrivals = _link_counter(queues, "arrivals", link, start_s, end_s)
@@ -579,7 +579,7 @@ def loss_bursts(
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> pl.DataFrame:
-    """Episodes of drops at a link: samples with drops and pauses of at most a given gap between them.
+    """Episodes of drops at a link: samples with drops, and pauses up to a given gap between them.
 
     Formula: drops and arrivals in each maximal run of samples with drops, at most the gap (the
         longest RTT) apart; times are to the sample

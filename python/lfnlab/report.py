@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lfnlab import plot
+from lfnlab import epochs, plot
 from lfnlab.law import law
 from lfnlab.store import Store, read_json
-from lfnlab.summary import Table, rate_unit, summary_table
+from lfnlab.summary import Table, averaged, rate_unit, summary_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ def _page(
     body += [
         "<h2>Summary</h2>",
         _table(summary_table(results)),
-        f'<p class="dim">{_note(results)}</p>',
+        f'<p class="dim">{escape(_note(results))}</p>',
     ]
     body.append('<div class="figures">')
     body += [
@@ -161,10 +161,7 @@ def _count(items: Sequence[object], noun: str) -> str:
 
 
 def _note(results: Results) -> str:
-    seeds = len({run.seed for run in results.runs})
-    if seeds == 1:
-        return "One seed, so no intervals."
-    return f"Means over {seeds} seeds, with 95 % confidence intervals (Student's t)."
+    return " ".join([f"Averages {averaged(results)}.", *epochs.seen(results)])
 
 
 def _table(table: Table) -> str:

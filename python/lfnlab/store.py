@@ -142,7 +142,9 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
     if not file.is_file():
         raise StoreError(f"{file}: there is no such table; a run has {', '.join(TABLES)}")
     try:
-        return pl.read_parquet(file)
+        # Python opens it: polars knows no file whose name the locale cannot write.
+        with file.open("rb") as content:
+            return pl.read_parquet(content)
     except pl.exceptions.PolarsError:
         raise StoreError(f"cannot read results: {file} is not a table") from None
 
@@ -150,11 +152,19 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
 def read_json(file: Path) -> Any:
     """A JSON file of the store."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StoreError(f"cannot read results: {file}: {error.strerror}") from None
+        return json.loads(read_text(file))
     except ValueError:
         raise StoreError(f"cannot read results: {file} is not JSON") from None
+
+
+def read_text(file: Path) -> str:
+    """A text file of the store."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise StoreError(f"cannot read results: {file} is not UTF-8 text") from None
+    except OSError as error:
+        raise StoreError(f"cannot read results: {file}: {error.strerror}") from None
 
 
 def _plain(number: Any) -> Any:

@@ -78,6 +78,21 @@ def _links_table(results: Results) -> Table:
     return Table((*keys, "utilisation (%)", "mean queue (ms)", "drops"), rows, len(keys))
 
 
+def averaged(results: Results, start_s: float | None = None, end_s: float | None = None) -> str:
+    """What of the runs was averaged, and over how many: "from 2 s, the end of the warm-up, to"."""
+    warmups = {float(run.summary["warmup_s"]) for run in results.runs}
+    ends = {float(run.summary["sim_s"]) for run in results.runs}
+    first = f"{_range(warmups)} s, the end of the warm-up," if start_s is None else f"{start_s:g} s"
+    last = _range(ends) if end_s is None else f"{end_s:g}"
+    seeds = len({run.seed for run in results.runs})
+    over = f"means over {seeds} seeds ± 95 % (Student's t)" if seeds > 1 else "one seed"
+    return f"from {first} to {last} s; {over}"
+
+
+def _range(values: set[float]) -> str:
+    return " to ".join(f"{value:g}" for value in sorted({min(values), max(values)}))
+
+
 def rate_unit(rate_bps: float) -> tuple[str, float]:
     """The unit that suits a rate, and its size in bit/s."""
     return ("Gbit/s", 1e9) if rate_bps >= 1e9 else ("Mbit/s", 1e6)

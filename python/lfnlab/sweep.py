@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from lfnlab import _core, metrics, statistics
 from lfnlab.errors import ScenarioError, StoreError
 from lfnlab.scenario import Scenario
-from lfnlab.store import Store, read_json, read_table, run_key
+from lfnlab.store import Store, read_json, read_table, read_text, run_key
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +54,8 @@ class Run:
     @cached_property
     def scenario(self) -> Scenario:
         """What was run."""
-        return Scenario.load(self.path / "scenario.toml")
+        file = self.path / "scenario.toml"
+        return Scenario.from_toml(read_text(file), file.name)
 
     @property
     def laws(self) -> tuple[str, ...]:
@@ -151,13 +152,22 @@ class Results:
         return {group: statistics.interval(values) for group, values in groups.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """The object that ``--json`` prints: schema, runs, aggregate by law over seeds."""
+        """The object that ``--json`` prints: runs, aggregate by law over seeds, what to know."""
+        from lfnlab import epochs
+        from lfnlab.summary import averaged
+
         aggregate: dict[str, dict[str, Any]] = {}
         for metric in AGGREGATED:
             for (law,), value in self.intervals(metric).items():
                 aggregate.setdefault(str(law), {})[metric] = value.to_json()
         runs = [run.summary for run in self.runs]
-        return {"schema": SCHEMA, "runs": runs, "aggregate": aggregate}
+        return {
+            "schema": SCHEMA,
+            "runs": runs,
+            "aggregate": aggregate,
+            "averaged": averaged(self),
+            "warnings": epochs.seen(self),
+        }
 
 
 AGGREGATED = (
