@@ -29,5 +29,5 @@ pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
-pub use red::{QueueState, Red, RedConfig, RedError, Thresholds, Verdict, Weight};
+pub use red::{Red, RedConfig, RedError, Thresholds, Weight};
 pub use trace::{DeliveryTrace, TraceError};

@@ -132,18 +132,18 @@ pub enum RedError {
 
 /// The queue as an arriving packet finds it, itself not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueState {
+pub(crate) struct QueueState {
     /// Packets waiting.
-    pub packets: u64,
+    pub(crate) packets: u64,
     /// Bytes waiting.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Since when queue and link have been idle, `None` when they are not.
-    pub idle_since: Option<Time>,
+    pub(crate) idle_since: Option<Time>,
 }
 
 /// What becomes of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It joins the queue.
     Accept,
     /// It joins the queue with a congestion mark.
@@ -220,8 +220,9 @@ impl Red {
         })
     }
 
-    /// Decides on a packet as [`Red::arrive`] does, and drops what does not fit. Returns whether it
-    /// joins the queue with a mark.
+    /// Decides on a packet that arrives at `now` and finds `queue`. `ect` says that it can carry a
+    /// mark. `draw` gives a number uniform on \[0, 1); it is called only where chance decides. Returns
+    /// whether it joins the queue with a mark.
     ///
     /// # Errors
     /// Why it is dropped.
@@ -239,7 +240,7 @@ impl Red {
             return Err(DropReason::Early);
         }
         if !limit.admits(queue, packet_bytes) {
-            self.forced_drop();
+            self.count = 0.0;
             return Err(DropReason::Full);
         }
         Ok(verdict == Verdict::Mark)
@@ -251,10 +252,8 @@ impl Red {
         self.packets_per_second = rate.as_bps() / (8.0 * f64::from(self.config.mean_packet_bytes));
     }
 
-    /// Decides on a packet that arrives at `now` and finds `queue`. `ect` says that it can carry a
-    /// mark. `draw` gives a number uniform on \[0, 1); it is called only where chance decides.
-    /// When the packet then does not fit, the caller drops it and says so with [`Red::forced_drop`].
-    pub fn arrive(
+    /// What chance says, whether it fits or not.
+    fn arrive(
         &mut self,
         now: Time,
         queue: QueueState,
@@ -298,11 +297,6 @@ impl Red {
         } else {
             Verdict::Drop
         }
-    }
-
-    /// The physical limit made the caller drop the packet.
-    pub fn forced_drop(&mut self) {
-        self.count = 0.0;
     }
 
     /// The average queue in packets, as of the last arrival.

@@ -221,12 +221,12 @@ fn fq_codel_turns_are_of_a_quantum() {
 fn fq_codel_serves_a_sparse_flow_first() {
     let mut driver = driver(AqmConfig::FqCodel(FqCodelConfig::new(1500)), 10_240);
     for n in 0..100 {
-        driver.arrive(Time::ZERO, Packet { flow: 1, ..data(n, 1500) });
+        driver.arrive(Time::ZERO, Packet { flow: 10 + n as u32 % 4, ..data(n, 1500) });
     }
     driver.arrive(Time::from_us(205), Packet { flow: 2, ..data(1000, 100) });
     driver.run_to(Time::from_s(1));
     // It waits for the packet in service and nothing else.
-    assert_eq!(driver.words()[20..23], [20, 1000, 21]);
+    assert_eq!(driver.words().iter().position(|&word| word == 1000), Some(21));
 }
 
 #[test]

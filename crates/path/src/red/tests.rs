@@ -179,8 +179,10 @@ fn crossing_min_th_lets_one_packet_pass_and_restarts_the_count() {
 #[test]
 fn a_forced_drop_restarts_the_count() {
     let mut red = settled(RedConfig { wait: true, ..TENTH }, 100);
-    red.count = 18.0;
-    red.forced_drop();
+    red.count = 14.0;
+    let none = Limit { packets: 0, bytes: 0 };
+    let forced = red.admit(Time::ZERO, busy(100), none, PACKET_BYTES, false, || 0.99);
+    assert_eq!(forced, Err(DropReason::Full));
     for _ in 1..10 {
         assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, no_draw), Verdict::Accept);
     }
