@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003  (the parser of options looks at the types)
+from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import MetricError, StoreError, UsageError
 
 OK = 0
+# Options of metrics by the argument that each one sets.
+OPTIONS = {
+    "bin_s": "--window",
+    "window_s": "--window",
+    "start_s": "--start",
+    "end_s": "--end",
+    "start_s, end_s": "--start, --end",
+    "base": "--base",
+}
 
 
 def plot(
@@ -133,14 +142,18 @@ def metrics(
         return OK
     if directory is None:
         raise UsageError("metrics: which results? Write for example lfn metrics lfn-results")
-    found = measure.measure(
-        Results.load(directory),
-        [name.strip() for name in metric.split(",")] if metric else (),
-        start_s=seconds("--start", start),
-        end_s=seconds("--end", end),
-        window_s=seconds("--window", window),
-        base=None if base is None else Results.load(base),
-    )
+    try:
+        found = measure.measure(
+            Results.load(directory),
+            [name.strip() for name in metric.split(",")] if metric else (),
+            start_s=seconds("--start", start),
+            end_s=seconds("--end", end),
+            window_s=seconds("--window", window),
+            base=None if base is None else Results.load(base),
+        )
+    except MetricError as error:
+        argument, colon, said = str(error).partition(": ")
+        raise MetricError(f"{OPTIONS.get(argument, argument)}{colon}{said}") from None
     if json:
         print(dumps(found.to_json(), indent=1, allow_nan=False))
         return OK
@@ -184,4 +197,32 @@ def pcap(
     view: Literal["arrival", "departure"] = "departure" if after_queue else "arrival"
     count = pcap.write_pcapng(out, packets.frame("packets").collect(), view=view, links=link)
     print(f"{count:,} packets\n{out}")
+    return OK
+
+
+importing = App(name="import", help="Store what another tool measured as a result.")
+
+
+@importing.command(name="iperf3")
+def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
+    """Store a measurement of iperf3, to be drawn beside simulated flows.
+
+    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
+
+        lfn import iperf3 measured.json --out measured
+        lfn plot lfn-results measured --y goodput_bps
+
+    Args:
+        file: What `iperf3 -J` wrote, at the client or at the server.
+        out: Directory; default `lfn-iperf3-NAME` for NAME.json.
+    """
+    from lfnlab import iperf3
+
+    measurement = iperf3.read(file)
+    directory = out or Path(f"lfn-iperf3-{file.stem}")
+    iperf3.store(measurement, directory)
+    for flow in measurement.summary["flows"]:
+        rate = f"{flow['goodput_bps'] / 1e6:.4g} Mbit/s"
+        print(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
+    print(directory)
     return OK

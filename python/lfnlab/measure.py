@@ -17,7 +17,7 @@ import numpy as np
 
 from lfnlab import metrics
 from lfnlab.errors import MetricError
-from lfnlab.metrics import FirstPassage, Spread
+from lfnlab.metrics import CoarseSamplesError, FirstPassage, Spread
 from lfnlab.quantity import BYTES, parse
 from lfnlab.statistics import Interval, finite, interval
 from lfnlab.summary import Table, averaged, with_interval
@@ -178,12 +178,14 @@ class View:
         """The time scale that was asked for, or those of ``usual`` that fit ``least`` times."""
         if self.window_s is not None:
             return [self.window_s]
-        grid_s = float(np.min(np.diff(np.unique(self.queue_table["t_s"].to_numpy()))))
+        grid_s = metrics.sampling_s(self.queue_table)
         length_s = self.last_s - self.start_s
         return [
             scale_s
             for scale_s in usual
-            if grid_s <= scale_s * (1 + 1e-9) and least * scale_s <= length_s * (1 + 1e-9)
+            if round(scale_s / grid_s) >= 1
+            and abs(scale_s / grid_s - round(scale_s / grid_s)) < 1e-3
+            and least * scale_s <= length_s * (1 + 1e-9)
         ]
 
 
@@ -510,7 +512,9 @@ def _newcomer(view: View) -> _Newcomer | None:
     last = max(view.flows, key=lambda flow: (flow["start_s"], flow["id"]), default=None)
     if last is None or last["start_s"] <= min(flow["start_s"] for flow in view.flows):
         return None
-    bin_s = view.window_s or 1.0
+    # A second, or the next multiple of the sampling grid.
+    grid_s = metrics.sampling_s(view.queue_table)
+    bin_s = view.window_s or grid_s * math.ceil(1.0 / grid_s - 1e-6)
     own, window = view.lives([last])
     began_s = float(np.min(own["t_s"].to_numpy()))
     if view.window_s is None and window["end_s"] - began_s < bin_s:
@@ -696,7 +700,7 @@ def measure(
     for name in names:
         if name not in METRICS:
             raise MetricError(f'no metric is called "{name}"; there are {", ".join(METRICS)}')
-    strict = bool(names) or any(value is not None for value in (start_s, end_s, window_s, base))
+    asked = any(value is not None for value in (start_s, end_s, window_s, base))
     found: dict[tuple[Any, ...], dict[int, float | FirstPassage]] = {}
     refused: dict[str, str] = {}
     for run in results.runs:
@@ -707,7 +711,7 @@ def measure(
             try:
                 rows = list(metric.rows(view))
             except MetricError as error:
-                if strict:
+                if names or (asked and not isinstance(error, CoarseSamplesError)):
                     raise
                 refused[metric.name] = str(error)
                 continue

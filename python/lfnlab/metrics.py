@@ -33,6 +33,10 @@ _FAST_RETRANSMIT, _TIMEOUT, _ECN = 0, 1, 2
 _REDUCTIONS = (_FAST_RETRANSMIT, _TIMEOUT, _ECN)
 
 
+class CoarseSamplesError(MetricError):
+    """A metric of what happens between the samples that a run has."""
+
+
 @dataclass(frozen=True)
 class FirstPassage:
     """When something was first reached, or that it was not: then only that it is later.
@@ -355,7 +359,7 @@ def smoothness(
     Source: [METR], smoothness; Floyd, Handley, Padhye, SIGCOMM 2000
 
     Raises:
-        MetricError: where samples are wider than an RTT.
+        CoarseSamplesError: where samples are wider than an RTT.
     """
     _need("flows", flows, "srtt_s", "cwnd_seg")
     rows = _by_flow(flows, ("cwnd_seg", "srtt_s"), start_s, end_s)
@@ -368,7 +372,7 @@ def smoothness(
             continue
         grid_s = float(np.min(np.diff(t)))
         if grid_s > np.median(rtt) * (1 + _SLACK):
-            raise MetricError(
+            raise CoarseSamplesError(
                 f"flow {flow}: samples are {grid_s:g} s apart and its RTT is {np.median(rtt):g} s; "
                 "a rate within an RTT needs samples at least as fine"
             )
@@ -723,6 +727,15 @@ def unfinished(seconds: Sequence[float | None]) -> float:
 # Windows and counters
 
 
+def sampling_s(table: pl.DataFrame) -> float:
+    """Time between the samples of a table, in seconds."""
+    _need("flows", table, "t_s")
+    times = np.unique(table["t_s"].to_numpy())
+    if times.size < 2:
+        raise MetricError("fewer than two samples: the scenario says sample = off, or too little")
+    return float(np.median(np.diff(times)))
+
+
 def _need(name: str, table: pl.DataFrame, *columns: str) -> None:
     for column in columns:
         if column not in table.columns:
@@ -835,6 +848,11 @@ def _binned(
         raise MetricError(
             f"{name}: {bin_s:g}; allowed: up to {end - start_s:g}, the time from {start_s:g} s to "
             f"{end:g} s"
+        )
+    grid_s = sampling_s(flows)
+    if round(bin_s / grid_s) < 1 or abs(bin_s / grid_s - round(bin_s / grid_s)) > 1e-3:
+        raise MetricError(
+            f"{name}: {bin_s:g}; allowed: a multiple of {grid_s:.6g}, the distance of the samples"
         )
     bins = goodput_bins(flows, bin_s=bin_s, start_s=start_s, end_s=end)
     count = math.floor((end - start_s) / bin_s + _SLACK)

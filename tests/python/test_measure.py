@@ -144,6 +144,20 @@ def test_a_finer_window_is_the_one_that_was_asked_for(results: Results) -> None:
     )
 
 
+def test_coarse_samples_leave_out_what_they_cannot_show(tmp_path: Path) -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="4s", sample="300ms")
+    results = execute([Case(path.flow("reno").flow("reno", start="1s"))], out=tmp_path)
+    found = measure.measure(results, start_s=1.0)
+    assert set(found.refused) == {"smoothness"}
+    assert "samples are 0.3 s apart" in found.refused["smoothness"]
+    # No scale of the field is a multiple of 0.3 s; convergence takes 1.2 s.
+    names = {value.metric.name for value in found.values}
+    assert not {"cov", "jain-over-time"} & names
+    assert "convergence" in names
+    with pytest.raises(LabError, match="samples are"):
+        measure.measure(results, ["smoothness"])
+
+
 def test_the_warm_up_is_said(late: Results) -> None:
     said = measure.measure(late).window
     assert said.startswith("from 2 s, the end of the warm-up, to 12 s; means over 2 seeds")
@@ -153,13 +167,13 @@ def test_the_warm_up_is_said(late: Results) -> None:
     ("arguments", "said"),
     [
         (["--metric", "jian"], 'no metric is called "jian"; there are goodput, '),
-        (["--window", "100s"], "100; allowed: up to 6"),
-        (["--window", "0s"], "0; allowed: above 0"),
+        (["--window", "100s"], "--window: 100; allowed: up to 6"),
+        (["--window", "0s"], "--window: 0; allowed: above 0"),
         (["--window", "10"], '--window: "10"; allowed: a number and one of ps, '),
         (["--window=-1s"], '--window: "-1s"'),
-        (["--start", "9s"], "9, 6"),
-        (["--end", "60s"], "end_s: 60; allowed: up to 6"),
-        (["--start", "3s", "--end", "2s"], "start_s, end_s: 3, 2"),
+        (["--start", "9s"], "--start, --end: 9, 6; allowed: "),
+        (["--end", "60s"], "--end: 60; allowed: up to 6"),
+        (["--start", "3s", "--end", "2s"], "--start, --end: 3, 2"),
         (["--metric", "ramp-up"], "ramp-up: these runs have none; it needs a flow that begins"),
         (["--metric", "camps"], "camps: these runs have none; it needs --base"),
     ],

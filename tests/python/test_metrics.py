@@ -348,6 +348,8 @@ EVENTS = pl.DataFrame({"t_s": [1.0], "flow": [0], "kind": [0]})
         (lambda: metrics.jain_over_time(FLOWS, -1.0), "window_s: -1; allowed: above 0"),
         (lambda: metrics.jain_over_time(FLOWS, math.nan), "window_s: nan"),
         (lambda: metrics.cov_over_time(FLOWS, 20.0), "bin_s: 20"),
+        (lambda: metrics.cov_over_time(FLOWS, 0.5), "bin_s: 0.5; allowed: a multiple of 1, "),
+        (lambda: metrics.cov_over_time(FLOWS, 2.5), "bin_s: 2.5; allowed: a multiple of 1, "),
         (lambda: metrics.goodput_bins(FLOWS, bin_s=0.0), "bin_s: 0"),
         (lambda: metrics.goodput(FLOWS, start_s=-1.0), "start_s, end_s: -1, 10"),
         (lambda: metrics.goodput(FLOWS, start_s=6.0, end_s=5.0), "start_s, end_s: 6, 5"),
