@@ -266,6 +266,7 @@ def report(directory: Path, /) -> int:
 
 app.command(commands.plot)
 app.command(commands.pcap)
+app.command(commands.importing)
 app.command(commands.metrics)
 app.command(theory)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -160,8 +161,11 @@ class Tables:
         self._files: dict[str, list[tuple[Path, Run | None, str]]] = {}
         self._runs: list[tuple[Run, str]] = []
         names = [path.stem if path.suffix == ".parquet" else path.resolve().name for path in paths]
-        for path, short in zip(paths, names, strict=True):
-            name = short if names.count(short) == 1 else str(path)
+        self._sources = [
+            short if names.count(short) == 1 else str(path)
+            for path, short in zip(paths, names, strict=True)
+        ]
+        for path, name in zip(paths, self._sources, strict=True):
             if path.suffix == ".parquet":
                 if not path.is_file():
                     raise StoreError(f"cannot read results: there is no {path}")
@@ -191,12 +195,14 @@ class Tables:
     @cache  # noqa: B019  (a Tables lives as long as its drawing)
     def frame(self, name: str) -> pl.LazyFrame:
         """Rows of all runs, with the columns that tell them apart."""
-        frames = [self._stored(*entry) for entry in self._files.get(name, [])]
+        frames = [(entry[2], self._stored(*entry)) for entry in self._files.get(name, [])]
         have = {run.path for _, run, _ in self._files.get(name, []) if run is not None}
         for run, source in self._runs:
             if run.path not in have and (made := _derived(run, name)) is not None:
-                frames.append(_told_apart(made.lazy(), run, source))
-        return pl.concat(frames, how="diagonal_relaxed")
+                frames.append((source, _told_apart(made.lazy(), run, source)))
+        # What one source has stored may be made of another's: back to the order of the sources.
+        frames.sort(key=lambda pair: self._sources.index(pair[0]))
+        return pl.concat((frame for _, frame in frames), how="diagonal_relaxed")
 
     def columns(self, name: str) -> pl.Schema:
         """Columns of a table with their types."""
@@ -519,7 +525,7 @@ def _why_empty(tables: Tables, name: str, request: Request) -> str:
 
 def _default_by(frame: pl.DataFrame, several: bool) -> str | None:
     """The column whose values get colours: the first that has a few."""
-    for column in ("probe", "link", "law", "flow", "case"):
+    for column in ("probe", "link", "law", "case" if several else "flow"):
         if column in frame.columns and 2 <= frame[column].n_unique() <= _MOST_GROUPS:
             return column
     if "law" in frame.columns:
@@ -637,24 +643,26 @@ class _Painter:
                 f"--by {self.by}: {len(values):,} values; at most {most} can be told apart. "
                 "Choose some with --where"
             )
+        columns = [c for c in dict.fromkeys((self.by, "source")) if c in self.frame.columns]
+        there = set(self.frame.select(columns).unique().iter_rows()) if columns else {()}
         looks: dict[tuple[Any, str], dict[str, Any]] = {}
-        used: dict[str, int] = {}
+        used: Counter[str] = Counter()
         for i, value in enumerate(values):
             color, marker = _look(self.by, value, i)
             for source in self.sources:
-                if self.by == "source" and source != value:
+                row = {"source": source, self.by: value}
+                if tuple(row[column] for column in columns) not in there:
                     continue
                 words = [] if value is None else [_in_words(self.by, value)]
                 if len(self.sources) > 1 and self.by != "source":
                     words.append(str(source))
-                dash = _DASHES[used.get(color, 0) % len(_DASHES)]
-                used[color] = used.get(color, 0) + 1
                 looks[value, source] = {
                     "color": color,
                     "marker": marker,
-                    "linestyle": dash,
+                    "linestyle": _DASHES[used[color] % len(_DASHES)],
                     "label": ", ".join(words),
                 }
+                used[color] += 1
         return looks
 
     def _key(self, row: dict[str, Any]) -> tuple[Any, Any]:
@@ -838,15 +846,19 @@ class _Painter:
         looks = self._groups(_MOST_BARS if alone else _MOST_GROUPS)
         for (_, source), look in looks.items():
             look["hatch"] = "///" if self.sources.index(source) else ""
-        side_by_side = len(self.sources) if alone else len(looks)
+        # Beside each other on one name: sources, where colours repeat the names; else all looks.
+        places = {key: i for i, key in enumerate(looks)}
+        if alone:
+            sources = [None] if self.x == "source" else self.sources
+            places = {key: sources.index(key[1]) if len(sources) > 1 else 0 for key in looks}
+        side_by_side = max(places.values()) + 1
         figure, grid = self._figure(
             (max(4.0, 1.2 + 0.35 * len(names) * (0.7 + 0.6 * side_by_side)), 3.6)
         )
         axis = _axis(self.frame, self.y)
         seen, most, width = set(), 0, 0.8 / side_by_side
         for axes, part in zip(grid, self._parts(), strict=True):
-            for i, (key, look) in enumerate(looks.items()):
-                place = i % side_by_side if alone else i
+            for key, look in looks.items():
                 for at, name in enumerate(names):
                     if alone and name != key[0]:
                         continue
@@ -856,7 +868,7 @@ class _Painter:
                     seen.add(key)
                     value = statistics.interval(float(np.mean(axis.of(run))) for run in runs)
                     most = max(most, value.n)
-                    left = at + (place - (side_by_side - 1) / 2) * width
+                    left = at + (places[key] - (side_by_side - 1) / 2) * width
                     axes.bar(
                         left,
                         value.mean,

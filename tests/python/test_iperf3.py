@@ -1,0 +1,249 @@
+"""Does a measurement of iperf3 become what iperf3 says? The samples are real, iperf3 3.12.
+
+tcp.json went through a router of 100 Mbit/s with a queue of 40 packets, the others over loopback
+held at 100 Mbit/s.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lfnlab import cli, draw, iperf3, law
+from lfnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lfnlab import Results
+
+DATA = Path(__file__).parent / "data" / "iperf3"
+MSS = 1448
+
+
+def said(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text())
+
+
+def test_flows_are_the_streams_in_the_units_of_lfnlab() -> None:
+    measured = iperf3.read(DATA / "tcp.json")
+    intervals, end = said("tcp")["intervals"], said("tcp")["end"]
+    for flow in (0, 1):
+        table = measured.flows.filter(pl.col("flow") == flow)
+        ticks = [interval["streams"][flow] for interval in intervals]
+        assert table["t_s"].to_list() == [tick["end"] for tick in ticks]
+        assert np.allclose(table["cwnd_seg"] * MSS, [tick["snd_cwnd"] for tick in ticks])
+        assert np.allclose(table["srtt_s"], [tick["rtt"] / 1e6 for tick in ticks])
+        sender = end["streams"][flow]["sender"]
+        assert table["delivered_bytes"][-1] == sender["bytes"]
+        assert table["retransmits"][-1] == sender["retransmits"] > 0
+        goodput = measured.goodput.filter(pl.col("flow") == flow)["goodput_bps"]
+        assert np.allclose(goodput, [tick["bits_per_second"] for tick in ticks], rtol=1e-4)
+        receiver = end["streams"][flow]["receiver"]
+        summary = measured.summary["flows"][flow]
+        assert summary["goodput_bps"] == pytest.approx(receiver["bits_per_second"])
+        assert summary["min_rtt_s"] == pytest.approx(sender["min_rtt"] / 1e6)
+        assert summary["law"] == "cubic"
+    assert 0.5 < measured.summary["jain"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "ways", "laws"),
+    [
+        ("tcp", ["forward", "forward"], {"cubic"}),
+        ("reverse", ["reverse"], {"reno"}),
+        ("bidir", ["forward", "reverse"], {"cubic"}),
+        ("server", ["forward"], {"tcp"}),
+        ("udp", ["forward"], {"udp"}),
+        ("udp_reverse", ["reverse"], {"udp"}),
+    ],
+)
+def test_who_sends_and_by_which_law(name: str, ways: list[str], laws: set[str]) -> None:
+    flows = iperf3.read(DATA / f"{name}.json").summary["flows"]
+    assert [flow["direction"] for flow in flows] == ways
+    assert {flow["law"] for flow in flows} == laws
+
+
+def test_a_receiver_knows_no_window() -> None:
+    flows = iperf3.read(DATA / "reverse.json").flows
+    assert flows["cwnd_seg"].null_count() == flows.height == 4
+    assert flows["retransmits"].null_count() == 4
+
+
+def test_udp_counts_what_arrived() -> None:
+    measured = iperf3.read(DATA / "udp.json").summary["flows"][0]
+    end = said("udp")["end"]
+    assert measured["lost_packets"] == end["sum"]["lost_packets"] > 0
+    arrived = end["sum"]["packets"] - end["sum"]["lost_packets"]
+    assert measured["delivered_bytes"] == pytest.approx(arrived * 1400, rel=1e-3)
+    assert measured["jitter_s"] == pytest.approx(end["sum"]["jitter_ms"] / 1e3)
+
+
+def test_omitted_seconds_are_left_out() -> None:
+    """iperf3 3.12 gives the first interval after them a rate of a half."""
+    measured = iperf3.read(DATA / "omit.json")
+    assert measured.flows["t_s"][0] == pytest.approx(0.5, abs=0.001)
+    assert measured.goodput["goodput_bps"].min() > 90e6  # type: ignore[operator]
+    end = said("omit")["end"]["streams"][0]
+    assert measured.flows["delivered_bytes"][-1] == end["sender"]["bytes"]
+    assert measured.summary["iperf3"]["omitted_s"] == 1
+
+
+def test_the_segment_size_divides_every_window(tmp_path: Path) -> None:
+    def with_mtu(mtu: int, windows: list[int]) -> list[float | None]:
+        sample = said("tcp")
+        for interval, window in zip(sample["intervals"], windows, strict=False):
+            interval["streams"] = [interval["streams"][0] | {"snd_cwnd": window, "pmtu": mtu}]
+        sample["intervals"] = sample["intervals"][: len(windows)]
+        (tmp_path / "x.json").write_text(json.dumps(sample))
+        return iperf3.read(tmp_path / "x.json").flows["cwnd_seg"].to_list()
+
+    assert with_mtu(65535, [14 * 65483, 12 * 65483]) == [14.0, 12.0]  # loopback
+    assert with_mtu(9000, [3 * 8960]) == [3.0]  # without timestamps
+    assert with_mtu(1500, [5 * 1428]) == [5.0]  # IPv6
+    assert with_mtu(1500, [1448, 1000]) == [None, None]
+
+
+def test_versions_before_3_7_do_not_say_who_sends(tmp_path: Path) -> None:
+    for name, way in (("tcp", "forward"), ("reverse", "reverse")):
+        sample = said(name)
+        for interval in sample["intervals"]:
+            for stream in interval["streams"]:
+                del stream["sender"]
+        (tmp_path / "old.json").write_text(json.dumps(sample))
+        flows = iperf3.read(tmp_path / "old.json").summary["flows"]
+        assert {flow["direction"] for flow in flows} == {way}
+
+
+def test_a_measured_flow_is_drawn_beside_a_simulated_one(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = tmp_path / "measured"
+    arguments = ["import", "iperf3", str(DATA / "tcp.json"), "--out", str(measured)]
+    assert cli.call(arguments) == cli.OK
+    assert capsys.readouterr().out.splitlines() == [
+        "flow 0  cubic  forward  49.86 Mbit/s",
+        "flow 1  cubic  forward  43.96 Mbit/s",
+        str(measured),
+    ]
+    request = draw.Request(y="goodput_bps", where=("law=cubic", "seed=0,1"))
+    figure = draw.draw((results.root, measured), request).figure
+    (axes,) = figure.axes
+    assert [len(line.get_xdata()) for line in axes.lines] == [6, 6, 8, 8]
+    assert {line.get_color() for line in axes.lines} == {law("cubic").color}
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [f"cubic, {results.root.name}", "cubic, measured"]
+    # The schema is that of a simulated run, so the same analysis reads both.
+    simulated = results.runs[0].table("flows")
+    assert pl.read_parquet(measured / "flows.parquet").schema == simulated.schema
+    assert cli.call(["plot", str(results.root), str(measured), "--kind", "bar"]) == cli.OK
+    assert cli.call(["report", str(measured)]) == cli.STORE
+
+
+def cut(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def without(*path: Any) -> Callable[[str], str]:
+    return replaced(*path)
+
+
+def replaced(*path: Any, by: Any = ...) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        root = json.loads(text)
+        at = root
+        for key in path[:-1]:
+            at = at[key]
+        if by is ...:
+            del at[path[-1]]
+        else:
+            at[path[-1]] = by
+        return json.dumps(root)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda _: "", ":1: not JSON, or not all of it: Expecting value"),
+        (lambda _: "[ ID] Interval  Transfer\n", ":1: not JSON"),
+        (lambda _: "[]", ": not an object"),
+        (lambda text: text + text, "one object is allowed"),
+        (cut, ": not JSON, or not all of it: "),
+        (replaced("error", by="interrupt"), ": iperf3 ended with an error: interrupt"),
+        (without("start"), ": start: missing"),
+        (without("start", "test_start", "protocol"), ": start.test_start.protocol: missing"),
+        (
+            replaced("start", "test_start", "protocol", by="SCTP"),
+            "protocol: SCTP; allowed: TCP, UDP",
+        ),
+        (without("intervals"), ": intervals: missing"),
+        (replaced("intervals", by=[]), ": intervals: no interval was measured"),
+        (replaced("intervals", by={}), ": intervals: {}; allowed: a list"),
+        (without("intervals", 3, "streams"), ": intervals[3].streams: missing"),
+        (
+            without("intervals", 3, "streams", 1, "bytes"),
+            ": intervals[3].streams[1].bytes: missing",
+        ),
+        (
+            replaced("intervals", 3, "streams", 1, "bytes", by="many"),
+            ': intervals[3].streams[1].bytes: "many"; allowed: a number of at least 0',
+        ),
+        (replaced("intervals", 0, "streams", 0, "rtt", by=-1), "rtt: -1; allowed: a number"),
+        (
+            replaced("intervals", 0, "streams", 0, by=7),
+            "intervals[0].streams[0]: 7; allowed: an obj",
+        ),
+        (
+            replaced("intervals", 3, "streams", 1, "end", by=0.1),
+            "intervals[3].streams[1].end: 0.1; allowed: more than 0.75",
+        ),
+        (without("end"), ": end: missing"),
+        (
+            without("end", "streams", 0, "sender", "socket"),
+            ": end.streams[0].sender.socket: missing",
+        ),
+        (replaced("end", "streams", 0, by=[]), ": end.streams[0]: []; allowed: an object"),
+    ],
+)
+def test_bad_files_are_named_with_the_key(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[str], str],
+    where: str,
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(change((DATA / "tcp.json").read_text()))
+    assert cli.call(["import", "iperf3", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
+    err = capsys.readouterr().err
+    assert err.startswith(f"lfn: {file}:")
+    assert where in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_iperf3_reports_its_own_error() -> None:
+    with pytest.raises(UsageError, match="unable to connect to server: Connection refused"):
+        iperf3.read(DATA / "error.json")
+
+
+def test_files_and_directories_that_will_not_do(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = str(DATA / "tcp.json")
+    (tmp_path / "file").touch()
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe")
+    for arguments, code in (
+        ([str(tmp_path / "none.json")], cli.STORE),
+        ([str(tmp_path / "binary.json")], cli.USAGE),
+        ([good, "--out", str(tmp_path / "file")], cli.STORE),
+        ([good, "--out", str(results.root)], cli.USAGE),
+    ):
+        assert cli.call(["import", "iperf3", *arguments]) == code
+        assert capsys.readouterr().err.count("\n") == 1
