@@ -288,6 +288,16 @@ def test_renos_sawtooth_fills_the_share_in_closed_form(buffer_bdp: float) -> Non
     assert flight == approx(tooth.mean_window, rel=1e-6)
 
 
+@pytest.mark.parametrize("rate_pps", [833_333, 833_334, 5e5 / 3, 1e5 / 7])
+@pytest.mark.parametrize("name", ["cubic", "bic"])
+def test_equal_peaks_do_not_start_fast_convergence(name: str, rate_pps: float) -> None:
+    """Which would make epochs of CUBIC alternate, and 3/10 longer on average."""
+    tooth = theory.sawtooth(name, rate_pps, 0.1, 0)
+    again = theory.recovery_s(name, 0.1 * rate_pps, 0.1, 0.5)
+    assert tooth.period_s == approx(again, abs=0.2)  # two round trips
+    assert tooth.window_after == approx((0.7 if name == "cubic" else 0.875) * 0.1 * rate_pps)
+
+
 def test_westwood_falls_to_what_the_path_holds_without_its_queue() -> None:
     tooth = theory.sawtooth("westwood", 1e4, 0.1, 100)
     assert tooth.window_after == approx(1000, rel=1e-4)
@@ -319,7 +329,9 @@ def test_the_simulator_fills_the_link_as_the_fluid_does(
 ) -> None:
     rate_pps = 50e6 / 8 / 1514
     tooth = theory.sawtooth(name, rate_pps, 0.04, 0.2 * rate_pps * 0.04)
-    assert utilisations[name] == approx(tooth.utilisation, rel=0.01)
+    # On CUBIC's plateau the last segment takes the fluid one of its five seconds: it begins
+    # (1 / 0.4)^(1/3) = 1.4 s before K. A sender of whole packets loses before that.
+    assert utilisations[name] == approx(tooth.utilisation, rel=0.015 if name == "cubic" else 0.01)
 
 
 @pytest.fixture(scope="module")

@@ -360,6 +360,7 @@ def fairness(
     law: str = f"{LAWS},cw-hstcp",
     rtt: str = "60ms,120ms",
     rate: str = "1Gbit/s",
+    buffer: str = "0 packets",
     packet: str = "1000B",
     loss: str = "1e-6",
     kept: float = 0.8,
@@ -368,8 +369,9 @@ def fairness(
 ) -> int:
     """RTT unfairness: E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E, for two flows of a law.
 
-    Once where both lose together, without a queue, and once where each loses on its own at the same
-    rate. 0 is fair to every RTT, 1 gives equal windows, 2 is Reno's with losses together. Example:
+    Once where both lose together, and once where each loses on its own at the same rate. Without a
+    buffer Westwood+ and HTCP-BE, which fall to what the path holds, never fall. 0 is fair to every
+    RTT, 1 gives equal windows, 2 is Reno's with losses together. Example:
 
         lfn theory fairness --law reno,cubic --rtt 20ms,200ms
 
@@ -377,6 +379,7 @@ def fairness(
         law: Names, with commas between.
         rtt: Base RTT of flow 1 and of flow 2, which differ.
         rate: Of the bottleneck where they lose together.
+        buffer: There: `0.2bdp` (of the mean RTT), `250 packets`, `12.5MB`.
         packet: Packet on the wire.
         loss: Loss events a packet, where each loses on its own.
         kept: RTT_min/RTT_max at such a loss.
@@ -388,12 +391,15 @@ def fairness(
     if rtts_s[0] == rtts_s[1]:
         raise UsageError(f'--rtt: "{rtt}" are equal; allowed: two RTTs that differ, 60ms,120ms')
     (loss_rate, *_), names = _losses(loss), _names(law)
-    rate_pps = _quantity("--rate", rate, _RATES) / (8 * _quantity("--packet", packet, _SIZES))
-    path = fluid.Bottleneck(rate_pps, rtts_s, 0.0)
+    size_b = _quantity("--packet", packet, _SIZES)
+    rate_pps = _quantity("--rate", rate, _RATES) / (8 * size_b)
+    bdp = rate_pps * sum(rtts_s) / 2
+    queue = _quantity("--buffer", buffer, _buffer_units(bdp, size_b), zero=True)
+    path = fluid.Bottleneck(rate_pps, rtts_s, queue)
     found: dict[str, Any] = {}
     for name in names:
         together = None
-        if name not in ("westwood", "htcp-be"):  # without a queue they keep their window
+        if queue or name not in ("westwood", "htcp-be"):
             windows = [0.45 * rate_pps * rtt_s for rtt_s in rtts_s]
             course = fluid.synchronised([name, name], path, windows, fluid.after_losses(losses))
             together = fluid.shares(course, path)
@@ -402,7 +408,13 @@ def fairness(
             "synchronised": together and dataclasses.asdict(together),
             "independent_exponent": apart,
         }
-    result = {"base_rtts_s": rtts_s, "rate_pps": rate_pps, "loss": loss_rate, "laws": found}
+    result = {
+        "base_rtts_s": rtts_s,
+        "rate_pps": rate_pps,
+        "buffer_packets": queue,
+        "loss_events_per_packet": loss_rate,
+        "laws": found,
+    }
     rows = []
     for name, entry in found.items():
         end = entry["synchronised"]

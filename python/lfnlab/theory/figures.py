@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.law import laws
 from lfnlab.plot import INK, house_style
@@ -153,6 +153,7 @@ def vectors(
             axes.set_title(law)
             axes.set_xlabel(names[0])
             axes.set_box_aspect(1)
+            axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.xaxis.set_major_formatter("{x:,g}")
             axes.yaxis.set_major_formatter("{x:,g}")
         tops = np.max(
@@ -214,6 +215,7 @@ def _vector(axes: Axes, law: str, several: Sequence[Course], scale: NDArray[np.f
             ms=8,
             ls="none",
             zorder=5,
+            clip_on=False,
             label=labels[2],
         )
 

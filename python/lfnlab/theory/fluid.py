@@ -247,8 +247,8 @@ def sawtooth_at_loss(law: str, loss: float, rtt_s: float, kept: float) -> Sawtoo
     Raises:
         LawError: no such model.
 
-    CUBIC's peaks come up to those of its closed form ever more slowly, each below its K by less
-    than the last: after 120 losses they are 6 % short.
+    CUBIC's peaks come up to those of its closed form ever more slowly, each below its W_max by
+    less than the last: after 120 losses the mean is up to 7 % short.
     """
 
     def lost(now: Sequence[Sender]) -> list[Sender]:

@@ -141,7 +141,7 @@ class Cubic(Sender):
         """Cut to 0.7; K follows."""
         kept = closed.CUBIC_KEPT["rfc"]
         # Fast convergence: below the last maximum, leave room for others.
-        w_max = self.window * ((1 + kept) / 2 if self.window < self.w_max else 1.0)
+        w_max = self.window * ((1 + kept) / 2 if _is_below(self.window, self.w_max) else 1.0)
         window = max(LEAST_WINDOW, kept * self.window)
         return replace(
             self,
@@ -194,7 +194,8 @@ class Bic(Sender):
         """Cut to 0.875, and to search for what it was."""
         low = self.window < closed.BIC_LOW
         # Fast convergence: below the last maximum, leave room for others.
-        share = 1 - closed.BIC_B / 2 if self.window < self.max_window < math.inf else 1.0
+        shrinking = self.max_window < math.inf and _is_below(self.window, self.max_window)
+        share = 1 - closed.BIC_B / 2 if shrinking else 1.0
         return replace(
             self,
             window=max(LEAST_WINDOW, self.window * (0.5 if low else 1 - closed.BIC_B)),
@@ -202,6 +203,11 @@ class Bic(Sender):
             gain=0.0,
             rounds=0.0,
         )
+
+
+def _is_below(window: float, maximum: float) -> bool:
+    # Peaks on one path are equal; that a loss is located to rounding does not make them shrink.
+    return window < (1 - 1e-9) * maximum
 
 
 def _scalable_increase(window: float, _rtt_s: float) -> float:
