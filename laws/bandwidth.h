@@ -12,6 +12,8 @@
 #include "law.h"
 
 #define BANDWIDTH_MIN_WINDOW_NS 50000000ULL
+#define BANDWIDTH_TAU_US 1000000ULL /* time constant of the first Westwood's filter (UCLA's ns-2 module) */
+#define BANDWIDTH_MAX_BPS 1000000000000ULL
 #define BANDWIDTH_JIFFY_NS 1000000ULL /* HZ = 1000 */
 
 /* Rules; flags, because the sources combine them freely. 0: the filter of the paper, exact
@@ -20,12 +22,13 @@
 #define BANDWIDTH_JIFFIES 2u      /* Linux: time in whole milliseconds, bwe in whole bytes a millisecond */
 #define BANDWIDTH_COUNT_PAPER 4u  /* AckedCount of the 2001 paper and of Linux */
 #define BANDWIDTH_COUNT_WNS2 8u   /* the same, repaired in UCLA's ns-2 module */
+#define BANDWIDTH_TUSTIN 32u      /* the first Westwood: a sample an ACK, filtered by its time */
 #define BANDWIDTH_RTT_DOWN 16u    /* Linux 2.6.22: rtt_min rounds down to a whole jiffy, not up */
 
 struct bandwidth {
 	u64 bwe_Bps;    /* the estimate; 0: no sample yet */
-	u64 stage_Bps;  /* output of the first of two filters */
-	u64 window_ns;  /* start of the window */
+	u64 stage_Bps;  /* output of the first of two filters; Tustin: the sample before */
+	u64 window_ns;  /* start of the window; Tustin: the ACK before */
 	u32 segments;   /* credited in the window */
 	u32 accounted;  /* credited through duplicate ACKs, not yet covered cumulatively */
 	u32 rtt_min_us; /* 0 before the first sample */
@@ -95,14 +98,50 @@ static inline void bandwidth_close_window(struct bandwidth *b, const struct law_
 	b->window_ns = ack->now_ns;
 }
 
+/* Westwood of 2001: each ACK is a sample b_k = d_k/Delta_k, and the filter is the bilinear (Tustin)
+ * form of a first-order low-pass,
+ *
+ *     bwe_k = ((2 tau - Delta) bwe_(k-1) + Delta (b_k + b_(k-1)))/(2 tau + Delta)
+ *
+ * Without an ACK for tau/2, a sample of nothing: bwe = (3 bwe + b)/5. */
+static inline void bandwidth_tustin(struct bandwidth *b, const struct law_ack *ack)
+{
+	u64 half_ns = BANDWIDTH_TAU_US * 500, delta_us, sample_Bps;
+	u32 i;
+
+	for (i = 0; i < 32 && ack->now_ns - b->window_ns > half_ns; i++) {
+		b->bwe_Bps = (3 * b->bwe_Bps + b->stage_Bps) / 5;
+		b->stage_Bps = 0;
+		b->window_ns += half_ns;
+	}
+	if (ack->now_ns - b->window_ns > half_ns) { /* after 16 s of nothing, nothing is left */
+		b->bwe_Bps = 0;
+		b->window_ns = ack->now_ns - half_ns;
+	}
+	delta_us = (ack->now_ns - b->window_ns) / 1000;
+	if (!delta_us || !b->segments)
+		return; /* the next ACK brings the sum */
+	sample_Bps = law_min((u64)b->segments * ack->mss_B * 1000000 / delta_us, BANDWIDTH_MAX_BPS);
+	b->bwe_Bps = ((2 * BANDWIDTH_TAU_US - delta_us) * b->bwe_Bps + delta_us * (sample_Bps + b->stage_Bps)) /
+		     (2 * BANDWIDTH_TAU_US + delta_us);
+	b->stage_Bps = sample_Bps;
+	b->segments = 0;
+	b->window_ns = ack->now_ns;
+}
+
 static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack *ack, u32 rules)
 {
 	/* The last sample where this ACK has none would need memory; the smoothed one does as well. */
 	u64 rtt_ns = ack->rtt_ns ? ack->rtt_ns : ack->srtt_ns;
 
-	if (ack->now_ns - b->window_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
-		bandwidth_close_window(b, ack, rules);
-	b->segments += bandwidth_credit(b, ack, rules);
+	if (rules & BANDWIDTH_TUSTIN) {
+		b->segments += bandwidth_credit(b, ack, rules);
+		bandwidth_tustin(b, ack);
+	} else {
+		if (ack->now_ns - b->window_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
+			bandwidth_close_window(b, ack, rules);
+		b->segments += bandwidth_credit(b, ack, rules);
+	}
 	if (ack->rtt_ns && (ack->rtt_ns < b->rtt_min_us * 1000ULL || !b->rtt_min_us || b->renew_rtt_min)) {
 		u64 rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
 

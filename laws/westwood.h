@@ -7,6 +7,8 @@
  *   linux  the module of Linux: recovery runs towards one half, and its end jumps to bwe * rtt_min
  *   ns2    the module of Linux 2.6.22 in ns-2: as linux, but rtt_min rounds down to a jiffy
  *   wns2   UCLA's module for ns-2: its repaired AckedCount, the filter 9/10, never raises
+ *   2001   the first Westwood (Mascolo, Casetti, Gerla, Sanadidi, Wang, MobiCom 2001): a sample an ACK,
+ *          filtered over 1 s, AckedCount, never raises
  */
 #ifndef LFN_WESTWOOD_H
 #define LFN_WESTWOOD_H
@@ -18,6 +20,7 @@
 #define WESTWOOD_LINUX 2u
 #define WESTWOOD_NS2 3u
 #define WESTWOOD_WNS2 4u
+#define WESTWOOD_2001 5u
 
 struct westwood {
 	struct bandwidth bandwidth;
@@ -46,6 +49,8 @@ static inline void westwood_init(void *state, const struct law_config *config, s
 		w->rules = BANDWIDTH_COUNT_PAPER;
 	else if (config->variant == WESTWOOD_WNS2)
 		w->rules = BANDWIDTH_COUNT_WNS2;
+	else if (config->variant == WESTWOOD_2001)
+		w->rules = BANDWIDTH_TUSTIN | BANDWIDTH_COUNT_PAPER;
 	else
 		w->rules = BANDWIDTH_CASCADE;
 }

@@ -97,21 +97,30 @@ impl Rig {
 
     /// A loss and the end of its episode; returns the fraction kept.
     pub fn lose(&mut self) -> f64 {
+        self.lose_by(LossKind::Fast)
+    }
+
+    /// The same, however the loss shows.
+    pub fn lose_by(&mut self, kind: LossKind) -> f64 {
         let before = self.control.cwnd;
-        let loss = Loss {
+        self.law.on_loss(&self.loss(kind), &mut self.control);
+        self.control.cwnd = self.control.ssthresh;
+        self.law.on_open(&self.ack, &mut self.control);
+        self.control.cwnd as f64 / before as f64
+    }
+
+    /// An event at the present time.
+    fn loss(&self, kind: LossKind) -> Loss {
+        Loss {
             now_ns: self.ack.now_ns,
             rtt_ns: self.ack.rtt_ns,
             srtt_ns: self.ack.srtt_ns,
             min_rtt_ns: self.ack.min_rtt_ns,
-            kind: LossKind::Fast,
+            kind,
             inflight: self.cwnd() as u32,
             mss_bytes: self.ack.mss_bytes,
             pad: 0,
-        };
-        self.law.on_loss(&loss, &mut self.control);
-        self.control.cwnd = self.control.ssthresh;
-        self.law.on_open(&self.ack, &mut self.control);
-        self.control.cwnd as f64 / before as f64
+        }
     }
 
     /// The law's probes, as written.
