@@ -18,6 +18,7 @@ mod scalable;
 mod vegas;
 mod veno;
 mod westwood;
+mod westwood_s;
 mod yeah;
 
 use lfn_law::{
