@@ -7,6 +7,7 @@
 mod bic;
 mod cubic;
 mod drop_tail;
+mod fast;
 mod hstcp;
 mod htcp;
 mod htcp_be;
