@@ -5,6 +5,7 @@
 //! literature are checked on the law itself.
 
 mod bic;
+mod compound;
 mod cubic;
 mod drop_tail;
 mod fast;
