@@ -6,6 +6,7 @@
 
 mod bic;
 mod compound;
+mod const_rate;
 mod cubic;
 mod drop_tail;
 mod fast;
