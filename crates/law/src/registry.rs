@@ -240,7 +240,7 @@ mod tests {
         );
         assert_eq!(
             "hstcp:ns".parse::<LawSpec>().unwrap_err().to_string(),
-            "law hstcp has no variant \"ns\"; did you mean \"ns2\"? variants: loglog, rfc, linux, ns2"
+            "law hstcp has no variant \"ns\"; did you mean \"ns2\"? variants: loglog, rfc, linux, ns2, converge"
         );
         assert!(matches!("".parse::<LawSpec>(), Err(LawError::UnknownLaw { .. })));
         assert!(matches!("reno:".parse::<LawSpec>(), Err(LawError::UnknownVariant { .. })));

@@ -4,7 +4,7 @@ use crate::{assert_close, cases, window, Rig, Sawtooth};
 use lfn_law::{Config, Control, Loss, LossKind, INFINITE, ONE};
 use proptest::prelude::*;
 
-const VARIANTS: [&str; 3] = ["hstcp:loglog", "hstcp:rfc", "hstcp:ns2"];
+const VARIANTS: [&str; 4] = ["hstcp:loglog", "hstcp:rfc", "hstcp:ns2", "hstcp:converge"];
 
 /// p(w) of a variant.
 fn p(spec: &str, w: f64) -> f64 {
@@ -13,7 +13,7 @@ fn p(spec: &str, w: f64) -> f64 {
         (low_p.ln() + (w.ln() - 38f64.ln()) * slope).exp()
     };
     match spec {
-        "hstcp:loglog" => line(1e-3),
+        "hstcp:loglog" | "hstcp:converge" => line(1e-3),
         "hstcp:rfc" => 1.0 / (12.8 * w.powf(1.2)),
         "hstcp:ns2" => line(1.5 / (38.0 * 38.0)),
         _ => unreachable!(),
@@ -230,4 +230,25 @@ fn ns2_halves_first_in_slow_start_and_after_a_timeout() {
     assert_close(kept(LossKind::Rto, ONE), full, 1e-4);
     assert_close(kept(LossKind::Fast, ONE), 0.5, 1e-9); // after a timeout
     assert_close(kept(LossKind::Ecn, ONE), full, 1e-4);
+}
+
+/// The windows that events find, and what they keep: converge gives up half at the end of a trend.
+#[test]
+fn converge_finds_downward_trends() {
+    // EVCP's own vectors: a trend; one too flat, judged anew after ten falls; a rise between.
+    let flat: Vec<f64> =
+        [8000.0, 7900.0].into_iter().chain((0..9).map(|i| 7850.0 - 10.0 * f64::from(i))).collect();
+    for (windows, half_at) in [
+        (vec![8000.0, 7600.0, 7400.0, 7300.0, 7000.0], Some(2)),
+        (flat, None),
+        (vec![8000.0, 7600.0, 7700.0, 7690.0], None),
+        (vec![30.0, 20.0, 19.0, 15.0], None),
+    ] {
+        let mut rig = Rig::new("hstcp:converge", 8000.0);
+        for (i, w) in windows.into_iter().enumerate() {
+            rig.control.cwnd = (w * ONE as f64) as u64;
+            let kept = if half_at == Some(i) { 0.5 } else { 1.0 - b(w) };
+            assert_close(rig.lose(), kept, 1e-4);
+        }
+    }
 }
