@@ -8,6 +8,7 @@ mod bic;
 mod compound;
 mod const_rate;
 mod cubic;
+mod dctcp;
 mod drop_tail;
 mod fast;
 mod hstcp;
