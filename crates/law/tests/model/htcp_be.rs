@@ -3,6 +3,7 @@
 use crate::htcp::{abar, follow};
 use crate::westwood::Bandwidth;
 use crate::{cases, Rig};
+use lfn_law::LossKind;
 use proptest::prelude::*;
 
 const MS_NS: u64 = 1_000_000;
@@ -66,5 +67,59 @@ proptest! {
             let low = wanted - 0.013 - 0.0011 * (d_s - 1.0).max(0.0);
             prop_assert!(found > low && found < wanted * 1.01, "{spec}: alpha {found}, not {wanted}");
         }
+    }
+}
+
+/// ACKs of `count` windows of 1000 segments, in which one segment of `every` is lost; how often the law cut.
+fn cuts(every: u32, count: u32) -> u32 {
+    // Twice the BDP, so that a cut shows.
+    let mut rig = Rig::new("htcp-be:hold", 2000.0);
+    rig.ack.rtt_ns = 40 * MS_NS;
+    let mut cuts = 0;
+    let mut lost = 0;
+    for i in 0..count * 1000 {
+        rig.ack.now_ns += 40_000;
+        rig.ack.newly_lost = u32::from(i % every == 0);
+        lost += rig.ack.newly_lost;
+        rig.ack(1);
+        // Losses of a window of data are one event.
+        if i % 1000 == 999 && lost > 0 {
+            cuts += u32::from(rig.lose() < 0.999);
+            rig.control.cwnd = 2000 * lfn_law::ONE;
+            rig.control.ssthresh = rig.control.cwnd;
+            lost = 0;
+        }
+    }
+    cuts
+}
+
+#[test]
+fn hold_holds_below_one_loss_in_a_thousand() {
+    assert_eq!(cuts(10_000, 500), 0);
+    assert_eq!(cuts(1_100, 500), 0);
+    // At one in 900 the bucket gains 100 for each, and holds 16,000 after 160.
+    assert!(cuts(900, 500) >= 2);
+    // At one in 100 it is full after some 1,800 segments.
+    assert!(cuts(100, 500) >= 200);
+}
+
+/// A burst that comes during the episode is answered at its end.
+#[test]
+fn hold_answers_a_burst_at_the_end_of_its_episode() {
+    for (lost, kept) in [(5, 1000.0), (40, 500.0)] {
+        let mut rig = Rig::new("htcp-be:hold", 1000.0);
+        rig.ack.rtt_ns = 40 * MS_NS;
+        // 12,500 segments/s: a BDP of 500.
+        for _ in 0..100_000 {
+            rig.ack.now_ns += 80_000;
+            rig.ack.newly_delivered = 1;
+            rig.law.on_sample(&rig.ack, &mut rig.control);
+        }
+        rig.law.on_loss(&rig.loss(LossKind::Fast), &mut rig.control);
+        assert_eq!(rig.control.ssthresh, 1000 * lfn_law::ONE);
+        rig.ack.newly_lost = lost;
+        rig.law.on_sample(&rig.ack, &mut rig.control);
+        rig.law.on_open(&rig.ack, &mut rig.control);
+        crate::assert_close(rig.cwnd(), kept, 0.01);
     }
 }
