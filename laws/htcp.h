@@ -7,15 +7,17 @@
  * Variant paper: as published, in microseconds and Q10, Delta from the event. Variants linux and
  * ns2: as the module of Linux does it, in jiffies of 1 ms, Q7 and whole segments, the increase
  * scaled by RTT_min/100 ms, Delta from the end of recovery. ns-2 holds the module of Linux 2.6.22,
- * which rounds an RTT down to a jiffy where later ones round it up.
+ * which rounds an RTT down to a jiffy where later ones round it up. Variant rtt: as paper, the increase
+ * scaled by RTT_min/100 ms within [0.1, 2].
  */
 #ifndef LFN_HTCP_H
 #define LFN_HTCP_H
 
 #include "htcp_alpha.h"
 
-#define HTCP_PAPER 0u /* else: linux, ns2 */
+#define HTCP_LINUX 1u
 #define HTCP_NS2 2u
+#define HTCP_RTT 3u
 #define HTCP_BETA_MIN_Q10 512u       /* 0.5 */
 #define HTCP_BETA_MAX_Q10 819u       /* 0.8 */
 #define HTCP_BETA_MAX_LINUX_Q10 816u /* 102/128 */
@@ -37,7 +39,7 @@ struct htcp {
 	u8 linux_rules;
 	u8 stable;       /* linux: the event before was within the fifth ("modeswitch") */
 	u8 in_episode;   /* linux: the next return to Open restarts Delta */
-	u8 rtt_down;     /* ns2: an RTT rounds down to a jiffy, not up */
+	u8 variant;
 };
 
 static inline u32 htcp_share_q10(u32 beta_q10)
@@ -77,8 +79,8 @@ static inline void htcp_init(void *state, const struct law_config *config, struc
 	struct htcp *h = state;
 
 	(void)control;
-	h->linux_rules = config->variant != HTCP_PAPER;
-	h->rtt_down = config->variant == HTCP_NS2;
+	h->variant = (u8)config->variant;
+	h->linux_rules = config->variant == HTCP_LINUX || config->variant == HTCP_NS2;
 	h->interval_ns = config->now_ns;
 	htcp_clock_start(&h->clock, config->now_ns, htcp_share_q10(HTCP_BETA_MIN_Q10));
 }
@@ -91,7 +93,7 @@ static inline void htcp_measure_rtt(struct htcp *h, const struct law_ack *ack)
 		return; /* nearly every ACK */
 	rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
 	if (h->linux_rules)
-		rtt_us = law_max((rtt_us + (h->rtt_down ? 0 : 999)) / 1000, 1) * 1000; /* whole jiffies */
+		rtt_us = law_max((rtt_us + (h->variant == HTCP_NS2 ? 0 : 999)) / 1000, 1) * 1000; /* whole jiffies */
 	if (!h->min_rtt_us || rtt_us < h->min_rtt_us)
 		h->min_rtt_us = (u32)rtt_us;
 	if (!(ack->flags & LAW_ACK_OPEN))
@@ -150,12 +152,20 @@ static inline void htcp_on_sample(void *state, const struct law_ack *ack, struct
 	htcp_measure_throughput(h, ack, control->cwnd);
 }
 
+/* rtt: alpha times RTT_min/100 ms. */
+static inline u64 htcp_scaled(const struct htcp *h, u64 alpha_q16)
+{
+	if (h->variant != HTCP_RTT || !h->min_rtt_us)
+		return alpha_q16;
+	return alpha_q16 * law_clamp(h->min_rtt_us, 10000, 200000) / 100000;
+}
+
 static inline void htcp_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
 {
 	struct htcp *h = state;
 
 	if (!h->linux_rules) {
-		law_add_per_rtt(control, htcp_clock_gain_q16(&h->clock, ack->now_ns), n);
+		law_add_per_rtt(control, htcp_scaled(h, htcp_clock_gain_q16(&h->clock, ack->now_ns)), n);
 	} else if ((u64)h->cnt * h->clock.gain_q16 >> 16 >= control->cwnd >> 32) {
 		/* One segment an ACK at most, and the ACK that brings it is not counted. */
 		control->cwnd = law_min(control->cwnd + LAW_ONE, LAW_MAX_CWND);
@@ -258,7 +268,7 @@ static inline void htcp_probe(const void *state, const struct law_control *contr
 	const struct htcp *h = state;
 
 	(void)control;
-	out[0] = h->clock.gain_q16;
+	out[0] = htcp_scaled(h, h->clock.gain_q16);
 	out[1] = 1024 - h->clock.share_q10 / 2;
 	out[2] = h->min_rtt_us;
 	out[3] = h->max_rtt_us;

@@ -173,7 +173,7 @@ fn the_integral_has_its_known_values() {
 /// with RTT^-2; with RTT scaling windows are equal, and rates go with RTT^-1.
 #[test]
 fn rtt_fairness_under_synchronised_losses() {
-    for (spec, ratio) in [("htcp", 2.0), ("htcp:linux", 1.0)] {
+    for (spec, ratio) in [("htcp", 2.0), ("htcp:linux", 1.0), ("htcp:rtt", 1.0)] {
         let windows = [50, 100].map(|rtt_ms| {
             let mut rig = Rig::new(spec, 1000.0);
             rig.ack.rtt_ns = rtt_ms * MS_NS;
