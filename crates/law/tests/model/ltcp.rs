@@ -60,9 +60,7 @@ proptest! {
 fn sawtooth_has_the_known_mean_and_recovery() {
     // Recovery b W/K round trips with the layer of the peak; mean 1.98/p^0.6 where layers are narrow.
     assert_close(Sawtooth::measure("ltcp", 8333.0).rtts, 125.0, 0.12);
-    for (peak, rtts) in [(83_333.0, 595.0), (400_000.0, 1667.0)] {
-        let saw = Sawtooth::measure("ltcp", peak);
-        assert_close(saw.rtts, rtts, 0.05);
-        assert_close(saw.mean, 1.98 * saw.segments.powf(0.6), 0.03);
-    }
+    let saw = Sawtooth::measure("ltcp", 83_333.0);
+    assert_close(saw.rtts, 595.0, 0.05);
+    assert_close(saw.mean, 1.98 * saw.segments.powf(0.6), 0.03);
 }
