@@ -124,6 +124,8 @@ def test_cubic_meets_reno(rtt_s: float, loss: float, window: float) -> None:
 def test_htcp_gain(seconds: float, gain: float) -> None:
     """The integral of 1, then 1 + 10 x + x^2 / 4 (draft-leith-tcp-htcp-06)."""
     assert closed.htcp_gain(seconds) == approx(gain, rel=1e-4)
+    slope = (closed.htcp_gain(seconds + 1e-6) - closed.htcp_gain(seconds)) / 1e-6
+    assert closed.htcp_increase(seconds) == approx(slope, rel=1e-4)
     assert closed.htcp_time_s(gain) == approx(seconds, rel=1e-4)
 
 
@@ -296,6 +298,14 @@ def test_equal_peaks_do_not_start_fast_convergence(name: str, rate_pps: float) -
     again = theory.recovery_s(name, 0.1 * rate_pps, 0.1, 0.5)
     assert tooth.period_s == approx(again, abs=0.2)  # two round trips
     assert tooth.window_after == approx((0.7 if name == "cubic" else 0.875) * 0.1 * rate_pps)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("cubic", 0.7), ("htcp", 0.8)])
+def test_short_paths_are_in_steps_of_their_own(name: str, kept: float) -> None:
+    """1 Gbit/s, 0.5 ms: an epoch ends within the first second, where these laws are additive."""
+    tooth = theory.sawtooth(name, 83_333, 0.5e-3, 0)
+    assert tooth.period_s < 0.05
+    assert tooth.utilisation == approx(closed.additive_utilisation(0, kept), rel=1e-3)
 
 
 def test_westwood_falls_to_what_the_path_holds_without_its_queue() -> None:

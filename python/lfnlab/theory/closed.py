@@ -165,11 +165,19 @@ def htcp_kept(rtt_ratio: float) -> float:
     return min(max(rtt_ratio, HTCP_KEPT[0]), HTCP_KEPT[1])
 
 
-def htcp_gain(seconds: float) -> float:
-    """F(T): the integral of H-TCP's increase over ``seconds`` since the loss, in s.
+def htcp_increase(seconds: float) -> float:
+    """Segments a round trip that H-TCP adds, before 2 (1 - beta), ``seconds`` after the loss.
 
-    abar is 1 for a second, then 1 + 10 x + x^2 / 4, x = T - 1 s (draft-leith-tcp-htcp-06); the
-    window gained is 2 (1 - beta) F(T) / RTT.
+    1 for a second, then 1 + 10 x + x^2 / 4, x = T - 1 s (draft-leith-tcp-htcp-06).
+    """
+    late = max(0.0, seconds - HTCP_DELTA_L_S)
+    return 1 + 10 * late + late**2 / 4
+
+
+def htcp_gain(seconds: float) -> float:
+    """F(T): the integral of :func:`htcp_increase` over ``seconds`` since the loss, in s.
+
+    The window gained is 2 (1 - beta) F(T) / RTT.
     """
     late = max(0.0, seconds - HTCP_DELTA_L_S)
     return seconds + 5 * late**2 + late**3 / 12

@@ -86,8 +86,10 @@ class ByClock(Sender):
     rate_pps: float = 0.0
 
     def step_s(self, rtt_s: float) -> float:
-        """Two per cent of the time since the loss, or 20 ms."""
-        return _FINE * max(self.since_s, closed.HTCP_DELTA_L_S)
+        """Two per cent of the time since the loss, or 20 ms; 2 % more window at most."""
+        clock_s = _FINE * max(self.since_s, closed.HTCP_DELTA_L_S)
+        increase = self.share * closed.htcp_increase(self.since_s)
+        return min(clock_s, _FINE * rtt_s * self.window / increase)
 
     def after(self, step_s: float, rtt_s: float) -> Self:
         """By F, H-TCP's increase integrated."""
@@ -125,8 +127,10 @@ class Cubic(Sender):
     since_s: float = 0.0
 
     def step_s(self, rtt_s: float) -> float:
-        """One per cent of K, or of the time since the loss, or of a round trip."""
-        return _FINE / 2 * max(self.since_s, self.k_s, rtt_s)
+        """One per cent of K or of the time since the loss; 2 % more window of the AIMD flow."""
+        # An epoch with K = 0 begins in steps of a tenth of a round trip.
+        clock_s = max(_FINE / 2 * max(self.since_s, self.k_s), rtt_s / 10)
+        return min(clock_s, _FINE * rtt_s * self.window)
 
     def after(self, step_s: float, rtt_s: float) -> Self:
         """On the cubic, or with the AIMD flow."""
