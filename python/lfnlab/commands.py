@@ -152,8 +152,8 @@ def metrics(
             base=None if base is None else Results.load(base),
         )
     except MetricError as error:
-        argument, colon, said = str(error).partition(": ")
-        raise MetricError(f"{OPTIONS.get(argument, argument)}{colon}{said}") from None
+        argument, colon, rest = str(error).partition(": ")
+        raise MetricError(f"{OPTIONS.get(argument, argument)}{colon}{rest}") from None
     if json:
         print(dumps(found.to_json(), indent=1, allow_nan=False))
         return OK
@@ -190,12 +190,9 @@ def pcap(
     """
     from lfnlab import draw, pcap
 
-    chosen = draw.one_run(directory, run)
-    packets = draw.Tables((chosen.path,))
-    if "packets" not in packets.names:
-        raise UsageError(f"{chosen.path} has no table packets: its scenario did not ask for them")
+    packets = pcap.recorded(draw.one_run(directory, run))
     view: Literal["arrival", "departure"] = "departure" if after_queue else "arrival"
-    count = pcap.write_pcapng(out, packets.frame("packets").collect(), view=view, links=link)
+    count = pcap.write_pcapng(out, packets, view=view, links=link)
     print(f"{count:,} packets\n{out}")
     return OK
 

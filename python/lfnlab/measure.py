@@ -82,6 +82,14 @@ class View:
         """Table events."""
         return self.run.table("events")
 
+    @cached_property
+    def _flow_parts(self) -> dict[int, pl.DataFrame]:
+        return metrics.by_flow(self.flow_table)
+
+    @cached_property
+    def _event_parts(self) -> dict[int, pl.DataFrame]:
+        return metrics.by_flow(self.event_table)
+
     @property
     def last_s(self) -> float:
         """End of the window."""
@@ -102,8 +110,12 @@ class View:
 
     def lives(self, flows: Sequence[Flow]) -> tuple[pl.DataFrame, dict[str, float]]:
         """Table flows of these flows alone, and what of the window they live in."""
-        numbers = [flow["id"] for flow in flows]
-        own = self.flow_table.filter(self.flow_table["flow"].is_in(numbers))
+        if len(flows) == 1:
+            own = self._flow_parts[flows[0]["id"]]
+        else:
+            own = self.flow_table.filter(
+                self.flow_table["flow"].is_in([flow["id"] for flow in flows])
+            )
         last_s = float(np.max(own["t_s"].to_numpy()))
         return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
 
@@ -170,8 +182,9 @@ class View:
 
     def loss_events(self, flow: Flow) -> int:
         """Of a flow in the window."""
+        own = self._event_parts.get(flow["id"], self.event_table.clear())
         return metrics.loss_events(
-            self.event_table, flow["id"], flow["rtt_s"], start_s=self.start_s, end_s=self.last_s
+            own, flow["id"], flow["rtt_s"], start_s=self.start_s, end_s=self.last_s
         )
 
     def scales(self, usual: Sequence[float], least: int) -> list[float]:

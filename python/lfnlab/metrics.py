@@ -114,19 +114,15 @@ def goodput_bins(
     _need("flows", flows, "t_s", "flow", "delivered_bytes")
     _positive("bin_s", bin_s)
     frames = []
-    for (flow,), table in flows.sort("flow", "t_s").group_by(["flow"], maintain_order=True):
-        t = table["t_s"].to_numpy()
-        delivered = np.concatenate(([0.0], table["delivered_bytes"].to_numpy().astype(float)))
-        last = t[-1] if end_s is None else end_s
-        bins = max(0, math.floor((last - start_s) / bin_s + _SLACK))
-        edges = start_s + bin_s * np.arange(bins + 1)
-        at_edge = delivered[np.searchsorted(t, edges + _SLACK * bin_s, side="right")]
+    for flow, part in by_flow(flows).items():
+        last = part["t_s"][-1] if end_s is None else end_s
+        ends = _ends(bin_s, start_s, last)
         frames.append(
             pl.DataFrame(
                 {
-                    "flow": np.full(bins, flow, dtype=np.uint32),
-                    "t_s": edges[1:],
-                    "goodput_bps": np.diff(at_edge) * 8.0 / bin_s,
+                    "flow": np.full(ends.size, flow, dtype=np.uint32),
+                    "t_s": ends,
+                    "goodput_bps": _goodputs(part, ends, bin_s, start_s),
                 }
             )
         )
@@ -362,7 +358,7 @@ def smoothness(
         CoarseSamplesError: where samples are wider than an RTT.
     """
     _need("flows", flows, "srtt_s", "cwnd_seg")
-    rows = _by_flow(flows, ("cwnd_seg", "srtt_s"), start_s, end_s)
+    rows = _rows_by_flow(flows, ("cwnd_seg", "srtt_s"), start_s, end_s)
     found = {}
     for flow, (t, window, rtt) in rows.items():
         known = rtt > 0
@@ -475,7 +471,7 @@ def ramp_up(flows: pl.DataFrame, flow: int, start_s: float) -> dict[int, float]:
     Unit: s
     Source: [TCPEVAL], ramp-up
     """
-    rows = _by_flow(flows, ("delivered_bytes",), start_s, None)
+    rows = _rows_by_flow(flows, ("delivered_bytes",), start_s, None)
     t, delivered = rows.get(flow, (np.empty(0), np.empty(0)))
     times: dict[int, float] = {}
     while delivered.size and delivered[-1] >= 1500 * 10 ** (n := len(times) + 1):
@@ -691,7 +687,7 @@ def rtt_excess(
     Source: [METR], delay; [TCPEVAL], queueing delay
     """
     _positive("base_rtt_s", base_rtt_s)
-    rows = _by_flow(flows, ("rtt_s",), start_s, end_s)
+    rows = _rows_by_flow(flows, ("rtt_s",), start_s, end_s)
     if flow not in rows:
         raise MetricError(f"flow: {flow}; there are {', '.join(map(str, rows))}")
     rtt = rows[flow][1]
@@ -780,7 +776,7 @@ def _span(name: str, t: Floats, start_s: float, end_s: float | None) -> float:
     return end
 
 
-def _by_flow(
+def _rows_by_flow(
     flows: pl.DataFrame, columns: tuple[str, ...], start_s: float, end_s: float | None
 ) -> dict[int, tuple[Floats, ...]]:
     """Times and columns of each flow within the window, flows in order of their number."""
@@ -788,14 +784,22 @@ def _by_flow(
 
     _need("flows", flows, "t_s", "flow", *columns)
     end = _span("flows", flows["t_s"].to_numpy(), start_s, end_s)
-    inside = flows.filter(
+    inside = flows.select("t_s", "flow", *columns).filter(
         pl.col("t_s").is_between(start_s - _SLACK, end + _SLACK * max(1.0, end))
-    ).sort("flow", "t_s")
+    )
     return {
-        int(part["flow"][0]): tuple(
-            part[column].to_numpy().astype(float) for column in ("t_s", *columns)
-        )
-        for part in inside.partition_by("flow", maintain_order=True)
+        flow: tuple(part[column].to_numpy().astype(float) for column in ("t_s", *columns))
+        for flow, part in by_flow(inside).items()
+    }
+
+
+def by_flow(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    """The rows of each flow in order of time, flows in order of their number."""
+    parts = {int(part["flow"][0]): part for part in table.partition_by("flow", maintain_order=True)}
+    return {
+        # A run's own table is in order, and sorting it would take longer than all the rest.
+        flow: part if part["t_s"].is_sorted() else part.sort("t_s")
+        for flow, part in sorted(parts.items())
     }
 
 
@@ -804,7 +808,7 @@ def _counter(
 ) -> dict[int, tuple[Floats, Floats]]:
     return {
         flow: (t, values)
-        for flow, (t, values) in _by_flow(flows, (column,), start_s, end_s).items()
+        for flow, (t, values) in _rows_by_flow(flows, (column,), start_s, end_s).items()
     }
 
 
@@ -854,18 +858,27 @@ def _binned(
         raise MetricError(
             f"{name}: {bin_s:g}; allowed: a multiple of {grid_s:.6g}, the distance of the samples"
         )
-    bins = goodput_bins(flows, bin_s=bin_s, start_s=start_s, end_s=end)
-    count = math.floor((end - start_s) / bin_s + _SLACK)
-    ends = start_s + bin_s * np.arange(1, count + 1, dtype=np.float64)
-    numbers: list[int] = []
+    ends = _ends(bin_s, start_s, end)
+    parts = by_flow(flows)
     rows = []
-    for part in flows.sort("flow", "t_s").partition_by("flow", maintain_order=True):
-        number, t = int(part["flow"][0]), part["t_s"]
-        own = bins.filter(bins["flow"] == number)["goodput_bps"].to_numpy()
-        alive = (ends - bin_s >= t[0] - _SLACK) & (ends <= t[-1] * (1 + _SLACK))
-        numbers.append(number)
-        rows.append(np.where(alive, own, np.nan))
-    return ends, numbers, np.array(rows)
+    for part in parts.values():
+        alive = (ends - bin_s >= part["t_s"][0] - _SLACK) & (ends <= part["t_s"][-1] * (1 + _SLACK))
+        rows.append(np.where(alive, _goodputs(part, ends, bin_s, start_s), np.nan))
+    return ends, list(parts), np.array(rows)
+
+
+def _ends(bin_s: float, start_s: float, end_s: float) -> Floats:
+    """Ends of the whole bins of a window."""
+    count = max(0, math.floor((end_s - start_s) / bin_s + _SLACK))
+    return start_s + bin_s * np.arange(1, count + 1, dtype=np.float64)
+
+
+def _goodputs(part: pl.DataFrame, ends: Floats, bin_s: float, start_s: float) -> Floats:
+    """One flow's goodput in the bins that end there; nothing was delivered before its samples."""
+    delivered = np.concatenate(([0.0], part["delivered_bytes"].to_numpy().astype(float)))
+    edges = np.concatenate(([start_s], ends)) + _SLACK * bin_s
+    before = np.searchsorted(part["t_s"].to_numpy(), edges, side="right")
+    return np.asarray(np.diff(delivered[before]) * 8.0 / bin_s)
 
 
 def _held(t: Floats, reached: NDArray[np.bool_], start_s: float, hold: int) -> FirstPassage:

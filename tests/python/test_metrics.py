@@ -80,6 +80,13 @@ def test_goodput_counts_a_flow_while_it_lives() -> None:
     assert metrics.goodput(table, start_s=1.0, end_s=4.0) == {0: 80.0, 1: 160.0}
 
 
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    table = flow_table({0: [40.0, 120.0] * 4, 1: [120.0, 40.0, 0.0, 8.0]}, starts_s={1: 3.0})
+    mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
+    assert metrics.goodput_bins(mixed).equals(metrics.goodput_bins(table))
+    assert metrics.goodput(mixed) == metrics.goodput(table)
+
+
 def test_bins_of_a_known_counter() -> None:
     t = np.round(np.arange(0.0, 3.05, 0.1), 10)
     table = pl.DataFrame(
