@@ -9,6 +9,7 @@ their names (``docs/results.md``), and so do the axes.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -43,7 +44,18 @@ GOODPUT, SUMMARY, FLOWS, LINKS = "goodput", "summary", "summary.flows", "summary
 _RUN_COLUMNS = ("law", "direction", "case", "seed", "run", "source")
 # One line of a plot is the rows that agree in all of these.
 _TRACE = ("source", "run", "flow", "link", "probe")
-_EVENT_KINDS = ("fast retransmit", "timeout", "ECN", "undo", "end of recovery")
+_SAMPLE = ("source", "run", "t_s")
+_AND = "+"
+# Tables of things that happened: dots, where samples are joined by lines.
+_EVENTS = ("events", "packets")
+_NAMES: dict[str, dict[str, tuple[str, ...]]] = {
+    "events": {"kind": ("fast retransmit", "timeout", "ECN", "undo", "end of recovery")},
+    "packets": {
+        "point": ("arrived", "dropped", "left"),
+        "kind": ("data", "ACK", "UDP"),
+        "direction": ("forward", "reverse"),
+    },
+}
 _MOST_TRACES, _MOST_GROUPS, _MOST_BARS = 10, 12, 60
 _CELLS, _CURVE_POINTS = 80, 400
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
@@ -61,6 +73,7 @@ _UNITS = {
     "retransmits": "segments",
     "sent": "segments",
     "lost": "segments",
+    "seq": "segments",
     "utilization": "1",
     "jain": "1",
     "cov": "1",
@@ -82,6 +95,7 @@ _WORDS = {
     "srtt_s": "smoothed RTT",
     "rtt_s": "RTT",
     "pacing_bps": "pacing rate",
+    "seq": "sequence number",
     "packets": "queue",
     "bytes": "queue",
     "jain": "Jain's fairness index",
@@ -194,7 +208,11 @@ class Tables:
 
     @cache  # noqa: B019  (a Tables lives as long as its drawing)
     def frame(self, name: str) -> pl.LazyFrame:
-        """Rows of all runs, with the columns that tell them apart."""
+        """Rows of all runs, with the columns that tell them apart; of "a+b" those of one time."""
+        if _AND in name:
+            left, right = (self.frame(part) for part in name.split(_AND))
+            both = set(left.collect_schema()) & set(right.collect_schema())
+            return left.join(right.drop(both - set(_SAMPLE)), on=_SAMPLE, maintain_order="left")
         frames = [(entry[2], self._stored(*entry)) for entry in self._files.get(name, [])]
         have = {run.path for _, run, _ in self._files.get(name, []) if run is not None}
         for run, source in self._runs:
@@ -296,8 +314,11 @@ def _named(frame: pl.LazyFrame, table: str, run: Run) -> pl.LazyFrame:
     if "link" in columns and columns["link"].is_integer():
         ids = {i: link["id"] for i, link in enumerate(summary["links"])}
         frame = frame.with_columns(link=_renamed("link", ids))
-    if table == "events" and "kind" in columns:
-        frame = frame.with_columns(kind=_renamed("kind", dict(enumerate(_EVENT_KINDS))))
+    for column, words in _NAMES.get(table, {}).items():
+        if column in columns:
+            frame = frame.with_columns(_renamed(column, dict(enumerate(words))).alias(column))
+    if "t_ps" in columns:
+        frame = frame.with_columns(t_s=pl.col("t_ps") / 1e12)
     if "probe" in columns and "flow" in columns:
         names = pl.col("probe").cast(pl.String)
         for each in run.laws:
@@ -350,7 +371,7 @@ def _draw(tables: Tables, request: Request) -> Drawing:
     note = ""
     if kind in ("time", "phase") and by != "seed":
         frame, note = _first_seeds(frame, request)
-    painter = _Painter(frame, x, y, request.z, by, panel, request.log)
+    painter = _Painter(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
     figure, more = painter.paint(kind)
     says = f"{kind} of table {name}: {', '.join(n for n in (note, more) if n)}"
     return Drawing(figure, says, f"{y}-{kind}")
@@ -430,7 +451,15 @@ def _table_of(tables: Tables, request: Request, wanted: Sequence[str], *, timed:
         names = [request.table]
     else:
         names = sorted(tables.names, key=lambda n: ("t_s" in tables.columns(n)) != timed)
-    fitting = [name for name in names if all(c in tables.columns(name) for c in wanted)]
+    fitting = [name for name in names if _has(tables.columns(name), wanted)]
+    if not fitting and request.kind in (None, "phase") and request.table is None:
+        # Two tables sampled at the same times, such as windows and queues.
+        pairs = itertools.permutations((n for n in names if _has(tables.columns(n), _SAMPLE)), 2)
+        fitting = [
+            _AND.join(pair)
+            for pair in pairs
+            if _has([c for n in pair for c in tables.columns(n)], wanted)
+        ]
     if fitting:
         # A table without rows only if no other has the columns.
         return next((name for name in fitting if _any_row(tables, name)), fitting[0])
@@ -444,6 +473,10 @@ def _table_of(tables: Tables, request: Request, wanted: Sequence[str], *, timed:
             )
     held = "; ".join(f"{column} is in {', '.join(holders)}" for column, holders in where.items())
     raise UsageError(f"no table has all of these columns: {held}")
+
+
+def _has(columns: Iterable[str], wanted: Iterable[str]) -> bool:
+    return set(wanted) <= set(columns)
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
@@ -589,9 +622,10 @@ class _Painter:
         by: str | None,
         panel: str | None,
         log: Log | None,
+        dots: bool,
     ) -> None:
         self.frame, self.x, self.y, self.z = frame, x, y, z
-        self.by, self.panel, self.log = by, panel, log or ""
+        self.by, self.panel, self.log, self.dots = by, panel, log or "", dots
         self.sources = _values(frame, "source")
         self.panels = _values(frame, panel) if panel else [None]
         if len(self.panels) > 2 * _MOST_GROUPS:
@@ -659,7 +693,7 @@ class _Painter:
                 looks[value, source] = {
                     "color": color,
                     "marker": marker,
-                    "linestyle": _DASHES[used[color] % len(_DASHES)],
+                    "linestyle": "none" if self.dots else _DASHES[used[color] % len(_DASHES)],
                     "label": ", ".join(words),
                 }
                 used[color] += 1
@@ -717,11 +751,12 @@ class _Painter:
                 key = self._key(trace.row(0, named=True))
                 seen.add(key)
                 look = {**looks[key], "label": None}
-                if self.panel is not None:
+                if self.panel is not None and not self.dots:
                     look["marker"] = None
                 trace = trace.sort(self.x, maintain_order=True)
                 t, v = plot.thin(x.of(trace), y.of(trace))
-                look |= {"markevery": max(1, t.size // 8), "markersize": 3.5, "lw": 1.0}
+                every = 1 if self.dots else max(1, t.size // 8)
+                look |= {"markevery": every, "markersize": 2.5 if self.dots else 3.5, "lw": 1.0}
                 axes.plot(t, v, **look)
             self._floor(axes, y.of(self.frame))
         self._label(figure, grid, x.label, y.label)

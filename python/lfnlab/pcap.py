@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from lfnlab.sweep import Run
+
 View = Literal["arrival", "departure"]
 
 COLUMNS = (
@@ -115,6 +117,24 @@ _ROW = np.dtype(
     ]
 )
 _TCP_PARTS = ("ports", "seq", "ack", "offset", "bits", "window", "checksum", "urgent")
+
+
+def recorded(run: Run) -> pl.DataFrame:
+    """The packets that a run recorded, links by name.
+
+    Raises:
+        UsageError: when it recorded none.
+        StoreError: when they cannot be read.
+    """
+    if not (run.path / "packets.parquet").is_file():
+        raise UsageError(f"{run.path} has no table packets: its scenario did not ask for them")
+    packets = run.table("packets")
+    names = {i: link["id"] for i, link in enumerate(run.summary["links"])}
+    return packets.with_columns(
+        pl.col("link")
+        .replace_strict(names, default=None, return_dtype=pl.String)
+        .fill_null(pl.col("link").cast(pl.String))
+    )
 
 
 def write_pcapng(

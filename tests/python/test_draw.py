@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +124,32 @@ def test_a_phase_plot_sets_one_flow_against_another(results: Results) -> None:
     assert axes.get_ylabel() == "goodput of flow 1 (Mbit/s)"
 
 
+def test_a_phase_plot_joins_tables_of_the_same_times(results: Results) -> None:
+    where = ("law=reno", "seed=1", "flow=0", "link=forward")
+    (axes,) = drawn(results.root, x="packets", y="cwnd_seg", where=where)
+    flows, queues = (results.runs[0].table(name) for name in ("flows", "queues"))
+    flows = flows.filter(pl.col("flow") == 0)
+    queues = queues.filter(pl.col("link") == 0, pl.col("t_s").is_in(flows["t_s"].implode()))
+    assert np.array_equal(axes.lines[0].get_xdata(), queues["packets"])
+    assert np.array_equal(axes.lines[0].get_ydata(), flows["cwnd_seg"])
+
+
+def test_what_happened_is_dots(results: Results) -> None:
+    (axes,) = drawn(results.root, y="cwnd_after_seg", where=("law=reno", "seed=1"), by="flow")
+    assert {str(line.get_linestyle()) for line in axes.lines} == {"None"}
+    count = results.runs[0].table("events").height
+    assert sum(len(line.get_xdata()) for line in axes.lines) == count
+
+
+def test_recorded_packets_make_a_time_sequence_graph(results: Results, tmp_path: Path) -> None:
+    shutil.copytree(results.runs[0].path, tmp_path / "run")
+    packets = {"t_ps": [10**12, 2 * 10**12], "flow": [0, 0], "point": [0, 1], "seq": [7, 8]}
+    pl.DataFrame(packets).write_parquet(tmp_path / "run" / "packets.parquet")
+    (axes,) = drawn(tmp_path / "run", y="seq", where=("point=dropped",))
+    assert axes.lines[0].get_xydata().tolist() == [[2.0, 8.0]]
+    assert axes.get_ylabel() == "sequence number (segments)"
+
+
 def test_panels_are_the_cases(results: Results) -> None:
     panels = drawn(results.root)
     assert [axes.get_title(loc="left") for axes in panels] == ["reno", "cubic"]
@@ -178,7 +205,7 @@ def test_the_listing_names_the_documented_columns_and_units(
         (["--y", "cwnd"], 'no column "cwnd", nearest is "cwnd_seg"'),
         (["--y", "cwnd_seg", "--table", "flwos"], 'no "flwos", nearest is "flows"'),
         (["--y", "cwnd_seg", "--table", "queues"], 'table queues has no column "cwnd_seg"'),
-        (["--y", "cwnd_seg", "--x", "packets"], "packets is in queues; cwnd_seg is in flows"),
+        (["--y", "cwnd_seg", "--x", "jain"], "jain is in summary; cwnd_seg is in flows"),
         (["--y", "cwnd_seg", "--by", "colour"], 'no column "colour"'),
         (["--y", "cwnd_seg", "--where", "flow=9"], "no row of flows has flow=9; flow is 0, 1"),
         (["--y", "cwnd_seg", "--where", "law=rneo"], "law is cubic, reno"),
