@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! duration 60s
-//! connection 1.5s rtt 54ms mss 1460
+//! connection 1.5s rtt 54ms mss 1460B
 //! send 420B
 //! receive 8.9kB after 2ms
 //! send 380B after 1.2s

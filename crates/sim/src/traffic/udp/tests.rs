@@ -94,7 +94,9 @@ proptest! {
             .collect();
         // The rate summed over time, in bits times ps per s.
         let filled = |at: Time| -> u128 {
-            let sum = |burst: &Burst| u128::from(at.min(burst.stop).since(burst.start).0) * u128::from(burst.rate.0);
+            let sum = |burst: &Burst| {
+                u128::from(at.min(burst.stop).since(burst.start).0) * u128::from(burst.rate.0)
+            };
             list.iter().map(sum).sum()
         };
         let packet = u128::from(packet_bytes) * 8_000_000_000_000;
@@ -131,6 +133,24 @@ fn on_off_load_is_the_nominal_one_from_the_first_second() {
         let nominal = config.offered_bps(Time::from_s(1)) / 10.0;
         assert!((bits / nominal - 1.0).abs() < 0.04, "{bits} of {nominal} in tenth {tenth}");
     }
+}
+
+#[test]
+fn sources_begin_somewhere_in_a_burst_or_a_pause() {
+    // What is left of a duration at a random instant exceeds the least duration with a probability of
+    // 1 - least/mean; here the least is 0.168 s and the mean 0.5 s.
+    let config = OnOff::gigabit(1);
+    let streams = Streams::new(1, 0, "udp");
+    let first: Vec<Time> = (0..10_000)
+        .filter_map(|i| Source::on_off(1000, &config, &streams.part("source", i)).next())
+        .collect();
+    let least = Time::from_s_f64(0.5 / Distribution::BoundedPareto(1.0, 1e4, 1.5).mean());
+    // Within 0.8 ms, a packet's time, if it sends now; else when its pause ends.
+    let pauses = first.iter().filter(|at| **at > Time::from_us(800)).count() as f64;
+    let long = first.iter().filter(|at| **at > least).count() as f64;
+    assert!((pauses / 10_000.0 - 0.5).abs() < 0.015, "{pauses}");
+    let want = 1.0 - least.as_s() / 0.5;
+    assert!((long / pauses - want).abs() < 0.02, "{long} of {pauses}, want {want}");
 }
 
 #[test]

@@ -36,6 +36,17 @@ fn starts(config: &Config, seed: u64) -> Vec<(Time, u64)> {
     replay.map(|connection| (connection.start, connection.messages[0].bytes)).collect()
 }
 
+/// The example of the documentation.
+#[test]
+fn the_documented_example_is_a_trace() {
+    let manual = include_str!("../../../../../docs/traffic.md");
+    let example = manual.split("```").nth(1).and_then(|block| block.strip_prefix("text"));
+    let trace: Trace = example.expect("a block of text").parse().expect("valid");
+    assert_eq!(trace.duration, Time::from_s(60));
+    assert_eq!(trace.vectors.iter().map(|vector| vector.messages.len()).collect::<Vec<_>>(), [4, 1]);
+    assert_eq!((trace.vectors[0].mss_bytes, trace.vectors[1].mss_bytes), (Some(1460), None));
+}
+
 fn error(text: &str) -> String {
     text.parse::<Trace>().expect_err("bad").to_string()
 }
@@ -112,8 +123,8 @@ proptest! {
     fn any_text_is_a_trace_or_an_error_on_one_of_its_lines(
         words in prop::collection::vec(
             prop::sample::select(vec![
-                "duration", "connection", "send", "receive", "after", "rtt", "mss", "1s", "2ms", "9kB", "0B", "\n",
-                "\n", "\n", "#", "x",
+                "duration", "connection", "send", "receive", "after", "rtt", "mss", "1s", "2ms", "9kB", "0B",
+                "\n", "\n", "\n", "#", "x",
             ]),
             0..40,
         )
@@ -147,6 +158,10 @@ fn errors_name_line_and_remedy() {
         ("duration 1s\n\nconnection 1s\n", "3: starts at 1s, but the trace ends at 1s"),
         ("duration 1s\nconnection 0s\nconnection 0s\n", "2: the connection moves no bytes"),
         ("duration 1s\nconnection 0s\n\n# end", "2: the connection moves no bytes"),
+        (
+            "duration 1s\nconnection 0s\nsend 9B\nsend 380 after 1s\n",
+            r#"4: send: "380" has no unit; write for example "12.5MB""#,
+        ),
         ("duration 1s\nconnection 0s\nsend 0B\n", "3: the message moves no bytes"),
         ("duration 1s\nconnection 0s mss 0B\n", "2: mss: from 1B to 65.535kB"),
         (
