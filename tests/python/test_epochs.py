@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,18 @@ def test_a_run_is_foreseen_to_be_too_short() -> None:
     (line,) = epochs.foreseen([bare.flow("reno"), bare.flow("scalable")])
     assert "reno in about 12,3" in line
     assert "scalable" not in line
+
+
+def test_who_waits_at_a_terminal_is_told_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["compare", "--law", "reno", "--rate", "10Mbit/s", "--rtt", "20ms"]
+    command += ["--duration", "1s", "--no-report", "--out", str(tmp_path)]
+    assert cli.call(command) == cli.OK
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    cli._foresee([path(buffer="1bdp", duration="1s").flow("reno")])
+    assert capsys.readouterr().err.startswith("lfn: short for a steady mean, which wants 10 losses")
 
 
 def test_few_losses_are_seen_and_enough_are_not(
