@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import random
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -169,6 +171,87 @@ def test_retransmissions_are_ours(tmp_path: Path) -> None:
         file, "tcp.options.sack_le", "tcp.options.sack_re", where="tcp.options.sack.count"
     )
     assert edges[-1] == [str(1 + 21 * MSS), str(1 + 40 * MSS)]
+
+
+def transfer(trace: Trace, seed: int, segments: int = 600, loss: float = 0.03) -> None:
+    """A SACK sender with a window of 60 over 40 ms, whose queue drops at random.
+
+    The data's queue is at the sender, that of the ACKs at the receiver, as in the simulator.
+    """
+    draw = random.Random(seed)
+    received: set[int] = set()
+    una = top = 0
+    sacked: set[int] = set()
+    again: dict[int, float] = {}
+    under_way: list[tuple[float, int, list[tuple[int, int]]]] = []
+
+    def blocks(newest: int) -> list[tuple[int, int]]:
+        """Of what the receiver holds above its gap, those of the newest segments first."""
+        found = []
+        held = {seq for seq in received if seq > min_missing}
+        for seq in (newest, *sorted(held, reverse=True)):
+            if seq not in held:
+                continue
+            start, end = seq, seq + 1
+            while start - 1 in held:
+                start -= 1
+            while end in held:
+                end += 1
+            held -= set(range(start, end))
+            found.append((start, end))
+        return found[:3]
+
+    def send(t: float, seq: int, flags: int = 0) -> None:
+        dropped = draw.random() < loss
+        trace.packet(t, seq, flags=flags, dropped=dropped)
+        if not dropped:
+            heapq.heappush(arrivals, (t + 20, seq))
+
+    arrivals: list[tuple[float, int]] = []
+    min_missing, t = 0, 0.0
+    while una < segments:
+        # The sender, each half millisecond: what is lost, or what is new.
+        lost = [
+            seq
+            for seq in range(una, max(sacked, default=una) - 2)
+            if seq not in sacked and t - again.get(seq, -1e9) > 60
+        ]
+        if lost:
+            send(t, lost[0], RETRANSMISSION)
+            again[lost[0]] = t
+        elif top < min(una + 60, segments):
+            send(t, top)
+            top += 1
+        elif not arrivals and not under_way and t - again.get(una, -1e9) > 300:
+            t += 300  # the timeout
+            send(t, una, RETRANSMISSION)
+            again[una] = t
+        t += 0.5
+        while arrivals and arrivals[0][0] <= t:
+            at, seq = heapq.heappop(arrivals)
+            received.add(seq)
+            while min_missing in received:
+                min_missing += 1
+            sack = blocks(seq)
+            trace.packet(at, min_missing, ack=True, sack=sack)
+            under_way.append((at + 20, min_missing, sack))
+        while under_way and under_way[0][0] <= t:
+            _, una, sack = under_way.pop(0)
+            sacked.update(seq for start, end in sack for seq in range(start, end))
+
+
+@needs_tshark
+@pytest.mark.parametrize("seed", range(3))
+def test_tshark_finds_the_retransmissions_of_a_lossy_transfer(tmp_path: Path, seed: int) -> None:
+    trace = Trace()
+    transfer(trace, seed)
+    file = written(trace, tmp_path)
+    ours = shark(file, "frame.number", where='frame.comment contains "retransmission"')
+    assert ours == shark(file, "frame.number", where="tcp.analysis.retransmission")
+    assert len(ours) >= 10
+    assert flagged(file, "out_of_order") == 0
+    dropped = shark(file, "frame.number", where='frame.comment contains "dropped"')
+    assert len(dropped) == sum(row["point"] == 1 for row in trace.rows)
 
 
 @needs_tshark
