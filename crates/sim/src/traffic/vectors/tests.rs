@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::connection::Dialogues;
 use super::super::testing::{assert_close, carried};
 use super::super::Model;
 use super::*;
@@ -116,6 +117,24 @@ fn every_order_of_a_bin_is_equally_likely() {
     }
     // Three standard errors are 245.
     assert!(count.iter().flatten().all(|n: &i32| (n - 10_000).abs() < 245), "{count:?}");
+}
+
+#[test]
+fn a_connection_waits_for_its_messages_and_is_forgotten_after_the_last() {
+    let replay = Replay::new(&example(Direction::Forward, 1.0), &Streams::new(1, 0, "replay"));
+    let mut dialogues = Dialogues::new(replay.expect("valid"));
+    let sessions = [0, 1].map(|_| dialogues.next_transfer().expect("two connections").session);
+    assert_eq!((sessions, dialogues.running()), ([0, 1], 2));
+    // Both wait, one for an answer to come and one for its end.
+    assert_eq!((dialogues.next_at(), dialogues.next_transfer()), (Time::NEVER, None));
+    dialogues.on_done(1, Time::from_s(9));
+    assert_eq!((dialogues.next_at(), dialogues.running()), (Time::NEVER, 1));
+    for _ in 0..2 {
+        dialogues.on_done(0, Time::from_s(10));
+        assert_eq!(dialogues.next_transfer().map(|transfer| transfer.session), Some(0));
+    }
+    dialogues.on_done(0, Time::from_s(20));
+    assert_eq!((dialogues.next_at(), dialogues.running()), (Time::NEVER, 0));
 }
 
 proptest! {
