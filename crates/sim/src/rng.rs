@@ -1,6 +1,6 @@
 //! Named random streams and the distributions drawn from them.
 //!
-//! Every purpose has a stream of its own, named in full ("flow[3].start"), so that adding a flow or
+//! Every purpose has a stream of its own, named in full (`flow[3].start`), so that adding a flow or
 //! a draw shifts nobody else's numbers and every law meets the same traffic (common random numbers).
 //! All functions beyond `+ - * /` come from the `libm` crate: the same bits on every machine.
 
@@ -120,17 +120,17 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of `owner` ("traffic\[2\]") in run `run` of a study seeded with `seed`.
+    /// The streams of `owner` (`traffic[2]`) in run `run` of a study seeded with `seed`.
     pub fn new(seed: u64, run: u64, owner: impl Into<String>) -> Streams {
         Streams { seed, run, owner: owner.into() }
     }
 
-    /// The owner's stream for one purpose: "traffic\[2\].size".
+    /// The owner's stream for one purpose: `traffic[2].size`.
     pub fn stream(&self, purpose: &str) -> Stream {
         Stream::new(self.seed, self.run, &format!("{}.{purpose}", self.owner))
     }
 
-    /// The streams of the owner's part number `i`: "traffic\[2\].source\[5\]".
+    /// The streams of the owner's part number `i`: `traffic[2].source[5]`.
     pub fn part(&self, what: &str, i: usize) -> Streams {
         Streams { owner: format!("{}.{what}[{i}]", self.owner), ..*self }
     }
