@@ -21,6 +21,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogFormatter
 
 from lfnlab import metrics, plot, statistics
 from lfnlab.errors import LawError, StoreError, UsageError
@@ -605,6 +606,13 @@ def _axis(frame: pl.DataFrame, column: str) -> _Axis:
     return _Axis(column, scale, words if shown in ("", "1") else f"{words} ({shown})")
 
 
+class _PlainLog(LogFormatter):
+    """Numbers as they are: the house's style parses no formulas."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
 Trace = tuple[Any, "NDArray[np.float64]", "NDArray[np.float64]"]
 Pairs = tuple[str, str, list[list[Trace]]]
 """Labels of both axes; of each panel the traces: key of the look, across, up."""
@@ -657,10 +665,15 @@ class _Painter:
         for axes, value in zip(grid, self.panels, strict=False):
             if value is not None:
                 axes.set_title(str(value), pad=2)
-            if "x" in self.log:
-                axes.set_xscale("log")
-            if "y" in self.log:
-                axes.set_yscale("log")
+            for name, axis, scaled in (
+                ("x", axes.xaxis, axes.set_xscale),
+                ("y", axes.yaxis, axes.set_yscale),
+            ):
+                if name in self.log:
+                    scaled("log")
+                    # Between the powers of ten there are numbers only where the axis is short.
+                    axis.set_major_formatter(_PlainLog())
+                    axis.set_minor_formatter(_PlainLog(minor_thresholds=(1.0, 0.5)))
         return figure, list(grid[:count])
 
     def _parts(self) -> Iterator[pl.DataFrame]:
@@ -798,8 +811,8 @@ class _Painter:
         flows = _values(self.frame, "flow") if needs <= set(self.frame.columns) else []
         if len(flows) < 2:
             raise UsageError(
-                f"--kind phase draws {self.y} of one flow over that of another, and here is "
-                f"{len(flows)} flow; say --x for two columns of one"
+                f"--kind phase draws {self.y} of one flow over that of another; flows here: "
+                f"{len(flows)}. Say --x for two columns of one"
             )
         axis = _axis(self.frame, self.y)
         first, second = flows[:2]
@@ -887,9 +900,8 @@ class _Painter:
             sources = [None] if self.x == "source" else self.sources
             places = {key: sources.index(key[1]) if len(sources) > 1 else 0 for key in looks}
         side_by_side = max(places.values()) + 1
-        figure, grid = self._figure(
-            (max(4.0, 1.2 + 0.35 * len(names) * (0.7 + 0.6 * side_by_side)), 3.6)
-        )
+        wide = 1.2 + 0.35 * len(names) * (0.7 + 0.6 * side_by_side)
+        figure, grid = self._figure((min(max(4.0, wide), 12.0), 3.6))
         axis = _axis(self.frame, self.y)
         seen, most, width = set(), 0, 0.8 / side_by_side
         for axes, part in zip(grid, self._parts(), strict=True):

@@ -157,6 +157,16 @@ def test_panels_are_the_cases(results: Results) -> None:
     assert colors == [{law("reno").color}, {law("cubic").color}]
 
 
+def test_a_logarithmic_axis_has_plain_numbers(results: Results) -> None:
+    drawing = draw.draw((results.root,), draw.Request(kind="cdf", y="cwnd_seg", log="x"))
+    (axes,) = drawing.figure.axes
+    assert axes.get_xscale() == "log"
+    drawing.figure.canvas.draw()
+    texts = {label.get_text() for label in axes.get_xticklabels(which="both")}
+    assert {"10", "100"} <= texts
+    assert not any("$" in text for text in texts)
+
+
 def test_two_sources_are_told_apart(results: Results) -> None:
     run = results.runs[0].path
     figure = draw.draw((results.root, run), draw.Request(where=("law=reno", "flow=0"))).figure
@@ -215,7 +225,7 @@ def test_the_listing_names_the_documented_columns_and_units(
         (["--y", "law"], "holds text"),
         (["--kind", "bar", "--x", "t_s", "--y", "cwnd_seg"], "too many bars"),
         (["--kind", "cdf", "--y", "cwnd_seg", "--by", "t_s"], "at most 12 can be told apart"),
-        (["--kind", "phase", "--where", "flow=0"], "here is 1 flow"),
+        (["--kind", "phase", "--where", "flow=0"], "flows here: 1"),
         (["--out", "figure.jpg"], '"figure.jpg" is no .png, .pdf, .svg'),
     ],
 )
