@@ -4,7 +4,7 @@
  * how fast it comes back: fast far from the last queue, slowly near it, hence a concave sawtooth.
  *
  *   paper  the window to 2^-32 of a segment
- *   linux  whole segments
+ *   linux  whole segments, alpha in 128ths, b in 64ths
  */
 #ifndef LFN_ILLINOIS_H
 #define LFN_ILLINOIS_H
@@ -83,6 +83,15 @@ static inline void illinois_set_b(struct illinois *s, u64 da, u64 dm)
 		s->b_q16 = ILLINOIS_B_MIN_Q16 + (u32)(slope_q16 * (10 * da - dm) / (7 * dm));
 }
 
+/* linux: alpha in 128ths, b in 64ths. */
+static inline void illinois_round_down(struct illinois *s)
+{
+	if (s->variant == ILLINOIS_LINUX) {
+		s->alpha_q16 &= ~511u;
+		s->b_q16 &= ~1023u;
+	}
+}
+
 static inline void illinois_end_round(struct illinois *s, const struct law_ack *ack, u64 w)
 {
 	/* An episode's queue is not that of the window. */
@@ -95,6 +104,7 @@ static inline void illinois_end_round(struct illinois *s, const struct law_ack *
 		} else {
 			illinois_set_alpha(s, da, dm);
 			illinois_set_b(s, da, dm);
+			illinois_round_down(s);
 		}
 	}
 	s->sum_us = 0;
