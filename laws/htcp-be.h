@@ -66,8 +66,8 @@ static inline void htcp_be_on_ack(void *state, u32 n, const struct law_ack *ack,
 	law_add_per_rtt(control, htcp_clock_gain_q16(&h->clock, ack->now_ns), n);
 }
 
-/* hold: cwnd stays, and D begins anew, so that a held window probes gently. Not in slow start, whose
- * first losses are always many, nor for a timeout or a mark. */
+/* hold: neither cwnd nor D change. Not in slow start, whose first losses are always many, nor for a
+ * timeout or a mark. */
 static inline int htcp_be_holds(const struct htcp_be *h, const struct law_loss *loss, const struct law_control *control)
 {
 	return h->variant == HTCP_BE_HOLD && loss->kind == LAW_LOSS_FAST && h->losses <= HTCP_BE_HEAVY &&
@@ -87,19 +87,21 @@ static inline void htcp_be_on_loss(void *state, const struct law_loss *loss, str
 	u64 cwnd = law_max(control->cwnd, LAW_MIN_SSTHRESH);
 	u64 ssthresh = htcp_be_window(h, cwnd, loss->mss_B);
 	u32 share_q10 = 1024;
-	int holds = htcp_be_holds(h, loss, control);
 
-	if (holds)
-		ssthresh = cwnd;
-	else
-		h->losses = 0; /* the cut answers them */
+	if (htcp_be_holds(h, loss, control)) {
+		h->in_episode = 1;
+		h->clock.undo_event_ns = h->clock.event_ns;
+		control->ssthresh = cwnd;
+		return;
+	}
+	h->losses = 0; /* the cut answers them */
 	if (h->variant == HTCP_BE_FLOOR)
 		ssthresh = law_max(ssthresh, cwnd / 2);
 	if (h->variant == HTCP_BE_SCALED)
 		share_q10 = 2048 - 2 * (u32)law_clamp(ssthresh / (cwnd >> 10), 512, 819);
 	if (h->variant != HTCP_BE_LITERAL && loss->kind != LAW_LOSS_RTO)
 		ssthresh = law_min(ssthresh, cwnd);
-	h->in_episode = holds || (h->variant == HTCP_BE_LITERAL && loss->kind != LAW_LOSS_RTO);
+	h->in_episode = h->variant == HTCP_BE_LITERAL && loss->kind != LAW_LOSS_RTO;
 	if (loss->kind == LAW_LOSS_RTO)
 		h->bandwidth.renew_rtt_min = 1;
 	htcp_clock_on_loss(&h->clock, loss->now_ns, share_q10);
@@ -115,6 +117,7 @@ static inline void htcp_be_on_open(void *state, const struct law_ack *ack, struc
 		u64 window = law_min(htcp_be_window(h, control->ssthresh, ack->mss_B), control->ssthresh);
 
 		control->ssthresh = law_max(window, LAW_MIN_SSTHRESH);
+		htcp_clock_on_loss(&h->clock, ack->now_ns, 1024);
 		h->losses = 0;
 	}
 	if (h->in_episode)
