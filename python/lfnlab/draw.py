@@ -385,6 +385,8 @@ def _chosen(tables: Tables, request: Request) -> tuple[Kind, str, str | None, st
         x, y = None, x
     if y is None:
         kind, y = _overview(tables, request)
+    if x is None and kind in ("time", "heat"):
+        x = "t_s"
     wanted = _wanted(request, x, y)
     if kind is None and x not in (None, "t_s"):
         name = _table_of(tables, request, wanted, timed=False)
@@ -396,10 +398,8 @@ def _chosen(tables: Tables, request: Request) -> tuple[Kind, str, str | None, st
     columns = tables.columns(name)
     if kind is None:
         kind = "time" if "t_s" in columns else "bar"
-    if x is None and kind in ("time", "heat"):
+    if x is None and kind == "time":
         x = "t_s"
-        if x not in columns:
-            raise UsageError(f"table {name} has no column t_s: say what to draw {y} over with --x")
     if x is None and kind == "bar":
         x = next((c for c in ("case", "law", "link", "flow", "source") if c in columns), None)
         if x is None:
@@ -553,7 +553,7 @@ def _why_empty(tables: Tables, name: str, request: Request) -> str:
         holds.append(f"{column} is {', '.join(str(v) for v in some)}")
     conditions = " and ".join(request.where)
     if not conditions:
-        return f'table {name} has no rows to draw (a run with sample = "off" records none)'
+        return f'table {name} has no rows to draw: sample = "off", or the run was too short'
     return f"no row of {name} has {conditions}; {'; '.join(holds)}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab import cli, draw, law, metrics
+from lfnlab import Case, cli, draw, dumbbell, execute, law, metrics
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
@@ -244,6 +244,16 @@ def test_sources_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixtu
     for name in ("no-such-directory", "none.parquet", "broken.parquet"):
         assert cli.call(["plot", str(tmp_path / name)]) == cli.STORE
         assert name in capsys.readouterr().err
+
+
+def test_a_table_without_rows_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="500ms", sample="off")
+    execute([Case(path.flow("reno"))], out=tmp_path)
+    assert cli.call(["plot", str(tmp_path)]) == cli.OK
+    assert capsys.readouterr().out.startswith("bar of table summary")
+    for column in ("cwnd_seg", "goodput_bps"):
+        assert cli.call(["plot", str(tmp_path), "--kind", "time", "--y", column]) == cli.USAGE
+        assert "has no rows to draw" in capsys.readouterr().err
 
 
 def test_help_of_plot_teaches(capsys: pytest.CaptureFixture[str]) -> None:
