@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the kernel, browser and packet trace tests need beyond the README's list, where that is possible:
-# as root, with apt. Elsewhere those tests say what they lack and are skipped.
+# Installs what the tests of kernel, browser and packet traces need beyond the README's list, where
+# that is possible: as root, with apt. Elsewhere those tests say what they lack and are skipped.
 set -u
 missing=
 need() { # PACKAGE COMMAND...
