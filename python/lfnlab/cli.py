@@ -232,25 +232,37 @@ def laws_(
     name: str | None = None,
     /,
     *,
+    bibtex: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter("--json", negative="", help="Print a JSON list.")] = False,
 ) -> int:
     """List the laws, or show the card of one.
+
+    The list: name, variants, family (what ends its growth), signals (all that it listens to),
+    targets, source.
 
     Example: `lfn laws cubic`
 
     Args:
         name: Show this law's card: prose, equations with their source, test vectors.
+        bibtex: Print the reference instead.
     """
     from lfnlab.law import law, laws
 
     chosen = laws() if name is None else (law(name),)
     if json:
         _print_json([dict(vars(entry).items()) for entry in chosen])
+    elif bibtex:
+        print("\n".join(entry.bibtex() for entry in chosen), end="")
     elif name is not None:
         print(chosen[0].card())
     else:
         for entry in chosen:
-            print(f"{entry.name:10} {', '.join(entry.variants):24} {entry.family:6} {entry.source}")
+            lists = (entry.variants, entry.signals, entry.targets)
+            variants, signals, targets = map(",".join, lists)
+            print(
+                f"{entry.name:11} {variants:31} {entry.family:6} {signals:16} {targets:11} "
+                f"{entry.source}"
+            )
     return OK
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +17,7 @@ class Law:
     title: str
     variants: tuple[str, ...]
     family: str
+    signals: tuple[str, ...]
     slow_start: str
     targets: tuple[str, ...]
     source: str
@@ -27,6 +29,11 @@ class Law:
         """The law's page in Markdown: prose, equations with their source, vectors."""
         return _core.card(self.name)
 
+    def bibtex(self) -> str:
+        """The reference of the law, which its card holds, as a BibTeX entry."""
+        blocks: list[str] = re.findall(r"(?ms)^```bibtex\n(.*?)^```", self.card())
+        return blocks[0]
+
 
 @cache
 def laws() -> tuple[Law, ...]:
@@ -37,6 +44,7 @@ def laws() -> tuple[Law, ...]:
             title=entry["title"],
             variants=tuple(entry["variants"]),
             family=entry["family"],
+            signals=tuple(entry["signals"]),
             slow_start=entry["slow_start"],
             targets=tuple(entry["targets"]),
             source=entry["source"],

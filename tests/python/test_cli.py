@@ -162,6 +162,10 @@ def test_laws_and_their_cards(capsys: pytest.CaptureFixture[str]) -> None:
     assert "RFC 9438" in capsys.readouterr().out
     assert cli.call(["laws", "htcp", "--json"]) == cli.OK
     assert json.loads(capsys.readouterr().out)[0]["name"] == "htcp"
+    assert cli.call(["laws", "htcp:linux", "--bibtex"]) == cli.OK
+    assert capsys.readouterr().out.startswith("@inproceedings{leith2004htcp,\n")
+    assert cli.call(["laws", "--bibtex"]) == cli.OK
+    assert capsys.readouterr().out.count("@") == len(laws())
 
 
 def test_colours_and_markers_tell_laws_apart() -> None:
