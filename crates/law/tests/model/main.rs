@@ -7,6 +7,7 @@
 mod bic;
 mod compound;
 mod const_rate;
+mod copa;
 mod cubic;
 mod dctcp;
 mod drop_tail;
