@@ -68,7 +68,8 @@ static inline void htcp_be_on_ack(void *state, u32 n, const struct law_ack *ack,
 
 /* hold: neither cwnd nor D change. Not in slow start, whose first losses are always many, nor for a
  * timeout or a mark. */
-static inline int htcp_be_holds(const struct htcp_be *h, const struct law_loss *loss, const struct law_control *control)
+static inline int htcp_be_holds(const struct htcp_be *h, const struct law_loss *loss,
+				const struct law_control *control)
 {
 	return h->variant == HTCP_BE_HOLD && loss->kind == LAW_LOSS_FAST && h->losses <= HTCP_BE_HEAVY &&
 	       control->cwnd >= control->ssthresh;
