@@ -24,16 +24,23 @@ if TYPE_CHECKING:
 PEERS: dict[str, ModuleType] = {"linux": linux, "ns2": ns2, "ns3": ns3}
 
 
-def rerun(name: str, raw: FilePath) -> None:
-    """Runs every scenario of one peer and rewrites its reference; SystemExit if it is missing."""
+def rerun(name: str, raw: FilePath, only: str) -> None:
+    """Runs the scenarios of one peer whose tags contain ``only``, and rewrites its reference.
+
+    The others keep the figures that they have. SystemExit if the peer is missing.
+    """
     peer = PEERS[name]
     missing = peer.missing()
     if missing:
         raise SystemExit(f"validation: SKIPPED {name}: {missing}")
     measured = []
     sampled_s = 0.0
+    known = reference.load(name)
     for number, run in enumerate(peer.RUNS, 1):
         print(f"{name} {number}/{len(peer.RUNS)} {run.tag}", file=sys.stderr)
+        if only not in run.tag:
+            measured.append((run, known[run.tag]))
+            continue
         samples = [peer.simulate(replica, raw / name) for replica in run.replicas]
         sampled_s = max(sampled_s, *(file.stat().st_mtime for file in samples))
         traces = [peer.read(file) for file in samples]
@@ -82,6 +89,11 @@ def main() -> None:
         default=FilePath("build/validation"),
         help="samples of the peers; runs whose samples are there are not run again",
     )
+    parser.add_argument(
+        "--only",
+        default="",
+        help="of a peer: runs whose tag contains this; others keep their figures",
+    )
     arguments = parser.parse_args()
     if arguments.what == "ours":
         sys.exit(0 if judge() else 1)
@@ -90,7 +102,7 @@ def main() -> None:
             report.write([Comparison(name, peer) for name, peer in PEERS.items()], theory.checks())
         )
     else:
-        rerun(arguments.what, arguments.raw)
+        rerun(arguments.what, arguments.raw, arguments.only)
 
 
 main()

@@ -79,7 +79,8 @@ class SharedFigures:
     """What is compared when several flows share the bottleneck, all over the steady state.
 
     ``goodput_bps`` and ``drops_per_s`` are those of all flows together, the others means over
-    flows; ``jain`` is Jain's index of the flows' goodputs.
+    flows; ``jain`` is Jain's index of the flows' goodputs, and ``shortest_share`` what the first
+    flow, which has the shortest RTT, has of them.
     """
 
     goodput_bps: float
@@ -87,6 +88,7 @@ class SharedFigures:
     mean_rtt_s: float
     drops_per_s: float
     jain: float
+    shortest_share: float
 
 
 def plain(figures: Figures) -> dict[str, float | None]:
@@ -186,6 +188,7 @@ def shared_figures(traces: Sequence[Trace], settle_s: float) -> SharedFigures:
             (drops[inside][-1] - drops[inside][0]) / (time_s[inside][-1] - time_s[inside][0])
         ),
         jain=total**2 / (len(traces) * float(np.sum(np.square(goodputs_bps)))),
+        shortest_share=float(goodputs_bps[0] / total),
     )
 
 

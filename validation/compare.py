@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from . import ns3_rules
 from .explained import EXPLAINED, OPEN
 from .scenarios import SAMPLE_S, Run
 
@@ -32,6 +33,7 @@ RESOLUTION = {
     "startup_loss_s": 0.02,
     "drops_per_s": 0.1,
     "jain": 0.03,
+    "shortest_share": 0.02,
 }
 
 
@@ -46,6 +48,8 @@ class Difference:
     aim: float
     #: Standard error of ours minus theirs, where both are means over replicas.
     error: float = 0
+    #: Ours with the peer's rule in place of its own, after a model of the rule; None without one.
+    corrected: float | None = None
 
     @property
     def relative(self) -> float:
@@ -55,6 +59,11 @@ class Difference:
         if self.theirs == 0:
             return 0.0 if self.ours == 0 else float("inf")
         return self.ours / self.theirs - 1
+
+    @property
+    def left(self) -> float | None:
+        """What is left of the relative difference with the peer's rule in place of ours."""
+        return None if self.corrected is None else self.corrected / self.theirs - 1
 
     @property
     def name(self) -> str:
@@ -69,13 +78,21 @@ class Difference:
     @property
     def within(self) -> bool:
         """Whether the aim is met, or the difference is below resolution or two standard errors."""
-        if self.ours is None:
+        return self._agrees(self.ours)
+
+    @property
+    def within_by_rule(self) -> bool:
+        """The same of ours with the peer's rule."""
+        return self._agrees(self.corrected)
+
+    def _agrees(self, ours: float | None) -> bool:
+        if ours is None:
             return False
         resolution = RESOLUTION[self.figure]
         if self.figure == "startup_peak_segments":
             resolution = SAMPLE_S * self.run.path.rate_bps / (8 * self.run.path.packet_b)
         allowed = max(self.aim * abs(self.theirs), resolution, 2 * self.error)
-        return abs(self.ours - self.theirs) <= allowed
+        return abs(ours - self.theirs) <= allowed
 
 
 def differences(peer: str, run: Run, theirs: Measured, ours: Measured) -> list[Difference]:
@@ -84,8 +101,11 @@ def differences(peer: str, run: Run, theirs: Measured, ours: Measured) -> list[D
     def error(figure: str) -> float:
         return math.hypot(theirs.get(f"{figure}_se") or 0, ours.get(f"{figure}_se") or 0)
 
+    corrected = ns3_rules.corrected(run, theirs, ours) if peer == "ns3" else {}
     return [
-        Difference(run, figure, value, ours.get(figure), AIM[peer], error(figure))
+        Difference(
+            run, figure, value, ours.get(figure), AIM[peer], error(figure), corrected.get(figure)
+        )
         for figure in RESOLUTION
         if (value := theirs.get(figure)) is not None
     ]

@@ -18,6 +18,8 @@ class Explanation:
     paths: tuple[str, ...]
     figures: tuple[str, ...]
     rule: str
+    #: Whether a model of the rule must bring the difference within the aim (:mod:`.ns3_rules`).
+    modelled: bool = False
 
     def covers(self, peer: str, difference: Difference) -> bool:
         """Whether this is the reason that ``difference`` has one."""
@@ -26,6 +28,7 @@ class Explanation:
             and difference.run.law in self.laws
             and (not self.paths or difference.run.path.name in self.paths)
             and (not self.figures or difference.figure in self.figures)
+            and (not self.modelled or difference.within_by_rule)
         )
 
 
@@ -70,41 +73,97 @@ EXPLAINED: tuple[Explanation, ...] = (
         (
             "goodput_bps",
             "mean_window_segments",
+            "mean_rtt_s",
             "period_s",
             "period_long_s",
             "period_short_s",
         ),
         _RATE_HALVING,
     ),
+    Explanation(
+        "ns3",
+        ("reno",),
+        (),
+        (),
+        "The ACK that ends recovery counts in ns-3 for all that it acknowledges, two windows: Reno "
+        "begins an epoch with three segments more than half.",
+        modelled=True,
+    ),
+    Explanation(
+        "ns3",
+        ("scalable",),
+        (),
+        (),
+        "The ACK that ends recovery counts in ns-3 for all that it acknowledges: Scalable begins "
+        "an epoch with a fiftieth more than 7/8 of what was in flight, and with the attribute "
+        "`AIFactor` at 100 with a hundredth more.",
+        modelled=True,
+    ),
+    Explanation(
+        "ns3",
+        ("bic", "bic-smooth20"),
+        (),
+        (),
+        "ns-3's BIC has three rules that Linux's has not. `SmoothPart` is 5, in Linux 20. Fast "
+        "convergence sets last_max to 0.8 of the window, not to 0.9: recovery ends there, and the "
+        "next epoch begins with max probing. And delayed ACKs are not allowed for: Linux's "
+        "estimate begins at 2 segments an ACK and in its integers never falls below 31/16, which "
+        "doubles the growth where every segment is acknowledged.",
+        modelled=True,
+    ),
+    Explanation(
+        "ns3",
+        ("cubic",),
+        ("20m-40ms-1bdp", "50m-40ms-0.25bdp"),
+        (),
+        "CUBIC of ns-3.37 has no TCP-friendly region. Its long epoch is the cubic's, 2 K with K³ = "
+        "0.15 W/0.4: 7.4 and 8.6 s. In Linux Reno's window is above the cubic here and fills the "
+        "buffer sooner, each time at the same window, so that fast convergence never acts.",
+    ),
+    Explanation(
+        "ns3",
+        ("htcp", "htcp-backoff0.67"),
+        (),
+        (),
+        "ns-3's H-TCP adds alpha bytes an ACK, besides MSS²/cwnd, where the paper adds alpha "
+        "segments a round trip; until the first loss alpha is doubled.",
+        modelled=True,
+    ),
+    Explanation(
+        "ns3",
+        ("htcp",),
+        ("100m-40ms-0.5bdp", "20m-100ms-0.5bdp", "50m-40ms-0.25bdp"),
+        ("window_after_segments",),
+        "ns-3's H-TCP backs off to `DefaultBackoff`, one half, in two losses of four or six, and "
+        "at a quarter BDP of buffer in all. With the attribute at 0.67 it keeps what ours does. "
+        "Why then is not known, and the model of alpha is told how often: `ThroughputRatio`, "
+        "said to decide it, changes nothing at 0 or 10.",
+    ),
+    Explanation(
+        "ns3",
+        ("westwood",),
+        (),
+        (),
+        "ns-3's Westwood grows by whole bytes: an ACK adds MSS²/cwnd rounded down, at a window of "
+        "500 segments 2 bytes for 2.9.",
+        modelled=True,
+    ),
 )
 
 #: Without a known cause: the peer, the run and the figure, ours minus theirs in percent of theirs.
 OPEN: tuple[tuple[str, str, float], ...] = (
-    ("ns2", "hstcp-100m-40ms-1bdp-10flows-0.2 mean_rtt_s", -4.3),
-    ("ns2", "scalable-100m-40ms-1bdp-10flows-0.2 mean_rtt_s", -7.2),
-    ("ns2", "bic-100m-40ms-1bdp-10flows-0.2 mean_rtt_s", -8.5),
-    ("ns2", "bic-100m-40ms-1bdp-10flows-0.2 drops_per_s", 42.3),
-    ("ns2", "cubic-100m-40ms-1bdp-10flows-0.2 mean_rtt_s", -6.0),
-    ("ns2", "htcp-100m-40ms-1bdp-10flows-0.2 mean_rtt_s", -4.0),
-    ("ns2", "westwood-100m-40ms-1bdp-10flows-0.2 drops_per_s", 20.2),
-    ("ns2", "westwood-100m-40ms-1bdp-10flows-0.2 jain", -41.6),
-    ("ns3", "scalable-100m-40ms-0.5bdp period_s", 6.3),
-    ("ns3", "scalable-100m-40ms-0.5bdp period_long_s", 6.0),
-    ("ns3", "scalable-100m-40ms-0.5bdp period_short_s", 6.5),
-    ("ns3", "bic-100m-40ms-0.5bdp mean_window_segments", 3.1),
-    ("ns3", "bic-100m-40ms-0.5bdp period_s", 60.1),
-    ("ns3", "bic-100m-40ms-0.5bdp period_long_s", 137.3),
-    ("ns3", "bic-100m-40ms-0.5bdp period_short_s", -49.0),
-    ("ns3", "bic-100m-40ms-0.5bdp startup_loss_s", -28.6),
-    ("ns3", "htcp-100m-40ms-0.5bdp goodput_bps", 5.0),
-    ("ns3", "htcp-100m-40ms-0.5bdp mean_window_segments", 6.0),
-    ("ns3", "htcp-100m-40ms-0.5bdp period_s", 6.9),
-    ("ns3", "htcp-100m-40ms-0.5bdp period_long_s", 6.7),
-    ("ns3", "htcp-100m-40ms-0.5bdp period_short_s", 7.0),
-    ("ns3", "htcp-100m-40ms-0.5bdp window_after_segments", 14.5),
-    ("ns3", "htcp-100m-40ms-0.5bdp startup_loss_s", 25.4),
-    ("ns3", "westwood-100m-40ms-0.5bdp period_s", -17.1),
-    ("ns3", "westwood-100m-40ms-0.5bdp period_long_s", -17.1),
-    ("ns3", "westwood-100m-40ms-0.5bdp period_short_s", -17.1),
-    ("ns3", "westwood-100m-40ms-0.5bdp startup_loss_s", -14.2),
+    ("ns2", "hstcp-1g-40ms-0.5bdp-10flows-0.2-0.1s drops_per_s", 13.5),
+    ("ns3", "bic-20m-40ms-1bdp period_long_s", 186.0),
+    ("ns3", "scalable-20m-100ms-1bdp-10flows-0.2-0.1s jain", 84.9),
+    ("ns3", "bic-20m-100ms-1bdp-10flows-0.2-0.1s mean_window_segments", 5.3),
+    ("ns3", "bic-20m-100ms-1bdp-10flows-0.2-0.1s mean_rtt_s", 3.1),
+    ("ns3", "bic-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", -30.6),
+    ("ns3", "cubic-20m-100ms-1bdp-10flows-0.2-0.1s goodput_bps", 3.1),
+    ("ns3", "cubic-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", -81.0),
+    ("ns3", "cubic-20m-100ms-1bdp-10flows-0.2-0.1s jain", -39.2),
+    ("ns3", "htcp-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", 315.9),
+    ("ns3", "htcp-20m-100ms-1bdp-10flows-0.2-0.1s jain", 70.3),
+    ("ns3", "westwood-20m-100ms-1bdp-10flows-0.2-0.1s mean_rtt_s", -3.3),
+    ("ns3", "westwood-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", -24.0),
+    ("ns3", "westwood-20m-100ms-1bdp-10flows-0.2-0.1s jain", 37.9),
 )

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from .analyse import Trace
-from .scenarios import NS2_RUNS, NS_PACKET_B, STAGGER_S, Run
+from .scenarios import NS2_RUNS, NS_PACKET_B, Run
 
 TITLE = "ns-2.35"
 RUNS = NS2_RUNS
@@ -40,7 +40,7 @@ def command(run: Run, **settings: object) -> list[str]:
         "duration_s": path.duration_s,
         "packet_b": path.packet_b,
         "ssthresh": path.ssthresh_segments or 0,
-        "stagger_s": STAGGER_S,
+        "stagger_s": path.stagger_s,
         **settings,
     }
     return ["ns", str(SCRIPT), *(str(part) for pair in keys.items() for part in pair)]

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from .analyse import Trace
-from .scenarios import NS3_RUNS, NS_PACKET_B, STAGGER_S, Run
+from .scenarios import NS3_RUNS, NS_PACKET_B, Run
 
 TITLE = "ns-3.37"
 RUNS = NS3_RUNS
@@ -31,6 +31,11 @@ _CLASSES = {
     "cubic": "TcpCubic",
     "htcp": "TcpHtcp",
     "westwood": "TcpWestwood",
+}
+#: A law with an attribute of ns-3 that is not at its default.
+_ATTRIBUTES: dict[str, dict[str, object]] = {
+    "bic-smooth20": {"ns3::TcpBic::SmoothPart": 20},
+    "htcp-backoff0.67": {"ns3::TcpHtcp::DefaultBackoff": 0.67},
 }
 _MODULES = ("applications", "traffic-control", "point-to-point", "internet", "network", "core")
 #: TcpSocketState: CA_CWR, CA_RECOVERY, CA_LOSS.
@@ -61,7 +66,7 @@ def command(program: FilePath, run: Run, **settings: object) -> list[str]:
     """The command line that simulates ``run``; ``settings`` override the program's keys."""
     path = run.path
     keys = {
-        "law": f"ns3::{_CLASSES[run.law]}",
+        "law": f"ns3::{_CLASSES[run.law.split('-')[0]]}",
         "flows": path.flows,
         "rate_bps": path.rate_bps,
         "rtt_s": path.rtt_s,
@@ -70,7 +75,8 @@ def command(program: FilePath, run: Run, **settings: object) -> list[str]:
         "duration_s": path.duration_s,
         "packet_b": path.packet_b,
         "ssthresh": path.ssthresh_segments or 0,
-        "stagger_s": STAGGER_S,
+        "stagger_s": path.stagger_s,
+        **_ATTRIBUTES.get(run.law, {}),
         **settings,
     }
     return [str(program), *(f"--{key}={value}" for key, value in keys.items())]
@@ -107,8 +113,7 @@ def read(samples: FilePath) -> list[Trace]:
                 cwnd_segments=of["cwnd"],
                 ssthresh_segments=of["ssthresh"],
                 reducing=np.isin(of["state"], _REDUCING),
-                # ns-3 drops above the device's queue, whose counter stays at 0.
-                drops=np.full(of["time_s"].size, np.nan),
+                drops=of["drops"],
                 delivered_b=of["delivered_b"] / PAYLOAD_B * SAME_PAYLOAD_B,
                 rtt_s=of["rtt_s"],
             )

@@ -7,7 +7,7 @@ import os
 from lfnlab import _core
 
 from .analyse import Trace
-from .scenarios import LAWS, STAGGER_S, Run
+from .scenarios import LAWS, Run
 
 #: Bytes of framing and of headers that the "linux" compatibility adds to, and counts in, a packet.
 LINUX_FRAMING_B = 14
@@ -32,9 +32,11 @@ _LAWS = {
         "hstcp": "hstcp:linux",
         "scalable": "scalable:ns2",
         "bic": "bic:linux",
+        "bic-smooth20": "bic:linux",
         "cubic": "cubic:linux",
-        "htcp": "htcp:linux",
-        "westwood": "westwood:linux",
+        "htcp": "htcp:paper",
+        "htcp-backoff0.67": "htcp:paper",
+        "westwood": "westwood:plus",
     },
 }
 
@@ -63,7 +65,7 @@ def scenario(peer: str, run: Run) -> str:
             "[[flow]]",
             f'law = "{_LAWS[peer][run.law]}"',
             f'rtt = "{path.flow_rtt_s(flow) * 1e3:.9g}ms"',
-            f'start = "{flow * STAGGER_S * 1e3:g}ms"',
+            f'start = "{flow * path.stagger_s * 1e3:.9g}ms"',
             f'packet = "{path.packet_b - framing_b}B"',
         ]
         if path.ssthresh_segments is not None:

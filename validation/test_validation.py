@@ -8,7 +8,7 @@ import functools
 import numpy as np
 import pytest
 
-from validation import linux, ns2, ns3, theory
+from validation import linux, ns2, ns3, ns3_rules, reference, theory
 from validation.analyse import Trace, figures, shared_figures
 from validation.compare import explanation, open_differences
 from validation.explained import EXPLAINED
@@ -90,6 +90,26 @@ def test_every_explanation_is_needed(number: int) -> None:
         not d.within and explanation(why.peer, d) == why.rule
         for d in comparison(why.peer).differences()
     )
+
+
+def test_the_model_of_ns3s_rules_gives_our_periods_with_our_rules() -> None:
+    """To 3 %: what ns-3's rules change is taken from the model, so it has to hold for ours."""
+    for run in ns3.RUNS:
+        if run.path.flows == 1 and (laws := ns3_rules.laws(run.law, run.path, kept=0.5)):
+            period_s = comparison("ns3").ours[run.tag]["period_s"]
+            assert ns3_rules.sawtooth(laws[1], run.path).period_s == pytest.approx(
+                period_s, rel=0.03
+            ), run.tag
+
+
+def test_the_long_epoch_of_ns3s_cubic_is_the_cubics() -> None:
+    """2 K, and recovery of two round trips, on every path: no Reno is above it."""
+    for run in ns3.RUNS:
+        if run.law == "cubic" and run.path.flows == 1:
+            theirs = reference.load("ns3")[run.tag]
+            k_s = np.cbrt(0.15 * (theirs["window_before_segments"] or 0) / 0.4)
+            recovery_s = 2 * run.path.rtt_s * (1 + run.path.buffer_bdp)
+            assert theirs["period_long_s"] == pytest.approx(2 * k_s + recovery_s, rel=0.03), run.tag
 
 
 def test_closed_forms() -> None:
