@@ -1,9 +1,9 @@
 //! One output link: a queue, a server of constant rate, and what is counted there.
 //!
 //! Where nothing can overtake, a packet's departure is known when it arrives: it begins service
-//! when its predecessor ends. So the closed form computes departures at arrival and forgets them
-//! lazily. The event mode waits to be told that the server is free; it exists to check the closed
-//! form (both give the same results, to the picosecond) and for disciplines that decide at departure.
+//! when its predecessor ends. So departures are computed at arrival and forgotten lazily. Where a queue
+//! decides at departure, or the rate changes, there is [`crate::QueuedLink`], which does the same to
+//! the picosecond with an event for each packet.
 
 use std::collections::VecDeque;
 
@@ -29,17 +29,10 @@ pub enum Discipline {
 pub enum Offer {
     /// Dropped.
     Dropped(DropReason),
-    /// Closed form: its last bit leaves at `at`.
+    /// Its last bit leaves at `at`.
     Departs {
         /// When.
         at: Time,
-        /// CE was set on it.
-        marked: bool,
-    },
-    /// Event mode: it waits. If it entered service at once, [`Link::depart`] is due at `free_at`.
-    Waits {
-        /// When the server is free again, if this packet entered service now.
-        free_at: Option<Time>,
         /// CE was set on it.
         marked: bool,
     },
@@ -47,7 +40,7 @@ pub enum Offer {
 
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// Closed form: departure. Event mode: arrival.
+    /// When it departs.
     at: Time,
     /// Time in the queue before service.
     wait: Time,
@@ -61,11 +54,10 @@ pub struct Link {
     server: Serialiser,
     discipline: Discipline,
     limit: Limit,
-    event_mode: bool,
     /// In service first, then waiting.
     pending: VecDeque<Pending>,
     pending_bytes: u64,
-    /// When the last accepted packet leaves (closed form), or the one in service (event mode).
+    /// When the last accepted packet leaves.
     free_at: Time,
     counters: Counters,
     data: DataTotals,
@@ -80,13 +72,11 @@ impl Link {
         limit_packets: u64,
         limit_bytes: u64,
         largest_packet_bytes: u32,
-        event_mode: bool,
     ) -> Link {
         Link {
             server: Serialiser::new(rate),
             discipline,
             limit: Limit { packets: limit_packets, bytes: limit_bytes },
-            event_mode,
             pending: VecDeque::new(),
             pending_bytes: 0,
             free_at: Time::ZERO,
@@ -130,12 +120,9 @@ impl Link {
         self.pending.capacity() * std::mem::size_of::<Pending>()
     }
 
-    /// Closed form: forgets what has left by `now`. Event mode: nothing to do.
+    /// Forgets what has left by `now`.
     #[inline]
     pub fn advance(&mut self, now: Time) {
-        if self.event_mode {
-            return;
-        }
         while let Some(&Pending { at, wait, bytes, kind }) = self.pending.front() {
             if at > now {
                 break;
@@ -203,32 +190,10 @@ impl Link {
             self.counters.max_waiting = self.counters.max_waiting.max(waiting + 1);
         }
         self.pending_bytes += u64::from(bytes);
-        if self.event_mode {
-            self.pending.push_back(Pending { at: now, wait: Time::ZERO, bytes, kind });
-            let free_at = (self.pending.len() == 1).then(|| {
-                self.free_at = now + self.server.serialise(bytes);
-                self.free_at
-            });
-            return Offer::Waits { free_at, marked };
-        }
         let begins = if self.free_at > now { self.free_at } else { now };
         self.free_at = begins + self.server.serialise(bytes);
         self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes, kind });
         Offer::Departs { at: self.free_at, marked }
-    }
-
-    /// Event mode: the packet in service has left. Returns when the next one will have.
-    pub fn depart(&mut self, now: Time) -> Option<Time> {
-        debug_assert_eq!(now, self.free_at);
-        let gone = self.pending.pop_front()?;
-        self.pending_bytes -= u64::from(gone.bytes);
-        self.counters.depart(gone.bytes, gone.wait);
-        self.data.sent += u64::from(gone.kind == PacketKind::Data);
-        let next = self.pending.front_mut()?;
-        next.wait = now - next.at;
-        let bytes = next.bytes;
-        self.free_at = now + self.server.serialise(bytes);
-        Some(self.free_at)
     }
 }
 
@@ -237,7 +202,7 @@ mod tests {
     use super::*;
 
     fn link(limit: u64) -> Link {
-        Link::new(Rate(1_000_000_000), Discipline::DropTail, limit, u64::MAX, 1500, false)
+        Link::new(Rate(1_000_000_000), Discipline::DropTail, limit, u64::MAX, 1500)
     }
 
     fn no_draw() -> f64 {
@@ -257,7 +222,7 @@ mod tests {
 
     #[test]
     fn byte_limit_counts_what_waits() {
-        let mut link = Link::new(Rate(1_000_000_000), Discipline::DropTail, u64::MAX, 4000, 1500, false);
+        let mut link = Link::new(Rate(1_000_000_000), Discipline::DropTail, u64::MAX, 4000, 1500);
         let sizes = [1500, 1500, 1500, 1500, 1000, 40];
         let kept: Vec<bool> = sizes
             .iter()
@@ -274,7 +239,7 @@ mod tests {
     #[test]
     fn rate_is_exact_over_many_packets() {
         // 3 Gbit/s: 1500 bytes take 4000 ps; 7 bytes take 18666 and 2/3 ps.
-        let mut link = Link::new(Rate(3_000_000_000), Discipline::DropTail, u64::MAX, u64::MAX, 1500, false);
+        let mut link = Link::new(Rate(3_000_000_000), Discipline::DropTail, u64::MAX, u64::MAX, 1500);
         for _ in 0..3_000_000 {
             link.offer(Time::ZERO, PacketKind::Data, 7, false, no_draw);
         }

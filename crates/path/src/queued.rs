@@ -146,13 +146,17 @@ impl QueuedLink {
     ) -> Option<Time> {
         self.counters.arrivals += 1;
         self.data.arrived += u64::from(packet.kind == PacketKind::Data);
-        let idle = self.in_service.is_none() && self.queue.packets() == 0;
+        let before = self.queue.packets();
+        let idle = self.in_service.is_none() && before == 0;
         let mut ledger = Ledger { counters: &mut self.counters, data: &mut self.data, dropped };
         self.queue.push(now, packet, idle.then_some(self.idle_since), draw, &mut ledger);
         if idle {
             return self.begin(now, dropped);
         }
-        self.counters.max_waiting = self.counters.max_waiting.max(self.queue.packets());
+        let waiting = self.queue.packets();
+        if waiting > before {
+            self.counters.max_waiting = self.counters.max_waiting.max(waiting);
+        }
         None
     }
 

@@ -1,10 +1,10 @@
 //! From a [`Scenario`] to the simulation's configuration.
 
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_path::{RedConfig, Thresholds, Weight as RedWeight};
+use lfn_path::{AqmConfig, RedConfig, Service, Thresholds, Weight as RedWeight};
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
-    Background as SimBackground, Config, Direction as SimDirection, FlowConfig, LinkConfig, QueueConfig,
+    Background as SimBackground, Config, Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss,
 };
 use lfn_sim::rng::Stream;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -133,13 +133,14 @@ impl Path {
         (packets as f64 * f64::from(self.wire_bytes)).min(bytes as f64)
     }
 
-    fn link(&self, rate: Rate, loss: f64, queue: &Queue, mode: Mode) -> LinkConfig {
+    fn link(&self, name: &str, rate: Rate, loss: f64, queue: &Queue, mode: Mode) -> LinkConfig {
         let (packets, limit_bytes) = self.limits(queue.size(), rate);
         LinkConfig {
-            rate,
+            name: name.into(),
+            service: Service::Rate(rate),
             queue: match queue {
-                Queue::DropTail(_) => QueueConfig::DropTail,
-                Queue::Red(red) => QueueConfig::Red(self.red(red)),
+                Queue::DropTail(_) => AqmConfig::DropTail,
+                Queue::Red(red) => AqmConfig::Red(self.red(red)),
             },
             // A queue of n packets in ns-2 counts the one in service.
             limit_packets: match self.compat {
@@ -147,7 +148,8 @@ impl Path {
                 _ => packets,
             },
             limit_bytes,
-            loss,
+            delay: Time::ZERO,
+            impair: Impair { loss: Loss::Bernoulli(loss), ..Impair::default() },
             event_mode: mode == Mode::Event,
         }
     }
@@ -194,10 +196,14 @@ impl Scenario {
                 Sample::Off => None,
                 Sample::Every(step) => Some(step),
             },
-            links: [
-                path.link(link.rate.0, link.loss, &link.queue, link.mode),
-                path.link(link.reverse.rate.0, link.reverse.loss, &link.reverse.queue, link.mode),
+            links: vec![
+                path.link("forward", link.rate.0, link.loss, &link.queue, link.mode),
+                path.link("reverse", link.reverse.rate.0, link.reverse.loss, &link.reverse.queue, link.mode),
             ],
+            routes: Config::dumbbell_routes(),
+            udp: Vec::new(),
+            changes: Vec::new(),
+            capture: None,
             flows: members.enumerate().map(|(i, flow)| self.flow(flow, i, seed)).collect(),
             background: self.background(),
         }
@@ -208,12 +214,15 @@ impl Scenario {
         let payload_bytes = compat.payload_bytes(flow.packet.0);
         let sender = compat.sender(payload_bytes, flow.slow_start.0);
         let receiver = compat.receiver(flow.rtt.0);
+        let direction = match flow.direction {
+            Direction::Forward => SimDirection::Forward,
+            Direction::Reverse => SimDirection::Reverse,
+        };
         FlowConfig {
             law: flow.law.0,
-            direction: match flow.direction {
-                Direction::Forward => SimDirection::Forward,
-                Direction::Reverse => SimDirection::Reverse,
-            },
+            direction,
+            route: direction as u16,
+            ack_route: direction.opposite() as u16,
             rtt: flow.rtt.0,
             start: match flow.start.0 {
                 Start::At(time) => time,
@@ -263,6 +272,7 @@ impl Scenario {
             receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },
             header_bytes: self.compat.header_bytes(),
             framing_bytes: self.compat.framing_bytes(),
+            routes: [0, 1],
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
-use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig, QueueConfig};
+use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig};
 use lfn_sim::Sim;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
@@ -30,20 +30,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         SenderConfig::linux(payload_bytes, law.info().slow_start)
     };
-    let link = LinkConfig {
-        rate,
-        queue: QueueConfig::DropTail,
-        limit_packets,
-        limit_bytes: u64::MAX,
-        loss: 0.0,
-        event_mode,
-    };
+    let link = |name: &str| LinkConfig { event_mode, ..LinkConfig::drop_tail(name, rate, limit_packets) };
     let flows = (0..count)
         .map(|i| {
             let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 100) / 100 } else { 0 });
             FlowConfig {
                 law,
                 direction: Direction::Forward,
+                route: 0,
+                ack_route: 1,
                 rtt,
                 start: Time::from_us(1370 * i as u64),
                 stop: Time::NEVER,
@@ -61,8 +56,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         duration,
         warmup: Time::ZERO,
         sample: None,
-        links: [link.clone(), link],
+        links: vec![link("forward"), link("reverse")],
+        routes: Config::dumbbell_routes(),
         flows,
+        udp: Vec::new(),
+        changes: Vec::new(),
+        capture: None,
         background: (level > 0)
             .then(|| -> Result<Background, Box<dyn std::error::Error>> {
                 Ok(Background {
@@ -75,6 +74,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     receiver: ReceiverConfig::linux(rtt),
                     header_bytes: 40,
                     framing_bytes: 0,
+                    routes: [0, 1],
                 })
             })
             .transpose()?,

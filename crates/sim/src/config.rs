@@ -4,14 +4,15 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::RedConfig;
+use lfn_path::{AqmConfig, GilbertElliottConfig, JitterShape, Service};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
+use crate::traffic::udp;
 
-/// A dumbbell: one bottleneck each way, any number of flows.
+/// Links, the routes over them, and what travels there.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Seed of every named random stream.
@@ -22,12 +23,83 @@ pub struct Config {
     pub warmup: Time,
     /// Grid of the sampled tables; `None` for no samples.
     pub sample: Option<Time>,
-    /// The bottleneck, forward and reverse.
-    pub links: [LinkConfig; 2],
+    /// Directed links; flows name them by their place here.
+    pub links: Vec<LinkConfig>,
+    /// Links in the order in which a packet meets them, at least one; flows name routes by their place
+    /// here.
+    pub routes: Vec<Vec<u16>>,
     /// Long-lived or sized flows that are reported one by one.
     pub flows: Vec<FlowConfig>,
+    /// UDP, reported in sum for each source.
+    pub udp: Vec<UdpConfig>,
     /// Background traffic, reported in sum.
     pub background: Option<Background>,
+    /// What changes on the way, in order of time; of changes at one instant all are made, in this order,
+    /// before anything else happens at that instant.
+    pub changes: Vec<Change>,
+    /// Which packets to record; `None` for none.
+    pub capture: Option<Capture>,
+}
+
+impl Config {
+    /// The routes of a dumbbell, whose links are forward (0) and reverse (1).
+    pub fn dumbbell_routes() -> Vec<Vec<u16>> {
+        vec![vec![0], vec![1]]
+    }
+}
+
+/// UDP from one end of a route to the other.
+#[derive(Clone, Debug)]
+pub struct UdpConfig {
+    /// Its name in random streams and reports.
+    pub name: String,
+    /// When it sends what.
+    pub traffic: udp::Config,
+    /// Route of its packets.
+    pub route: u16,
+}
+
+/// Something changes at a given time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: Changed,
+}
+
+/// What changes. A link that changes computes its departures by events.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Changed {
+    /// Rate of a link, 0 for none at all: the packet in service goes on with what remains of it.
+    Rate(u16, Rate),
+    /// Propagation delay of a link, for the packets that leave it from now on; where it becomes shorter,
+    /// they overtake those under way.
+    Delay(u16, Time),
+    /// Bernoulli loss behind a link, in place of whatever loss it had.
+    Loss(u16, f64),
+    /// Routes of a flow's data and of its ACKs; what is under way stays on the old ones.
+    Route {
+        /// Number of the flow.
+        flow: u32,
+        /// Its new route.
+        route: u16,
+        /// The new route of its ACKs.
+        ack_route: u16,
+    },
+}
+
+/// Recording of packets.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// On these links.
+    pub links: Vec<u16>,
+    /// From this time.
+    pub from: Time,
+    /// Until just before this time.
+    pub to: Time,
+    /// At most so many rows; the summary says how many there would have been.
+    pub max_rows: u64,
 }
 
 /// Background traffic and the TCP that carries it.
@@ -45,32 +117,85 @@ pub struct Background {
     pub header_bytes: u32,
     /// Bytes on the wire beyond the IP packet.
     pub framing_bytes: u32,
+    /// Routes of its data: forward, reverse. The ACKs of one travel on the other.
+    pub routes: [u16; 2],
 }
 
-/// One direction of the bottleneck.
+/// A directed link: a queue, a server, and what happens behind it.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// Rate at which packets are serialised.
-    pub rate: Rate,
+    /// Its name in random streams and reports.
+    pub name: String,
+    /// How fast packets are serialised.
+    pub service: Service,
     /// What a full or filling queue does.
-    pub queue: QueueConfig,
+    pub queue: AqmConfig,
     /// Most packets that may wait, besides the one in service.
     pub limit_packets: u64,
     /// Most bytes that may wait, besides the packet in service.
     pub limit_bytes: u64,
-    /// Probability that a data packet is lost after the queue.
-    pub loss: f64,
-    /// One event per departure instead of the closed form; the results are the same.
+    /// From the last bit at this end to the last bit at the other.
+    pub delay: Time,
+    /// What the path behind the queue does to data packets.
+    pub impair: Impair,
+    /// One event per departure also where a closed form would do; the results are the same.
     pub event_mode: bool,
 }
 
-/// Queue discipline.
-#[derive(Clone, Debug)]
-pub enum QueueConfig {
-    /// Drop what does not fit.
-    DropTail,
-    /// Random early detection.
-    Red(RedConfig),
+impl LinkConfig {
+    /// Drop-tail, without delay, loss or a limit in bytes.
+    pub fn drop_tail(name: impl Into<String>, rate: Rate, limit_packets: u64) -> LinkConfig {
+        LinkConfig {
+            name: name.into(),
+            service: Service::Rate(rate),
+            queue: AqmConfig::DropTail,
+            limit_packets,
+            limit_bytes: u64::MAX,
+            delay: Time::ZERO,
+            impair: Impair::default(),
+            event_mode: false,
+        }
+    }
+}
+
+/// What a path does to data packets behind the queue; nothing by default.
+#[derive(Clone, Debug, Default)]
+pub struct Impair {
+    /// Loss.
+    pub loss: Loss,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that a packet is held up, and for how long.
+    pub reorder: Option<(f64, Time)>,
+    /// An additional delay, and whether packets keep their order under it.
+    pub jitter: Option<(JitterShape, bool)>,
+}
+
+impl Impair {
+    /// Whether a packet may overtake another.
+    pub fn reorders(&self) -> bool {
+        self.reorder.is_some() || matches!(self.jitter, Some((_, false)))
+    }
+
+    /// Whether it changes when packets arrive, or how often.
+    pub fn moves(&self) -> bool {
+        self.duplicate > 0.0 || self.reorder.is_some() || self.jitter.is_some()
+    }
+}
+
+/// Loss behind a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// Every packet on its own, with this probability.
+    Bernoulli(f64),
+    /// In bursts.
+    GilbertElliott(GilbertElliottConfig),
+}
+
+impl Default for Loss {
+    fn default() -> Loss {
+        Loss::Bernoulli(0.0)
+    }
 }
 
 /// One flow.
@@ -78,9 +203,14 @@ pub enum QueueConfig {
 pub struct FlowConfig {
     /// Congestion-control law.
     pub law: LawSpec,
-    /// Direction of its data.
+    /// Direction of its data, for reports.
     pub direction: Direction,
-    /// Round-trip time of an empty network, without serialisation.
+    /// Route of its data.
+    pub route: u16,
+    /// Route of its ACKs.
+    pub ack_route: u16,
+    /// Round-trip time of an empty network, without serialisation: the delays of the links of both
+    /// routes, and for the rest links of its own at both ends.
     pub rtt: Time,
     /// When it starts to send.
     pub start: Time,

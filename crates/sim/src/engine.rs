@@ -1,41 +1,68 @@
 //! The event loop.
 //!
-//! Per data packet there is one event, the ACK at the sender. Where a packet's departure is known at
-//! its arrival (see `lfn_path::Link`), so is its arrival at the receiver, and the receiver's answer:
-//! all of it happens when the packet is sent. Only where ACKs meet data on the reverse link is there
-//! a second event, their arrival there.
+//! On a dumbbell there is one event per data packet, the ACK at the sender. Where a packet's departure is
+//! known at its arrival (see `lfn_path::Link`), so is its arrival at the receiver, and the receiver's
+//! answer: all of it happens when the packet is sent. Where packets meet another queue on their way, or
+//! may overtake one another, each meeting is an event more ([`network`]).
 
 mod background_flows;
+mod capture;
+mod links;
+mod network;
 mod outcome;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use lfn_law::ONE;
-use lfn_path::{Discipline, Link, Offer, PacketKind, Red, RedError};
-use lfn_tcp::{Acknowledgement, Segment};
+use lfn_path::{AqmError, Bernoulli, ImpairError, Offer, Packet, PacketKind, Service};
+use lfn_tcp::Acknowledgement;
 use lfn_units::Time;
 
 use crate::background::{self, Arrival};
-use crate::config::{Config, Direction, FlowConfig, LinkConfig, QueueConfig};
+use crate::config::{Change, Changed, Config, FlowConfig};
 use crate::events::Kind;
-use crate::flow::{Flow, FlowSetup, Role, NO_WIRE};
-use crate::rng::Stream;
-use crate::summary::{BackgroundSummary, Summary};
+use crate::flow::{Flow, FlowSetup, Role};
+use crate::rng::{Stream, Streams};
+use crate::summary::{BackgroundSummary, Summary, UdpSummary};
 use crate::tables::Tables;
-use crate::transit::Transit;
+use crate::traffic::udp::Udp;
+use crate::traffic::BadTraffic;
+use crate::transit::{Cargo, Place, Transit};
+use capture::Capture;
+use links::{LinkState, Server, Use};
+use network::{Route, UdpState, Waiting};
 use outcome::Retired;
 
 /// Why a run could not be.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// RED's parameters make no sense together.
+    /// Parameters of a queue that make no sense together.
     #[error("link {link}: {source}")]
-    Red {
-        /// forward or reverse.
-        link: &'static str,
+    Queue {
+        /// Its name.
+        link: String,
         /// What is wrong.
-        source: RedError,
+        source: AqmError,
     },
+    /// Parameters of an impairment that make no sense.
+    #[error("link {link}: {source}")]
+    Impair {
+        /// Its name.
+        link: String,
+        /// What is wrong.
+        source: ImpairError,
+    },
+    /// Parameters of a traffic model that make no sense.
+    #[error("traffic {name}: {source}")]
+    Traffic {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        source: BadTraffic,
+    },
+    /// A route, link or flow that does not exist, or a change that goes back in time.
+    #[error("{0}")]
+    Unknown(String),
     /// A packet was lost or made by the engine itself: a bug, and the results are worthless.
     #[error("packets are not conserved: {0}")]
     NotConserved(String),
@@ -50,66 +77,15 @@ pub struct Outcome {
     pub tables: Tables,
 }
 
-/// A packet in the queue of a link in event mode.
-enum Queued {
-    Data {
-        flow: usize,
-        segment: Segment,
-        marked: bool,
-    },
-    /// Will be lost behind the queue. Nothing waits for it, so that a flow is done at the same time in
-    /// both modes.
-    Lost,
-    Ack {
-        flow: usize,
-        ack: Acknowledgement,
-    },
-}
-
-/// Bernoulli loss: the packets until the next loss are drawn at once, so that a packet costs a count.
-struct RandomLoss {
-    probability: f64,
-    stream: Stream,
-    until: u64,
-    lost: u64,
-    /// When packets leave the queue that are chosen, but have not left it yet.
-    chosen: VecDeque<Time>,
-}
-
-impl RandomLoss {
-    fn new(probability: f64, mut stream: Stream) -> RandomLoss {
-        let until = if probability > 0.0 { stream.geometric(probability) } else { u64::MAX };
-        RandomLoss { probability, stream, until, lost: 0, chosen: VecDeque::new() }
-    }
-
-    /// Whether a packet that joins the queue will be lost behind it.
-    #[inline]
-    fn chooses(&mut self) -> bool {
-        if self.until > 0 {
-            self.until -= 1;
-            return false;
-        }
-        self.until = self.stream.geometric(self.probability);
-        true
-    }
-
-    /// Counts what was lost by `now`.
-    fn settle(&mut self, now: Time) {
-        while self.chosen.front().is_some_and(|&departs| departs <= now) {
-            self.chosen.pop_front();
-            self.lost += 1;
-        }
-    }
-}
-
-struct Hop {
-    link: Link,
-    queued: VecDeque<Queued>,
-    loss: RandomLoss,
-    draws: Stream,
-    /// Data travel here, so that ACKs of the other direction queue with them.
-    contended: bool,
-    event_mode: bool,
+/// What a link, and a recording, must know of a packet.
+struct Traveller {
+    bytes: u32,
+    ect: bool,
+    cargo: Cargo,
+    seq: u64,
+    payload_bytes: u32,
+    /// Of a flow whose data travel in the reverse direction.
+    reverse: bool,
 }
 
 /// Sums over bins of one second, for the coefficient of variation.
@@ -143,6 +119,7 @@ impl Bins {
 struct BackgroundState {
     traffic: Option<background::Background>,
     setup: Option<FlowSetup>,
+    routes: [u16; 2],
     header_bytes: u32,
     framing_bytes: u32,
     next: Option<Arrival>,
@@ -161,8 +138,19 @@ pub struct Sim {
     now: Time,
     transit: Transit,
     /// Wires by what is at their end, the link at their beginning, and their delay.
-    wires: BTreeMap<(Kind, usize, Time), u32>,
-    hops: [Hop; 2],
+    wires: BTreeMap<(Kind, usize, Place, Time), u32>,
+    links: Vec<LinkState>,
+    routes: Vec<Route>,
+    /// Packets in queues whose departures are events, by the word of their `lfn_path::Packet`.
+    waiting: Vec<Option<Waiting>>,
+    free_slots: Vec<u64>,
+    /// What a queue dropped in the course of one call.
+    dropped: Vec<Packet>,
+    udp: Vec<UdpState>,
+    changes: Vec<Change>,
+    capture: Option<Box<Capture>>,
+    /// Duplicates that links made.
+    copies: u64,
     flows: Vec<Flow>,
     reported: Vec<FlowConfig>,
     bins: Vec<Bins>,
@@ -188,81 +176,101 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
-fn setup_of(flow: &FlowConfig, contended: [bool; 2], links: &[LinkConfig; 2]) -> FlowSetup {
-    let back = 1 - flow.direction as usize;
-    FlowSetup {
-        law: flow.law,
-        sender: flow.sender,
-        receiver: flow.receiver,
-        direction: flow.direction,
-        rtt: flow.rtt,
-        size_segments: flow.size_segments,
-        payload_bytes: flow.payload_bytes,
-        wire_bytes: flow.wire_bytes,
-        ack_bytes: flow.ack_bytes,
-        acks_meet_data: contended[back],
-        ack_rate: links[back].rate,
-        last_wire_bytes: flow.wire_bytes,
+/// Checks that what names something names something that is there.
+fn check_names(config: &Config) -> Result<(), SimError> {
+    let unknown = |text: String| Err(SimError::Unknown(text));
+    for (number, route) in config.routes.iter().enumerate() {
+        if route.is_empty() || route.iter().any(|&link| usize::from(link) >= config.links.len()) {
+            return unknown(format!("route {number} names a link that is not there, or none"));
+        }
     }
+    let routes = |route: u16| usize::from(route) < config.routes.len();
+    let flows = config.flows.iter().flat_map(|flow| [flow.route, flow.ack_route]);
+    let udp = config.udp.iter().map(|source| source.route);
+    let background = config.background.iter().flat_map(|background| background.routes);
+    if let Some(route) = flows.chain(udp).chain(background).find(|&route| !routes(route)) {
+        return unknown(format!("there is no route {route}"));
+    }
+    let mut before = Time::ZERO;
+    for (number, change) in config.changes.iter().enumerate() {
+        let known = match change.what {
+            Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
+                usize::from(link) < config.links.len()
+            }
+            Changed::Route { flow, route, ack_route } => {
+                (flow as usize) < config.flows.len() && routes(route) && routes(ack_route)
+            }
+        };
+        if !known {
+            return unknown(format!("change {number} names something that is not there"));
+        }
+        if change.at < before {
+            return unknown(format!("change {number} goes back in time, from {before} to {}", change.at));
+        }
+        before = change.at;
+        if let Changed::Loss(link, p) = change.what {
+            let link = config.links[usize::from(link)].name.clone();
+            Bernoulli::new(p, || 0.5).map_err(|source| SimError::Impair { link, source })?;
+        }
+    }
+    Ok(())
+}
+
+/// Links on which ACKs may have to wait although no data travel there, since together the bottlenecks
+/// can send more of them than the link carries.
+fn slow_for_acks(config: &Config) -> BTreeSet<u16> {
+    let rate = |link: u16| match &config.links[usize::from(link)].service {
+        Service::Rate(rate) => *rate,
+        Service::Trace(trace) => trace.mean_rate(),
+    };
+    let mut bottlenecks: BTreeMap<u16, BTreeMap<u16, f64>> = BTreeMap::new();
+    for flow in &config.flows {
+        let slowest = config.routes[usize::from(flow.route)].iter().min_by_key(|&&link| (rate(link), link));
+        let Some(&slowest) = slowest else { continue };
+        let acks_bps = rate(slowest).as_bps() * f64::from(flow.ack_bytes) / f64::from(flow.wire_bytes);
+        for &link in &config.routes[usize::from(flow.ack_route)] {
+            let most = bottlenecks.entry(link).or_default().entry(slowest).or_default();
+            *most = most.max(acks_bps);
+        }
+    }
+    let slow = bottlenecks.iter().filter(|(&link, acks)| acks.values().sum::<f64>() > rate(link).as_bps());
+    slow.map(|(&link, _)| link).collect()
 }
 
 impl Sim {
     /// A simulation at time 0.
     ///
     /// # Errors
-    /// [`SimError::Red`] if RED's parameters make no sense together.
+    /// [`SimError`] if something is named that is not there, or parameters make no sense together.
     pub fn new(config: &Config) -> Result<Sim, SimError> {
-        let mut contended = [false; 2];
-        for flow in &config.flows {
-            contended[flow.direction as usize] = true;
-        }
-        if let Some(background) = &config.background {
-            let traffic = &background.traffic;
-            contended[0] |= traffic.forward.0 > 0 || traffic.long_flows > 0;
-            contended[1] |= traffic.reverse.0 > 0 || traffic.long_flows > 0;
-        }
-        let largest = config.flows.iter().map(|flow| flow.wire_bytes).max().unwrap_or(1500).max(1500);
-        let delay = config.flows.iter().map(|flow| flow.rtt).max().unwrap_or(Time::ZERO);
-        let hop = |direction: Direction| -> Result<Hop, SimError> {
-            let at = direction as usize;
-            let link: &LinkConfig = &config.links[at];
-            let name = direction.name();
-            let discipline = match &link.queue {
-                QueueConfig::DropTail => Discipline::DropTail,
-                QueueConfig::Red(red) => {
-                    let one_way = Time(delay.0 / 2);
-                    let red = Red::new(*red, link.rate, one_way)
-                        .map_err(|source| SimError::Red { link: name, source })?;
-                    Discipline::Red(Box::new(red))
-                }
-            };
-            Ok(Hop {
-                link: Link::new(
-                    link.rate,
-                    discipline,
-                    link.limit_packets,
-                    link.limit_bytes,
-                    largest,
-                    link.event_mode,
-                ),
-                queued: VecDeque::new(),
-                loss: RandomLoss::new(link.loss, Stream::new(config.seed, 0, &format!("link.{name}.loss"))),
-                draws: Stream::new(config.seed, 0, &format!("link.{name}.red")),
-                contended: contended[at],
-                event_mode: link.event_mode,
+        check_names(config)?;
+        let links = Self::links_of(config)?;
+        let udp = |source: &crate::config::UdpConfig| {
+            let streams = Streams::new(config.seed, 0, format!("udp.{}", source.name));
+            let traffic = Udp::new(&source.traffic, &streams)
+                .map_err(|error| SimError::Traffic { name: source.name.clone(), source: error })?;
+            Ok(UdpState {
+                traffic,
+                route: source.route,
+                packet_bytes: source.traffic.packet_bytes,
+                wire: 0,
+                report: UdpSummary { name: source.name.clone(), ..UdpSummary::default() },
             })
         };
-        let hops = [hop(Direction::Forward)?, hop(Direction::Reverse)?];
         let mut sim = Sim {
             now: Time::ZERO,
             transit: Transit::default(),
             wires: BTreeMap::new(),
-            hops,
-            flows: config
-                .flows
-                .iter()
-                .map(|flow| Flow::new(&setup_of(flow, contended, &config.links), Role::Reported, flow.start))
-                .collect(),
+            routes: config.routes.iter().map(|route| Route::new(route)).collect(),
+            waiting: Vec::new(),
+            free_slots: Vec::new(),
+            dropped: Vec::new(),
+            udp: config.udp.iter().map(udp).collect::<Result<_, SimError>>()?,
+            changes: config.changes.clone(),
+            capture: config.capture.as_ref().map(|wanted| Box::new(Capture::new(wanted, links.len()))),
+            copies: 0,
+            links,
+            flows: Vec::with_capacity(config.flows.len()),
             reported: config.flows.clone(),
             bins: vec![Bins::default(); config.flows.len()],
             started: vec![false; config.flows.len()],
@@ -280,11 +288,29 @@ impl Sim {
             acks_taken: 0,
             acks_dropped: 0,
         };
+        let mut rerouted = vec![false; config.flows.len()];
+        for (number, change) in config.changes.iter().enumerate() {
+            if let Changed::Route { flow, .. } = change.what {
+                rerouted[flow as usize] = true;
+            }
+            sim.transit.events.push(change.at, Kind::Change, number);
+        }
         for (index, flow) in config.flows.iter().enumerate() {
+            let mut setup = sim.setup_of(flow);
+            setup.by_event |= rerouted[index];
+            sim.flows.push(Flow::new(&setup, Role::Reported, flow.start));
             sim.connect(index);
             sim.transit.events.push(flow.start, Kind::Begin, index);
             if flow.stop < config.duration {
                 sim.transit.events.push(flow.stop, Kind::Stop, index);
+            }
+        }
+        for index in 0..sim.udp.len() {
+            let place = Place { cargo: Cargo::Udp, route: sim.udp[index].route, hop: 0 };
+            sim.udp[index].wire = sim.transit.wire(Kind::AtReceiver, place);
+            let first = sim.udp[index].traffic.next_at();
+            if first < config.duration {
+                sim.transit.events.push(first, Kind::Udp, index);
             }
         }
         if config.warmup > Time::ZERO {
@@ -298,6 +324,81 @@ impl Sim {
             sim.set_up_background(config.seed, background);
         }
         Ok(sim)
+    }
+
+    fn links_of(config: &Config) -> Result<Vec<LinkState>, SimError> {
+        let mut modelled = slow_for_acks(config);
+        let mut changing = BTreeSet::new();
+        let mut data_routes: BTreeSet<u16> = config.flows.iter().map(|flow| flow.route).collect();
+        data_routes.extend(config.udp.iter().map(|source| source.route));
+        if let Some(background) = &config.background {
+            let traffic = &background.traffic;
+            for (route, load) in background.routes.into_iter().zip([traffic.forward, traffic.reverse]) {
+                if load.0 > 0 || traffic.long_flows > 0 {
+                    data_routes.insert(route);
+                }
+            }
+        }
+        for change in &config.changes {
+            match change.what {
+                Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
+                    changing.insert(link);
+                }
+                Changed::Route { route, .. } => {
+                    data_routes.insert(route);
+                }
+            }
+        }
+        modelled.extend(data_routes.iter().flat_map(|&route| &config.routes[usize::from(route)]));
+        // Recorded, a link is modelled, and its departures are events.
+        if let Some(capture) = &config.capture {
+            changing.extend(&capture.links);
+        }
+        modelled.extend(&changing);
+        let packets = config.flows.iter().map(|flow| flow.wire_bytes);
+        let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
+        let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
+        let longest = config.flows.iter().map(|flow| flow.rtt).max().unwrap_or(Time::ZERO);
+        let states = config.links.iter().zip(0..).map(|(link, number)| {
+            let usage = Use {
+                by_event: changing.contains(&number),
+                modelled: modelled.contains(&number) || matches!(link.service, Service::Trace(_)),
+                largest_packet_bytes,
+                one_way: Time(longest.0 / 2),
+            };
+            LinkState::new(link, &usage, config.seed)
+        });
+        states.collect()
+    }
+
+    fn setup_of(&self, flow: &FlowConfig) -> FlowSetup {
+        let links = [flow.route, flow.ack_route].map(|route| &self.routes[usize::from(route)].links);
+        let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);
+        FlowSetup {
+            law: flow.law,
+            sender: flow.sender,
+            receiver: flow.receiver,
+            direction: flow.direction,
+            route: flow.route,
+            ack_route: flow.ack_route,
+            access: delays.fold(flow.rtt, Time::since),
+            by_event: self.may_reorder(flow.route),
+            size_segments: flow.size_segments,
+            payload_bytes: flow.payload_bytes,
+            wire_bytes: flow.wire_bytes,
+            ack_bytes: flow.ack_bytes,
+            last_wire_bytes: flow.wire_bytes,
+        }
+    }
+
+    /// Whether packets may overtake one another on the last link of a route.
+    fn may_reorder(&self, route: u16) -> bool {
+        let last = self.routes[usize::from(route)].last();
+        let changes = self
+            .changes
+            .iter()
+            .any(|change| matches!(change.what, Changed::Delay(link, _) if usize::from(link) == last));
+        changes || self.links[last].motion.is_some()
     }
 
     /// Simulated time reached.
@@ -321,7 +422,8 @@ impl Sim {
             self.processed += 1;
             match kind {
                 Kind::AckAtSender => self.on_ack_at_sender(index, wire),
-                Kind::AckAtLink => self.on_ack_at_link(index, wire),
+                Kind::AtLink => self.on_at_link(wire),
+                Kind::AtReceiver => self.on_at_receiver(index, wire),
                 _ => {
                     self.transit.events.pop();
                     self.on_rare(kind, index);
@@ -369,66 +471,16 @@ impl Sim {
         }
     }
 
-    fn on_ack_at_link(&mut self, index: usize, wire: u32) {
-        let now = self.now;
-        let mut ack = Acknowledgement::default();
-        self.transit.take(wire, self.flows[index].sender.una(), &mut ack);
-        let flow = &mut self.flows[index];
-        let at = 1 - flow.direction as usize;
-        let hop = &mut self.hops[at];
-        let draws = &mut hop.draws;
-        match hop.link.offer(now, PacketKind::Ack, flow.ack_bytes, false, || draws.f64()) {
-            Offer::Dropped(_) => {
-                flow.under_way -= 1;
-                self.acks_dropped += 1;
-            }
-            Offer::Departs { at, .. } => self.ack_departs(index, &ack, at),
-            Offer::Waits { free_at, .. } => {
-                hop.queued.push_back(Queued::Ack { flow: index, ack });
-                if let Some(free_at) = free_at {
-                    self.transit.events.push(free_at, Kind::Depart, at);
-                }
-            }
-        }
-        self.retire_if_silent(index);
-    }
-
-    #[inline]
-    fn ack_departs(&mut self, index: usize, ack: &Acknowledgement, at: Time) {
-        let flow = &self.flows[index];
-        self.transit.send(flow.return_wire, at + flow.return_delay, index, ack);
-    }
-
-    /// Finds the wires of a flow's ACKs. Flows that are reported share those of equal delay; a place
-    /// of the background has its own, since its flows come with ever other delays.
-    fn connect(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let (data_link, ack_link) = (flow.direction as usize, 1 - flow.direction as usize);
-        let meets_data = self.hops[ack_link].contended;
-        if flow.role == Role::Reported {
-            let mut wire = |kind: Kind, link: usize, delay: Time| {
-                *self.wires.entry((kind, link, delay)).or_insert_with(|| self.transit.wire(kind))
-            };
-            flow.return_wire = wire(Kind::AckAtSender, ack_link, flow.return_delay);
-            let kind = if meets_data { Kind::AckAtLink } else { Kind::AckAtSender };
-            flow.wire = wire(kind, data_link, flow.forward_delay + flow.ack_shift);
-            return;
-        }
-        if flow.to_link_wire == NO_WIRE {
-            flow.to_link_wire = self.transit.wire(Kind::AckAtLink);
-            flow.return_wire = self.transit.wire(Kind::AckAtSender);
-        }
-        flow.wire = if meets_data { flow.to_link_wire } else { flow.return_wire };
-    }
-
     fn on_rare(&mut self, kind: Kind, index: usize) {
         match kind {
+            Kind::Change => self.on_change(index),
             Kind::Depart => self.on_depart(index),
+            Kind::Udp => self.on_udp(index),
             Kind::Warmup => self.on_warmup(),
             Kind::Begin => self.on_begin(index),
             Kind::Established => {
-                let flow = &mut self.flows[index];
-                flow.sender.on_established(flow.forward_delay + flow.return_delay);
+                let rtt = self.base_rtt(index);
+                self.flows[index].sender.on_established(rtt);
                 self.transmit(index);
             }
             Kind::Stop => {
@@ -448,7 +500,7 @@ impl Sim {
                 self.transit.events.push(self.now + Time::from_s(1), Kind::Second, 0);
             }
             Kind::Sample => self.on_sample(),
-            Kind::AckAtLink | Kind::AckAtSender => {}
+            Kind::AtLink | Kind::AtReceiver | Kind::AckAtSender => {}
         }
     }
 
@@ -457,7 +509,8 @@ impl Sim {
         self.started[index] = true;
         if config.sender.handshake {
             // SYN and SYN-ACK are small and meet no queue.
-            self.transit.events.push(self.now + config.rtt, Kind::Established, index);
+            let established = self.now + self.base_rtt(index);
+            self.transit.events.push(established, Kind::Established, index);
         } else {
             self.transmit(index);
         }
@@ -467,59 +520,42 @@ impl Sim {
     #[inline]
     fn transmit(&mut self, index: usize) {
         let now = self.now;
+        let Some(at) = self.flows[index].direct else { return self.transmit_hop_by_hop(index) };
         let flow = &mut self.flows[index];
-        let at = flow.direction as usize;
+        let link = &mut self.links[at];
+        let Server::Closed(server) = &mut link.server else { return };
         while let Some(segment) = flow.sender.next_segment(now) {
-            let hop = &mut self.hops[at];
             let bytes = flow.wire_bytes_of(segment.seq);
-            let draws = &mut hop.draws;
-            match hop.link.offer(now, PacketKind::Data, bytes, flow.ect, || draws.f64()) {
+            let draws = &mut link.draws;
+            match server.offer(now, PacketKind::Data, bytes, flow.ect, || draws.f64()) {
                 Offer::Dropped(_) => {}
                 Offer::Departs { at: departs, marked } => {
-                    if hop.loss.chooses() {
-                        hop.loss.settle(now);
-                        hop.loss.chosen.push_back(departs);
+                    if link.loss.chooses() {
+                        link.loss.lose(now, departs);
                     } else {
-                        self.acks_sent += flow.receive(departs, segment, marked, index, &mut self.transit);
-                    }
-                }
-                Offer::Waits { free_at, marked } => {
-                    if hop.loss.chooses() {
-                        hop.queued.push_back(Queued::Lost);
-                    } else {
-                        flow.under_way += 1;
-                        hop.queued.push_back(Queued::Data { flow: index, segment, marked });
-                    }
-                    if let Some(free_at) = free_at {
-                        self.transit.events.push(free_at, Kind::Depart, at);
+                        let arrives = departs + flow.forward_delay;
+                        self.acks_sent += flow.receive(arrives, segment, marked, index, &mut self.transit);
                     }
                 }
             }
         }
+        self.set_timer(index);
+    }
+
+    fn transmit_hop_by_hop(&mut self, index: usize) {
+        while let Some(segment) = self.flows[index].sender.next_segment(self.now) {
+            self.send_data(index, segment);
+        }
+        self.set_timer(index);
+    }
+
+    #[inline]
+    fn set_timer(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
         let deadline = flow.sender.deadline();
         if deadline < flow.timer_at {
             flow.timer_at = deadline;
-            self.transit.events.push(deadline.max(now), Kind::SenderTimer, index);
-        }
-    }
-
-    fn on_depart(&mut self, at: usize) {
-        let now = self.now;
-        let hop = &mut self.hops[at];
-        if let Some(next) = hop.link.depart(now) {
-            self.transit.events.push(next, Kind::Depart, at);
-        }
-        match hop.queued.pop_front() {
-            Some(Queued::Data { flow: index, segment, marked }) => {
-                let flow = &mut self.flows[index];
-                flow.under_way -= 1;
-                self.acks_sent += flow.receive(now, segment, marked, index, &mut self.transit);
-            }
-            Some(Queued::Lost) => hop.loss.lost += 1,
-            Some(Queued::Ack { flow: index, ack }) => {
-                self.ack_departs(index, &ack, now);
-            }
-            None => {}
+            self.transit.events.push(deadline.max(self.now), Kind::SenderTimer, index);
         }
     }
 
@@ -588,9 +624,8 @@ impl Sim {
 
     fn on_warmup(&mut self) {
         let now = self.now;
-        for hop in &mut self.hops {
-            hop.link.advance(now);
-            hop.link.reset_counters();
+        for link in &mut self.links {
+            link.restart(now);
         }
         for (flow, bins) in self.flows.iter_mut().zip(&mut self.bins) {
             flow.base = flow.sender.una();
@@ -635,16 +670,16 @@ impl Sim {
             }
         }
         let table = &mut self.tables.queues;
-        for (at, hop) in self.hops.iter_mut().enumerate() {
-            if !hop.contended {
+        for (at, link) in self.links.iter_mut().enumerate() {
+            if !link.modelled {
                 continue;
             }
-            hop.link.advance(now);
-            let counters = hop.link.counters();
+            link.advance(now);
+            let counters = link.counters();
             table.t_s.push(t_s);
-            table.link.push(at as u8);
-            table.packets.push(hop.link.packets() as u32);
-            table.bytes.push(hop.link.bytes());
+            table.link.push(at as u16);
+            table.packets.push(link.packets() as u32);
+            table.bytes.push(link.bytes());
             table.arrivals.push(counters.arrivals);
             table.drops.push(counters.drops_full + counters.drops_early);
             table.marks.push(counters.marks);

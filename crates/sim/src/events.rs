@@ -15,8 +15,10 @@ use lfn_units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Event mode: a link's server is free.
-    Depart = 0,
+    /// A link, a delay or a route changes.
+    Change = 0,
+    /// A link's server is free.
+    Depart,
     /// Statistics begin.
     Warmup,
     /// A flow begins: with a handshake, or at once with data.
@@ -25,8 +27,10 @@ pub(crate) enum Kind {
     Established,
     /// A flow stops to send.
     Stop,
-    /// An ACK reaches the link of the reverse direction.
-    AckAtLink,
+    /// A packet reaches the next link of its route.
+    AtLink,
+    /// A data packet reaches the receiver.
+    AtReceiver,
     /// An ACK reaches the sender.
     AckAtSender,
     /// A receiver's delayed or compressed ACK.
@@ -37,24 +41,29 @@ pub(crate) enum Kind {
     Write,
     /// A background flow arrives.
     Arrival,
+    /// A UDP source sends.
+    Udp,
     /// One second is over: bins of the coefficient of variation.
     Second,
     /// Tables are sampled.
     Sample,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 16] = [
+    Kind::Change,
     Kind::Depart,
     Kind::Warmup,
     Kind::Begin,
     Kind::Established,
     Kind::Stop,
-    Kind::AckAtLink,
+    Kind::AtLink,
+    Kind::AtReceiver,
     Kind::AckAtSender,
     Kind::ReceiverTimer,
     Kind::SenderTimer,
     Kind::Write,
     Kind::Arrival,
+    Kind::Udp,
     Kind::Second,
     Kind::Sample,
 ];

@@ -2,7 +2,7 @@
 
 use lfn_law::LawSpec;
 use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sender, SenderConfig};
-use lfn_units::{Rate, Time};
+use lfn_units::Time;
 
 use crate::config::Direction;
 use crate::events::Kind;
@@ -31,15 +31,16 @@ pub(crate) struct FlowSetup {
     pub sender: SenderConfig,
     pub receiver: ReceiverConfig,
     pub direction: Direction,
-    pub rtt: Time,
+    pub route: u16,
+    pub ack_route: u16,
+    /// Delay of the flow's own links at both ends.
+    pub access: Time,
+    /// Packets may overtake one another on the last link.
+    pub by_event: bool,
     pub size_segments: u64,
     pub payload_bytes: u32,
     pub wire_bytes: u32,
     pub ack_bytes: u32,
-    /// Data travel on the reverse link, and ACKs queue with them.
-    pub acks_meet_data: bool,
-    /// Rate of the reverse link.
-    pub ack_rate: Rate,
     /// Bytes on the wire of the last segment, if it is not full.
     pub last_wire_bytes: u32,
 }
@@ -52,19 +53,28 @@ pub(crate) struct Flow {
     pub timer_at: Time,
     /// The earliest pending event of the receiver's timer.
     pub receiver_timer_at: Time,
-    /// From the bottleneck to the receiver, and to the reverse link.
+    /// The flow's own links at the receiver's end.
+    pub forward_access: Time,
+    /// The flow's own links at the sender's end.
+    pub return_access: Time,
+    /// From the last bit's departure from the last link to the receiver, as long as no delay changes.
     pub forward_delay: Time,
-    /// From the reverse link to the sender.
-    pub return_delay: Time,
-    /// Wire of the receiver's ACKs: to the reverse link where they queue with data, else to the sender.
-    pub wire: u32,
-    /// Wire from the reverse link to the sender.
-    pub return_wire: u32,
-    /// Wire of its own to the reverse link, if it shares none.
-    pub to_link_wire: u32,
-    /// From the receiver to the end of the line of ACKs: to the reverse link at once where data contend
-    /// with them there, else all the way, their own serialisation included.
+    /// From the receiver to the sender where ACKs meet no queue; else nothing.
     pub ack_shift: Time,
+    pub route: u16,
+    pub ack_route: u16,
+    /// The one link of its route, where nothing but its queue keeps data from the receiver.
+    pub direct: Option<usize>,
+    /// Data packets may overtake one another on the last link, so that each arrival is an event.
+    pub by_event: bool,
+    /// Wire of the receiver's ACKs: to the first link where they queue, else to the sender.
+    pub wire: u32,
+    /// Wire from the last link of the ACKs to the sender.
+    pub return_wire: u32,
+    /// Wire from the last link of the data to the receiver.
+    pub receiver_wire: u32,
+    /// Wire of its own to the first link of the ACKs, if it shares none.
+    pub to_link_wire: u32,
     last_seq: u64,
     last_wire_bytes: u32,
     pub wire_bytes: u32,
@@ -73,7 +83,7 @@ pub(crate) struct Flow {
     pub direction: Direction,
     pub role: Role,
     pub ect: bool,
-    /// Packets in queues of links in event mode, and ACKs under way.
+    /// Packets and ACKs under way, but for data whose arrival is known.
     pub under_way: u32,
     pub finished: Option<Time>,
     /// Writes that an interactive session has still to make.
@@ -85,8 +95,8 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// A flow that begins at `now`. The path is cut so that the bottleneck is next to the sender and
-    /// the reverse link next to the receiver: on one loop only the sum of delays matters.
+    /// A flow that begins at `now`. Half of its own links lie between the last link of its data and the
+    /// first of its ACKs, the rest before the sender: on one loop only the sum of delays matters.
     pub fn new(setup: &FlowSetup, role: Role, now: Time) -> Flow {
         let (sender, receiver) = (Self::sender(setup, now), Receiver::new(&setup.receiver));
         let mut flow = Flow {
@@ -94,8 +104,14 @@ impl Flow {
             receiver,
             timer_at: Time::NEVER,
             receiver_timer_at: Time::NEVER,
+            forward_access: Time::ZERO,
+            return_access: Time::ZERO,
             forward_delay: Time::ZERO,
-            return_delay: Time::ZERO,
+            route: setup.route,
+            ack_route: setup.ack_route,
+            direct: None,
+            by_event: setup.by_event,
+            receiver_wire: NO_WIRE,
             wire: NO_WIRE,
             return_wire: NO_WIRE,
             to_link_wire: NO_WIRE,
@@ -133,10 +149,11 @@ impl Flow {
     fn set_up(&mut self, setup: &FlowSetup, role: Role, now: Time) {
         self.role = role;
         self.direction = setup.direction;
-        self.forward_delay = Time(setup.rtt.0 / 2);
-        self.return_delay = setup.rtt - self.forward_delay;
-        let serialisation = Time(u64::from(setup.ack_bytes) * 8_000_000_000_000 / setup.ack_rate.0);
-        self.ack_shift = if setup.acks_meet_data { Time::ZERO } else { self.return_delay + serialisation };
+        self.route = setup.route;
+        self.ack_route = setup.ack_route;
+        self.by_event = setup.by_event;
+        self.forward_access = Time(setup.access.0 / 2);
+        self.return_access = setup.access - self.forward_access;
         self.ect = setup.sender.ecn;
         self.wire_bytes = setup.wire_bytes;
         self.ack_bytes = setup.ack_bytes;
@@ -170,17 +187,16 @@ impl Flow {
         self.under_way == 0 && self.receiver.deadline() == Time::NEVER
     }
 
-    /// A segment that left the bottleneck at `departs` comes to the receiver. Returns the ACKs sent.
+    /// A segment comes to the receiver at `at`. Returns the ACKs sent.
     #[inline]
     pub fn receive(
         &mut self,
-        departs: Time,
+        at: Time,
         segment: Segment,
         ce: bool,
         index: usize,
         transit: &mut Transit,
     ) -> u64 {
-        let at = departs + self.forward_delay;
         let Segment { seq, retransmission, cwr } = segment;
         let segment = SegmentIn { seq, retransmission, ce, cwr };
         let (shift, wire) = (self.ack_shift, self.wire);

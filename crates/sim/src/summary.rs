@@ -26,6 +26,12 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// The links.
     pub links: Vec<LinkSummary>,
+    /// UDP sources; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<UdpSummary>,
+    /// Rows that a recording of packets would have had without its limit; null without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub captured_rows: Option<u64>,
     /// Background traffic, if there was any.
     pub background: Option<BackgroundSummary>,
     /// Where every data packet is.
@@ -77,12 +83,12 @@ pub struct FlowSummary {
     pub completion_s: Option<f64>,
 }
 
-/// One direction of the bottleneck.
+/// A link.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
-    /// forward or reverse.
-    pub id: &'static str,
-    /// Rate.
+    /// Its name; forward or reverse in a dumbbell.
+    pub id: String,
+    /// Rate at the end.
     pub rate_bps: u64,
     /// Bits sent over capacity.
     pub utilization: f64,
@@ -102,6 +108,25 @@ pub struct LinkSummary {
     pub p99_queue_s: f64,
     /// Most packets that waited.
     pub max_queue_packets: u64,
+}
+
+/// A UDP source, whole run, in packets.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct UdpSummary {
+    /// Its name.
+    pub name: String,
+    /// Bits sent per second over the whole run, headers included.
+    pub offered_bps: f64,
+    /// Bits received per second.
+    pub received_bps: f64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Of those, received, duplicates included.
+    pub delivered: u64,
+    /// Dropped by queues.
+    pub dropped: u64,
+    /// Lost behind queues, or about to be.
+    pub lost: u64,
 }
 
 /// Background traffic in sum, whole run.
@@ -126,15 +151,15 @@ pub struct BackgroundSummary {
 /// Data packets of all flows: `sent = dropped + lost + delivered + in_flight`, checked in every run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Conservation {
-    /// By the senders.
+    /// By the senders, and duplicates that links made.
     pub sent: u64,
     /// By queues.
     pub dropped: u64,
     /// At random.
     pub lost: u64,
-    /// To receivers; those behind the bottleneck count, though some are still on the line.
+    /// To receivers; those behind the last queue count, though some are still on the line.
     pub delivered: u64,
-    /// In a queue.
+    /// In a queue, or between two links.
     pub in_flight: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct FlowTable {
 #[allow(missing_docs, reason = "the column's name is its documentation")]
 pub struct QueueTable {
     pub t_s: Vec<f64>,
-    pub link: Vec<u8>,
+    pub link: Vec<u16>,
     pub packets: Vec<u32>,
     pub bytes: Vec<u64>,
     /// Cumulative from the end of the warm-up, as the next three.
@@ -58,6 +58,37 @@ pub struct ProbeTable {
     pub value: Vec<f64>,
 }
 
+/// Packets recorded at links.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the column's name is its documentation")]
+pub struct PacketTable {
+    pub t_ps: Vec<u64>,
+    pub link: Vec<u16>,
+    /// 0: arrives at the queue; 1: dropped there; 2: its last bit leaves.
+    pub point: Vec<u8>,
+    /// Number of the flow, or of the UDP source.
+    pub flow: Vec<u32>,
+    /// 0: data; 1: ACK; 2: UDP.
+    pub kind: Vec<u8>,
+    /// 0: forward; 1: reverse.
+    pub direction: Vec<u8>,
+    /// Segment number of data, cumulative one of an ACK.
+    pub seq: Vec<u64>,
+    /// On the wire.
+    pub bytes: Vec<u32>,
+    pub payload_bytes: Vec<u32>,
+    /// 1: retransmission; 2: CE; 4: ECE; 8: CWR.
+    pub flags: Vec<u8>,
+    /// How many of the SACK blocks that follow are there.
+    pub sack_blocks: Vec<u8>,
+    pub sack1_start: Vec<u64>,
+    pub sack1_end: Vec<u64>,
+    pub sack2_start: Vec<u64>,
+    pub sack2_end: Vec<u64>,
+    pub sack3_start: Vec<u64>,
+    pub sack3_end: Vec<u64>,
+}
+
 /// All tables of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
@@ -69,4 +100,6 @@ pub struct Tables {
     pub events: EventTable,
     /// Laws' variables.
     pub probes: ProbeTable,
+    /// Packets, if they were recorded.
+    pub packets: PacketTable,
 }

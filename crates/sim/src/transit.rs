@@ -2,52 +2,131 @@
 //!
 //! Packets that cover the same distance keep their order, whoever sent them: they share a wire, a FIFO
 //! line of which only the head is an event. What would break a wire's order (an ACK of a timer, a path
-//! that became shorter) is an event of its own. So the cost of an event grows with the number of
-//! different distances, not with packets or flows, and the order is that of (time, kind, flow)
+//! that became shorter, jitter) is an event of its own. So the cost of an event grows with the number
+//! of different distances, not with packets or flows, and the order is that of (time, kind, flow)
 //! either way.
 
 use std::collections::VecDeque;
 
-use lfn_tcp::{Acknowledgement, Range, SACK_BLOCKS};
+use lfn_tcp::{Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
 use crate::events::{Events, Kind};
 
-const ECHOES_ORIGINAL: u8 = 1;
-const DUPLICATE: u8 = 2;
-const ECE: u8 = 4;
-const BLOCKS_SHIFT: u32 = 3;
 /// How far ahead the engine looks for flows whose memory it fetches, in parcels of a wire.
 const NEAR: usize = 0;
 const FAR: usize = 1;
 /// Names parcels out of line among the wires of an event's index.
 const LATE: u32 = 1 << 23;
 
-/// An ACK without its SACK blocks: the flow in 24 bits, flags in 8, the low 32 of the segment number.
+const ECHOES_ORIGINAL: u8 = 1;
+const DUPLICATE: u8 = 2;
+const ECE: u8 = 4;
+const BLOCKS_SHIFT: u32 = 3;
+const RETRANSMISSION: u8 = 1;
+const CWR: u8 = 2;
+const CE: u8 = 4;
+
+/// The SACK blocks of an ACK; those that it has come first.
+pub(crate) type Blocks = [Range; SACK_BLOCKS];
+
+/// What a parcel carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cargo {
+    Data,
+    Ack,
+    Udp,
+}
+
+/// What is at the end of a wire: the link at this place of a route, for parcels of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub cargo: Cargo,
+    pub route: u16,
+    pub hop: u16,
+}
+
+/// A packet without its SACK blocks: the flow (or UDP source) in 24 bits, flags in 8, the low 32 of the
+/// segment number.
 #[derive(Clone, Copy, Debug)]
-struct Parcel(u64);
+pub(crate) struct Parcel(u64);
 
 impl Parcel {
+    #[inline(always)]
+    fn new(flow: usize, flags: u8, seq: u64) -> Parcel {
+        Parcel(((flow as u64) << 40) | (u64::from(flags) << 32) | (seq & 0xffff_ffff))
+    }
+
+    pub fn of_udp(source: usize) -> Parcel {
+        Parcel::new(source, 0, 0)
+    }
+
+    pub fn of_segment(flow: usize, segment: Segment) -> Parcel {
+        let flags = (u8::from(segment.retransmission) * RETRANSMISSION) | (u8::from(segment.cwr) * CWR);
+        Parcel::new(flow, flags, segment.seq)
+    }
+
     #[inline(always)]
     fn of_ack(flow: usize, ack: &Acknowledgement) -> Parcel {
         let flags = (u8::from(ack.echoes_original) * ECHOES_ORIGINAL)
             | (u8::from(ack.duplicate) * DUPLICATE)
             | (u8::from(ack.ece) * ECE)
             | (ack.blocks << BLOCKS_SHIFT);
-        Parcel(((flow as u64) << 40) | (u64::from(flags) << 32) | (ack.cumulative & 0xffff_ffff))
+        Parcel::new(flow, flags, ack.cumulative)
     }
 
     /// Fills `ack`, but for its SACK blocks. `near` is a segment number less than 2^31 away.
     #[inline(always)]
     fn fill(self, at: Time, near: u64, ack: &mut Acknowledgement) {
         ack.at = at;
-        let distance = (self.0 as u32).wrapping_sub(near as u32) as i32;
-        ack.cumulative = near.wrapping_add_signed(i64::from(distance));
+        ack.cumulative = self.seq(near);
         let flags = self.flags();
         ack.echoes_original = flags & ECHOES_ORIGINAL != 0;
         ack.duplicate = flags & DUPLICATE != 0;
         ack.ece = flags & ECE != 0;
         ack.blocks = flags >> BLOCKS_SHIFT;
+    }
+
+    /// The segment number, given one that is less than 2^31 away.
+    #[inline(always)]
+    pub fn seq(self, near: u64) -> u64 {
+        let distance = (self.0 as u32).wrapping_sub(near as u32) as i32;
+        near.wrapping_add_signed(i64::from(distance))
+    }
+
+    pub fn segment(self, near: u64) -> Segment {
+        Segment {
+            seq: self.seq(near),
+            retransmission: self.flags() & RETRANSMISSION != 0,
+            cwr: self.flags() & CWR != 0,
+        }
+    }
+
+    /// The data packet was marked on its way.
+    pub fn ce(self) -> bool {
+        self.flags() & CE != 0
+    }
+
+    /// The data packet, marked if `ce`.
+    #[must_use]
+    pub fn marked(self, ce: bool) -> Parcel {
+        Parcel(self.0 | (u64::from(ce) * u64::from(CE) << 32))
+    }
+
+    /// Flags of a data packet as recorded: 1 retransmission, 2 CE, 8 CWR.
+    pub fn data_flags(self) -> u8 {
+        let is = |flag: u8| u8::from(self.flags() & flag != 0);
+        is(RETRANSMISSION) | (is(CE) << 1) | (is(CWR) << 3)
+    }
+
+    /// Flags of an ACK as recorded: 4 ECE.
+    pub fn ack_flags(self) -> u8 {
+        u8::from(self.flags() & ECE != 0) << 2
+    }
+
+    /// SACK blocks of an ACK.
+    pub fn blocks(self) -> usize {
+        usize::from(self.flags() >> BLOCKS_SHIFT)
     }
 
     #[inline(always)]
@@ -56,15 +135,17 @@ impl Parcel {
     }
 
     #[inline(always)]
-    fn flow(self) -> usize {
+    pub fn flow(self) -> usize {
         (self.0 >> 40) as usize
     }
 }
 
-/// A line of parcels, 16 bytes each with their times; SACK blocks, which few have, stand in a line of their own.
+/// A line of parcels, 16 bytes each with their times; SACK blocks, which few have, stand in a line of
+/// their own.
 #[derive(Debug)]
 struct Wire {
     kind: Kind,
+    place: Place,
     /// When the last parcel arrives.
     last: Time,
     parcels: VecDeque<(Time, Parcel)>,
@@ -79,68 +160,102 @@ impl Wire {
     }
 }
 
+/// A parcel out of line.
+#[derive(Debug)]
+struct Late {
+    at: Time,
+    wire: u32,
+    parcel: Parcel,
+    blocks: Blocks,
+}
+
 /// All that is under way, and all pending events.
 #[derive(Debug, Default)]
 pub(crate) struct Transit {
     pub events: Events,
     wires: Vec<Wire>,
     /// Parcels out of line, by the order in which they were sent; the first has number `late_base`.
-    late: VecDeque<Option<(Time, Parcel, [Range; SACK_BLOCKS])>>,
+    late: VecDeque<Option<Late>>,
     late_base: u32,
 }
 
 impl Transit {
-    /// A new wire, at whose end parcels are events of this kind.
-    pub fn wire(&mut self, kind: Kind) -> u32 {
-        self.wires.push(Wire { kind, last: Time::ZERO, parcels: VecDeque::new(), blocks: VecDeque::new() });
+    /// A new wire, at whose end parcels are events of this kind at this place.
+    pub fn wire(&mut self, kind: Kind, place: Place) -> u32 {
+        let (parcels, blocks) = (VecDeque::new(), VecDeque::new());
+        self.wires.push(Wire { kind, place, last: Time::ZERO, parcels, blocks });
         self.wires.len() as u32 - 1
     }
 
-    /// Parcels under way.
-    pub fn len(&self) -> usize {
-        let on_wires: usize = self.wires.iter().map(|wire| wire.parcels.len()).sum();
-        on_wires + self.late.iter().flatten().count()
+    /// An empty wire leads to another place from now on.
+    pub fn aim(&mut self, wire: u32, place: Place) {
+        let wire = &mut self.wires[wire as usize];
+        debug_assert!(wire.parcels.is_empty());
+        wire.place = place;
+    }
+
+    /// All parcels under way: when they arrive, at what kind of event, and where.
+    pub fn parcels(&self) -> impl Iterator<Item = (Time, Kind, Place)> + '_ {
+        let on_wires = self
+            .wires
+            .iter()
+            .flat_map(|wire| wire.parcels.iter().map(|&(at, _)| (at, wire.kind, wire.place)));
+        let late = self.late.iter().flatten().map(|late| {
+            let wire = &self.wires[late.wire as usize];
+            (late.at, wire.kind, wire.place)
+        });
+        on_wires.chain(late)
     }
 
     /// Bytes of memory that grow with what is under way.
     pub fn memory_bytes(&self) -> usize {
         let wires: usize =
             self.wires.iter().map(|wire| wire.parcels.capacity() * 16 + wire.blocks.capacity() * 16).sum();
-        wires + self.late.capacity() * std::mem::size_of::<Option<(Time, Parcel, [Range; SACK_BLOCKS])>>()
+        wires + self.late.capacity() * size_of::<Option<Late>>()
     }
 
     /// The ACK of `flow` will be at the end of the wire at `at`.
     #[inline(always)]
     pub fn send(&mut self, wire: u32, at: Time, flow: usize, ack: &Acknowledgement) {
+        self.send_parcel(wire, at, Parcel::of_ack(flow, ack), &ack.sack);
+    }
+
+    /// The parcel will be at the end of the wire at `at`.
+    #[inline(always)]
+    pub fn send_parcel(&mut self, wire: u32, at: Time, parcel: Parcel, blocks: &Blocks) {
         let line = &mut self.wires[wire as usize];
-        let parcel = Parcel::of_ack(flow, ack);
+        let flow = parcel.flow();
         if line.parcels.is_empty() {
             self.events.push_wire(at, line.kind, flow, wire);
         } else if !line.is_in_order(at, flow) {
-            let kind = line.kind;
-            return self.send_late(kind, at, parcel, ack.sack);
+            return self.send_late(Late { at, wire, parcel, blocks: *blocks });
         }
         line.last = at;
         line.parcels.push_back((at, parcel));
-        if ack.blocks > 0 {
-            line.blocks.extend(&ack.sack[..usize::from(ack.blocks)]);
+        if parcel.flags() >> BLOCKS_SHIFT > 0 {
+            line.blocks.extend(&blocks[..parcel.blocks()]);
         }
     }
 
     #[cold]
-    fn send_late(&mut self, kind: Kind, at: Time, parcel: Parcel, sack: [Range; SACK_BLOCKS]) {
+    fn send_late(&mut self, late: Late) {
         let number = self.late_base.wrapping_add(self.late.len() as u32) % LATE;
-        self.late.push_back(Some((at, parcel, sack)));
-        self.events.push_wire(at, kind, parcel.flow(), LATE | number);
+        let kind = self.wires[late.wire as usize].kind;
+        self.events.push_wire(late.at, kind, late.parcel.flow(), LATE | number);
+        self.late.push_back(Some(late));
     }
 
     /// Takes what the next event stands for, an ACK at the end of `wire`, into `ack`, and removes the
-    /// event. `near` is a segment number less than 2^31 from the ACK's. `ack.sack` beyond `ack.blocks` keeps what it held. (An `Option` of this size by value costs
-    /// a tenth of the run.)
+    /// event. `near` is a segment number less than 2^31 from the ACK's. `ack.sack` beyond `ack.blocks`
+    /// keeps what it held. (An `Option` of this size by value costs a tenth of the run.)
     #[inline(always)]
     pub fn take(&mut self, wire: u32, near: u64, ack: &mut Acknowledgement) {
         if wire & LATE != 0 {
-            return self.take_late(wire & !LATE, near, ack);
+            if let Some(late) = self.take_late(wire & !LATE) {
+                late.parcel.fill(late.at, near, ack);
+                ack.sack = late.blocks;
+            }
+            return;
         }
         let line = &mut self.wires[wire as usize];
         let Some((at, parcel)) = line.parcels.pop_front() else { return self.events.pop() };
@@ -156,6 +271,31 @@ impl Transit {
         }
     }
 
+    /// Takes the parcel that the next event stands for, and removes the event: where it is, what it is,
+    /// and its SACK blocks. `None` if nothing is there.
+    pub fn take_parcel(&mut self, wire: u32) -> Option<(Place, Parcel, Blocks)> {
+        if wire & LATE != 0 {
+            let late = self.take_late(wire & !LATE)?;
+            return Some((self.wires[late.wire as usize].place, late.parcel, late.blocks));
+        }
+        let line = &mut self.wires[wire as usize];
+        let Some((_, parcel)) = line.parcels.pop_front() else {
+            self.events.pop();
+            return None;
+        };
+        let mut blocks = Blocks::default();
+        if line.place.cargo == Cargo::Ack {
+            for (slot, block) in blocks.iter_mut().zip(line.blocks.drain(..parcel.blocks())) {
+                *slot = block;
+            }
+        }
+        match line.parcels.front() {
+            Some(&(at, next)) => self.events.reschedule_next(at, next.flow()),
+            None => self.events.pop(),
+        }
+        Some((line.place, parcel, blocks))
+    }
+
     /// The flows of two parcels that will arrive on this wire soon: the nearer one first.
     #[inline]
     pub fn soon(&self, wire: u32) -> [Option<usize>; 2] {
@@ -164,16 +304,14 @@ impl Transit {
     }
 
     #[cold]
-    fn take_late(&mut self, number: u32, near: u64, ack: &mut Acknowledgement) {
+    fn take_late(&mut self, number: u32) -> Option<Late> {
         self.events.pop();
         let place = number.wrapping_sub(self.late_base) % LATE;
-        if let Some((at, parcel, sack)) = self.late.get_mut(place as usize).and_then(Option::take) {
-            parcel.fill(at, near, ack);
-            ack.sack = sack;
-        }
+        let late = self.late.get_mut(place as usize).and_then(Option::take);
         while let Some(None) = self.late.front() {
             self.late.pop_front();
             self.late_base = (self.late_base + 1) % LATE;
         }
+        late
     }
 }

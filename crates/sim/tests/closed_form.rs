@@ -5,9 +5,10 @@ mod common;
 
 use common::{background, drop_tail, law, ns2_flow, run};
 use lfn_law::{registry, LawInfo, SlowStartKind};
-use lfn_path::RedConfig;
+use lfn_path::{AqmConfig, RedConfig, Service};
 use lfn_sim::background::Direction;
-use lfn_sim::config::{Config, FlowConfig, LinkConfig, QueueConfig};
+use lfn_sim::config::{Config, FlowConfig, Impair, LinkConfig, Loss, UdpConfig};
+use lfn_sim::traffic::udp;
 use lfn_sim::Outcome;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
@@ -82,44 +83,87 @@ prop_compose! {
         limit_packets in 1..2000_u64,
         limit_bytes in prop::option::of(20_000..2_000_000_u64),
         loss in prop_oneof![2 => Just(0.0), 1 => 0.0..0.02_f64],
+        delay_us in prop_oneof![2 => Just(0), 1 => 1..20_000_u64],
     ) -> LinkConfig {
         let queue = match queue {
-            Queue::DropTail => QueueConfig::DropTail,
-            Queue::Classic { ecn } => QueueConfig::Red(RedConfig { ecn, ..RedConfig::classic(1500) }),
-            Queue::Gentle => QueueConfig::Red(RedConfig::gentle(1500)),
-            Queue::Adaptive => QueueConfig::Red(RedConfig::adaptive(1500)),
+            Queue::DropTail => AqmConfig::DropTail,
+            Queue::Classic { ecn } => AqmConfig::Red(RedConfig { ecn, ..RedConfig::classic(1500) }),
+            Queue::Gentle => AqmConfig::Red(RedConfig::gentle(1500)),
+            Queue::Adaptive => AqmConfig::Red(RedConfig::adaptive(1500)),
         };
         LinkConfig {
             queue,
             limit_packets: if limit_bytes.is_some() { u64::MAX } else { limit_packets },
             limit_bytes: limit_bytes.unwrap_or(u64::MAX),
-            loss,
+            delay: Time::from_us(delay_us),
+            impair: Impair { loss: Loss::Bernoulli(loss), ..Impair::default() },
             ..drop_tail(Rate(10_f64.powf(exponent) as u64), 0)
         }
     }
 }
 
 prop_compose! {
-    fn any_dumbbell()(
+    fn any_udp()(
+        route in any::<prop::sample::Index>(),
+        packet_bytes in prop::sample::select(vec![100, 1000, 1500]),
+        start_us in 0..3_000_000_u64,
+        for_us in 1_000..2_000_000_u64,
+        rate in 100_000..50_000_000_u64,
+    ) -> (prop::sample::Index, udp::Config) {
+        let start = Time::from_us(start_us);
+        let burst = udp::Burst { start, stop: start + Time::from_us(for_us), rate: Rate(rate) };
+        (route, udp::Config { packet_bytes, pattern: udp::Pattern::Bursts(vec![burst]) })
+    }
+}
+
+prop_compose! {
+    /// A chain of one link or more in each direction; flows enter and leave anywhere.
+    fn any_chain()(
         seed: u64,
-        forward in any_link(),
-        reverse in any_link(),
-        flows in prop::collection::vec(any_flow(), 1..=20),
+        links in prop_oneof![3 => Just(1), 1 => 2..=4_usize]
+            .prop_flat_map(|hops| prop::collection::vec((any_link(), any_link()), hops)),
+        flows in prop::collection::vec((any_flow(), any::<prop::sample::Index>()), 1..=20),
+        udp in prop::collection::vec(any_udp(), 0..3),
         warmup in prop::bool::ANY,
         with_background in prop::bool::weighted(0.3),
     ) -> Config {
+        let hops = links.len() as u16;
+        let rates = links.iter().flat_map(|(forward, reverse)| [&forward.service, &reverse.service]);
+        let rates: Vec<u64> = rates.map(|service| match service {
+            Service::Rate(rate) => rate.0,
+            Service::Trace(trace) => trace.mean_rate().0,
+        }).collect();
+        let (slowest, fastest) = (rates.iter().min().expect("links"), rates.iter().max().expect("links"));
         // At most some 60,000 packets through the faster link.
-        let fastest = forward.rate.0.max(reverse.rate.0);
         let duration_us = (60_000 * 1500 * 8_000_000 / fastest).clamp(500_000, 8_000_000);
-        let slowest = Rate(forward.rate.0.min(reverse.rate.0));
+        // Links 0 to hops-1 lead forward, the others back. Route 2k is a part of the chain, 2k+1 its
+        // way back; the whole chain is the first.
+        let parts: Vec<(u16, u16)> = (0..hops).flat_map(|from| (from + 1..=hops).rev().map(move |to| (from, to))).collect();
+        let routes = parts.iter().flat_map(|&(from, to)| {
+            [(from..to).collect::<Vec<u16>>(), (from..to).rev().map(|link| hops + link).collect()]
+        });
+        let named = |link: &LinkConfig, name: String| LinkConfig { name, ..link.clone() };
+        let forward = links.iter().enumerate().map(|(n, link)| named(&link.0, format!("forward {n}")));
+        let reverse = links.iter().enumerate().map(|(n, link)| named(&link.1, format!("reverse {n}")));
         Config {
             seed,
             duration: Time::from_us(duration_us),
             warmup: if warmup { Time::from_us(duration_us / 3) } else { Time::ZERO },
             sample: Some(Time::from_ms(37)),
-            links: [forward, reverse],
-            flows,
-            background: with_background.then(|| background(1, slowest)),
+            links: forward.chain(reverse).collect(),
+            routes: routes.collect(),
+            flows: flows.into_iter().map(|(flow, part)| {
+                let route = 2 * part.index(parts.len()) as u16 + flow.direction as u16;
+                FlowConfig { route, ack_route: route ^ 1, ..flow }
+            }).collect(),
+            udp: udp.into_iter().enumerate().map(|(n, (part, traffic))| UdpConfig {
+                name: format!("udp {n}"),
+                traffic,
+                route: part.index(2 * parts.len()) as u16,
+            }).collect(),
+            background: with_background.then(|| background(1, Rate(*slowest))),
+            changes: Vec::new(),
+            capture: None,
         }
     }
 }
@@ -166,7 +210,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 384, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_modes_give_the_same_run(config in any_dumbbell()) {
+    fn both_modes_give_the_same_run(config in any_chain()) {
         let agree = modes_agree(&config, config.duration);
         prop_assert!(agree, "the modes part at {}", modes_part_at(&config));
     }

@@ -8,9 +8,9 @@
 mod common;
 
 use common::{background, drop_tail, dumbbell, events, law, linux_flow, ns2_flow, rate, run};
-use lfn_path::RedConfig;
+use lfn_path::{AqmConfig, RedConfig};
 use lfn_sim::background::Direction;
-use lfn_sim::config::{Config, FlowConfig, QueueConfig};
+use lfn_sim::config::{Config, FlowConfig, Loss};
 use lfn_units::Time;
 
 fn cubic_alone() -> Config {
@@ -34,8 +34,8 @@ fn eight_laws() -> Config {
 
 fn marks_losses_and_reverse_flows() -> Config {
     let mut link = drop_tail(rate("50Mbit/s"), 400);
-    link.queue = QueueConfig::Red(RedConfig::adaptive(1500));
-    link.loss = 0.001;
+    link.queue = AqmConfig::Red(RedConfig::adaptive(1500));
+    link.impair.loss = Loss::Bernoulli(0.001);
     let flows = (0..6)
         .map(|i| {
             let mut flow = linux_flow(["cubic", "htcp", "reno"][i % 3], Time::from_ms(30 + 7 * i as u64));
@@ -141,7 +141,7 @@ fn every_law_meets_the_same_background() {
 fn random_loss_on_a_link_that_carries_no_data_changes_nothing() {
     let before = cubic_alone();
     let mut after = cubic_alone();
-    after.links[1].loss = 0.5;
+    after.links[1].impair.loss = Loss::Bernoulli(0.5);
     let (before, after) = (run(&before), run(&after));
     assert_eq!(before.summary.hash, after.summary.hash);
     assert_eq!(events(&before.tables, 0).len(), events(&after.tables, 0).len());

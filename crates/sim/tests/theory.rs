@@ -7,8 +7,8 @@ use common::{
     RECOVERY_END,
 };
 use lfn_law::SlowStartKind;
-use lfn_path::RedConfig;
-use lfn_sim::config::{Config, FlowConfig, QueueConfig};
+use lfn_path::{AqmConfig, RedConfig};
+use lfn_sim::config::{Config, FlowConfig, Loss};
 use lfn_units::Time;
 
 const RTT: Time = Time::from_ms(100);
@@ -47,7 +47,7 @@ fn renos_mean_window_under_random_loss_follows_the_square_root() {
     let p = 1e-4;
     let mut config = sampled(ns2_flow("reno:rfc", RTT), 1_000_000, 400);
     config.links[0] = drop_tail(rate("10Gbit/s"), 1_000_000);
-    config.links[0].loss = p;
+    config.links[0].impair.loss = Loss::Bernoulli(p);
     config.sample = None;
     config.warmup = Time::from_s(50);
     let flow = &run(&config).summary.flows[0];
@@ -91,7 +91,7 @@ fn a_mark_reduces_the_window_and_repeats_nothing() {
     flow.sender.initial_ssthresh_segments = Some(400);
     let mut config = sampled(flow, 5000, 120);
     for link in &mut config.links {
-        link.queue = QueueConfig::Red(RedConfig { ecn: true, mark_p: 1.0, ..RedConfig::gentle(1500) });
+        link.queue = AqmConfig::Red(RedConfig { ecn: true, mark_p: 1.0, ..RedConfig::gentle(1500) });
     }
     let outcome = run(&config);
     let (flow, link) = (&outcome.summary.flows[0], &outcome.summary.links[0]);

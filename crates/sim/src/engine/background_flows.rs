@@ -36,15 +36,17 @@ impl Sim {
             sender: config.sender,
             receiver: config.receiver,
             direction: Direction::Forward,
-            rtt: Time::ZERO,
+            route: 0,
+            ack_route: 0,
+            access: Time::ZERO,
+            by_event: false,
             size_segments: u64::MAX,
             payload_bytes: 0,
             wire_bytes: 0,
             ack_bytes: config.header_bytes + config.framing_bytes,
-            acks_meet_data: false,
-            ack_rate: self.hops[0].link.rate(),
             last_wire_bytes: 0,
         });
+        self.background.routes = config.routes;
         self.background.header_bytes = config.header_bytes;
         self.background.framing_bytes = config.framing_bytes;
         self.background.gaps = Some(Stream::new(seed, 0, "background.write.gap"));
@@ -73,11 +75,15 @@ impl Sim {
     ) -> Option<FlowSetup> {
         let mut setup = self.background.setup.clone()?;
         let overhead = self.background.header_bytes + self.background.framing_bytes;
-        let back = &self.hops[1 - direction as usize];
-        setup.acks_meet_data = back.contended;
-        setup.ack_rate = back.link.rate();
+        let routes = self.background.routes;
         setup.direction = direction;
-        setup.rtt = rtt;
+        setup.route = routes[direction as usize];
+        setup.ack_route = routes[1 - direction as usize];
+        setup.by_event = self.may_reorder(setup.route);
+        // The flow's own links make up what the links of its routes do not take.
+        let links = routes.map(|route| &self.routes[usize::from(route)].links);
+        let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);
+        setup.access = delays.fold(rtt, Time::since);
         setup.receiver.rtt_hint = rtt;
         setup.payload_bytes = mss_bytes;
         setup.wire_bytes = mss_bytes + overhead;

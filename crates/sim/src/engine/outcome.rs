@@ -3,26 +3,30 @@
 use lfn_law::ONE;
 use lfn_units::Time;
 
-use super::{mix, Hop, Outcome, Queued, Sim, SimError};
+use super::links::{LinkState, Server};
+use super::{mix, Outcome, Sim, SimError};
+use crate::events::Kind;
 use crate::flow::{Flow, Role};
-use crate::summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
+use crate::summary::{
+    BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary, UdpSummary,
+};
+use crate::transit::Cargo;
 
 /// Counts of flows whose place was taken by another.
 #[derive(Default)]
 pub(super) struct Retired {
-    sent: [u64; 2],
-    received: [u64; 2],
-    unique: [u64; 2],
-    duplicates: [u64; 2],
+    sent: u64,
+    received: u64,
+    unique: u64,
+    duplicates: u64,
 }
 
 impl Retired {
     pub(super) fn add(&mut self, flow: &mut Flow, now: Time) {
-        let at = flow.direction as usize;
-        self.sent[at] += flow.sender.stats(now).sent;
-        self.received[at] += flow.receiver.received();
-        self.unique[at] += flow.receiver.next_expected() + flow.receiver.out_of_order();
-        self.duplicates[at] += flow.receiver.duplicates();
+        self.sent += flow.sender.stats(now).sent;
+        self.received += flow.receiver.received();
+        self.unique += flow.receiver.next_expected() + flow.receiver.out_of_order();
+        self.duplicates += flow.receiver.duplicates();
     }
 }
 
@@ -33,19 +37,13 @@ impl Sim {
     /// [`SimError::NotConserved`] if a packet was lost or made by the engine itself.
     pub fn finish(mut self) -> Result<Outcome, SimError> {
         let end = self.now;
-        for hop in &mut self.hops {
-            hop.link.advance(end);
-            hop.loss.settle(end);
+        for link in &mut self.links {
+            link.advance(end);
         }
         let conservation = self.check_conservation()?;
         let flows: Vec<FlowSummary> =
             (0..self.reported.len()).map(|index| self.flow_summary(index, end)).collect();
-        let links: Vec<LinkSummary> = self
-            .hops
-            .iter()
-            .zip(["forward", "reverse"])
-            .map(|(hop, id)| self.link_summary(hop, id, end))
-            .collect();
+        let links: Vec<LinkSummary> = self.links.iter().map(|link| self.link_summary(link, end)).collect();
         let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
         let sum: f64 = goodputs.iter().sum();
         let squares: f64 = goodputs.iter().map(|x| x * x).sum();
@@ -71,23 +69,28 @@ impl Sim {
                 .map(|flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes())
                 .sum::<usize>()
                 + self.transit.memory_bytes()
-                + self.hops.iter().map(|hop| hop.link.memory_bytes()).sum::<usize>(),
+                + self.links.iter().map(LinkState::memory_bytes).sum::<usize>(),
         };
         let summary = Summary {
             hash: format!("{hash:016x}"),
             seed: self.config_seed,
             sim_s: end.as_s(),
             warmup_s: self.warmup.as_s(),
-            data_packets_delivered: self.hops.iter().map(|hop| hop.link.data_totals().sent).sum(),
+            data_packets_delivered: self.links.iter().map(|link| link.data_totals().sent).sum(),
             events: self.processed,
             jain: (squares > 0.0).then(|| sum * sum / (goodputs.len() as f64 * squares)),
             cov: (!covs.is_empty()).then(|| covs.iter().sum::<f64>() / covs.len() as f64),
             flows,
             links,
+            udp: self.udp_summaries(end),
+            captured_rows: self.capture.as_ref().map(|capture| capture.rows),
             background: self.background_summary(end),
             conservation,
             memory,
         };
+        if let Some(capture) = self.capture.take() {
+            self.tables.packets = capture.table;
+        }
         Ok(Outcome { summary, tables: self.tables })
     }
 
@@ -133,23 +136,33 @@ impl Sim {
         }
     }
 
-    fn link_summary(&self, hop: &Hop, id: &'static str, end: Time) -> LinkSummary {
-        let counters = hop.link.counters();
-        let seconds = end.since(self.warmup).as_s();
-        let capacity = hop.link.rate().as_bps() * seconds;
+    fn link_summary(&self, link: &LinkState, end: Time) -> LinkSummary {
+        let counters = link.counters();
+        let capacity = link.capacity_bits(end);
         LinkSummary {
-            id,
-            rate_bps: hop.link.rate().0,
+            id: link.name.clone(),
+            rate_bps: link.rate().0,
             utilization: if capacity > 0.0 { counters.sent_bytes as f64 * 8.0 / capacity } else { 0.0 },
             arrivals: counters.arrivals,
             drops: counters.drops_full + counters.drops_early,
             early_drops: counters.drops_early,
             marks: counters.marks,
-            random_losses: hop.loss.lost,
+            random_losses: link.loss.lost,
             mean_queue_s: counters.mean_wait().as_s(),
             p99_queue_s: counters.wait_quantile(0.99).as_s(),
             max_queue_packets: counters.max_waiting,
         }
+    }
+
+    fn udp_summaries(&self, end: Time) -> Vec<UdpSummary> {
+        let summary = |source: &super::UdpState| {
+            let mut report = source.report.clone();
+            let per_s =
+                |packets: u64| packets as f64 * f64::from(source.packet_bytes) * 8.0 / end.as_s().max(1e-12);
+            (report.offered_bps, report.received_bps) = (per_s(report.sent), per_s(report.delivered));
+            report
+        };
+        self.udp.iter().map(summary).collect()
     }
 
     fn background_summary(&mut self, end: Time) -> Option<BackgroundSummary> {
@@ -175,46 +188,63 @@ impl Sim {
     fn check_conservation(&mut self) -> Result<Conservation, SimError> {
         let now = self.now;
         let mut total = std::mem::take(&mut self.retired);
-        let mut acks_under_way = self.transit.len() as u64;
         for flow in &mut self.flows {
             if flow.role != Role::Free {
                 total.add(flow, now.max(flow.started));
             }
         }
-        let mut sum = Conservation::default();
-        for (at, hop) in self.hops.iter().enumerate() {
-            let data = hop.link.data_totals();
-            let queued_acks =
-                hop.queued.iter().filter(|packet| matches!(packet, Queued::Ack { .. })).count() as u64;
-            acks_under_way += queued_acks;
-            let in_queue = data.arrived - data.dropped - data.sent;
-            // In closed form a receiver has what has not yet left the queue, or it is chosen to be lost.
-            let reached = if hop.event_mode { data.sent } else { data.sent + in_queue };
-            let lost = hop.loss.lost + hop.loss.chosen.len() as u64;
-            let checks = [
-                ("senders' packets and the link's arrivals", total.sent[at], data.arrived),
-                ("packets behind the queue and the receivers'", reached, total.received[at] + lost),
-                (
-                    "received packets and unique plus duplicate ones",
-                    total.received[at],
-                    total.unique[at] + total.duplicates[at],
-                ),
-            ];
-            for (what, left, right) in checks {
-                if left != right {
-                    return Err(SimError::NotConserved(format!("link {at}: {what}: {left} and {right}")));
-                }
+        let sent = total.sent + self.copies + self.udp.iter().map(|source| source.report.sent).sum::<u64>();
+        let received = total.received + self.udp.iter().map(|source| source.report.delivered).sum::<u64>();
+
+        // Where a server knows departures, packets are already under way behind it, received or doomed.
+        let (mut dropped, mut lost, mut doomed, mut in_queues) = (0, 0, 0, 0);
+        for link in &self.links {
+            let data = link.data_totals();
+            dropped += data.dropped;
+            lost += link.loss.lost;
+            doomed += link.loss.doomed();
+            in_queues += data.arrived - data.dropped - data.sent;
+        }
+        let (mut data_waiting, mut acks_under_way) = (0, 0);
+        for waiting in self.waiting.iter().flatten() {
+            match waiting.place.cargo {
+                Cargo::Ack => acks_under_way += 1,
+                Cargo::Data | Cargo::Udp => data_waiting += 1,
             }
-            sum.sent += total.sent[at];
-            sum.dropped += data.dropped;
-            sum.lost += hop.loss.lost;
-            sum.in_flight += in_queue;
         }
-        sum.delivered = sum.sent - sum.dropped - sum.lost - sum.in_flight;
-        let acks = self.acks_taken + self.acks_dropped + acks_under_way;
-        if self.acks_sent != acks {
-            return Err(SimError::NotConserved(format!("ACKs: {} sent, {acks} found", self.acks_sent)));
+        let (mut data_on_wires, mut between_links) = (0, 0);
+        for (at, kind, place) in self.transit.parcels() {
+            if place.cargo == Cargo::Ack {
+                acks_under_way += 1;
+                continue;
+            }
+            data_on_wires += 1;
+            if kind == Kind::AtLink {
+                let links = &self.routes[usize::from(place.route)].links;
+                let before = &self.links[usize::from(links[usize::from(place.hop) - 1])];
+                let queued = matches!(before.server, Server::Queued(_));
+                between_links += u64::from(queued || at.since(before.delay) <= now);
+            }
         }
-        Ok(sum)
+        let checks = [
+            (
+                "packets sent and found",
+                sent,
+                dropped + lost + doomed + data_waiting + data_on_wires + received,
+            ),
+            (
+                "received packets and unique plus duplicate ones",
+                total.received,
+                total.unique + total.duplicates,
+            ),
+            ("ACKs sent and found", self.acks_sent, self.acks_taken + self.acks_dropped + acks_under_way),
+        ];
+        for (what, left, right) in checks {
+            if left != right {
+                return Err(SimError::NotConserved(format!("{what}: {left} and {right}")));
+            }
+        }
+        let in_flight = in_queues + between_links;
+        Ok(Conservation { sent, dropped, lost, in_flight, delivered: sent - dropped - lost - in_flight })
     }
 }

@@ -4,7 +4,7 @@
 
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
-use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig, QueueConfig};
+use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig};
 use lfn_sim::{Outcome, Sim, Tables};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
@@ -27,14 +27,7 @@ pub fn rate(text: &str) -> Rate {
 
 /// A drop-tail link.
 pub fn drop_tail(rate: Rate, limit_packets: u64) -> LinkConfig {
-    LinkConfig {
-        rate,
-        queue: QueueConfig::DropTail,
-        limit_packets,
-        limit_bytes: u64::MAX,
-        loss: 0.0,
-        event_mode: false,
-    }
+    LinkConfig::drop_tail("", rate, limit_packets)
 }
 
 /// An endless flow as today's Linux sends it, in 1500-byte packets.
@@ -43,6 +36,8 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
     FlowConfig {
         law,
         direction: Direction::Forward,
+        route: 0,
+        ack_route: 1,
         rtt,
         start: Time::ZERO,
         stop: Time::NEVER,
@@ -67,6 +62,12 @@ pub fn ns2_flow(name: &str, rtt: Time) -> FlowConfig {
     }
 }
 
+/// The flow, on the routes of a dumbbell for its direction.
+pub fn on_dumbbell(flow: FlowConfig) -> FlowConfig {
+    let route = flow.direction as u16;
+    FlowConfig { route, ack_route: 1 - route, ..flow }
+}
+
 /// `flows` over a link that is the same in both directions.
 pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Config {
     Config {
@@ -74,9 +75,16 @@ pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Con
         duration,
         warmup: Time::ZERO,
         sample: None,
-        links: [link.clone(), link],
-        flows,
+        links: vec![
+            LinkConfig { name: "forward".into(), ..link.clone() },
+            LinkConfig { name: "reverse".into(), ..link },
+        ],
+        routes: Config::dumbbell_routes(),
+        flows: flows.into_iter().map(on_dumbbell).collect(),
+        udp: Vec::new(),
         background: None,
+        changes: Vec::new(),
+        capture: None,
     }
 }
 
@@ -92,6 +100,7 @@ pub fn background(level: u8, rate: Rate) -> Background {
         receiver: ReceiverConfig::linux(Time::from_ms(100)),
         header_bytes: 52,
         framing_bytes: 14,
+        routes: [0, 1],
     }
 }
 

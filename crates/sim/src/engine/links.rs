@@ -1,0 +1,270 @@
+//! A link inside the engine: its server, and what the path does behind it.
+
+use std::collections::VecDeque;
+
+use lfn_path::{
+    Aqm, Bernoulli, Counters, DataTotals, Discipline, GilbertElliott, Jitter, Link, QueuedLink, Reordering,
+    Service,
+};
+use lfn_units::{Rate, Time};
+
+use super::SimError;
+use crate::config::{Impair, LinkConfig, Loss};
+use crate::rng::Stream;
+
+/// What serves the packets of a link.
+pub(super) enum Server {
+    /// A packet's departure is known at its arrival.
+    Closed(Link),
+    /// Departures are events.
+    Queued(Box<QueuedLink>),
+}
+
+enum LossModel {
+    Bernoulli(Bernoulli),
+    GilbertElliott(GilbertElliott),
+}
+
+/// Loss behind a queue. It chooses packets when they join the queue, so that both kinds of server lose
+/// the same ones.
+pub(super) struct RandomLoss {
+    model: LossModel,
+    stream: Stream,
+    /// Data packets lost so far.
+    pub lost: u64,
+    /// When packets leave the queue that are chosen, but have not left it yet.
+    chosen: VecDeque<Time>,
+}
+
+impl RandomLoss {
+    fn new(loss: Loss, mut stream: Stream) -> Result<RandomLoss, lfn_path::ImpairError> {
+        let model = match loss {
+            Loss::Bernoulli(p) => LossModel::Bernoulli(Bernoulli::new(p, || stream.f64())?),
+            Loss::GilbertElliott(config) => {
+                LossModel::GilbertElliott(GilbertElliott::new(config, || stream.f64())?)
+            }
+        };
+        Ok(RandomLoss { model, stream, lost: 0, chosen: VecDeque::new() })
+    }
+
+    /// Whether a packet that joins the queue will be lost behind it.
+    #[inline]
+    pub fn chooses(&mut self) -> bool {
+        let stream = &mut self.stream;
+        match &mut self.model {
+            LossModel::Bernoulli(model) => model.chooses(|| stream.f64()),
+            LossModel::GilbertElliott(model) => model.chooses(|| stream.f64()),
+        }
+    }
+
+    /// A packet that leaves at `departs` will be lost then.
+    pub fn lose(&mut self, now: Time, departs: Time) {
+        self.settle(now);
+        self.chosen.push_back(departs);
+    }
+
+    /// Counts what was lost by `now`.
+    pub fn settle(&mut self, now: Time) {
+        while self.chosen.front().is_some_and(|&departs| departs <= now) {
+            self.chosen.pop_front();
+            self.lost += 1;
+        }
+    }
+
+    /// Packets that will be lost when they leave the queue, where the server knows departures.
+    pub fn doomed(&self) -> u64 {
+        self.chosen.len() as u64
+    }
+
+    /// From now on packets are lost each on its own with probability `p`, which was checked.
+    pub fn change(&mut self, p: f64) {
+        let stream = &mut self.stream;
+        if let Ok(model) = Bernoulli::new(p, || stream.f64()) {
+            self.model = LossModel::Bernoulli(model);
+        }
+    }
+}
+
+/// Reordering, jitter and duplication, each with a stream of its own.
+pub(super) struct Motion {
+    reorder: Option<(Reordering, Stream)>,
+    jitter: Option<(Jitter, Stream)>,
+    duplicate: (Bernoulli, Stream),
+}
+
+impl Motion {
+    fn new(
+        impair: &Impair,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Result<Option<Box<Motion>>, lfn_path::ImpairError> {
+        if !impair.moves() {
+            return Ok(None);
+        }
+        let reorder = match impair.reorder {
+            Some((p, delay)) => {
+                let mut draws = stream("reorder");
+                Some((Reordering::new(p, delay, || draws.f64())?, draws))
+            }
+            None => None,
+        };
+        let jitter = match impair.jitter {
+            Some((shape, keeps_order)) => Some((Jitter::new(shape, keeps_order)?, stream("jitter"))),
+            None => None,
+        };
+        let mut draws = stream("duplicate");
+        let duplicate = (Bernoulli::new(impair.duplicate, || draws.f64())?, draws);
+        Ok(Some(Box::new(Motion { reorder, jitter, duplicate })))
+    }
+
+    /// When a packet arrives that would arrive at `at`, and whether it arrives twice.
+    pub fn apply(&mut self, mut at: Time) -> (Time, bool) {
+        if let Some((reorder, draws)) = &mut self.reorder {
+            at = at.after(reorder.delay(|| draws.f64()));
+        }
+        if let Some((jitter, draws)) = &mut self.jitter {
+            at = jitter.arrival(at, || draws.f64());
+        }
+        let (duplicate, draws) = &mut self.duplicate;
+        (at, duplicate.chooses(|| draws.f64()))
+    }
+}
+
+/// What the engine must know of a link before it can build it.
+pub(super) struct Use {
+    /// Its rate, delay or loss changes on the way, or it is recorded.
+    pub by_event: bool,
+    /// Packets meet a queue here. A link that carries nothing but ACKs with room to spare is a delay.
+    pub modelled: bool,
+    /// Largest packet, in bytes.
+    pub largest_packet_bytes: u32,
+    /// One way of the longest path, for RED's automatic weight.
+    pub one_way: Time,
+}
+
+/// A link.
+pub(super) struct LinkState {
+    pub name: String,
+    pub server: Server,
+    pub delay: Time,
+    pub loss: RandomLoss,
+    pub motion: Option<Box<Motion>>,
+    pub draws: Stream,
+    pub modelled: bool,
+    /// Bits that could have been sent until `rated`, since statistics began.
+    capacity_bits: f64,
+    rated: Time,
+}
+
+impl LinkState {
+    pub fn new(config: &LinkConfig, usage: &Use, seed: u64) -> Result<LinkState, SimError> {
+        let name = config.name.clone();
+        let stream = |purpose: &str| Stream::new(seed, 0, &format!("link.{name}.{purpose}"));
+        let bad = |source| SimError::Impair { link: name.clone(), source };
+        let queued = config.event_mode
+            || usage.by_event
+            || config.impair.moves()
+            || matches!(config.service, Service::Trace(_))
+            || !config.queue.decides_at_arrival();
+        let rate = match &config.service {
+            Service::Rate(rate) => *rate,
+            Service::Trace(trace) => trace.mean_rate(),
+        };
+        let aqm = config.queue.build(rate, usage.one_way, stream("fq-codel").u64());
+        let aqm = aqm.map_err(|source| SimError::Queue { link: name.clone(), source })?;
+        let (packets, bytes) = (config.limit_packets, config.limit_bytes);
+        let largest = usage.largest_packet_bytes;
+        let server = match aqm {
+            Aqm::DropTail if !queued => {
+                Server::Closed(Link::new(rate, Discipline::DropTail, packets, bytes, largest))
+            }
+            Aqm::Red(red) if !queued => {
+                Server::Closed(Link::new(rate, Discipline::Red(red), packets, bytes, largest))
+            }
+            aqm => {
+                let link = QueuedLink::new(config.service.clone(), aqm, packets, bytes, largest);
+                Server::Queued(Box::new(link))
+            }
+        };
+        Ok(LinkState {
+            server,
+            delay: config.delay,
+            loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(bad)?,
+            motion: Motion::new(&config.impair, stream).map_err(bad)?,
+            draws: stream("red"),
+            modelled: usage.modelled,
+            capacity_bits: 0.0,
+            rated: Time::ZERO,
+            name,
+        })
+    }
+
+    pub fn rate(&self) -> Rate {
+        match &self.server {
+            Server::Closed(link) => link.rate(),
+            Server::Queued(link) => link.rate(),
+        }
+    }
+
+    /// Brings counters up to date.
+    pub fn advance(&mut self, now: Time) {
+        if let Server::Closed(link) = &mut self.server {
+            link.advance(now);
+        }
+        self.loss.settle(now);
+    }
+
+    /// Statistics begin.
+    pub fn restart(&mut self, now: Time) {
+        self.advance(now);
+        match &mut self.server {
+            Server::Closed(link) => link.reset_counters(),
+            Server::Queued(link) => link.reset_counters(),
+        }
+        (self.capacity_bits, self.rated) = (0.0, now);
+    }
+
+    /// Bits that could have been sent by `now`, since statistics began.
+    pub fn capacity_bits(&self, now: Time) -> f64 {
+        self.capacity_bits + self.rate().as_bps() * now.since(self.rated).as_s()
+    }
+
+    /// The rate is about to change.
+    pub fn settle_capacity(&mut self, now: Time) {
+        (self.capacity_bits, self.rated) = (self.capacity_bits(now), now);
+    }
+
+    pub fn counters(&self) -> &Counters {
+        match &self.server {
+            Server::Closed(link) => link.counters(),
+            Server::Queued(link) => link.counters(),
+        }
+    }
+
+    pub fn data_totals(&self) -> DataTotals {
+        match &self.server {
+            Server::Closed(link) => link.data_totals(),
+            Server::Queued(link) => link.data_totals(),
+        }
+    }
+
+    pub fn packets(&self) -> u64 {
+        match &self.server {
+            Server::Closed(link) => link.packets(),
+            Server::Queued(link) => link.packets(),
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        match &self.server {
+            Server::Closed(link) => link.bytes(),
+            Server::Queued(link) => link.bytes(),
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        match &self.server {
+            Server::Closed(link) => link.memory_bytes(),
+            Server::Queued(link) => link.memory_bytes(),
+        }
+    }
+}

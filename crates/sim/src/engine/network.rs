@@ -1,0 +1,376 @@
+//! The way of packets over links, hop by hop.
+//!
+//! A packet is offered to a link; where it leaves, and when, is known at once or comes as an event; from
+//! there it goes on to the next link of its route, or to the end.
+
+use lfn_path::{Offer, Packet, PacketKind};
+use lfn_tcp::Segment;
+use lfn_units::Time;
+
+use super::links::Server;
+use super::{Sim, Traveller};
+use crate::config::Changed;
+use crate::events::Kind;
+use crate::flow::{Role, NO_WIRE};
+use crate::summary::UdpSummary;
+use crate::traffic::udp::Udp;
+use crate::transit::{Blocks, Cargo, Parcel, Place};
+
+/// Links in the order in which a packet meets them, and the wires between them.
+pub(super) struct Route {
+    pub links: Vec<u16>,
+    /// From each link to the next, for data, ACKs and UDP; made when first used.
+    wires: Vec<[u32; 3]>,
+}
+
+impl Route {
+    pub fn new(links: &[u16]) -> Route {
+        Route { links: links.to_vec(), wires: vec![[NO_WIRE; 3]; links.len()] }
+    }
+
+    pub fn last(&self) -> usize {
+        self.links.last().map_or(0, |&link| usize::from(link))
+    }
+}
+
+/// A UDP source.
+pub(super) struct UdpState {
+    pub traffic: Udp,
+    pub route: u16,
+    pub packet_bytes: u32,
+    /// To its receiver.
+    pub wire: u32,
+    pub report: UdpSummary,
+}
+
+/// A packet in a queue whose departures are events.
+pub(super) struct Waiting {
+    pub place: Place,
+    parcel: Parcel,
+    blocks: Blocks,
+    /// Will be lost behind the queue. Nothing waits for it, so that a flow is done at the same time
+    /// whatever the server.
+    pub lost: bool,
+}
+
+impl Sim {
+    /// A data packet of a flow sets out.
+    pub(super) fn send_data(&mut self, index: usize, segment: Segment) {
+        let flow = &mut self.flows[index];
+        flow.under_way += 1;
+        let place = Place { cargo: Cargo::Data, route: flow.route, hop: 0 };
+        self.offer(place, Parcel::of_segment(index, segment), &Blocks::default());
+    }
+
+    /// A packet arrives at the link of its place.
+    fn offer(&mut self, place: Place, parcel: Parcel, blocks: &Blocks) {
+        let now = self.now;
+        let at = usize::from(self.routes[usize::from(place.route)].links[usize::from(place.hop)]);
+        let who = self.traveller(place, parcel);
+        if let Some(capture) = &mut self.capture {
+            capture.arrives(now, at, &who, parcel, blocks);
+        }
+        let link = &mut self.links[at];
+        let draws = &mut link.draws;
+        let kind = if place.cargo == Cargo::Ack { PacketKind::Ack } else { PacketKind::Data };
+        match &mut link.server {
+            Server::Closed(server) => match server.offer(now, kind, who.bytes, who.ect, || draws.f64()) {
+                Offer::Dropped(_) => self.drop_parcel(at, place, parcel, blocks),
+                Offer::Departs { at: departs, marked } => {
+                    if place.cargo != Cargo::Ack && link.loss.chooses() {
+                        link.loss.lose(now, departs);
+                        self.lose(place, parcel);
+                    } else {
+                        self.depart(at, departs, place, parcel.marked(marked), blocks);
+                    }
+                }
+            },
+            Server::Queued(server) => {
+                let slot = match self.free_slots.pop() {
+                    Some(slot) => slot,
+                    None => {
+                        self.waiting.push(None);
+                        self.waiting.len() as u64 - 1
+                    }
+                };
+                self.waiting[slot as usize] = Some(Waiting { place, parcel, blocks: *blocks, lost: false });
+                let flow = (parcel.flow() as u32) << 2 | place.cargo as u32;
+                let (bytes, ect) = (who.bytes, who.ect);
+                let packet = Packet { word: slot, flow, bytes, kind, ect, ce: parcel.ce() && ect };
+                let due = server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
+                let joined = self.dropped.iter().all(|dropped| dropped.word != slot);
+                if joined && place.cargo != Cargo::Ack && link.loss.chooses() {
+                    if let Some(waiting) = &mut self.waiting[slot as usize] {
+                        waiting.lost = true;
+                    }
+                    self.lose(place, parcel);
+                }
+                if let Some(due) = due {
+                    self.transit.events.push(due, Kind::Depart, at);
+                }
+                self.take_dropped(at);
+            }
+        }
+    }
+
+    /// What a link must know of a packet.
+    fn traveller(&self, place: Place, parcel: Parcel) -> Traveller {
+        match place.cargo {
+            Cargo::Udp => Traveller {
+                bytes: self.udp[parcel.flow()].packet_bytes,
+                ect: false,
+                cargo: Cargo::Udp,
+                seq: 0,
+                payload_bytes: self.udp[parcel.flow()].packet_bytes,
+                reverse: false,
+            },
+            cargo => {
+                let flow = &self.flows[parcel.flow()];
+                let seq = parcel.seq(flow.sender.una());
+                let data = cargo == Cargo::Data;
+                let bytes = if data { flow.wire_bytes_of(seq) } else { flow.ack_bytes };
+                Traveller {
+                    bytes,
+                    ect: data && flow.ect,
+                    cargo,
+                    seq,
+                    payload_bytes: if data { flow.payload_bytes - (flow.wire_bytes - bytes) } else { 0 },
+                    reverse: flow.direction as usize == 1,
+                }
+            }
+        }
+    }
+
+    fn take_waiting(&mut self, slot: u64) -> Option<Waiting> {
+        self.free_slots.push(slot);
+        self.waiting[slot as usize].take()
+    }
+
+    /// What a queue dropped just now.
+    fn take_dropped(&mut self, at: usize) {
+        while let Some(packet) = self.dropped.pop() {
+            if let Some(waiting) = self.take_waiting(packet.word) {
+                // What would have been lost is known to nobody any more.
+                if !waiting.lost {
+                    self.drop_parcel(at, waiting.place, waiting.parcel, &waiting.blocks);
+                }
+            }
+        }
+    }
+
+    fn drop_parcel(&mut self, at: usize, place: Place, parcel: Parcel, blocks: &Blocks) {
+        if self.capture.is_some() {
+            let who = self.traveller(place, parcel);
+            if let Some(capture) = &mut self.capture {
+                capture.dropped(self.now, at, &who, parcel, blocks);
+            }
+        }
+        match place.cargo {
+            Cargo::Udp => self.udp[parcel.flow()].report.dropped += 1,
+            Cargo::Ack => self.acks_dropped += 1,
+            Cargo::Data => {}
+        }
+        self.forget(place, parcel);
+    }
+
+    /// A packet will be lost behind the queue that it just joined.
+    fn lose(&mut self, place: Place, parcel: Parcel) {
+        if place.cargo == Cargo::Udp {
+            self.udp[parcel.flow()].report.lost += 1;
+        }
+        self.forget(place, parcel);
+    }
+
+    /// A packet is in the network no more.
+    fn forget(&mut self, place: Place, parcel: Parcel) {
+        if place.cargo != Cargo::Udp {
+            self.flows[parcel.flow()].under_way -= 1;
+            self.retire_if_silent(parcel.flow());
+        }
+    }
+
+    /// A packet's last bit leaves link `at` at `departs`, now or later.
+    fn depart(&mut self, at: usize, departs: Time, place: Place, parcel: Parcel, blocks: &Blocks) {
+        if self.capture.is_some() {
+            let who = self.traveller(place, parcel);
+            if let Some(capture) = &mut self.capture {
+                capture.departs(departs, at, &who, parcel, blocks);
+            }
+        }
+        let link = &mut self.links[at];
+        let mut arrives = departs.after(link.delay);
+        let mut twice = false;
+        if let (Some(motion), true) = (&mut link.motion, place.cargo != Cargo::Ack) {
+            (arrives, twice) = motion.apply(arrives);
+        }
+        if twice {
+            self.copies += 1;
+            if place.cargo == Cargo::Data {
+                self.flows[parcel.flow()].under_way += 1;
+            }
+            self.arrive(arrives, place, parcel, blocks);
+        }
+        self.arrive(arrives, place, parcel, blocks);
+    }
+
+    /// A packet arrives behind a link at `at`, now or later.
+    fn arrive(&mut self, at: Time, place: Place, parcel: Parcel, blocks: &Blocks) {
+        let index = parcel.flow();
+        let route = &mut self.routes[usize::from(place.route)];
+        let hop = usize::from(place.hop);
+        if hop + 1 < route.links.len() {
+            let wire = &mut route.wires[hop][place.cargo as usize];
+            if *wire == NO_WIRE {
+                *wire = self.transit.wire(Kind::AtLink, Place { hop: place.hop + 1, ..place });
+            }
+            return self.transit.send_parcel(*wire, at, parcel, blocks);
+        }
+        match place.cargo {
+            Cargo::Udp => self.transit.send_parcel(self.udp[index].wire, at, parcel, blocks),
+            Cargo::Ack => {
+                let flow = &self.flows[index];
+                self.transit.send_parcel(flow.return_wire, at + flow.return_access, parcel, blocks);
+            }
+            Cargo::Data => {
+                let flow = &mut self.flows[index];
+                let at = at + flow.forward_access;
+                if flow.by_event {
+                    return self.transit.send_parcel(flow.receiver_wire, at, parcel, blocks);
+                }
+                flow.under_way -= 1;
+                let segment = parcel.segment(flow.sender.una());
+                self.acks_sent += flow.receive(at, segment, parcel.ce(), index, &mut self.transit);
+            }
+        }
+    }
+
+    /// A packet or an ACK reaches the next link of its route.
+    pub(super) fn on_at_link(&mut self, wire: u32) {
+        if let Some((place, parcel, blocks)) = self.transit.take_parcel(wire) {
+            self.offer(place, parcel, &blocks);
+        }
+    }
+
+    /// A data packet reaches the receiver.
+    pub(super) fn on_at_receiver(&mut self, index: usize, wire: u32) {
+        if let Some((place, parcel, _)) = self.transit.take_parcel(wire) {
+            if place.cargo == Cargo::Udp {
+                self.udp[index].report.delivered += 1;
+                return;
+            }
+            let flow = &mut self.flows[index];
+            flow.under_way -= 1;
+            let segment = parcel.segment(flow.sender.una());
+            self.acks_sent += flow.receive(self.now, segment, parcel.ce(), index, &mut self.transit);
+        }
+    }
+
+    /// The server of a link may be free.
+    pub(super) fn on_depart(&mut self, at: usize) {
+        let Server::Queued(server) = &mut self.links[at].server else { return };
+        let (gone, due) = server.depart(self.now, &mut self.dropped);
+        if let Some(due) = due {
+            self.transit.events.push(due, Kind::Depart, at);
+        }
+        self.take_dropped(at);
+        let Some(packet) = gone else { return };
+        match self.take_waiting(packet.word) {
+            Some(Waiting { lost: true, .. }) => self.links[at].loss.lost += 1,
+            Some(Waiting { place, parcel, blocks, .. }) => {
+                let parcel = parcel.marked(packet.ce && place.cargo == Cargo::Data);
+                self.depart(at, self.now, place, parcel, &blocks);
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn on_udp(&mut self, index: usize) {
+        let source = &mut self.udp[index];
+        if source.traffic.next().is_none() {
+            return;
+        }
+        source.report.sent += 1;
+        let place = Place { cargo: Cargo::Udp, route: source.route, hop: 0 };
+        let next = source.traffic.next_at();
+        if next < self.duration {
+            self.transit.events.push(next, Kind::Udp, index);
+        }
+        self.offer(place, Parcel::of_udp(index), &Blocks::default());
+    }
+
+    pub(super) fn on_change(&mut self, number: usize) {
+        let now = self.now;
+        match self.changes[number].what {
+            Changed::Rate(at, rate) => {
+                let link = &mut self.links[usize::from(at)];
+                link.settle_capacity(now);
+                if let Server::Queued(server) = &mut link.server {
+                    if let Some(due) = server.set_rate(now, rate) {
+                        self.transit.events.push(due, Kind::Depart, usize::from(at));
+                    }
+                }
+            }
+            Changed::Delay(at, delay) => self.links[usize::from(at)].delay = delay,
+            Changed::Loss(at, p) => self.links[usize::from(at)].loss.change(p),
+            Changed::Route { flow, route, ack_route } => {
+                let flow = flow as usize;
+                self.flows[flow].route = route;
+                self.flows[flow].ack_route = ack_route;
+                self.connect(flow);
+            }
+        }
+    }
+
+    /// Finds the wires of a flow for its routes. Flows that are reported share those of equal delay; a
+    /// place of the background has its own, since its flows come with ever other delays.
+    pub(super) fn connect(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let (data, acks) = (&self.routes[usize::from(flow.route)], &self.routes[usize::from(flow.ack_route)]);
+        let (data_end, ack_end) = (data.last(), acks.last());
+        let meets_queues = acks.links.iter().any(|&link| self.links[usize::from(link)].modelled);
+        flow.forward_delay = self.links[data_end].delay + flow.forward_access;
+        flow.ack_shift = Time::ZERO;
+        if !meets_queues {
+            let pass = |&link: &u16| {
+                let link = &self.links[usize::from(link)];
+                let bits = u64::from(flow.ack_bytes) * 8;
+                link.delay + Time((u128::from(bits) * 1_000_000_000_000 / u128::from(link.rate().0)) as u64)
+            };
+            flow.ack_shift = acks.links.iter().map(pass).fold(flow.return_access, |sum, delay| sum + delay);
+        }
+        let closed = matches!(self.links[data_end].server, Server::Closed(_));
+        let plain = self.links[data_end].motion.is_none() && self.capture.is_none();
+        flow.direct = (data.links.len() == 1 && closed && plain && !flow.by_event).then_some(data_end);
+
+        let to_acks = Place { cargo: Cargo::Ack, route: flow.ack_route, hop: 0 };
+        let to_receiver = Place { cargo: Cargo::Data, route: flow.route, hop: 0 };
+        if flow.role == Role::Reported {
+            let mut wire = |kind: Kind, from: usize, place: Place, delay: Time| {
+                *self
+                    .wires
+                    .entry((kind, from, place, delay))
+                    .or_insert_with(|| self.transit.wire(kind, place))
+            };
+            flow.return_wire = wire(Kind::AckAtSender, ack_end, to_acks, flow.return_access);
+            flow.receiver_wire = wire(Kind::AtReceiver, data_end, to_receiver, flow.forward_access);
+            let kind = if meets_queues { Kind::AtLink } else { Kind::AckAtSender };
+            flow.wire = wire(kind, data_end, to_acks, flow.forward_access + flow.ack_shift);
+            return;
+        }
+        if flow.to_link_wire == NO_WIRE {
+            flow.to_link_wire = self.transit.wire(Kind::AtLink, to_acks);
+            flow.return_wire = self.transit.wire(Kind::AckAtSender, to_acks);
+            flow.receiver_wire = self.transit.wire(Kind::AtReceiver, to_receiver);
+        }
+        self.transit.aim(flow.to_link_wire, to_acks);
+        flow.wire = if meets_queues { flow.to_link_wire } else { flow.return_wire };
+    }
+
+    /// Round-trip time of an empty network as it is now, without serialisation.
+    pub(super) fn base_rtt(&self, index: usize) -> Time {
+        let flow = &self.flows[index];
+        let links = [flow.route, flow.ack_route].map(|route| &self.routes[usize::from(route)].links);
+        let access = flow.forward_access + flow.return_access;
+        links.into_iter().flatten().fold(access, |sum, &link| sum + self.links[usize::from(link)].delay)
+    }
+}
