@@ -137,7 +137,7 @@ fn distance(a: &str, b: &str) -> usize {
 ///
 /// # Panics
 /// When there are no names.
-pub fn nearest(got: &str, names: impl Iterator<Item = &'static str>) -> &'static str {
+pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> &'a str {
     names.min_by_key(|name| distance(got, name)).expect("there is at least one name")
 }
 

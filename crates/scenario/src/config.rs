@@ -1,16 +1,27 @@
 //! From a [`Scenario`] to the simulation's configuration.
 
+use std::collections::BTreeMap;
+
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_path::{AqmConfig, RedConfig, Service, Thresholds, Weight as RedWeight};
+use lfn_path::{
+    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, Service,
+    Thresholds, Weight as RedWeight,
+};
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
-    Background as SimBackground, Config, Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss,
+    Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config,
+    Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss as SimLoss, UdpConfig,
 };
 use lfn_sim::rng::Stream;
+use lfn_sim::traffic::udp;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
-use crate::model::{Compat, Direction, Flow, Mode, Queue, Red, RedPreset, Scenario, Weight};
+use crate::model::{
+    BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, OneWay, Pattern, Queue, Red, RedPreset,
+    Scenario, Series, Topology, Udp, Weight,
+};
+use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
 
 /// IP packet of a full background segment.
@@ -68,89 +79,108 @@ impl Compat {
     }
 }
 
-impl Queue {
-    pub(crate) fn size(&self) -> BufferSize {
-        match self {
-            Queue::DropTail(queue) => queue.size.0,
-            Queue::Red(queue) => queue.size.0,
-        }
-    }
-}
-
-/// What sizes a buffer.
-pub(crate) struct Path {
-    /// Largest base RTT of the flows.
-    pub(crate) rtt: Option<Time>,
+/// What sizes buffers.
+pub(crate) struct Sizing {
+    /// Largest base RTT of the flows whose data or ACKs pass each link, and of all flows.
+    rtts: Vec<Option<Time>>,
+    largest_rtt: Option<Time>,
     /// Largest packet on the wire.
     pub(crate) wire_bytes: u32,
     compat: Compat,
 }
 
-/// The room of a buffer.
-pub(crate) enum Room {
-    /// It takes this long to drain when full.
-    Drains(Time),
-    /// Not even one packet fits.
-    BelowOnePacket,
-    /// It follows from the RTT, and there is none.
-    NoRtt,
-}
+impl Sizing {
+    pub(crate) fn new(network: &Network, flows: &[Flow], udp: &[Udp], compat: Compat) -> Sizing {
+        let mut rtts = vec![None; network.hops.len()];
+        for flow in flows {
+            for &link in flow.path.links.iter().chain(&flow.ack_links) {
+                let rtt: &mut Option<Time> = &mut rtts[usize::from(link)];
+                *rtt = (*rtt).max(Some(flow.rtt.0));
+            }
+        }
+        let packets = flows.iter().map(|flow| flow.packet.0).chain(udp.iter().map(|udp| udp.packet.0));
+        Sizing {
+            rtts,
+            largest_rtt: flows.iter().map(|flow| flow.rtt.0).max(),
+            wire_bytes: compat.wire_bytes(packets.max().unwrap_or(BACKGROUND_PACKET)),
+            compat,
+        }
+    }
 
-impl Path {
-    pub(crate) fn new(flows: &[Flow], compat: Compat) -> Path {
-        let packet = flows.iter().map(|flow| flow.packet.0).max().unwrap_or(BACKGROUND_PACKET);
-        Path { rtt: flows.iter().map(|flow| flow.rtt.0).max(), wire_bytes: compat.wire_bytes(packet), compat }
+    /// The RTT of a link's bandwidth-delay product; `None` without flows.
+    pub(crate) fn rtt(&self, link: u16) -> Option<Time> {
+        self.rtts[usize::from(link)].or(self.largest_rtt)
     }
 
     /// Packets and bytes that a buffer holds.
-    fn limits(&self, size: BufferSize, rate: Rate) -> (u64, u64) {
+    pub(crate) fn limits(&self, link: u16, size: BufferSize, rate: Rate) -> (u64, u64) {
         let packets = match size {
             BufferSize::Bytes(bytes) => return (u64::MAX, bytes.0),
             BufferSize::Packets(n) => n,
             BufferSize::MicroBdp(factor) => {
-                let bytes =
-                    u128::from(rate.bdp(self.rtt.unwrap_or(Time::ZERO)).0) * u128::from(factor) / 1_000_000;
+                let rtt = self.rtt(link).unwrap_or(Time::ZERO);
+                let bytes = u128::from(rate.bdp(rtt).0) * u128::from(factor) / 1_000_000;
                 u64::try_from(bytes / u128::from(self.wire_bytes)).unwrap_or(u64::MAX)
             }
         };
         (packets, u64::MAX)
     }
 
-    pub(crate) fn room(&self, size: BufferSize, rate: Rate) -> Room {
-        if self.rtt.is_none() && matches!(size, BufferSize::MicroBdp(_)) {
-            return Room::NoRtt;
-        }
-        let (packets, bytes) = self.limits(size, rate);
-        if packets == 0 || bytes < self.wire_bytes.into() {
-            return Room::BelowOnePacket;
-        }
-        Room::Drains(Time::from_s_f64(self.room_bytes(size, rate) * 8.0 / rate.as_bps()))
-    }
-
     /// Bytes of a full buffer.
-    pub(crate) fn room_bytes(&self, size: BufferSize, rate: Rate) -> f64 {
-        let (packets, bytes) = self.limits(size, rate);
+    pub(crate) fn room_bytes(&self, link: u16, size: BufferSize, rate: Rate) -> f64 {
+        let (packets, bytes) = self.limits(link, size, rate);
         (packets as f64 * f64::from(self.wire_bytes)).min(bytes as f64)
     }
 
-    fn link(&self, name: &str, rate: Rate, loss: f64, queue: &Queue, mode: Mode) -> LinkConfig {
-        let (packets, limit_bytes) = self.limits(queue.size(), rate);
+    fn link(&self, number: u16, hop: &Hop) -> LinkConfig {
+        let way = hop.way;
+        let (packets, limit_bytes) = self.limits(number, way.queue.size(), way.mean_rate());
         LinkConfig {
-            name: name.into(),
-            service: Service::Rate(rate),
-            queue: match queue {
-                Queue::DropTail(_) => AqmConfig::DropTail,
-                Queue::Red(red) => AqmConfig::Red(self.red(red)),
+            name: hop.name.clone(),
+            service: match &way.trace {
+                Some(trace) => Service::Trace(trace.content.clone()),
+                None => Service::Rate(way.mean_rate()),
             },
+            queue: self.queue(&way.queue),
             // A queue of n packets in ns-2 counts the one in service.
             limit_packets: match self.compat {
                 Compat::Ns2 if packets < u64::MAX => packets.saturating_sub(1),
                 _ => packets,
             },
             limit_bytes,
-            delay: Time::ZERO,
-            impair: Impair { loss: Loss::Bernoulli(loss), ..Impair::default() },
-            event_mode: mode == Mode::Event,
+            delay: way.delay.0,
+            impair: impair(way),
+            event_mode: hop.mode == Mode::Event,
+        }
+    }
+
+    fn queue(&self, queue: &Queue) -> AqmConfig {
+        let codel = |target: Text<Time>, interval: Text<Time>, ecn| CodelConfig {
+            target: target.0,
+            interval: interval.0,
+            mtu_bytes: self.wire_bytes,
+            ecn,
+        };
+        match queue {
+            Queue::DropTail(_) => AqmConfig::DropTail,
+            Queue::DropHead(_) => AqmConfig::DropHead,
+            Queue::Red(red) => AqmConfig::Red(self.red(red)),
+            Queue::Codel(queue) => AqmConfig::Codel(codel(queue.target, queue.interval, queue.ecn)),
+            Queue::FqCodel(queue) => AqmConfig::FqCodel(FqCodelConfig {
+                queues: queue.queues,
+                quantum_bytes: queue.quantum.map_or(self.wire_bytes, |quantum| segments(quantum.0 .0)),
+                codel: codel(queue.target, queue.interval, queue.ecn),
+            }),
+            Queue::Pie(pie) => AqmConfig::Pie(PieConfig {
+                target: pie.target.0,
+                update: pie.update.0,
+                alpha: pie.alpha,
+                beta: pie.beta,
+                burst: pie.burst.0,
+                mean_packet_bytes: self.wire_bytes,
+                byte_mode: pie.byte_mode,
+                ecn: pie.ecn,
+            }),
         }
     }
 
@@ -174,10 +204,99 @@ impl Path {
                 Weight::Fixed(weight) => RedWeight::Fixed(weight),
             },
             max_p: red.max_p,
+            gentle: red.gentle,
+            adaptive: red.adaptive,
             wait: red.wait,
+            byte_mode: red.byte_mode,
             ecn: red.ecn,
+            mark_p: red.mark_p,
             ..preset
         }
+    }
+}
+
+fn impair(way: &OneWay) -> Impair {
+    Impair {
+        loss: match way.loss {
+            Loss::Bernoulli(p) => SimLoss::Bernoulli(p),
+            Loss::Bursts(BurstLoss::GilbertElliott(loss)) => SimLoss::GilbertElliott(GilbertElliottConfig {
+                p: loss.p,
+                r: loss.r,
+                loss_good: loss.good,
+                loss_bad: loss.bad,
+            }),
+        },
+        duplicate: way.duplicate,
+        reorder: way.reorder.map(|reorder| (reorder.p, reorder.delay.0)),
+        jitter: way.jitter.map(|jitter| match jitter {
+            Jitter::Uniform(jitter) => {
+                (JitterShape::Uniform { low: jitter.low.0, high: jitter.high.0 }, jitter.keep_order)
+            }
+            Jitter::Normal(jitter) => {
+                let shape = JitterShape::Normal { mean: jitter.mean.0, deviation: jitter.deviation.0 };
+                (shape, jitter.keep_order)
+            }
+        }),
+    }
+}
+
+/// Most different routes: their numbers are `u16`.
+pub(crate) const ROUTES_MAX: usize = 1 << 16;
+
+/// The different routes of a scenario, each once, and their numbers.
+pub(crate) struct Routes<'a> {
+    numbers: BTreeMap<&'a [u16], usize>,
+    list: Vec<&'a [u16]>,
+}
+
+impl<'a> Routes<'a> {
+    pub(crate) fn of(scenario: &'a Scenario) -> Routes<'a> {
+        let mut routes = Routes { numbers: BTreeMap::new(), list: Vec::new() };
+        if let Topology::Dumbbell(_) = scenario.topology {
+            for link in [&[0], &[1]] {
+                routes.add(link);
+            }
+        }
+        for flow in &scenario.flow {
+            routes.add(&flow.path.links);
+            routes.add(&flow.ack_links);
+        }
+        for udp in &scenario.udp {
+            routes.add(&udp.path.links);
+        }
+        if !scenario.background.is_silent() {
+            routes.add(&scenario.background.path.links);
+            routes.add(&scenario.background.ack_links);
+        }
+        for change in &scenario.schedule {
+            if let Change::Route(change) = change {
+                change.links.iter().for_each(|links| routes.add(links));
+            }
+        }
+        routes
+    }
+
+    fn add(&mut self, links: &'a [u16]) {
+        if !self.numbers.contains_key(links) {
+            self.numbers.insert(links, self.list.len());
+            self.list.push(links);
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The number of a route that was added.
+    fn number(&self, links: &[u16]) -> u16 {
+        self.numbers[links] as u16
+    }
+}
+
+fn direction(direction: Direction) -> SimDirection {
+    match direction {
+        Direction::Forward => SimDirection::Forward,
+        Direction::Reverse => SimDirection::Reverse,
     }
 }
 
@@ -185,8 +304,9 @@ impl Scenario {
     /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups;
     /// a random start is drawn from the stream `flow[NUMBER].start`.
     pub fn config(&self, seed: u64) -> Config {
-        let path = Path::new(&self.flow, self.compat);
-        let link = &self.link;
+        let network = Network::new(&self.topology);
+        let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
+        let routes = Routes::of(self);
         let members = self.flow.iter().flat_map(|flow| (0..flow.count).map(move |_| flow));
         Config {
             seed,
@@ -196,33 +316,31 @@ impl Scenario {
                 Sample::Off => None,
                 Sample::Every(step) => Some(step),
             },
-            links: vec![
-                path.link("forward", link.rate.0, link.loss, &link.queue, link.mode),
-                path.link("reverse", link.reverse.rate.0, link.reverse.loss, &link.reverse.queue, link.mode),
-            ],
-            routes: Config::dumbbell_routes(),
-            udp: Vec::new(),
-            changes: Vec::new(),
-            capture: None,
-            flows: members.enumerate().map(|(i, flow)| self.flow(flow, i, seed)).collect(),
-            background: self.background(),
+            links: (0..).zip(&network.hops).map(|(number, hop)| sizing.link(number, hop)).collect(),
+            routes: routes.list.iter().map(|links| links.to_vec()).collect(),
+            flows: members.enumerate().map(|(i, flow)| self.flow(flow, i, seed, &routes)).collect(),
+            udp: self.udp.iter().map(|udp| self.udp(udp, &routes)).collect(),
+            background: self.background(&network, &routes),
+            changes: self.changes(&network, &routes),
+            capture: self.capture.as_ref().map(|capture| SimCapture {
+                links: capture.numbers.clone(),
+                from: capture.from.0,
+                to: capture.to.0,
+                max_rows: capture.max_rows,
+            }),
         }
     }
 
-    fn flow(&self, flow: &Flow, index: usize, seed: u64) -> FlowConfig {
+    fn flow(&self, flow: &Flow, index: usize, seed: u64, routes: &Routes) -> FlowConfig {
         let compat = self.compat;
         let payload_bytes = compat.payload_bytes(flow.packet.0);
         let sender = compat.sender(payload_bytes, flow.slow_start.0);
         let receiver = compat.receiver(flow.rtt.0);
-        let direction = match flow.direction {
-            Direction::Forward => SimDirection::Forward,
-            Direction::Reverse => SimDirection::Reverse,
-        };
         FlowConfig {
             law: flow.law.0,
-            direction,
-            route: direction as u16,
-            ack_route: direction.opposite() as u16,
+            direction: direction(flow.direction),
+            route: routes.number(&flow.path.links),
+            ack_route: routes.number(&flow.ack_links),
             rtt: flow.rtt.0,
             start: match flow.start.0 {
                 Start::At(time) => time,
@@ -257,12 +375,116 @@ impl Scenario {
         }
     }
 
-    fn background(&self) -> Option<SimBackground> {
-        let traffic = BackgroundConfig::level(self.background.level, self.link.rate.0)?;
-        let traffic = BackgroundConfig { long_flows: self.background.long_flows, ..traffic };
-        if traffic.forward == Rate(0) && traffic.long_flows == 0 {
+    fn udp(&self, udp: &Udp, routes: &Routes) -> UdpConfig {
+        let pattern = match &udp.pattern {
+            Pattern::Bursts(bursts) => udp::Pattern::Bursts(
+                bursts
+                    .iter()
+                    .map(|burst| udp::Burst { start: burst.start.0, stop: burst.stop.0, rate: burst.rate.0 })
+                    .collect(),
+            ),
+            Pattern::Steps(steps) => {
+                let rates = steps.rates.iter().map(|rate| rate.0);
+                let mut bursts = udp::Burst::steps(steps.start.0, steps.each.0, rates);
+                bursts.retain(|burst| burst.start < self.duration.0);
+                udp::Pattern::Bursts(bursts)
+            }
+            Pattern::OnOff(on_off) => udp::Pattern::OnOff(udp::OnOff {
+                sources: on_off.sources,
+                rate: on_off.rate.0,
+                burst: on_off.burst.0,
+                idle: on_off.idle.0,
+                shape: on_off.shape,
+                tail_ratio: on_off.tail_ratio,
+            }),
+        };
+        UdpConfig {
+            name: udp.name.0.clone(),
+            traffic: udp::Config { packet_bytes: self.compat.wire_bytes(udp.packet.0), pattern },
+            route: routes.number(&udp.path.links),
+        }
+    }
+
+    /// What changes, in order of time; entries of one instant in the order of the scenario.
+    fn changes(&self, network: &Network, routes: &Routes) -> Vec<SimChange> {
+        /// A change, or a link that comes up with the rate that it had.
+        enum Step {
+            Make(Changed),
+            Raise(u16),
+        }
+        let mut first_of_group = vec![0];
+        for flow in &self.flow {
+            first_of_group.push(first_of_group[first_of_group.len() - 1] + flow.count);
+        }
+        let mut steps: Vec<(Time, Step)> = Vec::new();
+        for change in &self.schedule {
+            match change {
+                Change::Link(change) => {
+                    let link = change.number;
+                    let mut add = |step| steps.push((change.at.0, step));
+                    if let Some(rate) = change.rate {
+                        add(Step::Make(Changed::Rate(link, rate.0)));
+                    }
+                    if let Some(delay) = change.delay {
+                        add(Step::Make(Changed::Delay(link, delay.0)));
+                    }
+                    if let Some(loss) = change.loss {
+                        add(Step::Make(Changed::Loss(link, loss)));
+                    }
+                    match change.down {
+                        Some(true) => add(Step::Make(Changed::Rate(link, Rate(0)))),
+                        Some(false) => add(Step::Raise(link)),
+                        None => {}
+                    }
+                }
+                Change::File(change) => {
+                    let link = change.number;
+                    let mut add = |at, what| steps.push((at, Step::Make(what)));
+                    match &change.file.content {
+                        Series::Rate(rows) => {
+                            rows.iter().for_each(|&(at, x)| add(at, Changed::Rate(link, x)))
+                        }
+                        Series::Delay(rows) => {
+                            rows.iter().for_each(|&(at, x)| add(at, Changed::Delay(link, x)))
+                        }
+                        Series::Loss(rows) => {
+                            rows.iter().for_each(|&(at, x)| add(at, Changed::Loss(link, x)))
+                        }
+                    }
+                }
+                Change::Route(change) => {
+                    let [route, ack_route] = [0, 1].map(|i| routes.number(&change.links[i]));
+                    for flow in first_of_group[change.group]..first_of_group[change.group + 1] {
+                        steps.push((change.at.0, Step::Make(Changed::Route { flow, route, ack_route })));
+                    }
+                }
+            }
+        }
+        steps.retain(|&(at, _)| at < self.duration.0);
+        steps.sort_by_key(|&(at, _)| at);
+        let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
+        let made = steps.into_iter().map(|(at, step)| {
+            let what = match step {
+                Step::Raise(link) => Changed::Rate(link, rates[usize::from(link)]),
+                Step::Make(what) => what,
+            };
+            if let Changed::Rate(link, rate) = what {
+                if rate > Rate(0) {
+                    rates[usize::from(link)] = rate;
+                }
+            }
+            SimChange { at, what }
+        });
+        made.collect()
+    }
+
+    fn background(&self, network: &Network, routes: &Routes) -> Option<SimBackground> {
+        let background = &self.background;
+        if background.is_silent() {
             return None;
         }
+        let traffic = BackgroundConfig::level(background.level, network.slowest(&background.path.links))?;
+        let traffic = BackgroundConfig { long_flows: background.long_flows, ..traffic };
         let law: LawSpec = "reno".parse().expect("the registry has reno");
         let sender = self.compat.sender(self.compat.payload_bytes(BACKGROUND_PACKET), SlowStartKind::Classic);
         Some(SimBackground {
@@ -272,7 +494,7 @@ impl Scenario {
             receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },
             header_bytes: self.compat.header_bytes(),
             framing_bytes: self.compat.framing_bytes(),
-            routes: [0, 1],
+            routes: [routes.number(&background.path.links), routes.number(&background.ack_links)],
         })
     }
 }

@@ -4,7 +4,9 @@
 
 mod config;
 mod error;
+mod file;
 pub mod model;
+mod network;
 mod parse;
 mod predict;
 pub mod quantity;
@@ -12,10 +14,11 @@ mod reader;
 #[cfg(test)]
 mod schema;
 
-use std::fs::File;
+use std::fs;
 use std::io::Read;
 
 pub use error::ScenarioError;
+pub use file::File;
 pub use model::Scenario;
 pub use predict::Prediction;
 
@@ -35,7 +38,7 @@ pub fn read(file: &str) -> Result<String, ScenarioError> {
         hint: hint.into(),
     };
     let mut bytes = Vec::new();
-    File::open(file)
+    fs::File::open(file)
         .and_then(|open| open.take(TEXT_MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|cause| error(None, format!("cannot be read: {cause}"), "give the path of a TOML file"))?;
     if bytes.len() as u64 > TEXT_MAX_BYTES {

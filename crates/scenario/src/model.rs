@@ -7,14 +7,24 @@ use lfn_law::{LawSpec, SlowStartKind};
 use lfn_units::{Bytes, Rate, Time};
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::quantity::{BufferSize, Packets, Sample, Start, Text, Window};
+use crate::file::File;
+use crate::quantity::{Name, Packets, Sample, Start, Text, Window};
 
-/// A dumbbell: any number of flows through one bottleneck.
+mod link;
+mod queue;
+
+pub use link::{
+    BurstLoss, GilbertElliott, Jitter, Link, Loss, Mode, NamedLink, NormalJitter, OneWay, ParkingLot,
+    Reorder, Topology, UniformJitter,
+};
+pub use queue::{Codel, Fifo, FqCodel, Pie, Queue, Red, RedPreset, Weight};
+
+/// Links, the traffic over them, and what changes on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["schema", "duration", "link"])))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["schema", "duration"])))]
 pub struct Scenario {
     /// Version of this format: 1.
     #[cfg_attr(test, schemars(range(min = 1, max = 1)))]
@@ -32,13 +42,25 @@ pub struct Scenario {
     pub sample: Text<Sample>,
     /// Which TCP. Default "linux".
     pub compat: Compat,
-    /// The bottleneck.
-    pub link: Link,
-    /// Groups of equal flows that are reported one by one. Without any, there must be background.
+    /// The links: a table `link`, `parking-lot`, or tables `links`.
+    #[serde(flatten)]
+    pub topology: Topology,
+    /// Groups of equal flows that are reported one by one, 16 million at most. Without any, there must be
+    /// other traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<Flow>,
+    /// UDP sources, each reported in sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<Udp>,
     /// Short flows and capped long ones, reported in sum. Default none.
     pub background: Background,
+    /// What changes on the way, in order of time. Of changes at one instant all are made, in this order,
+    /// before anything else happens.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<Change>,
+    /// Which packets to record. Default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
 }
 
 /// What a sender and a receiver do where a flow does not say.
@@ -54,144 +76,21 @@ pub enum Compat {
     Ns2,
 }
 
-/// How departures from a link are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum Mode {
-    /// In closed form at arrival.
-    Closed,
-    /// By one event for each; the results are the same.
-    Event,
-}
-
-/// The bottleneck.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["rate"])))]
-pub struct Link {
-    /// Rate in the forward direction, 1kbit/s to 10Tbit/s.
-    pub rate: Text<Rate>,
-    /// "closed", or "event" for tests. Default "closed".
-    pub mode: Mode,
-    /// Probability that a data packet is lost behind the queue, at least 0, below 1. Default 0.
-    #[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))]
-    pub loss: f64,
-    /// The queue in front of it.
-    pub queue: Queue,
-    /// The opposite direction. Default: the same rate, loss and queue.
-    pub reverse: Reverse,
-}
-
-/// The bottleneck of the opposite direction.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
-pub struct Reverse {
-    /// Rate. Default: as forward.
-    pub rate: Text<Rate>,
-    /// Probability that a data packet is lost. Default: as forward.
-    #[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))]
-    pub loss: f64,
-    /// Queue. Default: as forward.
-    pub queue: Queue,
-}
-
-/// A queue and what it does when it fills. Default: drop-tail of 1bdp.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum Queue {
-    /// Drops what does not fit.
-    DropTail(DropTail),
-    /// Random early detection.
-    Red(Red),
-}
-
-/// A queue that drops what does not fit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
-pub struct DropTail {
-    /// Room in packets, in bytes, or in products of the rate and the largest base RTT of the flows,
-    /// one packet at least. Default "1bdp".
-    pub size: Text<BufferSize>,
-}
-
-/// A queue with random early detection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
-pub struct Red {
-    /// Room, as for drop-tail. Default "1bdp".
-    pub size: Text<BufferSize>,
-    /// Where the defaults of the other keys come from. Default "gentle".
-    pub preset: RedPreset,
-    /// Average queue where early drops begin; with `max_th`. Default 5 packets in "classic".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_th: Option<Text<Packets>>,
-    /// Average queue where drops become certain, or the gentle slope begins; with `min_th`. Default 15
-    /// packets in "classic".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_th: Option<Text<Packets>>,
-    /// Queueing delay aimed at, from which both thresholds follow; not with `min_th`. Default 5ms in
-    /// "gentle" and "adaptive".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target_delay: Option<Text<Time>>,
-    /// Weight of a sample in the average queue, above 0, at most 1, or "auto" for a time constant of
-    /// ten round trips. Default 0.002 in "classic", else "auto".
-    pub weight: Weight,
-    /// Drop probability at `max_th`, above 0, at most 1. Default 0.1.
-    #[cfg_attr(test, schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
-    pub max_p: f64,
-    /// Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic".
-    pub wait: bool,
-    /// Mark packets of flows with `ecn` instead of dropping them. Default true in "adaptive".
-    pub ecn: bool,
-}
-
-/// A set of RED parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum RedPreset {
-    /// As Floyd and Jacobson published it in 1993, for megabits per second.
-    Classic,
-    /// The defaults of ns-2.35, counted in packets.
-    Gentle,
-    /// Gentle, with marks and a `max_p` that adapts.
-    Adaptive,
-}
-
-/// Weight of a sample in RED's average.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Weight {
-    /// From the link's rate.
-    Auto,
-    /// This weight.
-    Fixed(f64),
-}
-
-impl Serialize for Weight {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match *self {
-            Weight::Auto => serializer.serialize_str("auto"),
-            Weight::Fixed(weight) => serializer.serialize_f64(weight),
-        }
-    }
-}
-
 /// Flows that differ in nothing but their random start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["law", "rtt"])))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["law"])))]
 pub struct Flow {
+    /// How a schedule calls the group: letters, digits, `_` and `-`. Default: its index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
     /// Congestion-control law, NAME or NAME:VARIANT.
     pub law: Text<LawSpec>,
     /// How many such flows. Default 1.
-    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 16000000)))]
     pub count: u32,
-    /// Round-trip time without queueing and serialisation, 1ns to 1000s.
+    /// Round-trip time without queueing and serialisation, 1ns to 1000s, and at least the delays of the
+    /// links of both routes: links of its own make up the rest. Default: those delays, if they are not 0.
     pub rtt: Text<Time>,
     /// When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s".
     pub start: Text<Start>,
@@ -201,8 +100,19 @@ pub struct Flow {
     /// Payload to deliver, after which the flow ends. Default: no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Text<Bytes>>,
-    /// Which way its data go. Default "forward".
+    /// Which way its data go: in a dumbbell on which link, in a parking lot towards higher or lower numbers;
+    /// elsewhere only a word in results. Default "forward", in a parking lot as `from` and `to` say.
     pub direction: Direction,
+    /// Where its data go.
+    #[serde(flatten)]
+    pub path: Path,
+    /// Links of its ACKs, in their order. Default: those of the data in the opposite direction; where one of
+    /// them has none, the path of fewest hops.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ack_route: Vec<String>,
+    /// The links of `ack_route`.
+    #[serde(skip)]
+    pub(crate) ack_links: Vec<u16>,
     /// IP packet (MTU), 64B to 64kB. Default "1500B".
     pub packet: Text<Bytes>,
     /// Most data outstanding, in packets or bytes. Default: no limit.
@@ -226,26 +136,268 @@ pub struct Flow {
     pub pacing: bool,
 }
 
+/// From node to node; not in a dumbbell, which has a direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields))]
+pub struct Path {
+    /// Node where it begins: a name, in a parking lot the number of a router. Default: where `route` begins;
+    /// in a parking lot the first router, or, in direction "reverse", the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Name>,
+    /// Node where it ends. Default: where `route` ends; in a parking lot the other end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Name>,
+    /// Nodes that it passes in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<Name>,
+    /// Its links in their order; not with `via`. Default: of the paths of fewest hops the one of least delay,
+    /// and of those the one whose links were named first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<String>,
+    /// Its links by number; none where there is no traffic.
+    #[serde(skip)]
+    pub(crate) links: Vec<u16>,
+}
+
 /// Which way a flow's data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(JsonSchema))]
 pub enum Direction {
-    /// On the link.
+    /// Forward.
     Forward,
-    /// On `link.reverse`.
+    /// In the opposite direction.
     Reverse,
 }
 
-/// Traffic of others.
+/// UDP from one place to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
+pub struct Udp {
+    /// Its name in random streams and results: letters, digits, `_` and `-`. Default "udp" and its index.
+    pub name: Name,
+    /// Which way it goes, as for a flow. Default "forward".
+    pub direction: Direction,
+    /// Where it goes.
+    #[serde(flatten)]
+    pub path: Path,
+    /// IP packet, 64B to 64kB. Default "1500B".
+    pub packet: Text<Bytes>,
+    /// When it sends how fast.
+    #[serde(flatten)]
+    pub pattern: Pattern,
+}
+
+/// When a UDP source sends how fast, in bits on the wire per second: `bursts`, `steps` or `on_off`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(JsonSchema))]
+pub enum Pattern {
+    /// Constant rates in order of time, which do not overlap.
+    Bursts(Vec<Burst>),
+    /// Rates that follow each other without a gap.
+    Steps(Steps),
+    /// The sum of sources whose bursts and pauses are Pareto distributed.
+    OnOff(OnOff),
+}
+
+/// A constant rate for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["rate"])))]
+pub struct Burst {
+    /// When it begins. Default: when the one before ends, for the first "0s".
+    pub start: Text<Time>,
+    /// When it ends. Default: at the end of the run.
+    pub stop: Text<Time>,
+    /// How fast it is, at most 10Tbit/s.
+    pub rate: Text<Rate>,
+}
+
+/// Constant rates one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["each", "rates"])))]
+pub struct Steps {
+    /// When the first begins. Default "0s".
+    pub start: Text<Time>,
+    /// How long each of them lasts.
+    pub each: Text<Time>,
+    /// How fast they are, at most 10Tbit/s; at least one.
+    #[cfg_attr(test, schemars(length(min = 1)))]
+    pub rates: Vec<Text<Rate>>,
+}
+
+/// On/off sources with Pareto bursts and pauses, whose sum is long-range dependent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["sources"])))]
+pub struct OnOff {
+    /// How many, 1 to 1000000.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1000000)))]
+    pub sources: u32,
+    /// How fast one of them is in a burst, 1bit/s to 10Tbit/s. Default "10Mbit/s".
+    pub rate: Text<Rate>,
+    /// Mean length of a burst. Default "500ms".
+    pub burst: Text<Time>,
+    /// Mean length of a pause. Default "500ms".
+    pub idle: Text<Time>,
+    /// Tail index of both, above 1. Default 1.5.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 1)))]
+    pub shape: f64,
+    /// The longest burst over the shortest, and so the pauses, above 1. Default 10000.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 1)))]
+    pub tail_ratio: f64,
+}
+
+/// Traffic of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
 pub struct Background {
-    /// Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate forward
-    /// and half of that in reverse. Default 0.
+    /// Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of the slowest
+    /// link of its route, and half of that in reverse. Default 0.
     #[cfg_attr(test, schemars(range(max = 3)))]
     pub level: u8,
     /// Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none.
+    #[cfg_attr(test, schemars(range(max = 100000)))]
     pub long_flows: u32,
+    /// Where the data of its forward direction go; in a dumbbell forward.
+    #[serde(flatten)]
+    pub path: Path,
+    /// Links of the reverse direction, as for a flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ack_route: Vec<String>,
+    /// The links of `ack_route`.
+    #[serde(skip)]
+    pub(crate) ack_links: Vec<u16>,
+}
+
+impl Background {
+    /// Whether there is none.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.level == 0 && self.long_flows == 0
+    }
+}
+
+/// Something changes at a given time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub enum Change {
+    /// A link, once.
+    Link(LinkChange),
+    /// A link, as a file says.
+    File(FileChange),
+    /// The route of flows.
+    Route(RouteChange),
+}
+
+/// A link changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields))]
+pub struct LinkChange {
+    /// When, before the end of the run.
+    pub at: Text<Time>,
+    /// Which link: in a dumbbell "forward" or "reverse".
+    pub link: String,
+    /// Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The packet in service goes on at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Text<Rate>>,
+    /// Its new delay, up to 1000s. Packets that leave it from now on overtake others if it is shorter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Text<Time>>,
+    /// Its new probability of loss, in place of whatever loss it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))]
+    pub loss: Option<f64>,
+    /// true: nothing leaves it until it has a rate again; false: it has the last one again. Not with `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down: Option<bool>,
+    /// Number of the link.
+    #[serde(skip)]
+    pub(crate) number: u16,
+}
+
+/// A link changes as a file says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields))]
+pub struct FileChange {
+    /// Which link.
+    pub link: String,
+    /// A file whose first line is `time,rate`, `time,delay` or `time,loss`, and each further line a time and
+    /// a value with their units (`1.5s,20Mbit/s`), in order of time; or a table of its `path` and `hash`.
+    /// Times after the end of the run do not count.
+    pub file: File<Series>,
+    /// Number of the link.
+    #[serde(skip)]
+    pub(crate) number: u16,
+}
+
+/// What a file says about a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Series {
+    /// Rates.
+    Rate(Vec<(Time, Rate)>),
+    /// Delays.
+    Delay(Vec<(Time, Time)>),
+    /// Probabilities of loss.
+    Loss(Vec<(Time, f64)>),
+}
+
+/// The flows of a group change their route; what is under way stays on the old one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["at", "flow"])))]
+pub struct RouteChange {
+    /// When, before the end of the run.
+    pub at: Text<Time>,
+    /// Index or name of a group of flows.
+    pub flow: FlowId,
+    /// The new links of its data. Default: as before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<String>,
+    /// The new links of its ACKs. Default: the opposite direction of `route`, as for a flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ack_route: Vec<String>,
+    /// Index of the group.
+    #[serde(skip)]
+    pub(crate) group: usize,
+    /// The links of both routes.
+    #[serde(skip)]
+    pub(crate) links: [Vec<u16>; 2],
+}
+
+/// A group of flows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub enum FlowId {
+    /// By its index from 0.
+    Index(u32),
+    /// By its name.
+    Name(Name),
+}
+
+/// Recording of packets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
+pub struct Capture {
+    /// On these links. Default: on all.
+    pub links: Vec<String>,
+    /// From this time. Default "0s".
+    pub from: Text<Time>,
+    /// Until just before this time. Default: the end of the run.
+    pub to: Text<Time>,
+    /// At most so many packets, 1 to 10^9. Default 1000000.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1000000000)))]
+    pub max_rows: u64,
+    /// Numbers of the links.
+    #[serde(skip)]
+    pub(crate) numbers: Vec<u16>,
 }

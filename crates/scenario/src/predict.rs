@@ -1,9 +1,10 @@
 //! What a run will need, before it starts.
 
-use lfn_units::Time;
+use lfn_units::{Rate, Time};
 
-use crate::config::Path;
-use crate::model::{Direction, Flow, Scenario};
+use crate::config::Sizing;
+use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series};
+use crate::network::Network;
 use crate::quantity::Sample;
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
@@ -25,6 +26,16 @@ const OVERSHOOT: f64 = 2.0;
 const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
 /// Half a packet's ACK, and the rest.
 const EVENTS_PER_PACKET: f64 = 1.5;
+/// Of a link: its histogram of waiting times and what it keeps besides packets.
+const LINK_BYTES: f64 = 20_000.0;
+/// Of each queue of FQ-CoDel.
+const FAIR_QUEUE_BYTES: f64 = 256.0;
+/// A row of the table of recorded packets.
+const CAPTURE_ROW_BYTES: f64 = 64.0;
+/// Of a change that is scheduled.
+const CHANGE_BYTES: f64 = 64.0;
+/// A UDP source of many.
+const UDP_SOURCE_BYTES: f64 = 300.0;
 
 /// What a run is predicted to need: memory and packets at most, events about. Computed in floating
 /// point, which no scenario overflows.
@@ -34,11 +45,15 @@ pub struct Prediction {
     pub flow_bytes: u64,
     /// Memory of the packets in flight.
     pub packet_bytes: u64,
+    /// Memory of the links and of what is scheduled for them.
+    pub link_bytes: u64,
     /// Memory of the tables.
     pub table_bytes: u64,
+    /// Memory of the recorded packets.
+    pub capture_bytes: u64,
     /// The sum.
     pub memory_bytes: u64,
-    /// Data packets through the bottleneck, both directions.
+    /// Data packets that arrive, were there no retransmissions.
     pub packets: u64,
     /// Events.
     pub events: u64,
@@ -49,7 +64,9 @@ pub struct Prediction {
 pub(crate) enum Part {
     Flows,
     Packets,
+    Links,
     Tables,
+    Capture,
 }
 
 impl Prediction {
@@ -57,59 +74,179 @@ impl Prediction {
         let parts = [
             (self.flow_bytes, Part::Flows),
             (self.packet_bytes, Part::Packets),
+            (self.link_bytes, Part::Links),
             (self.table_bytes, Part::Tables),
+            (self.capture_bytes, Part::Capture),
         ];
         parts.into_iter().max_by_key(|&(bytes, _)| bytes).map_or(Part::Flows, |(_, part)| part)
     }
 }
 
+/// What one group of flows, or one UDP source, sends over a link.
+struct Load<'a> {
+    links: &'a [u16],
+    wire_bytes: u32,
+    /// Most packets that it may have outstanding.
+    window: f64,
+    /// Packets that it wants to deliver.
+    demand: f64,
+}
+
 impl Scenario {
     /// What a run of this scenario needs at most.
     pub fn predict(&self) -> Prediction {
-        let path = Path::new(&self.flow, self.compat);
-        let link = &self.link;
-        let directions = [
-            (Direction::Forward, link.rate.0, &link.queue),
-            (Direction::Reverse, link.reverse.rate.0, &link.reverse.queue),
-        ];
+        let network = Network::new(&self.topology);
+        let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
+        let (rates, detour) = self.peaks(&network);
+        let loads = self.loads();
+        let duration_s = self.duration.0.as_s();
+        // By link: what passes it, and of that what it is the slowest link of.
+        let mut passing: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
+        let mut slowest: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
+        let mut hops = 1;
+        for load in &loads {
+            hops = hops.max(load.links.len());
+            load.links.iter().for_each(|&link| passing[usize::from(link)].push(load));
+            if let Some(&link) = load.links.iter().min_by_key(|&&link| rates[usize::from(link)]) {
+                slowest[usize::from(link)].push(load);
+            }
+        }
         let (mut in_flight, mut packets) = (0.0, 0.0);
-        for (direction, rate, queue) in directions {
-            let groups = || self.flow.iter().filter(|flow| flow.direction == direction);
-            let wire_bytes = groups().map(|flow| self.compat.wire_bytes(flow.packet.0)).min().unwrap_or(1514);
-            let bdp_bytes = rate.as_bps() / 8.0 * path.rtt.map_or(0.0, Time::as_s);
-            let room = OVERSHOOT * (bdp_bytes + path.room_bytes(queue.size(), rate)) / f64::from(wire_bytes);
-            let windows: f64 = groups().map(|flow| f64::from(flow.count) * self.window(flow)).sum();
-            in_flight += room.min(windows);
-            let capacity = rate.as_bps() / 8.0 * self.duration.0.as_s() / f64::from(wire_bytes);
-            let demand: f64 = groups().map(|flow| f64::from(flow.count) * self.demand(flow)).sum();
-            packets += capacity.min(demand);
+        for (link, hop) in (0..).zip(&network.hops) {
+            let i = usize::from(link);
+            let Some(wire_bytes) = passing[i].iter().map(|load| load.wire_bytes).min() else { continue };
+            let wire_bytes = f64::from(wire_bytes);
+            let rtt = sizing.rtt(link).unwrap_or(Time::ZERO).after(detour);
+            let bdp_bytes = if slowest[i].is_empty() { 0.0 } else { rates[i].as_bps() / 8.0 * rtt.as_s() };
+            let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size(), hop.way.mean_rate());
+            let room = OVERSHOOT * (bdp_bytes + buffer_bytes) / wire_bytes;
+            in_flight += room.min(passing[i].iter().map(|load| load.window).sum());
+            let capacity = rates[i].as_bps() / 8.0 * duration_s / wire_bytes;
+            packets += capacity.min(slowest[i].iter().map(|load| load.demand).sum());
         }
         let mut flows: f64 = self.flow.iter().map(|flow| f64::from(flow.count)).sum();
         let rows = match self.sample.0 {
             Sample::Off => 0.0,
-            Sample::Every(step) => self.duration.0.as_s() / step.as_s() + 1.0,
+            Sample::Every(step) => duration_s / step.as_s() + 1.0,
         };
         let flow_row_bytes = |flow: &Flow| {
             let probes = flow.law.0.info().probes.len() as f64;
             f64::from(flow.count) * (FLOW_ROW_BYTES + probes * PROBE_ROW_BYTES)
         };
-        let row_bytes = self.flow.iter().map(flow_row_bytes).sum::<f64>() + 2.0 * QUEUE_ROW_BYTES;
+        let queues = network.hops.len() as f64;
+        let row_bytes = self.flow.iter().map(flow_row_bytes).sum::<f64>() + queues * QUEUE_ROW_BYTES;
         let table_bytes = TABLE_COPIES * rows * row_bytes;
         let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
-            * link.rate.0.as_bps();
+            * network.slowest(&self.background.path.links).as_bps();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         flows += long_flows + BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6;
         in_flight += 20.0 * long_flows + load_bps / 8.0 / 1514.0;
-        packets += load_bps / 8.0 * self.duration.0.as_s() / 1514.0;
-        let (flow_bytes, packet_bytes) = (flows * FLOW_BYTES, in_flight * PACKET_BYTES);
+        packets += load_bps / 8.0 * duration_s / 1514.0;
+        let capture_bytes = self
+            .capture
+            .as_ref()
+            .map_or(0.0, |capture| TABLE_COPIES * CAPTURE_ROW_BYTES * capture.max_rows as f64);
+        let parts = [
+            flows * FLOW_BYTES,
+            in_flight * PACKET_BYTES,
+            queues * LINK_BYTES + self.link_extra_bytes(&network),
+            table_bytes,
+            capture_bytes,
+        ];
+        let [flow_bytes, packet_bytes, link_bytes, table_bytes, capture_bytes] =
+            parts.map(|part| part as u64);
         Prediction {
-            flow_bytes: flow_bytes as u64,
-            packet_bytes: packet_bytes as u64,
-            table_bytes: table_bytes as u64,
-            memory_bytes: (flow_bytes + packet_bytes + table_bytes) as u64,
+            flow_bytes,
+            packet_bytes,
+            link_bytes,
+            table_bytes,
+            capture_bytes,
+            memory_bytes: parts.iter().sum::<f64>() as u64,
             packets: packets as u64,
-            events: (packets * EVENTS_PER_PACKET) as u64,
+            events: (packets * (EVENTS_PER_PACKET + (hops - 1) as f64)) as u64,
         }
+    }
+
+    /// The highest rate of each link, and by how much the schedule lengthens a round trip at most.
+    fn peaks(&self, network: &Network) -> (Vec<Rate>, Time) {
+        let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
+        let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay.0).collect();
+        let mut detour = Time::ZERO;
+        let faster = |rates: &mut Vec<Rate>, link: u16, rate: Rate| {
+            rates[usize::from(link)] = rates[usize::from(link)].max(rate);
+        };
+        let longer = |delays: &mut Vec<Time>, link: u16, delay: Time| {
+            delays[usize::from(link)] = delays[usize::from(link)].max(delay);
+        };
+        for change in &self.schedule {
+            match change {
+                Change::Link(change) => {
+                    change.rate.iter().for_each(|rate| faster(&mut rates, change.number, rate.0));
+                    change.delay.iter().for_each(|delay| longer(&mut delays, change.number, delay.0));
+                }
+                Change::File(change) => match &change.file.content {
+                    Series::Rate(rows) => {
+                        rows.iter().for_each(|row| faster(&mut rates, change.number, row.1))
+                    }
+                    Series::Delay(rows) => {
+                        rows.iter().for_each(|row| longer(&mut delays, change.number, row.1))
+                    }
+                    Series::Loss(_) => {}
+                },
+                Change::Route(change) => {
+                    let delay =
+                        change.links.iter().fold(Time::ZERO, |sum, links| sum.after(network.delay(links)));
+                    detour = detour.max(delay);
+                }
+            }
+        }
+        let longer = delays.iter().zip(&network.hops).map(|(delay, hop)| delay.since(hop.way.delay.0));
+        (rates, longer.fold(detour, Time::after))
+    }
+
+    /// All that sends packets one by one.
+    fn loads(&self) -> Vec<Load<'_>> {
+        let flows = self.flow.iter().enumerate().flat_map(|(group, flow)| {
+            let changed = self.schedule.iter().filter_map(move |change| match change {
+                Change::Route(change) if change.group == group => Some(&*change.links[0]),
+                _ => None,
+            });
+            [&*flow.path.links].into_iter().chain(changed).map(move |links| Load {
+                links,
+                wire_bytes: self.compat.wire_bytes(flow.packet.0),
+                window: f64::from(flow.count) * self.window(flow),
+                demand: f64::from(flow.count) * self.demand(flow),
+            })
+        });
+        let udp = self.udp.iter().map(|udp| Load {
+            links: &udp.path.links,
+            wire_bytes: self.compat.wire_bytes(udp.packet.0),
+            window: f64::INFINITY,
+            demand: f64::INFINITY,
+        });
+        flows.chain(udp).collect()
+    }
+
+    /// Memory of links beyond [`LINK_BYTES`], of their changes, and of UDP sources.
+    fn link_extra_bytes(&self, network: &Network) -> f64 {
+        let queues = network.hops.iter().map(|hop| match &hop.way.queue {
+            Queue::FqCodel(queue) => FAIR_QUEUE_BYTES * f64::from(queue.queues),
+            _ => 0.0,
+        });
+        let changes = self.schedule.iter().map(|change| match change {
+            Change::Link(_) => 3.0,
+            Change::File(change) => match &change.file.content {
+                Series::Rate(rows) => rows.len() as f64,
+                Series::Delay(rows) => rows.len() as f64,
+                Series::Loss(rows) => rows.len() as f64,
+            },
+            Change::Route(change) => f64::from(self.flow[change.group].count),
+        });
+        let sources = self.udp.iter().map(|udp| match &udp.pattern {
+            Pattern::OnOff(on_off) => f64::from(on_off.sources),
+            _ => 1.0,
+        });
+        queues.sum::<f64>() + CHANGE_BYTES * changes.sum::<f64>() + UDP_SOURCE_BYTES * sources.sum::<f64>()
     }
 
     /// Most packets that a flow may have outstanding.

@@ -17,6 +17,11 @@ impl<T: fmt::Display> Serialize for Text<T> {
     }
 }
 
+/// What a node, a link, a group of flows or a UDP source is called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Name(pub String);
+
 /// What can stand in a [`Text`].
 pub trait Quantity: FromStr<Err: fmt::Display> + fmt::Display {
     /// What it is, with its article.

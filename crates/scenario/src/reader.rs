@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use crate::error::{quote, ScenarioError};
-use crate::quantity::Quantity;
+use crate::quantity::{Name, Quantity};
 
 /// The text that is read.
 #[derive(Clone, Copy)]
@@ -43,6 +44,7 @@ pub(crate) trait Choice: Copy + 'static {
 }
 
 /// A table whose keys are all known; an absent one is empty.
+#[derive(Clone)]
 pub(crate) struct Table<'a> {
     source: Source<'a>,
     path: String,
@@ -101,10 +103,23 @@ impl<'a> Table<'a> {
 
     /// The value of a key that must be there.
     pub(crate) fn need(&self, key: &str, example: &str) -> Result<Item<'a>, ScenarioError> {
-        self.get(key).ok_or_else(|| {
-            let key = join(&self.path, key);
-            self.source.error(self.span.start, &key, "missing", format!("write for example {example}"))
-        })
+        self.get(key).ok_or_else(|| self.missing(key, example))
+    }
+
+    /// The error about a key that must be there and is not.
+    pub(crate) fn missing(&self, key: &str, example: &str) -> ScenarioError {
+        let key = join(&self.path, key);
+        self.source.error(self.span.start, &key, "missing", format!("write for example {example}"))
+    }
+
+    /// A name, if it is there.
+    pub(crate) fn name(&self, key: &str) -> Result<Option<Name>, ScenarioError> {
+        self.get(key).map(|item| item.name()).transpose()
+    }
+
+    /// The values of an array, none if it is not there.
+    pub(crate) fn items(&self, key: &str) -> Result<Vec<Item<'a>>, ScenarioError> {
+        self.get(key).map_or(Ok(Vec::new()), |item| item.items())
     }
 
     /// The table of this key, or an empty one.
@@ -168,8 +183,7 @@ impl<'a> Table<'a> {
 
     /// `true` or `false`, or the default.
     pub(crate) fn boolean(&self, key: &str, default: bool) -> Result<bool, ScenarioError> {
-        let Some(item) = self.get(key) else { return Ok(default) };
-        item.value.get_ref().as_bool().ok_or_else(|| item.wrong_type("allowed: true, false"))
+        self.get(key).map_or(Ok(default), |item| item.boolean())
     }
 
     /// One word of several, or the default.
@@ -215,13 +229,71 @@ impl<'a> Item<'a> {
 
     /// The tables of an array of tables.
     pub(crate) fn tables(&self, keys: &[&'static str]) -> Result<Vec<Table<'a>>, ScenarioError> {
-        let entries = self
-            .value
-            .get_ref()
-            .as_array()
-            .ok_or_else(|| self.wrong_type(format!("write [[{}]]", self.path)))?;
+        self.elements()?.iter().map(|item| item.table(keys)).collect()
+    }
+
+    /// The values of an array of tables.
+    pub(crate) fn elements(&self) -> Result<Vec<Item<'a>>, ScenarioError> {
+        self.array(|| format!("write [[{}]]", self.path))
+    }
+
+    /// The values of an array.
+    pub(crate) fn items(&self) -> Result<Vec<Item<'a>>, ScenarioError> {
+        self.array(|| "write [...]".into())
+    }
+
+    fn array(&self, hint: impl FnOnce() -> String) -> Result<Vec<Item<'a>>, ScenarioError> {
+        let values = self.value.get_ref().as_array().ok_or_else(|| self.wrong_type(hint()))?;
         let item = |(i, value)| Item { source: self.source, path: format!("{}[{i}]", self.path), value };
-        entries.iter().enumerate().map(|entry| item(entry).table(keys)).collect()
+        Ok(values.iter().enumerate().map(item).collect())
+    }
+
+    /// Whether it is a table.
+    pub(crate) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
+    }
+
+    /// Whether it is a text.
+    pub(crate) fn is_text(&self) -> bool {
+        self.value.get_ref().is_str()
+    }
+
+    /// A name, or a number that serves as one.
+    pub(crate) fn name(&self) -> Result<Name, ScenarioError> {
+        const HINT: &str = "allowed: 1 to 64 letters, digits, _ and -, not beginning with -";
+        let text = match self.value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            _ => self.text(HINT)?,
+        };
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-') {
+            return Ok(Name(text.into()));
+        }
+        Err(self.error(format!("found {}", quote(text)), HINT))
+    }
+
+    /// The path of a file that this value names, from the scenario's directory.
+    pub(crate) fn beside(&self, file: &str) -> PathBuf {
+        Path::new(self.source.file).parent().unwrap_or(Path::new("")).join(file)
+    }
+
+    /// One of these names, as a number.
+    pub(crate) fn one_of<'n, T>(
+        &self,
+        what: &str,
+        name: &str,
+        number: impl Fn(&str) -> Option<T>,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Result<T, ScenarioError> {
+        const LISTED: usize = 20;
+        number(name).ok_or_else(|| {
+            let short: String = name.chars().take(64).collect();
+            let nearest = lfn_law::nearest(&short, names.clone());
+            let more = if names.clone().nth(LISTED).is_some() { ", ..." } else { "" };
+            let list: Vec<&str> = names.take(LISTED).collect();
+            let hint = format!("did you mean {nearest:?}? {what}s: {}{more}", list.join(", "));
+            self.error(format!("no {what} {}", quote(name)), hint)
+        })
     }
 
     /// A text.
@@ -303,6 +375,11 @@ impl<'a> Item<'a> {
         value
             .filter(|&value| is_allowed(value))
             .ok_or_else(|| self.error(format!("{} is out of range", clip(text)), hint))
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&self) -> Result<bool, ScenarioError> {
+        self.value.get_ref().as_bool().ok_or_else(|| self.wrong_type("allowed: true, false"))
     }
 
     /// One word of several.

@@ -9,9 +9,10 @@ use schemars::transform::RecursiveTransform;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
+use crate::file::File;
 use crate::model::{Scenario, Weight};
-use crate::parse::{BACKGROUND, DROP_TAIL, FLOW, LINK, RED, REVERSE, SCENARIO};
-use crate::quantity::{Quantity, Text};
+use crate::parse::{capture, flow, link, queue, schedule, udp, BACKGROUND, SCENARIO};
+use crate::quantity::{Name, Quantity, Text};
 
 impl<T: Quantity> JsonSchema for Text<T> {
     fn schema_name() -> Cow<'static, str> {
@@ -41,7 +42,49 @@ impl JsonSchema for Weight {
     }
 }
 
-/// The schema of a TOML file: no value is null, and a queue without a kind is drop-tail.
+impl<T> JsonSchema for File<T> {
+    fn schema_name() -> Cow<'static, str> {
+        "File".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "string" },
+            {
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string" },
+                    "hash": { "type": "string", "pattern": "^[0-9a-f]{16}$" }
+                },
+                "required": ["path"],
+                "additionalProperties": false
+            }
+        ] })
+    }
+}
+
+impl JsonSchema for Name {
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$" },
+            { "type": "integer", "minimum": 0 }
+        ] })
+    }
+}
+
+/// The schema of a TOML file: no value is null, and some kinds need not be said.
 fn schema() -> Value {
     let toml = RecursiveTransform(|schema: &mut Schema| {
         if let Some([kind, Value::String(_)]) =
@@ -50,8 +93,14 @@ fn schema() -> Value {
             let kind = kind.clone();
             schema.insert("type".into(), kind);
         }
-        if schema.pointer("/properties/kind/const").is_some_and(|kind| kind == "drop-tail") {
-            schema.remove("required");
+        if let Some(alternatives) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+            alternatives.retain(|alternative| alternative.get("type").is_none_or(|kind| kind != "null"));
+        }
+        let kind = schema.pointer("/properties/kind/const").and_then(Value::as_str);
+        if kind.is_some_and(|kind| ["drop-tail", "uniform"].contains(&kind)) {
+            if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+                required.retain(|key| key != "kind");
+            }
         }
     });
     let settings = SchemaSettings::draft2020_12().with_transform(toml);
@@ -70,20 +119,45 @@ fn the_schema_in_the_reference_is_current() {
     assert!(stored == current, "stale: run LFN_REGENERATE=1 cargo test -p lfn-scenario");
 }
 
+/// The properties of an object, with those of the alternatives that are part of it.
+fn keys(object: &Value) -> BTreeSet<&str> {
+    let alternatives = object.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    let objects = [object].into_iter().chain(alternatives);
+    let properties = objects.filter_map(|object| object.get("properties")?.as_object());
+    properties.flat_map(|properties| properties.keys().map(String::as_str)).collect()
+}
+
 #[test]
 fn the_schema_has_the_keys_that_are_read() {
     let schema = schema();
-    for (table, keys) in [
+    for (table, read) in [
         ("", SCENARIO),
-        ("/$defs/Link", LINK),
-        ("/$defs/Reverse", REVERSE),
-        ("/$defs/Queue/oneOf/0", DROP_TAIL),
-        ("/$defs/Queue/oneOf/1", RED),
-        ("/$defs/Flow", FLOW),
+        ("/$defs/Link", link::LINK),
+        ("/$defs/ParkingLot", link::PARKING_LOT),
+        ("/$defs/NamedLink", link::NAMED_LINK),
+        ("/$defs/OneWay", link::ONE_WAY),
+        ("/$defs/BurstLoss/oneOf/0", link::GILBERT_ELLIOTT),
+        ("/$defs/Reorder", link::REORDER),
+        ("/$defs/Jitter/oneOf/0", link::UNIFORM_JITTER),
+        ("/$defs/Jitter/oneOf/1", link::NORMAL_JITTER),
+        ("/$defs/Queue/oneOf/0", queue::FIFO),
+        ("/$defs/Queue/oneOf/1", queue::FIFO),
+        ("/$defs/Queue/oneOf/2", queue::RED),
+        ("/$defs/Queue/oneOf/3", queue::CODEL),
+        ("/$defs/Queue/oneOf/4", queue::FQ_CODEL),
+        ("/$defs/Queue/oneOf/5", queue::PIE),
+        ("/$defs/Flow", flow::FLOW),
+        ("/$defs/Udp", udp::UDP),
+        ("/$defs/Burst", udp::BURST),
+        ("/$defs/Steps", udp::STEPS),
+        ("/$defs/OnOff", udp::ON_OFF),
         ("/$defs/Background", BACKGROUND),
+        ("/$defs/LinkChange", schedule::LINK_CHANGE),
+        ("/$defs/FileChange", schedule::FILE_CHANGE),
+        ("/$defs/RouteChange", schedule::ROUTE_CHANGE),
+        ("/$defs/Capture", capture::CAPTURE),
     ] {
-        let properties = schema.pointer(&format!("{table}/properties")).unwrap().as_object().unwrap();
-        let described: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
-        assert_eq!(described, keys.iter().copied().collect(), "{table}");
+        let object = schema.pointer(table).unwrap_or_else(|| panic!("no {table}"));
+        assert_eq!(keys(object), read.iter().copied().collect(), "{table}");
     }
 }

@@ -1,14 +1,26 @@
 //! What a scenario becomes: defaults, sizes, and the simulation's configuration.
 
 use lfn_law::SlowStartKind;
-use lfn_path::{RedConfig, Thresholds, Weight};
+use lfn_path::{
+    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, Service,
+    Thresholds, Weight,
+};
 use lfn_scenario::Scenario;
-use lfn_sim::config::{Config, Direction, QueueConfig};
+use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
+use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
 fn parse(text: &str) -> Scenario {
     Scenario::parse(text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The rate of a link that follows no trace.
+fn rate(link: &LinkConfig) -> Rate {
+    match link.service {
+        Service::Rate(rate) => rate,
+        Service::Trace(_) => panic!("{} follows a trace", link.name),
+    }
 }
 
 /// A dumbbell of 10 Gbit/s and one flow of CUBIC over 100 ms, with more lines here and there.
@@ -35,10 +47,12 @@ fn defaults_are_those_of_linux() {
     // 125 MB in packets of 1514 bytes.
     for link in &config.links {
         assert_eq!(
-            (link.rate, link.limit_packets, link.limit_bytes),
+            (rate(link), link.limit_packets, link.limit_bytes),
             (Rate(10_000_000_000), 82_562, u64::MAX)
         );
-        assert!(matches!(link.queue, QueueConfig::DropTail));
+        assert_eq!((link.delay, link.impair.loss), (Time::ZERO, Loss::Bernoulli(0.0)));
+        assert!(!link.impair.moves());
+        assert!(matches!(link.queue, AqmConfig::DropTail));
         assert!(!link.event_mode);
     }
 }
@@ -118,20 +132,25 @@ fn random_starts_differ_by_flow_and_seed_and_do_not_shift_each_other() {
 #[test]
 fn red_takes_its_preset_and_what_overrides_it() {
     let red = |lines: &str| match config("", &format!("kind = \"red\"\n{lines}"), "").links[0].queue {
-        QueueConfig::Red(red) => red,
-        QueueConfig::DropTail => panic!("not RED"),
+        AqmConfig::Red(red) => red,
+        _ => panic!("not RED"),
     };
     assert_eq!(red(""), RedConfig::gentle(1514));
     assert_eq!(red("preset = \"classic\""), RedConfig::classic(1514));
     assert_eq!(red("preset = \"adaptive\""), RedConfig::adaptive(1514));
     let own = red("preset = \"adaptive\"\nmin_th = \"20 packets\"\nmax_th = \"60 packets\"\nweight = 0.01\n\
-                   max_p = 0.02\nwait = false\necn = false");
+                   max_p = 0.02\ngentle = false\nadaptive = false\nwait = false\nbyte_mode = true\necn = false\n\
+                   mark_p = 1");
     let wanted = RedConfig {
         thresholds: Thresholds::Fixed { min_th: 20.0, max_th: 60.0 },
         weight: Weight::Fixed(0.01),
         max_p: 0.02,
+        gentle: false,
+        adaptive: false,
         wait: false,
+        byte_mode: true,
         ecn: false,
+        mark_p: 1.0,
         ..RedConfig::adaptive(1514)
     };
     assert_eq!(own, wanted);
@@ -145,11 +164,12 @@ fn the_opposite_direction_is_the_same_unless_it_says_otherwise() {
                 [link.queue]\nsize = \"50 packets\"\n[link.reverse]\nrate = \"2Gbit/s\"\n\
                 [[flow]]\nlaw = \"reno\"\nrtt = \"10ms\"\n";
     let reverse = &parse(text).config(1).links[1];
-    assert_eq!((reverse.rate, reverse.loss, reverse.limit_packets), (Rate(2_000_000_000), 0.001, 50));
+    assert_eq!((rate(reverse), reverse.limit_packets), (Rate(2_000_000_000), 50));
+    assert_eq!(reverse.impair.loss, Loss::Bernoulli(0.001));
     assert!(reverse.event_mode);
     let own = text.replace("\"2Gbit/s\"\n", "\"2Gbit/s\"\nloss = 0\nqueue = { size = \"7 packets\" }\n");
     let reverse = &parse(&own).config(1).links[1];
-    assert_eq!((reverse.loss, reverse.limit_packets), (0.0, 7));
+    assert_eq!((reverse.impair.loss, reverse.limit_packets), (Loss::Bernoulli(0.0), 7));
 }
 
 #[test]
@@ -165,4 +185,262 @@ fn background_follows_level_and_rate() {
     assert!(background.receiver.delayed_ack);
     let only_long = parse(&text.replace("level = 2", "long_flows = 3")).config(1).background.unwrap().traffic;
     assert_eq!((only_long.forward, only_long.long_flows), (Rate(0), 3));
+}
+
+#[test]
+fn every_queue_has_the_defaults_of_its_source() {
+    let queue = |lines: &str| config("", lines, "").links[0].queue.clone();
+    let wire_bytes = 1514;
+    assert!(matches!(queue("kind = \"drop-head\""), AqmConfig::DropHead));
+    let AqmConfig::Codel(codel) = queue("kind = \"codel\"") else { panic!() };
+    assert_eq!(codel, CodelConfig { mtu_bytes: wire_bytes, ..CodelConfig::default() });
+    let AqmConfig::FqCodel(fair) = queue("kind = \"fq-codel\"") else { panic!() };
+    assert_eq!(fair, FqCodelConfig::new(wire_bytes));
+    let AqmConfig::Pie(pie) = queue("kind = \"pie\"") else { panic!() };
+    assert_eq!(pie, PieConfig { mean_packet_bytes: wire_bytes, ..PieConfig::default() });
+}
+
+#[test]
+fn every_parameter_of_a_queue_can_be_said() {
+    let queue = |lines: &str| config("", lines, "").links[0].queue.clone();
+    let own =
+        CodelConfig { target: Time::from_ms(2), interval: Time::from_ms(300), mtu_bytes: 1514, ecn: true };
+    let codel = "target = \"2ms\"\ninterval = \"300ms\"\necn = true";
+    assert!(matches!(queue(&format!("kind = \"codel\"\n{codel}")), AqmConfig::Codel(codel) if codel == own));
+    let fair = queue(&format!("kind = \"fq-codel\"\nqueues = 7\nquantum = \"300B\"\n{codel}"));
+    let wanted = FqCodelConfig { queues: 7, quantum_bytes: 300, codel: own };
+    assert!(matches!(fair, AqmConfig::FqCodel(fair) if fair == wanted));
+    let pie = queue(
+        "kind = \"pie\"\ntarget = \"20ms\"\nupdate = \"30ms\"\nalpha = 0.5\nbeta = 2\nburst = \"0s\"\n\
+         byte_mode = true\necn = true",
+    );
+    let wanted = PieConfig {
+        target: Time::from_ms(20),
+        update: Time::from_ms(30),
+        alpha: 0.5,
+        beta: 2.0,
+        burst: Time::ZERO,
+        mean_packet_bytes: 1514,
+        byte_mode: true,
+        ecn: true,
+    };
+    assert!(matches!(pie, AqmConfig::Pie(pie) if pie == wanted));
+}
+
+/// A dumbbell of 1 Gbit/s over 100 ms with these lines in its link.
+fn impaired(lines: &str) -> Vec<LinkConfig> {
+    let text = format!(
+        "schema = 1\nduration = \"60s\"\n[link]\nrate = \"1Gbit/s\"\n{lines}\n[[flow]]\nlaw = \"reno\"\n\
+         rtt = \"100ms\"\n"
+    );
+    parse(&text).config(1).links
+}
+
+#[test]
+fn impairments_are_those_of_the_link_in_both_directions() {
+    let links = impaired(
+        "delay = \"10ms\"\nduplicate = 0.001\nreorder = { p = 0.01, delay = \"3ms\" }\n\
+         jitter = { high = \"2ms\", keep_order = false }\n\
+         loss = { kind = \"gilbert-elliott\", p = 0.0001, r = 0.1, bad = 0.5 }\n\
+         reverse = { delay = \"20ms\", loss = 0, jitter = { kind = \"normal\", mean = \"2ms\", deviation = \"1ms\" } }",
+    );
+    let [forward, reverse] = &links[..] else { panic!() };
+    assert_eq!((forward.delay, reverse.delay), (Time::from_ms(10), Time::from_ms(20)));
+    let bursts = GilbertElliottConfig { p: 1e-4, r: 0.1, loss_good: 0.0, loss_bad: 0.5 };
+    assert_eq!(forward.impair.loss, Loss::GilbertElliott(bursts));
+    assert_eq!(reverse.impair.loss, Loss::Bernoulli(0.0));
+    for link in &links {
+        assert_eq!(link.impair.duplicate, 0.001);
+        assert_eq!(link.impair.reorder, Some((0.01, Time::from_ms(3))));
+    }
+    let uniform = JitterShape::Uniform { low: Time::ZERO, high: Time::from_ms(2) };
+    assert_eq!(forward.impair.jitter, Some((uniform, false)));
+    let normal = JitterShape::Normal { mean: Time::from_ms(2), deviation: Time::from_ms(1) };
+    assert_eq!(reverse.impair.jitter, Some((normal, true)));
+}
+
+#[test]
+fn a_trace_stands_in_place_of_a_rate_and_its_mean_sizes_the_buffer() {
+    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scenario.toml");
+    let text = "schema = 1\nduration = \"60s\"\n[link]\ntrace = \"four-a-second.mahi\"\n\
+                [link.reverse]\nrate = \"1Gbit/s\"\n[[flow]]\nlaw = \"reno\"\nrtt = \"10s\"\n";
+    let scenario = Scenario::parse(text, name, None).unwrap();
+    let links = scenario.config(1).links;
+    let Service::Trace(trace) = &links[0].service else { panic!("no trace") };
+    // 4 packets of 1500 bytes a second: 60 kB in 10 s.
+    assert_eq!((trace.mean_rate(), links[0].limit_packets), (Rate(48_000), 60_000 / 1514));
+    assert_eq!(rate(&links[1]), Rate(1_000_000_000));
+    let canonical = scenario.to_toml().unwrap();
+    assert_eq!(Scenario::parse(&canonical, name, None).unwrap(), scenario);
+    let changed = canonical.replace("hash = \"", "hash = \"0");
+    let error = Scenario::parse(&changed, name, None).unwrap_err();
+    assert_eq!(error.key, "link.trace.hash");
+}
+
+#[test]
+fn a_parking_lot_is_a_row_of_hops() {
+    let text = "schema = 1\nduration = \"60s\"\n[parking-lot]\nhops = 3\nrate = \"100Mbit/s\"\ndelay = \"10ms\"\n\
+                reverse = { delay = \"20ms\" }\n[[flow]]\nlaw = \"reno\"\n[[flow]]\nlaw = \"reno\"\nfrom = 2\n\
+                to = 3\nrtt = \"200ms\"\n[[flow]]\nlaw = \"reno\"\nfrom = \"4\"\nto = 2\n";
+    let scenario = parse(text);
+    let config = scenario.config(1);
+    let names: Vec<&str> = config.links.iter().map(|link| &*link.name).collect();
+    assert_eq!(names, ["hop1", "hop1.reverse", "hop2", "hop2.reverse", "hop3", "hop3.reverse"]);
+    let route = |number: u16| &*config.routes[usize::from(number)];
+    let got: Vec<_> = config
+        .flows
+        .iter()
+        .map(|flow| (route(flow.route), route(flow.ack_route), flow.direction, flow.rtt))
+        .collect();
+    assert_eq!(
+        got,
+        [
+            (&[0, 2, 4][..], &[5, 3, 1][..], Direction::Forward, Time::from_ms(90)),
+            (&[2], &[3], Direction::Forward, Time::from_ms(200)),
+            (&[5, 3], &[2, 4], Direction::Reverse, Time::from_ms(60)),
+        ]
+    );
+    // 1 BDP of the largest RTT that passes: 90 ms on the first hop, 200 ms on the second, 90 on the third.
+    let limits: Vec<_> = config.links.iter().map(|link| link.limit_packets).collect();
+    assert_eq!(limits, [743, 743, 1651, 1651, 743, 743]);
+    let canonical = scenario.to_toml().unwrap();
+    assert_eq!(parse(&canonical), scenario);
+}
+
+/// Two ways from a to d, over b and over c; the upper one is longer. Nobody joins e.
+const DIAMOND: &str = "schema = 1\nduration = \"60s\"\n[[links]]\nname = \"ab\"\nfrom = \"a\"\nto = \"b\"\n\
+    rate = \"1Gbit/s\"\ndelay = \"5ms\"\n[[links]]\nname = \"bd\"\nfrom = \"b\"\nto = \"d\"\nrate = \"1Gbit/s\"\n\
+    delay = \"5ms\"\n[[links]]\nname = \"ac\"\nfrom = \"a\"\nto = \"c\"\nrate = \"1Gbit/s\"\ndelay = \"2ms\"\n\
+    [[links]]\nname = \"cd\"\nfrom = \"c\"\nto = \"d\"\nrate = \"1Gbit/s\"\ndelay = \"2ms\"\nduplex = false\n\
+    [[links]]\nname = \"de\"\nfrom = \"d\"\nto = \"e\"\nrate = \"1Gbit/s\"\nduplex = false\n";
+
+/// The links of a flow's data and ACKs in [`DIAMOND`], and its RTT in ms.
+fn diamond(lines: &str) -> (Vec<String>, Vec<String>, u64) {
+    let scenario = parse(&format!("{DIAMOND}[[flow]]\nlaw = \"reno\"\n{lines}\n"));
+    assert_eq!(parse(&scenario.to_toml().unwrap()), scenario);
+    let config = scenario.config(1);
+    let flow = &config.flows[0];
+    let names = |route: u16| {
+        let links = config.routes[usize::from(route)].iter();
+        links.map(|&link| config.links[usize::from(link)].name.clone()).collect()
+    };
+    (names(flow.route), names(flow.ack_route), flow.rtt.as_ns() / 1_000_000)
+}
+
+#[test]
+fn a_flow_without_a_route_takes_fewest_hops_then_least_delay() {
+    let texts = |names: &[&str]| names.iter().map(|&name| name.to_string()).collect::<Vec<_>>();
+    let (ab_bd, back) = (texts(&["ab", "bd"]), texts(&["bd.reverse", "ab.reverse"]));
+    // cd has no way back, so the ACKs take the other side.
+    assert_eq!(diamond("from = \"a\"\nto = \"d\""), (texts(&["ac", "cd"]), back.clone(), 14));
+    assert_eq!(diamond("from = \"a\"\nto = \"d\"\nvia = [\"b\"]"), (ab_bd.clone(), back.clone(), 20));
+    assert_eq!(diamond("route = [\"ab\", \"bd\"]\nrtt = \"30ms\""), (ab_bd, back, 30));
+    let asymmetric =
+        "from = \"a\"\nto = \"b\"\nroute = [\"ac\", \"cd\", \"bd.reverse\"]\nack_route = [\"ab.reverse\"]";
+    assert_eq!(diamond(asymmetric), (texts(&["ac", "cd", "bd.reverse"]), texts(&["ab.reverse"]), 14));
+}
+
+#[test]
+fn of_equal_paths_the_first_named_is_taken() {
+    let text = DIAMOND.replace("delay = \"2ms\"", "delay = \"5ms\"");
+    let scenario = parse(&format!("{text}[[flow]]\nlaw = \"reno\"\nfrom = \"a\"\nto = \"d\"\n"));
+    let config = scenario.config(1);
+    assert_eq!(config.routes[usize::from(config.flows[0].route)], [0, 2]);
+}
+
+#[test]
+fn changes_come_in_order_of_time_and_a_link_comes_up_with_its_last_rate() {
+    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scenario.toml");
+    let text = format!(
+        "{DIAMOND}[[flow]]\nlaw = \"reno\"\nfrom = \"a\"\nto = \"d\"\ncount = 2\nname = \"moved\"\n\
+         [[schedule]]\nat = \"10s\"\nlink = \"ab\"\nrate = \"250Mbit/s\"\ndelay = \"1ms\"\nloss = 0.01\n\
+         [[schedule]]\nat = \"10s\"\nlink = \"ab\"\ndown = true\n\
+         [[schedule]]\nlink = \"ac\"\nfile = \"delays.csv\"\n\
+         [[schedule]]\nat = \"20s\"\nlink = \"ab\"\ndown = false\n\
+         [[schedule]]\nat = \"20s\"\nflow = \"moved\"\nroute = [\"ab\", \"bd\"]\n"
+    );
+    let scenario = Scenario::parse(&text, name, None).unwrap_or_else(|error| panic!("{error}"));
+    let canonical = scenario.to_toml().unwrap();
+    assert_eq!(Scenario::parse(&canonical, name, None).unwrap(), scenario);
+    let config = scenario.config(1);
+    let changes: Vec<_> = config.changes.iter().map(|change| (change.at.as_s(), change.what)).collect();
+    let route = |flow| {
+        let Changed::Route { route, ack_route, .. } = changes[changes.len() - 1].1 else { panic!() };
+        assert_eq!(config.routes[usize::from(route)], [0, 2]);
+        assert_eq!(config.routes[usize::from(ack_route)], [3, 1]);
+        Changed::Route { flow, route, ack_route }
+    };
+    let (fast, slow) = (Rate(250_000_000), Rate(0));
+    assert_eq!(
+        changes,
+        [
+            (0.5, Changed::Delay(4, Time::from_ms(3))),
+            (10.0, Changed::Rate(0, fast)),
+            (10.0, Changed::Delay(0, Time::from_ms(1))),
+            (10.0, Changed::Loss(0, 0.01)),
+            (10.0, Changed::Rate(0, slow)),
+            (15.0, Changed::Delay(4, Time::from_ms(4))),
+            (20.0, Changed::Rate(0, fast)),
+            (20.0, route(0)),
+            (20.0, route(1)),
+        ]
+    );
+}
+
+#[test]
+fn udp_sends_in_bursts_in_steps_or_at_random() {
+    let text =
+        "schema = 1\nduration = \"60s\"\n[link]\nrate = \"1Gbit/s\"\nqueue = { size = \"100 packets\" }\n\
+                [[udp]]\nbursts = [{ stop = \"1s\", rate = \"5Mbit/s\" }, { rate = \"7Mbit/s\" }]\n\
+                [[udp]]\nname = \"steps\"\npacket = \"1000B\"\nsteps = { start = \"58s\", each = \"1s\", \
+                rates = [\"2Mbit/s\", \"0bit/s\", \"3Mbit/s\"] }\n\
+                [[udp]]\ndirection = \"reverse\"\non_off = { sources = 100 }\n";
+    let scenario = parse(text);
+    assert_eq!(parse(&scenario.to_toml().unwrap()), scenario);
+    let config = scenario.config(1);
+    let burst = |start, stop, mbit: u64| Burst {
+        start: Time::from_s(start),
+        stop: Time::from_s(stop),
+        rate: Rate(mbit * 1_000_000),
+    };
+    let sources: Vec<_> =
+        config.udp.iter().map(|udp| (&*udp.name, udp.traffic.packet_bytes, udp.route)).collect();
+    assert_eq!(sources, [("udp0", 1514, 0), ("steps", 1014, 0), ("udp2", 1514, 1)]);
+    let patterns: Vec<_> = config.udp.iter().map(|udp| udp.traffic.pattern.clone()).collect();
+    // The third step would begin when the run ends.
+    assert_eq!(
+        patterns,
+        [
+            Pattern::Bursts(vec![burst(0, 1, 5), burst(1, 60, 7)]),
+            Pattern::Bursts(vec![burst(58, 59, 2), burst(59, 60, 0)]),
+            Pattern::OnOff(OnOff::gigabit(100)),
+        ]
+    );
+}
+
+#[test]
+fn a_capture_is_of_all_links_and_times_unless_it_says_otherwise() {
+    let capture = |lines: &str| {
+        let text = format!("{DIAMOND}[[flow]]\nlaw = \"reno\"\nfrom = \"a\"\nto = \"d\"\n[capture]\n{lines}");
+        let scenario = parse(&text);
+        assert_eq!(parse(&scenario.to_toml().unwrap()), scenario);
+        let capture = scenario.config(1).capture.unwrap();
+        (capture.links, capture.from.as_s(), capture.to.as_s(), capture.max_rows)
+    };
+    assert_eq!(capture(""), ((0..8).collect(), 0.0, 60.0, 1_000_000));
+    let own = "links = [\"cd\", \"ab\"]\nfrom = \"1s\"\nto = \"2s\"\nmax_rows = 10\n";
+    assert_eq!(capture(own), (vec![6, 0], 1.0, 2.0, 10));
+}
+
+#[test]
+fn background_on_a_route_follows_its_slowest_link() {
+    let text = DIAMOND.replacen("\"1Gbit/s\"", "\"100Mbit/s\"", 1);
+    let scenario = parse(&format!(
+        "{text}[[flow]]\nlaw = \"reno\"\nfrom = \"a\"\nto = \"d\"\n[background]\nlevel = 1\nroute = [\"ab\", \"bd\"]\n"
+    ));
+    let config = scenario.config(1);
+    let background = config.background.unwrap();
+    assert_eq!(background.traffic.forward, Rate(10_000_000));
+    let routes = background.routes.map(|route| &*config.routes[usize::from(route)]);
+    assert_eq!(routes, [&[0, 2][..], &[3, 1]]);
 }

@@ -1,0 +1,129 @@
+//! The keys of flows.
+
+use lfn_law::{LawSpec, SlowStartKind};
+use lfn_units::{Bytes, Time};
+
+use super::path::Places;
+use super::{DELAY_MAX, PACKET_MAX, PACKET_MIN};
+use crate::error::ScenarioError;
+use crate::model::{Compat, Flow};
+use crate::quantity::{Packets, Start, Text, Window};
+use crate::reader::Table;
+
+pub(crate) const FLOW: &[&str] = &[
+    "name",
+    "law",
+    "count",
+    "rtt",
+    "start",
+    "stop",
+    "size",
+    "direction",
+    "from",
+    "to",
+    "via",
+    "route",
+    "ack_route",
+    "packet",
+    "receive_window",
+    "initial_window",
+    "initial_ssthresh",
+    "slow_start",
+    "delayed_ack",
+    "sack",
+    "ecn",
+    "pacing",
+];
+/// Most flows of a scenario.
+pub(crate) const FLOWS_MAX: u64 = 16_000_000;
+/// Largest window that a law can reach, in segments.
+const WINDOW_MAX: u64 = lfn_law::MAX_CWND >> 32;
+
+/// One group. `duration` is the run's.
+pub(crate) fn read(
+    table: &Table,
+    places: &Places,
+    compat: Compat,
+    duration: Time,
+) -> Result<Flow, ScenarioError> {
+    let law: LawSpec = table.need("law", "law = \"cubic\"")?.quantity()?;
+    let count = table.integer("count", 1..=FLOWS_MAX, 1)? as u32;
+    let (direction, path) = places.path(table)?;
+    let (ack_route, ack_links) = places.back(table, &path.links)?;
+    let rtt = rtt(table, places.network.delay(&path.links).after(places.network.delay(&ack_links)))?;
+    let start = table.quantity("start")?.unwrap_or(Start::At(Time::ZERO));
+    if let Start::Uniform(low, high) = start {
+        if low >= high {
+            return Err(table.error(
+                "start",
+                start.to_string(),
+                "allowed: uniform(LOW, HIGH) with LOW below HIGH",
+            ));
+        }
+    }
+    if start.latest() >= duration {
+        let hint = format!("allowed: before the end of the run, {duration}");
+        return Err(table.error("start", format!("{start} is too late"), hint));
+    }
+    let stop = table.quantity("stop")?;
+    if let Some(stop) = stop.filter(|stop| *stop <= start.latest()) {
+        let hint = format!("allowed: later than {}", start.latest());
+        return Err(table.error("stop", format!("{stop} is not after the start"), hint));
+    }
+    let size = table.quantity_in("size", Bytes(1)..=Bytes(1_000_000_000_000_000_000))?;
+    let packet = table.quantity_in("packet", PACKET_MIN..=PACKET_MAX)?.unwrap_or(Bytes(1500));
+    let payload = compat.payload_bytes(packet);
+    let receive_window = table.quantity("receive_window")?;
+    if receive_window.is_some_and(|window| compat.window_segments(window, packet) == 0) {
+        let hint = format!("allowed: at least 1 packet, {payload}B of payload");
+        return Err(table.error("receive_window", "found less than a packet", hint));
+    }
+    let initial_window = table.quantity_in("initial_window", Packets(1)..=Packets(WINDOW_MAX))?;
+    let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
+    let (default_window, default_slow_start, default_delayed_ack) = match compat {
+        Compat::Linux => (Packets(10), law.info().slow_start, true),
+        Compat::Ns2 => (Packets(2), SlowStartKind::Classic, false),
+    };
+    Ok(Flow {
+        name: table.name("name")?,
+        law: Text(law),
+        count,
+        rtt: Text(rtt),
+        start: Text(start),
+        stop: stop.map(Text),
+        size: size.map(Text),
+        direction,
+        path,
+        ack_route,
+        ack_links,
+        packet: Text(packet),
+        receive_window: receive_window.map(Text::<Window>),
+        initial_window: Text(initial_window.unwrap_or(default_window)),
+        initial_ssthresh: initial_ssthresh.map(Text),
+        slow_start: Text(table.quantity("slow_start")?.unwrap_or(default_slow_start)),
+        delayed_ack: table.boolean("delayed_ack", default_delayed_ack)?,
+        sack: table.boolean("sack", true)?,
+        ecn: table.boolean("ecn", false)?,
+        pacing: table.boolean("pacing", false)?,
+    })
+}
+
+/// The base RTT; `links` is the delay of the links of both routes.
+fn rtt(table: &Table, links: Time) -> Result<Time, ScenarioError> {
+    let Some(rtt) = table.quantity_in("rtt", Time::from_ns(1)..=DELAY_MAX)? else {
+        return match links {
+            Time::ZERO => Err(table.missing("rtt", "rtt = \"100ms\"")),
+            links if links > DELAY_MAX => Err(table.error(
+                "rtt",
+                format!("the links take {links}"),
+                format!("allowed: up to {DELAY_MAX}"),
+            )),
+            links => Ok(links),
+        };
+    };
+    if rtt < links {
+        let hint = format!("allowed: at least {links}, the delays of the links of both routes");
+        return Err(table.error("rtt", format!("{rtt} is too short"), hint));
+    }
+    Ok(rtt)
+}
