@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from lfnlab.scenario import Scenario
 
-TABLES = ("flows", "queues", "events", "probes")
+TABLES = ("flows", "queues", "events", "probes", "packets")
+"""The last one only where packets were recorded."""
 _EXPERIMENT = "experiment.json"
 
 
@@ -82,9 +83,16 @@ class Store:
         ):
             directory = Path(name)
             for table in TABLES:
+                frame = pl.DataFrame(run.table(table))
+                if table == "packets":
+                    if frame.is_empty():
+                        continue
+                    frame = frame.with_columns(
+                        pl.when(pl.col("^sack._(start|end)$") > 0).then(pl.col("^sack._(start|end)$"))
+                    )
                 # Through memory: polars hides the reason when a disk is full, Python tells it.
                 parquet = io.BytesIO()
-                pl.DataFrame(run.table(table)).write_parquet(parquet, compression="zstd")
+                frame.write_parquet(parquet, compression="zstd")
                 (directory / f"{table}.parquet").write_bytes(parquet.getbuffer())
             (directory / "summary.json").write_text(run.summary(), encoding="utf-8")
             (directory / "scenario.toml").write_text(scenario.to_toml(), encoding="utf-8")

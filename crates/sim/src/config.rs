@@ -172,11 +172,6 @@ pub struct Impair {
 }
 
 impl Impair {
-    /// Whether a packet may overtake another.
-    pub fn reorders(&self) -> bool {
-        self.reorder.is_some() || matches!(self.jitter, Some((_, false)))
-    }
-
     /// Whether it changes when packets arrive, or how often.
     pub fn moves(&self) -> bool {
         self.duplicate > 0.0 || self.reorder.is_some() || self.jitter.is_some()

@@ -79,8 +79,7 @@ pub struct PacketTable {
     pub payload_bytes: Vec<u32>,
     /// 1: retransmission; 2: CE; 4: ECE; 8: CWR.
     pub flags: Vec<u8>,
-    /// How many of the SACK blocks that follow are there.
-    pub sack_blocks: Vec<u8>,
+    /// SACK blocks of an ACK; 0 where there is none.
     pub sack1_start: Vec<u64>,
     pub sack1_end: Vec<u64>,
     pub sack2_start: Vec<u64>,

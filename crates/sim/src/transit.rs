@@ -110,7 +110,7 @@ impl Parcel {
     /// The data packet, marked if `ce`.
     #[must_use]
     pub fn marked(self, ce: bool) -> Parcel {
-        Parcel(self.0 | (u64::from(ce) * u64::from(CE) << 32))
+        Parcel(self.0 | (u64::from(if ce { CE } else { 0 }) << 32))
     }
 
     /// Flags of a data packet as recorded: 1 retransmission, 2 CE, 8 CWR.

@@ -79,7 +79,6 @@ impl Capture {
             Cargo::Udp => 0,
         });
         let count = if who.cargo == Cargo::Ack { parcel.blocks() } else { 0 };
-        table.sack_blocks.push(count as u8);
         for (n, columns) in [
             (&mut table.sack1_start, &mut table.sack1_end),
             (&mut table.sack2_start, &mut table.sack2_end),

@@ -17,7 +17,7 @@ pub(super) enum Server {
     /// A packet's departure is known at its arrival.
     Closed(Link),
     /// Departures are events.
-    Queued(Box<QueuedLink>),
+    Queued(QueuedLink),
 }
 
 enum LossModel {
@@ -180,10 +180,7 @@ impl LinkState {
             Aqm::Red(red) if !queued => {
                 Server::Closed(Link::new(rate, Discipline::Red(red), packets, bytes, largest))
             }
-            aqm => {
-                let link = QueuedLink::new(config.service.clone(), aqm, packets, bytes, largest);
-                Server::Queued(Box::new(link))
-            }
+            aqm => Server::Queued(QueuedLink::new(config.service.clone(), aqm, packets, bytes, largest)),
         };
         Ok(LinkState {
             server,

@@ -94,7 +94,7 @@ impl Sim {
                     }
                 };
                 self.waiting[slot as usize] = Some(Waiting { place, parcel, blocks: *blocks, lost: false });
-                let flow = (parcel.flow() as u32) << 2 | place.cargo as u32;
+                let flow = ((parcel.flow() as u32) << 2) | place.cargo as u32;
                 let (bytes, ect) = (who.bytes, who.ect);
                 let packet = Packet { word: slot, flow, bytes, kind, ect, ce: parcel.ce() && ect };
                 let due = server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
