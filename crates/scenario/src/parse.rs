@@ -193,14 +193,11 @@ fn check_memory(scenario: &Scenario, root: &Table, limit_bytes: u64) -> Result<(
         return Ok(());
     }
     let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
-    let found = format!(
-        "the run needs about {} of memory: {} for flows, {} for packets in flight, {} for links, {} for tables",
-        gigabytes(need.memory_bytes),
-        gigabytes(need.flow_bytes),
-        gigabytes(need.packet_bytes),
-        gigabytes(need.link_bytes),
-        gigabytes(need.table_bytes),
-    );
+    let large = need.parts().into_iter().filter(|&(bytes, _)| bytes > need.memory_bytes / 100);
+    let parts: Vec<_> =
+        large.map(|(bytes, part)| format!("{} for {}", gigabytes(bytes), part.name())).collect();
+    let found =
+        format!("the run needs about {} of memory: {}", gigabytes(need.memory_bytes), parts.join(", "));
     let allowed = format!("allowed: {}", gigabytes(limit_bytes));
     let links = match scenario.topology {
         Topology::Dumbbell(_) => "link",

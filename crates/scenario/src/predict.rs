@@ -69,16 +69,32 @@ pub(crate) enum Part {
     Capture,
 }
 
+impl Part {
+    /// What it is for.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::Flows => "flows",
+            Part::Packets => "packets in flight",
+            Part::Links => "links",
+            Part::Tables => "tables",
+            Part::Capture => "recorded packets",
+        }
+    }
+}
+
 impl Prediction {
-    pub(crate) fn largest_part(&self) -> Part {
-        let parts = [
+    pub(crate) fn parts(&self) -> [(u64, Part); 5] {
+        [
             (self.flow_bytes, Part::Flows),
             (self.packet_bytes, Part::Packets),
             (self.link_bytes, Part::Links),
             (self.table_bytes, Part::Tables),
             (self.capture_bytes, Part::Capture),
-        ];
-        parts.into_iter().max_by_key(|&(bytes, _)| bytes).map_or(Part::Flows, |(_, part)| part)
+        ]
+    }
+
+    pub(crate) fn largest_part(&self) -> Part {
+        self.parts().into_iter().max_by_key(|&(bytes, _)| bytes).map_or(Part::Flows, |(_, part)| part)
     }
 }
 

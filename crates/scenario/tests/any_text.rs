@@ -39,6 +39,29 @@ fn value() -> impl Strategy<Value = String> {
             "[{}]",
             "1979-05-27",
             "\"reverse\"",
+            "\"event\"",
+            "\"a\"",
+            "\"c\"",
+            "\"forward\"",
+            "\"ab\"",
+            "\"delays.csv\"",
+            "\"four-a-second.mahi\"",
+            "[\"ab\", \"bc\"]",
+            "[\"bc.reverse\", \"ab.reverse\"]",
+            "[\"forward\"]",
+            "[\"b\"]",
+            "[\"1Mbit/s\", \"0bit/s\"]",
+            "[{ stop = \"1s\", rate = \"1Mbit/s\" }, { rate = \"2Mbit/s\" }]",
+            "{ each = \"1s\", rates = [\"1Mbit/s\"] }",
+            "{ sources = 3 }",
+            "{ kind = \"gilbert-elliott\", p = 0.1, r = 0.2 }",
+            "{ high = \"1ms\" }",
+            "{ kind = \"normal\", mean = \"2ms\", deviation = \"1ms\", keep_order = false }",
+            "{ p = 0.1, delay = \"1ms\" }",
+            "{ kind = \"drop-head\" }",
+            "{ kind = \"codel\" }",
+            "{ kind = \"fq-codel\", quantum = \"300B\" }",
+            "{ kind = \"pie\", size = \"10 packets\" }",
         ])
         .prop_map(String::from),
     ]
@@ -85,55 +108,187 @@ fn line() -> impl Strategy<Value = String> {
         "long_flows",
         "queue.size",
         "reverse.rate",
+        "trace",
+        "delay",
+        "duplicate",
+        "reorder",
+        "jitter",
+        "hops",
+        "duplex",
+        "reverse",
+        "queue",
+        "from",
+        "to",
+        "via",
+        "route",
+        "ack_route",
+        "bursts",
+        "steps",
+        "on_off",
+        "at",
+        "link",
+        "flow",
+        "down",
+        "file",
+        "links",
+        "max_rows",
         "x",
     ]);
     (key, value()).prop_map(|(key, value)| format!("{key} = {value}\n"))
 }
 
-/// Any scenario: the keys of each table may be replaced or joined by others.
-fn document() -> impl Strategy<Value = String> {
-    let lines = || prop::collection::vec(line(), 0..3).prop_map(|lines| lines.concat());
-    let tables = [
-        ("", "schema = 1\nduration = \"60s\"\n"),
-        ("[link]\n", "rate = \"10Gbit/s\"\n"),
-        ("[link.queue]\n", "size = \"1bdp\"\n"),
-        ("[link.reverse]\n", "rate = \"1Gbit/s\"\n"),
-        ("[[flow]]\n", "law = \"cubic\"\nrtt = \"100ms\"\n"),
-        ("[background]\n", "level = 1\n"),
-    ];
-    tables
-        .map(|(head, usual)| {
-            (prop::bool::weighted(0.8), lines(), prop::bool::weighted(0.8)).prop_map(
-                move |(has_usual, more, is_there)| {
-                    let body = [if has_usual { usual } else { "" }, &more].concat();
-                    if is_there || head.is_empty() {
-                        head.to_string() + &body
-                    } else {
-                        String::new()
-                    }
-                },
-            )
+/// A table that is there with this probability: what it needs, some of what it may have, and rarely
+/// something else.
+fn table(
+    head: &'static str,
+    needs: &'static str,
+    may_have: &'static [&'static str],
+    often: f64,
+) -> BoxedStrategy<String> {
+    let some = prop::collection::vec(prop::bool::weighted(0.25), may_have.len());
+    let other = prop::option::weighted(0.05, line());
+    (some, other, prop::bool::weighted(0.98), prop::bool::weighted(often))
+        .prop_map(move |(some, other, is_whole, is_there)| {
+            if !is_there {
+                return String::new();
+            }
+            let chosen = may_have.iter().zip(some).filter(|&(_, chosen)| chosen);
+            let more: String = chosen.map(|(line, _)| format!("{line}\n")).collect();
+            [head, if is_whole { needs } else { "" }, &more, &other.unwrap_or_default()].concat()
         })
-        .prop_map(|parts| parts.concat())
+        .boxed()
 }
+
+const LINK: &[&str] = &[
+    "delay = \"7ms\"",
+    "mode = \"event\"",
+    "loss = { kind = \"gilbert-elliott\", p = 0.001, r = 0.2 }",
+    "duplicate = 0.01",
+    "reorder = { p = 0.1, delay = \"1ms\" }",
+    "jitter = { high = \"1ms\" }",
+    "reverse = { loss = 0, trace = \"four-a-second.mahi\", queue = { size = \"9 packets\" }, jitter = { kind = \"normal\", mean = \"2ms\", deviation = \"1ms\" } }",
+];
+const FLOW: &[&str] = &[
+    "name = \"bulk\"",
+    "count = 3",
+    "start = \"uniform(0s, 5s)\"",
+    "stop = \"30s\"",
+    "size = \"1GB\"",
+    "packet = \"9000B\"",
+    "receive_window = \"1MB\"",
+    "ecn = true",
+];
+const RED: &[&str] =
+    &["preset = \"adaptive\"", "gentle = true", "byte_mode = true", "weight = 0.002", "mark_p = 1"];
+const CODEL: &[&str] = &["target = \"2ms\"", "interval = \"300ms\"", "ecn = true", "size = \"50 packets\""];
+const PIE: &[&str] =
+    &["update = \"30ms\"", "alpha = 1", "burst = \"0s\"", "byte_mode = true", "size = \"1MB\""];
+
+/// A queue for the table of a dumbbell's or a parking lot's link.
+fn queue(head: &'static str) -> impl Strategy<Value = String> {
+    let kinds = prop_oneof![
+        table("", "kind = \"drop-tail\"\n", &["size = \"0.5bdp\""], 1.0),
+        table("", "kind = \"drop-head\"\n", &["size = \"100 packets\""], 1.0),
+        table("", "kind = \"red\"\n", RED, 1.0),
+        table("", "kind = \"codel\"\n", CODEL, 1.0),
+        table("", "kind = \"fq-codel\"\nqueues = 8\n", CODEL, 1.0),
+        table("", "kind = \"pie\"\n", PIE, 1.0),
+    ];
+    (prop::bool::ANY, kinds).prop_map(move |(is_there, kind)| {
+        if is_there {
+            format!("[{head}.queue]\n{kind}")
+        } else {
+            String::new()
+        }
+    })
+}
+
+const SOURCES: [&str; 3] = [
+    "bursts = [{ stop = \"1s\", rate = \"1Mbit/s\" }, { start = \"2s\", rate = \"2Mbit/s\" }]\n",
+    "steps = { each = \"1s\", rates = [\"1Mbit/s\", \"0bit/s\"] }\n",
+    "on_off = { sources = 3, shape = 1.2 }\n",
+];
+
+/// The tables of traffic. `ends`: where all of it begins and ends.
+fn traffic(ends: &'static str, more: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let udp = |source| table("[[udp]]\n", source, &["name = \"u\"", "packet = \"100B\""], 0.3);
+    let tables = (
+        table("[[flow]]\n", "law = \"cubic\"\nrtt = \"100ms\"\n", more, 0.9),
+        table("[[flow]]\n", "law = \"reno\"\nrtt = \"150ms\"\n", FLOW, 0.5),
+        prop::sample::select(SOURCES.to_vec()).prop_flat_map(udp),
+        table("[background]\n", "level = 1\n", &["long_flows = 3"], 0.3),
+    );
+    tables.prop_map(move |tables| {
+        let tables = [tables.0, tables.1, tables.2, tables.3];
+        tables.map(|table| if table.is_empty() { table } else { table + ends }).concat()
+    })
+}
+
+/// The tables of what changes and of what is recorded, on this link and along this route.
+fn rest(link: &'static str, route: &'static str) -> impl Strategy<Value = String> {
+    const CHANGES: &[&str] = &["rate = \"1Mbit/s\"", "delay = \"1ms\"", "loss = 0.1"];
+    let place = move |text: &str| text.replace("LINK", link).replace("ROUTE", route);
+    let tables = (
+        table("[[schedule]]\n", "at = \"1s\"\nflow = 0\nroute = ROUTE\n", &[], 0.3),
+        table("[[schedule]]\n", "at = \"2s\"\nlink = LINK\ndelay = \"5ms\"\n", &["down = true"], 0.3),
+        table("[[schedule]]\n", "link = LINK\nfile = \"delays.csv\"\n", &[], 0.3),
+        table("[[schedule]]\n", "at = \"2s\"\nlink = LINK\n", CHANGES, 0.3),
+        table("[capture]\n", "", &["links = [LINK]", "max_rows = 10", "to = \"3s\""], 0.3),
+    );
+    tables.prop_map(move |tables| place(&[tables.0, tables.1, tables.2, tables.3, tables.4].concat()))
+}
+
+/// Any scenario.
+fn document() -> impl Strategy<Value = String> {
+    let join = |tables: (String, String, String, String)| tables.0 + &tables.1 + &tables.2 + &tables.3;
+    let top: &[&str] = &["compat = \"ns2\"", "sample = \"off\"", "warmup = \"1s\"", "seed = 7"];
+    let dumbbell = (
+        table("[link]\n", "rate = \"10Gbit/s\"\n", LINK, 1.0),
+        queue("link"),
+        traffic("", FLOW),
+        rest("\"reverse\"", "[\"forward\"]"),
+    );
+    let lot = (
+        table("[parking-lot]\n", "hops = 3\nrate = \"10Gbit/s\"\n", LINK, 1.0),
+        queue("parking-lot"),
+        traffic("", &["from = 2\nto = 4", "count = 7", "ecn = true"]),
+        rest("\"hop2.reverse\"", "[\"hop1\", \"hop2\", \"hop3\"]"),
+    );
+    let graph = (
+        table("[[links]]\n", "name = \"ab\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1Gbit/s\"\n", LINK, 1.0),
+        table("[[links]]\n", "name = \"bc\"\nfrom = \"b\"\nto = \"c\"\nrate = \"1Gbit/s\"\n", LINK, 1.0),
+        table(
+            "[[links]]\n",
+            "name = \"ac\"\nfrom = \"a\"\nto = \"c\"\ntrace = \"four-a-second.mahi\"\nqueue = { size = \"9 packets\" }\n",
+            &["duplex = false"],
+            0.6,
+        ),
+        (
+            traffic("from = \"a\"\nto = \"c\"\n", &["via = [\"b\"]", "ack_route = [\"bc.reverse\", \"ab.reverse\"]"]),
+            rest("\"ab\"", "[\"ab\", \"bc\"]"),
+        )
+            .prop_map(|(traffic, rest)| traffic + &rest),
+    );
+    let network = prop_oneof![dumbbell.prop_map(join), lot.prop_map(join), graph.prop_map(join)];
+    (table("", "schema = 1\nduration = \"60s\"\n", top, 1.0), network).prop_map(|(top, rest)| top + &rest)
+}
+
+/// Files are named from here.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/any.toml");
 
 /// Parses, and uses what was parsed unless it is too large to build.
 fn exercise(text: &str) {
-    match Scenario::parse(text, "any.toml", Some(100_000_000)) {
+    match Scenario::parse(text, FILE, Some(1_000_000_000)) {
         Ok(scenario) => {
             let canonical = scenario.to_toml().unwrap();
-            assert_eq!(
-                Scenario::parse(&canonical, "canonical.toml", None),
-                Ok(scenario.clone()),
-                "{canonical}"
-            );
+            assert_eq!(Scenario::parse(&canonical, FILE, None), Ok(scenario.clone()), "{canonical}");
             serde_json::to_string(&scenario).unwrap();
             let config = scenario.config(scenario.seed);
             assert!(config.links.iter().all(|link| link.limit_packets > 0 || link.limit_bytes > 0));
         }
         Err(error) => {
             let text = error.to_string();
-            assert!(text.starts_with("any.toml:") && !text.contains('\n'), "{text}");
+            assert!(text.starts_with(FILE) && !text.contains('\n'), "{text}");
         }
     }
 }

@@ -189,7 +189,7 @@ fn background_follows_level_and_rate() {
 
 #[test]
 fn every_queue_has_the_defaults_of_its_source() {
-    let queue = |lines: &str| config("", lines, "").links[0].queue.clone();
+    let queue = |lines: &str| config("", lines, "").links[0].queue;
     let wire_bytes = 1514;
     assert!(matches!(queue("kind = \"drop-head\""), AqmConfig::DropHead));
     let AqmConfig::Codel(codel) = queue("kind = \"codel\"") else { panic!() };
@@ -202,7 +202,7 @@ fn every_queue_has_the_defaults_of_its_source() {
 
 #[test]
 fn every_parameter_of_a_queue_can_be_said() {
-    let queue = |lines: &str| config("", lines, "").links[0].queue.clone();
+    let queue = |lines: &str| config("", lines, "").links[0].queue;
     let own =
         CodelConfig { target: Time::from_ms(2), interval: Time::from_ms(300), mtu_bytes: 1514, ecn: true };
     let codel = "target = \"2ms\"\ninterval = \"300ms\"\necn = true";

@@ -166,7 +166,7 @@ fn series(text: &str) -> Result<Series, String> {
         ["time", "loss"] => rows(lines, |text| {
             let loss =
                 text.parse().map_err(|_| format!("{} is no number; write for example 0.001", quote(text)))?;
-            in_range(is_loss(loss), text, LOSS).map(|()| loss)
+            in_range(is_loss(loss), text, &format!("a number {LOSS}")).map(|()| loss)
         })
         .map(Series::Loss),
         _ => Err(format!("line {number}: {}; {HEADS}", quote(head))),
