@@ -319,7 +319,15 @@ impl Scenario {
             links: (0..).zip(&network.hops).map(|(number, hop)| sizing.link(number, hop)).collect(),
             routes: routes.list.iter().map(|links| links.to_vec()).collect(),
             flows: members.enumerate().map(|(i, flow)| self.flow(flow, i, seed, &routes)).collect(),
-            udp: self.udp.iter().map(|udp| self.udp(udp, &routes)).collect(),
+            udp: self
+                .udp
+                .iter()
+                .map(|udp| UdpConfig {
+                    name: udp.name.0.clone(),
+                    traffic: self.udp_traffic(udp),
+                    route: routes.number(&udp.path.links),
+                })
+                .collect(),
             background: self.background(&network, &routes),
             changes: self.changes(&network, &routes),
             capture: self.capture.as_ref().map(|capture| SimCapture {
@@ -375,7 +383,8 @@ impl Scenario {
         }
     }
 
-    fn udp(&self, udp: &Udp, routes: &Routes) -> UdpConfig {
+    /// What a source sends.
+    pub(crate) fn udp_traffic(&self, udp: &Udp) -> udp::Config {
         let pattern = match &udp.pattern {
             Pattern::Bursts(bursts) => udp::Pattern::Bursts(
                 bursts
@@ -398,11 +407,7 @@ impl Scenario {
                 tail_ratio: on_off.tail_ratio,
             }),
         };
-        UdpConfig {
-            name: udp.name.0.clone(),
-            traffic: udp::Config { packet_bytes: self.compat.wire_bytes(udp.packet.0), pattern },
-            route: routes.number(&udp.path.links),
-        }
+        udp::Config { packet_bytes: self.compat.wire_bytes(udp.packet.0), pattern }
     }
 
     /// What changes, in order of time; entries of one instant in the order of the scenario.

@@ -1,5 +1,6 @@
 //! What a run will need, before it starts.
 
+use lfn_sim::traffic::udp;
 use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
@@ -53,7 +54,7 @@ pub struct Prediction {
     pub capture_bytes: u64,
     /// The sum.
     pub memory_bytes: u64,
-    /// Data packets that arrive, were there no retransmissions.
+    /// Data packets that leave links, each counted at every link that it passes.
     pub packets: u64,
     /// Events.
     pub events: u64,
@@ -116,15 +117,13 @@ impl Scenario {
         let (rates, detour) = self.peaks(&network);
         let loads = self.loads();
         let duration_s = self.duration.0.as_s();
-        // By link: what passes it, and of that what it is the slowest link of.
+        // By link: what passes it, and whether it is the slowest link of some of that.
         let mut passing: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
-        let mut slowest: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
-        let mut hops = 1;
+        let mut is_slowest = vec![false; network.hops.len()];
         for load in &loads {
-            hops = hops.max(load.links.len());
             load.links.iter().for_each(|&link| passing[usize::from(link)].push(load));
             if let Some(&link) = load.links.iter().min_by_key(|&&link| rates[usize::from(link)]) {
-                slowest[usize::from(link)].push(load);
+                is_slowest[usize::from(link)] = true;
             }
         }
         let (mut in_flight, mut packets) = (0.0, 0.0);
@@ -133,12 +132,12 @@ impl Scenario {
             let Some(wire_bytes) = passing[i].iter().map(|load| load.wire_bytes).min() else { continue };
             let wire_bytes = f64::from(wire_bytes);
             let rtt = sizing.rtt(link).unwrap_or(Time::ZERO).after(detour);
-            let bdp_bytes = if slowest[i].is_empty() { 0.0 } else { rates[i].as_bps() / 8.0 * rtt.as_s() };
+            let bdp_bytes = if is_slowest[i] { rates[i].as_bps() / 8.0 * rtt.as_s() } else { 0.0 };
             let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size(), hop.way.mean_rate());
             let room = OVERSHOOT * (bdp_bytes + buffer_bytes) / wire_bytes;
             in_flight += room.min(passing[i].iter().map(|load| load.window).sum());
             let capacity = rates[i].as_bps() / 8.0 * duration_s / wire_bytes;
-            packets += capacity.min(slowest[i].iter().map(|load| load.demand).sum());
+            packets += capacity.min(passing[i].iter().map(|load| load.demand).sum());
         }
         let mut flows: f64 = self.flow.iter().map(|flow| f64::from(flow.count)).sum();
         let rows = match self.sample.0 {
@@ -179,7 +178,7 @@ impl Scenario {
             capture_bytes,
             memory_bytes: parts.iter().sum::<f64>() as u64,
             packets: packets as u64,
-            events: (packets * (EVENTS_PER_PACKET + (hops - 1) as f64)) as u64,
+            events: (packets * EVENTS_PER_PACKET) as u64,
         }
     }
 
@@ -234,11 +233,18 @@ impl Scenario {
                 demand: f64::from(flow.count) * self.demand(flow),
             })
         });
-        let udp = self.udp.iter().map(|udp| Load {
-            links: &udp.path.links,
-            wire_bytes: self.compat.wire_bytes(udp.packet.0),
-            window: f64::INFINITY,
-            demand: f64::INFINITY,
+        let udp = self.udp.iter().map(|udp| {
+            let traffic = self.udp_traffic(udp);
+            let bytes = traffic.offered_bps(self.duration.0) / 8.0 * self.duration.0.as_s();
+            Load {
+                links: &udp.path.links,
+                wire_bytes: traffic.packet_bytes,
+                window: f64::INFINITY,
+                demand: match traffic.pattern {
+                    udp::Pattern::Bursts(_) => (bytes / f64::from(traffic.packet_bytes)).ceil(),
+                    udp::Pattern::OnOff(_) => f64::INFINITY,
+                },
+            }
         });
         flows.chain(udp).collect()
     }

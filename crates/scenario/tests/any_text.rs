@@ -1,6 +1,7 @@
 //! No text makes the crate panic, and the canonical TOML of a scenario is the scenario.
 
 use lfn_scenario::Scenario;
+use lfn_sim::Sim;
 use proptest::prelude::*;
 
 /// Values of all types, right and wrong, small and absurd.
@@ -285,6 +286,9 @@ fn exercise(text: &str) {
             serde_json::to_string(&scenario).unwrap();
             let config = scenario.config(scenario.seed);
             assert!(config.links.iter().all(|link| link.limit_packets > 0 || link.limit_bytes > 0));
+            if scenario.predict().memory_bytes < 100_000_000 {
+                Sim::new(&config).unwrap_or_else(|error| panic!("{error}: {canonical}"));
+            }
         }
         Err(error) => {
             let text = error.to_string();

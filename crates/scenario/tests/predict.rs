@@ -4,7 +4,11 @@ use lfn_scenario::Scenario;
 use lfn_sim::Sim;
 
 fn check(text: &str) {
-    let text = format!("schema = 1\nduration = \"4s\"\n[link]\nrate = \"100Mbit/s\"\n{text}");
+    check_on(&format!("[link]\nrate = \"100Mbit/s\"\n{text}"));
+}
+
+fn check_on(text: &str) {
+    let text = format!("schema = 1\nduration = \"4s\"\n{text}");
     let scenario = Scenario::parse(&text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"));
     let need = scenario.predict();
     let config = scenario.config(1);
@@ -51,4 +55,25 @@ fn a_sized_flow() {
 #[test]
 fn flows_and_background() {
     check("[[flow]]\nlaw = \"hstcp\"\nrtt = \"100ms\"\n[background]\nlevel = 3\n");
+}
+
+#[test]
+fn udp_beside_a_flow() {
+    check("[[flow]]\nlaw = \"reno\"\nrtt = \"20ms\"\n[[udp]]\nbursts = [{ rate = \"40Mbit/s\" }]\n");
+}
+
+#[test]
+fn a_link_that_becomes_faster_and_longer() {
+    check(
+        "[[flow]]\nlaw = \"cubic\"\nrtt = \"20ms\"\n[[schedule]]\nat = \"0.2s\"\nlink = \"forward\"\nrate = \"200Mbit/s\"\n\
+         delay = \"5ms\"\n",
+    );
+}
+
+#[test]
+fn a_parking_lot() {
+    check_on(
+        "[parking-lot]\nhops = 3\nrate = \"100Mbit/s\"\ndelay = \"5ms\"\nqueue = { kind = \"fq-codel\" }\n[[flow]]\n\
+         law = \"reno\"\n[[flow]]\nlaw = \"reno\"\nfrom = 1\nto = 2\n[[flow]]\nlaw = \"reno\"\nfrom = 3\nto = 2\n",
+    );
 }
