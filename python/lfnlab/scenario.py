@@ -12,6 +12,7 @@ import json
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from lfnlab import _core
@@ -19,7 +20,6 @@ from lfnlab.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from lfnlab.sweep import Progress, Results
 
@@ -28,55 +28,135 @@ SCHEMA = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What waits before the bottleneck, and what happens when it fills.
+    """What waits before a link, and what happens when it fills.
 
-    ``size`` is "250 packets", "12.5MB" or "0.5bdp" (rate times the largest base RTT of the flows).
-    All fields but ``kind`` and ``size`` belong to RED; see ``docs/reference``.
+    ``size`` is "250 packets", "12.5MB" or "0.5bdp" (rate times the largest base RTT of the flows
+    that pass). The other fields belong to one kind or another; see ``docs/scenario.md``.
     """
 
-    kind: Literal["drop-tail", "red"] | None = None
+    kind: Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] | None = None
     size: str | None = None
     preset: Literal["classic", "gentle", "adaptive"] | None = None
     min_th: str | None = None
     max_th: str | None = None
     weight: float | Literal["auto"] | None = None
     max_p: float | None = None
+    gentle: bool | None = None
+    adaptive: bool | None = None
     wait: bool | None = None
+    byte_mode: bool | None = None
+    mark_p: float | None = None
     ecn: bool | None = None
     target_delay: str | None = None
+    target: str | None = None
+    interval: str | None = None
+    queues: int | None = None
+    quantum: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    burst: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file, and the hash that it must have. A bare path is relative to the working directory."""
+
+    path: str
+    hash: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliott:
+    """Loss in bursts: ``p`` from good to bad, ``r`` back, and the loss in each state."""
+
+    p: float
+    r: float
+    good: float | None = None
+    bad: float | None = None
+    kind: Literal["gilbert-elliott"] = "gilbert-elliott"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reorder:
+    """A packet is held up by ``delay`` with probability ``p``."""
+
+    p: float
+    delay: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jitter:
+    """An additional delay: uniform from ``low`` to ``high``, or normal."""
+
+    kind: Literal["uniform", "normal"] | None = None
+    low: str | None = None
+    high: str | None = None
+    mean: str | None = None
+    deviation: str | None = None
+    keep_order: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse:
-    """The bottleneck in the direction of the ACKs; what is not said is as in :class:`Link`."""
+    """The opposite direction of a link; what is not said is as in the link."""
 
     rate: str | None = None
-    loss: float | None = None
+    trace: str | File | None = None
+    delay: str | None = None
+    loss: float | GilbertElliott | None = None
+    duplicate: float | None = None
+    reorder: Reorder | None = None
+    jitter: Jitter | None = None
     queue: Queue | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
-    """The bottleneck: its rate, its queue, and the probability that a data packet is lost."""
+class Link(Reverse):
+    """The bottleneck of a dumbbell: a rate or a trace, and what happens to data packets there."""
 
-    rate: str
     mode: Literal["closed", "event"] | None = None
-    loss: float | None = None
-    queue: Queue | None = None
     reverse: Reverse | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
+class ParkingLot(Link):
+    """Equal hops in a row between the routers 1, 2, 3, ..."""
+
+    hops: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedLink(Link):
+    """A link between two nodes; its opposite direction is called NAME.reverse."""
+
+    name: str
+    from_: str | int
+    to: str | int
+    duplex: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Flow:
-    """``count`` flows of one law. ``rtt`` is the round trip of the empty path."""
+    """``count`` flows of one law.
+
+    ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
+    nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
+    """
 
     law: str
-    rtt: str
+    rtt: str | None = None
+    name: str | None = None
     count: int | None = None
     start: str | None = None
     stop: str | None = None
     size: str | None = None
     direction: Literal["forward", "reverse"] | None = None
+    from_: str | int | None = None
+    to: str | int | None = None
+    via: tuple[str | int, ...] = ()
+    route: tuple[str, ...] = ()
+    ack_route: tuple[str, ...] = ()
     packet: str | None = None
     receive_window: str | None = None
     initial_window: str | None = None
@@ -91,11 +171,17 @@ class Flow:
 class FlowSettings(TypedDict, total=False):
     """What :meth:`Scenario.flow` takes besides law and RTT: the other fields of :class:`Flow`."""
 
+    name: str
     count: int
     start: str
     stop: str
     size: str
     direction: Literal["forward", "reverse"]
+    from_: str | int
+    to: str | int
+    via: tuple[str | int, ...]
+    route: tuple[str, ...]
+    ack_route: tuple[str, ...]
     packet: str
     receive_window: str
     initial_window: str
@@ -108,16 +194,98 @@ class FlowSettings(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Burst:
+    """A constant rate from ``start``, by default the end of the one before it, until ``stop``."""
+
+    rate: str
+    start: str | None = None
+    stop: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Rates one after the other, ``each`` of them this long."""
+
+    each: str
+    rates: tuple[str, ...]
+    start: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff:
+    """The sum of on/off sources whose bursts and pauses are Pareto distributed."""
+
+    sources: int
+    rate: str | None = None
+    burst: str | None = None
+    idle: str | None = None
+    shape: float | None = None
+    tail_ratio: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Udp:
+    """A UDP source: ``bursts``, ``steps`` or ``on_off``. Rates are bits on the wire per second."""
+
+    name: str | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    from_: str | int | None = None
+    to: str | int | None = None
+    via: tuple[str | int, ...] = ()
+    route: tuple[str, ...] = ()
+    packet: str | None = None
+    bursts: tuple[Burst, ...] = ()
+    steps: Steps | None = None
+    on_off: OnOff | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Background:
     """Short flows of five applications, both ways, and a few long flows capped at 20 packets."""
 
     level: int | None = None
     long_flows: int | None = None
+    from_: str | int | None = None
+    to: str | int | None = None
+    via: tuple[str | int, ...] = ()
+    route: tuple[str, ...] = ()
+    ack_route: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """At a time, a ``link`` changes, or the ``flow`` group of this index or name takes a new route.
+
+    With ``file`` (CSV: ``time,rate``, ``time,delay`` or ``time,loss``) the link does as it says.
+    """
+
+    at: str | None = None
+    link: str | None = None
+    rate: str | None = None
+    delay: str | None = None
+    loss: float | None = None
+    down: bool | None = None
+    file: str | File | None = None
+    flow: int | str | None = None
+    route: tuple[str, ...] = ()
+    ack_route: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """Which packets to record: on these links, by default on all, in a span of time."""
+
+    links: tuple[str, ...] = ()
+    from_: str | None = None
+    to: str | None = None
+    max_rows: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One dumbbell: a bottleneck, the flows under test, and background traffic.
+    """Links, the flows under test, other traffic, and what changes on the way.
+
+    The links are one of ``link`` (a dumbbell), ``parking_lot`` and ``links`` (any graph).
 
     >>> from lfnlab import dumbbell
     >>> s = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s").flow("cubic")
@@ -126,9 +294,14 @@ class Scenario:
     """
 
     duration: str
-    link: Link
+    link: Link | None = None
+    parking_lot: ParkingLot | None = None
+    links: tuple[NamedLink, ...] = ()
     flows: tuple[Flow, ...] = ()
+    udp: tuple[Udp, ...] = ()
     traffic: Background | None = None
+    schedule: tuple[Change, ...] = ()
+    capture: Capture | None = None
     name: str | None = None
     seed: int = 1
     warmup: str | None = None
@@ -141,10 +314,11 @@ class Scenario:
     ) -> Scenario:
         """This scenario with one more group of flows.
 
-        ``law`` is NAME or NAME:VARIANT. ``rtt`` defaults to that given to :func:`dumbbell`.
+        ``law`` is NAME or NAME:VARIANT. ``rtt`` defaults to that given to :func:`dumbbell`,
+        elsewhere to the delays of the links.
         """
         rtt = rtt or self.default_rtt
-        if rtt is None:
+        if rtt is None and self.link is not None and self.link.delay is None:
             raise TypeError('flow() needs rtt="100ms": this scenario has no default RTT')
         return replace(self, flows=(*self.flows, Flow(law=law, rtt=rtt, **settings)))
 
@@ -156,28 +330,34 @@ class Scenario:
         """
         return replace(self, traffic=Background(level=level, long_flows=long_flows))
 
+    def with_udp(self, *sources: Udp) -> Scenario:
+        """This scenario with more UDP sources."""
+        return replace(self, udp=(*self.udp, *sources))
+
+    def with_changes(self, *changes: Change) -> Scenario:
+        """This scenario with more changes of links and routes, in order of time."""
+        return replace(self, schedule=(*self.schedule, *changes))
+
+    def with_capture(self, capture: Capture | None = None) -> Scenario:
+        """This scenario with a recording of packets, by default of all links and times."""
+        return replace(self, capture=capture or Capture())
+
     def with_seed(self, seed: int) -> Scenario:
         """This scenario with another seed of every random stream."""
         return replace(self, seed=seed)
 
     def to_toml(self) -> str:
-        """The same scenario as a TOML document."""
-        tables = _said(self)
-        tables.pop("default_rtt", None)
-        document: dict[str, Any] = {"schema": SCHEMA}
-        link, flows = tables.pop("link"), tables.pop("flows")
-        traffic = tables.pop("traffic", None)
-        document |= tables
-        document["link"] = link
-        if flows:
-            document["flow"] = flows
-        if traffic is not None:
-            document["background"] = traffic
-        return _toml(document)
+        """The same scenario as a TOML document; paths of files are absolute."""
+        said = _said(self)
+        said.pop("default_rtt", None)
+        document = {_KEYS.get(field, field): item for field, item in said.items()}
+        return _toml({"schema": SCHEMA} | _anchored(document, Path()))
 
     @classmethod
     def from_toml(cls, text: str, file: str = "scenario") -> Scenario:
         """The scenario that ``text`` spells; ``file`` is how an error calls it.
+
+        Paths in it are relative to the directory of ``file``.
 
         Raises:
             ScenarioError: naming file, line and key of what is wrong.
@@ -189,19 +369,9 @@ class Scenario:
         except tomllib.TOMLDecodeError as error:
             raise ScenarioError(f"{file}: not TOML 1.0: {error}; see toml.io/en/v1.0.0") from None
         del document["schema"]
-        link = document.pop("link")
-        reverse = link.pop("reverse", None)
-        flows = tuple(Flow(**flow) for flow in document.pop("flow", ()))
-        traffic = document.pop("background", None)
-        return cls(
-            link=Link(
-                **_with_queue(link),
-                reverse=None if reverse is None else Reverse(**_with_queue(reverse)),
-            ),
-            flows=flows,
-            traffic=None if traffic is None else Background(**traffic),
-            **document,
-        )
+        document = _anchored(document, Path(file).parent)
+        fields = {key: field for field, key in _KEYS.items()}
+        return cls(**{fields.get(key, key): _value(key, item) for key, item in document.items()})
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
@@ -280,6 +450,126 @@ def dumbbell(
     )
 
 
+def parking_lot(
+    *,
+    hops: int,
+    rate: str,
+    delay: str,
+    buffer: str,
+    duration: str = "60s",
+    loss: float | None = None,
+    warmup: str | None = None,
+    sample: str | None = None,
+    compat: Literal["linux", "ns2"] | None = None,
+    name: str | None = None,
+    seed: int = 1,
+) -> Scenario:
+    """Drop-tail hops in a row without flows yet.
+
+    A flow goes ``from_`` the first router ``to`` the last unless it says other numbers. Hop k leads
+    from router k to router k+1; its directions are the links "hopK" and "hopK.reverse".
+
+    Args:
+        hops: number of links.
+        rate: of each hop, "100Mbit/s".
+        delay: of each hop one way, "10ms".
+        buffer: of each hop, as for :func:`dumbbell`.
+        duration: simulated time.
+        loss: probability that a hop loses a data packet, dimensionless.
+        warmup: summary statistics begin here.
+        sample: grid of the sampled tables; "off" for none.
+        compat: "linux" (today's Linux) or "ns2" (what the papers' simulator did).
+        name: free text.
+        seed: of every random stream.
+    """
+    return Scenario(
+        duration=duration,
+        parking_lot=ParkingLot(
+            hops=hops, rate=rate, delay=delay, loss=loss, queue=Queue(size=buffer)
+        ),
+        name=name,
+        seed=seed,
+        warmup=warmup,
+        sample=sample,
+        compat=compat,
+    )
+
+
+def graph(
+    *links: NamedLink,
+    duration: str = "60s",
+    warmup: str | None = None,
+    sample: str | None = None,
+    compat: Literal["linux", "ns2"] | None = None,
+    name: str | None = None,
+    seed: int = 1,
+) -> Scenario:
+    """Any links between any nodes, without flows yet.
+
+    >>> from lfnlab import NamedLink, graph
+    >>> s = graph(
+    ...     NamedLink(name="up", from_="a", to="b", rate="1Gbit/s", delay="10ms"),
+    ...     NamedLink(name="down", from_="b", to="c", rate="1Gbit/s", delay="5ms"),
+    ... ).flow("cubic", from_="a", to="c")
+    >>> s.check()["flow"][0]["rtt"]
+    '30ms'
+    """
+    return Scenario(
+        duration=duration,
+        links=links,
+        name=name,
+        seed=seed,
+        warmup=warmup,
+        sample=sample,
+        compat=compat,
+    )
+
+
+_KEYS = {"parking_lot": "parking-lot", "flows": "flow", "traffic": "background"}
+"""Keys in TOML of the fields of a scenario that are called otherwise."""
+
+_TABLES: dict[str, Callable[..., Any]] = {
+    "link": Link,
+    "parking-lot": ParkingLot,
+    "links": NamedLink,
+    "reverse": Reverse,
+    "queue": Queue,
+    "trace": File,
+    "file": File,
+    "loss": GilbertElliott,
+    "reorder": Reorder,
+    "jitter": Jitter,
+    "flow": Flow,
+    "udp": Udp,
+    "bursts": Burst,
+    "steps": Steps,
+    "on_off": OnOff,
+    "background": Background,
+    "schedule": Change,
+    "capture": Capture,
+}
+"""What a table of TOML is, by its key."""
+
+
+def _value(key: str, item: Any) -> Any:
+    """What stands under a key of TOML, as this module's value."""
+    if isinstance(item, dict):
+        parts = {name: _value(name, part) for name, part in item.items()}
+        return _TABLES[key](**{"from_" if name == "from" else name: parts[name] for name in parts})
+    return tuple(_value(key, part) for part in item) if isinstance(item, list) else item
+
+
+def _anchored(item: Any, root: Path, key: str = "") -> Any:
+    """The same tables with the paths of files made absolute from ``root``."""
+    if isinstance(item, dict):
+        return {name: _anchored(part, root, name) for name, part in item.items()}
+    if isinstance(item, list):
+        return [_anchored(part, root, key) for part in item]
+    if isinstance(item, str) and key in {"trace", "file", "path"}:
+        return str((root / item).absolute())
+    return item
+
+
 def _said(value: Any) -> dict[str, Any]:
     """The fields of a dataclass that were given, as plain data, in the order of declaration."""
 
@@ -288,12 +578,12 @@ def _said(value: Any) -> dict[str, Any]:
             return [plain(part) for part in item]
         return _said(item) if hasattr(item, "__dataclass_fields__") else item
 
-    given = ((f.name, getattr(value, f.name)) for f in fields(value))
-    return {name: plain(item) for name, item in given if item is not None}
-
-
-def _with_queue(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: Queue(**item) if key == "queue" else item for key, item in table.items()}
+    given = {f.name.rstrip("_"): getattr(value, f.name) for f in fields(value)}
+    return {
+        name: plain(item)
+        for name, item in given.items()
+        if item is not None and not (isinstance(item, tuple) and not item)
+    }
 
 
 def _toml(document: Mapping[str, Any]) -> str:
@@ -302,6 +592,8 @@ def _toml(document: Mapping[str, Any]) -> str:
     def scalar(key: str, value: object) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
+        if isinstance(value, list):
+            return "[" + ", ".join(scalar(key, part) for part in value) + "]"
         if isinstance(value, str):
             # JSON strings are TOML basic strings, but for DEL, which TOML wants escaped.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -315,8 +607,7 @@ def _toml(document: Mapping[str, Any]) -> str:
         )
 
     def is_nested(item: object) -> bool:
-        parts = item if isinstance(item, list) else [item]
-        return all(isinstance(part, dict) for part in parts)
+        return isinstance(item[0] if isinstance(item, list) and item else item, dict)
 
     def table(path: str, items: Mapping[str, Any], header: Callable[[str], str]) -> None:
         if path:

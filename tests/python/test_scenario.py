@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +12,31 @@ from hypothesis import strategies as st
 
 from lfnlab import (
     Background,
+    Burst,
+    Capture,
+    Change,
+    File,
     Flow,
+    GilbertElliott,
+    Jitter,
     Link,
+    NamedLink,
+    OnOff,
+    ParkingLot,
     Queue,
+    Reorder,
     Reverse,
     Scenario,
     ScenarioError,
+    Steps,
+    Udp,
     dumbbell,
+    graph,
     laws,
+    parking_lot,
 )
+
+DATA = Path(__file__).parents[2] / "crates/scenario/tests/data"
 
 
 def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -44,48 +61,146 @@ RED = st.builds(
     wait=maybe(BOOLEANS),
     ecn=maybe(BOOLEANS),
 )
-QUEUES = maybe(DROP_TAIL | RED)
-LOSSES = maybe(st.floats(0.0, 0.5))
-RATES = whole(1, 100, "Gbit/s")
-FLOWS = st.builds(
-    Flow,
-    law=SPECS,
-    rtt=whole(1, 300, "ms"),
-    count=maybe(st.integers(1, 5)),
-    start=maybe(whole(0, 4, "s") | st.just("uniform(0s, 2s)")),
-    stop=maybe(whole(5, 60, "s")),
-    size=maybe(whole(1, 100, "GB")),
-    direction=maybe(st.sampled_from(["forward", "reverse"])),
-    packet=maybe(whole(576, 9000, "B")),
-    receive_window=maybe(whole(1, 1000, " packets")),
-    initial_window=maybe(whole(1, 100, " packets")),
-    initial_ssthresh=maybe(whole(2, 1000, " packets")),
-    slow_start=maybe(st.sampled_from(["classic", "limited", "hystart", "hystart++"])),
-    delayed_ack=maybe(BOOLEANS),
-    sack=maybe(BOOLEANS),
+DELAYS = whole(1, 300, "ms")
+CODEL = st.builds(
+    Queue,
+    kind=st.sampled_from(["codel", "fq-codel"]),
+    size=SIZES,
+    target=maybe(DELAYS),
+    interval=maybe(DELAYS),
     ecn=maybe(BOOLEANS),
-    pacing=maybe(BOOLEANS),
 )
-SCENARIOS = st.builds(
-    Scenario,
-    duration=whole(10, 600, "s"),
-    link=st.builds(
-        Link,
-        rate=RATES,
-        mode=maybe(st.sampled_from(["closed", "event"])),
-        loss=LOSSES,
-        queue=QUEUES,
-        reverse=maybe(st.builds(Reverse, rate=maybe(RATES), loss=LOSSES, queue=QUEUES)),
+PIE = st.builds(
+    Queue,
+    kind=st.just("pie"),
+    size=SIZES,
+    update=maybe(DELAYS),
+    alpha=maybe(st.floats(0.0, 2.0)),
+    burst=maybe(DELAYS),
+    byte_mode=maybe(BOOLEANS),
+)
+QUEUES = maybe(DROP_TAIL | RED | CODEL | PIE)
+LOSSES = st.floats(0.0, 0.5)
+WAY: dict[str, st.SearchStrategy[Any]] = {
+    "delay": maybe(whole(0, 9, "ms")),
+    "loss": maybe(
+        LOSSES | st.builds(GilbertElliott, p=LOSSES, r=st.floats(0.1, 1), bad=maybe(LOSSES))
     ),
-    flows=st.lists(FLOWS, min_size=1, max_size=4).map(tuple),
-    traffic=maybe(
-        st.builds(Background, level=maybe(st.integers(0, 3)), long_flows=maybe(st.integers(0, 50)))
+    "duplicate": maybe(LOSSES),
+    "reorder": maybe(st.builds(Reorder, p=LOSSES, delay=DELAYS)),
+    "jitter": maybe(st.builds(Jitter, high=DELAYS, keep_order=maybe(BOOLEANS))),
+    "queue": QUEUES,
+}
+RATES = whole(1, 100, "Gbit/s")
+LINK: dict[str, st.SearchStrategy[Any]] = WAY | {
+    "rate": RATES,
+    "mode": maybe(st.sampled_from(["closed", "event"])),
+    "reverse": maybe(st.builds(Reverse, rate=maybe(RATES), **WAY)),
+}
+FLOW: dict[str, st.SearchStrategy[Any]] = {
+    "law": SPECS,
+    "rtt": whole(100, 300, "ms"),
+    "count": maybe(st.integers(1, 5)),
+    "start": maybe(whole(0, 4, "s") | st.just("uniform(0s, 2s)")),
+    "stop": maybe(whole(5, 60, "s")),
+    "size": maybe(whole(1, 100, "GB")),
+    "packet": maybe(whole(576, 9000, "B")),
+    "receive_window": maybe(whole(1, 1000, " packets")),
+    "initial_window": maybe(whole(1, 100, " packets")),
+    "initial_ssthresh": maybe(whole(2, 1000, " packets")),
+    "slow_start": maybe(st.sampled_from(["classic", "limited", "hystart", "hystart++"])),
+    "delayed_ack": maybe(BOOLEANS),
+    "sack": maybe(BOOLEANS),
+    "ecn": maybe(BOOLEANS),
+    "pacing": maybe(BOOLEANS),
+}
+BURSTS = st.builds(Burst, rate=RATES, start=st.just("1s"), stop=st.just("2s")).map(lambda b: (b,))
+SOURCES: list[dict[str, st.SearchStrategy[Any]]] = [
+    {"bursts": BURSTS},
+    {"steps": st.builds(Steps, each=whole(1, 9, "s"), rates=st.just(("0bit/s", "1Mbit/s")))},
+    {"on_off": st.builds(OnOff, sources=st.integers(1, 9), shape=maybe(st.floats(1.1, 2.0)))},
+]
+
+
+def scenarios(
+    *,
+    to: dict[str, st.SearchStrategy[Any]],
+    moves: dict[str, st.SearchStrategy[Any]],
+    on: str,
+    **links: st.SearchStrategy[Any],
+) -> st.SearchStrategy[Scenario]:
+    """Scenarios of one topology: its traffic goes ``to`` somewhere, its link ``on`` changes."""
+    where = {key: value for key, value in to.items() if key != "direction"}
+    sources: list[st.SearchStrategy[Udp]] = [st.builds(Udp, **source, **to) for source in SOURCES]
+    changes = [
+        st.builds(Change, at=st.just("1s"), link=st.just(on), rate=maybe(RATES), delay=DELAYS),
+        st.builds(Change, at=st.just("2s"), **moves),
+        st.builds(Change, link=st.just(on), file=st.just(str(DATA / "delays.csv"))),
+        st.builds(Change, at=st.just("3s"), link=st.just(on), down=BOOLEANS),
+    ]
+    return st.builds(
+        Scenario,
+        duration=whole(10, 600, "s"),
+        flows=st.lists(st.builds(Flow, **FLOW, **to), min_size=1, max_size=4).map(tuple),
+        udp=st.lists(st.one_of(sources), max_size=2).map(tuple),
+        traffic=maybe(
+            st.builds(
+                Background,
+                level=maybe(st.integers(0, 3)),
+                long_flows=maybe(st.integers(0, 50)),
+                **where,
+            )
+        ),
+        schedule=st.tuples(*changes) | st.just(()),
+        capture=maybe(st.builds(Capture, links=st.just((on,)), to=maybe(st.just("5s")))),
+        name=maybe(st.text(st.characters(exclude_categories=["Cs"]), max_size=30)),
+        seed=st.integers(0, 2**63 - 1),
+        warmup=maybe(whole(0, 9, "s")),
+        sample=maybe(whole(1, 1000, "ms") | st.just("off")),
+        compat=maybe(st.sampled_from(["linux", "ns2"])),
+        **links,
+    )
+
+
+def named(name: str, from_: str, to: str, **more: Any) -> st.SearchStrategy[NamedLink]:
+    ends = {"name": st.just(name), "from_": st.just(from_), "to": st.just(to)}
+    return st.builds(NamedLink, **ends, **(LINK | more))
+
+
+TRACE = st.just(str(DATA / "four-a-second.mahi")) | st.just(
+    File(path=str(DATA / "four-a-second.mahi"), hash="06f8b2e588c8b094")
+)
+SCENARIOS = st.one_of(
+    scenarios(
+        to={"direction": maybe(st.sampled_from(["forward", "reverse"]))},
+        moves={"link": st.just("forward"), "loss": LOSSES},
+        on="reverse",
+        link=st.builds(Link, **LINK),
     ),
-    name=maybe(st.text(st.characters(exclude_categories=["Cs"]), max_size=30)),
-    seed=st.integers(0, 2**63 - 1),
-    warmup=maybe(whole(0, 9, "s")),
-    sample=maybe(whole(1, 1000, "ms") | st.just("off")),
-    compat=maybe(st.sampled_from(["linux", "ns2"])),
+    scenarios(
+        to={},
+        moves={"flow": st.just(0), "ack_route": st.just(("hop2.reverse", "hop1.reverse"))},
+        on="hop2",
+        parking_lot=st.builds(ParkingLot, hops=st.just(2), **LINK),
+    ),
+    scenarios(
+        to={"from_": st.just("a"), "to": st.just("c"), "via": st.just(()) | st.just(("b",))},
+        moves={"flow": st.just(0), "route": st.just(("ab", "bc"))},
+        on="ab",
+        links=st.tuples(
+            named("ab", "a", "b"),
+            named("bc", "b", "c"),
+            named(
+                "ac",
+                "a",
+                "c",
+                rate=st.none(),
+                trace=TRACE,
+                reverse=st.none(),
+                queue=st.just(Queue(size="9 packets")),
+            ),
+        ),
+    ),
 )
 
 
@@ -128,6 +243,55 @@ def test_an_error_names_line_and_key(change: dict[str, str], key: str) -> None:
     with pytest.raises(ScenarioError, match=r"^here:\d+: ") as error:
         dumbbell(**said).flow("cubic").check("here")  # type: ignore[arg-type]
     assert f": {key}: " in str(error.value)
+
+
+def test_a_parking_lot_and_a_graph_know_the_rtt() -> None:
+    lot = parking_lot(hops=3, rate="1Gbit/s", delay="10ms", buffer="1bdp")
+    flows = lot.flow("cubic").flow("reno", from_=2, to=1).check()["flow"]
+    assert [flow["rtt"] for flow in flows] == ["60ms", "20ms"]
+    assert [(flow["from"], flow["direction"]) for flow in flows] == [
+        ("1", "forward"),
+        ("2", "reverse"),
+    ]
+    ab = NamedLink(name="ab", from_="a", to="b", rate="1Gbit/s", delay="10ms")
+    slower = NamedLink(name="ba", from_="b", to="a", rate="1Gbit/s", delay="30ms", duplex=False)
+    pair = graph(ab, slower).flow("cubic", from_="a", to="b")
+    assert pair.check()["flow"][0]["rtt"] == "20ms"
+    around = graph(ab, slower).flow("cubic", from_="a", to="b", ack_route=("ba",))
+    assert around.check()["flow"][0]["rtt"] == "40ms"
+
+
+def test_files_are_found_from_the_scenario_and_its_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    (home / "x.mahi").write_text("1\n2\n")
+    text = dumbbell(rate="1Gbit/s", rtt="1s", buffer="2 packets").flow("reno").to_toml()
+    (home / "s.toml").write_text(text.replace('rate = "1Gbit/s"', 'trace = "x.mahi"'))
+    scenario = Scenario.load(home / "s.toml")
+    (elsewhere / "copy.toml").write_text(scenario.to_toml())
+    monkeypatch.chdir(elsewhere)
+    copy = Scenario.load("copy.toml")
+    assert copy == scenario
+    before = copy.check()
+    (home / "x.mahi").write_text("1\n3\n")
+    assert copy.check()["link"]["trace"]["hash"] != before["link"]["trace"]["hash"]
+
+
+def test_what_is_added_comes_after_what_is_there() -> None:
+    first, second = (
+        Change(at="1s", link="forward", down=True),
+        Change(at="2s", link="forward", rate="1Mbit/s"),
+    )
+    burst = Udp(bursts=(Burst(rate="5Gbit/s", start="3s", stop="5s"),))
+    base = dumbbell(rate="10Gbit/s", rtt="100ms", buffer="1bdp").flow("reno")
+    scenario = base.with_changes(first).with_changes(second).with_udp(burst, burst).with_capture()
+    assert scenario.schedule == (first, second)
+    resolved = scenario.check()
+    assert [source["name"] for source in resolved["udp"]] == ["udp0", "udp1"]
+    assert resolved["capture"]["links"] == ["forward", "reverse"]
 
 
 def test_a_flow_needs_an_rtt() -> None:
