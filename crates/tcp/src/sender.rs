@@ -713,7 +713,7 @@ impl Sender {
     }
 
     /// The next segment that may leave now, which then counts as sent.
-    #[inline]
+    #[inline(always)]
     pub fn next_segment(&mut self, now: Time) -> Option<Segment> {
         let in_flight = self.board.in_flight();
         let window = self.window();

@@ -28,6 +28,8 @@ enum LossModel {
 /// Loss behind a queue. It chooses packets when they join the queue, so that both kinds of server lose
 /// the same ones.
 pub(super) struct RandomLoss {
+    /// Nothing is ever lost.
+    never: bool,
     model: LossModel,
     stream: Stream,
     /// Data packets lost so far.
@@ -44,12 +46,17 @@ impl RandomLoss {
                 LossModel::GilbertElliott(GilbertElliott::new(config, || stream.f64())?)
             }
         };
-        Ok(RandomLoss { model, stream, lost: 0, chosen: VecDeque::new() })
+        let never = loss == Loss::Bernoulli(0.0);
+        Ok(RandomLoss { never, model, stream, lost: 0, chosen: VecDeque::new() })
     }
 
     /// Whether a packet that joins the queue will be lost behind it.
-    #[inline]
+    #[inline(always)]
     pub fn chooses(&mut self) -> bool {
+        !self.never && self.draws()
+    }
+
+    fn draws(&mut self) -> bool {
         let stream = &mut self.stream;
         match &mut self.model {
             LossModel::Bernoulli(model) => model.chooses(|| stream.f64()),
@@ -81,6 +88,7 @@ impl RandomLoss {
         let stream = &mut self.stream;
         if let Ok(model) = Bernoulli::new(p, || stream.f64()) {
             self.model = LossModel::Bernoulli(model);
+            self.never = p == 0.0;
         }
     }
 }
