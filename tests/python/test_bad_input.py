@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +34,8 @@ from lfnlab.law import law
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+BAD = Path(__file__).parents[2] / "crates/scenario/tests/bad"
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s")
 MANY = ["--rate", "50Mbit/s", "--rtt", "10ms", "--duration", "2s", "--law", "reno,cubic", "--json"]
@@ -73,6 +75,28 @@ def test_a_file_that_is_no_scenario(
     assert err.startswith(f"lfn: {file}")
     assert said in err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "key"),
+    [
+        ("route-link-unknown", "flow[0].route[1]"),
+        ("route-loop", "flow[0].route"),
+        ("path-none", "flow[0].to"),
+        ("schedule-back", "schedule[1].at"),
+        ("trace-empty", "link.trace"),
+        ("udp-overlap", "udp[0].bursts[1].start"),
+    ],
+)
+def test_a_fault_names_file_line_and_entry(
+    fault: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All faults and their messages are in the tests of the crate."""
+    file = BAD / f"{fault}.toml"
+    assert cli.call(["run", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert re.match(rf"lfn: {re.escape(str(file))}:\d+: {re.escape(key)}: ", err), err
 
 
 def test_toml_that_only_one_of_two_parsers_reads(tmp_path: Path) -> None:
