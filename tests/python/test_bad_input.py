@@ -259,7 +259,16 @@ def test_standard_output_that_takes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_locale_without_the_signs_of_a_table(tmp_path: Path) -> None:
-    command = [*LFN, "compare", *MANY[:-1], "--seeds", "2", "--no-report", "--out", tmp_path / "ü"]
+    command = [
+        *LFN,
+        "compare",
+        *MANY[:-1],
+        "--seeds",
+        "2",
+        "--no-report",
+        "--out",
+        str(tmp_path / "ü"),
+    ]
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
     result = subprocess.run(command, capture_output=True, env=ascii_only, timeout=60, check=True)
     assert rb"\xb1" in result.stdout
