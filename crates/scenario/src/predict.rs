@@ -18,7 +18,7 @@ const FLOW_ROW_BYTES: f64 = 73.0;
 /// A row of the table `probes`.
 const PROBE_ROW_BYTES: f64 = 21.0;
 /// A row of the table `queues`.
-const QUEUE_ROW_BYTES: f64 = 53.0;
+const QUEUE_ROW_BYTES: f64 = 54.0;
 /// Tables exist twice while they are stored.
 const TABLE_COPIES: f64 = 2.0;
 /// Slow start may send twice what path and buffer hold before it hears of a loss.
@@ -32,7 +32,7 @@ const LINK_BYTES: f64 = 20_000.0;
 /// Of each queue of FQ-CoDel.
 const FAIR_QUEUE_BYTES: f64 = 256.0;
 /// A row of the table of recorded packets.
-const CAPTURE_ROW_BYTES: f64 = 64.0;
+const CAPTURE_ROW_BYTES: f64 = 82.0;
 /// Of a change that is scheduled.
 const CHANGE_BYTES: f64 = 64.0;
 /// A UDP source of many.
