@@ -65,8 +65,9 @@ def canonical(toml_text: str, file: str) -> str:
 def predict(toml_text: str, file: str) -> dict[str, int]:
     """What a run needs.
 
-    ``memory_bytes`` at most, in sum and as ``flow_bytes``, ``packet_bytes`` and ``table_bytes``;
-    ``packets`` at most, were there no retransmissions; about so many ``events``.
+    ``memory_bytes`` at most, in sum and as ``flow_bytes``, ``packet_bytes``, ``link_bytes``,
+    ``table_bytes`` and ``capture_bytes``; ``packets`` that leave links at most, were there no
+    retransmissions; about so many ``events``.
 
     Raises:
         ScenarioError: the first fault of the text.

@@ -215,9 +215,8 @@ def goodput_series(run: Run) -> Iterator[Series]:
 
 
 def queue_series(run: Run) -> Iterator[Series]:
-    """The queue where the flows' data wait, in packets; the forward one if they go both ways."""
-    directions = {flow["direction"] for flow in run.summary["flows"]}
-    link = int(directions == {"reverse"})
+    """The queue of the flows' link (:meth:`lfnlab.Run.link`), in packets."""
+    link = run.link(run.summary["flows"])
     queues = run.table("queues")
     own = queues.filter(queues["link"] == link)
     if own.height == 0:
@@ -296,10 +295,10 @@ def rendered(figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg")) -> di
 
 
 def _rate_bps(run: Run) -> float:
-    """Rate of the fastest link that carries data of the flows under test."""
-    rates = {link["id"]: link["rate_bps"] for link in run.summary["links"]}
-    used = {flow["direction"] for flow in run.summary["flows"]} or {"forward"}
-    return max(float(rates[direction]) for direction in used)
+    """Rate of the fastest link of the flows under test, one by one (:meth:`lfnlab.Run.link`)."""
+    links, flows = run.summary["links"], run.summary["flows"]
+    used = {run.link([flow]) for flow in flows} or {run.link([])}
+    return max(float(links[link]["rate_bps"]) for link in used)
 
 
 def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> Iterator[Series]:

@@ -66,16 +66,24 @@ class Run:
         """Table flows, queues, events or probes."""
         return read_table(self.path, name)
 
-    def by_law(self) -> list[dict[str, Any]]:
-        """One row a law: factors, seed, and the metrics of this law's flows and of their link.
+    def link(self, flows: Sequence[Mapping[str, Any]]) -> int:
+        """Index of the link whose figures stand beside those of these flows.
 
-        Where a law has flows both ways, the link is the forward one.
+        In a dumbbell the one of their data, the forward one where they go both ways or are none;
+        elsewhere the busiest of all.
         """
-        links = {link["id"]: link for link in self.summary["links"]}
+        links = self.summary["links"]
+        ids = [link["id"] for link in links]
+        if ids == ["forward", "reverse"]:
+            return ids.index(min((flow["direction"] for flow in flows), default="forward"))
+        return max(range(len(links)), key=lambda i: links[i]["utilization"])
+
+    def by_law(self) -> list[dict[str, Any]]:
+        """One row a law: factors, seed, and the metrics of its flows and of their :meth:`link`."""
         rows = []
         for law in self.laws:
             flows = [flow for flow in self.summary["flows"] if flow["law"] == law]
-            link = links[min(flow["direction"] for flow in flows)]  # "forward" < "reverse"
+            link = self.summary["links"][self.link(flows)]
             goodputs = [flow["goodput_bps"] for flow in flows]
             rows.append(
                 {

@@ -74,7 +74,7 @@ def test_tables_are_columns_of_equal_length() -> None:
     for name in ("flows", "queues", "events", "probes", "packets"):
         assert len({len(column) for column in done.table(name).values()}) == 1
     with pytest.raises(KeyError, match="tables: flows, queues, events, probes, packets"):
-        done.table("packets")
+        done.table("nosuch")
 
 
 def test_progress_rises_to_one_for_each_run() -> None:

@@ -36,6 +36,7 @@ from lfnlab import (
     laws,
     parking_lot,
 )
+from lfnlab.plot import figures
 
 DATA = Path(__file__).parents[2] / "crates/scenario/tests/data"
 
@@ -260,6 +261,23 @@ def test_a_parking_lot_and_a_graph_know_the_rtt() -> None:
     assert pair.check()["flow"][0]["rtt"] == "20ms"
     around = graph(ab, slower).flow("cubic", from_="a", to="b", ack_route=("ba",))
     assert around.check()["flow"][0]["rtt"] == "40ms"
+
+
+def test_a_run_of_any_topology_has_rows_and_figures(tmp_path: Path) -> None:
+    lot = parking_lot(hops=2, rate="10Mbit/s", delay="5ms", buffer="1bdp", duration="3s")
+    slow = NamedLink(name="slow", from_="a", to="b", rate="10Mbit/s", delay="5ms")
+    fast = NamedLink(name="fast", from_="b", to="c", rate="50Mbit/s", delay="5ms")
+    chain = graph(fast, slow, duration="3s")
+    both = lot.flow("reno").flow("cubic", from_=2, to=1)
+    for scenario, laws_, busiest in [
+        (both, ["reno", "cubic"], "hop1"),
+        (chain.flow("reno", from_="a", to="c"), ["reno"], "slow"),
+    ]:
+        results = scenario.run(out=tmp_path / busiest)
+        assert [row["law"] for row in results.rows()] == laws_
+        assert {"goodput", "queue", "cwnd"} <= set(figures(results, results.runs))
+        summary = results.runs[0].summary
+        assert summary["links"][results.runs[0].link(summary["flows"])]["id"] == busiest
 
 
 def test_files_are_found_from_the_scenario_and_its_copy(

@@ -109,7 +109,9 @@ fn predict<'py>(py: Python<'py>, toml_text: &str, file: &str) -> PyResult<Bound<
         ("memory_bytes", need.memory_bytes),
         ("flow_bytes", need.flow_bytes),
         ("packet_bytes", need.packet_bytes),
+        ("link_bytes", need.link_bytes),
         ("table_bytes", need.table_bytes),
+        ("capture_bytes", need.capture_bytes),
         ("packets", need.packets),
         ("events", need.events),
     ] {
