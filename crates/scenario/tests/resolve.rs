@@ -444,3 +444,18 @@ fn background_on_a_route_follows_its_slowest_link() {
     let routes = background.routes.map(|route| &*config.routes[usize::from(route)]);
     assert_eq!(routes, [&[0, 2][..], &[3, 1]]);
 }
+
+#[test]
+fn links_have_sixteen_bits() {
+    let text = |links: u32| {
+        let flow = "[[flow]]\nlaw = \"reno\"\nfrom = \"n0\"\nto = \"n2\"\n";
+        let link = |i: u32| {
+            format!("[[links]]\nname = \"l{i}\"\nfrom = \"n{i}\"\nto = \"n{}\"\nrate = \"1Gbit/s\"\ndelay = \"1ms\"\n", i + 1)
+        };
+        let links: String = (0..links).map(link).collect();
+        format!("schema = 1\nduration = \"60s\"\n{flow}{links}")
+    };
+    assert_eq!(parse(&text(32_767)).config(1).links.len(), 65_534);
+    let error = Scenario::parse(&text(32_768), "test.toml", None).unwrap_err();
+    assert_eq!((&*error.key, &*error.hint), ("links", "allowed: up to 65535"));
+}
