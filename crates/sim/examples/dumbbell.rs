@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let link = |name: &str| LinkConfig { event_mode, ..LinkConfig::drop_tail(name, rate, limit_packets) };
     let flows = (0..count)
         .map(|i| {
-            let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 100) / 100 } else { 0 });
+            let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 10) / 10 } else { 0 });
             FlowConfig {
                 law,
                 direction: Direction::Forward,

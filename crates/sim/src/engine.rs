@@ -130,9 +130,6 @@ struct BackgroundState {
     report: BackgroundSummary,
 }
 
-/// Beyond this many flows the memory of the next ones is worth fetching ahead of time.
-const FLOWS_IN_CACHE: usize = 32;
-
 /// A simulation under way.
 pub struct Sim {
     now: Time,
@@ -438,9 +435,6 @@ impl Sim {
         let now = self.now;
         let mut ack = Acknowledgement::default();
         self.transit.take(wire, self.flows[index].sender.una(), &mut ack);
-        if self.flows.len() > FLOWS_IN_CACHE {
-            self.prefetch(wire);
-        }
         let flow = &mut self.flows[index];
         flow.under_way -= 1;
         self.acks_taken += 1;
@@ -452,22 +446,6 @@ impl Sim {
         self.transmit(index);
         if self.flows[index].is_done() {
             self.on_done(index);
-        }
-    }
-
-    /// Fetches into the cache what the next ACKs on this wire will need: of the nearer flow what its
-    /// sender points at, of the farther one the flow itself.
-    #[inline]
-    fn prefetch(&self, wire: u32) {
-        let [near, far] = self.transit.soon(wire);
-        if let Some(flow) = near.and_then(|near| self.flows.get(near)) {
-            flow.sender.prefetch();
-        }
-        if let Some(flow) = far.and_then(|far| self.flows.get(far)) {
-            let bytes = std::ptr::from_ref(flow).cast::<u8>();
-            for at in (0..size_of::<Flow>()).step_by(64) {
-                lfn_tcp::prefetch(bytes.wrapping_add(at));
-            }
         }
     }
 

@@ -13,9 +13,6 @@ use lfn_units::Time;
 
 use crate::events::{Events, Kind};
 
-/// How far ahead the engine looks for flows whose memory it fetches, in parcels of a wire.
-const NEAR: usize = 0;
-const FAR: usize = 1;
 /// Names parcels out of line among the wires of an event's index.
 const LATE: u32 = 1 << 23;
 
@@ -294,13 +291,6 @@ impl Transit {
             None => self.events.pop(),
         }
         Some((line.place, parcel, blocks))
-    }
-
-    /// The flows of two parcels that will arrive on this wire soon: the nearer one first.
-    #[inline]
-    pub fn soon(&self, wire: u32) -> [Option<usize>; 2] {
-        let line = self.wires.get(wire as usize).map(|wire| &wire.parcels);
-        [NEAR, FAR].map(|place| line.and_then(|line| line.get(place)).map(|parcel| parcel.1.flow()))
     }
 
     #[cold]

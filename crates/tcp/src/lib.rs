@@ -17,16 +17,3 @@ pub use ranges::{Range, RangeSet};
 pub use receiver::{Acknowledgement, Receiver, SegmentIn, SACK_BLOCKS};
 pub use rtt::RttEstimator;
 pub use sender::{EventKind, Segment, Sender, SenderEvent, SenderStats, State};
-
-/// Asks the processor for the line of cache at `at`; nothing happens where it cannot be had.
-#[inline(always)]
-pub fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing and never faults, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}

@@ -56,6 +56,8 @@ struct Repair {
     retransmitted_end: u64,
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
+    /// Room for the segments that one ACK SACKs; empty between ACKs.
+    newly_sacked: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -80,15 +82,6 @@ impl Scoreboard {
 
     pub fn nxt(&self) -> u64 {
         self.nxt
-    }
-
-    /// Fetches the entries at both ends of the window into the cache.
-    #[inline]
-    pub fn prefetch(&self) {
-        if !self.sent.is_empty() {
-            crate::prefetch(&self.sent[self.at(self.una)]);
-            crate::prefetch(&self.sent[self.at(self.nxt)]);
-        }
     }
 
     /// Whether anything is SACKed, lost, or retransmitted; if not, no ACK without SACK blocks can
@@ -275,12 +268,12 @@ impl Scoreboard {
             return delivered;
         }
         self.touch();
-        let mut new = Vec::new();
+        let mut new = std::mem::take(&mut self.repair.newly_sacked);
         for block in blocks {
             let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
             self.repair.sacked.insert_range(block, self.una, |seq| new.push(seq));
         }
-        for seq in new {
+        for &seq in &new {
             delivered.count += 1;
             self.note_delivery(seq, now, min_rtt, &mut delivered);
             self.clear_outstanding(seq);
@@ -292,6 +285,8 @@ impl Scoreboard {
                 self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
             }
         }
+        new.clear();
+        self.repair.newly_sacked = new;
         delivered
     }
 

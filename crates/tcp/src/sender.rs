@@ -208,15 +208,6 @@ impl Sender {
         *self = Sender { board, ..Sender::new(config, law, now, end, wire_bytes) };
     }
 
-    /// Fetches into the cache what the next ACK needs beyond the struct itself.
-    #[inline]
-    pub fn prefetch(&self) {
-        self.board.prefetch();
-        let law = std::ptr::from_ref(&*self.law).cast::<u8>();
-        crate::prefetch(law);
-        crate::prefetch(law.wrapping_add(64));
-    }
-
     /// Window, ssthresh and pacing.
     pub fn control(&self) -> &Control {
         &self.control
