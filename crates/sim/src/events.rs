@@ -68,10 +68,14 @@ const KINDS: [Kind; 16] = [
     Kind::Sample,
 ];
 
-/// Events by (time, kind, index). One u128 compares in two instructions.
-#[derive(Clone, Debug, Default)]
+/// Events by (time, kind, index). One u128 compares in two instructions. Wires, of which there are few
+/// and which act often, stand apart from all else, mostly timers that are as many as flows.
+#[derive(Clone, Debug)]
 pub(crate) struct Events {
-    heap: BinaryHeap<Reverse<u128>>,
+    wires: BinaryHeap<Reverse<u128>>,
+    others: BinaryHeap<Reverse<u128>>,
+    /// The first of `others`.
+    next_other: u128,
 }
 
 const INDEX_BITS: u32 = 24;
@@ -83,37 +87,54 @@ fn key(at: Time, kind: Kind, index: usize, wire: u32) -> u128 {
     (u128::from(at.0) << 64) | u128::from(rank)
 }
 
+impl Default for Events {
+    fn default() -> Events {
+        Events { wires: BinaryHeap::new(), others: BinaryHeap::new(), next_other: u128::MAX }
+    }
+}
+
 impl Events {
-    #[inline]
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
-        self.push_wire(at, kind, index, 0);
+        let key = key(at, kind, index, 0);
+        self.others.push(Reverse(key));
+        self.next_other = self.next_other.min(key);
     }
 
     /// The event of a parcel of flow `index` at the end of `wire`.
     #[inline]
     pub fn push_wire(&mut self, at: Time, kind: Kind, index: usize, wire: u32) {
-        self.heap.push(Reverse(key(at, kind, index, wire)));
+        self.wires.push(Reverse(key(at, kind, index, wire)));
     }
 
     /// The next event: when, what, of which flow (or link), on which wire.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Kind, usize, u32)> {
-        let key = self.heap.peek()?.0;
+        let key = self.wires.peek().map_or(u128::MAX, |first| first.0).min(self.next_other);
+        if key == u128::MAX {
+            return None;
+        }
         let rank = key as u64;
         let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize];
         let (index, wire) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
         Some((Time((key >> 64) as u64), kind, index as usize, wire as u32))
     }
 
+    /// Removes the next event, which is not of a wire.
     pub fn pop(&mut self) {
-        self.heap.pop();
+        self.others.pop();
+        self.next_other = self.others.peek().map_or(u128::MAX, |first| first.0);
+    }
+
+    /// Removes the next event, which is of a wire.
+    pub fn pop_wire(&mut self) {
+        self.wires.pop();
     }
 
     /// The wire of the next event goes on with a parcel of flow `index` at `at`: one sift instead of a
     /// pop and a push.
     #[inline]
     pub fn reschedule_next(&mut self, at: Time, index: usize) {
-        if let Some(mut top) = self.heap.peek_mut() {
+        if let Some(mut top) = self.wires.peek_mut() {
             let rank = (top.0 as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
             top.0 = (u128::from(at.0) << 64) | u128::from(rank);
         }

@@ -255,7 +255,7 @@ impl Transit {
             return;
         }
         let line = &mut self.wires[wire as usize];
-        let Some((at, parcel)) = line.parcels.pop_front() else { return self.events.pop() };
+        let Some((at, parcel)) = line.parcels.pop_front() else { return self.events.pop_wire() };
         parcel.fill(at, near, ack);
         if ack.blocks > 0 {
             for (slot, block) in ack.sack.iter_mut().zip(line.blocks.drain(..usize::from(ack.blocks))) {
@@ -264,7 +264,7 @@ impl Transit {
         }
         match line.parcels.front() {
             Some(&(at, next)) => self.events.reschedule_next(at, next.flow()),
-            None => self.events.pop(),
+            None => self.events.pop_wire(),
         }
     }
 
@@ -277,7 +277,7 @@ impl Transit {
         }
         let line = &mut self.wires[wire as usize];
         let Some((_, parcel)) = line.parcels.pop_front() else {
-            self.events.pop();
+            self.events.pop_wire();
             return None;
         };
         let mut blocks = Blocks::default();
@@ -288,14 +288,14 @@ impl Transit {
         }
         match line.parcels.front() {
             Some(&(at, next)) => self.events.reschedule_next(at, next.flow()),
-            None => self.events.pop(),
+            None => self.events.pop_wire(),
         }
         Some((line.place, parcel, blocks))
     }
 
     #[cold]
     fn take_late(&mut self, number: u32) -> Option<Late> {
-        self.events.pop();
+        self.events.pop_wire();
         let place = number.wrapping_sub(self.late_base) % LATE;
         let late = self.late.get_mut(place as usize).and_then(Option::take);
         while let Some(None) = self.late.front() {
