@@ -98,7 +98,8 @@ def run_many(
 def laws() -> list[dict[str, Any]]:
     """The registry, in its order.
 
-    Keys: name, title, variants, targets, slow_start, family, signals, probes, source, color, marker.
+    Keys: name, title, variants, targets, slow_start, family, signals, probes, source, color and
+    marker.
     """
 
 def card(name: str) -> str:

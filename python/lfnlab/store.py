@@ -5,6 +5,7 @@
     DIR/runs/KEY/scenario.toml     what was run
                  summary.json      the run's result (docs/results.md)
                  flows.parquet, queues.parquet, events.parquet, probes.parquet
+                 packets.parquet   where packets were recorded
                  provenance.json   by what, where and when
 
 KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
     from lfnlab.scenario import Scenario
 
-TABLES = ("flows", "queues", "events", "probes", "packets")
-"""The last one only where packets were recorded."""
+TABLES = ("flows", "queues", "events", "probes")
+"""Those that every run has; packets comes where some were recorded."""
 _EXPERIMENT = "experiment.json"
 
 
@@ -72,8 +73,6 @@ class Store:
 
     def put(self, key: str, scenario: Scenario, run: _core.Run) -> Path:
         """Write a finished run: all of it, or nothing and a StoreError."""
-        import polars as pl
-
         target = self.path(key)
         with (
             self._writing(),
@@ -82,14 +81,7 @@ class Store:
             ) as name,
         ):
             directory = Path(name)
-            for table in TABLES:
-                frame = pl.DataFrame(run.table(table))
-                if table == "packets":
-                    if frame.is_empty():
-                        continue
-                    frame = frame.with_columns(
-                        pl.when(pl.col("^sack._(start|end)$") > 0).then(pl.col("^sack._(start|end)$"))
-                    )
+            for table, frame in _frames(run):
                 # Through memory: polars hides the reason when a disk is full, Python tells it.
                 parquet = io.BytesIO()
                 frame.write_parquet(parquet, compression="zstd")
@@ -134,6 +126,23 @@ class Store:
                 f"cannot write results to {self.root}: {reason}. Runs that were stored before are "
                 "intact; mend it, or choose another directory, and give the same command again."
             ) from error
+
+
+def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
+    import polars as pl
+
+    for table in TABLES:
+        yield table, pl.DataFrame(run.table(table))
+    packets = pl.DataFrame(run.table("packets"))
+    if packets.height:
+        yield (
+            "packets",
+            packets.with_columns(
+                # A block that is not there ends at 0.
+                pl.when(pl.col(f"sack{i}_end") > 0).then(pl.col(f"sack{i}_start", f"sack{i}_end"))
+                for i in (1, 2, 3)
+            ),
+        )
 
 
 def run_key(scenario: Scenario) -> str:

@@ -63,7 +63,7 @@ class Run:
         return tuple(dict.fromkeys(flow["law"] for flow in self.summary["flows"]))
 
     def table(self, name: str) -> pl.DataFrame:
-        """Table flows, queues, events or probes."""
+        """Table flows, queues, events or probes; packets where some were recorded."""
         return read_table(self.path, name)
 
     def link(self, flows: Sequence[Mapping[str, Any]]) -> int:
