@@ -3,8 +3,8 @@
 The table ``packets`` of a run has one row for each packet at each point of a link:
 
     t_ps            u64   picoseconds of simulated time
-    link            u8 or text
-    point           u8    0 arrived at the queue, 1 was dropped, 2 left the queue
+    link            u16 or text
+    point           u8    0 arrived at the queue, 1 was dropped, 2 left the link not lost at random
     flow            u32
     kind            u8    0 data, 1 ACK, 2 UDP
     direction       u8    0 forward, 1 reverse

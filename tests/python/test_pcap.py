@@ -6,12 +6,13 @@ import heapq
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
-from lfnlab import cli, pcap
+from lfnlab import Case, cli, dumbbell, execute, pcap
 from lfnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -380,6 +381,56 @@ def test_the_command_writes_a_stored_run(
     assert cli.call(["pcap", str(run), "-o", str(file), "--link", "forward"]) == cli.OK
     assert capsys.readouterr().out == f"61 packets\n{file}\n"
     assert {tuple(line) for line in shark(file, "frame.interface_name")} == {("forward",)}
+
+
+@needs_tshark
+def test_tshark_counts_what_a_run_counted(tmp_path: Path) -> None:
+    """Packets, bytes, drops and retransmissions of a whole lossy run, from scenario to tshark."""
+    base = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="20packets", duration="20s")
+    assert base.link is not None
+    lossy = replace(base, warmup="0s", link=replace(base.link, loss=0.003))
+    scenario = lossy.flow("cubic", size="6MB", count=2).with_capture()
+    run = execute([Case(scenario)], out=tmp_path).runs[0]
+    flows, (forward, reverse) = run.summary["flows"], run.summary["links"]
+    assert all(flow["completion_s"] is not None for flow in flows), (
+        "nothing is under way at the end"
+    )
+    file = tmp_path / "run.pcapng"
+    assert cli.call(["pcap", str(tmp_path), "-o", str(file)]) == cli.OK
+
+    assert shark(file, "frame.number", where="_ws.malformed") == []
+    data = shark(file, "tcp.stream", "frame.len", "frame.comment", where="tcp.len > 0")
+    assert len(data) == forward["arrivals"]
+    for flow in flows:
+        own = [comment for stream, _, comment in data if stream == str(flow["id"])]
+        assert len(own) == flow["sent"]
+        assert sum("retransmission" in comment for comment in own) == flow["retransmits"] > 0
+    dropped = [int(length) for _, length, comment in data if "dropped" in comment]
+    assert len(dropped) == forward["drops"] > 0
+    queues = run.table("queues")
+    sent_bytes = queues.filter(queues["link"] == 0)["sent_bytes"].max()
+    assert sum(int(length) for _, length, _ in data) - sum(dropped) == sent_bytes
+    acks = 'frame.interface_name == "reverse" && tcp.flags.syn == 0'
+    assert len(shark(file, "frame.number", where=acks)) == reverse["arrivals"]
+
+    # What comes again is one or the other to tshark, by the time since the last duplicate ACK.
+    again = shark(file, "frame.number", where='frame.comment contains "retransmission"')
+    judged = "tcp.analysis.retransmission || tcp.analysis.out_of_order"
+    assert shark(file, "frame.number", where=judged) == again
+    assert flagged(file, "retransmission") > 0
+    assert flagged(file, "ack_lost_segment") == flagged(file, "lost_segment") == 0
+
+    # Behind the queue, what the link then loses at random is missing too.
+    assert cli.call(["pcap", str(tmp_path), "-o", str(file), "--after-queue"]) == cli.OK
+    passed = forward["arrivals"] - forward["drops"] - forward["random_losses"]
+    assert len(shark(file, "frame.number", where="tcp.len > 0")) == passed
+    assert forward["random_losses"] > 0
+
+    packets = run.table("packets")
+    blocks = packets.filter(pl.col("sack1_end").is_not_null())
+    assert 0 < blocks.height < packets.height
+    assert blocks["kind"].unique().to_list() == [1]
+    assert (blocks["sack1_start"] < blocks["sack1_end"]).all()
 
 
 @pytest.mark.parametrize(
