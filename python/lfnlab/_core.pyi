@@ -35,7 +35,7 @@ class Run:
         """The run's result as JSON (docs/results.md)."""
 
     def table(self, name: str) -> dict[str, NDArray[Any]]:
-        """The columns of table flows, queues, events, probes or packets; names carry the unit.
+        """The columns of table flows, queues, events, probes, transfers or packets, with units.
 
         Raises:
             KeyError: when no table has this name.

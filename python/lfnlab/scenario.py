@@ -253,6 +253,77 @@ class Background:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShortFlows:
+    """Poisson arrivals of flows with Pareto sizes that offer ``load`` of payload per second."""
+
+    load: str
+    mean: str | None = None
+    shape: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packmime:
+    """PackMime-HTTP: ``connections`` new ones per second, with requests or answers alone."""
+
+    connections: float
+    requests: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webtraf:
+    """ns-2's web sessions of 250 pages."""
+
+    sessions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surge:
+    """SURGE: users who read pages without end."""
+
+    users: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """A replay of the connections in ``file``, times of start multiplied by ``scale``."""
+
+    file: str | File
+    scale: float | None = None
+    shuffle: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """The pairs of the common TCP evaluation suite, payload offered per second either way."""
+
+    load: str
+    reverse_load: str
+    rtts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """TCP traffic as one model makes it; the path is that of the larger part of the bytes."""
+
+    name: str | None = None
+    law: str | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    from_: str | int | None = None
+    to: str | int | None = None
+    via: tuple[str | int, ...] = ()
+    route: tuple[str, ...] = ()
+    ack_route: tuple[str, ...] = ()
+    rtt: str | None = None
+    receive_window: str | None = None
+    short_flows: ShortFlows | None = None
+    packmime: Packmime | None = None
+    webtraf: Webtraf | None = None
+    surge: Surge | None = None
+    vectors: Vectors | None = None
+    suite: Suite | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Change:
     """At a time, a ``link`` changes, or the ``flow`` group of this index or name takes a new route.
 
@@ -300,6 +371,7 @@ class Scenario:
     flows: tuple[Flow, ...] = ()
     udp: tuple[Udp, ...] = ()
     traffic: Background | None = None
+    models: tuple[Traffic, ...] = ()
     schedule: tuple[Change, ...] = ()
     capture: Capture | None = None
     name: str | None = None
@@ -333,6 +405,10 @@ class Scenario:
     def with_udp(self, *sources: Udp) -> Scenario:
         """This scenario with more UDP sources."""
         return replace(self, udp=(*self.udp, *sources))
+
+    def with_traffic(self, *models: Traffic) -> Scenario:
+        """This scenario with more models of TCP traffic."""
+        return replace(self, models=(*self.models, *models))
 
     def with_changes(self, *changes: Change) -> Scenario:
         """This scenario with more changes of links and routes, in order of time."""
@@ -525,7 +601,12 @@ def graph(
     )
 
 
-_KEYS = {"parking_lot": "parking-lot", "flows": "flow", "traffic": "background"}
+_KEYS = {
+    "parking_lot": "parking-lot",
+    "flows": "flow",
+    "traffic": "background",
+    "models": "traffic",
+}
 """Keys in TOML of the fields of a scenario that are called otherwise."""
 
 _TABLES: dict[str, Callable[..., Any]] = {
@@ -545,6 +626,13 @@ _TABLES: dict[str, Callable[..., Any]] = {
     "steps": Steps,
     "on_off": OnOff,
     "background": Background,
+    "traffic": Traffic,
+    "short_flows": ShortFlows,
+    "packmime": Packmime,
+    "webtraf": Webtraf,
+    "surge": Surge,
+    "vectors": Vectors,
+    "suite": Suite,
     "schedule": Change,
     "capture": Capture,
 }

@@ -5,6 +5,7 @@
     DIR/runs/KEY/scenario.toml     what was run
                  summary.json      the run's result (docs/results.md)
                  flows.parquet, queues.parquet, events.parquet, probes.parquet
+                 transfers.parquet where models of traffic ran
                  packets.parquet   where packets were recorded
                  provenance.json   by what, where and when
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from lfnlab.scenario import Scenario
 
 TABLES = ("flows", "queues", "events", "probes")
-"""Those that every run has; packets comes where some were recorded."""
+"""Those that every run has; transfers and packets come where there are any."""
 _EXPERIMENT = "experiment.json"
 
 
@@ -133,6 +134,9 @@ def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
 
     for table in TABLES:
         yield table, pl.DataFrame(run.table(table))
+    transfers = pl.DataFrame(run.table("transfers"))
+    if transfers.height:
+        yield "transfers", transfers
     packets = pl.DataFrame(run.table("packets"))
     if packets.height:
         yield (

@@ -71,9 +71,9 @@ def test_tables_are_columns_of_equal_length() -> None:
     assert (
         flows["delivered_bytes"].flags.owndata is False
     )  # the vector of the simulation, not a copy
-    for name in ("flows", "queues", "events", "probes", "packets"):
+    for name in ("flows", "queues", "events", "probes", "transfers", "packets"):
         assert len({len(column) for column in done.table(name).values()}) == 1
-    with pytest.raises(KeyError, match="tables: flows, queues, events, probes, packets"):
+    with pytest.raises(KeyError, match="tables: flows, queues, events, probes, transfers, packets"):
         done.table("nosuch")
 
 

@@ -23,14 +23,21 @@ from lfnlab import (
     Link,
     NamedLink,
     OnOff,
+    Packmime,
     ParkingLot,
     Queue,
     Reorder,
     Reverse,
     Scenario,
     ScenarioError,
+    ShortFlows,
     Steps,
+    Suite,
+    Surge,
+    Traffic,
     Udp,
+    Vectors,
+    Webtraf,
     dumbbell,
     graph,
     laws,
@@ -124,6 +131,30 @@ SOURCES: list[dict[str, st.SearchStrategy[Any]]] = [
 ]
 
 
+MODELS: list[dict[str, st.SearchStrategy[Any]]] = [
+    {"short_flows": st.builds(ShortFlows, load=whole(1, 9, "Mbit/s"), mean=maybe(st.just("50kB")))},
+    {"packmime": st.builds(Packmime, connections=st.floats(1, 99), requests=maybe(BOOLEANS))},
+    {"webtraf": st.builds(Webtraf, sessions=st.integers(1, 99))},
+    {"surge": st.builds(Surge, users=st.integers(1, 99))},
+    {
+        "vectors": st.builds(
+            Vectors,
+            file=st.just(str(DATA / "connections.txt")),
+            scale=maybe(st.floats(0.5, 2)),
+            shuffle=maybe(st.just("1s")),
+        )
+    },
+    {
+        "suite": st.builds(
+            Suite,
+            load=whole(1, 9, "Mbit/s"),
+            reverse_load=whole(1, 9, "Mbit/s"),
+            rtts=st.just(("90ms", "150ms")),
+        )
+    },
+]
+
+
 def scenarios(
     *,
     to: dict[str, st.SearchStrategy[Any]],
@@ -133,6 +164,10 @@ def scenarios(
 ) -> st.SearchStrategy[Scenario]:
     """Scenarios of one topology: its traffic goes ``to`` somewhere, its link ``on`` changes."""
     where = {key: value for key, value in to.items() if key != "direction"}
+    models: list[st.SearchStrategy[Traffic]] = [
+        st.builds(Traffic, law=maybe(SPECS), rtt=maybe(whole(100, 300, "ms")), **model, **to)
+        for model in MODELS
+    ]
     sources: list[st.SearchStrategy[Udp]] = [st.builds(Udp, **source, **to) for source in SOURCES]
     changes = [
         st.builds(Change, at=st.just("1s"), link=st.just(on), rate=maybe(RATES), delay=DELAYS),
@@ -153,6 +188,7 @@ def scenarios(
                 **where,
             )
         ),
+        models=st.lists(st.one_of(models), max_size=2).map(tuple),
         schedule=st.tuples(*changes) | st.just(()),
         capture=maybe(st.builds(Capture, links=st.just((on,)), to=maybe(st.just("5s")))),
         name=maybe(st.text(st.characters(exclude_categories=["Cs"]), max_size=30)),
@@ -302,6 +338,7 @@ def test_files_are_found_from_the_scenario_and_its_copy(
 def test_the_examples_of_the_reference_are_valid(tmp_path: Path) -> None:
     """A part of a scenario stands for the whole: what it needs besides is added."""
     (tmp_path / "losses.csv").write_text("time,loss\n1s,0.01\n")
+    (tmp_path / "connections.txt").write_text("duration 60s\nconnection 1s\nsend 3kB\n")
     text = (Path(__file__).parents[2] / "docs/scenario.md").read_text()
     examples = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert len(examples) > 5

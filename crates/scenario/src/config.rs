@@ -10,16 +10,17 @@ use lfn_path::{
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
     Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config,
-    Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss as SimLoss, UdpConfig,
+    Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss as SimLoss, TrafficConfig, UdpConfig,
 };
-use lfn_sim::rng::Stream;
-use lfn_sim::traffic::udp;
+use lfn_sim::rng::{Distribution, Stream};
+use lfn_sim::traffic::Model as SimModel;
+use lfn_sim::traffic::{evaluation_suite, open, packmime, udp, vectors, web, PathConfig};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
-    BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, OneWay, Pattern, Queue, Red, RedPreset,
-    Scenario, Series, Topology, Udp, Weight,
+    BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern, Queue,
+    Red, RedPreset, Scenario, Series, Topology, Traffic, Udp, Weight,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
@@ -268,6 +269,10 @@ impl<'a> Routes<'a> {
             routes.add(&scenario.background.path.links);
             routes.add(&scenario.background.ack_links);
         }
+        for traffic in &scenario.traffic {
+            routes.add(&traffic.path.links);
+            routes.add(&traffic.ack_links);
+        }
         for change in &scenario.schedule {
             if let Change::Route(change) = change {
                 change.links.iter().for_each(|links| routes.add(links));
@@ -300,6 +305,58 @@ fn direction(direction: Direction) -> SimDirection {
     }
 }
 
+impl Traffic {
+    /// Payload offered in both directions, bits per second, were nobody slowed down.
+    pub(crate) fn offered_bps(&self) -> f64 {
+        let both = SimDirection::ALL;
+        match self.sim_model() {
+            SimModel::Open(open) => open.offered_bps(),
+            SimModel::Requests(requests) => both.map(|way| requests.offered_bps(way)).iter().sum(),
+            SimModel::Web(web) => web.offered_bps(Time::ZERO),
+            SimModel::Replay(replay) => both.map(|way| replay.offered_bps(way)).iter().sum(),
+            SimModel::EvaluationSuite(suite) => suite.load.iter().map(|load| load.as_bps()).sum(),
+        }
+    }
+
+    /// The model as the simulator knows it.
+    fn sim_model(&self) -> SimModel {
+        let direction = direction(self.direction);
+        let path = PathConfig::of_rtt(match self.rtt.0 {
+            Start::At(rtt) => Distribution::Constant(rtt.as_s()),
+            Start::Uniform(low, high) => Distribution::Uniform(low.as_s(), high.as_s()),
+        });
+        match &self.model {
+            Model::ShortFlows(flows) => {
+                let bytes = Distribution::pareto_of_mean(flows.mean.0 .0 as f64, 1e4, flows.shape);
+                SimModel::Open(open::Config::poisson(direction, flows.load.0, bytes, path))
+            }
+            Model::Packmime(Packmime { connections, requests: true }) => {
+                SimModel::Requests(packmime::requests(direction, *connections, path))
+            }
+            Model::Packmime(Packmime { connections, requests: false }) => {
+                SimModel::Open(packmime::flows(direction, *connections, path))
+            }
+            Model::Webtraf(web) => SimModel::Web(web::Config::webtraf(direction, web.sessions, path)),
+            Model::Surge(surge) => SimModel::Web(web::Config::surge(direction, surge.users, path)),
+            Model::Vectors(vectors) => SimModel::Replay(vectors::Config {
+                trace: vectors.file.content.clone(),
+                direction,
+                scale: vectors.scale,
+                shuffle: vectors.shuffle.map(|bin| bin.0),
+                path,
+            }),
+            Model::Suite(suite) => {
+                let mut load = [suite.load.0, suite.reverse_load.0];
+                if self.direction == Direction::Reverse {
+                    load.reverse();
+                }
+                let rtts = suite.rtts.iter().map(|rtt| rtt.0).collect();
+                SimModel::EvaluationSuite(evaluation_suite::Config { load, rtts })
+            }
+        }
+    }
+}
+
 impl Scenario {
     /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups;
     /// a random start is drawn from the stream `flow[NUMBER].start`.
@@ -329,6 +386,7 @@ impl Scenario {
                 })
                 .collect(),
             background: self.background(&network, &routes),
+            traffic: self.traffic.iter().map(|traffic| self.traffic(traffic, &routes)).collect(),
             changes: self.changes(&network, &routes),
             capture: self.capture.as_ref().map(|capture| SimCapture {
                 links: capture.numbers.clone(),
@@ -380,6 +438,28 @@ impl Scenario {
                 ecn: flow.ecn,
                 ..receiver
             },
+        }
+    }
+
+    fn traffic(&self, traffic: &Traffic, routes: &Routes) -> TrafficConfig {
+        let sender = self.compat.sender(self.compat.payload_bytes(BACKGROUND_PACKET), SlowStartKind::Classic);
+        TrafficConfig {
+            name: traffic.name.0.clone(),
+            model: traffic.sim_model(),
+            law: traffic.law.0,
+            sender: SenderConfig { initial_window_segments: INITIAL_WINDOW_SEGMENTS, ..sender },
+            receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },
+            receive_window_bytes: match traffic.receive_window.0 {
+                Window::Packets(n) => n.saturating_mul(1460),
+                Window::Bytes(bytes) => bytes.0,
+            },
+            header_bytes: self.compat.header_bytes(),
+            framing_bytes: self.compat.framing_bytes(),
+            routes: match traffic.direction {
+                Direction::Forward => [&traffic.path.links, &traffic.ack_links],
+                Direction::Reverse => [&traffic.ack_links, &traffic.path.links],
+            }
+            .map(|links| routes.number(links)),
         }
     }
 

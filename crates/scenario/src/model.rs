@@ -3,7 +3,10 @@
 //! The comments on the fields are the reference of the format; `docs/reference/scenario.schema.json`
 //! is made from them.
 
+use std::sync::Arc;
+
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_sim::traffic::vectors::Trace;
 use lfn_units::{Bytes, Rate, Time};
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -54,6 +57,9 @@ pub struct Scenario {
     pub udp: Vec<Udp>,
     /// Short flows and capped long ones, reported in sum. Default none.
     pub background: Background,
+    /// Models of TCP traffic, each reported in sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<Traffic>,
     /// What changes on the way, in order of time. Of changes at one instant all are made, in this order,
     /// before anything else happens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -280,6 +286,130 @@ impl Background {
     pub(crate) fn is_silent(&self) -> bool {
         self.level == 0 && self.long_flows == 0
     }
+}
+
+/// TCP traffic as a model makes it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
+pub struct Traffic {
+    /// Its name in random streams and results: letters, digits, `_` and `-`. Default "traffic" and its index.
+    pub name: Name,
+    /// Law of every connection. Default "reno".
+    pub law: Text<LawSpec>,
+    /// Which way the larger part goes: files, answers, what initiators send. As for a flow.
+    pub direction: Direction,
+    /// Where that goes.
+    #[serde(flatten)]
+    pub path: Path,
+    /// Links of the opposite way, as for a flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ack_route: Vec<String>,
+    /// The links of `ack_route`.
+    #[serde(skip)]
+    pub(crate) ack_links: Vec<u16>,
+    /// Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the delays of the
+    /// links of both routes. Default: those and "uniform(10ms, 200ms)".
+    pub rtt: Text<Start>,
+    /// Most data outstanding. Default "64KiB".
+    pub receive_window: Text<Window>,
+    /// Who sends how much, and when.
+    #[serde(flatten)]
+    pub model: Model,
+}
+
+/// A traffic model. Segments hold 1460 bytes, in 10 % of the connections 536.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(JsonSchema))]
+pub enum Model {
+    /// Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005).
+    ShortFlows(ShortFlows),
+    /// Web traffic as a link sees it (Cao and others 2004).
+    Packmime(Packmime),
+    /// Web sessions as in ns-2.
+    Webtraf(Webtraf),
+    /// Web users (Barford and Crovella 1998).
+    Surge(Surge),
+    /// Connections as a file lists them, as tmix replays them (Weigle and others 2006).
+    Vectors(Vectors),
+    /// The nine pairs of the common TCP evaluation suite.
+    Suite(Suite),
+}
+
+/// Flows that come whatever the network does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["load"])))]
+pub struct ShortFlows {
+    /// Payload offered per second, 1kbit/s to 10Tbit/s.
+    pub load: Text<Rate>,
+    /// Mean size of a flow, 100B to 1TB. Default "36.5kB", 25 packets.
+    pub mean: Text<Bytes>,
+    /// Tail index of the sizes, above 1; the largest is 10^4 times the least. Default 1.2.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 1)))]
+    pub shape: f64,
+}
+
+/// PackMime-HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["connections"])))]
+pub struct Packmime {
+    /// New connections per second, above 0, at most 10^6.
+    #[cfg_attr(test, schemars(range(max = 1e6), extend("exclusiveMinimum" = 0)))]
+    pub connections: f64,
+    /// Whether requests are sent, and answers wait for them. Default true.
+    pub requests: bool,
+}
+
+/// ns-2's web sessions of 250 pages, one begun each second on average.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["sessions"])))]
+pub struct Webtraf {
+    /// How many begin, 1 to 10^6.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1000000)))]
+    pub sessions: u64,
+}
+
+/// Users who read pages without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["users"])))]
+pub struct Surge {
+    /// How many, 1 to 10^6.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1000000)))]
+    pub users: u64,
+}
+
+/// A replay of connections.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["file"])))]
+pub struct Vectors {
+    /// A file of connection vectors, or a table of its `path` and `hash`.
+    pub file: File<Arc<Trace>>,
+    /// Factor on all times of start, above 0: 2 halves the load. Default 1.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
+    pub scale: f64,
+    /// Connections change places at random within bins of this length. Default: they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shuffle: Option<Text<Time>>,
+}
+
+/// Nine pairs of hosts, whose round-trip times take the place of `rtt`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["load", "reverse_load", "rtts"])))]
+pub struct Suite {
+    /// Payload offered per second in `direction`, 1kbit/s to 10Tbit/s.
+    pub load: Text<Rate>,
+    /// And in the opposite one.
+    pub reverse_load: Text<Rate>,
+    /// Round-trip times of the pairs, which share the load alike; at least one.
+    #[cfg_attr(test, schemars(length(min = 1)))]
+    pub rtts: Vec<Text<Time>>,
 }
 
 /// Something changes at a given time.

@@ -20,6 +20,7 @@ pub(crate) mod link;
 mod path;
 pub(crate) mod queue;
 pub(crate) mod schedule;
+pub(crate) mod traffic;
 pub(crate) mod udp;
 
 use path::Places;
@@ -38,6 +39,7 @@ pub(crate) const SCENARIO: &[&str] = &[
     "flow",
     "udp",
     "background",
+    "traffic",
     "schedule",
     "capture",
 ];
@@ -127,7 +129,8 @@ fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
     check_flows(&flows, &flow)?;
     let udp = udp::read(&tables("udp", udp::UDP)?, &places, duration)?;
     let background = read_background(&root.table("background", BACKGROUND)?, &places)?;
-    if flow.is_empty() && udp.is_empty() && background.is_silent() {
+    let traffic = traffic::read(&tables("traffic", traffic::TRAFFIC)?, &places)?;
+    if flow.is_empty() && udp.is_empty() && background.is_silent() && traffic.is_empty() {
         return Err(root.error("flow", "missing", "write a [[flow]], or a [background] with a level"));
     }
     let sizing = Sizing::new(&network, &flow, &udp, compat);
@@ -148,6 +151,7 @@ fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
         flow,
         udp,
         background,
+        traffic,
         schedule,
         capture,
     };

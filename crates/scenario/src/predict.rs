@@ -153,6 +153,11 @@ impl Scenario {
         let table_bytes = TABLE_COPIES * rows * row_bytes;
         let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
             * network.slowest(&self.background.path.links).as_bps();
+        let of_models = self.traffic.iter().map(|traffic| {
+            let room_bps = [&traffic.path.links, &traffic.ack_links].map(|way| network.slowest(way).as_bps());
+            traffic.offered_bps().min(room_bps.iter().sum())
+        });
+        let load_bps = load_bps + of_models.sum::<f64>();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         flows += long_flows + BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6;
         in_flight += 20.0 * long_flows + load_bps / 8.0 / 1514.0;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::file::File;
 use crate::model::{Scenario, Weight};
-use crate::parse::{capture, flow, link, queue, schedule, udp, BACKGROUND, SCENARIO};
+use crate::parse::{capture, flow, link, queue, schedule, traffic, udp, BACKGROUND, SCENARIO};
 use crate::quantity::{Name, Quantity, Text};
 
 impl<T: Quantity> JsonSchema for Text<T> {
@@ -152,6 +152,13 @@ fn the_schema_has_the_keys_that_are_read() {
         ("/$defs/Steps", udp::STEPS),
         ("/$defs/OnOff", udp::ON_OFF),
         ("/$defs/Background", BACKGROUND),
+        ("/$defs/Traffic", traffic::TRAFFIC),
+        ("/$defs/ShortFlows", traffic::SHORT_FLOWS),
+        ("/$defs/Packmime", traffic::PACKMIME),
+        ("/$defs/Webtraf", traffic::WEBTRAF),
+        ("/$defs/Surge", traffic::SURGE),
+        ("/$defs/Vectors", traffic::VECTORS),
+        ("/$defs/Suite", traffic::SUITE),
         ("/$defs/LinkChange", schedule::LINK_CHANGE),
         ("/$defs/FileChange", schedule::FILE_CHANGE),
         ("/$defs/RouteChange", schedule::ROUTE_CHANGE),

@@ -209,18 +209,28 @@ const SOURCES: [&str; 3] = [
     "steps = { each = \"1s\", rates = [\"1Mbit/s\", \"0bit/s\"] }\n",
     "on_off = { sources = 3, shape = 1.2 }\n",
 ];
+const MODELS: [&str; 6] = [
+    "short_flows = { load = \"10Mbit/s\" }\n",
+    "packmime = { connections = 10 }\n",
+    "webtraf = { sessions = 10 }\n",
+    "surge = { users = 10 }\n",
+    "vectors = { file = \"connections.txt\" }\n",
+    "suite = { load = \"2Mbit/s\", reverse_load = \"1Mbit/s\", rtts = [\"50ms\", \"74ms\"] }\n",
+];
 
 /// The tables of traffic. `ends`: where all of it begins and ends.
 fn traffic(ends: &'static str, more: &'static [&'static str]) -> impl Strategy<Value = String> {
     let udp = |source| table("[[udp]]\n", source, &["name = \"u\"", "packet = \"100B\""], 0.3);
+    let model = |model| table("[[traffic]]\n", model, &["law = \"cubic\"", "rtt = \"150ms\""], 0.3);
     let tables = (
         table("[[flow]]\n", "law = \"cubic\"\nrtt = \"100ms\"\n", more, 0.9),
         table("[[flow]]\n", "law = \"reno\"\nrtt = \"150ms\"\n", FLOW, 0.5),
         prop::sample::select(SOURCES.to_vec()).prop_flat_map(udp),
         table("[background]\n", "level = 1\n", &["long_flows = 3"], 0.3),
+        prop::sample::select(MODELS.to_vec()).prop_flat_map(model),
     );
     tables.prop_map(move |tables| {
-        let tables = [tables.0, tables.1, tables.2, tables.3];
+        let tables = [tables.0, tables.1, tables.2, tables.3, tables.4];
         tables.map(|table| if table.is_empty() { table } else { table + ends }).concat()
     })
 }

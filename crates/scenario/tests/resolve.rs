@@ -7,7 +7,9 @@ use lfn_path::{
 };
 use lfn_scenario::Scenario;
 use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
+use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};
+use lfn_sim::traffic::{evaluation_suite, open, packmime, web, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
@@ -443,6 +445,60 @@ fn background_on_a_route_follows_its_slowest_link() {
     assert_eq!(background.traffic.forward, Rate(10_000_000));
     let routes = background.routes.map(|route| &*config.routes[usize::from(route)]);
     assert_eq!(routes, [&[0, 2][..], &[3, 1]]);
+}
+
+/// The models of a dumbbell with these tables.
+fn models(text: &str) -> Vec<lfn_sim::config::TrafficConfig> {
+    let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scenario.toml");
+    let text = format!(
+        "schema = 1\nduration = \"60s\"\n[link]\nrate = \"1Gbit/s\"\nqueue = {{ size = \"100 packets\" }}\n{text}"
+    );
+    let scenario = Scenario::parse(&text, name, None).unwrap_or_else(|error| panic!("{error}"));
+    let canonical = scenario.to_toml().unwrap();
+    assert_eq!(Scenario::parse(&canonical, name, None).unwrap(), scenario, "{canonical}");
+    scenario.config(1).traffic
+}
+
+#[test]
+fn every_traffic_model_is_the_simulators() {
+    let usual =
+        PathConfig::of_rtt(Distribution::Uniform(Time::from_ms(10).as_s(), Time::from_ms(200).as_s()));
+    let of = |table: &str| {
+        models(&format!("[[traffic]]\nrtt = \"uniform(10ms, 200ms)\"\n{table}")).remove(0).model
+    };
+    let forward = Direction::Forward;
+    let short = open::Config::poisson(forward, Rate(100_000_000), open::short_flow_bytes(), usual);
+    assert_eq!(of("short_flows = { load = \"100Mbit/s\" }"), Model::Open(short));
+    let packmime = packmime::requests(forward, 50.0, usual);
+    assert_eq!(of("packmime = { connections = 50 }"), Model::Requests(packmime));
+    let answers = packmime::flows(forward, 50.0, usual);
+    assert_eq!(of("packmime = { connections = 50, requests = false }"), Model::Open(answers));
+    let webtraf = web::Config::webtraf(Direction::Reverse, 400, usual);
+    assert_eq!(of("direction = \"reverse\"\nwebtraf = { sessions = 400 }"), Model::Web(webtraf));
+    let surge = web::Config::surge(forward, 30, usual);
+    assert_eq!(of("surge = { users = 30 }"), Model::Web(surge));
+    let suite = evaluation_suite::Config {
+        load: [Rate(1_000_000), Rate(2_000_000)],
+        rtts: vec![Time::from_ms(4), Time::from_ms(74)],
+    };
+    let table = "direction = \"reverse\"\nsuite = { load = \"2Mbit/s\", reverse_load = \"1Mbit/s\", rtts = [\"4ms\", \"74ms\"] }";
+    assert_eq!(of(table), Model::EvaluationSuite(suite));
+    let table = "vectors = { file = \"connections.txt\", scale = 2, shuffle = \"1s\" }";
+    let Model::Replay(replay) = of(table) else { panic!() };
+    assert_eq!((replay.trace.vectors.len(), replay.scale, replay.shuffle), (2, 2.0, Some(Time::from_s(1))));
+}
+
+#[test]
+fn a_traffic_model_has_the_defaults_of_the_background() {
+    let traffic = &models("[[traffic]]\nsurge = { users = 3 }\n[[traffic]]\nname = \"w\"\nlaw = \"cubic\"\n\
+                           direction = \"reverse\"\nrtt = \"40ms\"\nreceive_window = \"20 packets\"\nsurge = { users = 3 }\n")[..];
+    let [usual, own] = traffic else { panic!() };
+    assert_eq!((&*usual.name, usual.routes, usual.receive_window_bytes), ("traffic0", [0, 1], 65_536));
+    assert_eq!(usual.law.info().name, "reno");
+    assert_eq!((&*own.name, own.routes, own.receive_window_bytes), ("w", [0, 1], 29_200));
+    assert_eq!(own.law.info().name, "cubic");
+    let Model::Web(web) = &own.model else { panic!() };
+    assert_eq!((web.direction, web.path.rtt_s), (Direction::Reverse, Distribution::Constant(0.04)));
 }
 
 #[test]

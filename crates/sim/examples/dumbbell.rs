@@ -62,6 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         udp: Vec::new(),
         changes: Vec::new(),
         capture: None,
+        traffic: Vec::new(),
         background: (level > 0)
             .then(|| -> Result<Background, Box<dyn std::error::Error>> {
                 Ok(Background {

@@ -11,6 +11,7 @@ use lfn_units::{Rate, Time};
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
 use crate::traffic::udp;
+use crate::traffic::Model;
 
 /// Links, the routes over them, and what travels there.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Config {
     pub udp: Vec<UdpConfig>,
     /// Background traffic, reported in sum.
     pub background: Option<Background>,
+    /// Models of TCP traffic, each reported in sum.
+    pub traffic: Vec<TrafficConfig>,
     /// What changes on the way, in order of time; of changes at one instant all are made, in this order,
     /// before anything else happens at that instant.
     pub changes: Vec<Change>,
@@ -118,6 +121,29 @@ pub struct Background {
     /// Bytes on the wire beyond the IP packet.
     pub framing_bytes: u32,
     /// Routes of its data: forward, reverse. The ACKs of one travel on the other.
+    pub routes: [u16; 2],
+}
+
+/// A model of TCP traffic, and the TCP that carries it.
+#[derive(Clone, Debug)]
+pub struct TrafficConfig {
+    /// Its name in random streams and reports.
+    pub name: String,
+    /// Who sends how much, and when.
+    pub model: Model,
+    /// Law of every connection.
+    pub law: LawSpec,
+    /// Sender of every connection; window cap and packet size are set per connection.
+    pub sender: SenderConfig,
+    /// Receiver of every connection.
+    pub receiver: ReceiverConfig,
+    /// Most payload outstanding of a connection, in bytes.
+    pub receive_window_bytes: u64,
+    /// Bytes of headers in a packet that are no payload; an ACK is nothing else.
+    pub header_bytes: u32,
+    /// Bytes on the wire beyond the IP packet.
+    pub framing_bytes: u32,
+    /// Routes of data: forward, reverse. The ACKs of one travel on the other.
     pub routes: [u16; 2],
 }
 

@@ -5,8 +5,8 @@
 //! answer: all of it happens when the packet is sent. Where packets meet another queue on their way, or
 //! may overtake one another, each meeting is an event more ([`network`]).
 
-mod background_flows;
 mod capture;
+mod crowd;
 mod links;
 mod network;
 mod outcome;
@@ -18,17 +18,18 @@ use lfn_path::{AqmError, Bernoulli, ImpairError, Offer, Packet, PacketKind, Serv
 use lfn_tcp::Acknowledgement;
 use lfn_units::Time;
 
-use crate::background::{self, Arrival};
 use crate::config::{Change, Changed, Config, FlowConfig};
 use crate::events::Kind;
 use crate::flow::{Flow, FlowSetup, Role};
-use crate::rng::{Stream, Streams};
-use crate::summary::{BackgroundSummary, Summary, UdpSummary};
+use crate::rng::Streams;
+use crate::summary::{Summary, UdpSummary};
 use crate::tables::Tables;
 use crate::traffic::udp::Udp;
 use crate::traffic::BadTraffic;
 use crate::transit::{Cargo, Place, Transit};
 use capture::Capture;
+use crowd::Crowd;
+pub(crate) use crowd::Errand;
 use links::{LinkState, Server, Use};
 use network::{Route, UdpState, Waiting};
 use outcome::Retired;
@@ -114,22 +115,6 @@ impl Bins {
     }
 }
 
-/// What the background did.
-#[derive(Default)]
-struct BackgroundState {
-    traffic: Option<background::Background>,
-    setup: Option<FlowSetup>,
-    routes: [u16; 2],
-    header_bytes: u32,
-    framing_bytes: u32,
-    next: Option<Arrival>,
-    gaps: Option<Stream>,
-    active: u64,
-    offered_bytes: [u64; 2],
-    delivered_bytes: [u64; 2],
-    report: BackgroundSummary,
-}
-
 /// A simulation under way.
 pub struct Sim {
     now: Time,
@@ -153,7 +138,7 @@ pub struct Sim {
     bins: Vec<Bins>,
     started: Vec<bool>,
     free: Vec<usize>,
-    background: BackgroundState,
+    crowds: Vec<Crowd>,
     retired: Retired,
     config_seed: u64,
     duration: Time,
@@ -184,7 +169,8 @@ fn check_names(config: &Config) -> Result<(), SimError> {
     let routes = |route: u16| usize::from(route) < config.routes.len();
     let flows = config.flows.iter().flat_map(|flow| [flow.route, flow.ack_route]);
     let udp = config.udp.iter().map(|source| source.route);
-    let background = config.background.iter().flat_map(|background| background.routes);
+    let background = config.background.iter().map(|background| background.routes);
+    let background = background.chain(config.traffic.iter().map(|traffic| traffic.routes)).flatten();
     if let Some(route) = flows.chain(udp).chain(background).find(|&route| !routes(route)) {
         return unknown(format!("there is no route {route}"));
     }
@@ -272,7 +258,7 @@ impl Sim {
             bins: vec![Bins::default(); config.flows.len()],
             started: vec![false; config.flows.len()],
             free: Vec::new(),
-            background: BackgroundState::default(),
+            crowds: Vec::new(),
             retired: Retired::default(),
             config_seed: config.seed,
             duration: config.duration,
@@ -320,6 +306,9 @@ impl Sim {
         if let Some(background) = &config.background {
             sim.set_up_background(config.seed, background);
         }
+        for traffic in &config.traffic {
+            sim.set_up_traffic(config.seed, traffic)?;
+        }
         Ok(sim)
     }
 
@@ -336,6 +325,7 @@ impl Sim {
                 }
             }
         }
+        data_routes.extend(config.traffic.iter().flat_map(|traffic| traffic.routes));
         for change in &config.changes {
             match change.what {
                 Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
@@ -468,7 +458,7 @@ impl Sim {
             Kind::ReceiverTimer => self.on_receiver_timer(index),
             Kind::SenderTimer => self.on_sender_timer(index),
             Kind::Write => self.on_write(index),
-            Kind::Arrival => self.on_arrival(),
+            Kind::Arrival => self.on_arrival(index),
             Kind::Second => {
                 for (bins, flow) in self.bins.iter_mut().zip(&self.flows) {
                     if flow.started < self.now && flow.finished.is_none() {
@@ -591,9 +581,7 @@ impl Sim {
             }
             Role::Short if flow.finished.is_none() => {
                 flow.finished = Some(now);
-                self.background.report.flows_completed += 1;
-                self.background.active -= 1;
-                self.retire_if_silent(index);
+                self.on_transfer_done(index);
             }
             Role::Short => self.retire_if_silent(index),
             Role::Long | Role::Free => {}

@@ -5,6 +5,7 @@ use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sen
 use lfn_units::Time;
 
 use crate::config::Direction;
+use crate::engine::Errand;
 use crate::events::Kind;
 use crate::transit::Transit;
 
@@ -86,6 +87,8 @@ pub(crate) struct Flow {
     /// Packets and ACKs under way, but for data whose arrival is known.
     pub under_way: u32,
     pub finished: Option<Time>,
+    /// What a flow of a crowd is about.
+    pub errand: Errand,
     /// Writes that an interactive session has still to make.
     pub writes_left: u64,
     pub write_gap: Time,
@@ -129,6 +132,7 @@ impl Flow {
             write_gap: Time::ZERO,
             started: now,
             finished: None,
+            errand: Errand::default(),
             base: 0,
         };
         flow.set_up(setup, role, now);
@@ -164,6 +168,15 @@ impl Flow {
         self.started = now;
         self.finished = None;
         self.base = 0;
+    }
+
+    /// Another message on a connection that has nothing else to send: so many segments, of which the
+    /// last has so many bytes at the queue.
+    pub fn extend(&mut self, segments: u64, last_wire_bytes: u32) {
+        self.last_seq = self.sender.una() + segments - 1;
+        self.last_wire_bytes = last_wire_bytes;
+        self.sender.offer(segments);
+        self.finished = None;
     }
 
     /// Bytes of a segment at the queue.

@@ -34,6 +34,9 @@ pub struct Summary {
     pub captured_rows: Option<u64>,
     /// Background traffic, if there was any.
     pub background: Option<BackgroundSummary>,
+    /// Models of TCP traffic; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<BackgroundSummary>,
     /// Where every data packet is.
     pub conservation: Conservation,
     /// Largest memory held for packets and flows.
@@ -129,9 +132,12 @@ pub struct UdpSummary {
     pub lost: u64,
 }
 
-/// Background traffic in sum, whole run.
+/// Background traffic, or a model of traffic, in sum, whole run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct BackgroundSummary {
+    /// Of a model of traffic, as the scenario calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Short flows begun.
     pub flows_started: u64,
     /// Short flows done.

@@ -88,6 +88,21 @@ pub struct PacketTable {
     pub sack3_end: Vec<u64>,
 }
 
+/// Transfers of models of traffic that began after the warm-up and are done.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the column's name is its documentation")]
+pub struct TransferTable {
+    /// When the sender knew that all had arrived.
+    pub t_s: Vec<f64>,
+    /// Place of the model among the crowds of the run, the background first.
+    pub traffic: Vec<u16>,
+    /// 0: forward; 1: reverse.
+    pub direction: Vec<u8>,
+    pub bytes: Vec<u64>,
+    /// From the first byte at the sender until then.
+    pub duration_s: Vec<f64>,
+}
+
 /// All tables of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
@@ -99,6 +114,8 @@ pub struct Tables {
     pub events: EventTable,
     /// Laws' variables.
     pub probes: ProbeTable,
+    /// Transfers of models of traffic.
+    pub transfers: TransferTable,
     /// Packets, if they were recorded.
     pub packets: PacketTable,
 }

@@ -164,6 +164,7 @@ prop_compose! {
             background: with_background.then(|| background(1, Rate(*slowest))),
             changes: Vec::new(),
             capture: None,
+            traffic: Vec::new(),
         }
     }
 }

@@ -71,6 +71,11 @@ impl Sim {
                 + self.transit.memory_bytes()
                 + self.links.iter().map(LinkState::memory_bytes).sum::<usize>(),
         };
+        let mut crowds: Vec<BackgroundSummary> =
+            (0..self.crowds.len()).map(|number| self.crowd_summary(number, end)).collect();
+        // The background comes first, and is the one without a name.
+        let has_background = crowds.first().is_some_and(|crowd| crowd.name.is_none());
+        let background = has_background.then(|| crowds.remove(0));
         let summary = Summary {
             hash: format!("{hash:016x}"),
             seed: self.config_seed,
@@ -84,7 +89,8 @@ impl Sim {
             links,
             udp: self.udp_summaries(end),
             captured_rows: self.capture.as_ref().map(|capture| capture.rows),
-            background: self.background_summary(end),
+            background,
+            traffic: crowds,
             conservation,
             memory,
         };
@@ -165,12 +171,12 @@ impl Sim {
         self.udp.iter().map(summary).collect()
     }
 
-    fn background_summary(&mut self, end: Time) -> Option<BackgroundSummary> {
-        self.background.setup.as_ref()?;
-        let mut report = std::mem::take(&mut self.background.report);
-        let mut delivered = self.background.delivered_bytes;
+    /// What a crowd of flows did.
+    fn crowd_summary(&mut self, number: usize, end: Time) -> BackgroundSummary {
+        let mut report = std::mem::take(&mut self.crowds[number].report);
+        let mut delivered = self.crowds[number].delivered_bytes;
         for flow in &mut self.flows[self.reported.len()..] {
-            if flow.role == Role::Free {
+            if flow.role == Role::Free || flow.errand.crowd != number {
                 continue;
             }
             delivered[flow.direction as usize] += flow.sender.una() * u64::from(flow.payload_bytes);
@@ -179,9 +185,10 @@ impl Sim {
             report.timeouts += stats.timeouts;
         }
         let per_s = |bytes: u64| bytes as f64 * 8.0 / end.as_s().max(1e-12);
-        report.offered_bps = self.background.offered_bytes.map(per_s);
+        report.name = self.crowds[number].name.take();
+        report.offered_bps = self.crowds[number].offered_bytes.map(per_s);
         report.goodput_bps = delivered.map(per_s);
-        Some(report)
+        report
     }
 
     /// Follows every data packet and every ACK.

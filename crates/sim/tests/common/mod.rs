@@ -85,6 +85,7 @@ pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Con
         background: None,
         changes: Vec::new(),
         capture: None,
+        traffic: Vec::new(),
     }
 }
 
