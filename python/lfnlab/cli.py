@@ -392,7 +392,7 @@ def _foresee(scenarios: Sequence[Scenario]) -> None:
 
 def _show(results: Results, *, as_json: bool, report: bool) -> int:
     from lfnlab import epochs
-    from lfnlab.summary import averaged, plain, summary_table
+    from lfnlab.summary import averaged, plain, summary_tables
 
     page = None
     if report:
@@ -402,7 +402,8 @@ def _show(results: Results, *, as_json: bool, report: bool) -> int:
     if as_json:
         _print_json(results.to_json())
     else:
-        print(*plain(summary_table(results)), sep="\n")
+        for table in summary_tables(results):
+            print(*plain(table), sep="\n")
         print(f"averages {averaged(results)}", *epochs.seen(results), sep="\n")
         if page is not None:
             print(f"report: {page.resolve()}")

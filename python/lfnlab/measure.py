@@ -149,10 +149,31 @@ class View:
                 yield number, link
 
     def loaded_links(self) -> Iterator[tuple[dict[str, Any], list[Flow]]]:
-        """Links that carry data of flows under test, with these flows."""
+        """Links that carry data of flows under test, with these flows.
+
+        None where the scenario leaves a route to the simulator, or changes one.
+        """
+        routes = {flow["id"]: self._route(flow) for flow in self.flows}
+        if not all(routes.values()):
+            return
         for _, link in self.links():
-            if flows := [flow for flow in self.flows if flow["direction"] == link["id"]]:
+            if flows := [flow for flow in self.flows if link["id"] in routes[flow["id"]]]:
                 yield link, flows
+
+    def _route(self, flow: Flow) -> Sequence[str]:
+        """Links of a flow's data by name; empty where they are not known."""
+        scenario, settings = self.run.scenario.check(), self.settings[flow["id"]]
+        if "link" in scenario:
+            return [flow["direction"]]
+        if any("flow" in change for change in scenario.get("schedule", ())):
+            return []
+        if "parking-lot" not in scenario or "via" in settings:
+            route: list[str] = settings.get("route", [])
+            return route
+        first, last = int(settings["from"]), int(settings["to"])
+        if first < last:
+            return [f"hop{hop}" for hop in range(first, last)]
+        return [f"hop{hop}.reverse" for hop in range(last, first)]
 
     @cached_property
     def settings(self) -> dict[int, Mapping[str, Any]]:
@@ -284,11 +305,12 @@ def _rtt_exponent(view: View) -> Iterator[Row]:
 def _convergence(view: View) -> Iterator[Row]:
     if (new := _newcomer(view)) is None:
         return
-    fair: dict[str, ArrayLike] = {
-        f"C/{len(new.all)}": link["rate_bps"] / len(new.all)
+    shares = [
+        (link["rate_bps"] / n, n)
         for link, flows in view.loaded_links()
-        if new.flow in flows
-    }
+        if new.flow in flows and (n := 1 + sum(flow["id"] in new.beside for flow in flows))
+    ]
+    fair: dict[str, ArrayLike] = {f"C/{n}": share for share, n in sorted(shares)[:1]}
     fair["mean of flows"] = np.nanmean(new.all, axis=0)
     for name, share in fair.items():
         for tolerance in (0.0, 0.1):
@@ -515,6 +537,8 @@ class _Newcomer:
     t_s: NDArray[np.float64]
     own: NDArray[np.float64]
     others: NDArray[np.float64]
+    beside: frozenset[int]
+    """Numbers of the others."""
 
     @property
     def all(self) -> NDArray[np.float64]:
@@ -537,7 +561,8 @@ def _newcomer(view: View) -> _Newcomer | None:
     )
     others = ~np.all(np.isnan(x), axis=1)
     others[numbers.index(last["id"])] = False
-    return _Newcomer(last, t, x[numbers.index(last["id"])], x[others])
+    beside = frozenset(flow for flow, lives in zip(numbers, others, strict=True) if lives)
+    return _Newcomer(last, t, x[numbers.index(last["id"])], x[others], beside)
 
 
 # The metrics by name
@@ -565,12 +590,13 @@ class Metric:
 
 
 _RATE, _DELAY, _PERCENT = ("Mbit/s", 1e-6), ("ms", 1e3), ("%", 100.0)
+_ROUTED = "flows whose routes the scenario says"
 _SEVERAL, _LATER = "several flows", "a flow that begins after others"
 METRICS = {
     metric.name: metric
     for metric in (
         Metric("goodput", metrics.goodput, _goodput, _RATE),
-        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT),
+        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT, _ROUTED),
         Metric("link-utilisation", metrics.link_utilisation, _link_utilisation, _PERCENT, ""),
         Metric("efficiency", metrics.efficiency, _efficiency, _PERCENT, "packets of one size"),
         Metric("jain", metrics.jain, _jain, needs=_SEVERAL),

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from lfnlab.law import law
 from lfnlab.metrics import goodput_bins
+from lfnlab.quantity import SECONDS, parse
 from lfnlab.summary import rate_unit
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
     """One panel a run, on common axes: a trace for each of ``series``.
 
     A panel is named after the run's factors; of more than ten traces ten are
-    drawn, see :func:`some`.
+    drawn, see :func:`some`. A dotted line stands where the scenario changes a link or a route.
     """
     with house_style():
         columns = 2 if len(runs) > 1 else 1
@@ -177,10 +178,17 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
         for axes, run in zip(panels, runs, strict=False):
             several = len(run.laws) > 1
-            for _, name, t, y in some(list(series(run)), 10):
-                axes.plot(*thin(t, y), color=color(name), lw=0.9)
+            of_links = series is queue_series and not run.is_dumbbell
+            for i, (number, name, t, y) in enumerate(some(list(series(run)), 10)):
+                drawn = {"label": run.summary["links"][number]["id"]} if of_links else {}
+                ink = f"C{i}" if of_links else color(name)
+                axes.plot(*thin(t, y), color=ink, lw=0.9, **drawn)
+            if of_links:
+                axes.legend(loc="upper right")
+            for at_s in changes_s(run):
+                axes.axvline(at_s, color=INK, lw=0.6, ls=":")
             axes.set_title(panel_title(run), pad=2)
-            if several:
+            if several and not of_links:
                 _law_legend(axes, run.laws)
             axes.set_ylim(bottom=0.0)
             axes.yaxis.set_major_formatter("{x:,g}")
@@ -215,18 +223,24 @@ def goodput_series(run: Run) -> Iterator[Series]:
 
 
 def queue_series(run: Run) -> Iterator[Series]:
-    """The queue of the flows' link (:meth:`lfnlab.Run.link`), in packets."""
-    link = run.link(run.summary["flows"])
+    """The queue of a dumbbell's link (:meth:`lfnlab.Run.link`), else of every link, in packets.
+
+    Links that carry no data have no samples.
+    """
     queues = run.table("queues")
-    own = queues.filter(queues["link"] == link)
-    if own.height == 0:
-        return
-    yield (
-        link,
-        run.laws[0] if len(run.laws) == 1 else "",
-        own["t_s"].to_numpy(),
-        own["packets"].to_numpy().astype(float),
-    )
+    if run.is_dumbbell:
+        queues = queues.filter(queues["link"] == run.link(run.summary["flows"]))
+    parts = queues.partition_by("link", maintain_order=True)
+    name = run.laws[0] if len(parts) == len(run.laws) == 1 else ""
+    for own in parts:
+        packets = own["packets"].to_numpy().astype(float)
+        yield own["link"][0], name, own["t_s"].to_numpy(), packets
+
+
+def changes_s(run: Run) -> list[float]:
+    """Times at which the scenario changes a link or a route, in seconds."""
+    schedule = run.scenario.check().get("schedule", ())
+    return sorted({parse(change["at"], SECONDS) for change in schedule if "at" in change})
 
 
 def color(name: str) -> str:

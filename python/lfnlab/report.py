@@ -13,7 +13,7 @@ import numpy as np
 from lfnlab import epochs, plot
 from lfnlab.law import law
 from lfnlab.store import Store, read_json
-from lfnlab.summary import Table, averaged, rate_unit, summary_table
+from lfnlab.summary import Table, averaged, rate_unit, summary_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 BUCKETS = 1000
 _MOST_TRACES = 12
+_CHANGES = " A dotted line stands where the scenario changes a link or a route."
 _DASHES: tuple[list[int], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3])
 
 CAPTIONS = {
@@ -34,7 +35,7 @@ CAPTIONS = {
     "cov": "Coefficient of variation of goodput: lower is steadier",
     "jain": "Fairness between the flows of a law",
     "cwnd": "Congestion windows",
-    "queue": "Bottleneck queue",
+    "queue": "Queues",
     "rate": "Goodput over time",
 }
 # Shown on the page as interactive charts instead.
@@ -91,7 +92,7 @@ def _page(
         body += ["<h2>Claims</h2>", _findings(findings)]
     body += [
         "<h2>Summary</h2>",
-        _table(summary_table(results)),
+        *(_table(table) for table in summary_tables(results)),
         f'<p class="dim">{escape(_note(results))}</p>',
     ]
     body.append('<div class="figures">')
@@ -109,7 +110,8 @@ def _page(
             '<p class="dim">Drag to zoom in time, double-click for all, click a name to hide it; '
             "the trace next to the pointer stands out. "
             "Thinned for display: each pair of points is the smallest and the largest value of "
-            "its interval. The tables hold every sample.</p>"
+            "its interval. The tables hold every sample."
+            f"{_CHANGES if any(chart['changes'] for chart in charts) else ''}</p>"
         )
         body += [
             f'<div class="chart"><h3>{escape(chart["title"])}</h3>'
@@ -142,13 +144,15 @@ def _page(
 
 def _subtitle(results: Results) -> str:
     run = results.runs[0]
-    link = run.summary["links"][0]
+    links = run.summary["links"][: 1 if run.is_dumbbell else None]
+    rates_bps = sorted({link["rate_bps"] for link in links})
     rtts = sorted({flow["rtt_s"] for r in results.runs for flow in r.summary["flows"]})
     rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({*rtts[:1], *rtts[-1:]}))
-    unit, unit_bps = rate_unit(link["rate_bps"])
+    unit, unit_bps = rate_unit(rates_bps[-1])
+    rate = " to ".join(f"{bps / unit_bps:g}" for bps in sorted({rates_bps[0], rates_bps[-1]}))
     return ", ".join(
         [
-            f"{link['rate_bps'] / unit_bps:g} {unit}",
+            f"{rate} {unit}",
             f"base RTT {rtt} ms" if rtts else "background traffic only",
             f"{run.summary['sim_s']:g} s simulated",
             _count(results.runs, "run"),
@@ -253,31 +257,38 @@ def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
     kinds = (
         ("cwnd", "Congestion window (segments)", plot.cwnd_series),
         ("rate", "Goodput in 1-s bins (Mbit/s)", plot.goodput_series),
-        ("queue", "Bottleneck queue (packets)", plot.queue_series),
+        ("queue", "Queue (packets)", plot.queue_series),
     )
     each = max(1, _MOST_TRACES // max(1, len(runs)))
+    changes = sorted({at_s for run in runs for at_s in plot.changes_s(run)})
     charts = []
     for name, title, series in kinds:
         found = [(run, list(series(run))) for run in runs]
         labelled = [
             pair
             for run, traces in found
-            for pair in _labelled(run, traces, each, of_flows=name != "queue")
+            for pair in _labelled(run, traces, each, of_links=name == "queue")
         ]
         if labelled:
             most = max(len(traces) for _, traces in found)
-            shown = f", {each} of {most} flows of a run" if most > each else ""
-            charts.append({"id": f"chart-{name}", "title": title + shown, **_aligned(labelled)})
+            what = "links" if name == "queue" else "flows"
+            shown = f", {each} of {most} {what} of a run" if most > each else ""
+            chart = {"id": f"chart-{name}", "title": title + shown, "changes": changes}
+            charts.append({**chart, **_aligned(labelled)})
     return charts
 
 
 def _labelled(
-    run: Run, traces: Sequence[plot.Series], most: int, *, of_flows: bool
+    run: Run, traces: Sequence[plot.Series], most: int, *, of_links: bool
 ) -> Iterator[tuple[str, plot.Series]]:
-    several = of_flows and len(run.summary["flows"]) > 1
     for trace in plot.some(traces, most):
-        flow, law = trace[:2]
-        yield plot.panel_title(run, law) + (f" #{flow}" if several else ""), trace
+        number, law = trace[:2]
+        title = plot.panel_title(run, law)
+        if of_links and not run.is_dumbbell:
+            title += f", {run.summary['links'][number]['id']}"
+        elif not of_links and len(run.summary["flows"]) > 1:
+            title += f" #{number}"
+        yield title, trace
 
 
 def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:

@@ -23,6 +23,14 @@ class Table:
     keys: int
 
 
+def summary_tables(results: Results) -> list[Table]:
+    """The summary, and in other networks than a dumbbell the links."""
+    found = [summary_table(results)]
+    if results.rows() and not all(run.is_dumbbell for run in results.runs):
+        found.append(_links_table(results))
+    return found
+
+
 def summary_table(results: Results) -> Table:
     """Means over seeds, with 95 % intervals where there are several.
 

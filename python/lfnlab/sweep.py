@@ -66,6 +66,11 @@ class Run:
         """Table flows, queues, events or probes; packets where some were recorded."""
         return read_table(self.path, name)
 
+    @property
+    def is_dumbbell(self) -> bool:
+        """Whether its links are one and the opposite direction."""
+        return [link["id"] for link in self.summary["links"]] == ["forward", "reverse"]
+
     def link(self, flows: Sequence[Mapping[str, Any]]) -> int:
         """Index of the link whose figures stand beside those of these flows.
 
@@ -73,9 +78,9 @@ class Run:
         elsewhere the busiest of all.
         """
         links = self.summary["links"]
-        ids = [link["id"] for link in links]
-        if ids == ["forward", "reverse"]:
-            return ids.index(min((flow["direction"] for flow in flows), default="forward"))
+        if self.is_dumbbell:
+            directions = [link["id"] for link in links]
+            return directions.index(min((flow["direction"] for flow in flows), default="forward"))
         return max(range(len(links)), key=lambda i: links[i]["utilization"])
 
     def by_law(self) -> list[dict[str, Any]]:

@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from lfnlab import Case, LabError, Results, cli, dumbbell, execute, measure
+from lfnlab import (
+    Case,
+    Change,
+    LabError,
+    NamedLink,
+    Results,
+    cli,
+    dumbbell,
+    execute,
+    graph,
+    measure,
+    parking_lot,
+)
 from lfnlab.measure import METRICS, View
 from lfnlab.metrics import FirstPassage
 
@@ -105,6 +117,40 @@ def test_the_newcomer_converges_from_its_start(late: Results) -> None:
             # It began at 4 s and the run ends at 12 s.
             assert 0 < passage.value <= 8
             assert not passage.censored or passage.value == pytest.approx(8, abs=1.02)
+
+
+def test_flows_count_on_the_links_that_they_cross(tmp_path: Path) -> None:
+    lot = parking_lot(
+        hops=2, rate="20Mbit/s", delay="5ms", buffer="1bdp", duration="12s", warmup="2s"
+    )
+    scenario = lot.flow("reno").flow("cubic", from_=2, to=3, start="5s").flow("reno", from_=2, to=1)
+    results = execute([Case(scenario)], out=tmp_path)
+    view = View(results.runs[0], 2.0)
+    carried = {link["id"]: [flow["id"] for flow in flows] for link, flows in view.loaded_links()}
+    assert carried == {"hop1": [0], "hop2": [0, 1], "hop1.reverse": [2]}
+    used = values(results, "utilisation")
+    whole = {flow: x / 20e6 for flow, x in zip(range(3), view.carried(view.flows), strict=True)}
+    for link, flows in carried.items():
+        expected = sum(whole[flow] for flow in flows)
+        assert used[link, "goodput"].interval.mean == pytest.approx(expected)
+    # The last flow shares hop 2 with one other, whatever there is elsewhere.
+    assert ("cubic", "last flow to C/2, tolerance 0") in values(results, "convergence")
+
+
+def test_a_route_that_the_scenario_does_not_say_or_changes_is_not_guessed(tmp_path: Path) -> None:
+    up = NamedLink(name="up", from_="a", to="b", rate="10Mbit/s", delay="5ms")
+    on = NamedLink(name="on", from_="b", to="c", rate="20Mbit/s", delay="5ms")
+    path = graph(up, on, duration="3s")
+    said, unsaid = path.flow("reno", route=("up", "on")), path.flow("reno", from_="a", to="c")
+    moved = said.with_changes(Change(at="1s", flow=0, route=("up", "on")))
+    for name, scenario, links in [
+        ("said", said, ["up", "on"]),
+        ("unsaid", unsaid, []),
+        ("moved", moved, []),
+    ]:
+        view = View(execute([Case(scenario)], out=tmp_path / name).runs[0], 0.0)
+        assert [link["id"] for link, _ in view.loaded_links()] == links
+        assert [link["id"] for _, link in view.links()] == ["up", "on"]
 
 
 def test_a_censored_time_is_no_number() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browser import Page, chromium
-from lfnlab import Case, Results, dumbbell, execute, law
+from lfnlab import Case, Results, Scenario, dumbbell, execute, law
 from lfnlab.plot import thin
 from lfnlab.report import write_report
 from lfnlab.summary import summary_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
@@ -74,6 +72,7 @@ def charts_of(page: Path) -> dict[str, Any]:
     return {chart["id"]: chart for chart in json.loads(found[1])}
 
 
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 PATH = {"rate": "10Mbit/s", "rtt": "10ms", "buffer": "1bdp", "duration": "2s"}
 HOSTILE = "</script><!--<script>alert('1')</script> & \"x\" ü $x^ \\frac{"
 
@@ -92,6 +91,33 @@ def test_texts_of_the_user_stay_texts(tmp_path: Path) -> None:
             text = browser.evaluate("document.querySelector('pre').textContent")
             assert json.dumps(HOSTILE, ensure_ascii=False) in text
             assert browser.evaluate("document.querySelectorAll('.uplot canvas').length") == 3
+
+
+def test_a_page_of_any_topology_tells_its_links_and_what_changed(tmp_path: Path) -> None:
+    """The path switch of the JGN II study, at a tenth of its rate and a sixth of its time."""
+    text = (SCENARIOS / "jgn2-path-switch.toml").read_text()
+    for old, new in [("120s", "20s"), ("30s", "5s"), ("90s", "15s"), ("1Gbit/s", "100Mbit/s")]:
+        text = text.replace(f'"{old}"', f'"{new}"')
+    results = Scenario.from_toml(text, "switch.toml").run(out=tmp_path)
+    page = write_report(results)
+    charts = charts_of(page)
+    labels = [series["label"] for series in charts["chart-queue"]["series"]]
+    assert labels == ["htcp, domestic", "htcp, emulator"]
+    assert all(chart["changes"] == [5.0, 15.0] for chart in charts.values())
+    # Each path is used while the flow is there alone.
+    t = np.array(charts["chart-queue"]["t"])
+    domestic, emulator = (np.array(s["y"]) for s in charts["chart-queue"]["series"])
+    assert not domestic[(t > 5.5) & (t < 15)].any()
+    assert not emulator[t < 5].any()
+    assert domestic.any()
+    assert emulator.any()
+    for link in results.runs[0].summary["links"]:
+        assert f'<td class="text">{link["id"]}</td>' in page.read_text()
+    assert page.read_text().count("A dotted line stands where the scenario changes") == 1
+    if chromium():
+        with Page(1200, 900, dark=False) as browser:
+            browser.open(page)
+            assert browser.complaints == []
 
 
 def test_many_flows_are_a_small_page_with_some_of_each_law(tmp_path: Path) -> None:

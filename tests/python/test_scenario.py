@@ -304,7 +304,7 @@ def test_a_run_of_any_topology_has_rows_and_figures(tmp_path: Path) -> None:
     slow = NamedLink(name="slow", from_="a", to="b", rate="10Mbit/s", delay="5ms")
     fast = NamedLink(name="fast", from_="b", to="c", rate="50Mbit/s", delay="5ms")
     chain = graph(fast, slow, duration="3s")
-    both = lot.flow("reno").flow("cubic", from_=2, to=1)
+    both = lot.flow("reno").flow("cubic", from_=2, to=1, receive_window="3kB")
     for scenario, laws_, busiest in [
         (both, ["reno", "cubic"], "hop1"),
         (chain.flow("reno", from_="a", to="c"), ["reno"], "slow"),

@@ -34,10 +34,28 @@
           { ...axis, label: "time (s)", labelSize: 20, size: 36 },
           { ...axis, size: 56, values: (_, marks) => marks.map((v) => short.format(v)) },
         ],
+        hooks: { drawClear: [(plot) => mark(plot, chart.changes, ink)] },
         series: [{ label: "time (s)", value: (_, v) => (v == null ? "" : v.toFixed(2)) }, ...series],
       };
       return new uPlot(options, [chart.t, ...chart.series.map((s) => s.y)], place);
     });
+  }
+
+  // A dotted line at each time at which the scenario changes something.
+  function mark(plot, times, ink) {
+    const { left, top, width, height } = plot.bbox;
+    plot.ctx.save();
+    plot.ctx.strokeStyle = ink;
+    plot.ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+    plot.ctx.beginPath();
+    for (const t of times) {
+      const x = plot.valToPos(t, "x", true);
+      if (x < left || x > left + width) continue;
+      plot.ctx.moveTo(x, top);
+      plot.ctx.lineTo(x, top + height);
+    }
+    plot.ctx.stroke();
+    plot.ctx.restore();
   }
 
   draw();
