@@ -41,7 +41,9 @@ impl Run {
 
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.tables.bind(py).get_item(name)?.ok_or_else(|| {
-            PyKeyError::new_err(format!("no table {name:?}; tables: flows, queues, events, probes, transfers, packets"))
+            PyKeyError::new_err(format!(
+                "no table {name:?}; tables: flows, queues, events, probes, transfers, packets"
+            ))
         })
     }
 }
@@ -74,10 +76,7 @@ impl Run {
             cwnd_after_seg ssthresh_seg lost),
         )?;
         all.set_item("probes", columns!(py, tables.probes, t_s flow probe value))?;
-        all.set_item(
-            "transfers",
-            columns!(py, tables.transfers, t_s traffic direction bytes duration_s),
-        )?;
+        all.set_item("transfers", columns!(py, tables.transfers, t_s traffic direction bytes duration_s))?;
         all.set_item(
             "packets",
             columns!(py, tables.packets, t_ps link point flow kind direction seq bytes
