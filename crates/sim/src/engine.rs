@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lfn_law::ONE;
 use lfn_path::{AqmError, Bernoulli, ImpairError, Offer, Packet, PacketKind, Service};
 use lfn_tcp::Acknowledgement;
-use lfn_units::Time;
+use lfn_units::{Rate, Time};
 
 use crate::config::{Change, Changed, Config, FlowConfig};
 use crate::events::Kind;
@@ -174,6 +174,10 @@ fn check_names(config: &Config) -> Result<(), SimError> {
     if let Some(route) = flows.chain(udp).chain(background).find(|&route| !routes(route)) {
         return unknown(format!("there is no route {route}"));
     }
+    let recorded = config.capture.iter().flat_map(|capture| &capture.links);
+    if let Some(link) = recorded.into_iter().find(|&&link| usize::from(link) >= config.links.len()) {
+        return unknown(format!("there is no link {link} to record"));
+    }
     let mut before = Time::ZERO;
     for (number, change) in config.changes.iter().enumerate() {
         let known = match change.what {
@@ -199,19 +203,38 @@ fn check_names(config: &Config) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Links on which ACKs may have to wait although no data travel there, since together the bottlenecks
-/// can send more of them than the link carries.
+/// Links on which ACKs may have to wait although no data travel there, since together the bottlenecks,
+/// at the highest rates that they will have, can send more of them than the link carries.
 fn slow_for_acks(config: &Config) -> BTreeSet<u16> {
-    let rate = |link: u16| match &config.links[usize::from(link)].service {
-        Service::Rate(rate) => *rate,
-        Service::Trace(trace) => trace.mean_rate(),
-    };
+    let mut rates: Vec<Rate> = config
+        .links
+        .iter()
+        .map(|link| match &link.service {
+            Service::Rate(rate) => *rate,
+            Service::Trace(trace) => trace.mean_rate(),
+        })
+        .collect();
+    let mut ways: Vec<(&FlowConfig, u16, u16)> =
+        config.flows.iter().map(|flow| (flow, flow.route, flow.ack_route)).collect();
+    for change in &config.changes {
+        match change.what {
+            Changed::Rate(link, rate) => {
+                let highest = &mut rates[usize::from(link)];
+                *highest = rate.max(*highest);
+            }
+            Changed::Route { flow, route, ack_route } => {
+                ways.push((&config.flows[flow as usize], route, ack_route));
+            }
+            Changed::Delay(..) | Changed::Loss(..) => {}
+        }
+    }
+    let rate = |link: u16| rates[usize::from(link)];
     let mut bottlenecks: BTreeMap<u16, BTreeMap<u16, f64>> = BTreeMap::new();
-    for flow in &config.flows {
-        let slowest = config.routes[usize::from(flow.route)].iter().min_by_key(|&&link| (rate(link), link));
+    for (flow, route, ack_route) in ways {
+        let slowest = config.routes[usize::from(route)].iter().min_by_key(|&&link| (rate(link), link));
         let Some(&slowest) = slowest else { continue };
         let acks_bps = rate(slowest).as_bps() * f64::from(flow.ack_bytes) / f64::from(flow.wire_bytes);
-        for &link in &config.routes[usize::from(flow.ack_route)] {
+        for &link in &config.routes[usize::from(ack_route)] {
             let most = bottlenecks.entry(link).or_default().entry(slowest).or_default();
             *most = most.max(acks_bps);
         }
@@ -314,7 +337,8 @@ impl Sim {
 
     fn links_of(config: &Config) -> Result<Vec<LinkState>, SimError> {
         let mut modelled = slow_for_acks(config);
-        let mut changing = BTreeSet::new();
+        // Links whose departures are events.
+        let mut changing: BTreeSet<u16> = BTreeSet::new();
         let mut data_routes: BTreeSet<u16> = config.flows.iter().map(|flow| flow.route).collect();
         data_routes.extend(config.udp.iter().map(|source| source.route));
         if let Some(background) = &config.background {
@@ -341,6 +365,10 @@ impl Sim {
         if let Some(capture) = &config.capture {
             changing.extend(&capture.links);
         }
+        // On a link that is down nothing leaves at a known time.
+        let down =
+            config.links.iter().zip(0..).filter(|(link, _)| matches!(link.service, Service::Rate(Rate(0))));
+        changing.extend(down.map(|(_, number)| number));
         modelled.extend(&changing);
         let packets = config.flows.iter().map(|flow| flow.wire_bytes);
         let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);

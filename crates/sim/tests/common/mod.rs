@@ -4,7 +4,8 @@
 
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
-use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig};
+use lfn_sim::config::{Background, Capture, Config, FlowConfig, LinkConfig, UdpConfig};
+use lfn_sim::traffic::udp;
 use lfn_sim::{Outcome, Sim, Tables};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
@@ -87,6 +88,68 @@ pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Con
         capture: None,
         traffic: Vec::new(),
     }
+}
+
+/// `flows` on the routes that they name, over `links`.
+pub fn network(
+    links: Vec<LinkConfig>,
+    routes: Vec<Vec<u16>>,
+    flows: Vec<FlowConfig>,
+    duration: Time,
+) -> Config {
+    Config { links, routes, flows, ..dumbbell(drop_tail(Rate(1), 0), Vec::new(), duration) }
+}
+
+/// `count` UDP packets of `bytes` along `route`, the first at `start`, one every `gap`.
+pub fn datagrams(route: u16, bytes: u32, start: Time, gap: Time, count: u64) -> UdpConfig {
+    let rate = Rate((u128::from(bytes) * 8_000_000_000_000 / u128::from(gap.0)) as u64);
+    let stop = start + Time(gap.0 * (count - 1) + 1);
+    let traffic = udp::Config {
+        packet_bytes: bytes,
+        pattern: udp::Pattern::Bursts(vec![udp::Burst { start, stop, rate }]),
+    };
+    UdpConfig { name: format!("udp on {route}"), traffic, route }
+}
+
+/// Every packet on `links` is recorded.
+pub fn capture(links: impl IntoIterator<Item = u16>) -> Option<Capture> {
+    let links = links.into_iter().collect();
+    Some(Capture { links, from: Time::ZERO, to: Time::NEVER, max_rows: u64::MAX })
+}
+
+/// A packet as recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub at: Time,
+    pub link: u16,
+    pub point: u8,
+    pub kind: u8,
+    pub seq: u64,
+    pub retransmission: bool,
+    pub has_sack: bool,
+}
+
+pub const ARRIVES: u8 = 0;
+pub const DEPARTS: u8 = 2;
+pub const DATA: u8 = 0;
+pub const ACK: u8 = 1;
+pub const UDP: u8 = 2;
+
+/// What was recorded of packets of `kind` at `point` of `link`.
+pub fn rows(tables: &Tables, link: u16, point: u8, kind: u8) -> Vec<Row> {
+    let table = &tables.packets;
+    (0..table.t_ps.len())
+        .map(|i| Row {
+            at: Time(table.t_ps[i]),
+            link: table.link[i],
+            point: table.point[i],
+            kind: table.kind[i],
+            seq: table.seq[i],
+            retransmission: table.flags[i] & 1 != 0,
+            has_sack: table.sack1_end[i] > 0,
+        })
+        .filter(|row| (row.link, row.point, row.kind) == (link, point, kind))
+        .collect()
 }
 
 /// The background traffic of `level` on a link of `rate`.

@@ -1,0 +1,708 @@
+//! Networks of any shape: what travels where, when, and what a schedule or an impairment does to it.
+
+mod common;
+
+use common::{
+    capture, datagrams, drop_tail, dumbbell, linux_flow, network, ns2_flow, rate, rows, run, ACK, ARRIVES,
+    DATA, DEPARTS, UDP,
+};
+use lfn_path::{AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig};
+use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkConfig, Loss};
+use lfn_sim::{Outcome, Sim, SimError};
+use lfn_units::{Rate, Time};
+
+const NO_LIMIT: u64 = 1_000_000;
+
+fn us(n: u64) -> Time {
+    Time::from_us(n)
+}
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+/// A link that drops nothing.
+fn link(name: &str, rate_text: &str, delay: Time) -> LinkConfig {
+    LinkConfig { name: name.into(), delay, ..drop_tail(rate(rate_text), NO_LIMIT) }
+}
+
+fn change(at: Time, what: Changed) -> Change {
+    Change { at, what }
+}
+
+/// One datagram of 1000 bytes at 1 ms on a link of 8 Mbit/s, which takes 1 ms: when it leaves.
+fn lone_datagram_leaves(changes: Vec<Change>) -> Vec<Time> {
+    let links = vec![link("only", "8Mbit/s", ms(1))];
+    let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(1));
+    config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 1)];
+    config.capture = capture([0]);
+    config.changes = changes;
+    rows(&run(&config).tables, 0, DEPARTS, UDP).iter().map(|row| row.at).collect()
+}
+
+mod chain {
+    use super::*;
+
+    /// Ten links of these rates in Mbit/s, with delays of odd picoseconds.
+    const RATES: [u64; 10] = [10, 7, 33, 100, 13, 1000, 3, 55, 21, 8];
+
+    fn ten_links() -> Vec<LinkConfig> {
+        let delay = |n: u64| Time(1_000_000_007 * (n + 1));
+        (0..).zip(RATES).map(|(n, mbps)| link(&format!("{n}"), &format!("{mbps}Mbit/s"), delay(n))).collect()
+    }
+
+    fn lone_datagram(duration: Time) -> Config {
+        let mut config = network(ten_links(), vec![(0..10).collect()], Vec::new(), duration);
+        config.udp = vec![datagrams(0, 1000, Time::from_s(1), ms(1), 1)];
+        config
+    }
+
+    /// When the datagram leaves each link: delays and serialisations add up, cut to a picosecond.
+    fn departures() -> Vec<Time> {
+        let mut at = Time::from_s(1);
+        let mut departs = Vec::new();
+        for (link, mbps) in ten_links().iter().zip(RATES) {
+            at = at + Time(8000 * 1_000_000 / mbps);
+            departs.push(at);
+            at = at + link.delay;
+        }
+        departs
+    }
+
+    #[test]
+    fn a_lone_packet_passes_every_link_on_time() {
+        let mut config = lone_datagram(Time::from_s(2));
+        config.capture = capture(0..10);
+        let tables = run(&config).tables;
+        let recorded: Vec<Time> =
+            (0..10).flat_map(|link| rows(&tables, link, DEPARTS, UDP)).map(|row| row.at).collect();
+        assert_eq!(recorded, departures());
+        for (link, &departed) in (1..10).zip(&departures()) {
+            let arrived = rows(&tables, link, ARRIVES, UDP)[0].at;
+            assert_eq!(arrived, departed + ten_links()[usize::from(link) - 1].delay);
+        }
+    }
+
+    #[test]
+    fn it_is_received_at_the_picosecond() {
+        // No recording: departures are computed at arrival, or events, as the links say.
+        for event_mode in [false, true] {
+            let received = |duration: Time| {
+                let mut config = lone_datagram(duration);
+                config.links.iter_mut().for_each(|link| link.event_mode = event_mode);
+                run(&config).summary.udp[0].delivered
+            };
+            let arrives = departures()[9] + ten_links()[9].delay;
+            assert_eq!((received(arrives - Time(1)), received(arrives)), (0, 1));
+        }
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_the_sum_of_delays_and_serialisations() {
+        // 12,000 bits at these rates, and 320 at 1 Gbit/s, are whole nanoseconds.
+        let mbps = [10, 12, 24, 30, 40, 48, 60, 80, 100, 120];
+        let mut links: Vec<LinkConfig> =
+            mbps.iter().map(|mbps| link(&format!("{mbps}"), &format!("{mbps}Mbit/s"), us(*mbps))).collect();
+        links.push(link("back", "1Gbit/s", ms(3)));
+        let delays = links.iter().fold(Time::ZERO, |sum, link| sum + link.delay);
+        let base = delays + ms(5);
+        let routes = vec![(0..10).collect(), vec![10]];
+        let flow = FlowConfig { size_segments: 1, ..ns2_flow("reno:rfc", base) };
+        let config = network(links.clone(), routes.clone(), vec![flow], Time::from_s(1));
+        let serialised_ns: u64 = mbps.iter().map(|mbps| 12_000_000 / mbps).sum();
+        let expected_ns = base.as_ns() + serialised_ns + 320;
+        let flow = &run(&config).summary.flows[0];
+        assert_eq!((flow.min_rtt_s * 1e9).round() as u64, expected_ns);
+        assert_eq!((flow.completion_s.expect("done") * 1e9).round() as u64, expected_ns);
+
+        // A handshake meets no queue and takes the delays alone.
+        let config = network(links, routes, vec![linux_flow("reno:linux", base)], ms(20));
+        assert_eq!((run(&config).summary.flows[0].min_rtt_s * 1e9).round() as u64, base.as_ns());
+    }
+}
+
+#[test]
+fn renos_long_flow_in_a_parking_lot_gets_less_than_max_min() {
+    // One flow over all of K links, one over each, of equal base RTT. Goodput goes as 1/sqrt(loss), and the
+    // losses of the links add up: that minimises potential delay, C / (1 + sqrt(K)) for the long flow.
+    // Its queues add up as well, so it gets somewhat less, but more than under proportional fairness,
+    // C / (1 + K); max-min would give it C / 2 (Massoulie and Roberts 1999, on linear networks; Kelly 2001).
+    const HOPS: u16 = 3;
+    let (proportional, potential_delay) = (1.0 / 4.0, 1.0 / (1.0 + 3_f64.sqrt()));
+    for seed in 1..=5 {
+        let hop = |n: u16| LinkConfig {
+            name: format!("hop {n}"),
+            delay: ms(5),
+            // A random service time, up to a packet's: against phase effects, by which two drop-tail
+            // flows lose in no proportion to their rates (Floyd and Jacobson 1992). Without it the
+            // long flow gets 0.45 to 0.57.
+            impair: Impair {
+                jitter: Some((JitterShape::Uniform { low: Time::ZERO, high: us(1200) }, true)),
+                ..Impair::default()
+            },
+            ..drop_tail(rate("10Mbit/s"), 20)
+        };
+        let links = (0..HOPS).map(hop).chain([link("back", "1Gbit/s", Time::ZERO)]);
+        let mut routes: Vec<Vec<u16>> = (0..HOPS).map(|n| vec![n]).collect();
+        routes.extend([(0..HOPS).collect(), vec![HOPS]]);
+        let flows = (0..=HOPS).map(|n| FlowConfig {
+            route: n,
+            ack_route: HOPS + 1,
+            start: ms(u64::from(n) * seed * 170),
+            ..ns2_flow("reno:rfc", ms(80))
+        });
+        let mut config = network(links.collect(), routes, flows.collect(), Time::from_s(300));
+        config.warmup = Time::from_s(30);
+        config.seed = seed;
+        let summary = run(&config).summary;
+        let goodput: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
+        let long = goodput[usize::from(HOPS)];
+        for (short, link) in goodput.iter().zip(&summary.links[..usize::from(HOPS)]) {
+            let share = long / (long + short);
+            assert!((proportional..potential_delay).contains(&share), "seed {seed}: {share}");
+            // 20 packets are less than a third of a BDP: three quarters of the link and more.
+            assert!((0.75..0.99).contains(&link.utilization), "seed {seed}: {}", link.utilization);
+        }
+    }
+}
+
+mod schedule {
+    use super::*;
+
+    #[test]
+    fn a_rate_changes_in_the_middle_of_a_packet() {
+        // A quarter leaves at 8 Mbit/s; the other 6000 bits take 3 ms.
+        let changes = vec![change(us(1250), Changed::Rate(0, rate("2Mbit/s")))];
+        assert_eq!(lone_datagram_leaves(changes), [us(4250)]);
+    }
+
+    #[test]
+    fn of_changes_at_one_instant_the_last_counts() {
+        let rates = ["100Mbit/s", "1kbit/s", "2Mbit/s"];
+        let mut changes: Vec<Change> =
+            rates.iter().map(|text| change(us(1250), Changed::Rate(0, rate(text)))).collect();
+        changes.insert(1, change(us(1250), Changed::Rate(0, Rate(0))));
+        assert_eq!(lone_datagram_leaves(changes), [us(4250)]);
+    }
+
+    #[test]
+    fn a_packet_that_leaves_at_the_instant_of_a_change_has_left() {
+        assert_eq!(lone_datagram_leaves(vec![change(ms(2), Changed::Rate(0, Rate(0)))]), [ms(2)]);
+        assert_eq!(lone_datagram_leaves(vec![change(ms(2) - Time(1), Changed::Rate(0, Rate(0)))]), []);
+    }
+
+    #[test]
+    fn a_link_that_is_down_loses_nothing() {
+        // 100 datagrams, one a millisecond, each in service for 1 ms; down for 40 ms in mid-packet.
+        let links = vec![link("only", "8Mbit/s", ms(1))];
+        let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(1));
+        config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 100)];
+        config.capture = capture([0]);
+        config.changes = vec![
+            change(us(4750), Changed::Rate(0, Rate(0))),
+            change(us(44_750), Changed::Rate(0, rate("8Mbit/s"))),
+        ];
+        let outcome = run(&config);
+        let departs: Vec<Time> = rows(&outcome.tables, 0, DEPARTS, UDP).iter().map(|row| row.at).collect();
+        let expected: Vec<Time> = (2..102).map(|n| ms(if n <= 4 { n } else { n + 40 })).collect();
+        assert_eq!(departs, expected);
+        assert_eq!(outcome.summary.udp[0].delivered, 100);
+    }
+
+    #[test]
+    fn a_link_that_is_down_from_the_start() {
+        for (there, back) in [(0, 10_000_000), (10_000_000, 0), (0, 0)] {
+            let mut config =
+                dumbbell(drop_tail(Rate(there), 10), vec![ns2_flow("reno:rfc", ms(10))], Time::from_s(1));
+            config.links[1].service = Rate(back).into();
+            assert_eq!(run(&config).summary.flows[0].delivered_bytes, 0);
+        }
+        // It comes up at 5 ms, and the datagram takes 1 ms.
+        let links = vec![link("only", "0bit/s", ms(1))];
+        let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(1));
+        config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 1)];
+        config.changes = vec![change(ms(5), Changed::Rate(0, rate("8Mbit/s")))];
+        config.capture = capture([0]);
+        let departs = rows(&run(&config).tables, 0, DEPARTS, UDP);
+        assert_eq!(departs.iter().map(|row| row.at).collect::<Vec<_>>(), [ms(6)]);
+    }
+
+    #[test]
+    fn tcp_outlives_a_link_that_is_down() {
+        let links = vec![link("there", "10Mbit/s", ms(20)), link("back", "10Mbit/s", ms(20))];
+        let routes = Config::dumbbell_routes();
+        let mut config = network(links, routes, vec![linux_flow("reno:linux", ms(40))], Time::from_s(10));
+        config.flows[0].size_segments = 5000;
+        let (down, up) = (Time::from_s(2), Time::from_s(5));
+        config.changes =
+            vec![change(down, Changed::Rate(0, Rate(0))), change(up, Changed::Rate(0, rate("10Mbit/s")))];
+        config.capture = capture([0]);
+        let outcome = run(&config);
+        let departs = rows(&outcome.tables, 0, DEPARTS, DATA);
+        assert!(departs.iter().all(|row| row.at <= down || row.at >= up));
+        let flow = &outcome.summary.flows[0];
+        assert!(flow.timeouts > 0, "nothing comes back for 3 s");
+        assert_eq!(outcome.summary.links[0].drops, 0);
+        // 5000 packets take 6.06 s, and the link is down for 3.
+        let done_s = flow.completion_s.expect("done");
+        assert!((9.06..9.6).contains(&done_s), "{done_s}");
+        // Capacity is what the link could have sent: 7 s of it.
+        let utilisation = outcome.summary.links[0].utilization;
+        let sent_bits = departs.len() as f64 * 1514.0 * 8.0;
+        assert!((utilisation - sent_bits / 70e6).abs() < 1e-9, "{utilisation}");
+    }
+
+    /// Packets that arrive behind a later one, and ACKs with SACK blocks.
+    fn reordered(outcome: &Outcome, data_link: u16, ack_link: u16) -> (usize, usize) {
+        let mut highest = 0;
+        let mut behind = 0;
+        for row in rows(&outcome.tables, data_link, ARRIVES, DATA) {
+            behind += usize::from(!row.retransmission && row.seq < highest);
+            highest = highest.max(row.seq);
+        }
+        let acks = rows(&outcome.tables, ack_link, ARRIVES, ACK);
+        (behind, acks.iter().filter(|row| row.has_sack).count())
+    }
+
+    /// Links 0 and 1 lead to one queue (2), link 3 back; the flow changes from link 0 as `what` says,
+    /// after 1 s of a window that fills no queue.
+    fn flow_over(delay: Time, other: Time, what: Changed) -> Outcome {
+        let links = vec![
+            link("old", "100Mbit/s", delay),
+            link("other", "100Mbit/s", other),
+            link("shared", "1Gbit/s", Time::ZERO),
+            link("back", "100Mbit/s", ms(5)),
+        ];
+        let routes = vec![vec![0, 2], vec![3], vec![1, 2]];
+        let mut flow = ns2_flow("reno:rfc", delay + ms(5));
+        flow.sender.receive_window_segments = 200;
+        let mut config = network(links, routes, vec![flow], Time::from_s(2));
+        config.changes = vec![change(Time::from_s(1), what)];
+        config.capture = capture([2, 3]);
+        let outcome = run(&config);
+        let conservation = outcome.summary.conservation;
+        assert_eq!((conservation.dropped, conservation.lost), (0, 0));
+        assert!(conservation.delivered > 2000, "{conservation:?}");
+        outcome
+    }
+
+    #[test]
+    fn packets_overtake_where_a_delay_shrinks() {
+        let (behind, sacks) = reordered(&flow_over(ms(40), ms(40), Changed::Delay(0, ms(10))), 2, 3);
+        assert!(behind > 0 && sacks > 0, "{behind} {sacks}");
+        let (behind, sacks) = reordered(&flow_over(ms(10), ms(10), Changed::Delay(0, ms(40))), 2, 3);
+        assert_eq!((behind, sacks), (0, 0));
+    }
+
+    #[test]
+    fn packets_overtake_on_the_last_link() {
+        // Without a queue behind it, what shows is the receiver's answer.
+        let sacks = |from: Time, to: Time| {
+            let links = vec![link("there", "100Mbit/s", from), link("back", "100Mbit/s", ms(5))];
+            let mut flow = ns2_flow("reno:rfc", from + ms(5));
+            flow.sender.receive_window_segments = 200;
+            let routes = Config::dumbbell_routes();
+            let mut config = network(links, routes, vec![flow], Time::from_s(2));
+            config.changes = vec![change(Time::from_s(1), Changed::Delay(0, to))];
+            config.capture = capture([1]);
+            let outcome = run(&config);
+            rows(&outcome.tables, 1, ARRIVES, ACK).iter().filter(|row| row.has_sack).count()
+        };
+        assert!(sacks(ms(40), ms(10)) > 0);
+        assert_eq!(sacks(ms(10), ms(40)), 0);
+    }
+
+    #[test]
+    fn packets_overtake_where_a_route_becomes_shorter() {
+        let to_other = Changed::Route { flow: 0, route: 2, ack_route: 1 };
+        let (behind, sacks) = reordered(&flow_over(ms(40), ms(10), to_other), 2, 3);
+        assert!(behind > 0 && sacks > 0, "{behind} {sacks}");
+        let outcome = flow_over(ms(10), ms(40), to_other);
+        assert_eq!(reordered(&outcome, 2, 3), (0, 0));
+        let srtt_s = outcome.summary.flows[0].srtt_s;
+        assert!((0.045..0.05).contains(&srtt_s), "the flow has the RTT of its new route: {srtt_s}");
+    }
+
+    #[test]
+    fn loss_changes_for_the_packets_that_come_then() {
+        let links = vec![link("only", "80Mbit/s", ms(1))];
+        let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(1));
+        config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 100)];
+        config.changes =
+            vec![change(us(20_500), Changed::Loss(0, 1.0)), change(us(50_500), Changed::Loss(0, 0.0))];
+        let summary = run(&config).summary;
+        assert_eq!((summary.udp[0].lost, summary.udp[0].delivered), (30, 70));
+        assert_eq!(summary.links[0].random_losses, 30);
+    }
+
+    #[test]
+    fn acks_queue_on_the_slow_link_of_a_new_route() {
+        // 50 kbit/s carry 156.25 ACKs of 320 bits a second.
+        let links = vec![
+            link("there", "10Mbit/s", ms(5)),
+            link("back", "1Mbit/s", ms(5)),
+            link("slow", "50kbit/s", ms(5)),
+        ];
+        let routes = vec![vec![0], vec![1], vec![2]];
+        let mut flow = ns2_flow("reno:rfc", ms(10));
+        flow.sender.receive_window_segments = 50;
+        let mut config = network(links, routes, vec![flow], Time::from_s(20));
+        config.warmup = Time::from_s(10);
+        config.changes = vec![change(Time::from_s(5), Changed::Route { flow: 0, route: 0, ack_route: 2 })];
+        let segments_per_s = run(&config).summary.flows[0].delivered_bytes as f64 / 1460.0 / 10.0;
+        assert!((segments_per_s - 156.25).abs() < 0.2, "{segments_per_s}");
+    }
+
+    #[test]
+    fn acks_queue_where_the_bottleneck_becomes_faster() {
+        // At 1 Mbit/s the ACKs take 27 kbit/s, at 10 Mbit/s they would take 267.
+        let links = vec![link("there", "1Mbit/s", ms(5)), link("back", "50kbit/s", ms(5))];
+        let mut flow = ns2_flow("reno:rfc", ms(10));
+        flow.sender.receive_window_segments = 50;
+        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(20));
+        config.warmup = Time::from_s(10);
+        config.changes = vec![change(Time::from_s(5), Changed::Rate(0, rate("10Mbit/s")))];
+        let segments_per_s = run(&config).summary.flows[0].delivered_bytes as f64 / 1460.0 / 10.0;
+        assert!((segments_per_s - 156.25).abs() < 0.2, "{segments_per_s}");
+    }
+}
+
+mod faults {
+    use super::*;
+
+    fn says(edit: impl Fn(&mut Config), words: &str) {
+        let flows = vec![ns2_flow("reno:rfc", ms(10))];
+        let mut config = dumbbell(drop_tail(rate("10Mbit/s"), 10), flows, Time::from_s(1));
+        assert!(Sim::new(&config).is_ok());
+        edit(&mut config);
+        match Sim::new(&config) {
+            Err(SimError::Unknown(text)) => assert!(text.contains(words), "{text}"),
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("{words}: accepted"),
+        }
+    }
+
+    #[test]
+    fn a_route_over_a_missing_link() {
+        says(|config| config.routes.push(vec![0, 2]), "route 2 ");
+        says(|config| config.routes.push(Vec::new()), "route 2 ");
+    }
+
+    #[test]
+    fn a_flow_or_datagrams_on_a_missing_route() {
+        says(|config| config.flows[0].ack_route = 9, "route 9");
+        says(|config| config.udp.push(datagrams(7, 100, Time::ZERO, ms(1), 1)), "route 7");
+    }
+
+    #[test]
+    fn a_change_of_what_is_not_there() {
+        let first = change(ms(1), Changed::Delay(0, ms(1)));
+        for what in [
+            Changed::Rate(2, Rate(1)),
+            Changed::Delay(2, ms(1)),
+            Changed::Loss(2, 0.1),
+            Changed::Route { flow: 1, route: 0, ack_route: 1 },
+            Changed::Route { flow: 0, route: 2, ack_route: 1 },
+            Changed::Route { flow: 0, route: 0, ack_route: 2 },
+        ] {
+            says(|config| config.changes = vec![first, change(ms(2), what)], "change 1 ");
+        }
+    }
+
+    #[test]
+    fn a_change_that_goes_back_in_time() {
+        let delay = |at: Time| change(at, Changed::Delay(0, ms(1)));
+        says(
+            |config| config.changes = vec![delay(ms(1)), delay(ms(3)), delay(ms(2))],
+            "change 2 goes back in time",
+        );
+    }
+
+    #[test]
+    fn a_recording_of_a_missing_link() {
+        says(|config| config.capture = capture([0, 2]), "link 2");
+    }
+}
+
+mod impairments {
+    use super::*;
+
+    /// 100,000 datagrams over a link with these impairments.
+    fn datagrams_through(impair: Impair, seed: u64) -> Outcome {
+        let links = vec![LinkConfig { impair, ..link("only", "100Mbit/s", ms(1)) }];
+        let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(11));
+        config.seed = seed;
+        config.udp = vec![datagrams(0, 1000, Time::ZERO, us(100), 100_000)];
+        run(&config)
+    }
+
+    /// A Reno flow over a link with these impairments; the ACKs are recorded.
+    fn flow_through(impair: Impair, seed: u64) -> Outcome {
+        let links = vec![
+            LinkConfig { impair, ..link("there", "20Mbit/s", ms(20)) },
+            link("back", "20Mbit/s", ms(20)),
+        ];
+        let mut flow = ns2_flow("reno:rfc", ms(40));
+        flow.sender.receive_window_segments = 50;
+        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(10));
+        config.seed = seed;
+        config.capture = capture([1]);
+        run(&config)
+    }
+
+    fn sacks(outcome: &Outcome) -> usize {
+        rows(&outcome.tables, 1, ARRIVES, ACK).iter().filter(|row| row.has_sack).count()
+    }
+
+    /// That many of `n`, to 5 standard deviations; `spread` is the variance over that of independent draws.
+    fn assert_share(count: u64, n: u64, p: f64, spread: f64) {
+        let (n, count) = (n as f64, count as f64);
+        let sigma = (n * p * (1.0 - p) * spread).sqrt();
+        assert!((count - n * p).abs() < 5.0 * sigma, "{count} of {n}, expected {} +- {sigma}", n * p);
+    }
+
+    #[test]
+    fn independent_losses_are_counted() {
+        for (seed, p) in [(1, 0.001), (2, 0.01), (3, 0.2)] {
+            let summary =
+                datagrams_through(Impair { loss: Loss::Bernoulli(p), ..Impair::default() }, seed).summary;
+            let udp = &summary.udp[0];
+            assert_share(udp.lost, udp.sent, p, 1.0);
+            assert_eq!((udp.sent, udp.delivered), (100_000, 100_000 - udp.lost));
+            assert_eq!(summary.links[0].random_losses, udp.lost);
+            assert_eq!(summary.conservation.lost, udp.lost);
+        }
+    }
+
+    #[test]
+    fn losses_in_bursts_are_counted() {
+        // A two-state chain that keeps its state with correlation 1 - p - r from packet to packet.
+        let (p, r) = (0.002, 0.1);
+        let model = GilbertElliottConfig::simple(p, r);
+        let keeps = 1.0 - p - r;
+        for seed in 1..=3 {
+            let impair = Impair { loss: Loss::GilbertElliott(model), ..Impair::default() };
+            let summary = datagrams_through(impair, seed).summary;
+            let (share, spread) = (p / (p + r), (1.0 + keeps) / (1.0 - keeps));
+            assert_share(summary.links[0].random_losses, 100_000, share, spread);
+        }
+    }
+
+    #[test]
+    fn duplicates_arrive_twice() {
+        let impair = Impair { duplicate: 0.1, ..Impair::default() };
+        let udp = datagrams_through(impair.clone(), 1).summary.udp[0].clone();
+        assert_share(udp.delivered - udp.sent, udp.sent, 0.1, 1.0);
+
+        let outcome = flow_through(impair, 1);
+        let (flow, all) = (&outcome.summary.flows[0], outcome.summary.conservation);
+        let copies = all.sent - flow.sent;
+        assert_share(copies, flow.sent, 0.1, 1.0);
+        assert_eq!((all.lost, all.dropped, flow.retransmits), (0, 0, 0));
+        // The receiver answers a packet that it has already.
+        let acks = rows(&outcome.tables, 1, ARRIVES, ACK);
+        let repeated = acks.windows(2).filter(|pair| pair[0].seq == pair[1].seq).count() as u64;
+        assert!(repeated.abs_diff(copies) <= 10, "{repeated} repeated ACKs, {copies} copies");
+    }
+
+    #[test]
+    fn jitter_reorders_unless_it_keeps_order() {
+        let shape = JitterShape::Uniform { low: Time::ZERO, high: ms(5) };
+        let jitter = |keeps_order| Impair { jitter: Some((shape, keeps_order)), ..Impair::default() };
+        for (keeps_order, seed) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
+            let outcome = flow_through(jitter(keeps_order), seed);
+            let all = outcome.summary.conservation;
+            assert_eq!((all.lost, all.dropped), (0, 0));
+            assert_eq!(sacks(&outcome) == 0, keeps_order, "{} ACKs with SACK", sacks(&outcome));
+        }
+    }
+
+    #[test]
+    fn held_up_packets_are_overtaken_at_their_rate() {
+        // 1 of 1000 is late by less than two packets' serialisation: overtaken, but no loss is suspected.
+        let impair = Impair { reorder: Some((0.001, us(1000))), ..Impair::default() };
+        let outcome = flow_through(impair, 1);
+        let flow = &outcome.summary.flows[0];
+        let acks = rows(&outcome.tables, 1, ARRIVES, ACK);
+        let begins = acks.windows(2).filter(|pair| !pair[0].has_sack && pair[1].has_sack).count() as u64;
+        assert_share(begins, flow.sent, 0.001, 1.0);
+        assert_eq!(flow.retransmits, 0);
+    }
+
+    #[test]
+    fn the_seed_decides_everything() {
+        let impair = Impair {
+            loss: Loss::Bernoulli(0.001),
+            duplicate: 0.01,
+            reorder: Some((0.01, ms(3))),
+            jitter: Some((JitterShape::Normal { mean: ms(2), deviation: ms(1) }, false)),
+        };
+        let hash = |seed| flow_through(impair.clone(), seed).summary.hash;
+        assert_eq!(hash(7), hash(7));
+        assert_ne!(hash(7), hash(8));
+    }
+}
+
+mod sharing {
+    use super::*;
+
+    #[test]
+    fn a_slow_link_for_acks_limits_goodput() {
+        // Every segment is acknowledged: 50 kbit/s carry 156.25 ACKs of 320 bits a second.
+        let links = vec![link("there", "10Mbit/s", ms(5)), link("back", "50kbit/s", ms(5))];
+        let mut flow = ns2_flow("reno:rfc", ms(10));
+        flow.sender.receive_window_segments = 50;
+        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(20));
+        config.warmup = Time::from_s(10);
+        let summary = run(&config).summary;
+        let segments_per_s = summary.flows[0].delivered_bytes as f64 / 1460.0 / 10.0;
+        assert!((segments_per_s - 156.25).abs() < 0.2, "{segments_per_s}");
+        assert!(summary.links[1].utilization > 0.999);
+        // Little's law: of 50 packets one is served, and 10 ms and 1.2 ms hold some on the way.
+        let expected_s = 50.0 / 156.25 - 0.010 - 0.0012 - 0.0064;
+        let queue_s = summary.links[1].mean_queue_s;
+        assert!((queue_s / expected_s - 1.0).abs() < 0.01, "{queue_s} {expected_s}");
+    }
+
+    #[test]
+    fn acks_wait_behind_data_of_the_other_direction() {
+        // The segment is received at 1.2 + 5 ms. At 6 ms a datagram begins to occupy the way back, 10 ms.
+        let links = vec![link("there", "10Mbit/s", ms(5)), link("back", "1Mbit/s", ms(5))];
+        let flow = FlowConfig { size_segments: 1, ..ns2_flow("reno:rfc", ms(10)) };
+        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(1));
+        config.udp = vec![datagrams(1, 1250, ms(6), ms(1), 1)];
+        config.capture = capture([1]);
+        let outcome = run(&config);
+        let at = |point, kind| rows(&outcome.tables, 1, point, kind)[0].at;
+        assert_eq!((at(ARRIVES, ACK), at(DEPARTS, UDP)), (us(6200), ms(16)));
+        assert_eq!(at(DEPARTS, ACK), us(16_320));
+        assert_eq!((outcome.summary.flows[0].min_rtt_s * 1e9).round() as u64, us(21_320).as_ns());
+    }
+
+    #[test]
+    fn datagrams_take_their_rate_from_a_flow() {
+        // 10 of 20 s at 8 of 20 Mbit/s.
+        let links = vec![
+            LinkConfig { name: "there".into(), delay: ms(10), ..drop_tail(rate("20Mbit/s"), 100) },
+            link("back", "20Mbit/s", ms(10)),
+        ];
+        let flow = |udp: bool| {
+            let flows = vec![ns2_flow("reno:rfc", ms(20))];
+            let mut config = network(links.clone(), Config::dumbbell_routes(), flows, Time::from_s(30));
+            config.warmup = Time::from_s(10);
+            if udp {
+                config.udp = vec![datagrams(0, 1000, Time::from_s(15), ms(1), 10_000)];
+            }
+            run(&config).summary
+        };
+        let (alone, shared) = (flow(false), flow(true));
+        let udp = &shared.udp[0];
+        assert_eq!((udp.sent, udp.delivered + udp.dropped), (10_000, 10_000));
+        assert!(udp.dropped < 500, "{}", udp.dropped);
+        let udp_bits = udp.delivered as f64 * 8000.0;
+        let taken_bits =
+            (alone.flows[0].delivered_bytes - shared.flows[0].delivered_bytes) as f64 * 8.0 * 1500.0 / 1460.0;
+        assert!((taken_bits / udp_bits - 1.0).abs() < 0.02, "{taken_bits} {udp_bits}");
+        assert!(shared.links[0].utilization > 0.99);
+    }
+}
+
+mod queues {
+    use super::*;
+
+    /// 20 Reno flows of 50 ms through 100 Mbit/s, after 5 s of start-up, and a datagram every 10 ms.
+    fn twenty_flows(queue: AqmConfig, ecn: bool) -> Config {
+        let links = vec![
+            LinkConfig { queue, ..LinkConfig { limit_packets: 1000, ..link("there", "100Mbit/s", ms(10)) } },
+            link("back", "100Mbit/s", ms(10)),
+        ];
+        let flows = (0..20).map(|n| {
+            let mut flow = FlowConfig { start: ms(n * 53), ..linux_flow("reno:linux", ms(50)) };
+            (flow.sender.ecn, flow.receiver.ecn) = (ecn, ecn);
+            flow
+        });
+        let routes = Config::dumbbell_routes();
+        let mut config = network(links, routes, flows.collect(), Time::from_s(25));
+        config.warmup = Time::from_s(5);
+        config.udp = vec![datagrams(0, 200, ms(1), ms(10), 2400)];
+        config
+    }
+
+    fn codel(ecn: bool) -> AqmConfig {
+        AqmConfig::Codel(CodelConfig { ecn, mtu_bytes: 1514, ..CodelConfig::default() })
+    }
+
+    fn fq_codel() -> AqmConfig {
+        AqmConfig::FqCodel(FqCodelConfig::new(1514))
+    }
+
+    #[test]
+    fn delay_is_held_at_the_target() {
+        // CoDel's target bounds the least delay of an interval, so the mean lies above (RFC 8289, section
+        // 3.1); PIE controls the delay itself (RFC 8033, section 4.2).
+        for (queue, target, allowed) in
+            [(codel(false), ms(5), 1.0..2.0), (AqmConfig::Pie(PieConfig::default()), ms(15), 0.9..1.1)]
+        {
+            let summary = run(&twenty_flows(queue, false)).summary;
+            let link = &summary.links[0];
+            let ratio = link.mean_queue_s / target.as_s();
+            assert!(allowed.contains(&ratio), "{ratio} of {target}");
+            assert!(link.utilization > 0.99, "{}", link.utilization);
+        }
+        // 1000 packets take 121 ms, and the flows are too many to leave it half empty.
+        let full_s = run(&twenty_flows(AqmConfig::DropTail, false)).summary.links[0].mean_queue_s;
+        assert!(full_s > 0.06, "{full_s}");
+    }
+
+    #[test]
+    fn marks_replace_drops() {
+        let marking = PieConfig { ecn: true, ..PieConfig::default() };
+        for queue in [codel(true), fq_codel(), AqmConfig::Pie(marking)] {
+            let mut config = twenty_flows(queue, true);
+            config.links[0].limit_packets = NO_LIMIT;
+            // Datagrams cannot be marked, and PIE drops while its probability is above 0.1, as in slow start.
+            config.udp.clear();
+            for flow in &mut config.flows {
+                flow.sender.initial_ssthresh_segments = Some(20);
+            }
+            let summary = run(&config).summary;
+            let link = &summary.links[0];
+            let retransmits: u64 = summary.flows.iter().map(|flow| flow.retransmits).sum();
+            assert!(link.marks > 100, "{}", link.marks);
+            assert_eq!((summary.conservation.dropped, retransmits), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_sparse_flow_is_served_at_once_by_fq_codel() {
+        let mut config = twenty_flows(fq_codel(), false);
+        config.capture = capture([0]);
+        config.duration = Time::from_s(15);
+        let outcome = run(&config);
+        let at =
+            |point| -> Vec<Time> { rows(&outcome.tables, 0, point, UDP).iter().map(|row| row.at).collect() };
+        let (came, left) = (at(ARRIVES), at(DEPARTS));
+        assert_eq!((came.len(), left.len()), (1500, 1500), "none is dropped or waits");
+        let delays_s = came.iter().zip(&left).map(|(came, left)| left.since(*came).as_s());
+        let mean_s = delays_s.sum::<f64>() / came.len() as f64;
+        // It waits for what is in service: less than 121 us, and takes 16 us itself.
+        assert!(mean_s < 137e-6, "{mean_s}");
+        let all_s = outcome.summary.links[0].mean_queue_s;
+        assert!(all_s > 10.0 * mean_s, "{all_s} for all packets, {mean_s} for the sparse flow");
+    }
+
+    #[test]
+    fn fq_codel_shares_equally_among_unlike_rtts() {
+        let jain = |queue| {
+            let mut config = twenty_flows(queue, false);
+            for (n, flow) in (0..).zip(&mut config.flows) {
+                flow.rtt = ms(20 + 10 * n);
+            }
+            config.duration = Time::from_s(45);
+            config.warmup = Time::from_s(15);
+            run(&config).summary.jain.expect("goodput")
+        };
+        let (fair, shared) = (jain(fq_codel()), jain(AqmConfig::DropTail));
+        assert!(fair > 0.98 && shared < 0.85, "{fair} {shared}");
+    }
+}
