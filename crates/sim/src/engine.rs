@@ -343,10 +343,9 @@ impl Sim {
         data_routes.extend(config.udp.iter().map(|source| source.route));
         if let Some(background) = &config.background {
             let traffic = &background.traffic;
-            for (route, load) in background.routes.into_iter().zip([traffic.forward, traffic.reverse]) {
-                if load.0 > 0 || traffic.long_flows > 0 {
-                    data_routes.insert(route);
-                }
+            // The ACKs of one direction travel with the data of the other.
+            if traffic.forward.0 > 0 || traffic.reverse.0 > 0 || traffic.long_flows > 0 {
+                data_routes.extend(background.routes);
             }
         }
         data_routes.extend(config.traffic.iter().flat_map(|traffic| traffic.routes));

@@ -565,6 +565,21 @@ mod sharing {
     }
 
     #[test]
+    fn acks_of_one_sided_background_traffic_queue_too() {
+        let links = vec![link("there", "100Mbit/s", ms(5)), link("back", "50kbit/s", ms(5))];
+        let mut config = network(links, Config::dumbbell_routes(), Vec::new(), Time::from_s(20));
+        let mut background = common::background(2, rate("100Mbit/s"));
+        (background.traffic.reverse, background.traffic.long_flows) = (Rate(0), 0);
+        config.background = Some(background);
+        let summary = run(&config).summary;
+        // An ACK has 66 bytes and covers two segments.
+        let most_bps = 50e3 * 2.0 * 1448.0 / 66.0;
+        let goodput_bps = summary.background.expect("there is some").goodput_bps[0];
+        assert!(goodput_bps < most_bps, "{goodput_bps}, at most {most_bps}");
+        assert!(summary.links[1].utilization > 0.99);
+    }
+
+    #[test]
     fn acks_wait_behind_data_of_the_other_direction() {
         // The segment is received at 1.2 + 5 ms. At 6 ms a datagram begins to occupy the way back, 10 ms.
         let links = vec![link("there", "10Mbit/s", ms(5)), link("back", "1Mbit/s", ms(5))];
