@@ -45,6 +45,7 @@ OPTIONS = {
     "flow[0].rtt": "--rtt",
     "flow[0].count": "--flows",
     "flow[0].packet": "--packet",
+    "traffic[0].law": "--law",
     "background.level": "--background",
 }
 
@@ -329,6 +330,78 @@ def reproduce(
     if changes := papers.changed(name, quick, verdicts):
         print("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
         return FAILED
+    return OK
+
+
+suites = App(name="suite", help="Run a benchmark of the field.")
+app.command(suites)
+
+
+@suites.command
+def tcpeval(
+    *,
+    law: str,
+    experiment: Literal[
+        "basic",
+        "delay-throughput",
+        "ramp-up",
+        "transients",
+        "impact",
+        "fairness",
+        "parking-lot",
+    ] = "basic",
+    scenario: str | None = None,
+    load: str | None = None,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    seeds: Count = 1,
+    out: Path = Path("lfn-tcpeval"),
+    jobs: Jobs = None,
+    json: Json = False,
+) -> int:
+    """Run the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) with one law.
+
+    Connections are drawn from a model in place of the suite's traces, which cannot be passed on;
+    docs/suite.md says what else is ours. The basic scenarios at full length take some twenty
+    minutes of one core for each seed. Examples:
+
+        lfn suite tcpeval --law cubic --quick
+        lfn suite tcpeval --law htcp --scenario access,geo-satellite --load 85 --seeds 3
+        lfn suite tcpeval --law htcp --experiment impact --seeds 3 --json
+
+    `basic` gives utilisation, drop rate and mean queueing delay in each direction. `ramp-up`: how
+    soon a new flow comes up. `transients`: answers to steps of UDP traffic. `impact`: what the law
+    takes from the standard TCP. `fairness`: two flows, RTTs of 10 to 160 ms.
+
+    Args:
+        law: The law of all connections under test, NAME or NAME:VARIANT.
+        experiment: The basic scenarios or one of the suite's further experiments.
+        scenario: Of `basic`, with commas between: `data-centre`, `access`, `trans-oceanic`,
+            `geo-satellite`, `dial-up`; default all.
+        load: Of `basic`, percent of the central link's rate: `60`, `85`, `110`; default all.
+        quick: Divide all times by 20, in ramp-up and transients by 5; a trial, not a result.
+        seeds: Runs of each case; figures are means over them with 95 % intervals.
+        out: Results directory.
+    """
+    from lfnlab import suite
+    from lfnlab.summary import plain
+
+    chosen, asked = suite.plan(experiment, law, scenario, load, quick)
+    with _naming_options(), _progress() as progress:
+        results = execute(
+            chosen.cases(asked),
+            seeds=seeds,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title=f"TCP evaluation suite, {chosen.title}: {law}",
+        )
+    rows = suite.measured(chosen, results)
+    notes = suite.notes(chosen, asked)
+    if json:
+        _print_json(suite.to_json(experiment, asked, rows, notes))
+    else:
+        print(f"{law}: {chosen.title}")
+        print(*plain(suite.table(chosen, rows, seeds)), *notes, sep="\n")
     return OK
 
 
