@@ -396,7 +396,7 @@ def tcpeval(
             title=f"TCP evaluation suite, {chosen.title}: {law}",
         )
     rows = suite.measured(chosen, results)
-    notes = suite.notes(chosen, asked)
+    notes = suite.notes(asked, results)
     if json:
         _print_json(suite.to_json(experiment, asked, rows, notes))
     else:

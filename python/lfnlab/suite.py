@@ -163,8 +163,8 @@ def plan(
     Raises:
         UsageError: naming the option.
     """
-    if name != "basic" and (scenarios or loads):
-        option = "--scenario" if scenarios else "--load"
+    if name != "basic" and (scenarios is not None or loads is not None):
+        option = "--load" if scenarios is None else "--scenario"
         raise UsageError(f"{option}: only of the basic scenarios, not of --experiment {name}")
     experiment = EXPERIMENTS[name]
     chosen = _chosen("--scenario", scenarios, BASIC)
@@ -181,14 +181,15 @@ def _chosen(option: str, text: str | None, allowed: Iterable[str]) -> list[str]:
     return names
 
 
-def notes(experiment: Experiment, asked: Plan) -> list[str]:
+def notes(asked: Plan, results: Results) -> list[str]:
     """What a reader of the table must know."""
     short = (
         [f"--quick: all times are 1/{asked.shrink} of the suite's; a trial, not its result"]
         if asked.shrink > 1
         else []
     )
-    return [*short, TRACES]
+    drawn = any("traffic" in run.summary for run in results.runs)
+    return [*short, *([TRACES] if drawn else [])]
 
 
 def measured(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
@@ -595,7 +596,7 @@ def _impact_cases(asked: Plan) -> list[Case]:
     return [
         Case(
             base.with_traffic(
-                *pairs(access, STANDARD, load / 200, ".a"), *pairs(access, law, load / 200, ".b")
+                *pairs(access, STANDARD, load / 200, "-a"), *pairs(access, law, load / 200, "-b")
             ),
             {"load": f"{load}%", "b": law},
         )
