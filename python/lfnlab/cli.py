@@ -361,8 +361,8 @@ def tcpeval(
     """Run the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) with one law.
 
     Connections are drawn from a model in place of the suite's traces, which cannot be passed on;
-    docs/suite.md says what else is ours. The basic scenarios at full length take some twenty
-    minutes of one core for each seed. Examples:
+    docs/suite.md says what else is ours. The basic scenarios at full length take about a quarter
+    of an hour of one core and 4 GB for each seed. Examples:
 
         lfn suite tcpeval --law cubic --quick
         lfn suite tcpeval --law htcp --scenario access,geo-satellite --load 85 --seeds 3
