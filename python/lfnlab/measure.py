@@ -108,6 +108,19 @@ class View:
         """The flows under test that live in the window."""
         return [flow for flow in self.run.summary["flows"] if flow["id"] in self.goodputs]
 
+    def transfers(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """Transfers that began and ended in the window, by the name of their model of traffic."""
+        models = self.run.summary.get("traffic", [])
+        if not models or not (self.run.path / "transfers.parquet").is_file():
+            return
+        table = self.run.table("transfers")
+        begun_s = table["t_s"] - table["duration_s"]
+        table = table.filter((begun_s >= self.start_s) & (table["t_s"] <= self.last_s))
+        # The background, if there is one, has number 0.
+        first = int(self.run.summary["background"] is not None)
+        for number, model in enumerate(models, first):
+            yield model["name"], table.filter(table["traffic"] == number)
+
     def lives(self, flows: Sequence[Flow]) -> tuple[pl.DataFrame, dict[str, float]]:
         """Table flows of these flows alone, and what of the window they live in."""
         if len(flows) == 1:
@@ -469,8 +482,14 @@ def _completion(view: View) -> Iterator[Row]:
         done = [flow for flow in flows if flow["completion_s"] is not None]
         sizes = [flow["delivered_bytes"] for flow in done]
         times = [flow["completion_s"] for flow in done]
-        for decade, found in metrics.completion(sizes, times).items():
-            yield from _spread(law, found, f"1e{decade} to 1e{decade + 1} B")
+        yield from _by_decade(law, sizes, times)
+    for model, own in view.transfers():
+        yield from _by_decade(model, own["bytes"].to_numpy(), own["duration_s"].to_numpy())
+
+
+def _by_decade(of: str, size_bytes: ArrayLike, seconds: ArrayLike) -> Iterator[Row]:
+    for decade, found in metrics.completion(size_bytes, seconds).items():
+        yield from _spread(of, found, f"1e{decade} to 1e{decade + 1} B")
 
 
 def _unfinished(view: View) -> Iterator[Row]:
@@ -629,7 +648,13 @@ METRICS = {
         Metric("queueing-delay", metrics.queueing_delay, _queueing_delay, _DELAY, ""),
         Metric("queue-empty", metrics.queue_empty, _queue_empty, _PERCENT, ""),
         Metric("rtt-excess", metrics.rtt_excess, _rtt_excess, _DELAY),
-        Metric("completion", metrics.completion, _completion, ("s", 1.0), "flows with a size"),
+        Metric(
+            "completion",
+            metrics.completion,
+            _completion,
+            ("s", 1.0),
+            "flows with a size, or models of traffic",
+        ),
         Metric("unfinished", metrics.unfinished, _unfinished, _PERCENT, "flows with a size"),
     )
 }

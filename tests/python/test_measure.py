@@ -16,6 +16,8 @@ from lfnlab import (
     LabError,
     NamedLink,
     Results,
+    ShortFlows,
+    Traffic,
     cli,
     dumbbell,
     execute,
@@ -272,3 +274,28 @@ def test_the_list_teaches_every_metric(capsys: pytest.CaptureFixture[str]) -> No
     assert re.findall(r"^(\S+): ", out, re.MULTILINE) == list(METRICS)
     assert "(sum x)^2 / (n sum x^2)  [1]" in out
     assert cli.call(["metrics"]) == cli.USAGE
+
+
+def test_transfers_of_a_model_have_completion_times(tmp_path: Path) -> None:
+    path = dumbbell(rate="100Mbit/s", rtt="20ms", buffer="1bdp", duration="8s", warmup="2s")
+    users = Traffic(name="users", short_flows=ShortFlows(load="20Mbit/s"))
+    scenario = path.flow("cubic", rtt="20ms", receive_window="100 packets").with_traffic(users)
+    results = execute([Case(scenario)], seeds=1, out=tmp_path)
+    (run,) = results.runs
+    table = run.table("transfers")
+    small = table.filter(table["bytes"] < 100_000)
+    found = values(results, "completion")
+    assert {of for of, _ in found} == {"users"}
+    medians = {
+        detail: float(next(iter(value.values.values())))
+        for (_, detail), value in found.items()
+        if "p50" in detail
+    }
+    assert len(medians) >= 2
+    in_decade = small.filter(small["bytes"] >= 10_000)["duration_s"]
+    (median,) = (m for detail, m in medians.items() if "1e4 to 1e5" in detail)
+    assert median == pytest.approx(in_decade.median(), rel=0.05)
+    # A transfer takes a round trip at least, and the shortest of this model has 10 ms.
+    assert min(medians.values()) > 0.01
+    late = values(results, "completion", start_s=7.5)
+    assert sum("max" in detail for _, detail in late) <= len(medians)
