@@ -92,18 +92,6 @@ impl Stream {
         median * libm::exp(sigma * normal)
     }
 
-    /// How many packets pass before one is lost, each lost with probability `p` on its own:
-    /// P(N >= n) = (1-p)^n. One draw per loss instead of one per packet. `u64::MAX` when `p <= 0`.
-    pub fn geometric(&mut self, p: f64) -> u64 {
-        if p >= 1.0 {
-            return 0;
-        }
-        if p <= 0.0 {
-            return u64::MAX;
-        }
-        (libm::log(self.open()) / libm::log1p(-p)) as u64
-    }
-
     /// Draws from a table of quantiles `(p, x)`: p rising from 0, x > 0. Between entries log x is
     /// linear in log(1-p), a piecewise Pareto law; beyond the last entry x stays at its value.
     pub fn quantile(&mut self, table: &[(f64, f64)]) -> f64 {
@@ -299,22 +287,6 @@ mod tests {
         let values = sample("lognormal", |s| s.lognormal(4000.0, 1.0));
         assert_mean(&values, Distribution::Lognormal(4000.0, 1.0).mean());
         assert_follows(values, |x| 0.5 * (1.0 + libm::erf(libm::log(x / 4000.0) / std::f64::consts::SQRT_2)));
-    }
-
-    #[test]
-    fn geometric_counts_packets_before_a_loss() {
-        for p in [0.5, 0.01, 1e-6] {
-            let values = sample("geometric", |s| s.geometric(p) as f64);
-            assert_mean(&values, (1.0 - p) / p);
-            let at_once = values.iter().filter(|&&n| n == 0.0).count() as f64 / N as f64;
-            assert!((at_once - p).abs() < 3.0 * (p * (1.0 - p) / N as f64).sqrt(), "{at_once} at {p}");
-        }
-        // Where steps are fine the distribution is exponential.
-        assert_follows(sample("geometric", |s| s.geometric(1e-6) as f64), |n| {
-            1.0 - libm::exp((n + 0.5) * libm::log1p(-1e-6))
-        });
-        assert_eq!(stream("never").geometric(0.0), u64::MAX);
-        assert_eq!(stream("always").geometric(1.0), 0);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Drives a queueing link as an engine does.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use lfn_path::{Packet, PacketKind, QueuedLink};
 use lfn_units::Time;
