@@ -9,6 +9,7 @@ ours by it.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,16 +24,16 @@ _SETTLING, _COUNTED = 6, 24
 _STEPS_PER_RTT = 32
 
 
-class Law:
+class Law(ABC):
     """A law as the model asks it: its step for one ACK, and what it keeps after a loss."""
 
+    @abstractmethod
     def step(self, window: float, since_loss_s: float) -> float:
         """Segments that one ACK adds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def after(self, window: float) -> float:
         """The window in which recovery ends, of that in which a loss was found."""
-        raise NotImplementedError
 
 
 @dataclass
