@@ -25,6 +25,7 @@ ARROWS = {
     "lfn-law": ["lfn-units"],
     "lfn-path": ["lfn-units"],
     "lfn-tcp": ["lfn-law"],
+    "lfn-udt": ["lfn-law"],
     "lfn-sim": ["lfn-path", "lfn-tcp"],
     "lfn-scenario": ["lfn-sim"],
     "lfn-python": ["lfn-scenario"],

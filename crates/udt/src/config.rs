@@ -1,0 +1,131 @@
+//! What a connection is told, and what it tells.
+
+use std::ops::Range;
+
+use lfn_units::Time;
+
+use crate::sender::Outgoing;
+use crate::Packet;
+
+/// The least MSS.
+pub const MIN_MSS_BYTES: u32 = 76;
+
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A stream of bytes.
+    Stream = 1,
+    /// Messages, that may expire.
+    Message = 2,
+}
+
+/// Options of a connection. The defaults are those of libudt 4.11, but for what [`Config::compat`] and
+/// [`Config::repeat_naks`] say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What it carries.
+    pub kind: Kind,
+    /// Largest packet, with the headers of IP and UDP; at least 76. The smaller of both sides' holds.
+    pub mss_bytes: u32,
+    /// Packets that the peer may have in flight: the receive buffer and the flow window.
+    pub window_packets: u32,
+    /// The sending rate stays below, headers included.
+    pub max_bytes_per_s: Option<u64>,
+    /// A client gives up after so long.
+    pub connect_timeout: Time,
+    /// [`Connection::close`] waits so long for data to be acknowledged.
+    pub linger: Time,
+    /// Lost packets are named again after 2, 3, ... round trips (draft-gg-udt-03); 4.11 leaves that to
+    /// the timeout.
+    pub repeat_naks: bool,
+    /// Who drives the connection comes late, by up to this: packets that were due meanwhile leave at once.
+    pub catch_up: Time,
+    /// Measurements are rounded as in libudt 4.11.
+    pub compat: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            kind: Kind::Stream,
+            mss_bytes: 1500,
+            window_packets: 8192,
+            max_bytes_per_s: None,
+            connect_timeout: Time::from_s(3),
+            linger: Time::from_s(180),
+            repeat_naks: true,
+            catch_up: Time::ZERO,
+            compat: false,
+        }
+    }
+}
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// It was closed here.
+    #[error("closed")]
+    Closed,
+    /// It was closed here, and the peer did not acknowledge all data in time.
+    #[error("closed before the peer acknowledged all data")]
+    Lingered,
+    /// The peer closed it.
+    #[error("the peer closed the connection")]
+    Peer,
+    /// The server refused.
+    #[error("the server refused: another version, another type of socket, or too many connections")]
+    Refused,
+    /// Nobody answered the handshake.
+    #[error("no answer to the handshake")]
+    NoAnswer,
+    /// Nothing came from the peer for too long.
+    #[error("nothing came from the peer for too long")]
+    Silence,
+    /// The peer named packets that were never sent.
+    #[error("the peer named packets that were never sent")]
+    Attack,
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A client waits for the server.
+    Connecting,
+    /// Data may flow.
+    Connected,
+    /// Closed here: it ends when all data are acknowledged.
+    Closing,
+    /// Over.
+    Closed(Reason),
+}
+
+/// What a packet meant to the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// Nothing.
+    None,
+    /// The client is connected.
+    Connected,
+    /// New data.
+    Data {
+        /// The packet's number within the connection, from 0.
+        index: u64,
+        /// Its bytes.
+        payload: &'a [u8],
+    },
+    /// These packets will not come: their message expired.
+    Dropped(Vec<Range<u64>>),
+    /// The peer reports an error of its own.
+    PeerError(u32),
+    /// The connection is over.
+    Closed(Reason),
+}
+
+/// What leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmit<'a> {
+    /// A control packet.
+    Control(Packet<'a>),
+    /// A data packet whose payload the application has; its body lies empty here.
+    Data(Outgoing, Packet<'a>),
+}

@@ -1,0 +1,217 @@
+//! Any law of the registry as the control of a UDT sender.
+//!
+//! The law sees ACKs and loss episodes as under TCP: this adapter measures RTT by packet (Karn), counts
+//! rounds, runs slow start, and reduces the window once per window of data. Packets are spaced over the
+//! round trip, since a UDT receiver acknowledges 64 packets, or 10 ms of them, at once.
+
+use std::collections::VecDeque;
+
+use lfn_law::{
+    Ack, Config, Control, Law, LawSpec, Loss, LossKind, SlowStart, SlowStartKind, ACK_CWND_LIMITED, ACK_OPEN,
+    ACK_ROUND_START, INFINITE, ONE,
+};
+use lfn_units::Time;
+
+use super::{CongestionControl, Path};
+use crate::packet::{HEADER_BYTES, IP_UDP_BYTES};
+
+/// As TCP begins (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Episode {
+    Open,
+    /// The window was reduced, and data sent before that are not acknowledged.
+    Recovery,
+    /// The same after a timeout: the window grows again.
+    Timeout,
+}
+
+/// A law in charge of a UDT sender.
+pub struct LawControl {
+    law: Box<dyn Law>,
+    slow_start: SlowStart,
+    control: Control,
+    mss_bytes: u32,
+    episode: Episode,
+    /// One past what was sent when the episode began.
+    episode_end: u64,
+    round_end: u64,
+    acked: u64,
+    /// When each packet in flight left; `NEVER`: it left twice.
+    sent: VecDeque<Time>,
+    latest_rtt_ns: u64,
+    srtt_ns: u64,
+    min_rtt_ns: u64,
+}
+
+impl LawControl {
+    /// A sender that begins at `now` with packets of `mss_bytes`, IP and UDP headers included.
+    pub fn new(law: &LawSpec, slow_start: SlowStartKind, mss_bytes: u32, now: Time) -> LawControl {
+        let mut control = Control::new(INITIAL_WINDOW);
+        let config = Config { now_ns: now.as_ns(), variant: 0, mss_bytes: payload_bytes(mss_bytes) };
+        LawControl {
+            law: law.build(&config, &mut control),
+            slow_start: SlowStart::new(slow_start),
+            control,
+            mss_bytes,
+            episode: Episode::Open,
+            episode_end: 0,
+            round_end: 0,
+            acked: 0,
+            sent: VecDeque::new(),
+            latest_rtt_ns: 0,
+            srtt_ns: 0,
+            min_rtt_ns: 0,
+        }
+    }
+
+    fn sample(&mut self, path: &Path) -> u64 {
+        let newest =
+            self.sent.drain(..(path.acked - self.acked).min(self.sent.len() as u64) as usize).next_back();
+        let Some(sent) = newest.filter(|&sent| sent != Time::NEVER) else { return 0 };
+        let rtt_ns = (path.now - sent).as_ns().max(1);
+        self.latest_rtt_ns = rtt_ns;
+        self.srtt_ns = if self.srtt_ns == 0 { rtt_ns } else { (7 * self.srtt_ns + rtt_ns) / 8 };
+        self.min_rtt_ns = if self.min_rtt_ns == 0 { rtt_ns } else { self.min_rtt_ns.min(rtt_ns) };
+        rtt_ns
+    }
+
+    fn reduce(&mut self, kind: LossKind, path: &Path) {
+        let loss = Loss {
+            now_ns: path.now.as_ns(),
+            rtt_ns: self.latest_rtt_ns,
+            srtt_ns: self.srtt_ns,
+            min_rtt_ns: self.min_rtt_ns,
+            kind,
+            inflight: (path.next - path.acked) as u32,
+            mss_bytes: payload_bytes(self.mss_bytes),
+            pad: 0,
+        };
+        self.law.on_loss(&loss, &mut self.control);
+        self.slow_start.on_loss(&loss);
+        self.episode_end = path.next;
+    }
+}
+
+fn payload_bytes(mss_bytes: u32) -> u32 {
+    mss_bytes - IP_UDP_BYTES - HEADER_BYTES as u32
+}
+
+impl CongestionControl for LawControl {
+    fn on_ack(&mut self, _light: bool, path: &Path) {
+        let n = (path.acked - self.acked) as u32;
+        if n == 0 {
+            return;
+        }
+        // What was in flight until now, against the window that it had.
+        let flight = path.next - self.acked;
+        let window = self.window_packets();
+        let limited = flight >= window
+            || (self.control.cwnd < self.control.ssthresh && window < flight.saturating_mul(2));
+        let rtt_ns = self.sample(path);
+        self.acked = path.acked;
+        let mut flags = 0;
+        if self.episode == Episode::Open {
+            flags |= ACK_OPEN;
+        }
+        if limited {
+            flags |= ACK_CWND_LIMITED;
+        }
+        if path.acked > self.round_end {
+            self.round_end = path.next;
+            flags |= ACK_ROUND_START;
+        }
+        let seen = Ack {
+            now_ns: path.now.as_ns(),
+            rtt_ns,
+            srtt_ns: self.srtt_ns,
+            min_rtt_ns: self.min_rtt_ns,
+            delivered: path.acked,
+            acked: n,
+            newly_delivered: n,
+            newly_lost: 0,
+            inflight: (path.next - path.acked) as u32,
+            ce: 0,
+            mss_bytes: payload_bytes(self.mss_bytes),
+            flags,
+            pad: 0,
+        };
+        if self.episode != Episode::Open && path.acked >= self.episode_end {
+            self.episode = Episode::Open;
+            self.law.on_open(&seen, &mut self.control);
+        }
+        if self.law.has_sample() {
+            self.law.on_sample(&seen, &mut self.control);
+        }
+        if self.control.cwnd < self.control.ssthresh {
+            self.slow_start.on_sample(&seen, &mut self.control);
+        }
+        if self.episode == Episode::Recovery || !limited {
+            return;
+        }
+        let mut n = n;
+        if self.control.cwnd < self.control.ssthresh {
+            n = self.slow_start.on_ack(n, &seen, &mut self.control);
+        }
+        if n > 0 {
+            self.law.on_ack(n, &seen, &mut self.control);
+        }
+    }
+
+    fn on_loss(&mut self, _first: u64, _packets: u64, path: &Path) {
+        if self.episode != Episode::Open {
+            return;
+        }
+        self.reduce(LossKind::Fast, path);
+        self.episode = Episode::Recovery;
+        if self.control.ssthresh != INFINITE {
+            self.control.cwnd = self.control.cwnd.min(self.control.ssthresh);
+        }
+    }
+
+    fn on_timeout(&mut self, path: &Path) {
+        if self.episode != Episode::Timeout {
+            self.reduce(LossKind::Rto, path);
+        }
+        self.episode = Episode::Timeout;
+        self.control.cwnd = ONE;
+    }
+
+    fn on_sent(&mut self, index: u64, path: &Path) {
+        match index.checked_sub(self.acked).map(|ahead| self.sent.get_mut(ahead as usize)) {
+            Some(Some(sent)) => *sent = Time::NEVER,
+            Some(None) => self.sent.push_back(path.now),
+            None => {}
+        }
+    }
+
+    fn on_tick(&mut self, path: &Path) {
+        self.control.next_tick_ns = 0;
+        self.law.on_tick(path.now.as_ns(), &mut self.control);
+    }
+
+    fn deadline(&self) -> Time {
+        match self.control.next_tick_ns {
+            0 => Time::NEVER,
+            at_ns => Time::from_ns(at_ns),
+        }
+    }
+
+    fn period(&self) -> Time {
+        let mss = u128::from(self.mss_bytes);
+        let ps = if self.control.pacing_bytes_per_s != 0 {
+            mss * PS_PER_S / u128::from(self.control.pacing_bytes_per_s)
+        } else {
+            // As Linux paces: twice the window a round trip in slow start, 1.2 times after.
+            let gain = if self.control.cwnd < self.control.ssthresh / 2 { 200 } else { 120 };
+            u128::from(self.srtt_ns) * 100_000 / (u128::from(self.window_packets()) * gain)
+        };
+        Time(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
+    fn window_packets(&self) -> u64 {
+        (self.control.cwnd >> 32).max(1)
+    }
+}

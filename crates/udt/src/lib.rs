@@ -1,0 +1,33 @@
+//! UDT version 4 without I/O, compatible on the wire with libudt 4.11.
+//!
+//! A [`Connection`] knows no clock, no socket and no payload: `now` and packets are arguments, what leaves
+//! is asked for, and whoever owns the bytes keeps them by the packet's number. So the simulator drives it
+//! as sockets do. The control of its rate is a part of its own: UDT's ([`Native`]), or any law of the
+//! registry ([`LawControl`]).
+//!
+//! Rendezvous connections are not made; the codec knows their packets.
+
+mod config;
+mod connection;
+mod control;
+mod estimate;
+mod listener;
+mod loss_list;
+mod packet;
+mod receiver;
+mod sender;
+mod seq;
+
+pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};
+pub use connection::Connection;
+pub use control::{CongestionControl, FirstNak, LawControl, Native, NativeConfig, Path, VARIANTS};
+pub use estimate::{ArrivalFilters, Rtt, SYN};
+pub use listener::{Answer, Listener};
+pub use loss_list::{LossList, LossReport};
+pub use packet::{
+    data_header, AckReport, Body, Boundary, DecodeError, Handshake, Packet, Request, Speeds, HEADER_BYTES,
+    IP_UDP_BYTES, MAX_MESSAGE, VERSION,
+};
+pub use receiver::{Arrival, ReceiverStats};
+pub use sender::{Outgoing, SenderStats};
+pub use seq::{Numbering, Seq};

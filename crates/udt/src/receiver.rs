@@ -1,0 +1,297 @@
+//! The receiving half: what is missing, when to say so, when to acknowledge.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use lfn_units::Time;
+
+use crate::estimate::{ArrivalFilters, Rtt, SYN};
+use crate::packet::{AckReport, Speeds};
+use crate::{LossList, Seq};
+
+/// A light ACK after so many packets.
+const LIGHT_ACK_PACKETS: u64 = 64;
+/// ACKs whose confirmation is awaited.
+const ACK_HISTORY: usize = 1024;
+
+/// What became of a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is new: the application's buffer takes it.
+    New,
+    /// It has come before.
+    Duplicate,
+    /// It lies beyond the buffer.
+    Refused,
+}
+
+/// Counters of the receiving half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// New data packets.
+    pub received: u64,
+    /// Packets that came again.
+    pub duplicates: u64,
+    /// Packets beyond the buffer.
+    pub refused: u64,
+    /// Packets found missing.
+    pub lost: u64,
+    /// Full ACKs sent.
+    pub acks: u64,
+    /// Light ACKs sent.
+    pub light_acks: u64,
+    /// NAKs sent.
+    pub naks: u64,
+}
+
+/// An ACK to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AckOut {
+    pub number: u32,
+    pub next: u64,
+    pub report: Option<AckReport>,
+}
+
+/// Missing packets that are named again unless they come.
+#[derive(Clone, Copy, Debug)]
+struct Repeat {
+    end: u64,
+    times: u64,
+}
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    capacity: u64,
+    payload_bytes: usize,
+    repeat_naks: bool,
+    /// The application took everything before.
+    read: u64,
+    /// One past the largest packet that came.
+    next: u64,
+    loss: LossList,
+    /// Found missing, and not yet said.
+    to_report: LossList,
+    repeats: BTreeMap<(Time, u64), Repeat>,
+    filters: ArrivalFilters,
+    pub acks_sent_to: u64,
+    confirmed: u64,
+    ack_number: u32,
+    history: VecDeque<(u32, u64, Time)>,
+    since_ack: u64,
+    light_acks: u64,
+    /// The timer's next tick, on a grid.
+    tick: Time,
+    /// Of the last ACK with speeds.
+    last_speeds: Time,
+    short_packet: bool,
+    pub stats: ReceiverStats,
+}
+
+impl Receiver {
+    pub fn new(now: Time, capacity: u32, payload_bytes: usize, repeat_naks: bool, compat: bool) -> Receiver {
+        Receiver {
+            capacity: capacity.into(),
+            payload_bytes,
+            repeat_naks,
+            read: 0,
+            next: 0,
+            loss: LossList::default(),
+            to_report: LossList::default(),
+            repeats: BTreeMap::new(),
+            filters: ArrivalFilters::new(compat),
+            acks_sent_to: 0,
+            confirmed: 0,
+            ack_number: 0,
+            history: VecDeque::new(),
+            since_ack: 0,
+            light_acks: 0,
+            tick: now + SYN,
+            last_speeds: now,
+            short_packet: false,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    pub fn set_payload_bytes(&mut self, bytes: usize) {
+        self.payload_bytes = bytes;
+    }
+
+    /// Everything before this has come.
+    pub fn in_order(&self) -> u64 {
+        self.loss.first().unwrap_or(self.next)
+    }
+
+    /// The largest packet that came so far, to place a wire number beside.
+    pub fn near(&self) -> u64 {
+        self.next
+    }
+
+    pub fn on_read(&mut self, until: u64) {
+        self.read = self.read.max(until.min(self.in_order()));
+    }
+
+    /// A data packet with `bytes` of payload.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, index: Option<u64>, seq: Seq, bytes: usize, rtt: &Rtt) -> Arrival {
+        self.filters.on_arrival(now, seq.get());
+        if now >= self.tick && self.in_order() == self.confirmed {
+            // Nobody waited for the timer, which ran on.
+            self.tick = self.tick + Time(((now - self.tick).0 / SYN.0 + 1) * SYN.0);
+        }
+        self.since_ack += 1;
+        let Some(index) = index.filter(|&index| index < self.read + self.capacity) else {
+            self.stats.refused += 1;
+            return Arrival::Refused;
+        };
+        self.short_packet |= bytes != self.payload_bytes;
+        if index >= self.next {
+            if index > self.next {
+                self.on_gap(now, self.next..index, rtt);
+            }
+            self.next = index + 1;
+        } else if self.loss.remove(index..index + 1) == 1 {
+            self.to_report.remove(index..index + 1);
+        } else {
+            self.stats.duplicates += 1;
+            return Arrival::Duplicate;
+        }
+        self.stats.received += 1;
+        Arrival::New
+    }
+
+    #[cold]
+    fn on_gap(&mut self, now: Time, gap: Range<u64>, rtt: &Rtt) {
+        self.stats.lost += gap.end - gap.start;
+        self.loss.insert(gap.clone());
+        self.to_report.insert(gap.clone());
+        self.repeat(now, gap, 2, rtt);
+    }
+
+    /// Names `gap` again after `times` round trips (draft-gg-udt-03), and 10 ms for a sender that is held
+    /// back by its pace; 4.11 never does.
+    fn repeat(&mut self, now: Time, gap: Range<u64>, times: u64, rtt: &Rtt) {
+        if self.repeat_naks && (self.repeats.len() as u64) < self.capacity {
+            let at = now + Time(times * rtt.smoothed.0) + SYN;
+            self.repeats.insert((at, gap.start), Repeat { end: gap.end, times });
+        }
+    }
+
+    /// The peer will not send `packets`. Returns those that were missing.
+    pub fn on_drop(&mut self, packets: Range<u64>) -> Vec<Range<u64>> {
+        let end = packets.end.min(self.read + self.capacity);
+        let mut gone: Vec<_> = self.loss.within(packets.start..end.max(packets.start)).collect();
+        for range in &gone {
+            self.loss.remove(range.clone());
+            self.to_report.remove(range.clone());
+        }
+        // What comes next belongs to it: nothing of it is under way to be found missing.
+        if packets.start <= self.next && end > self.next {
+            gone.push(self.next..end);
+            self.next = end;
+        }
+        gone
+    }
+
+    /// An ACK of an ACK; returns the round trip that it measures.
+    pub fn on_ack2(&mut self, now: Time, number: u32) -> Option<Time> {
+        let at = self.history.iter().position(|&(sent, ..)| sent == number)?;
+        let (_, index, sent_at) = self.history.drain(..=at).next_back()?;
+        self.confirmed = self.confirmed.max(index);
+        Some(now - sent_at)
+    }
+
+    /// When [`Receiver::take_ack`] or [`Receiver::next_nak`] will have something.
+    pub fn deadline(&self, rtt: &Rtt) -> Time {
+        let next = self.in_order();
+        let ack = if next > self.acks_sent_to {
+            self.tick
+        } else if next > self.confirmed {
+            self.tick.max(self.last_speeds + rtt.upper())
+        } else {
+            Time::NEVER
+        };
+        self.repeats.first_key_value().map_or(ack, |(&(at, _), _)| ack.min(at))
+    }
+
+    /// The ACK that is due, if any. `interval`: a full one after so many packets, if not 0.
+    pub fn take_ack(&mut self, now: Time, rtt: &Rtt, interval: u32) -> Option<AckOut> {
+        let counted = interval > 0 && self.since_ack >= interval.into();
+        if now >= self.tick || self.short_packet || counted {
+            if now >= self.tick {
+                self.tick = now + SYN;
+            }
+            self.short_packet = false;
+            self.since_ack = 0;
+            self.light_acks = 0;
+            return self.full_ack(now, rtt);
+        }
+        if self.since_ack < LIGHT_ACK_PACKETS * (self.light_acks + 1) {
+            return None;
+        }
+        self.light_acks += 1;
+        let next = self.in_order();
+        if next == self.confirmed {
+            return None;
+        }
+        self.stats.light_acks += 1;
+        Some(AckOut { number: 0, next, report: None })
+    }
+
+    fn full_ack(&mut self, now: Time, rtt: &Rtt) -> Option<AckOut> {
+        let next = self.in_order();
+        let repeated = next == self.acks_sent_to;
+        if next == self.confirmed || (repeated && now < self.last_speeds + rtt.upper()) {
+            return None;
+        }
+        self.acks_sent_to = next;
+        self.ack_number = self.ack_number % Seq::MAX.get() + 1;
+        let speeds = (now >= self.last_speeds + SYN).then(|| Speeds {
+            arrival_pps: self.filters.arrival_pps(),
+            capacity_pps: self.filters.capacity_pps(),
+        });
+        if speeds.is_some() {
+            self.last_speeds = now;
+        }
+        if self.history.len() == ACK_HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back((self.ack_number, next, now));
+        self.stats.acks += 1;
+        let room = (self.read + self.capacity - next).max(2);
+        let report = AckReport {
+            rtt_us: us(rtt.smoothed),
+            rtt_var_us: us(rtt.deviation),
+            buffer_packets: u32::try_from(room).unwrap_or(u32::MAX),
+            speeds,
+        };
+        Some(AckOut { number: self.ack_number, next, report: Some(report) })
+    }
+
+    /// Moves what is due again to what is to be reported.
+    pub fn on_tick(&mut self, now: Time, rtt: &Rtt) {
+        while let Some(entry) = self.repeats.first_entry() {
+            let &(at, start) = entry.key();
+            if at > now {
+                break;
+            }
+            let Repeat { end, times } = entry.remove();
+            let missing: Vec<_> = self.loss.within(start..end).collect();
+            for range in missing {
+                self.to_report.insert(range.clone());
+                self.repeat(now, range, times + 1, rtt);
+            }
+        }
+    }
+
+    /// A range to report, at most so many in one NAK.
+    pub fn next_nak(&mut self) -> Option<Range<u64>> {
+        let range = self.to_report.ranges().next()?;
+        self.to_report.remove(range.clone());
+        Some(range)
+    }
+}
+
+fn us(time: Time) -> u32 {
+    u32::try_from(time.0 / 1_000_000).unwrap_or(u32::MAX)
+}
