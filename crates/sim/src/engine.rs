@@ -152,6 +152,9 @@ pub struct Sim {
     acks_dropped: u64,
 }
 
+/// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
+const CACHED_FLOWS: usize = 500;
+
 /// One round of the result hash.
 #[inline]
 fn mix(hash: u64, word: u64) -> u64 {
@@ -447,11 +450,27 @@ impl Sim {
         self.now = until;
     }
 
+    /// Fetches what the next ACKs on `wire` will need. A flow's place is known beforehand, that of its
+    /// buffers only when the flow is there.
+    #[inline(never)]
+    fn prefetch(&self, wire: u32) {
+        self.transit.prefetch(wire);
+        if let Some(flow) = self.transit.flow_behind(wire, 2).and_then(|index| self.flows.get(index)) {
+            lfn_tcp::prefetch(flow);
+        }
+        if let Some(flow) = self.transit.flow_behind(wire, 1).and_then(|index| self.flows.get(index)) {
+            flow.sender.prefetch_buffers();
+        }
+    }
+
     #[inline]
     fn on_ack_at_sender(&mut self, index: usize, wire: u32) {
         let now = self.now;
         let mut ack = Acknowledgement::default();
         self.transit.take(wire, self.flows[index].sender.una(), &mut ack);
+        if self.flows.len() > CACHED_FLOWS {
+            self.prefetch(wire);
+        }
         let flow = &mut self.flows[index];
         flow.under_way -= 1;
         self.acks_taken += 1;

@@ -70,12 +70,80 @@ const KINDS: [Kind; 16] = [
 
 /// Events by (time, kind, index). One u128 compares in two instructions. Wires, of which there are few
 /// and which act often, stand apart from all else, mostly timers that are as many as flows.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Events {
     wires: BinaryHeap<Reverse<u128>>,
-    others: BinaryHeap<Reverse<u128>>,
+    others: Calendar,
     /// The first of `others`.
     next_other: u128,
+}
+
+/// Events in heaps of about a millisecond, so that one of ten thousand timers costs no walk through a
+/// heap of all of them.
+#[derive(Debug)]
+struct Calendar {
+    /// All before the end of page `page`; empty only if all is.
+    soon: BinaryHeap<Reverse<u128>>,
+    /// The next `PAGES` pages, by number modulo `PAGES`, each in no order.
+    pages: Vec<Vec<u128>>,
+    /// Events in `pages`.
+    on_pages: usize,
+    /// What is later than those when it is pushed.
+    far: BinaryHeap<Reverse<u128>>,
+    page: u64,
+}
+
+/// A page is 2^30 ps long.
+const PAGE_BITS: u32 = 64 + 30;
+const PAGES: u64 = 1024;
+
+fn page_of(key: u128) -> u64 {
+    (key >> PAGE_BITS) as u64
+}
+
+impl Calendar {
+    fn new() -> Calendar {
+        let pages = (0..PAGES).map(|_| Vec::new()).collect();
+        Calendar { soon: BinaryHeap::new(), pages, on_pages: 0, far: BinaryHeap::new(), page: 0 }
+    }
+
+    #[inline]
+    fn first(&self) -> u128 {
+        self.soon.peek().map_or(u128::MAX, |first| first.0)
+    }
+
+    fn push(&mut self, key: u128) {
+        let page = page_of(key);
+        if page <= self.page {
+            self.soon.push(Reverse(key));
+        } else if page - self.page < PAGES {
+            self.pages[(page % PAGES) as usize].push(key);
+            self.on_pages += 1;
+        } else {
+            self.far.push(Reverse(key));
+        }
+        self.refill();
+    }
+
+    fn pop(&mut self) {
+        self.soon.pop();
+        self.refill();
+    }
+
+    /// If nothing is left on this page, turns to the next that has something.
+    fn refill(&mut self) {
+        while self.soon.is_empty() && self.on_pages + self.far.len() > 0 {
+            let far = self.far.peek().map_or(u64::MAX, |first| page_of(first.0));
+            self.page = if self.on_pages > 0 { self.page + 1 } else { far };
+            let keys = &mut self.pages[(self.page % PAGES) as usize];
+            self.on_pages -= keys.len();
+            self.soon.extend(keys.drain(..).map(Reverse));
+            while let Some(first) = self.far.peek().filter(|first| page_of(first.0) <= self.page) {
+                self.soon.push(*first);
+                self.far.pop();
+            }
+        }
+    }
 }
 
 const INDEX_BITS: u32 = 24;
@@ -89,15 +157,14 @@ fn key(at: Time, kind: Kind, index: usize, wire: u32) -> u128 {
 
 impl Default for Events {
     fn default() -> Events {
-        Events { wires: BinaryHeap::new(), others: BinaryHeap::new(), next_other: u128::MAX }
+        Events { wires: BinaryHeap::new(), others: Calendar::new(), next_other: u128::MAX }
     }
 }
 
 impl Events {
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
-        let key = key(at, kind, index, 0);
-        self.others.push(Reverse(key));
-        self.next_other = self.next_other.min(key);
+        self.others.push(key(at, kind, index, 0));
+        self.next_other = self.others.first();
     }
 
     /// The event of a parcel of flow `index` at the end of `wire`.
@@ -122,7 +189,7 @@ impl Events {
     /// Removes the next event, which is not of a wire.
     pub fn pop(&mut self) {
         self.others.pop();
-        self.next_other = self.others.peek().map_or(u128::MAX, |first| first.0);
+        self.next_other = self.others.first();
     }
 
     /// Removes the next event, which is of a wire.
@@ -137,6 +204,42 @@ impl Events {
         if let Some(mut top) = self.wires.peek_mut() {
             let rank = (top.0 as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
             top.0 = (u128::from(at.0) << 64) | u128::from(rank);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Times of one page, of many, and beyond all pages come out in order, whatever is pushed while
+        /// others are taken.
+        #[test]
+        fn a_calendar_is_a_heap(
+            pushes in prop::collection::vec((prop_oneof![0..1u64 << 30, 0..1u64 << 36, 0..1u64 << 45], 0..3u8), 1..400)
+        ) {
+            let (mut events, mut heap) = (Events::default(), BinaryHeap::new());
+            let mut now = 0;
+            for (index, (delay_ps, taken)) in pushes.into_iter().enumerate() {
+                let at = Time(now + delay_ps);
+                events.push(at, Kind::SenderTimer, index);
+                heap.push(Reverse((at, index)));
+                for _ in 0..taken {
+                    let expected = heap.pop().map(|first| first.0);
+                    prop_assert_eq!(events.peek().map(|(at, _, index, _)| (at, index)), expected);
+                    let Some((at, _)) = expected else { break };
+                    events.pop();
+                    now = at.0;
+                }
+            }
+            while let Some(Reverse(expected)) = heap.pop() {
+                prop_assert_eq!(events.peek().map(|(at, _, index, _)| (at, index)), Some(expected));
+                events.pop();
+            }
+            prop_assert_eq!(events.peek(), None);
         }
     }
 }

@@ -8,13 +8,16 @@
 
 use std::collections::VecDeque;
 
-use lfn_tcp::{Acknowledgement, Range, Segment, SACK_BLOCKS};
+use lfn_tcp::{prefetch, Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
 use crate::events::{Events, Kind};
 
 /// Names parcels out of line among the wires of an event's index.
 const LATE: u32 = 1 << 23;
+
+/// Two cache lines of parcels.
+const PARCELS_AHEAD: usize = 8;
 
 const ECHOES_ORIGINAL: u8 = 1;
 const DUPLICATE: u8 = 2;
@@ -231,6 +234,22 @@ impl Transit {
         line.parcels.push_back((at, parcel));
         if parcel.flags() >> BLOCKS_SHIFT > 0 {
             line.blocks.extend(&blocks[..parcel.blocks()]);
+        }
+    }
+
+    /// The flow of the parcel so many places behind the first on `wire`, if there is one.
+    #[inline(always)]
+    pub fn flow_behind(&self, wire: u32, places: usize) -> Option<usize> {
+        let parcels = &self.wires.get(wire as usize)?.parcels;
+        parcels.get(places).map(|parcel| parcel.1.flow())
+    }
+
+    /// Brings the parcels that will be at the end of `wire` after some more into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, wire: u32) {
+        let parcels = self.wires.get(wire as usize).map(|wire| &wire.parcels);
+        if let Some(parcel) = parcels.and_then(|parcels| parcels.get(PARCELS_AHEAD)) {
+            prefetch(parcel);
         }
     }
 

@@ -4,6 +4,7 @@
 //! the window (`lfn_law`).
 
 mod config;
+mod prefetch;
 mod prr;
 mod ranges;
 mod receiver;
@@ -12,6 +13,7 @@ mod scoreboard;
 mod sender;
 
 pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SenderConfig};
+pub use prefetch::prefetch;
 pub use prr::Prr;
 pub use ranges::{Range, RangeSet};
 pub use receiver::{Acknowledgement, Receiver, SegmentIn, SACK_BLOCKS};

@@ -9,6 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use lfn_units::Time;
 
+use crate::prefetch::prefetch;
 use crate::{Range, RangeSet};
 
 const LOST: u8 = 1;
@@ -84,6 +85,16 @@ impl Scoreboard {
         self.nxt
     }
 
+    /// Brings the transmission times that the next ACK needs into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        for seq in [self.una, self.nxt] {
+            if let Some(sent) = self.sent.get(self.at(seq)) {
+                prefetch(sent);
+            }
+        }
+    }
+
     /// Whether anything is SACKed, lost, or retransmitted; if not, no ACK without SACK blocks can
     /// reveal a loss.
     #[inline]
@@ -133,7 +144,7 @@ impl Scoreboard {
     }
 
     fn at(&self, seq: u64) -> usize {
-        (seq & (self.sent.len() as u64 - 1)) as usize
+        (seq & (self.sent.len() as u64).wrapping_sub(1)) as usize
     }
 
     fn flags(&self, seq: u64) -> u8 {

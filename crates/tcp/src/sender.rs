@@ -7,6 +7,7 @@ use lfn_law::{
 };
 use lfn_units::Time;
 
+use crate::prefetch::prefetch;
 use crate::prr::Prr;
 use crate::receiver::Acknowledgement;
 use crate::rtt::RttEstimator;
@@ -206,6 +207,13 @@ impl Sender {
         let mut board = std::mem::take(&mut self.board);
         board.reset();
         *self = Sender { board, ..Sender::new(config, law, now, end, wire_bytes) };
+    }
+
+    /// Brings what the next ACK needs, beyond the struct itself, into the cache.
+    #[inline(always)]
+    pub fn prefetch_buffers(&self) {
+        self.board.prefetch();
+        prefetch(&*self.law);
     }
 
     /// Window, ssthresh and pacing.
