@@ -7,8 +7,19 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-const KEYS: [&str; 8] =
-    ["variants", "targets", "slow_start", "family", "signal", "probes", "ssthresh", "source"];
+const KEYS: [&str; 11] = [
+    "variants",
+    "targets",
+    "slow_start",
+    "family",
+    "signal",
+    "probes",
+    "ssthresh",
+    "source",
+    "code",
+    "header",
+    "parameters",
+];
 const TARGETS: [&str; 2] = ["sim", "kernel"];
 /// Names of `SlowStartKind`.
 const SLOW_STARTS: [(&str, &str); 4] = [
@@ -18,9 +29,13 @@ const SLOW_STARTS: [(&str, &str); 4] = [
     ("hystart++", "HyStartPlusPlus"),
 ];
 /// What a law can hear; its family is the one of them that ends its growth.
-const SIGNALS: [&str; 4] = ["loss", "delay", "rate", "ecn"];
+const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];
+/// Names of `Protocol`.
+const HEADERS: [(&str, &str); 4] = [("vcp", "Vcp"), ("xcp", "Xcp"), ("rcp", "Rcp"), ("jetmax", "JetMax")];
 /// Values that `probe` may write (LAW_PROBES).
 const PROBES: usize = 8;
+/// Parameters that a law may have.
+const PARAMETERS: usize = 8;
 
 struct Line {
     name: String,
@@ -30,6 +45,13 @@ struct Line {
 impl Line {
     fn get(&self, key: &str) -> Option<&str> {
         self.values.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    /// Whether the law is written in Rust, in src/end_host, and not in C.
+    fn is_rust(&self) -> Result<bool, String> {
+        let code = self.get("code").unwrap_or("c");
+        one_of("code", code, &["c", "rust"])?;
+        Ok(code == "rust")
     }
 }
 
@@ -69,6 +91,23 @@ fn one_of(key: &str, value: &str, allowed: &[&str]) -> Result<(), String> {
     Err(format!("{key}={value:?}; allowed: {}", allowed.join(", ")))
 }
 
+/// The Rust text of a `Parameter`: `name/default/low/high`, and `/whole` where only whole numbers make sense.
+fn parameter(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let (&[name, default, low, high], whole) = (parts.get(..4)?, &parts[4..]) else { return None };
+    let whole = match whole {
+        [] => false,
+        ["whole"] => true,
+        _ => return None,
+    };
+    let [default, low, high] = [default, low, high].map(|x| x.parse::<f64>().unwrap_or(f64::NAN));
+    (low <= default && default <= high).then(|| {
+        format!(
+            "Parameter {{ name: {name:?}, default: {default:?}, low: {low:?}, high: {high:?}, whole: {whole} }}, "
+        )
+    })
+}
+
 /// The Rust text of one `LawInfo`.
 fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String> {
     let need = |key: &str| line.get(key).ok_or_else(|| format!("{key} is missing"));
@@ -102,6 +141,34 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
             .ok_or_else(|| format!("probe {text:?} is no name/scale with a scale below 64"))?;
         let _ = write!(probes, "Probe {{ name: {name:?}, scale: {scale} }}, ");
     }
+    let texts = line.get("parameters").map(list).unwrap_or_default();
+    if texts.len() > PARAMETERS {
+        return Err(format!("{} parameters; at most {PARAMETERS}", texts.len()));
+    }
+    let mut parameters = String::new();
+    for text in &texts {
+        parameters += &parameter(text).ok_or_else(|| {
+            format!("parameter {text:?} is no name/default/low/high, low <= default <= high")
+        })?;
+    }
+    let header = match line.get("header") {
+        None => "None".to_owned(),
+        Some(name) => {
+            one_of("header", name, &HEADERS.map(|(name, _)| name))?;
+            let (_, protocol) = HEADERS.iter().find(|(known, _)| *known == name).unwrap();
+            format!("Some(Protocol::{protocol})")
+        }
+    };
+    let code = if line.is_rust()? {
+        if targets.iter().any(|target| target != "sim") {
+            return Err("code=rust runs in the simulator only; write targets=sim".into());
+        }
+        format!("Code::Rust(crate::end_host::{}::new)", line.name.replace('-', "_"))
+    } else if !texts.is_empty() || header != "None" {
+        return Err("parameters and header need code=rust".into());
+    } else {
+        format!("Code::C({})", symbol(&line.name))
+    };
     let prose =
         fs::read_to_string(card).map_err(|e| format!("{}: {e}; a law needs a card", card.display()))?;
     let title = prose
@@ -112,14 +179,14 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     Ok(format!(
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, targets: &{targets:?}, \
          slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
+         parameters: &[{parameters}], header: {header}, \
          ssthresh_is_estimate: {}, source: {:?}, card: include_str!({:?}), \
-         index: {index}, ops: {} }},\n",
+         index: {index}, code: {code} }},\n",
         line.name,
         need("family")?,
         ssthresh == "estimate",
         need("source")?,
         card,
-        symbol(&line.name),
     ))
 }
 
@@ -152,16 +219,22 @@ fn main() {
                 return Err(format!("{} has two lines", line.name));
             }
             let header = laws.join(format!("{}.h", line.name));
-            if !header.is_file() {
+            if !line.is_rust()? && !header.is_file() {
                 return Err(format!("{}: no such file; a law needs a header", header.display()));
             }
             let card = laws.join("cards").join(format!("{}.md", line.name));
             let entry = table_entry(&line, names.len(), &card)?;
+            let is_rust = line.is_rust()?;
             names.push(line.name);
-            Ok(entry)
+            Ok((entry, is_rust))
         });
         match entry {
-            Ok(entry) => table.push_str(&entry),
+            Ok((entry, is_rust)) => {
+                table.push_str(&entry);
+                if is_rust {
+                    continue;
+                }
+            }
             Err(error) => {
                 println!("cargo::error=laws/REGISTRY, line {}: {error}", number + 1);
                 process::exit(1);

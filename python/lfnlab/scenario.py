@@ -59,6 +59,18 @@ class Queue:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Router:
+    """What a link tells the senders of the data that pass it; ``docs/router.md`` has the protocols.
+
+    The fields besides ``kind`` belong to one kind or another.
+    """
+
+    kind: Literal["none", "vcp"]
+    gamma: float | None = None
+    compat: Literal["paper", "author"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class File:
     """A file, and the hash that it must have. A bare path is relative to the working directory."""
 
@@ -109,6 +121,7 @@ class Reverse:
     reorder: Reorder | None = None
     jitter: Jitter | None = None
     queue: Queue | None = None
+    router: Router | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -615,6 +628,7 @@ _TABLES: dict[str, Callable[..., Any]] = {
     "links": NamedLink,
     "reverse": Reverse,
     "queue": Queue,
+    "router": Router,
     "trace": File,
     "file": File,
     "loss": GilbertElliott,

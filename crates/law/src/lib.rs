@@ -3,13 +3,16 @@
 //! A law decides a window from what the sender saw; it exists once, as a C header in `laws/` that
 //! also compiles for the Linux kernel. This crate compiles the headers, reads `laws/REGISTRY`, and
 //! gives every law one face, [`Law`]. Structs here are those of `laws/law.h`, byte for byte, and
-//! that file says what each field means.
+//! that file says what each field means. The ends of protocols in which routers speak, which no
+//! kernel runs, are laws written in Rust.
 
 mod c;
+mod end_host;
 mod registry;
 mod slow_start;
 
-pub use registry::{nearest, registry, LawError, LawInfo, LawSpec, Probe};
+use lfn_header::Header;
+pub use registry::{nearest, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};
 
 /// One segment: windows are Q32.32 segments in a `u64`.
@@ -140,6 +143,14 @@ pub struct Config {
 pub trait Law: Send {
     /// Every ACK, duplicates and recovery included, before [`Law::on_ack`]: estimators only.
     fn on_sample(&mut self, _ack: &Ack, _control: &mut Control) {}
+
+    /// An ACK, or the handshake, brought back a header; of an ACK [`Law::on_sample`] follows.
+    fn on_header(&mut self, _header: Header, _control: &mut Control) {}
+
+    /// The header of a segment that leaves now.
+    fn header(&self, _control: &Control) -> Header {
+        Header::None
+    }
 
     /// Whether [`Law::on_sample`] does anything, so that a sender may skip the call.
     fn has_sample(&self) -> bool {

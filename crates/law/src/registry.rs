@@ -2,6 +2,7 @@
 
 use crate::c::{CLaw, LawOps};
 use crate::{Config, Control, Law, SlowStartKind};
+use lfn_header::Protocol;
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,7 +19,7 @@ pub struct LawInfo {
     pub targets: &'static [&'static str],
     /// What precedes it by default.
     pub slow_start: SlowStartKind,
-    /// What ends its growth: `loss`, `delay`, `rate` or `ecn`.
+    /// What ends its growth: `loss`, `delay`, `rate`, `ecn` or `router`.
     pub family: &'static str,
     /// All that it listens to, from the same names.
     pub signals: &'static [&'static str],
@@ -30,8 +31,40 @@ pub struct LawInfo {
     pub source: &'static str,
     /// The card, in Markdown.
     pub card: &'static str,
+    /// Numbers that a text may set, at most [`PARAMETERS`].
+    pub parameters: &'static [Parameter],
+    /// The header of its packets, for routers that speak this protocol.
+    pub header: Option<Protocol>,
     index: usize,
-    ops: unsafe extern "C" fn() -> &'static LawOps,
+    code: Code,
+}
+
+/// Parameters that a law may have.
+pub const PARAMETERS: usize = 8;
+
+/// Begins a connection: the values are those of [`LawInfo::parameters`].
+type NewRustLaw = fn(&Config, &[f64; PARAMETERS], &mut Control) -> Box<dyn Law>;
+
+/// Where a law is written.
+#[derive(Debug)]
+enum Code {
+    C(unsafe extern "C" fn() -> &'static LawOps),
+    Rust(NewRustLaw),
+}
+
+/// A number that a law takes.
+#[derive(Debug)]
+pub struct Parameter {
+    /// The name.
+    pub name: &'static str,
+    /// What it is unless said otherwise.
+    pub default: f64,
+    /// The least value allowed.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+    /// Only whole numbers make sense.
+    pub whole: bool,
 }
 
 /// A variable of a law's own.
@@ -69,14 +102,27 @@ impl LawInfo {
         MARKERS[self.index % MARKERS.len()]
     }
 
+    /// Whether it is written in Rust, and not in C.
+    pub fn is_rust(&self) -> bool {
+        matches!(self.code, Code::Rust(_))
+    }
+
     /// The law with its default variant.
     pub fn default_spec(&'static self) -> LawSpec {
-        LawSpec { info: self, variant: 0 }
+        self.spec(0)
+    }
+
+    fn spec(&'static self, variant: usize) -> LawSpec {
+        let mut values = [0.0; PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(self.parameters) {
+            *value = parameter.default;
+        }
+        LawSpec { info: self, variant, values }
     }
 
     /// The law with each of its variants.
     pub fn specs(&'static self) -> impl Iterator<Item = LawSpec> {
-        (0..self.variants.len()).map(move |variant| LawSpec { info: self, variant })
+        (0..self.variants.len()).map(move |variant| self.spec(variant))
     }
 }
 
@@ -103,6 +149,33 @@ pub enum LawError {
         /// The variant whose name is nearest.
         nearest: &'static str,
         /// All its variants.
+        allowed: String,
+    },
+    /// The law has no such parameter.
+    #[error("law {law} has no parameter {got:?}; {}", .nearest.map_or_else(
+        || "it has none".to_string(),
+        |nearest| format!("did you mean {nearest:?}? parameters: {allowed}")
+    ))]
+    UnknownParameter {
+        /// The law.
+        law: &'static str,
+        /// The parameter.
+        got: String,
+        /// The parameter whose name is nearest.
+        nearest: Option<&'static str>,
+        /// All its parameters.
+        allowed: String,
+    },
+    /// A parameter that is no number of its range.
+    #[error("{law}: {parameter}={got}; allowed: {allowed}")]
+    BadParameter {
+        /// The law.
+        law: &'static str,
+        /// The parameter.
+        parameter: &'static str,
+        /// Its value.
+        got: String,
+        /// What it may be.
         allowed: String,
     },
     /// No slow start has this name.
@@ -141,11 +214,12 @@ pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> &'a str {
     names.min_by_key(|name| distance(got, name)).expect("there is at least one name")
 }
 
-/// A law and a variant of it: `hstcp`, `hstcp:ns2`.
+/// A law, a variant of it, and the values of its parameters: `hstcp`, `hstcp:ns2`, `vcp:weight=2`.
 #[derive(Clone, Copy)]
 pub struct LawSpec {
     info: &'static LawInfo,
     variant: usize,
+    values: [f64; PARAMETERS],
 }
 
 impl LawSpec {
@@ -163,15 +237,41 @@ impl LawSpec {
     /// initial window and threshold, which the law may change.
     pub fn build(&self, config: &Config, control: &mut Control) -> Box<dyn Law> {
         let config = Config { variant: self.variant as u32, ..*config };
-        // SAFETY: the generated function takes nothing and returns a constant.
-        let ops = unsafe { (self.info.ops)() };
-        Box::new(CLaw::new(ops, &config, control))
+        match self.info.code {
+            Code::C(ops) => {
+                // SAFETY: the generated function takes nothing and returns a constant.
+                let ops = unsafe { ops() };
+                Box::new(CLaw::new(ops, &config, control))
+            }
+            Code::Rust(new) => new(&config, &self.values, control),
+        }
+    }
+
+    /// Sets a parameter from `name=value`.
+    fn set(&mut self, text: &str) -> Result<(), LawError> {
+        let law = self.info.name;
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let names = || self.info.parameters.iter().map(|parameter| parameter.name);
+        let index = names().position(|known| known == name).ok_or_else(|| LawError::UnknownParameter {
+            law,
+            got: name.into(),
+            nearest: (names().count() > 0).then(|| nearest(name, names())),
+            allowed: names().collect::<Vec<_>>().join(", "),
+        })?;
+        let Parameter { name, low, high, whole, .. } = self.info.parameters[index];
+        let number = value.parse().ok().filter(|x| (low..=high).contains(x));
+        self.values[index] = number.filter(|x| !whole || x % 1.0 == 0.0).ok_or_else(|| {
+            let kind = if whole { "a whole number" } else { "a number" };
+            let allowed = format!("{kind} from {low} to {high}");
+            LawError::BadParameter { law, parameter: name, got: value.into(), allowed }
+        })?;
+        Ok(())
     }
 }
 
 impl PartialEq for LawSpec {
     fn eq(&self, other: &Self) -> bool {
-        (self.info.index, self.variant) == (other.info.index, other.variant)
+        (self.info.index, self.variant, self.values) == (other.info.index, other.variant, other.values)
     }
 }
 
@@ -191,6 +291,11 @@ impl fmt::Display for LawSpec {
         if self.variant > 0 {
             write!(f, ":{}", self.variant())?;
         }
+        for (parameter, value) in self.info.parameters.iter().zip(self.values) {
+            if value != parameter.default {
+                write!(f, ":{}={value}", parameter.name)?;
+            }
+        }
         Ok(())
     }
 }
@@ -199,22 +304,29 @@ impl FromStr for LawSpec {
     type Err = LawError;
 
     fn from_str(text: &str) -> Result<Self, LawError> {
-        let (name, variant) = text.split_once(':').map_or((text, None), |(n, v)| (n, Some(v)));
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
         let names = || REGISTRY.iter().map(|law| law.name);
         let info = REGISTRY.iter().find(|law| law.name == name).ok_or_else(|| LawError::UnknownLaw {
             got: name.into(),
             nearest: nearest(name, names()),
             allowed: names().collect::<Vec<_>>().join(", "),
         })?;
-        let Some(variant) = variant else { return Ok(info.default_spec()) };
-        let index = info.variants.iter().position(|&v| v == variant);
-        let variant = index.ok_or_else(|| LawError::UnknownVariant {
-            law: info.name,
-            got: variant.into(),
-            nearest: nearest(variant, info.variants.iter().copied()),
-            allowed: info.variants.join(", "),
-        })?;
-        Ok(LawSpec { info, variant })
+        let mut spec = info.default_spec();
+        for (place, part) in parts.enumerate() {
+            if place > 0 || part.contains('=') {
+                spec.set(part)?;
+                continue;
+            }
+            let index = info.variants.iter().position(|&v| v == part);
+            spec.variant = index.ok_or_else(|| LawError::UnknownVariant {
+                law: info.name,
+                got: part.into(),
+                nearest: nearest(part, info.variants.iter().copied()),
+                allowed: info.variants.join(", "),
+            })?;
+        }
+        Ok(spec)
     }
 }
 
@@ -232,6 +344,23 @@ mod tests {
     }
 
     #[test]
+    fn parameters_print_and_parse() {
+        let spec: LawSpec = "evcp:paper:n2=20:n1=3".parse().unwrap();
+        assert_eq!(spec.to_string(), "evcp:n1=3:n2=20");
+        assert_eq!(spec.to_string().parse(), Ok(spec));
+        assert_ne!(spec, "evcp".parse().unwrap());
+        assert_eq!("evcp:n1=2".parse(), "evcp".parse::<LawSpec>());
+        let error = |text: &str| text.parse::<LawSpec>().unwrap_err().to_string();
+        let allowed = "evcp: n1=2.5; allowed: a whole number from 1 to 1000";
+        assert_eq!(error("evcp:n1=2.5"), allowed);
+        for bad in ["evcp:n1=0", "evcp:n1=", "evcp:n1=nan", "evcp:n1=inf", "evcp:paper:n1"] {
+            assert!(error(bad).contains("allowed: a whole number from 1 to 1000"), "{bad}: {}", error(bad));
+        }
+        assert!(error("evcp:n3=2").starts_with("law evcp has no parameter \"n3\"; did you mean \"n1\"? "));
+        assert!(error("evcp:n1=2:paper").starts_with("law evcp has no parameter \"paper\""));
+    }
+
+    #[test]
     fn an_unknown_name_is_answered_with_the_nearest() {
         let error = "hstpc".parse::<LawSpec>().unwrap_err().to_string();
         assert!(
@@ -241,6 +370,10 @@ mod tests {
         assert_eq!(
             "hstcp:ns".parse::<LawSpec>().unwrap_err().to_string(),
             "law hstcp has no variant \"ns\"; did you mean \"ns2\"? variants: loglog, rfc, linux, ns2, converge"
+        );
+        assert_eq!(
+            "reno:rfc:c=4".parse::<LawSpec>().unwrap_err().to_string(),
+            "law reno has no parameter \"c\"; it has none"
         );
         assert!(matches!("".parse::<LawSpec>(), Err(LawError::UnknownLaw { .. })));
         assert!(matches!("reno:".parse::<LawSpec>(), Err(LawError::UnknownVariant { .. })));

@@ -3,6 +3,7 @@
 //! laws/cards/README.md is the language. The sender here is the smallest that can drive a law:
 //! it counts, keeps RTTs and does classic slow start, nothing else.
 
+use lfn_header::{Header, Load};
 use lfn_law::{
     registry, Ack, Config, Control, Law, LawSpec, Loss, LossKind, SlowStart, SlowStartKind, ACK_CWND_LIMITED,
     ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, ONE, PROBES,
@@ -71,6 +72,8 @@ struct Connection {
     control: Control,
     before_loss: Control,
     ack: Ack,
+    /// What each ACK brings back.
+    header: Header,
 }
 
 impl Connection {
@@ -100,7 +103,7 @@ impl Connection {
             ),
             Subject::SlowStart(kind) => (Box::new(OnlySlowStart(SlowStart::new(*kind))), None, Vec::new()),
         };
-        Ok(Self { law, slow_start, probes, control, before_loss: control, ack })
+        Ok(Self { law, slow_start, probes, control, before_loss: control, ack, header: Header::None })
     }
 
     fn wait(&mut self, time_ns: u64) {
@@ -122,6 +125,9 @@ impl Connection {
         ack.newly_delivered = n;
         ack.inflight = ((self.control.cwnd >> 32) as u32).saturating_sub(n);
         ack.flags = flags;
+        if !self.header.is_none() {
+            self.law.on_header(self.header, &mut self.control);
+        }
         self.law.on_sample(&self.ack, &mut self.control);
         if !open {
             return;
@@ -241,6 +247,16 @@ impl Connection {
     }
 }
 
+/// `vcp low|high|overload`.
+fn header(words: &[&str]) -> Result<Header, String> {
+    Ok(match words {
+        ["vcp", "low"] => Header::Vcp(Load::Low),
+        ["vcp", "high"] => Header::Vcp(Load::High),
+        ["vcp", "overload"] => Header::Vcp(Load::Overload),
+        _ => return Err(format!("no header {:?}; allowed: vcp low|high|overload", words.join(" "))),
+    })
+}
+
 /// `key=value` words.
 struct Args<'a>(BTreeMap<&'a str, &'a str>);
 
@@ -339,6 +355,10 @@ fn execute(
                 _ => return Err("loss fast|rto|ecn [hold]".into()),
             };
             it.lose(kind, hold);
+            Ok(())
+        }
+        ["header", words @ ..] => {
+            it.header = header(words)?;
             Ok(())
         }
         ["open"] => {

@@ -2,6 +2,7 @@
 //! them: ACKs of up to 64k segments, RTTs from nothing to 100 s, jumps in time, every kind of
 //! loss, held episodes, undo. What must hold is in `Sender::check` and beside each call.
 
+use lfn_header::{Header, Load};
 use lfn_law::{
     registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, SlowStart, SlowStartKind,
     ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, MAX_CWND, MIN_SSTHRESH, ONE, PROBES,
@@ -63,6 +64,11 @@ fn start() -> impl Strategy<Value = Start> {
     )
 }
 
+/// A header that an ACK may bring back, made of what else it says.
+fn told(ce: u32) -> Header {
+    Header::Vcp([Load::Low, Load::High, Load::Overload][ce as usize % 3])
+}
+
 struct Sender {
     spec: LawSpec,
     law: Box<dyn Law>,
@@ -87,7 +93,9 @@ impl Sender {
     fn check(&self) {
         let control = &self.control;
         assert!((ONE..=MAX_CWND).contains(&control.cwnd), "cwnd {}", control.cwnd);
-        assert!(control.ssthresh >= MIN_SSTHRESH, "ssthresh {}", control.ssthresh);
+        // Without slow start nothing needs two segments.
+        let least = if self.spec.info().header.is_some() { ONE } else { MIN_SSTHRESH };
+        assert!(control.ssthresh >= least, "ssthresh {}", control.ssthresh);
     }
 
     fn apply(&mut self, op: &Op) {
@@ -125,6 +133,10 @@ impl Sender {
         ack.inflight = (self.control.cwnd >> 32) as u32;
         let state = if self.episode { ACK_DUP } else { ACK_OPEN | ACK_CWND_LIMITED };
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
+        if self.spec.info().header.is_some() {
+            self.law.on_header(told(ce), &mut self.control);
+            self.check();
+        }
         self.law.on_sample(&self.ack, &mut self.control);
         self.check();
         if self.episode {

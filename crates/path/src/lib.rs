@@ -14,6 +14,7 @@ mod pie;
 mod queue;
 mod queued;
 mod red;
+mod router;
 mod server;
 mod trace;
 
@@ -30,4 +31,5 @@ pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, Thresholds, Weight};
+pub use router::{Router, RouterConfig, VcpConfig, VcpMeter, VCP_INTERVAL};
 pub use trace::{DeliveryTrace, TraceError};

@@ -129,6 +129,11 @@ impl QueuedLink {
         self.queue.bytes() + self.in_service.map_or(0, |serving| u64::from(serving.packet.bytes))
     }
 
+    /// Bytes of what waits, without the packet in service.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
     /// Bytes of memory that grow with the queue.
     pub fn memory_bytes(&self) -> usize {
         self.queue.memory_bytes()

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::{
-    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, Service,
-    Thresholds, Weight as RedWeight,
+    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig,
+    RouterConfig, Service, Thresholds, VcpConfig, Weight as RedWeight,
 };
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
@@ -20,7 +20,7 @@ use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
     BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern, Queue,
-    Red, RedPreset, Scenario, Series, Topology, Traffic, Udp, Weight,
+    Red, RedPreset, Router, Scenario, Series, Topology, Traffic, Udp, VcpCompat, Weight,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
@@ -151,6 +151,7 @@ impl Sizing {
             limit_bytes,
             delay: way.delay.0,
             impair: impair(way),
+            router: way.router.and_then(router),
             event_mode: hop.mode == Mode::Event,
         }
     }
@@ -214,6 +215,15 @@ impl Sizing {
             ..preset
         }
     }
+}
+
+fn router(router: Router) -> Option<RouterConfig> {
+    Some(match router {
+        Router::None(_) => return None,
+        Router::Vcp(vcp) => {
+            RouterConfig::Vcp(VcpConfig { gamma: vcp.gamma, author: vcp.compat == VcpCompat::Author })
+        }
+    })
 }
 
 fn impair(way: &OneWay) -> Impair {
@@ -447,7 +457,11 @@ impl Scenario {
             name: traffic.name.0.clone(),
             model: traffic.sim_model(),
             law: traffic.law.0,
-            sender: SenderConfig { initial_window_segments: INITIAL_WINDOW_SEGMENTS, ..sender },
+            sender: SenderConfig {
+                initial_window_segments: INITIAL_WINDOW_SEGMENTS,
+                pacing: traffic.law.0.info().header.is_some(),
+                ..sender
+            },
             receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },
             receive_window_bytes: match traffic.receive_window.0 {
                 Window::Packets(n) => n.saturating_mul(1460),

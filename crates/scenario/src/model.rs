@@ -17,12 +17,14 @@ use crate::quantity::{Name, Packets, Sample, Start, Text, Window};
 
 mod link;
 mod queue;
+mod router;
 
 pub use link::{
     BurstLoss, GilbertElliott, Jitter, Link, Loss, Mode, NamedLink, NormalJitter, OneWay, ParkingLot,
     Reorder, Topology, UniformJitter,
 };
 pub use queue::{Codel, Fifo, FqCodel, Pie, Queue, Red, RedPreset, Weight};
+pub use router::{Router, Silent, Vcp, VcpCompat};
 
 /// Links, the traffic over them, and what changes on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,7 +92,7 @@ pub struct Flow {
     /// How a schedule calls the group: letters, digits, `_` and `-`. Default: its index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// Congestion-control law, NAME or NAME:VARIANT.
+    /// Congestion-control law, NAME or NAME:VARIANT; of those with parameters also NAME:PARAMETER=VALUE.
     pub law: Text<LawSpec>,
     /// How many such flows. Default 1.
     #[cfg_attr(test, schemars(range(min = 1, max = 16000000)))]
@@ -124,21 +126,23 @@ pub struct Flow {
     /// Most data outstanding, in packets or bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<Text<Window>>,
-    /// Initial window. Default 10 packets, with `compat = "ns2"` 2 packets.
+    /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
     pub initial_window: Text<Packets>,
     /// Initial ssthresh, 2 packets at least. Default: infinite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<Text<Packets>>,
     /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic.
     pub slow_start: Text<SlowStartKind>,
-    /// An ACK for every second segment instead of every one. Default true, with `compat = "ns2"` false.
+    /// An ACK for every second segment instead of every one. Default true; false with `compat = "ns2"`, and
+    /// under laws for routers.
     pub delayed_ack: bool,
     /// Selective acknowledgement. Default true.
     pub sack: bool,
-    /// Explicit congestion notification. Default false.
+    /// Explicit congestion notification. Not with VCP, which needs the same bits: neither as law nor on a
+    /// link of its route. Default false.
     pub ecn: bool,
     /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
-    /// Default false.
+    /// Default false, under laws for routers true.
     pub pacing: bool,
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod flow;
 pub(crate) mod link;
 mod path;
 pub(crate) mod queue;
+pub(crate) mod router;
 pub(crate) mod schedule;
 pub(crate) mod traffic;
 pub(crate) mod udp;
@@ -138,6 +139,7 @@ fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
         queue::check_room(table, &network, link, &sizing)?;
     }
     let schedule = schedule::read(root, &places, &flow, duration)?;
+    flow::check_ecn(&flows, &flow, &network, &schedule)?;
     let capture = root.get("capture").map(|item| capture::read(&item, &places, duration)).transpose()?;
     let scenario = Scenario {
         schema,

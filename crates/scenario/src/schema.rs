@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::file::File;
 use crate::model::{Scenario, Weight};
-use crate::parse::{capture, flow, link, queue, schedule, traffic, udp, BACKGROUND, SCENARIO};
+use crate::parse::{capture, flow, link, queue, router, schedule, traffic, udp, BACKGROUND, SCENARIO};
 use crate::quantity::{Name, Quantity, Text};
 
 impl<T: Quantity> JsonSchema for Text<T> {
@@ -146,6 +146,8 @@ fn the_schema_has_the_keys_that_are_read() {
         ("/$defs/Queue/oneOf/3", queue::CODEL),
         ("/$defs/Queue/oneOf/4", queue::FQ_CODEL),
         ("/$defs/Queue/oneOf/5", queue::PIE),
+        ("/$defs/Router/oneOf/0", router::NONE),
+        ("/$defs/Router/oneOf/1", router::VCP),
         ("/$defs/Flow", flow::FLOW),
         ("/$defs/Udp", udp::UDP),
         ("/$defs/Burst", udp::BURST),

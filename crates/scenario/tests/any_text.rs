@@ -167,6 +167,7 @@ const LINK: &[&str] = &[
     "duplicate = 0.01",
     "reorder = { p = 0.1, delay = \"1ms\" }",
     "jitter = { high = \"1ms\" }",
+    "router = { kind = \"vcp\", gamma = 0.9 }",
     "reverse = { loss = 0, trace = \"four-a-second.mahi\", queue = { size = \"9 packets\" }, jitter = { kind = \"normal\", mean = \"2ms\", deviation = \"1ms\" } }",
 ];
 const FLOW: &[&str] = &[
@@ -221,7 +222,7 @@ const MODELS: [&str; 6] = [
 /// The tables of traffic. `ends`: where all of it begins and ends.
 fn traffic(ends: &'static str, more: &'static [&'static str]) -> impl Strategy<Value = String> {
     let udp = |source| table("[[udp]]\n", source, &["name = \"u\"", "packet = \"100B\""], 0.3);
-    let model = |model| table("[[traffic]]\n", model, &["law = \"cubic\"", "rtt = \"150ms\""], 0.3);
+    let model = |model| table("[[traffic]]\n", model, &["law = \"evcp:n1=3\"", "rtt = \"150ms\""], 0.3);
     let tables = (
         table("[[flow]]\n", "law = \"cubic\"\nrtt = \"100ms\"\n", more, 0.9),
         table("[[flow]]\n", "law = \"reno\"\nrtt = \"150ms\"\n", FLOW, 0.5),

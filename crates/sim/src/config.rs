@@ -4,7 +4,7 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::{AqmConfig, GilbertElliottConfig, JitterShape, Service};
+use lfn_path::{AqmConfig, GilbertElliottConfig, JitterShape, RouterConfig, Service};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
@@ -164,6 +164,8 @@ pub struct LinkConfig {
     pub delay: Time,
     /// What the path behind the queue does to data packets.
     pub impair: Impair,
+    /// How it tells its load to the senders of data; not at all by default.
+    pub router: Option<RouterConfig>,
     /// One event per departure also where a closed form would do; the results are the same.
     pub event_mode: bool,
 }
@@ -179,6 +181,7 @@ impl LinkConfig {
             limit_bytes: u64::MAX,
             delay: Time::ZERO,
             impair: Impair::default(),
+            router: None,
             event_mode: false,
         }
     }

@@ -14,7 +14,7 @@ mod outcome;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lfn_law::ONE;
-use lfn_path::{AqmError, Bernoulli, ImpairError, Offer, Packet, PacketKind, Service};
+use lfn_path::{AqmError, Bernoulli, ImpairError, Offer, Packet, PacketKind, RouterConfig, Service};
 use lfn_tcp::Acknowledgement;
 use lfn_units::{Rate, Time};
 
@@ -60,6 +60,14 @@ pub enum SimError {
         name: String,
         /// What is wrong.
         source: BadTraffic,
+    },
+    /// A flow with ECN on a link whose router uses the same two bits of the IP header.
+    #[error("flow {flow} has ECN, and link {link} speaks VCP: both need the same bits of the IP header")]
+    EcnBesideVcp {
+        /// Number of the flow.
+        flow: usize,
+        /// Name of the link.
+        link: String,
     },
     /// A route, link or flow that does not exist, or a change that goes back in time.
     #[error("{0}")]
@@ -201,6 +209,23 @@ fn check_names(config: &Config) -> Result<(), SimError> {
         if let Changed::Loss(link, p) = change.what {
             let link = config.links[usize::from(link)].name.clone();
             Bernoulli::new(p, || 0.5).map_err(|source| SimError::Impair { link, source })?;
+        }
+    }
+    check_ecn(config)
+}
+
+/// Checks that no flow with ECN passes a link that speaks VCP.
+fn check_ecn(config: &Config) -> Result<(), SimError> {
+    let ways = config.flows.iter().enumerate().map(|(number, flow)| (number, flow.route));
+    let changed = config.changes.iter().filter_map(|change| match change.what {
+        Changed::Route { flow, route, .. } => Some((flow as usize, route)),
+        _ => None,
+    });
+    for (number, route) in ways.chain(changed).filter(|&(number, _)| config.flows[number].sender.ecn) {
+        let mut links =
+            config.routes[usize::from(route)].iter().map(|&link| &config.links[usize::from(link)]);
+        if let Some(link) = links.find(|link| matches!(link.router, Some(RouterConfig::Vcp(_)))) {
+            return Err(SimError::EcnBesideVcp { flow: number, link: link.name.clone() });
         }
     }
     Ok(())
@@ -467,7 +492,9 @@ impl Sim {
     fn on_ack_at_sender(&mut self, index: usize, wire: u32) {
         let now = self.now;
         let mut ack = Acknowledgement::default();
-        self.transit.take(wire, self.flows[index].sender.una(), &mut ack);
+        let sender = &mut self.flows[index].sender;
+        let near = sender.una();
+        self.transit.take(wire, near, &mut ack, |header| sender.on_header(header));
         if self.flows.len() > CACHED_FLOWS {
             self.prefetch(wire);
         }

@@ -1,5 +1,6 @@
 //! A flow inside the engine: sender, receiver, and the lines between them.
 
+use lfn_header::{Header, Protocol};
 use lfn_law::LawSpec;
 use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
@@ -84,6 +85,8 @@ pub(crate) struct Flow {
     pub direction: Direction,
     pub role: Role,
     pub ect: bool,
+    /// Its packets have headers for routers that speak this.
+    pub protocol: Option<Protocol>,
     /// Packets and ACKs under way, but for data whose arrival is known.
     pub under_way: u32,
     pub finished: Option<Time>,
@@ -95,6 +98,8 @@ pub(crate) struct Flow {
     pub started: Time,
     /// Acknowledged segments at the end of the warm-up.
     pub base: u64,
+    /// At the receiver: the header that the next ACK brings back.
+    pub echo: Header,
 }
 
 impl Flow {
@@ -122,6 +127,7 @@ impl Flow {
             direction: setup.direction,
             role,
             ect: false,
+            protocol: None,
             wire_bytes: 0,
             ack_bytes: 0,
             payload_bytes: 0,
@@ -134,6 +140,7 @@ impl Flow {
             finished: None,
             errand: Errand::default(),
             base: 0,
+            echo: Header::None,
         };
         flow.set_up(setup, role, now);
         flow
@@ -159,6 +166,8 @@ impl Flow {
         self.forward_access = Time(setup.access.0 / 2);
         self.return_access = setup.access - self.forward_access;
         self.ect = setup.sender.ecn;
+        self.protocol = setup.law.info().header;
+        self.echo = Header::None;
         self.wire_bytes = setup.wire_bytes;
         self.ack_bytes = setup.ack_bytes;
         self.payload_bytes = setup.payload_bytes;
@@ -221,13 +230,49 @@ impl Flow {
         self.acknowledged(sent, index, transit)
     }
 
+    /// A segment with a header comes to the receiver at `at`, and its ACK brings the header back. Returns
+    /// the ACKs sent.
+    pub fn receive_headed(
+        &mut self,
+        at: Time,
+        segment: Segment,
+        ce: bool,
+        header: Header,
+        index: usize,
+        transit: &mut Transit,
+    ) -> u64 {
+        // What was due before knows nothing of this header.
+        let mut sent = self.on_receiver_timer(at, index, transit);
+        self.echo.merge(header);
+        let Segment { seq, retransmission, cwr } = segment;
+        let segment = SegmentIn { seq, retransmission, ce, cwr };
+        let urgent = self.echo.is_urgent();
+        sent += self.answer(index, transit, |receiver, emit| {
+            receiver.on_segment(at, segment, &mut |ack| emit(ack));
+            if urgent {
+                receiver.flush(at, &mut |ack| emit(ack));
+            }
+        });
+        sent
+    }
+
     /// The receiver's held-back ACK may be due. Returns the ACKs sent.
     pub fn on_receiver_timer(&mut self, now: Time, index: usize, transit: &mut Transit) -> u64 {
-        let (shift, wire) = (self.ack_shift, self.wire);
+        self.answer(index, transit, |receiver, emit| receiver.on_deadline(now, &mut |ack| emit(ack)))
+    }
+
+    /// Sends the ACKs that `what` has the receiver emit, and returns how many.
+    fn answer(
+        &mut self,
+        index: usize,
+        transit: &mut Transit,
+        what: impl FnOnce(&mut Receiver, &mut dyn FnMut(&Acknowledgement)),
+    ) -> u64 {
+        let (shift, wire, echo) = (self.ack_shift, self.wire, &mut self.echo);
         let mut sent = 0;
-        self.receiver.on_deadline(now, &mut |ack: &Acknowledgement| {
+        what(&mut self.receiver, &mut |ack: &Acknowledgement| {
             sent += 1;
-            transit.send(wire, ack.at + shift, index, ack);
+            transit.send_headed(wire, ack.at + shift, index, ack, std::mem::take(echo));
         });
         self.acknowledged(sent, index, transit)
     }

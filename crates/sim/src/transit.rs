@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use lfn_header::Header;
 use lfn_tcp::{prefetch, Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
@@ -22,13 +23,22 @@ const PARCELS_AHEAD: usize = 8;
 const ECHOES_ORIGINAL: u8 = 1;
 const DUPLICATE: u8 = 2;
 const ECE: u8 = 4;
-const BLOCKS_SHIFT: u32 = 3;
+/// It has a header for routers.
+const HEADED: u8 = 8;
+const BLOCKS_SHIFT: u32 = 4;
 const RETRANSMISSION: u8 = 1;
 const CWR: u8 = 2;
 const CE: u8 = 4;
 
 /// The SACK blocks of an ACK; those that it has come first.
 pub(crate) type Blocks = [Range; SACK_BLOCKS];
+
+/// What few parcels carry besides their word.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extras {
+    pub blocks: Blocks,
+    pub header: Header,
+}
 
 /// What a parcel carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,6 +139,21 @@ impl Parcel {
         usize::from(self.flags() >> BLOCKS_SHIFT)
     }
 
+    /// The parcel, with the flag that it has a header or without it.
+    fn headed(self, headed: bool) -> Parcel {
+        Parcel((self.0 & !(u64::from(HEADED) << 32)) | (u64::from(if headed { HEADED } else { 0 }) << 32))
+    }
+
+    fn is_headed(self) -> bool {
+        self.flags() & HEADED != 0
+    }
+
+    /// Whether it has SACK blocks or a header.
+    #[inline(always)]
+    fn has_extras(self) -> bool {
+        self.flags() >= HEADED
+    }
+
     #[inline(always)]
     fn flags(self) -> u8 {
         (self.0 >> 32) as u8
@@ -140,8 +165,8 @@ impl Parcel {
     }
 }
 
-/// A line of parcels, 16 bytes each with their times; SACK blocks, which few have, stand in a line of
-/// their own.
+/// A line of parcels, 16 bytes each with their times; SACK blocks and headers, which few have, stand in
+/// lines of their own.
 #[derive(Debug)]
 struct Wire {
     kind: Kind,
@@ -150,9 +175,20 @@ struct Wire {
     last: Time,
     parcels: VecDeque<(Time, Parcel)>,
     blocks: VecDeque<Range>,
+    headers: VecDeque<Header>,
 }
 
 impl Wire {
+    /// Takes the SACK blocks and the header of the parcel that was taken last.
+    fn take_extras(&mut self, parcel: Parcel, extras: &mut Extras) {
+        for (slot, block) in extras.blocks.iter_mut().zip(self.blocks.drain(..parcel.blocks())) {
+            *slot = block;
+        }
+        if parcel.is_headed() {
+            extras.header = self.headers.pop_front().unwrap_or_default();
+        }
+    }
+
     /// Whether a parcel may stand behind those on the wire.
     #[inline(always)]
     fn is_in_order(&self, at: Time, flow: usize) -> bool {
@@ -166,7 +202,7 @@ struct Late {
     at: Time,
     wire: u32,
     parcel: Parcel,
-    blocks: Blocks,
+    extras: Extras,
 }
 
 /// All that is under way, and all pending events.
@@ -182,8 +218,8 @@ pub(crate) struct Transit {
 impl Transit {
     /// A new wire, at whose end parcels are events of this kind at this place.
     pub fn wire(&mut self, kind: Kind, place: Place) -> u32 {
-        let (parcels, blocks) = (VecDeque::new(), VecDeque::new());
-        self.wires.push(Wire { kind, place, last: Time::ZERO, parcels, blocks });
+        let (parcels, blocks, headers) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        self.wires.push(Wire { kind, place, last: Time::ZERO, parcels, blocks, headers });
         self.wires.len() as u32 - 1
     }
 
@@ -209,31 +245,48 @@ impl Transit {
 
     /// Bytes of memory that grow with what is under way.
     pub fn memory_bytes(&self) -> usize {
-        let wires: usize =
-            self.wires.iter().map(|wire| wire.parcels.capacity() * 16 + wire.blocks.capacity() * 16).sum();
-        wires + self.late.capacity() * size_of::<Option<Late>>()
+        let bytes = |wire: &Wire| {
+            (wire.parcels.capacity() + wire.blocks.capacity()) * 16
+                + wire.headers.capacity() * size_of::<Header>()
+        };
+        self.wires.iter().map(bytes).sum::<usize>() + self.late.capacity() * size_of::<Option<Late>>()
     }
 
     /// The ACK of `flow` will be at the end of the wire at `at`.
     #[inline(always)]
     pub fn send(&mut self, wire: u32, at: Time, flow: usize, ack: &Acknowledgement) {
-        self.send_parcel(wire, at, Parcel::of_ack(flow, ack), &ack.sack);
+        self.put(wire, at, Parcel::of_ack(flow, ack), &ack.sack, || Header::None);
+    }
+
+    /// The ACK of `flow`, with the header that it echoes, will be at the end of the wire at `at`.
+    pub fn send_headed(&mut self, wire: u32, at: Time, flow: usize, ack: &Acknowledgement, header: Header) {
+        let parcel = Parcel::of_ack(flow, ack).headed(!header.is_none());
+        self.put(wire, at, parcel, &ack.sack, || header);
     }
 
     /// The parcel will be at the end of the wire at `at`.
+    pub fn send_parcel(&mut self, wire: u32, at: Time, parcel: Parcel, extras: &Extras) {
+        let parcel = parcel.headed(!extras.header.is_none());
+        self.put(wire, at, parcel, &extras.blocks, || extras.header);
+    }
+
     #[inline(always)]
-    pub fn send_parcel(&mut self, wire: u32, at: Time, parcel: Parcel, blocks: &Blocks) {
+    fn put(&mut self, wire: u32, at: Time, parcel: Parcel, blocks: &Blocks, header: impl FnOnce() -> Header) {
         let line = &mut self.wires[wire as usize];
         let flow = parcel.flow();
         if line.parcels.is_empty() {
             self.events.push_wire(at, line.kind, flow, wire);
         } else if !line.is_in_order(at, flow) {
-            return self.send_late(Late { at, wire, parcel, blocks: *blocks });
+            let extras = Extras { blocks: *blocks, header: header() };
+            return self.send_late(Late { at, wire, parcel, extras });
         }
         line.last = at;
         line.parcels.push_back((at, parcel));
-        if parcel.flags() >> BLOCKS_SHIFT > 0 {
+        if parcel.has_extras() {
             line.blocks.extend(&blocks[..parcel.blocks()]);
+            if parcel.is_headed() {
+                line.headers.push_back(header());
+            }
         }
     }
 
@@ -263,22 +316,29 @@ impl Transit {
 
     /// Takes what the next event stands for, an ACK at the end of `wire`, into `ack`, and removes the
     /// event. `near` is a segment number less than 2^31 from the ACK's. `ack.sack` beyond `ack.blocks`
-    /// keeps what it held. (An `Option` of this size by value costs a tenth of the run.)
+    /// keeps what it held. A header, which few ACKs have, goes to `headed`. (An `Option` of this size by
+    /// value costs a tenth of the run.)
     #[inline(always)]
-    pub fn take(&mut self, wire: u32, near: u64, ack: &mut Acknowledgement) {
+    pub fn take(&mut self, wire: u32, near: u64, ack: &mut Acknowledgement, headed: impl FnOnce(Header)) {
         if wire & LATE != 0 {
             if let Some(late) = self.take_late(wire & !LATE) {
                 late.parcel.fill(late.at, near, ack);
-                ack.sack = late.blocks;
+                ack.sack = late.extras.blocks;
+                if late.parcel.is_headed() {
+                    headed(late.extras.header);
+                }
             }
             return;
         }
         let line = &mut self.wires[wire as usize];
         let Some((at, parcel)) = line.parcels.pop_front() else { return self.events.pop_wire() };
         parcel.fill(at, near, ack);
-        if ack.blocks > 0 {
-            for (slot, block) in ack.sack.iter_mut().zip(line.blocks.drain(..usize::from(ack.blocks))) {
-                *slot = block;
+        if parcel.has_extras() {
+            let mut extras = Extras { blocks: ack.sack, header: Header::None };
+            line.take_extras(parcel, &mut extras);
+            ack.sack = extras.blocks;
+            if parcel.is_headed() {
+                headed(extras.header);
             }
         }
         match line.parcels.front() {
@@ -288,28 +348,26 @@ impl Transit {
     }
 
     /// Takes the parcel that the next event stands for, and removes the event: where it is, what it is,
-    /// and its SACK blocks. `None` if nothing is there.
-    pub fn take_parcel(&mut self, wire: u32) -> Option<(Place, Parcel, Blocks)> {
+    /// and what it has besides. `None` if nothing is there.
+    pub fn take_parcel(&mut self, wire: u32) -> Option<(Place, Parcel, Extras)> {
         if wire & LATE != 0 {
             let late = self.take_late(wire & !LATE)?;
-            return Some((self.wires[late.wire as usize].place, late.parcel, late.blocks));
+            return Some((self.wires[late.wire as usize].place, late.parcel, late.extras));
         }
         let line = &mut self.wires[wire as usize];
         let Some((_, parcel)) = line.parcels.pop_front() else {
             self.events.pop_wire();
             return None;
         };
-        let mut blocks = Blocks::default();
-        if line.place.cargo == Cargo::Ack {
-            for (slot, block) in blocks.iter_mut().zip(line.blocks.drain(..parcel.blocks())) {
-                *slot = block;
-            }
+        let mut extras = Extras::default();
+        if parcel.has_extras() {
+            line.take_extras(parcel, &mut extras);
         }
         match line.parcels.front() {
             Some(&(at, next)) => self.events.reschedule_next(at, next.flow()),
             None => self.events.pop_wire(),
         }
-        Some((line.place, parcel, blocks))
+        Some((line.place, parcel, extras))
     }
 
     #[cold]

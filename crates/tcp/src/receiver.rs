@@ -144,6 +144,13 @@ impl Receiver {
         }
     }
 
+    /// Emits the held-back ACK now, if there is one.
+    pub fn flush(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
+        if self.deadline != Time::NEVER {
+            self.acknowledge(now, false, emit);
+        }
+    }
+
     /// A segment arrives at `now`; ACKs go to `emit`, in order of time.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {

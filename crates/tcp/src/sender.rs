@@ -1,6 +1,7 @@
 //! Sender: window, recovery, timers. Linux-shaped, since that is the default that users meet:
 //! states Open, Disorder, CWR, Recovery, Loss; one reduction per window of data.
 
+use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, Law, LawSpec, Loss, LossKind, SlowStart, ACK_CWND_LIMITED, ACK_DUP,
     ACK_OPEN, ACK_ROUND_START, INFINITE, ONE, PROBES,
@@ -381,6 +382,16 @@ impl Sender {
             ssthresh: self.control.ssthresh,
             lost: self.board.lost_out(),
         });
+    }
+
+    /// The handshake, or the ACK that comes to [`Sender::on_ack`] next, brings back a header.
+    pub fn on_header(&mut self, header: Header) {
+        self.law.on_header(header, &mut self.control);
+    }
+
+    /// The header of a segment that leaves now.
+    pub fn header(&self) -> Header {
+        self.law.header(&self.control)
     }
 
     /// An ACK arrives.

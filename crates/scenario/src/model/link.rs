@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::queue::Queue;
+use super::router::Router;
 use crate::file::File;
 use crate::quantity::{Name, Text};
 
@@ -66,6 +67,9 @@ pub struct OneWay {
     pub jitter: Option<Jitter>,
     /// The queue in front of it.
     pub queue: Queue,
+    /// What it tells the senders of the data that pass it, beside whatever queue. Default nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router: Option<Router>,
 }
 
 impl OneWay {

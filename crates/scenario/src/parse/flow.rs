@@ -1,12 +1,14 @@
 //! The keys of flows.
 
+use lfn_header::Protocol;
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_units::{Bytes, Time};
 
 use super::path::Places;
 use super::{DELAY_MAX, PACKET_MAX, PACKET_MIN};
 use crate::error::ScenarioError;
-use crate::model::{Compat, Flow};
+use crate::model::{Change, Compat, Flow, Router};
+use crate::network::Network;
 use crate::quantity::{Packets, Start, Text, Window};
 use crate::reader::Table;
 
@@ -80,9 +82,11 @@ pub(crate) fn read(
     }
     let initial_window = table.quantity_in("initial_window", Packets(1)..=Packets(WINDOW_MAX))?;
     let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
+    // The ends of such protocols begin small, answer every packet, and send no bursts.
+    let for_routers = law.info().header.is_some();
     let (default_window, default_slow_start, default_delayed_ack) = match compat {
-        Compat::Linux => (Packets(10), law.info().slow_start, true),
-        Compat::Ns2 => (Packets(2), SlowStartKind::Classic, false),
+        Compat::Linux if !for_routers => (Packets(10), law.info().slow_start, true),
+        _ => (Packets(2), SlowStartKind::Classic, false),
     };
     Ok(Flow {
         name: table.name("name")?,
@@ -104,8 +108,38 @@ pub(crate) fn read(
         delayed_ack: table.boolean("delayed_ack", default_delayed_ack)?,
         sack: table.boolean("sack", true)?,
         ecn: table.boolean("ecn", false)?,
-        pacing: table.boolean("pacing", false)?,
+        pacing: table.boolean("pacing", for_routers)?,
     })
+}
+
+/// Refuses ECN on links, and under laws, that use its bits for VCP.
+pub(crate) fn check_ecn(
+    tables: &[Table],
+    flows: &[Flow],
+    network: &Network,
+    schedule: &[Change],
+) -> Result<(), ScenarioError> {
+    for (group, (table, flow)) in tables.iter().zip(flows).enumerate().filter(|(_, (_, flow))| flow.ecn) {
+        let later = schedule.iter().filter_map(|change| match change {
+            Change::Route(change) if change.group == group => Some(&change.links[0]),
+            _ => None,
+        });
+        let mut links = [&flow.path.links].into_iter().chain(later).flatten();
+        let speaks_vcp = |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router::Vcp(_)));
+        let found = if flow.law.0.info().header == Some(Protocol::Vcp) {
+            "ECN under a law of VCP".to_string()
+        } else if let Some(&link) = links.find(speaks_vcp) {
+            format!("ECN on the link {:?}, which speaks VCP", network.hop(link).name)
+        } else {
+            continue;
+        };
+        return Err(table.error(
+            "ecn",
+            found,
+            "allowed: one of both, for they use the same bits of the IP header",
+        ));
+    }
+    Ok(())
 }
 
 /// The base RTT; `links` is the delay of the links of both routes.

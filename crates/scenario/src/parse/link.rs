@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lfn_path::{DeliveryTrace, TraceError};
 use lfn_units::Time;
 
-use super::{file, is_fraction, is_loss, is_probability, queue, FRACTION, LOSS, PROBABILITY};
+use super::{file, is_fraction, is_loss, is_probability, queue, router, FRACTION, LOSS, PROBABILITY};
 use super::{DELAY_MAX, RATE_MAX, RATE_MIN};
 use crate::error::ScenarioError;
 use crate::model::{
@@ -17,11 +17,34 @@ use crate::quantity::Text;
 use crate::reader::{Choice, Item, Table};
 
 pub(crate) const ONE_WAY: &[&str] =
-    &["rate", "trace", "delay", "loss", "duplicate", "reorder", "jitter", "queue"];
-pub(crate) const LINK: &[&str] =
-    &["rate", "trace", "delay", "mode", "loss", "duplicate", "reorder", "jitter", "queue", "reverse"];
-pub(crate) const PARKING_LOT: &[&str] =
-    &["hops", "rate", "trace", "delay", "mode", "loss", "duplicate", "reorder", "jitter", "queue", "reverse"];
+    &["rate", "trace", "delay", "loss", "duplicate", "reorder", "jitter", "queue", "router"];
+pub(crate) const LINK: &[&str] = &[
+    "rate",
+    "trace",
+    "delay",
+    "mode",
+    "loss",
+    "duplicate",
+    "reorder",
+    "jitter",
+    "queue",
+    "router",
+    "reverse",
+];
+pub(crate) const PARKING_LOT: &[&str] = &[
+    "hops",
+    "rate",
+    "trace",
+    "delay",
+    "mode",
+    "loss",
+    "duplicate",
+    "reorder",
+    "jitter",
+    "queue",
+    "router",
+    "reverse",
+];
 pub(crate) const NAMED_LINK: &[&str] = &[
     "name",
     "from",
@@ -35,6 +58,7 @@ pub(crate) const NAMED_LINK: &[&str] = &[
     "reorder",
     "jitter",
     "queue",
+    "router",
     "duplex",
     "reverse",
 ];
@@ -161,6 +185,7 @@ fn one_way(table: &Table, default: Option<&OneWay>) -> Result<OneWay, ScenarioEr
         reorder: table.get("reorder").map(|item| read_reorder(&item)).transpose()?.or(reorder),
         jitter: table.get("jitter").map(|item| read_jitter(&item)).transpose()?.or(jitter),
         queue: queue::read(table, default.map(|link| &link.queue))?,
+        router: router::read(table, default.and_then(|link| link.router))?,
     })
 }
 

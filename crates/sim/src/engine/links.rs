@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lfn_path::{
     Aqm, Bernoulli, Counters, DataTotals, Discipline, GilbertElliott, Jitter, Link, QueuedLink, Reordering,
-    Service,
+    Router, Service,
 };
 use lfn_units::{Rate, Time};
 
@@ -156,6 +156,8 @@ pub(super) struct LinkState {
     pub delay: Time,
     pub loss: RandomLoss,
     pub motion: Option<Box<Motion>>,
+    /// Tells its load to the senders.
+    pub router: Option<Box<Router>>,
     pub draws: Stream,
     pub modelled: bool,
     /// Bits that could have been sent until `rated`, since statistics began.
@@ -172,6 +174,7 @@ impl LinkState {
             || usage.by_event
             || config.impair.moves()
             || matches!(config.service, Service::Trace(_))
+            || config.router.is_some()
             || !config.queue.decides_at_arrival();
         let rate = match &config.service {
             Service::Rate(rate) => *rate,
@@ -190,11 +193,16 @@ impl LinkState {
             }
             aqm => Server::Queued(QueuedLink::new(config.service.clone(), aqm, packets, bytes, largest)),
         };
+        let router = config.router.map(|router| {
+            let mut draws = stream("router");
+            Box::new(router.build(rate, || draws.f64()))
+        });
         Ok(LinkState {
             server,
             delay: config.delay,
             loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(bad)?,
             motion: Motion::new(&config.impair, stream).map_err(bad)?,
+            router,
             draws: stream("red"),
             modelled: usage.modelled,
             capacity_bits: 0.0,

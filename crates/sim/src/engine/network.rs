@@ -3,6 +3,7 @@
 //! A packet is offered to a link; where it leaves, and when, is known at once or comes as an event; from
 //! there it goes on to the next link of its route, or to the end.
 
+use lfn_header::Header;
 use lfn_path::{Offer, Packet, PacketKind};
 use lfn_tcp::Segment;
 use lfn_units::Time;
@@ -14,7 +15,7 @@ use crate::events::Kind;
 use crate::flow::{Role, NO_WIRE};
 use crate::summary::UdpSummary;
 use crate::traffic::udp::Udp;
-use crate::transit::{Blocks, Cargo, Parcel, Place};
+use crate::transit::{Cargo, Extras, Parcel, Place};
 
 /// Links in the order in which a packet meets them, and the wires between them.
 pub(super) struct Route {
@@ -47,7 +48,7 @@ pub(super) struct UdpState {
 pub(super) struct Waiting {
     pub place: Place,
     parcel: Parcel,
-    blocks: Blocks,
+    extras: Extras,
     /// Will be lost behind the queue. Nothing waits for it, so that a flow is done at the same time
     /// whatever the server.
     pub lost: bool,
@@ -59,33 +60,42 @@ impl Sim {
         let flow = &mut self.flows[index];
         flow.under_way += 1;
         let place = Place { cargo: Cargo::Data, route: flow.route, hop: 0 };
-        self.offer(place, Parcel::of_segment(index, segment), &Blocks::default());
+        let mut extras = Extras::default();
+        if flow.protocol.is_some() {
+            extras.header = flow.sender.header();
+        }
+        self.offer(place, Parcel::of_segment(index, segment), &extras);
     }
 
     /// A packet arrives at the link of its place.
-    fn offer(&mut self, place: Place, parcel: Parcel, blocks: &Blocks) {
+    fn offer(&mut self, place: Place, parcel: Parcel, extras: &Extras) {
         let now = self.now;
         let at = usize::from(self.routes[usize::from(place.route)].links[usize::from(place.hop)]);
         let who = self.traveller(place, parcel);
         if let Some(capture) = &mut self.capture {
-            capture.arrives(now, at, &who, parcel, blocks);
+            capture.arrives(now, at, &who, parcel, &extras.blocks);
         }
         let link = &mut self.links[at];
         let draws = &mut link.draws;
         let kind = if place.cargo == Cargo::Ack { PacketKind::Ack } else { PacketKind::Data };
         match &mut link.server {
             Server::Closed(server) => match server.offer(now, kind, who.bytes, who.ect, || draws.f64()) {
-                Offer::Dropped(_) => self.drop_parcel(at, place, parcel, blocks),
+                Offer::Dropped(_) => self.drop_parcel(at, place, parcel, extras),
                 Offer::Departs { at: departs, marked } => {
                     if place.cargo != Cargo::Ack && link.loss.chooses() {
                         link.loss.lose(now, departs);
                         self.lose(place, parcel);
                     } else {
-                        self.depart(at, departs, place, parcel.marked(marked), blocks);
+                        self.depart(at, departs, place, parcel.marked(marked), extras);
                     }
                 }
             },
             Server::Queued(server) => {
+                if let Some(router) = &mut link.router {
+                    router.advance(now, server.waiting_bytes());
+                    let asks = if kind == PacketKind::Data { &extras.header } else { &Header::None };
+                    router.arrive(who.bytes, asks);
+                }
                 let slot = match self.free_slots.pop() {
                     Some(slot) => slot,
                     None => {
@@ -93,7 +103,7 @@ impl Sim {
                         self.waiting.len() as u64 - 1
                     }
                 };
-                self.waiting[slot as usize] = Some(Waiting { place, parcel, blocks: *blocks, lost: false });
+                self.waiting[slot as usize] = Some(Waiting { place, parcel, extras: *extras, lost: false });
                 let flow = ((parcel.flow() as u32) << 2) | place.cargo as u32;
                 let (bytes, ect) = (who.bytes, who.ect);
                 let packet = Packet { word: slot, flow, bytes, kind, ect, ce: parcel.ce() && ect };
@@ -152,17 +162,17 @@ impl Sim {
             if let Some(waiting) = self.take_waiting(packet.word) {
                 // What would have been lost is known to nobody any more.
                 if !waiting.lost {
-                    self.drop_parcel(at, waiting.place, waiting.parcel, &waiting.blocks);
+                    self.drop_parcel(at, waiting.place, waiting.parcel, &waiting.extras);
                 }
             }
         }
     }
 
-    fn drop_parcel(&mut self, at: usize, place: Place, parcel: Parcel, blocks: &Blocks) {
+    fn drop_parcel(&mut self, at: usize, place: Place, parcel: Parcel, extras: &Extras) {
         if self.capture.is_some() {
             let who = self.traveller(place, parcel);
             if let Some(capture) = &mut self.capture {
-                capture.dropped(self.now, at, &who, parcel, blocks);
+                capture.dropped(self.now, at, &who, parcel, &extras.blocks);
             }
         }
         match place.cargo {
@@ -190,11 +200,11 @@ impl Sim {
     }
 
     /// A packet's last bit leaves link `at` at `departs`, now or later.
-    fn depart(&mut self, at: usize, departs: Time, place: Place, parcel: Parcel, blocks: &Blocks) {
+    fn depart(&mut self, at: usize, departs: Time, place: Place, parcel: Parcel, extras: &Extras) {
         if self.capture.is_some() {
             let who = self.traveller(place, parcel);
             if let Some(capture) = &mut self.capture {
-                capture.departs(departs, at, &who, parcel, blocks);
+                capture.departs(departs, at, &who, parcel, &extras.blocks);
             }
         }
         let link = &mut self.links[at];
@@ -208,13 +218,13 @@ impl Sim {
             if place.cargo == Cargo::Data {
                 self.flows[parcel.flow()].under_way += 1;
             }
-            self.arrive(arrives, place, parcel, blocks);
+            self.arrive(arrives, place, parcel, extras);
         }
-        self.arrive(arrives, place, parcel, blocks);
+        self.arrive(arrives, place, parcel, extras);
     }
 
     /// A packet arrives behind a link at `at`, now or later.
-    fn arrive(&mut self, at: Time, place: Place, parcel: Parcel, blocks: &Blocks) {
+    fn arrive(&mut self, at: Time, place: Place, parcel: Parcel, extras: &Extras) {
         let index = parcel.flow();
         let route = &mut self.routes[usize::from(place.route)];
         let hop = usize::from(place.hop);
@@ -223,51 +233,61 @@ impl Sim {
             if *wire == NO_WIRE {
                 *wire = self.transit.wire(Kind::AtLink, Place { hop: place.hop + 1, ..place });
             }
-            return self.transit.send_parcel(*wire, at, parcel, blocks);
+            return self.transit.send_parcel(*wire, at, parcel, extras);
         }
         match place.cargo {
-            Cargo::Udp => self.transit.send_parcel(self.udp[index].wire, at, parcel, blocks),
+            Cargo::Udp => self.transit.send_parcel(self.udp[index].wire, at, parcel, extras),
             Cargo::Ack => {
                 let flow = &self.flows[index];
-                self.transit.send_parcel(flow.return_wire, at + flow.return_access, parcel, blocks);
+                self.transit.send_parcel(flow.return_wire, at + flow.return_access, parcel, extras);
             }
             Cargo::Data => {
                 let flow = &mut self.flows[index];
                 let at = at + flow.forward_access;
                 if flow.by_event {
-                    return self.transit.send_parcel(flow.receiver_wire, at, parcel, blocks);
+                    return self.transit.send_parcel(flow.receiver_wire, at, parcel, extras);
                 }
-                flow.under_way -= 1;
-                let segment = parcel.segment(flow.sender.una());
-                self.acks_sent += flow.receive(at, segment, parcel.ce(), index, &mut self.transit);
+                self.receive(index, at, parcel, extras);
             }
         }
     }
 
+    /// The receiver of a flow takes a data packet, now or later.
+    fn receive(&mut self, index: usize, at: Time, parcel: Parcel, extras: &Extras) {
+        let (flow, transit) = (&mut self.flows[index], &mut self.transit);
+        flow.under_way -= 1;
+        let (segment, ce) = (parcel.segment(flow.sender.una()), parcel.ce());
+        self.acks_sent += match flow.protocol {
+            None => flow.receive(at, segment, ce, index, transit),
+            Some(_) => flow.receive_headed(at, segment, ce, extras.header, index, transit),
+        };
+    }
+
     /// A packet or an ACK reaches the next link of its route.
     pub(super) fn on_at_link(&mut self, wire: u32) {
-        if let Some((place, parcel, blocks)) = self.transit.take_parcel(wire) {
-            self.offer(place, parcel, &blocks);
+        if let Some((place, parcel, extras)) = self.transit.take_parcel(wire) {
+            self.offer(place, parcel, &extras);
         }
     }
 
     /// A data packet reaches the receiver.
     pub(super) fn on_at_receiver(&mut self, index: usize, wire: u32) {
-        if let Some((place, parcel, _)) = self.transit.take_parcel(wire) {
+        if let Some((place, parcel, extras)) = self.transit.take_parcel(wire) {
             if place.cargo == Cargo::Udp {
                 self.udp[index].report.delivered += 1;
                 return;
             }
-            let flow = &mut self.flows[index];
-            flow.under_way -= 1;
-            let segment = parcel.segment(flow.sender.una());
-            self.acks_sent += flow.receive(self.now, segment, parcel.ce(), index, &mut self.transit);
+            self.receive(index, self.now, parcel, &extras);
         }
     }
 
     /// The server of a link may be free.
     pub(super) fn on_depart(&mut self, at: usize) {
-        let Server::Queued(server) = &mut self.links[at].server else { return };
+        let link = &mut self.links[at];
+        let Server::Queued(server) = &mut link.server else { return };
+        if let Some(router) = &mut link.router {
+            router.advance(self.now, server.waiting_bytes());
+        }
         let (gone, due) = server.depart(self.now, &mut self.dropped);
         if let Some(due) = due {
             self.transit.events.push(due, Kind::Depart, at);
@@ -276,9 +296,12 @@ impl Sim {
         let Some(packet) = gone else { return };
         match self.take_waiting(packet.word) {
             Some(Waiting { lost: true, .. }) => self.links[at].loss.lost += 1,
-            Some(Waiting { place, parcel, blocks, .. }) => {
+            Some(Waiting { place, parcel, mut extras, .. }) => {
                 let parcel = parcel.marked(packet.ce && place.cargo == Cargo::Data);
-                self.depart(at, self.now, place, parcel, &blocks);
+                if let (Some(router), Cargo::Data) = (&mut self.links[at].router, place.cargo) {
+                    router.depart(&mut extras.header);
+                }
+                self.depart(at, self.now, place, parcel, &extras);
             }
             None => {}
         }
@@ -295,7 +318,7 @@ impl Sim {
         if next < self.duration {
             self.transit.events.push(next, Kind::Udp, index);
         }
-        self.offer(place, Parcel::of_udp(index), &Blocks::default());
+        self.offer(place, Parcel::of_udp(index), &Extras::default());
     }
 
     pub(super) fn on_change(&mut self, number: usize) {
@@ -304,6 +327,10 @@ impl Sim {
             Changed::Rate(at, rate) => {
                 let link = &mut self.links[usize::from(at)];
                 link.settle_capacity(now);
+                if let (Some(router), Server::Queued(server)) = (&mut link.router, &link.server) {
+                    router.advance(now, server.waiting_bytes());
+                    router.set_rate(rate);
+                }
                 if let Server::Queued(server) = &mut link.server {
                     if let Some(due) = server.set_rate(now, rate) {
                         self.transit.events.push(due, Kind::Depart, usize::from(at));
@@ -339,7 +366,8 @@ impl Sim {
             flow.ack_shift = acks.links.iter().map(pass).fold(flow.return_access, |sum, delay| sum + delay);
         }
         let closed = matches!(self.links[data_end].server, Server::Closed(_));
-        let plain = self.links[data_end].motion.is_none() && self.capture.is_none();
+        let plain =
+            self.links[data_end].motion.is_none() && self.capture.is_none() && flow.protocol.is_none();
         flow.direct = (data.links.len() == 1 && closed && plain && !flow.by_event).then_some(data_end);
 
         let to_acks = Place { cargo: Cargo::Ack, route: flow.ack_route, hop: 0 };

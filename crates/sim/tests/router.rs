@@ -1,0 +1,235 @@
+//! Routers that speak, and the ends of their protocols, on paths of all kinds.
+
+mod common;
+
+use common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
+use lfn_path::{AqmConfig, CodelConfig, RouterConfig, VcpConfig};
+use lfn_sim::config::{Config, FlowConfig, LinkConfig, Loss};
+use lfn_sim::{Outcome, Sim, SimError};
+use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_units::Time;
+
+const NO_LIMIT: u64 = 1_000_000;
+
+fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+/// A link of this rate, with a router.
+fn link(rate_text: &str, router: RouterConfig) -> LinkConfig {
+    LinkConfig { router: Some(router), ..drop_tail(rate(rate_text), NO_LIMIT) }
+}
+
+/// A paced flow.
+fn flow(law: &str, rtt: Time) -> FlowConfig {
+    let flow = ns2_flow(law, rtt);
+    FlowConfig { sender: SenderConfig { pacing: true, ..flow.sender }, ..flow }
+}
+
+/// A dumbbell whose windows are sampled every 10 ms.
+fn sampled(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Config {
+    Config { sample: Some(ms(10)), ..dumbbell(link, flows, duration) }
+}
+
+/// Times and windows of a flow.
+fn windows(outcome: &Outcome, flow: u32) -> Vec<(f64, f64)> {
+    let table = &outcome.tables.flows;
+    (0..table.t_s.len())
+        .filter(|&i| table.flow[i] == flow)
+        .map(|i| (table.t_s[i], table.cwnd_seg[i]))
+        .collect()
+}
+
+/// When a window fell to what `beta` leaves of it.
+fn decreases(windows: &[(f64, f64)], beta: f64) -> Vec<f64> {
+    let fell = windows.windows(2).filter(|pair| (pair[1].1 / pair[0].1 - beta).abs() < 0.005);
+    fell.map(|pair| pair[1].0).collect()
+}
+
+mod vcp {
+    use super::*;
+
+    fn speaks() -> RouterConfig {
+        RouterConfig::Vcp(VcpConfig::default())
+    }
+
+    #[test]
+    fn one_flow_starts_up_and_cycles_as_computed() {
+        let config = sampled(link("100Mbit/s", speaks()), vec![flow("vcp", ms(100))], Time::from_s(80));
+        let outcome = run(&config);
+        let windows = windows(&outcome, 0);
+        // To 80 % of the capacity from two segments: t_rho ln(327)/ln(1.0625) = 19.1 s, were windows not
+        // whole; a window below 10 sends up to a third less than it should.
+        let capacity = 0.98 * 100e6 * 0.1 / (8.0 * 1500.0);
+        let full = windows.iter().find(|&&(_, cwnd)| cwnd > 0.8 * capacity).unwrap().0;
+        assert!((19.1..22.0).contains(&full), "{full}");
+        // An eighth of the capacity at a segment a round trip, and what happens until it is heard of.
+        let cycles = decreases(&windows, 0.875);
+        assert!(cycles.len() >= 4, "{cycles:?}");
+        for pair in cycles.windows(2) {
+            let cycle = pair[1] - pair[0];
+            assert!((cycle - 0.125 * capacity * 0.1).abs() < 1.0, "{cycle}");
+        }
+        let summary = &outcome.summary.links[0];
+        assert_eq!(summary.drops, 0);
+        assert!(summary.max_queue_packets < 20, "{}", summary.max_queue_packets);
+    }
+
+    #[test]
+    fn utilisation_without_queue_or_drops() {
+        let flows =
+            (0..5).map(|n| FlowConfig { start: ms(700 * n), ..flow("vcp", ms(40 + 20 * n)) }).collect();
+        let mut config = dumbbell(link("100Mbit/s", speaks()), flows, Time::from_s(90));
+        config.warmup = Time::from_s(30);
+        let link = &run(&config).summary.links[0];
+        assert_eq!(link.drops, 0);
+        assert!(link.utilization > 0.9, "{}", link.utilization);
+        // 5 % of 100 ms.
+        assert!(link.mean_queue_s < 0.005, "{}", link.mean_queue_s);
+    }
+
+    #[test]
+    fn the_queue_at_full_gamma_is_what_grows_until_a_decrease() {
+        let full = RouterConfig::Vcp(VcpConfig { gamma: 1.0, author: false });
+        let flows = (0..4).map(|n| FlowConfig { start: ms(400 * n), ..flow("vcp", ms(100)) }).collect();
+        let mut config = sampled(link("50Mbit/s", full), flows, Time::from_s(200));
+        config.warmup = Time::from_s(60);
+        let link = &run(&config).summary.links[0];
+        // Four segments a round trip for an interval, up to another one, and a round trip; packets are
+        // paced, but of four flows some come together.
+        let bound = 4.0 * (2.0 * 0.2 + 0.1) / 0.1;
+        assert!(link.max_queue_packets as f64 <= bound + 8.0, "{}", link.max_queue_packets);
+        assert!(link.utilization > 0.9);
+    }
+
+    /// Goodput of flows between 300 s and 700 s.
+    fn shares(flows: Vec<FlowConfig>) -> Vec<f64> {
+        let mut config = dumbbell(link("20Mbit/s", speaks()), flows, Time::from_s(700));
+        config.warmup = Time::from_s(300);
+        run(&config).summary.flows.iter().map(|flow| flow.goodput_bps).collect()
+    }
+
+    #[test]
+    fn rates_do_not_depend_on_the_rtt_and_follow_weights() {
+        let rates = shares(vec![flow("vcp", ms(40)), flow("vcp", ms(80))]);
+        assert!((rates[0] / rates[1] - 1.0).abs() < 0.1, "{rates:?}");
+        let rates = shares(vec![flow("vcp", ms(100)), flow("vcp:weight=2", ms(100))]);
+        assert!((rates[1] / rates[0] - 2.0).abs() < 0.3, "{rates:?}");
+    }
+
+    #[test]
+    fn the_slowest_link_of_a_path_counts_wherever_it_is() {
+        let rates = ["40Mbit/s", "10Mbit/s", "20Mbit/s"];
+        for order in [[0, 1, 2], [1, 0, 2], [0, 2, 1]] {
+            let mut links: Vec<LinkConfig> =
+                order.iter().map(|&n| LinkConfig { delay: ms(10), ..link(rates[n], speaks()) }).collect();
+            links.push(drop_tail(rate("100Mbit/s"), NO_LIMIT));
+            // A link without a router in between.
+            links.push(LinkConfig { delay: ms(5), ..drop_tail(rate("50Mbit/s"), NO_LIMIT) });
+            let flows = vec![flow("vcp", ms(100))];
+            let mut config = network(links, vec![vec![0, 4, 1, 2], vec![3]], flows, Time::from_s(60));
+            config.warmup = Time::from_s(25);
+            let slowest = order.iter().position(|&n| n == 1).unwrap();
+            let links = run(&config).summary.links;
+            assert!(links[slowest].utilization > 0.85, "{order:?}: {}", links[slowest].utilization);
+            assert!(links.iter().all(|link| link.drops == 0));
+        }
+    }
+
+    #[test]
+    fn acks_bring_codes_back_over_a_queue_and_by_delay() {
+        // The ACKs of one flow queue with the data of the other; some are delayed.
+        let reverse =
+            FlowConfig { direction: lfn_sim::background::Direction::Reverse, ..flow("vcp", ms(60)) };
+        let delayed = |flow: FlowConfig| {
+            let receiver = ReceiverConfig { delayed_ack: true, ..flow.receiver };
+            FlowConfig { receiver, ..flow }
+        };
+        let flows = vec![flow("vcp", ms(100)), delayed(reverse)];
+        let mut config = dumbbell(link("20Mbit/s", speaks()), flows, Time::from_s(60));
+        config.warmup = Time::from_s(20);
+        for link in &run(&config).summary.links {
+            assert!(link.utilization > 0.85 && link.drops == 0, "{}: {}", link.id, link.utilization);
+        }
+    }
+
+    #[test]
+    fn without_a_router_losses_decide() {
+        let mut config =
+            dumbbell(drop_tail(rate("10Mbit/s"), 80), vec![flow("vcp", ms(100))], Time::from_s(60));
+        config.warmup = Time::from_s(20);
+        let summary = run(&config).summary;
+        assert!(summary.flows[0].loss_events > 5, "{}", summary.flows[0].loss_events);
+        assert!(summary.links[0].utilization > 0.8, "{}", summary.links[0].utilization);
+    }
+
+    #[test]
+    fn with_random_loss_it_goes_on() {
+        let mut lossy = link("20Mbit/s", speaks());
+        lossy.impair.loss = Loss::Bernoulli(1e-3);
+        let mut config = dumbbell(lossy, vec![flow("vcp", ms(100)), flow("evcp", ms(100))], Time::from_s(60));
+        config.warmup = Time::from_s(20);
+        let summary = run(&config).summary;
+        assert!(summary.flows.iter().all(|flow| flow.loss_events > 3));
+        assert!(summary.links[0].utilization > 0.5, "{}", summary.links[0].utilization);
+    }
+
+    #[test]
+    fn flows_of_other_laws_count_as_load_and_see_nothing() {
+        let reno = FlowConfig {
+            sender: SenderConfig { receive_window_segments: 40, ..flow("reno", ms(100)).sender },
+            ..ns2_flow("reno", ms(100))
+        };
+        let mut config =
+            dumbbell(link("20Mbit/s", speaks()), vec![reno, flow("vcp", ms(100))], Time::from_s(60));
+        config.warmup = Time::from_s(20);
+        let summary = run(&config).summary;
+        // 40 packets a round trip are 4.7 Mbit/s; VCP takes the rest of the 98 %.
+        assert!(
+            (summary.flows[0].goodput_bps / 4.67e6 - 1.0).abs() < 0.02,
+            "{}",
+            summary.flows[0].goodput_bps
+        );
+        assert!(summary.links[0].utilization > 0.88 && summary.links[0].drops == 0);
+    }
+
+    #[test]
+    fn a_router_stands_beside_any_queue() {
+        let codel = CodelConfig { target: ms(5), interval: ms(100), mtu_bytes: 1500, ecn: false };
+        for queue in [AqmConfig::DropHead, AqmConfig::Codel(codel)] {
+            let with = LinkConfig { queue, ..link("20Mbit/s", speaks()) };
+            let mut config = dumbbell(with, vec![flow("evcp", ms(100))], Time::from_s(60));
+            config.warmup = Time::from_s(20);
+            let link = &run(&config).summary.links[0];
+            assert!(link.utilization > 0.88 && link.drops == 0, "{}", link.utilization);
+        }
+    }
+
+    #[test]
+    fn ecn_on_such_a_link_is_refused() {
+        let reno = flow("reno", ms(100));
+        let reno = FlowConfig { sender: SenderConfig { ecn: true, ..reno.sender }, ..reno };
+        let config = dumbbell(link("20Mbit/s", speaks()), vec![flow("vcp", ms(100)), reno], Time::from_s(1));
+        let error = Sim::new(&config).err().unwrap();
+        assert!(matches!(error, SimError::EcnBesideVcp { flow: 1, .. }));
+        assert_eq!(
+            error.to_string(),
+            "flow 1 has ECN, and link forward speaks VCP: both need the same bits of the IP header"
+        );
+    }
+
+    #[test]
+    fn a_change_of_rate_is_followed() {
+        use lfn_sim::config::{Change, Changed};
+        let mut config = sampled(link("40Mbit/s", speaks()), vec![flow("vcp", ms(100))], Time::from_s(80));
+        let to = |at, rate_text| Change { at: Time::from_s(at), what: Changed::Rate(0, rate(rate_text)) };
+        config.changes = vec![to(30, "10Mbit/s"), to(55, "40Mbit/s")];
+        let outcome = run(&config);
+        let at = |t_s: f64| windows(&outcome, 0).iter().find(|sample| sample.0 >= t_s).unwrap().1;
+        let room = |mbps: f64| 0.98 * mbps * 1e6 * 0.1 / 12_000.0;
+        // Eleven decreases by an eighth, 200 ms and a round trip apart, which the queue makes longer.
+        assert!(at(40.0) < room(10.0) * 1.05, "{}", at(40.0));
+        assert!(at(54.0) > room(10.0) * 0.85, "{}", at(54.0));
+        assert!(at(79.0) > room(40.0) * 0.85, "{}", at(79.0));
+    }
+}
