@@ -73,6 +73,8 @@ struct law_control {
 	u64 ssthresh;    /* Q32.32 segments; LAW_INFINITE at the start */
 	u64 pacing_Bps;  /* 0: ACK clock alone */
 	u64 next_tick_ns; /* absolute time of the next on_tick; 0: none */
+	u32 block;       /* segments of new data that may leave back to back; 0: any number */
+	u32 blocks;      /* blocks in a round trip: the next may begin srtt/blocks after this one did */
 };
 
 struct law_config {

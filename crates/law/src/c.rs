@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn structs_have_the_layout_of_law_h() {
         extern "C" {
-            static law_layout: [u32; 41];
+            static law_layout: [u32; 43];
         }
         let rust: Vec<usize> = [
             &layout!(Ack: now_ns rtt_ns srtt_ns min_rtt_ns delivered acked newly_delivered newly_lost
                 inflight ce mss_bytes flags)[..],
             &layout!(Loss: now_ns rtt_ns srtt_ns min_rtt_ns kind inflight mss_bytes),
-            &layout!(Control: cwnd ssthresh pacing_bytes_per_s next_tick_ns),
+            &layout!(Control: cwnd ssthresh pacing_bytes_per_s next_tick_ns block blocks),
             &layout!(Config: now_ns variant mss_bytes),
             &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe state_bytes),
             &[slow_start::STATE_BYTES],

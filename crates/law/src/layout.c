@@ -18,7 +18,7 @@ const u32 law_layout[] = {
 	AT(law_loss, kind), AT(law_loss, inflight), AT(law_loss, mss_B),
 	sizeof(struct law_control),
 	AT(law_control, cwnd), AT(law_control, ssthresh), AT(law_control, pacing_Bps),
-	AT(law_control, next_tick_ns),
+	AT(law_control, next_tick_ns), AT(law_control, block), AT(law_control, blocks),
 	sizeof(struct law_config),
 	AT(law_config, now_ns), AT(law_config, variant), AT(law_config, mss_B),
 	sizeof(struct law_ops),

@@ -114,13 +114,17 @@ pub struct Control {
     pub pacing_bytes_per_s: u64,
     /// When [`Law::on_tick`] is wanted next; 0: never.
     pub next_tick_ns: u64,
+    /// Segments of new data that may leave back to back; 0: any number.
+    pub block: u32,
+    /// Blocks in a round trip: the next may begin srtt/`blocks` after this one did.
+    pub blocks: u32,
 }
 
 impl Control {
     /// A new connection: `cwnd` of `initial_window` segments, `ssthresh` infinite.
     pub fn new(initial_window: u32) -> Self {
         let cwnd = u64::from(initial_window) << 32;
-        Self { cwnd, ssthresh: INFINITE, pacing_bytes_per_s: 0, next_tick_ns: 0 }
+        Self { cwnd, ssthresh: INFINITE, pacing_bytes_per_s: 0, next_tick_ns: 0, block: 0, blocks: 0 }
     }
 }
 

@@ -94,7 +94,8 @@ impl Connection {
             ..Ack::default()
         };
         let ssthresh = args.segments("ssthresh")?.unwrap_or(cwnd);
-        let mut control = Control { cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0 };
+        let mut control =
+            Control { cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0, block: 0, blocks: 0 };
         let (law, slow_start, probes): (Box<dyn Law>, _, _) = match subject {
             Subject::Law(spec) => (
                 spec.build(&config, &mut control),

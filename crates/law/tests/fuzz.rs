@@ -82,7 +82,14 @@ struct Sender {
 impl Sender {
     fn new(spec: LawSpec, start: &Start) -> Self {
         let ssthresh = if start.in_slow_start { INFINITE } else { start.cwnd.max(MIN_SSTHRESH) };
-        let mut control = Control { cwnd: start.cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0 };
+        let mut control = Control {
+            cwnd: start.cwnd,
+            ssthresh,
+            pacing_bytes_per_s: 0,
+            next_tick_ns: 0,
+            block: 0,
+            blocks: 0,
+        };
         let config = Config { now_ns: start.now_ns, variant: 0, mss_bytes: start.mss_bytes };
         let law = spec.build(&config, &mut control);
         let ack = Ack { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Ack::default() };

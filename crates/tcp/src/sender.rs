@@ -121,6 +121,9 @@ pub struct Sender {
     reorder_timer: Time,
     /// Pacing: no segment before this.
     next_send: Time,
+    /// Block pacing: no new block before this, and what this one may still send.
+    block_end: Time,
+    block_left: u32,
     end: u64,
     receive_window: u64,
     round_end: u64,
@@ -174,6 +177,8 @@ impl Sender {
             timer: Time::NEVER,
             reorder_timer: Time::NEVER,
             next_send: Time::ZERO,
+            block_end: Time::ZERO,
+            block_left: 0,
             held_by_pacing: false,
             end,
             receive_window: config.receive_window_segments,
@@ -589,6 +594,7 @@ impl Sender {
         let cwnd_before = self.control.cwnd;
         // A reduction under way in this window of data is not repeated.
         if self.state != State::Cwr {
+            self.end_block(now);
             self.remember_for_undo();
             let loss = self.loss(now, kind);
             self.law.on_loss(&loss, &mut self.control);
@@ -700,6 +706,7 @@ impl Sender {
         self.stats.timeouts += 1;
         let new_window =
             matches!(self.state, State::Open | State::Disorder) || self.board.una() >= self.high_seq;
+        self.end_block(now);
         if new_window {
             self.remember_for_undo();
             let loss = self.loss(now, LossKind::Rto);
@@ -729,7 +736,7 @@ impl Sender {
         let window = self.window();
         if self.board.dirty() || self.force_retransmit {
             if let Some(seq) = self.segment_to_repeat(in_flight < window) {
-                if self.is_paced(now) {
+                if self.control.block == 0 && self.is_paced(now) {
                     return None;
                 }
                 return Some(self.retransmit(now, seq));
@@ -790,8 +797,9 @@ impl Sender {
         if matches!(self.state, State::Cwr | State::Recovery) {
             self.prr.on_sent(1);
         }
-        if self.control.pacing_bytes_per_s != 0 || self.config.pacing {
-            self.pace(now);
+        let asked = self.control.pacing_bytes_per_s | u64::from(self.control.block);
+        if asked | u64::from(self.config.pacing) != 0 {
+            self.pace(now, retransmission);
         }
         let cwr = self.send_cwr && !retransmission;
         self.send_cwr &= !cwr;
@@ -803,7 +811,15 @@ impl Sender {
         self.held_by_pacing
     }
 
-    fn pace(&mut self, now: Time) {
+    /// Sets `next_send` after a segment.
+    #[cold]
+    fn pace(&mut self, now: Time, retransmission: bool) {
+        if self.control.block > 0 {
+            if !retransmission {
+                self.count_in_block(now);
+            }
+            return;
+        }
         let bits_per_s = if self.control.pacing_bytes_per_s != 0 {
             u128::from(self.control.pacing_bytes_per_s) * 8
         } else {
@@ -817,5 +833,27 @@ impl Sender {
         };
         let gap_ps = u128::from(self.wire_bits) * 1_000_000_000_000 / bits_per_s.max(1);
         self.next_send = self.next_send.max(now).after(Time(u64::try_from(gap_ps).unwrap_or(u64::MAX)));
+    }
+
+    /// A segment of new data leaves. A block begins with its first segment, and lasts srtt/blocks at least:
+    /// when all of it has left before, the rest of that time is a pause. What it has not sent by then lapses.
+    fn count_in_block(&mut self, now: Time) {
+        if self.block_left == 0 || now >= self.block_end {
+            let blocks = u64::from(self.control.blocks.max(1));
+            self.block_end = now + Time::from_ns(self.rtt.srtt_ns() / blocks);
+            self.block_left = self.control.block;
+        }
+        self.block_left -= 1;
+        if self.block_left == 0 {
+            self.next_send = self.block_end;
+        }
+    }
+
+    /// An episode begins: nothing waits for a block's end.
+    fn end_block(&mut self, now: Time) {
+        if self.control.block > 0 {
+            self.block_left = 0;
+            self.next_send = now;
+        }
     }
 }

@@ -28,7 +28,7 @@ fn b(w: f64) -> f64 {
     b_unclamped(w).clamp(0.05, 0.5)
 }
 
-fn a(spec: &str, w: f64) -> f64 {
+pub fn a(spec: &str, w: f64) -> f64 {
     if w <= 38.0 {
         return 1.0;
     }

@@ -9,6 +9,7 @@ mod compound;
 mod const_rate;
 mod copa;
 mod cubic;
+mod cw_hstcp;
 mod dctcp;
 mod drop_tail;
 mod fast;
