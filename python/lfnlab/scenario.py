@@ -151,7 +151,7 @@ class NamedLink(Link):
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """``count`` flows of one law.
+    """``count`` flows of one law, each of ``parallel`` streams that are reported in sum.
 
     ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
     nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
@@ -161,6 +161,7 @@ class Flow:
     rtt: str | None = None
     name: str | None = None
     count: int | None = None
+    parallel: int | None = None
     start: str | None = None
     stop: str | None = None
     size: str | None = None
@@ -186,6 +187,7 @@ class FlowSettings(TypedDict, total=False):
 
     name: str
     count: int
+    parallel: int
     start: str
     stop: str
     size: str

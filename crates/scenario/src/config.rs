@@ -369,12 +369,13 @@ impl Traffic {
 
 impl Scenario {
     /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups;
-    /// a random start is drawn from the stream `flow[NUMBER].start`.
+    /// a random start is drawn from the stream `flow[NUMBER].start`. Its parallel streams stand side by side.
     pub fn config(&self, seed: u64) -> Config {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
         let routes = Routes::of(self);
-        let members = self.flow.iter().flat_map(|flow| (0..flow.count).map(move |_| flow));
+        let transfers = self.flow.iter().flat_map(|flow| (0..flow.count).map(move |_| flow)).enumerate();
+        let streams = transfers.flat_map(|(number, flow)| (0..flow.parallel).map(move |i| (number, flow, i)));
         Config {
             seed,
             duration: self.duration.0,
@@ -385,7 +386,7 @@ impl Scenario {
             },
             links: (0..).zip(&network.hops).map(|(number, hop)| sizing.link(number, hop)).collect(),
             routes: routes.list.iter().map(|links| links.to_vec()).collect(),
-            flows: members.enumerate().map(|(i, flow)| self.flow(flow, i, seed, &routes)).collect(),
+            flows: streams.map(|(number, flow, i)| self.flow(flow, number, i, seed, &routes)).collect(),
             udp: self
                 .udp
                 .iter()
@@ -407,12 +408,14 @@ impl Scenario {
         }
     }
 
-    fn flow(&self, flow: &Flow, index: usize, seed: u64, routes: &Routes) -> FlowConfig {
+    /// Stream `stream` of the transfer with this number.
+    fn flow(&self, flow: &Flow, number: usize, stream: u32, seed: u64, routes: &Routes) -> FlowConfig {
         let compat = self.compat;
         let payload_bytes = compat.payload_bytes(flow.packet.0);
         let sender = compat.sender(payload_bytes, flow.slow_start.0);
         let receiver = compat.receiver(flow.rtt.0);
         FlowConfig {
+            stream,
             law: flow.law.0,
             direction: direction(flow.direction),
             route: routes.number(&flow.path.links),
@@ -421,12 +424,16 @@ impl Scenario {
             start: match flow.start.0 {
                 Start::At(time) => time,
                 Start::Uniform(low, high) => {
-                    let mut stream = Stream::new(seed, 0, &format!("flow[{index}].start"));
+                    let mut stream = Stream::new(seed, 0, &format!("flow[{number}].start"));
                     Time::from_s_f64(stream.uniform(low.as_s(), high.as_s()))
                 }
             },
             stop: flow.stop.map_or(Time::NEVER, |stop| stop.0),
-            size_segments: flow.size.map_or(u64::MAX, |size| size.0 .0.div_ceil(payload_bytes.into())),
+            size_segments: flow.size.map_or(u64::MAX, |size| {
+                let (share, rest) =
+                    (size.0 .0 / u64::from(flow.parallel), size.0 .0 % u64::from(flow.parallel));
+                (share + u64::from(u64::from(stream) < rest)).div_ceil(payload_bytes.into())
+            }),
             payload_bytes,
             wire_bytes: compat.wire_bytes(flow.packet.0),
             ack_bytes: compat.header_bytes() + compat.framing_bytes(),
@@ -513,7 +520,7 @@ impl Scenario {
         }
         let mut first_of_group = vec![0];
         for flow in &self.flow {
-            first_of_group.push(first_of_group[first_of_group.len() - 1] + flow.count);
+            first_of_group.push(first_of_group[first_of_group.len() - 1] + flow.streams());
         }
         let mut steps: Vec<(Time, Step)> = Vec::new();
         for change in &self.schedule {

@@ -97,6 +97,10 @@ pub struct Flow {
     /// How many such flows. Default 1.
     #[cfg_attr(test, schemars(range(min = 1, max = 16000000)))]
     pub count: u32,
+    /// Streams of each flow: parallel connections with the law each, which start together, share `size`
+    /// equally, and are reported in sum as one flow. Default 1.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1000)))]
+    pub parallel: u32,
     /// Round-trip time without queueing and serialisation, 1ns to 1000s, and at least the delays of the
     /// links of both routes: links of its own make up the rest. Default: those delays, if they are not 0.
     pub rtt: Text<Time>,
@@ -144,6 +148,13 @@ pub struct Flow {
     /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
     /// Default false, under laws for routers true.
     pub pacing: bool,
+}
+
+impl Flow {
+    /// Connections of the group, parallel ones counted each; at most `FLOWS_MAX`.
+    pub(crate) fn streams(&self) -> u32 {
+        self.count * self.parallel
+    }
 }
 
 /// From node to node; not in a dumbbell, which has a direction.

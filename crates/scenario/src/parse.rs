@@ -168,7 +168,7 @@ fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
 fn check_flows(tables: &[Table], flows: &[Flow]) -> Result<(), ScenarioError> {
     let (mut sum, mut names) = (0, BTreeSet::new());
     for (table, flow) in tables.iter().zip(flows) {
-        sum += u64::from(flow.count);
+        sum += u64::from(flow.count) * u64::from(flow.parallel);
         if sum > flow::FLOWS_MAX {
             let hint = format!("allowed: up to {} in all groups", flow::FLOWS_MAX);
             return Err(table.error("count", format!("{sum} flows up to here"), hint));

@@ -139,7 +139,7 @@ impl Scenario {
             let capacity = rates[i].as_bps() / 8.0 * duration_s / wire_bytes;
             packets += capacity.min(passing[i].iter().map(|load| load.demand).sum());
         }
-        let mut flows: f64 = self.flow.iter().map(|flow| f64::from(flow.count)).sum();
+        let mut flows: f64 = self.flow.iter().map(|flow| f64::from(flow.streams())).sum();
         let rows = match self.sample.0 {
             Sample::Off => 0.0,
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
@@ -234,7 +234,7 @@ impl Scenario {
             [&*flow.path.links].into_iter().chain(changed).map(move |links| Load {
                 links,
                 wire_bytes: self.compat.wire_bytes(flow.packet.0),
-                window: f64::from(flow.count) * self.window(flow),
+                window: f64::from(flow.streams()) * self.window(flow),
                 demand: f64::from(flow.count) * self.demand(flow),
             })
         });
@@ -267,7 +267,7 @@ impl Scenario {
                 Series::Delay(rows) => rows.len() as f64,
                 Series::Loss(rows) => rows.len() as f64,
             },
-            Change::Route(change) => f64::from(self.flow[change.group].count),
+            Change::Route(change) => f64::from(self.flow[change.group].streams()),
         });
         let sources = self.udp.iter().map(|udp| match &udp.pattern {
             Pattern::OnOff(on_off) => f64::from(on_off.sources),

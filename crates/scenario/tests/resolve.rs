@@ -132,6 +132,25 @@ fn random_starts_differ_by_flow_and_seed_and_do_not_shift_each_other() {
 }
 
 #[test]
+fn streams_of_a_flow_start_together_and_share_its_size() {
+    let text =
+        "schema = 1\nduration = \"30s\"\nlink.rate = \"1Gbit/s\"\n[[flow]]\nlaw = \"reno\"\nrtt = \"10ms\"\n\
+        count = 2\nparallel = 3\nsize = \"10MB\"\nstart = \"uniform(5s, 20s)\"\n";
+    let flows = parse(text).config(1).flows;
+    let streams: Vec<u32> = flows.iter().map(|flow| flow.stream).collect();
+    assert_eq!(streams, [0, 1, 2, 0, 1, 2]);
+    for transfer in flows.chunks(3) {
+        assert!(transfer.iter().all(|flow| flow.start == transfer[0].start));
+        // 3,333,334 and twice 3,333,333 bytes in segments of 1448.
+        assert!(transfer.iter().all(|flow| flow.size_segments == 2303));
+    }
+    assert_ne!(flows[0].start, flows[3].start);
+    // Those of single flows.
+    let alone = parse(&text.replace("parallel = 3\n", "")).config(1).flows;
+    assert_eq!([alone[0].start, alone[1].start], [flows[0].start, flows[3].start]);
+}
+
+#[test]
 fn red_takes_its_preset_and_what_overrides_it() {
     let red = |lines: &str| match config("", &format!("kind = \"red\"\n{lines}"), "").links[0].queue {
         AqmConfig::Red(red) => red,

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|i| {
             let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 10) / 10 } else { 0 });
             FlowConfig {
+                stream: 0,
                 law,
                 direction: Direction::Forward,
                 route: 0,

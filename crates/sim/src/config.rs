@@ -225,6 +225,9 @@ impl Default for Loss {
 /// One flow.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
+    /// Its number among the parallel streams of a transfer; 0 begins one. They start together, and are
+    /// reported in sum as one flow, numbered by its place among the transfers.
+    pub stream: u32,
     /// Congestion-control law.
     pub law: LawSpec,
     /// Direction of its data, for reports.

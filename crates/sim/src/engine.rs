@@ -143,6 +143,8 @@ pub struct Sim {
     copies: u64,
     flows: Vec<Flow>,
     reported: Vec<FlowConfig>,
+    /// Of each reported flow, the number of the transfer that it is a stream of.
+    transfer: Vec<u32>,
     bins: Vec<Bins>,
     started: Vec<bool>,
     free: Vec<usize>,
@@ -162,6 +164,20 @@ pub struct Sim {
 
 /// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
 const CACHED_FLOWS: usize = 500;
+
+/// The streams of each transfer.
+fn transfers(flows: &[FlowConfig]) -> impl Iterator<Item = &[FlowConfig]> {
+    flows.chunk_by(|_, next| next.stream > 0)
+}
+
+/// Segments of a Q32.32 window; infinite where it is.
+fn segments(q32: u64) -> f64 {
+    if q32 == u64::MAX {
+        f64::INFINITY
+    } else {
+        q32 as f64 / ONE as f64
+    }
+}
 
 /// One round of the result hash.
 #[inline]
@@ -306,7 +322,11 @@ impl Sim {
             links,
             flows: Vec::with_capacity(config.flows.len()),
             reported: config.flows.clone(),
-            bins: vec![Bins::default(); config.flows.len()],
+            transfer: (0..)
+                .zip(transfers(&config.flows))
+                .flat_map(|(number, streams)| streams.iter().map(move |_| number))
+                .collect(),
+            bins: vec![Bins::default(); transfers(&config.flows).count()],
             started: vec![false; config.flows.len()],
             free: Vec::new(),
             crowds: Vec::new(),
@@ -533,9 +553,13 @@ impl Sim {
             Kind::Write => self.on_write(index),
             Kind::Arrival => self.on_arrival(index),
             Kind::Second => {
-                for (bins, flow) in self.bins.iter_mut().zip(&self.flows) {
-                    if flow.started < self.now && flow.finished.is_none() {
-                        bins.add(flow.sender.una());
+                let mut flows = &self.flows[..];
+                for (bins, streams) in self.bins.iter_mut().zip(transfers(&self.reported)) {
+                    let (of_transfer, rest) = flows.split_at(streams.len());
+                    flows = rest;
+                    let under_way = of_transfer.iter().any(|flow| flow.finished.is_none());
+                    if of_transfer[0].started < self.now && under_way {
+                        bins.add(of_transfer.iter().map(|flow| flow.sender.una()).sum());
                     }
                 }
                 self.transit.events.push(self.now + Time::from_s(1), Kind::Second, 0);
@@ -627,7 +651,6 @@ impl Sim {
     }
 
     fn take_sender_events(&mut self, index: usize) {
-        let segments = |q32: u64| if q32 == u64::MAX { f64::INFINITY } else { q32 as f64 / ONE as f64 };
         let flow = &mut self.flows[index];
         let reported = flow.role == Role::Reported;
         for event in flow.sender.take_events() {
@@ -636,7 +659,7 @@ impl Sim {
             }
             let table = &mut self.tables.events;
             table.t_s.push(event.at.as_s());
-            table.flow.push(index as u32);
+            table.flow.push(self.transfer[index]);
             table.kind.push(event.kind as u8);
             table.cwnd_before_seg.push(segments(event.cwnd_before));
             table.cwnd_after_seg.push(segments(event.cwnd_after));
@@ -666,9 +689,9 @@ impl Sim {
         for link in &mut self.links {
             link.restart(now);
         }
-        for (flow, bins) in self.flows.iter_mut().zip(&mut self.bins) {
+        for (flow, &transfer) in self.flows.iter_mut().zip(&self.transfer) {
             flow.base = flow.sender.una();
-            bins.last = flow.base;
+            self.bins[transfer as usize].last += flow.base;
             if flow.started <= now {
                 flow.sender.restart_window_stats(now);
             }
@@ -680,33 +703,41 @@ impl Sim {
         let Some(interval) = self.sample else { return };
         self.transit.events.push(now + interval, Kind::Sample, 0);
         let t_s = now.as_s();
-        let segments = |q32: u64| if q32 == u64::MAX { f64::INFINITY } else { q32 as f64 / ONE as f64 };
         let table = &mut self.tables.flows;
-        for (index, config) in self.reported.iter().enumerate() {
-            let flow = &mut self.flows[index];
-            if !self.started[index] || flow.finished.is_some_and(|at| at < now) {
+        let (mut flows, mut started) = (&mut self.flows[..], &self.started[..]);
+        for (number, streams) in (0..).zip(transfers(&self.reported)) {
+            let (of_transfer, rest) = flows.split_at_mut(streams.len());
+            flows = rest;
+            let has_started = started[0];
+            started = &started[streams.len()..];
+            let under_way = |flow: &Flow| flow.finished.is_none_or(|at| at >= now);
+            let Some(first) = of_transfer.iter().find(|flow| under_way(flow)).filter(|_| has_started) else {
                 continue;
-            }
-            let control = *flow.sender.control();
+            };
+            let config = &streams[0];
             table.t_s.push(t_s);
-            table.flow.push(index as u32);
-            table.cwnd_seg.push(segments(control.cwnd));
-            table.ssthresh_seg.push(segments(control.ssthresh));
-            table.srtt_s.push(flow.sender.rtt().srtt_ns() as f64 * 1e-9);
-            table.rtt_s.push(flow.sender.rtt().latest_ns() as f64 * 1e-9);
-            table.inflight_seg.push(flow.sender.in_flight() as u32);
-            table.delivered_bytes.push(flow.sender.una() * u64::from(config.payload_bytes));
-            table.retransmits.push(flow.sender.stats(now).retransmits);
-            table.state.push(flow.sender.state() as u8);
-            table.pacing_bps.push(control.pacing_bytes_per_s as f64 * 8.0);
-            let values = flow.sender.probe();
+            table.flow.push(number);
+            table.srtt_s.push(first.sender.rtt().srtt_ns() as f64 * 1e-9);
+            table.rtt_s.push(first.sender.rtt().latest_ns() as f64 * 1e-9);
+            table.state.push(first.sender.state() as u8);
+            let values = first.sender.probe();
             for (probe, (info, value)) in config.law.info().probes.iter().zip(values).enumerate() {
                 let table = &mut self.tables.probes;
                 table.t_s.push(t_s);
-                table.flow.push(index as u32);
+                table.flow.push(number);
                 table.probe.push(probe as u8);
                 table.value.push(value as f64 / (info.scale as f64).exp2());
             }
+            let sum = |of: fn(&Flow) -> f64| of_transfer.iter().filter(|flow| under_way(flow)).map(of).sum();
+            table.cwnd_seg.push(sum(|flow| segments(flow.sender.control().cwnd)));
+            table.ssthresh_seg.push(sum(|flow| segments(flow.sender.control().ssthresh)));
+            table.pacing_bps.push(sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0));
+            table.inflight_seg.push(sum(|flow| flow.sender.in_flight() as f64) as u32);
+            let acknowledged: u64 = of_transfer.iter().map(|flow| flow.sender.una()).sum();
+            table.delivered_bytes.push(acknowledged * u64::from(config.payload_bytes));
+            table
+                .retransmits
+                .push(of_transfer.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum());
         }
         let table = &mut self.tables.queues;
         for (at, link) in self.links.iter_mut().enumerate() {

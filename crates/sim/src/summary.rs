@@ -48,6 +48,9 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Number, from 0, in the order of the scenario.
     pub id: u32,
+    /// Parallel connections that it is the sum of; left out if it is one.
+    #[serde(skip_serializing_if = "is_one")]
+    pub streams: u32,
     /// Law and variant.
     pub law: String,
     /// forward or reverse.
@@ -58,6 +61,9 @@ pub struct FlowSummary {
     pub start_s: f64,
     /// Payload acknowledged per second, from the later of start and warm-up to the end of the flow.
     pub goodput_bps: f64,
+    /// How long that was.
+    #[serde(skip)]
+    pub active_s: f64,
     /// Payload acknowledged since the warm-up.
     pub delivered_bytes: u64,
     /// Segments sent, whole run.
@@ -84,6 +90,34 @@ pub struct FlowSummary {
     pub cov: Option<f64>,
     /// From start until the last byte was acknowledged; null if it has no size or did not finish.
     pub completion_s: Option<f64>,
+}
+
+impl FlowSummary {
+    /// Another stream of the same transfer.
+    pub(crate) fn add(&mut self, stream: &FlowSummary) {
+        self.srtt_s = (self.srtt_s * f64::from(self.streams) + stream.srtt_s) / f64::from(self.streams + 1);
+        self.streams += 1;
+        self.delivered_bytes += stream.delivered_bytes;
+        self.active_s = self.active_s.max(stream.active_s);
+        if self.active_s > 0.0 {
+            self.goodput_bps = self.delivered_bytes as f64 * 8.0 / self.active_s;
+        }
+        self.sent += stream.sent;
+        self.retransmits += stream.retransmits;
+        self.timeouts += stream.timeouts;
+        self.loss_events += stream.loss_events;
+        self.undos += stream.undos;
+        self.mean_cwnd_segments += stream.mean_cwnd_segments;
+        self.min_cwnd_segments = self.min_cwnd_segments.min(stream.min_cwnd_segments);
+        self.max_cwnd_segments = self.max_cwnd_segments.max(stream.max_cwnd_segments);
+        self.min_rtt_s = self.min_rtt_s.min(stream.min_rtt_s);
+        self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(streams: &u32) -> bool {
+    *streams == 1
 }
 
 /// A link.

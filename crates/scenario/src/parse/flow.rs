@@ -16,6 +16,7 @@ pub(crate) const FLOW: &[&str] = &[
     "name",
     "law",
     "count",
+    "parallel",
     "rtt",
     "start",
     "stop",
@@ -38,6 +39,8 @@ pub(crate) const FLOW: &[&str] = &[
 ];
 /// Most flows of a scenario.
 pub(crate) const FLOWS_MAX: u64 = 16_000_000;
+/// Most streams of a flow.
+const PARALLEL_MAX: u64 = 1000;
 /// Largest window that a law can reach, in segments.
 const WINDOW_MAX: u64 = lfn_law::MAX_CWND >> 32;
 
@@ -50,6 +53,7 @@ pub(crate) fn read(
 ) -> Result<Flow, ScenarioError> {
     let law: LawSpec = table.need("law", "law = \"cubic\"")?.quantity()?;
     let count = table.integer("count", 1..=FLOWS_MAX, 1)? as u32;
+    let parallel = table.integer("parallel", 1..=PARALLEL_MAX, 1)? as u32;
     let (direction, path) = places.path(table)?;
     let (ack_route, ack_links) = places.back(table, &path.links)?;
     let rtt = rtt(table, places.network.delay(&path.links).after(places.network.delay(&ack_links)))?;
@@ -73,6 +77,10 @@ pub(crate) fn read(
         return Err(table.error("stop", format!("{stop} is not after the start"), hint));
     }
     let size = table.quantity_in("size", Bytes(1)..=Bytes(1_000_000_000_000_000_000))?;
+    if let Some(size) = size.filter(|size| size.0 < u64::from(parallel)) {
+        let hint = format!("allowed: at least a byte for each of the {parallel} streams");
+        return Err(table.error("size", format!("{size} is too little"), hint));
+    }
     let packet = table.quantity_in("packet", PACKET_MIN..=PACKET_MAX)?.unwrap_or(Bytes(1500));
     let payload = compat.payload_bytes(packet);
     let receive_window = table.quantity("receive_window")?;
@@ -92,6 +100,7 @@ pub(crate) fn read(
         name: table.name("name")?,
         law: Text(law),
         count,
+        parallel,
         rtt: Text(rtt),
         start: Text(start),
         stop: stop.map(Text),

@@ -30,6 +30,18 @@ impl Retired {
     }
 }
 
+/// The streams of each transfer as one flow.
+fn in_sum(streams: &[FlowSummary]) -> Vec<FlowSummary> {
+    let mut flows: Vec<FlowSummary> = Vec::new();
+    for stream in streams {
+        match flows.last_mut().filter(|flow| flow.id == stream.id) {
+            Some(flow) => flow.add(stream),
+            None => flows.push(stream.clone()),
+        }
+    }
+    flows
+}
+
 impl Sim {
     /// Ends the run at the time reached.
     ///
@@ -41,15 +53,16 @@ impl Sim {
             link.advance(end);
         }
         let conservation = self.check_conservation()?;
-        let flows: Vec<FlowSummary> =
+        let streams: Vec<FlowSummary> =
             (0..self.reported.len()).map(|index| self.flow_summary(index, end)).collect();
+        let flows = in_sum(&streams);
         let links: Vec<LinkSummary> = self.links.iter().map(|link| self.link_summary(link, end)).collect();
         let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
         let sum: f64 = goodputs.iter().sum();
         let squares: f64 = goodputs.iter().map(|x| x * x).sum();
         let covs: Vec<f64> = flows.iter().filter_map(|flow| flow.cov).collect();
         let mut hash = self.hash;
-        for flow in &flows {
+        for flow in &streams {
             for word in [flow.sent, flow.retransmits, flow.timeouts, flow.delivered_bytes] {
                 hash = mix(hash, word);
             }
@@ -117,11 +130,13 @@ impl Sim {
         let stats = *flow.sender.stats(observed);
         let window_s = observed.since(from).as_s();
         FlowSummary {
-            id: index as u32,
+            id: self.transfer[index],
+            streams: 1,
             law: config.law.to_string(),
             direction: config.direction.name(),
             rtt_s: config.rtt.as_s(),
             start_s: config.start.as_s(),
+            active_s,
             goodput_bps: per_s(((una - base) * payload) as f64 * 8.0),
             delivered_bytes: (una - base) * payload,
             sent: stats.sent,
@@ -134,7 +149,7 @@ impl Sim {
             max_cwnd_segments: segments(stats.max_cwnd),
             srtt_s,
             min_rtt_s,
-            cov: self.bins[index].cov(),
+            cov: self.bins[self.transfer[index] as usize].cov(),
             completion_s: flow
                 .finished
                 .filter(|_| flow.is_done() && config.size_segments != u64::MAX)

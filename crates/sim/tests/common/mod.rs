@@ -35,6 +35,7 @@ pub fn drop_tail(rate: Rate, limit_packets: u64) -> LinkConfig {
 pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
     let law = law(name);
     FlowConfig {
+        stream: 0,
         law,
         direction: Direction::Forward,
         route: 0,
