@@ -453,6 +453,7 @@ impl Scenario {
                 sack: flow.sack,
                 sack_compression: receiver.sack_compression.filter(|_| flow.sack),
                 ecn: flow.ecn,
+                echo_each_mark: flow.law.0.info().family == "ecn",
                 ..receiver
             },
         }

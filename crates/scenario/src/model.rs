@@ -143,7 +143,8 @@ pub struct Flow {
     /// Selective acknowledgement. Default true.
     pub sack: bool,
     /// Explicit congestion notification. Not with VCP, which needs the same bits: neither as law nor on a
-    /// link of its route. Default false.
+    /// link of its route. Default false, true with a law of family ecn, whose marks are echoed segment by
+    /// segment (RFC 8257) instead of until the window was reduced (RFC 3168).
     pub ecn: bool,
     /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
     /// Default false, under laws for routers true.

@@ -7,8 +7,10 @@ use common::{
     RECOVERY_END,
 };
 use lfn_law::SlowStartKind;
-use lfn_path::{AqmConfig, RedConfig};
+use lfn_path::{AqmConfig, RedConfig, Thresholds, Weight};
 use lfn_sim::config::{Config, FlowConfig, Loss};
+use lfn_sim::Outcome;
+use lfn_tcp::ReceiverConfig;
 use lfn_units::Time;
 
 const RTT: Time = Time::from_ms(100);
@@ -104,6 +106,57 @@ fn a_mark_reduces_the_window_and_repeats_nothing() {
     for mark in marks {
         assert!((mark.ssthresh - mark.cwnd_before / 2.0).abs() <= 0.5);
     }
+}
+
+/// One DCTCP flow on 100 Mbit/s x 10 ms, 83 packets, before a router that marks: mean of alpha, and the run.
+fn dctcp(marking: RedConfig, echo_each_mark: bool, delayed_ack: bool) -> (f64, Outcome) {
+    let mut flow = linux_flow("dctcp", Time::from_ms(10));
+    flow.sender.ecn = true;
+    flow.sender.initial_ssthresh_segments = Some(80);
+    flow.receiver =
+        ReceiverConfig { ecn: true, echo_each_mark, delayed_ack, quick_start: false, ..flow.receiver };
+    let mut config = sampled(flow, 1000, 20);
+    config.warmup = Time::from_s(5);
+    for link in &mut config.links {
+        link.queue =
+            AqmConfig::Red(RedConfig { weight: Weight::Fixed(1.0), ecn: true, mark_p: 1.0, ..marking });
+    }
+    let outcome = run(&config);
+    assert_eq!((outcome.summary.links[0].drops, outcome.summary.flows[0].retransmits), (0, 0));
+    let alphas = &outcome.tables.probes.value[5000..];
+    (alphas.iter().sum::<f64>() / alphas.len() as f64, outcome)
+}
+
+#[test]
+fn dctcp_keeps_the_queue_near_the_threshold() {
+    // Marked is what finds more than 40 packets.
+    let thresholds = Thresholds::Fixed { min_th: 40.0, max_th: 40.5 };
+    let step = RedConfig { thresholds, max_p: 0.99, gentle: true, ..RedConfig::classic(1514) };
+    for delayed_ack in [false, true] {
+        let link = &dctcp(step, true, delayed_ack).1.summary.links[0];
+        assert!(link.utilization > 0.999, "{}", link.utilization);
+        let packets = link.mean_queue_s * 100e6 / (8.0 * 1514.0);
+        assert!((35.0..42.0).contains(&packets), "{packets}");
+    }
+}
+
+#[test]
+fn dctcps_alpha_is_the_fraction_of_marks_if_each_is_echoed() {
+    // Marks at random, more of them the longer the queue.
+    let thresholds = Thresholds::Fixed { min_th: 5.0, max_th: 900.0 };
+    let slope = RedConfig { thresholds, max_p: 0.99, ..RedConfig::classic(1514) };
+    let fraction = |outcome: &Outcome| {
+        let link = &outcome.summary.links[0];
+        link.marks as f64 / link.arrivals as f64
+    };
+    for delayed_ack in [false, true] {
+        let (alpha, outcome) = dctcp(slope, true, delayed_ack);
+        println!("alpha {alpha}, {} of the fraction marked", alpha / fraction(&outcome));
+        assert!((alpha / fraction(&outcome) - 1.0).abs() < 0.05);
+    }
+    // An echo until the window was reduced stands for a round trip of marks.
+    let (alpha, outcome) = dctcp(slope, false, false);
+    assert!(alpha > 3.0 * fraction(&outcome), "{alpha}");
 }
 
 #[test]

@@ -86,8 +86,10 @@ pub struct ReceiverConfig {
     pub sack_compression: Option<Time>,
     /// The receiver's idea of the round-trip time.
     pub rtt_hint: Time,
-    /// CE marks are echoed.
+    /// CE marks are echoed, until the sender says that it reduced its window (RFC 3168).
     pub ecn: bool,
+    /// They are echoed segment by segment instead (RFC 8257 §3.2).
+    pub echo_each_mark: bool,
 }
 
 impl SenderConfig {
@@ -141,6 +143,7 @@ impl ReceiverConfig {
             sack_compression: Some(Time::from_ms(1)),
             rtt_hint,
             ecn: false,
+            echo_each_mark: false,
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Receiver {
     delayed_ack: bool,
     sack: bool,
     ecn: bool,
+    echo_each_mark: bool,
+    /// ECE of the next ACK.
     ece: bool,
     echoes_original: bool,
     out_of_order: RangeSet,
@@ -92,6 +94,7 @@ impl Receiver {
             delayed_ack: config.delayed_ack,
             sack: config.sack,
             ecn: config.ecn,
+            echo_each_mark: config.echo_each_mark,
             delayed_ack_timeout: config.delayed_ack_timeout,
             compression: config.sack_compression.map(|most| most.min(Time(config.rtt_hint.0 / 20))),
             received: 0,
@@ -156,10 +159,10 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
         self.on_deadline(now, emit);
         self.received += 1;
-        self.ece &= !segment.cwr;
-        self.ece |= segment.ce && self.ecn;
+        let echo_at_once =
+            (segment.ce | segment.cwr | self.ece) && self.ecn && self.on_codepoint(now, segment, emit);
         if segment.seq != self.next {
-            self.on_other_segment(now, segment, emit);
+            self.on_other_segment(now, segment, echo_at_once && self.echo_each_mark, emit);
             return;
         }
         self.echoes_original = !segment.retransmission;
@@ -175,7 +178,7 @@ impl Receiver {
             self.out_of_order.advance(self.next);
             self.dup_acks = 0;
         }
-        at_once |= self.quick_start || (segment.ce && self.ecn);
+        at_once |= self.quick_start || echo_at_once;
         if at_once {
             self.acknowledge(now, false, emit);
         } else if self.deadline == Time::NEVER {
@@ -183,9 +186,37 @@ impl Receiver {
         }
     }
 
+    /// Sets the echo. Returns whether the segment's own ACK must not wait.
+    #[cold]
+    fn on_codepoint(
+        &mut self,
+        now: Time,
+        segment: SegmentIn,
+        emit: &mut impl FnMut(&Acknowledgement),
+    ) -> bool {
+        if !self.echo_each_mark {
+            self.ece = segment.ce || (self.ece && !segment.cwr);
+            return segment.ce;
+        }
+        let changes = segment.ce != self.ece;
+        if changes && self.deadline != Time::NEVER {
+            // What came before is acknowledged by itself, so that no ACK covers marked and unmarked
+            // segments: the two ACKs that §3.2 allows, and Linux sends.
+            self.acknowledge(now, false, emit);
+        }
+        self.ece = segment.ce;
+        changes
+    }
+
     /// Beyond a gap, or here already.
     #[cold]
-    fn on_other_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
+    fn on_other_segment(
+        &mut self,
+        now: Time,
+        segment: SegmentIn,
+        at_once: bool,
+        emit: &mut impl FnMut(&Acknowledgement),
+    ) {
         let range =
             if segment.seq < self.next { None } else { self.out_of_order.insert(segment.seq, self.next) };
         let Some(range) = range else {
@@ -202,7 +233,7 @@ impl Receiver {
         self.remember(range);
         self.dup_acks += 1;
         match self.compression {
-            Some(most) if self.sack && self.dup_acks > DUP_ACKS_UNCOMPRESSED => {
+            Some(most) if self.sack && self.dup_acks > DUP_ACKS_UNCOMPRESSED && !at_once => {
                 self.compressed += 1;
                 if self.compressed > COMPRESSED_MAX {
                     self.acknowledge(now, false, emit);
@@ -352,6 +383,62 @@ mod tests {
             receiver.on_segment(Time::from_us(seq), segment, &mut |ack| ece.push(ack.ece));
         }
         assert_eq!(ece, [false, true, true, true, false, false]);
+    }
+
+    /// The receiver of RFC 8257, with these segments and marks: (cumulative, ECE) of its ACKs.
+    fn echoes(delayed_ack: bool, segments: &[(u64, bool)]) -> Vec<(u64, bool)> {
+        let config = ReceiverConfig { ecn: true, echo_each_mark: true, delayed_ack, ..quiet() };
+        let mut receiver = Receiver::new(&config);
+        let mut out = Vec::new();
+        for (at_us, &(seq, ce)) in (0..).zip(segments) {
+            // CWR does not end the echo.
+            let segment = SegmentIn { seq, retransmission: false, ce, cwr: seq == 3 };
+            receiver
+                .on_segment(Time::from_us(at_us), segment, &mut |ack| out.push((ack.cumulative, ack.ece)));
+        }
+        receiver.on_deadline(Time::from_s(1), &mut |ack| out.push((ack.cumulative, ack.ece)));
+        out
+    }
+
+    #[test]
+    fn each_mark_is_echoed_by_the_ack_of_its_segment() {
+        let marks = [false, true, true, true, false, false, true, false];
+        let segments: Vec<(u64, bool)> = (0..).zip(marks).collect();
+        let wanted: Vec<(u64, bool)> = segments.iter().map(|&(seq, ce)| (seq + 1, ce)).collect();
+        assert_eq!(echoes(false, &segments), wanted);
+    }
+
+    #[test]
+    fn a_change_of_marks_divides_delayed_acks() {
+        // RFC 8257, figure 1, with an ACK for every second segment. States: 0 0 0 | 1 1 1 1 | 0 | 1.
+        let marks = [false, false, false, true, true, true, true, false, true];
+        let segments: Vec<(u64, bool)> = (0..).zip(marks).collect();
+        let wanted = [
+            (2, false),
+            // Segment 2 waits; 3 is marked: one ACK for what came before, one at once.
+            (3, false),
+            (4, true),
+            (6, true),
+            // Segment 6 waits; 7 is not marked.
+            (7, true),
+            (8, false),
+            (9, true),
+        ];
+        assert_eq!(echoes(true, &segments), wanted);
+        // Without a change, as many ACKs as ever.
+        let all: Vec<(u64, bool)> = (0..8).map(|seq| (seq, true)).collect();
+        assert_eq!(echoes(true, &all), [(1, true), (3, true), (5, true), (7, true), (8, true)]);
+    }
+
+    #[test]
+    fn marks_beyond_a_gap_are_echoed_at_once() {
+        // Segment 0 is missing; from the fourth duplicate on ACKs wait, but not for a change.
+        let marks = [false, false, false, false, false, true, true, false];
+        let segments: Vec<(u64, bool)> = (1..).zip(marks).collect();
+        let echoes: Vec<bool> = echoes(true, &segments).iter().map(|&(_, ece)| ece).collect();
+        // Three at once; the fourth and fifth held back until the mark; the sixth; the seventh held back until
+        // the next change; the eighth.
+        assert_eq!(echoes, [false, false, false, false, true, true, false]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ prop_compose! {
     fn script()(
         law in prop::sample::select(registry().iter().flat_map(LawInfo::specs).collect::<Vec<_>>()),
         slow_start in prop::sample::select(SlowStartKind::ALL.to_vec()),
-        (ns2, sack, ecn, pacing, delayed_ack) in any::<(bool, bool, bool, bool, bool)>(),
+        (ns2, sack, ecn, echo_each_mark, pacing, delayed_ack) in any::<(bool, bool, bool, bool, bool, bool)>(),
         receive_window in prop_oneof![Just(u64::MAX), 1..40_u64],
         segments in 1..400_u64,
         data in prop::collection::vec(fate(), 1..300),
@@ -59,6 +59,7 @@ prop_compose! {
             receiver: ReceiverConfig {
                 sack,
                 ecn,
+                echo_each_mark,
                 delayed_ack,
                 sack_compression: receiver.sack_compression.filter(|_| sack),
                 ..receiver

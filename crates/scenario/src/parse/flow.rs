@@ -116,7 +116,7 @@ pub(crate) fn read(
         slow_start: Text(table.quantity("slow_start")?.unwrap_or(default_slow_start)),
         delayed_ack: table.boolean("delayed_ack", default_delayed_ack)?,
         sack: table.boolean("sack", true)?,
-        ecn: table.boolean("ecn", false)?,
+        ecn: table.boolean("ecn", law.info().family == "ecn")?,
         pacing: table.boolean("pacing", for_routers)?,
     })
 }
