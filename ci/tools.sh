@@ -14,6 +14,7 @@ need clang-14 command -v clang-14
 need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
 need libelf-dev test -e /usr/include/libelf.h
+need libudt-dev test -e /usr/include/udt/udt.h
 need llvm-14 command -v llvm-strip-14
 need tshark command -v tshark
 need valgrind command -v valgrind

@@ -40,6 +40,9 @@ pub struct Config {
     pub repeat_naks: bool,
     /// Who drives the connection comes late, by up to this: packets that were due meanwhile leave at once.
     pub catch_up: Time,
+    /// Packets come in trains that share one arrival time, as from a socket with receive offload: speeds are
+    /// measured by trains, not by intervals between packets.
+    pub trains: bool,
     /// Measurements are rounded as in libudt 4.11.
     pub compat: bool,
 }
@@ -55,6 +58,7 @@ impl Default for Config {
             linger: Time::from_s(180),
             repeat_naks: true,
             catch_up: Time::ZERO,
+            trains: false,
             compat: false,
         }
     }

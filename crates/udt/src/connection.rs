@@ -125,13 +125,7 @@ impl Connection {
             mss_bytes: config.mss_bytes,
             max_window: 0,
             sender: Sender::new(0),
-            receiver: Receiver::new(
-                now,
-                config.window_packets,
-                payload_bytes(config.mss_bytes),
-                config.repeat_naks,
-                config.compat,
-            ),
+            receiver: Receiver::new(now, &config, payload_bytes(config.mss_bytes)),
             control,
             rtt: Rtt::default(),
             next_send: now,
@@ -266,6 +260,13 @@ impl Connection {
                 self.check_linger(now);
             }
             State::Closing | State::Closed(_) => {}
+        }
+    }
+
+    /// Ends the connection at once; the peer is told.
+    pub fn abort(&mut self) {
+        if !matches!(self.state, State::Closed(_)) {
+            self.break_off(Reason::Closed);
         }
     }
 

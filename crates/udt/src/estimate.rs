@@ -40,14 +40,14 @@ impl Rtt {
 
 /// The last `N` intervals, in the order of a ring.
 #[derive(Clone, Debug)]
-struct Ring<const N: usize> {
+pub(crate) struct Ring<const N: usize> {
     values: [u64; N],
     len: usize,
     next: usize,
 }
 
 impl<const N: usize> Ring<N> {
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Ring { values: [0; N], len: 0, next: 0 }
     }
 
@@ -55,10 +55,14 @@ impl<const N: usize> Ring<N> {
         Ring { values: [value; N], len: N, next: 0 }
     }
 
-    fn push(&mut self, value: u64) {
+    pub(crate) fn push(&mut self, value: u64) {
         self.values[self.next] = value;
         self.next = (self.next + 1) % N;
         self.len = N.min(self.len + 1);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     fn values(&self) -> &[u64] {
@@ -66,7 +70,7 @@ impl<const N: usize> Ring<N> {
     }
 
     /// The median: of an even number the mean of the two in the middle.
-    fn median(&self) -> u64 {
+    pub(crate) fn median(&self) -> u64 {
         let mut sorted = self.values;
         let sorted = &mut sorted[..self.len];
         sorted.sort_unstable();
@@ -87,14 +91,14 @@ impl<const N: usize> Ring<N> {
     }
 
     /// Sum and number of those between an eighth of `median` and 8 times it.
-    fn near(&self, median: u64) -> (u64, u64) {
+    pub(crate) fn near(&self, median: u64) -> (u64, u64) {
         let near = |&&value: &&u64| value > median / 8 && value < median.saturating_mul(8);
         self.values().iter().filter(near).fold((0, 0), |(sum, count), value| (sum + value, count + 1))
     }
 }
 
 const ARRIVALS: usize = 16;
-const PAIRS: usize = 64;
+pub(crate) const PAIRS: usize = 64;
 /// Fewer pairs than this say nothing of the path.
 const MIN_PAIRS: usize = 8;
 const NS_PER_S: u64 = 1_000_000_000;

@@ -17,6 +17,7 @@ mod packet;
 mod receiver;
 mod sender;
 mod seq;
+mod trains;
 
 pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};
 pub use connection::Connection;

@@ -7,7 +7,8 @@ use lfn_units::Time;
 
 use crate::estimate::{ArrivalFilters, Rtt, SYN};
 use crate::packet::{AckReport, Speeds};
-use crate::{LossList, Seq};
+use crate::trains::TrainFilters;
+use crate::{Config, LossList, Seq};
 
 /// A light ACK after so many packets.
 const LIGHT_ACK_PACKETS: u64 = 64;
@@ -21,7 +22,7 @@ pub enum Arrival {
     New,
     /// It has come before.
     Duplicate,
-    /// It lies beyond the buffer.
+    /// It lies beyond the buffer, or is longer than the handshake allows.
     Refused,
 }
 
@@ -59,6 +60,31 @@ struct Repeat {
     times: u64,
 }
 
+/// How speeds are measured.
+#[derive(Debug)]
+enum Filters {
+    Packets(ArrivalFilters),
+    Trains(TrainFilters),
+}
+
+impl Filters {
+    #[inline]
+    fn on_arrival(&mut self, now: Time, seq: u32) {
+        match self {
+            Filters::Packets(filters) => filters.on_arrival(now, seq),
+            Filters::Trains(filters) => filters.on_arrival(now, seq),
+        }
+    }
+
+    fn speeds(&mut self, now: Time) -> Speeds {
+        let (arrival_pps, capacity_pps) = match self {
+            Filters::Packets(filters) => (filters.arrival_pps(), filters.capacity_pps()),
+            Filters::Trains(filters) => (filters.arrival_pps(now), filters.capacity_pps()),
+        };
+        Speeds { arrival_pps, capacity_pps }
+    }
+}
+
 /// The receiving half of a connection.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -73,7 +99,7 @@ pub(crate) struct Receiver {
     /// Found missing, and not yet said.
     to_report: LossList,
     repeats: BTreeMap<(Time, u64), Repeat>,
-    filters: ArrivalFilters,
+    filters: Filters,
     pub acks_sent_to: u64,
     confirmed: u64,
     ack_number: u32,
@@ -89,17 +115,22 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub fn new(now: Time, capacity: u32, payload_bytes: usize, repeat_naks: bool, compat: bool) -> Receiver {
+    pub fn new(now: Time, config: &Config, payload_bytes: usize) -> Receiver {
+        let filters = if config.trains {
+            Filters::Trains(TrainFilters::new(now))
+        } else {
+            Filters::Packets(ArrivalFilters::new(config.compat))
+        };
         Receiver {
-            capacity: capacity.into(),
+            capacity: config.window_packets.into(),
             payload_bytes,
-            repeat_naks,
+            repeat_naks: config.repeat_naks,
             read: 0,
             next: 0,
             loss: LossList::default(),
             to_report: LossList::default(),
             repeats: BTreeMap::new(),
-            filters: ArrivalFilters::new(compat),
+            filters,
             acks_sent_to: 0,
             confirmed: 0,
             ack_number: 0,
@@ -140,7 +171,8 @@ impl Receiver {
             self.tick = self.tick + Time(((now - self.tick).0 / SYN.0 + 1) * SYN.0);
         }
         self.since_ack += 1;
-        let Some(index) = index.filter(|&index| index < self.read + self.capacity) else {
+        let fits = |index: &u64| *index < self.read + self.capacity && bytes <= self.payload_bytes;
+        let Some(index) = index.filter(fits) else {
             self.stats.refused += 1;
             return Arrival::Refused;
         };
@@ -246,10 +278,7 @@ impl Receiver {
         }
         self.acks_sent_to = next;
         self.ack_number = self.ack_number % Seq::MAX.get() + 1;
-        let speeds = (now >= self.last_speeds + SYN).then(|| Speeds {
-            arrival_pps: self.filters.arrival_pps(),
-            capacity_pps: self.filters.capacity_pps(),
-        });
+        let speeds = (now >= self.last_speeds + SYN).then(|| self.filters.speeds(now));
         if speeds.is_some() {
             self.last_speeds = now;
         }

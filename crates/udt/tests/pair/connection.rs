@@ -363,6 +363,16 @@ fn close_waits_for_the_data_then_says_so_once() {
 }
 
 #[test]
+fn an_aborted_connection_tells_the_peer_at_once() {
+    let mut pair = pair(all_arrive()).connected();
+    pair.client().offer(1_000_000, true, Time::NEVER);
+    pair.run_until(|_| false, Time::from_s(1));
+    pair.client().abort();
+    assert!(pair.run_until(|pair| pair.closed[SERVER].is_some(), Time::from_s(2)));
+    assert_eq!(pair.closed[SERVER], Some(Time::from_s(1) + OWD));
+}
+
+#[test]
 fn expired_messages_are_dropped_and_the_rest_goes_on() {
     let messages = Config { kind: Kind::Message, ..Config::default() };
     // Packet 5, of the second message, never comes.

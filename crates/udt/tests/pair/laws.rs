@@ -34,7 +34,8 @@ fn run(control: Box<dyn CongestionControl>, fates: Fates) -> Pair {
 
 #[test]
 fn every_law_moves_data_over_a_path_that_loses() {
-    for spec in registry().iter().flat_map(|law| law.specs()) {
+    let ends_alone = registry().iter().filter(|law| law.header.is_none());
+    for spec in ends_alone.flat_map(|law| law.specs()) {
         let mut pair = run(law(&spec), lossy());
         assert_eq!(pair.arrived[SERVER].len() as u64, PACKETS, "{spec}");
         assert!(pair.client().window_packets() >= 1, "{spec}");

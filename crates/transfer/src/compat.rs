@@ -1,0 +1,115 @@
+//! The protocol of libudt's sample programs sendfile and recvfile, to talk to them: a name goes one way, a
+//! size and the bytes the other. Integers are in the host's order, which is little-endian where it is used.
+//!
+//! It has no integrity check, no resumption, and one file a connection: between two of ours, use `lfn send`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use crate::place::Directory;
+use crate::receive::each_connection;
+use crate::statistics::Tally;
+use crate::stream::{read_at, CHUNK_BYTES};
+use crate::{ControlSpec, Listener, Plan, Progress, Served, Statistics, Stream, TransferError};
+
+/// As in libudt's samples.
+const MAX_NAME_BYTES: i32 = 1023;
+
+/// Serves the files of a directory to recvfile.
+///
+/// # Errors
+/// When the directory is not there, or the listener fails.
+pub fn serve(
+    mut listener: Listener,
+    directory: &Path,
+    once: bool,
+    stop: &Arc<AtomicBool>,
+    tell: &mut dyn FnMut(Served),
+) -> Result<(), TransferError> {
+    let name = directory.display().to_string();
+    let directory = Arc::new(Directory::open(directory).map_err(TransferError::io(name))?);
+    each_connection(&mut listener, once, stop, tell, move |mut stream, _| give(&mut stream, &directory))
+}
+
+fn give(stream: &mut Stream, directory: &Directory) -> Result<Statistics, TransferError> {
+    let bytes = i32::from_le_bytes(stream.read_array()?);
+    if !(0..=MAX_NAME_BYTES).contains(&bytes) {
+        return Err(TransferError::Protocol(format!("a name of {bytes} bytes")));
+    }
+    let mut name = vec![0; bytes as usize];
+    stream.read_exact(&mut name)?;
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let file = directory.read(&name).and_then(|file| match file.metadata() {
+        Ok(metadata) => Ok((file, metadata.len())),
+        Err(error) => Err(format!("{name}: {error}")),
+    });
+    let (file, bytes) = match file {
+        Ok(found) => found,
+        Err(why) => {
+            stream.write(&(-1i64).to_le_bytes())?;
+            stream.close()?;
+            return Err(TransferError::Refused(why));
+        }
+    };
+    stream.write(&(bytes as i64).to_le_bytes())?;
+    let mut tally = Tally { files: 1, total_bytes: bytes, ..Tally::default() };
+    let mut buffer = vec![0; CHUNK_BYTES];
+    while tally.done_bytes < bytes {
+        let most = (bytes - tally.done_bytes).min(CHUNK_BYTES as u64) as usize;
+        let got = read_at(&file, &mut buffer[..most], tally.done_bytes).map_err(TransferError::io(&*name))?;
+        if got == 0 {
+            return Err(TransferError::file(name.as_ref(), "it became shorter meanwhile"));
+        }
+        stream.write(&buffer[..got])?;
+        tally.done_bytes += got as u64;
+    }
+    stream.close()?;
+    Ok(tally.finish(stream, ControlSpec::default()))
+}
+
+/// Fetches a file from sendfile.
+///
+/// # Errors
+/// When the server has no such file, or the connection or the disk fails.
+pub fn fetch(
+    peer: &str,
+    remote: &str,
+    local: &Path,
+    plan: &Plan,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Statistics, TransferError> {
+    let mut stream = Stream::connect(peer, plan)?;
+    let name = remote.as_bytes();
+    if name.len() > MAX_NAME_BYTES as usize {
+        return Err(TransferError::file(remote.as_ref(), "a name has at most 1023 bytes"));
+    }
+    stream.write(&(name.len() as i32).to_le_bytes())?;
+    stream.flush()?;
+    stream.write(name)?;
+    stream.flush()?;
+    let bytes = i64::from_le_bytes(stream.read_array()?);
+    let bytes =
+        u64::try_from(bytes).map_err(|_| TransferError::Refused(format!("{remote}: cannot be opened")))?;
+    let failed = || TransferError::io(local.display().to_string());
+    let mut file = File::create(local).map_err(failed())?;
+    let mut tally = Tally { files: 1, total_bytes: bytes, ..Tally::default() };
+    let mut teller = crate::statistics::Teller::new(tell);
+    while tally.done_bytes < bytes {
+        let got = stream.read()?;
+        let take = (got.len() as u64).min(bytes - tally.done_bytes) as usize;
+        if take == 0 {
+            let why = format!("an end after {} of {bytes} bytes", tally.done_bytes);
+            return Err(TransferError::Protocol(why));
+        }
+        file.write_all(&got[..take]).map_err(failed())?;
+        stream.consume(take)?;
+        tally.done_bytes += take as u64;
+        teller.tell(&stream, &tally);
+    }
+    let statistics = tally.finish(&stream, plan.control);
+    stream.close()?;
+    Ok(statistics)
+}

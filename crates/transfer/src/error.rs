@@ -1,0 +1,58 @@
+//! What can go wrong, and where.
+
+use std::io;
+use std::path::Path;
+
+use lfn_udt::Reason;
+
+/// Why a transfer did not happen, or not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// The operating system refused.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried, on what.
+        what: String,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The connection ended.
+    #[error("connection to {peer}: {reason}")]
+    Connection {
+        /// The other end.
+        peer: String,
+        /// Why.
+        reason: Reason,
+    },
+    /// The peer sent what the protocol does not have.
+    #[error("the peer sent {0}")]
+    Protocol(String),
+    /// The peer gave a reason to refuse.
+    #[error("the peer refuses: {0}")]
+    Refused(String),
+    /// A file cannot be sent.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// Files arrived, and their hashes differ.
+    #[error("{0} of the files differ from what was sent; run the same command again")]
+    Differs(usize),
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl TransferError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> TransferError {
+        let what = what.into();
+        move |error| TransferError::Io { what, error }
+    }
+
+    pub(crate) fn file(path: &Path, why: impl ToString) -> TransferError {
+        TransferError::File { path: path.display().to_string(), why: why.to_string() }
+    }
+}

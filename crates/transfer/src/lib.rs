@@ -1,0 +1,27 @@
+//! Files over UDT on real sockets.
+//!
+//! A stream owns a connection (`lfn_udt`), a socket and two rings of packets; files travel on it in a
+//! protocol of ours ([`send`], [`serve`]), or in that of libudt's sample programs ([`compat`]). Nothing is
+//! encrypted: on a network that is not yours, use a tunnel.
+
+pub mod compat;
+mod control;
+mod error;
+mod hashing;
+mod place;
+mod plan;
+mod receive;
+mod ring;
+mod send;
+mod socket;
+mod statistics;
+mod stream;
+mod wire;
+
+pub use control::{ControlError, ControlSpec};
+pub use error::TransferError;
+pub use plan::{Plan, Sizes};
+pub use receive::{serve, Served, Serving};
+pub use send::{send, Sending};
+pub use statistics::{Progress, Statistics};
+pub use stream::{Listener, Stream};

@@ -1,0 +1,212 @@
+//! A connected UDP socket: trains of datagrams in one call, where the kernel has UDP_SEGMENT and UDP_GRO.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, msghdr, socklen_t};
+
+/// The most datagrams in one train (UDP_MAX_SEGMENTS), and bytes in one message.
+pub(crate) const MAX_SEGMENTS: usize = 64;
+pub(crate) const MAX_TRAIN_BYTES: usize = 65_000;
+/// Messages taken in one call.
+const MESSAGES: usize = 8;
+const MESSAGE_BYTES: usize = 65_536;
+/// Room for one control message with an integer, aligned as the kernel wants it.
+type ControlRoom = [u64; 8];
+
+/// A socket whose other end is fixed: the kernel drops what comes from elsewhere.
+pub(crate) struct Socket {
+    udp: UdpSocket,
+    segments: bool,
+    buffers: Vec<u8>,
+}
+
+fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
+    let length = size_of::<c_int>() as socklen_t;
+    let pointer: *const c_int = &value;
+    // SAFETY: the pointer and the length are those of a living integer.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer.cast(), length) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn get(socket: &UdpSocket, option: c_int) -> io::Result<usize> {
+    let (mut value, mut length): (c_int, _) = (0, size_of::<c_int>() as socklen_t);
+    let pointer: *mut c_int = &mut value;
+    // SAFETY: the pointers are those of living integers.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, pointer.cast(), &mut length)
+    };
+    if done == 0 {
+        Ok(value as usize)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A socket at `local` that others of this user may share: the listener, and one for each connection, to
+/// which the kernel gives what comes from its peer.
+pub(crate) fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: creates a descriptor, which the socket then owns.
+    let descriptor = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    let socket = unsafe { <UdpSocket as std::os::fd::FromRawFd>::from_raw_fd(descriptor) };
+    set(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+    // SAFETY: all zeros are a valid address of each family.
+    let (mut v4, mut v6) = unsafe { (zeroed::<libc::sockaddr_in>(), zeroed::<libc::sockaddr_in6>()) };
+    let (address, length): (*const libc::sockaddr, usize) = match local {
+        SocketAddr::V4(local) => {
+            v4.sin_family = libc::AF_INET as u16;
+            v4.sin_port = local.port().to_be();
+            v4.sin_addr.s_addr = u32::from_ne_bytes(local.ip().octets());
+            ((&raw const v4).cast(), size_of::<libc::sockaddr_in>())
+        }
+        SocketAddr::V6(local) => {
+            v6.sin6_family = libc::AF_INET6 as u16;
+            v6.sin6_port = local.port().to_be();
+            v6.sin6_addr.s6_addr = local.ip().octets();
+            v6.sin6_scope_id = local.scope_id();
+            ((&raw const v6).cast(), size_of::<libc::sockaddr_in6>())
+        }
+    };
+    // SAFETY: the address lives, and has the length given.
+    if unsafe { libc::bind(descriptor, address, length as socklen_t) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(socket)
+}
+
+impl Socket {
+    /// Takes a connected socket, and asks for buffers of `bytes`.
+    pub fn new(udp: UdpSocket, bytes: usize) -> io::Result<Socket> {
+        for (force, ask) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
+            // The first needs CAP_NET_ADMIN; the second gives what net.core.[rw]mem_max allows.
+            set(&udp, libc::SOL_SOCKET, force, bytes as c_int)
+                .or_else(|_| set(&udp, libc::SOL_SOCKET, ask, bytes as c_int))?;
+        }
+        let segments = set(&udp, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
+        Ok(Socket { udp, segments, buffers: vec![0; MESSAGES * MESSAGE_BYTES] })
+    }
+
+    /// Bytes that the kernel holds for what comes: it grants twice what was asked, for its own overhead.
+    pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
+        Ok(get(&self.udp, libc::SO_RCVBUF)? / 2)
+    }
+
+    /// Sends datagrams of `size` bytes, of which the last may be shorter.
+    pub fn send(&mut self, train: &[u8], size: usize) -> io::Result<()> {
+        if self.segments && train.len() > size {
+            match self.send_segments(train, size as u16) {
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) =>
+                {
+                    // This interface cannot: one by one from here on.
+                    self.segments = false;
+                }
+                done => return ignore_unreachable(done),
+            }
+        }
+        for datagram in train.chunks(size) {
+            ignore_unreachable(self.udp.send(datagram).map(drop))?;
+        }
+        Ok(())
+    }
+
+    fn send_segments(&self, train: &[u8], size: u16) -> io::Result<()> {
+        let mut room: ControlRoom = [0; 8];
+        let mut part = iovec { iov_base: train.as_ptr() as *mut c_void, iov_len: train.len() };
+        // SAFETY: all zeros are a valid header; what it points to lives through the call; the control message
+        // has the room that CMSG_SPACE asks for, and the kernel only reads.
+        unsafe {
+            let mut header: msghdr = zeroed();
+            header.msg_iov = &mut part;
+            header.msg_iovlen = 1;
+            header.msg_control = room.as_mut_ptr().cast();
+            header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as usize;
+            let control = libc::CMSG_FIRSTHDR(&header);
+            (*control).cmsg_level = libc::SOL_UDP;
+            (*control).cmsg_type = libc::UDP_SEGMENT;
+            (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as usize;
+            libc::CMSG_DATA(control).cast::<u16>().write_unaligned(size);
+            if libc::sendmsg(self.udp.as_raw_fd(), &header, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has come, without waiting; calls `take` with each datagram. Returns whether there may be
+    /// more.
+    pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<bool> {
+        let mut rooms: [ControlRoom; MESSAGES] = [[0; 8]; MESSAGES];
+        // SAFETY: all zeros are valid here.
+        let (mut parts, mut messages) =
+            unsafe { (zeroed::<[iovec; MESSAGES]>(), zeroed::<[mmsghdr; MESSAGES]>()) };
+        for (at, buffer) in self.buffers.chunks_exact_mut(MESSAGE_BYTES).enumerate() {
+            parts[at] = iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            messages[at].msg_hdr.msg_iov = &mut parts[at];
+            messages[at].msg_hdr.msg_iovlen = 1;
+            messages[at].msg_hdr.msg_control = rooms[at].as_mut_ptr().cast();
+            messages[at].msg_hdr.msg_controllen = size_of::<ControlRoom>();
+        }
+        // SAFETY: every pointer is to memory that lives through the call and has the length given.
+        let count = unsafe {
+            let (descriptor, flags) = (self.udp.as_raw_fd(), libc::MSG_DONTWAIT);
+            libc::recvmmsg(descriptor, messages.as_mut_ptr(), MESSAGES as u32, flags, std::ptr::null_mut())
+        };
+        if count < 0 {
+            return match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+                error => ignore_unreachable(Err(error)).map(|()| false),
+            };
+        }
+        for (message, buffer) in
+            messages[..count as usize].iter().zip(self.buffers.chunks_exact(MESSAGE_BYTES))
+        {
+            let bytes = &buffer[..message.msg_len as usize];
+            let size = segment_bytes(&message.msg_hdr).filter(|&size| size > 0).unwrap_or(MESSAGE_BYTES);
+            bytes.chunks(size).for_each(&mut take);
+        }
+        Ok(count as usize == MESSAGES)
+    }
+}
+
+impl std::os::fd::AsFd for Socket {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.udp.as_fd()
+    }
+}
+
+/// Size of the datagrams that the kernel joined, if it did.
+fn segment_bytes(header: &msghdr) -> Option<usize> {
+    // SAFETY: the kernel filled in the header and the control messages that it points to.
+    unsafe {
+        let mut control: *const cmsghdr = libc::CMSG_FIRSTHDR(header);
+        while let Some(message) = control.as_ref() {
+            if message.cmsg_level == libc::SOL_UDP && message.cmsg_type == libc::UDP_GRO {
+                return usize::try_from(libc::CMSG_DATA(control).cast::<c_int>().read_unaligned()).ok();
+            }
+            control = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
+}
+
+/// Nobody listens there yet, or not any more: the connection's timers find that out.
+fn ignore_unreachable(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+        Err(error) if error.raw_os_error() == Some(libc::EHOSTUNREACH) => Ok(()),
+        done => done,
+    }
+}

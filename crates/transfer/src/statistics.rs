@@ -1,0 +1,118 @@
+//! A transfer in numbers; names are those of the simulator's summary.
+
+use lfn_units::Time;
+use serde::Serialize;
+
+use crate::{ControlSpec, Stream};
+
+/// Where a transfer stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Bytes of files that are there, those of an earlier run included.
+    pub done_bytes: u64,
+    /// All bytes of all files.
+    pub total_bytes: u64,
+    /// Since the transfer began.
+    pub elapsed_s: f64,
+    /// Smoothed RTT.
+    pub rtt_s: f64,
+    /// Part of the packets sent that were repeated (sender), or found missing (receiver).
+    pub loss: f64,
+}
+
+/// A finished transfer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Statistics {
+    /// `udt`.
+    pub transport: &'static str,
+    /// The other end.
+    pub peer: String,
+    /// What drove the sender.
+    pub law: String,
+    /// Files transferred, those that were already there included.
+    pub files: u64,
+    /// Bytes of all files.
+    pub total_bytes: u64,
+    /// Bytes of those that were already there.
+    pub resumed_bytes: u64,
+    /// Payload per second, of what was transferred now.
+    pub goodput_bps: f64,
+    /// Bytes of files transferred now; holes count.
+    pub delivered_bytes: u64,
+    /// Data packets sent, or taken.
+    pub sent: u64,
+    /// Data packets sent again, or that came again.
+    pub retransmits: u64,
+    /// Timeouts with data in flight.
+    pub timeouts: u64,
+    /// NAKs that came, or were sent.
+    pub loss_events: u64,
+    /// Smoothed RTT at the end.
+    pub srtt_s: f64,
+    /// Duration.
+    pub completion_s: f64,
+}
+
+/// What is counted on the way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub files: u64,
+    pub total_bytes: u64,
+    pub resumed_bytes: u64,
+    pub done_bytes: u64,
+}
+
+/// Tells of progress a few times a second.
+pub(crate) struct Teller<'a> {
+    tell: &'a mut dyn FnMut(&Progress),
+    last: Time,
+}
+
+impl<'a> Teller<'a> {
+    const EVERY: Time = Time::from_ms(200);
+
+    pub fn new(tell: &'a mut dyn FnMut(&Progress)) -> Teller<'a> {
+        Teller { tell, last: Time::ZERO }
+    }
+
+    pub fn tell(&mut self, stream: &Stream, tally: &Tally) {
+        let now = stream.age();
+        if now < self.last + Self::EVERY {
+            return;
+        }
+        self.last = now;
+        let (sent, received) = (stream.connection().sender_stats(), stream.connection().receiver_stats());
+        let packets = (sent.sent + received.received).max(1);
+        (self.tell)(&Progress {
+            done_bytes: tally.done_bytes,
+            total_bytes: tally.total_bytes,
+            elapsed_s: now.as_s(),
+            rtt_s: stream.connection().rtt().smoothed.as_s(),
+            loss: (sent.retransmits + received.lost) as f64 / packets as f64,
+        });
+    }
+}
+
+impl Tally {
+    pub fn finish(&self, stream: &Stream, law: ControlSpec) -> Statistics {
+        let (sent, received) = (stream.connection().sender_stats(), stream.connection().receiver_stats());
+        let completion_s = stream.age().as_s();
+        let delivered_bytes = self.done_bytes - self.resumed_bytes;
+        Statistics {
+            transport: "udt",
+            peer: stream.peer().to_owned(),
+            law: law.to_string(),
+            files: self.files,
+            total_bytes: self.total_bytes,
+            resumed_bytes: self.resumed_bytes,
+            goodput_bps: delivered_bytes as f64 * 8.0 / completion_s,
+            delivered_bytes,
+            sent: sent.sent.max(received.received),
+            retransmits: sent.retransmits.max(received.duplicates),
+            timeouts: sent.timeouts,
+            loss_events: sent.naks.max(received.naks),
+            srtt_s: stream.connection().rtt().smoothed.as_s(),
+            completion_s,
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! A stream of bytes over one connection: blocking reads and writes, which also keep its timers.
+
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::time::Instant;
+
+use lfn_udt::{
+    data_header, Answer, Body, Connection, Event, Kind, Listener as Cookies, Packet, Reason, Seq, State,
+    Transmit,
+};
+use lfn_units::Time;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+
+use crate::ring::{ReceiveRing, SendRing};
+use crate::socket::{bind_shared, Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
+use crate::{Plan, TransferError};
+
+/// The sender sleeps at least so long between trains: a wake-up costs as much as many packets.
+const QUANTUM: Time = Time::from_us(200);
+/// A blocked stream looks around at least so often, for those who want to stop.
+const MAX_WAIT: Time = Time::from_ms(200);
+/// Bytes given out, or taken, at a time.
+pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
+/// Connections of one listener.
+const MAX_CONNECTIONS: usize = 16;
+
+/// The wall clock of one connection.
+#[derive(Clone, Copy)]
+struct Clock(Instant);
+
+impl Clock {
+    #[allow(clippy::disallowed_methods, reason = "sockets live in real time")]
+    fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    fn now(self) -> Time {
+        Time::from_ns(self.0.elapsed().as_nanos() as u64)
+    }
+}
+
+/// Numbers that nobody can guess.
+fn random() -> Result<[u32; 4], TransferError> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| TransferError::io("random numbers")(error.into()))?;
+    Ok([0, 4, 8, 12].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])))
+}
+
+/// A connection of UDT as a stream of bytes in both directions.
+pub struct Stream {
+    socket: Socket,
+    connection: Connection,
+    clock: Clock,
+    outgoing: SendRing,
+    incoming: ReceiveRing,
+    /// Packet that is being filled, and whether it holds anything.
+    filling: u64,
+    partial: bool,
+    control: Vec<u8>,
+    /// Asked whenever the stream would wait: true ends it.
+    interrupted: Box<dyn FnMut() -> bool + Send>,
+    peer: String,
+}
+
+impl Stream {
+    /// Connects to `peer`, for example `127.0.0.1:9000`.
+    ///
+    /// # Errors
+    /// When nobody answers within 3 s, or refuses.
+    pub fn connect(peer: &str, plan: &Plan) -> Result<Stream, TransferError> {
+        let failed = || TransferError::io(format!("connecting to {peer}"));
+        let address = peer.to_socket_addrs().map_err(failed())?.next();
+        let address = address.ok_or(io::ErrorKind::AddrNotAvailable.into()).map_err(failed())?;
+        let local = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let udp = UdpSocket::bind(local).map_err(failed())?;
+        udp.connect(address).map_err(failed())?;
+        let [socket, initial, seed, _] = random()?;
+        let (clock, id) = (Clock::start(), (socket >> 2).max(1));
+        let control = plan.control.build(plan.mss_bytes, Time::ZERO, seed.into());
+        let connection =
+            Connection::connect(plan.config(), Time::ZERO, address, id, Seq::new(initial), control);
+        let socket = Socket::new(udp, plan.sizes().socket_bytes).map_err(failed())?;
+        let mut stream = Stream::new(socket, connection, clock, plan, address);
+        while stream.connection.state() == State::Connecting {
+            stream.pump(true)?;
+        }
+        stream.check()?;
+        Ok(stream)
+    }
+
+    fn new(socket: Socket, connection: Connection, clock: Clock, plan: &Plan, peer: SocketAddr) -> Stream {
+        let sizes = plan.sizes();
+        // The smaller MSS of both ends holds; a client does not know it yet.
+        let payload_bytes =
+            if connection.state() == State::Connecting { 0 } else { connection.payload_bytes() };
+        Stream {
+            socket,
+            connection,
+            clock,
+            outgoing: SendRing::new(sizes.window_packets, payload_bytes),
+            incoming: ReceiveRing::new(sizes.window_packets, payload_bytes),
+            filling: 0,
+            partial: false,
+            control: Vec::new(),
+            interrupted: Box::new(|| false),
+            peer: peer.to_string(),
+        }
+    }
+
+    /// The other end's address.
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// The connection, to look at.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Time since the stream began.
+    pub fn age(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Bytes that the kernel holds for what comes.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn socket_bytes(&self) -> Result<usize, TransferError> {
+        self.socket.receive_buffer_bytes().map_err(TransferError::io("socket buffer"))
+    }
+
+    /// `interrupted` is asked whenever the stream would wait; true ends it with an error.
+    pub fn interrupt_when(&mut self, interrupted: impl FnMut() -> bool + Send + 'static) {
+        self.interrupted = Box::new(interrupted);
+    }
+
+    fn reason(&self) -> Option<Reason> {
+        match self.connection.state() {
+            State::Closed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    fn check(&self) -> Result<(), TransferError> {
+        match self.reason() {
+            Some(reason) => Err(TransferError::Connection { peer: self.peer.clone(), reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends `bytes`, waiting while the window is full. [`Stream::flush`] sends what does not fill a packet.
+    ///
+    /// # Errors
+    /// When the connection is over.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), TransferError> {
+        while !bytes.is_empty() {
+            if self.filling - self.connection.released() >= self.outgoing.capacity() {
+                self.offer();
+                self.pump(true)?;
+                self.check()?;
+                continue;
+            }
+            if !self.partial {
+                self.outgoing.begin(self.filling);
+            }
+            let (taken, full) = self.outgoing.fill(self.filling, bytes);
+            bytes = &bytes[taken..];
+            self.partial = !full;
+            self.filling += u64::from(full);
+        }
+        self.offer();
+        self.pump(false)?;
+        self.check()
+    }
+
+    /// The connection may send all packets that are full.
+    fn offer(&mut self) {
+        self.connection.offer(self.filling - self.connection.offered(), true, Time::NEVER);
+    }
+
+    /// Sends a packet that is not full.
+    ///
+    /// # Errors
+    /// When the connection is over.
+    pub fn flush(&mut self) -> Result<(), TransferError> {
+        self.filling += u64::from(std::mem::take(&mut self.partial));
+        self.offer();
+        self.pump(false)
+    }
+
+    /// Bytes that have come, at least one unless the peer closed; then [`Stream::consume`].
+    ///
+    /// # Errors
+    /// When the connection ended otherwise.
+    pub fn read(&mut self) -> Result<&[u8], TransferError> {
+        loop {
+            let end = self.connection.in_order();
+            if !self.incoming.readable(end, CHUNK_BYTES).is_empty() {
+                return Ok(self.incoming.readable(end, CHUNK_BYTES));
+            }
+            match self.reason() {
+                Some(Reason::Peer | Reason::Closed) => return Ok(&[]),
+                Some(_) => self.check()?,
+                None => self.pump(true)?,
+            }
+        }
+    }
+
+    /// Takes `bytes` of what [`Stream::read`] gave.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn consume(&mut self, bytes: usize) -> Result<(), TransferError> {
+        self.incoming.consume(bytes);
+        self.connection.on_read(self.incoming.read_until());
+        self.pump(false)
+    }
+
+    /// Fills `bytes`.
+    ///
+    /// # Errors
+    /// When the peer closes before.
+    pub fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), TransferError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let got = self.read()?;
+            let take = got.len().min(bytes.len() - done);
+            if take == 0 {
+                return Err(TransferError::Connection { peer: self.peer.clone(), reason: Reason::Peer });
+            }
+            bytes[done..done + take].copy_from_slice(&got[..take]);
+            done += take;
+            self.consume(take)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the peer has everything, and says goodbye.
+    ///
+    /// # Errors
+    /// When the peer did not acknowledge everything.
+    pub fn close(&mut self) -> Result<(), TransferError> {
+        self.flush()?;
+        self.connection.close(self.clock.now());
+        while self.reason().is_none() {
+            self.pump(true)?;
+        }
+        self.pump(false)?;
+        // A peer that has everything may be the first to close.
+        let all = self.connection.released() == self.connection.offered();
+        match self.reason() {
+            Some(Reason::Closed) => Ok(()),
+            Some(Reason::Peer) if all => Ok(()),
+            _ => self.check(),
+        }
+    }
+
+    /// Timers, what leaves, what has come; `wait`: until something happens.
+    pub(crate) fn pump(&mut self, wait: bool) -> Result<(), TransferError> {
+        if (self.interrupted)() {
+            return Err(TransferError::Interrupted);
+        }
+        self.drive()?;
+        if !wait || self.reason().is_some() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let wake = self.connection.deadline().max(now + QUANTUM).min(now + MAX_WAIT);
+        let ns = (wake - now).as_ns();
+        let timeout = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        let mut sockets = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut sockets, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => self.drive(),
+            Err(error) => Err(TransferError::io("waiting")(error.into())),
+        }
+    }
+
+    fn drive(&mut self) -> Result<(), TransferError> {
+        self.receive().map_err(TransferError::io("receiving"))?;
+        let now = self.clock.now();
+        if now >= self.connection.deadline() {
+            self.connection.on_deadline(now);
+        }
+        self.transmit(now).map_err(TransferError::io("sending"))
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let Stream { socket, connection, incoming, outgoing, clock, .. } = self;
+        loop {
+            let now = clock.now();
+            let more = socket.receive(|datagram| {
+                let Ok(packet) = Packet::decode(datagram) else { return };
+                // A server's socket also gets the repeated confirmation, which is for socket 0.
+                let handshake = matches!(packet.body, Body::Handshake(_)) && packet.destination == 0;
+                if packet.destination != connection.socket() && !handshake {
+                    return;
+                }
+                match connection.on_packet(now, &packet) {
+                    Event::Data { index, payload } => incoming.put(index, payload),
+                    Event::Connected => {
+                        let bytes = connection.payload_bytes();
+                        *outgoing = SendRing::new(outgoing.capacity() as u32, bytes);
+                        *incoming = ReceiveRing::new(outgoing.capacity() as u32, bytes);
+                    }
+                    _ => {}
+                }
+            })?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Time) -> io::Result<()> {
+        // First and last packet of a train that waits for its next one.
+        let mut train: Option<(u64, u64)> = None;
+        let datagram = self.connection.payload_bytes() + lfn_udt::HEADER_BYTES;
+        let most = (MAX_TRAIN_BYTES / datagram).clamp(1, MAX_SEGMENTS) as u64;
+        while let Some(transmit) = self.connection.poll_transmit(now) {
+            match transmit {
+                Transmit::Control(packet) => {
+                    self.control.clear();
+                    packet.encode(&mut self.control);
+                    self.socket.send(&self.control, usize::MAX)?;
+                }
+                Transmit::Data(data, packet) => {
+                    let Body::Data { seq, boundary, in_order, message, .. } = packet.body else { continue };
+                    let (time, to) = (packet.timestamp_us, packet.destination);
+                    let header = data_header(seq, boundary, in_order, message, time, to);
+                    self.outgoing.set_header(data.index, header);
+                    train = match train {
+                        Some((first, last))
+                            if self.outgoing.follows(last, data.index) && data.index - first < most =>
+                        {
+                            Some((first, data.index))
+                        }
+                        Some(done) => {
+                            self.send_train(done)?;
+                            Some((data.index, data.index))
+                        }
+                        None => Some((data.index, data.index)),
+                    };
+                    // The second of a pair begins a train, so that its distance can be measured.
+                    if seq.get().is_multiple_of(16) {
+                        if let Some(done) = train.take() {
+                            self.send_train(done)?;
+                        }
+                    }
+                }
+            }
+        }
+        train.map_or(Ok(()), |done| self.send_train(done))
+    }
+
+    fn send_train(&mut self, (first, last): (u64, u64)) -> io::Result<()> {
+        let (bytes, size) = self.outgoing.train(first, last);
+        self.socket.send(bytes, size)
+    }
+}
+
+impl Drop for Stream {
+    /// The peer learns at once that a transfer is given up.
+    fn drop(&mut self) {
+        self.connection.abort();
+        let _ = self.transmit(self.clock.now());
+    }
+}
+
+/// Accepts connections: cookies on a shared port, then a socket for each.
+pub struct Listener {
+    socket: UdpSocket,
+    local: SocketAddr,
+    cookies: Cookies,
+    clock: Clock,
+    plan: Plan,
+    next: u32,
+}
+
+impl Listener {
+    /// Listens at `local`, for example `127.0.0.1:9000`; port 0: any.
+    ///
+    /// # Errors
+    /// When the address is no address, or taken.
+    pub fn bind(local: &str, plan: Plan) -> Result<Listener, TransferError> {
+        let failed = || TransferError::io(format!("listening at {local}"));
+        let address = local.to_socket_addrs().map_err(failed())?.next();
+        let address = address.ok_or(io::ErrorKind::AddrNotAvailable.into()).map_err(failed())?;
+        // A port of somebody else's is taken, one of this user's is not: only the listener asks.
+        if address.port() != 0 {
+            drop(UdpSocket::bind(address).map_err(failed())?);
+        }
+        let socket = bind_shared(address).map_err(failed())?;
+        let local = socket.local_addr().map_err(failed())?;
+        let wait = std::time::Duration::from_millis(200);
+        socket.set_read_timeout(Some(wait)).map_err(failed())?;
+        let [a, b, c, next] = random()?;
+        let secret = [u64::from(a) << 32 | u64::from(b), c.into()];
+        let cookies = Cookies::new(secret, Kind::Stream, MAX_CONNECTIONS);
+        Ok(Listener { socket, local, cookies, clock: Clock::start(), plan, next: next >> 2 })
+    }
+
+    /// The address, with its port.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// A connection is over.
+    pub fn forget(&mut self, socket: u32) {
+        self.cookies.forget(socket);
+    }
+
+    /// Waits a while for the next client whose cookie is good; `None`: nobody came.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn accept(&mut self) -> Result<Option<Stream>, TransferError> {
+        let failed = || TransferError::io(format!("listening at {}", self.local));
+        let mut buffer = [0; 2048];
+        let (bytes, from) = match self.socket.recv_from(&mut buffer) {
+            Ok(got) => got,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                ) =>
+            {
+                return Ok(None)
+            }
+            Err(error) => return Err(failed()(error)),
+        };
+        let Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) =
+            Packet::decode(&buffer[..bytes])
+        else {
+            return Ok(None);
+        };
+        match self.cookies.on_handshake(self.clock.now(), from, &handshake) {
+            Some(Answer::Reply(reply)) => {
+                let mut out = Vec::new();
+                let body = Body::Handshake(reply);
+                Packet { timestamp_us: 0, destination: handshake.socket, body }.encode(&mut out);
+                // An address that cannot be reached is the peer's affair.
+                let _ = self.socket.send_to(&out, from);
+                Ok(None)
+            }
+            Some(Answer::Accept) => {
+                let udp = bind_shared(self.local).map_err(failed())?;
+                udp.connect(from).map_err(failed())?;
+                let socket = Socket::new(udp, self.plan.sizes().socket_bytes).map_err(failed())?;
+                self.next = self.next % 0x3fff_ffff + 1;
+                let [_, _, seed, _] = random()?;
+                let control = self.plan.control.build(self.plan.mss_bytes, Time::ZERO, seed.into());
+                let (clock, config) = (Clock::start(), self.plan.config());
+                let connection = Connection::accept(config, Time::ZERO, from, self.next, &handshake, control);
+                self.cookies.accepted(from, &handshake, self.next);
+                Ok(Some(Stream::new(socket, connection, clock, &self.plan, from)))
+            }
+            // Its own socket answers.
+            Some(Answer::Existing(_)) | None => Ok(None),
+        }
+    }
+}
+
+/// Reads at an offset without moving the file's own; short only at its end.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match std::os::unix::fs::FileExt::read_at(file, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(bytes) => done += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
