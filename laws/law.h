@@ -2,11 +2,12 @@
 /* What a congestion-control law may know and decide.
  *
  * A law owns its window, its rate, and nothing else: no clock, no packets, no
- * randomness. The sender (our simulator's, or Linux) owns recovery, RTT, counting
- * and slow start. Everything a law may know arrives by value; everything that it
+ * randomness but the seed that init gets. The sender (our simulator's, or Linux) owns
+ * recovery, RTT, counting and slow start; a law with on_control has a start-up of its
+ * own, and steers in recovery too. Everything a law may know arrives by value; everything that it
  * may decide leaves in struct law_control. The same header is compiled natively and
  * for BPF, so: integers only, no signed 64-bit division, no loop without a small
- * constant bound, no pointer but the arguments, state of at most LAW_STATE_BYTES.
+ * constant bound, no pointer but the arguments, state of bounded size.
  */
 #ifndef LFN_LAW_H
 #define LFN_LAW_H
@@ -28,8 +29,11 @@ typedef int64_t s64;
 #define LAW_MIN_SSTHRESH LAW_SEG(2)   /* RFC 5681 (4) */
 #define LAW_MAX_CWND LAW_SEG(1u << 26) /* 67 million segments; no law grows past it */
 
-/* Private area of a Linux socket (icsk_ca_priv) is 104 bytes; slow start has 24 of them. */
+/* Private area of a Linux socket (icsk_ca_priv) is 104 bytes; slow start has 24 of them. A law with
+ * on_control has no slow start: all 104 are its own, and where only the simulator runs it, more. */
+#define LAW_PRIVATE_BYTES 104
 #define LAW_STATE_BYTES 80
+#define LAW_CONTROL_STATE_BYTES 256
 
 /* The ACK, as the sender saw it. Segments unless a suffix says otherwise. */
 struct law_ack {
@@ -51,6 +55,23 @@ struct law_ack {
 #define LAW_ACK_ROUND_START 2u  /* first ACK of a new packet-timed round trip */
 #define LAW_ACK_CWND_LIMITED 4u /* the last flight used the whole window */
 #define LAW_ACK_DUP 8u          /* covers nothing new cumulatively */
+#define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery */
+#define LAW_ACK_LOSS 32u        /* on_control: it leaves the sender in state Loss, after a timeout */
+
+/* What the path did between two deliveries (draft-ietf-ccwg-bbr section 4.1, delivery rate samples):
+ * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */
+struct law_rate {
+	u64 delivered;       /* since the start of the connection */
+	u64 prior_delivered; /* the same when P was sent */
+	u64 lost;            /* marked lost since the start of the connection */
+	u64 prior_lost;      /* the same when P was sent */
+	u64 interval_ns;     /* in which delivered - prior_delivered were; 0: no valid sample */
+	u32 tx_in_flight;    /* in flight when P was sent, P included */
+	u32 prior_inflight;  /* in flight before this ACK */
+	u32 flags;           /* LAW_RATE_* */
+	u32 pad;
+};
+#define LAW_RATE_APP_LIMITED 1u /* P was sent when there was too little to send */
 
 /* A congestion event: one per window of data, whatever was lost in it. */
 struct law_loss {
@@ -81,9 +102,11 @@ struct law_config {
 	u64 now_ns;
 	u32 variant; /* index in the registry line's list of variants */
 	u32 mss_B;
+	u32 seed;    /* the connection's own, for a law that draws; the same run has the same */
+	u32 pad;
 };
 
-/* Callbacks. All but init, on_ack and on_loss may be absent (a null pointer).
+/* Callbacks. All but init, on_loss, and either on_ack or on_control may be absent (a null pointer).
  *   init      state is zeroed; control holds the initial window and ssthresh.
  *   on_sample every ACK, duplicates and recovery included, before on_ack: estimators. In state
  *             Open and slow start it may also end that (ssthresh = cwnd), or grow cwnd towards
@@ -98,7 +121,18 @@ struct law_config {
  *   on_tick   at control->next_tick_ns.
  *   on_undo   the last event was spurious; the sender has restored cwnd and ssthresh.
  *   probe     up to LAW_PROBES values, in the order and with the scale of the registry line.
+ *
+ * A law with on_control owns cwnd and pacing_Bps whatever the sender's state; on_sample, on_ack, slow
+ * start and the descent of the window (PRR) are not called, and ssthresh means nothing.
+ *   on_control  every ACK, last of all; once before the first, when the handshake has given an RTT.
+ *               Returns LAW_CONTROL_* flags.
+ *   on_lost     every segment marked lost, before on_loss.
+ *   on_restart  a segment leaves when nothing was in flight, for want of data.
+ *   on_loss     as above, at the entry to CWR, Recovery or Loss; it need not set anything.
+ *   on_open     as above, but cwnd is what the law left.
  */
+#define LAW_CONTROL_APP_LIMITED 1u /* what leaves until all that is in flight now is delivered is sent
+				    * slowly on purpose: its samples are app-limited */
 #define LAW_PROBES 8
 struct law_ops {
 	void (*init)(void *state, const struct law_config *config, struct law_control *control);
@@ -109,6 +143,11 @@ struct law_ops {
 	void (*on_tick)(void *state, u64 now_ns, struct law_control *control);
 	void (*on_undo)(void *state, struct law_control *control);
 	void (*probe)(const void *state, const struct law_control *control, u64 *out);
+	u32 (*on_control)(void *state, const struct law_ack *ack, const struct law_rate *rate,
+			  struct law_control *control);
+	void (*on_lost)(void *state, u64 now_ns, const struct law_rate *lost,
+			const struct law_control *control);
+	void (*on_restart)(void *state, u64 now_ns, struct law_control *control);
 	u32 state_bytes;
 	u32 pad;
 };
@@ -179,14 +218,16 @@ static inline u32 law_clz(u64 x)
  * with underscores for hyphens, struct NAME its state; NAME_init, NAME_on_ack and NAME_on_loss
  * must exist, the optional callbacks that it has follow. All are static inline, with the types
  * of struct law_ops (a callback begins with "struct NAME *s = state;"). The kernel shim reads the
- * table at compile time: the compiler folds it away. */
-#define LAW_OPS(name, ...) \
-	LAW_CHECK(name); \
+ * table at compile time: the compiler folds it away. LAW_CONTROL_OPS is for a law with on_control:
+ * NAME_init, NAME_on_control and NAME_on_loss must exist. */
+#define LAW_OPS(name, ...) LAW_TABLE(name, LAW_STATE_BYTES, .on_ack = name##_on_ack, __VA_ARGS__)
+#define LAW_CONTROL_OPS(name, ...) \
+	LAW_TABLE(name, LAW_CONTROL_STATE_BYTES, .on_control = name##_on_control, __VA_ARGS__)
+#define LAW_TABLE(name, most_bytes, ...) \
+	_Static_assert(sizeof(struct name) <= most_bytes, #name ": state exceeds " #most_bytes); \
 	static const struct law_ops law_ops_##name = { \
-		.init = name##_init, .on_ack = name##_on_ack, .on_loss = name##_on_loss, \
-		.state_bytes = sizeof(struct name), __VA_ARGS__ \
+		.init = name##_init, .on_loss = name##_on_loss, .state_bytes = sizeof(struct name), \
+		__VA_ARGS__ \
 	}
-#define LAW_CHECK(name) \
-	_Static_assert(sizeof(struct name) <= LAW_STATE_BYTES, #name ": state exceeds LAW_STATE_BYTES")
 
 #endif

@@ -22,11 +22,12 @@ const KEYS: [&str; 11] = [
 ];
 const TARGETS: [&str; 2] = ["sim", "kernel"];
 /// Names of `SlowStartKind`.
-const SLOW_STARTS: [(&str, &str); 4] = [
+const SLOW_STARTS: [(&str, &str); 5] = [
     ("classic", "Classic"),
     ("limited", "Limited"),
     ("hystart", "HyStart"),
     ("hystart++", "HyStartPlusPlus"),
+    ("none", "None"),
 ];
 /// What a law can hear; its family is the one of them that ends its growth.
 const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];

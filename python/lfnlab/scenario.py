@@ -175,7 +175,7 @@ class Flow:
     receive_window: str | None = None
     initial_window: str | None = None
     initial_ssthresh: str | None = None
-    slow_start: Literal["classic", "limited", "hystart", "hystart++"] | None = None
+    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
     delayed_ack: bool | None = None
     sack: bool | None = None
     ecn: bool | None = None
@@ -201,7 +201,7 @@ class FlowSettings(TypedDict, total=False):
     receive_window: str
     initial_window: str
     initial_ssthresh: str
-    slow_start: Literal["classic", "limited", "hystart", "hystart++"]
+    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"]
     delayed_ack: bool
     sack: bool
     ecn: bool

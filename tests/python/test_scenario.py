@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from lfnlab import (
     Webtraf,
     dumbbell,
     graph,
+    law,
     laws,
     parking_lot,
 )
@@ -125,6 +127,15 @@ FLOW: dict[str, st.SearchStrategy[Any]] = {
     "ecn": maybe(BOOLEANS),
     "pacing": maybe(BOOLEANS),
 }
+
+
+def startable(flow: Flow) -> Flow:
+    """The flow, without a slow start if its law has a start-up of its own."""
+    if law(flow.law).slow_start != "none":
+        return flow
+    return replace(flow, slow_start=None, initial_ssthresh=None)
+
+
 BURSTS = st.builds(Burst, rate=RATES, start=st.just("1s"), stop=st.just("2s")).map(lambda b: (b,))
 SOURCES: list[dict[str, st.SearchStrategy[Any]]] = [
     {"bursts": BURSTS},
@@ -171,7 +182,7 @@ def scenarios(
         for model in MODELS
     ]
     sources: list[st.SearchStrategy[Udp]] = [st.builds(Udp, **source, **to) for source in SOURCES]
-    flows = st.builds(Flow, **FLOW, **to)
+    flows = st.builds(Flow, **FLOW, **to).map(startable)
     # VCP needs the bits of ECN.
     flows = flows.filter(lambda flow: not (flow.ecn and "vcp" in flow.law))
     changes = [

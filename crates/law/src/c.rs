@@ -1,36 +1,50 @@
 //! Laws written in C behind the trait [`Law`].
 
-use crate::{Ack, Config, Control, Law, Loss, PROBES};
+use crate::{Ack, Config, Control, Law, Loss, Rate, PROBES};
 use std::ffi::c_void;
 
-/// LAW_STATE_BYTES in words.
+/// LAW_STATE_BYTES and LAW_CONTROL_STATE_BYTES in words.
 const STATE_WORDS: usize = 10;
+const CONTROL_STATE_WORDS: usize = 32;
 
 /// `struct law_ops` of laws/law.h.
 #[repr(C)]
 pub(crate) struct LawOps {
     pub(crate) init: unsafe extern "C" fn(*mut c_void, *const Config, *mut Control),
     pub(crate) on_sample: Option<unsafe extern "C" fn(*mut c_void, *const Ack, *mut Control)>,
-    pub(crate) on_ack: unsafe extern "C" fn(*mut c_void, u32, *const Ack, *mut Control),
+    pub(crate) on_ack: Option<unsafe extern "C" fn(*mut c_void, u32, *const Ack, *mut Control)>,
     pub(crate) on_loss: unsafe extern "C" fn(*mut c_void, *const Loss, *mut Control),
     pub(crate) on_open: Option<unsafe extern "C" fn(*mut c_void, *const Ack, *mut Control)>,
     pub(crate) on_tick: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) on_undo: Option<unsafe extern "C" fn(*mut c_void, *mut Control)>,
     pub(crate) probe: Option<unsafe extern "C" fn(*const c_void, *const Control, *mut u64)>,
+    pub(crate) on_control:
+        Option<unsafe extern "C" fn(*mut c_void, *const Ack, *const Rate, *mut Control) -> u32>,
+    pub(crate) on_lost: Option<unsafe extern "C" fn(*mut c_void, u64, *const Rate, *const Control)>,
+    pub(crate) on_restart: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) state_bytes: u32,
     pub(crate) pad: u32,
 }
 
-pub(crate) struct CLaw {
-    ops: &'static LawOps,
-    state: [u64; STATE_WORDS],
+/// A connection under the law of `ops`, with as much state as its kind may have.
+pub(crate) fn build(ops: &'static LawOps, config: &Config, control: &mut Control) -> Box<dyn Law> {
+    if ops.on_control.is_some() {
+        Box::new(CLaw::<CONTROL_STATE_WORDS>::new(ops, config, control))
+    } else {
+        Box::new(CLaw::<STATE_WORDS>::new(ops, config, control))
+    }
 }
 
-impl CLaw {
-    pub(crate) fn new(ops: &'static LawOps, config: &Config, control: &mut Control) -> Self {
-        let mut law = Self { ops, state: [0; STATE_WORDS] };
-        // SAFETY: as for every call below. A law keeps at most LAW_STATE_BYTES of state (asserted
-        // where it is compiled), aligned to at most 8, and follows no pointer but its arguments,
+struct CLaw<const WORDS: usize> {
+    ops: &'static LawOps,
+    state: [u64; WORDS],
+}
+
+impl<const WORDS: usize> CLaw<WORDS> {
+    fn new(ops: &'static LawOps, config: &Config, control: &mut Control) -> Self {
+        let mut law = Self { ops, state: [0; WORDS] };
+        // SAFETY: as for every call below. A law's state is at most what `build` gives its kind
+        // (asserted where it is compiled), aligned to at most 8, and follows no pointer but its arguments,
         // which live through the call and have the layout of law.h (tested).
         unsafe { (ops.init)(law.state(), config, control) };
         law
@@ -41,7 +55,7 @@ impl CLaw {
     }
 }
 
-impl Law for CLaw {
+impl<const WORDS: usize> Law for CLaw<WORDS> {
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         if let Some(on_sample) = self.ops.on_sample {
             // SAFETY: see `new`.
@@ -54,8 +68,33 @@ impl Law for CLaw {
     }
 
     fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) {
+        if let Some(on_ack) = self.ops.on_ack {
+            // SAFETY: see `new`.
+            unsafe { on_ack(self.state(), n, ack, control) }
+        }
+    }
+
+    fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32 {
         // SAFETY: see `new`.
-        unsafe { (self.ops.on_ack)(self.state(), n, ack, control) }
+        self.ops.on_control.map_or(0, |on_control| unsafe { on_control(self.state(), ack, rate, control) })
+    }
+
+    fn has_control(&self) -> bool {
+        self.ops.on_control.is_some()
+    }
+
+    fn on_lost(&mut self, now_ns: u64, lost: &Rate, control: &Control) {
+        if let Some(on_lost) = self.ops.on_lost {
+            // SAFETY: see `new`.
+            unsafe { on_lost(self.state(), now_ns, lost, control) }
+        }
+    }
+
+    fn on_restart(&mut self, now_ns: u64, control: &mut Control) {
+        if let Some(on_restart) = self.ops.on_restart {
+            // SAFETY: see `new`.
+            unsafe { on_restart(self.state(), now_ns, control) }
+        }
     }
 
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
@@ -105,16 +144,19 @@ mod tests {
     #[test]
     fn structs_have_the_layout_of_law_h() {
         extern "C" {
-            static law_layout: [u32; 43];
+            static law_layout: [u32; 58];
         }
         let rust: Vec<usize> = [
             &layout!(Ack: now_ns rtt_ns srtt_ns min_rtt_ns delivered acked newly_delivered newly_lost
                 inflight ce mss_bytes flags)[..],
             &layout!(Loss: now_ns rtt_ns srtt_ns min_rtt_ns kind inflight mss_bytes),
             &layout!(Control: cwnd ssthresh pacing_bytes_per_s next_tick_ns block blocks),
-            &layout!(Config: now_ns variant mss_bytes),
-            &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe state_bytes),
-            &[slow_start::STATE_BYTES],
+            &layout!(Rate: delivered prior_delivered lost prior_lost interval_ns tx_in_flight
+                prior_inflight flags),
+            &layout!(Config: now_ns variant mss_bytes seed),
+            &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe on_control
+                on_lost on_restart state_bytes),
+            &[slow_start::STATE_BYTES, STATE_WORDS * 8, CONTROL_STATE_WORDS * 8],
         ]
         .concat();
         // SAFETY: src/layout.c defines it, with as many entries as `rust` has.

@@ -34,6 +34,14 @@ pub const ACK_ROUND_START: u32 = 2;
 pub const ACK_CWND_LIMITED: u32 = 4;
 /// The ACK covers nothing new cumulatively.
 pub const ACK_DUP: u32 = 8;
+/// For [`Law::on_control`]: the ACK leaves the sender in state Recovery.
+pub const ACK_RECOVERY: u32 = 16;
+/// For [`Law::on_control`]: it leaves the sender in state Loss.
+pub const ACK_LOSS: u32 = 32;
+/// The segment was sent when there was too little to send.
+pub const RATE_APP_LIMITED: u32 = 1;
+/// [`Law::on_control`] asks that what leaves from now on counts as app-limited.
+pub const CONTROL_APP_LIMITED: u32 = 1;
 
 /// An ACK as the sender saw it. Segments unless a suffix says otherwise.
 #[repr(C)]
@@ -62,6 +70,31 @@ pub struct Ack {
     /// Payload bytes of a full segment.
     pub mss_bytes: u32,
     /// `ACK_*`.
+    pub flags: u32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// What the path did between two deliveries. P is the newest segment that the ACK delivered, or the
+/// segment that is lost. Segments.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate {
+    /// Delivered since the start of the connection.
+    pub delivered: u64,
+    /// The same when P was sent.
+    pub prior_delivered: u64,
+    /// Marked lost since the start of the connection.
+    pub lost: u64,
+    /// The same when P was sent.
+    pub prior_lost: u64,
+    /// The interval in which `delivered - prior_delivered` were; 0: no valid sample.
+    pub interval_ns: u64,
+    /// In flight when P was sent, P included.
+    pub tx_in_flight: u32,
+    /// In flight before this ACK.
+    pub prior_inflight: u32,
+    /// `RATE_*`.
     pub flags: u32,
     /// Zero.
     pub pad: u32,
@@ -138,12 +171,17 @@ pub struct Config {
     pub variant: u32,
     /// Payload bytes of a full segment.
     pub mss_bytes: u32,
+    /// The connection's own, for a law that draws.
+    pub seed: u32,
+    /// Zero.
+    pub pad: u32,
 }
 
 /// A congestion-control law: it owns its window and its rate, and nothing else.
 ///
 /// The sender owns recovery, RTT, counting and slow start. It clamps nothing; a law keeps `cwnd`
-/// at one segment or more.
+/// at one segment or more. A law that has [`Law::on_control`] steers in every state of the sender:
+/// `on_sample`, `on_ack` and slow start do not exist for it.
 pub trait Law: Send {
     /// Every ACK, duplicates and recovery included, before [`Law::on_ack`]: estimators only.
     fn on_sample(&mut self, _ack: &Ack, _control: &mut Control) {}
@@ -162,7 +200,23 @@ pub trait Law: Send {
     }
 
     /// Congestion avoidance: `n` segments newly delivered, with `cwnd >= ssthresh`.
-    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control);
+    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
+
+    /// Every ACK, last of all: sets `cwnd` and the pacing rate. Returns `CONTROL_*`.
+    fn on_control(&mut self, _ack: &Ack, _rate: &Rate, _control: &mut Control) -> u32 {
+        0
+    }
+
+    /// Whether the law has [`Law::on_control`].
+    fn has_control(&self) -> bool {
+        false
+    }
+
+    /// A segment is marked lost; only beside [`Law::on_control`].
+    fn on_lost(&mut self, _now_ns: u64, _lost: &Rate, _control: &Control) {}
+
+    /// A segment leaves when nothing was in flight, for want of data; only beside [`Law::on_control`].
+    fn on_restart(&mut self, _now_ns: u64, _control: &mut Control) {}
 
     /// A congestion event: sets `ssthresh`, of at least two segments, and leaves `cwnd`.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control);

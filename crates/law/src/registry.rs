@@ -1,6 +1,6 @@
 //! Which laws there are, and how a text such as `hstcp:ns2` names one.
 
-use crate::c::{CLaw, LawOps};
+use crate::c::{self, LawOps};
 use crate::{Config, Control, Law, SlowStartKind};
 use lfn_header::Protocol;
 use std::fmt;
@@ -241,7 +241,7 @@ impl LawSpec {
             Code::C(ops) => {
                 // SAFETY: the generated function takes nothing and returns a constant.
                 let ops = unsafe { ops() };
-                Box::new(CLaw::new(ops, &config, control))
+                c::build(ops, &config, control)
             }
             Code::Rust(new) => new(&config, &self.values, control),
         }
@@ -340,6 +340,14 @@ mod tests {
             assert_eq!(spec.to_string().parse(), Ok(spec));
             let full = format!("{}:{}", spec.info().name, spec.variant());
             assert_eq!(full.parse(), Ok(spec));
+        }
+    }
+
+    #[test]
+    fn a_law_has_a_slow_start_or_its_own_start_up() {
+        for law in registry() {
+            let built = law.default_spec().build(&Config::default(), &mut Control::new(10));
+            assert_eq!(built.has_control(), law.slow_start == SlowStartKind::None, "{}", law.name);
         }
     }
 

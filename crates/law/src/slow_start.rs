@@ -21,15 +21,17 @@ pub enum SlowStartKind {
     HyStart = 2,
     /// HyStart++ (RFC 9406).
     HyStartPlusPlus = 3,
+    /// The law has a start-up of its own ([`crate::Law::on_control`]).
+    None = 4,
 }
 
 impl SlowStartKind {
-    /// All kinds.
+    /// Those that a law can have before it.
     pub const ALL: [Self; 4] = [Self::Classic, Self::Limited, Self::HyStart, Self::HyStartPlusPlus];
 
     /// The name in scenarios and in the registry.
     pub fn name(self) -> &'static str {
-        ["classic", "limited", "hystart", "hystart++"][self as usize]
+        ["classic", "limited", "hystart", "hystart++", "none"][self as usize]
     }
 }
 
@@ -43,8 +45,9 @@ impl FromStr for SlowStartKind {
     type Err = LawError;
 
     fn from_str(text: &str) -> Result<Self, LawError> {
-        let names = || Self::ALL.iter().map(|kind| kind.name());
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| LawError::UnknownSlowStart {
+        let kinds = || Self::ALL.into_iter().chain([Self::None]);
+        let names = || kinds().map(Self::name);
+        kinds().find(|kind| kind.name() == text).ok_or_else(|| LawError::UnknownSlowStart {
             got: text.into(),
             nearest: nearest(text, names()),
             allowed: names().collect::<Vec<_>>().join(", "),

@@ -5,8 +5,9 @@
 
 use lfn_header::{Header, Load};
 use lfn_law::{
-    registry, Ack, Config, Control, Law, LawSpec, Loss, LossKind, SlowStart, SlowStartKind, ACK_CWND_LIMITED,
-    ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, ONE, PROBES,
+    registry, Ack, Config, Control, Law, LawSpec, Loss, LossKind, Rate, SlowStart, SlowStartKind,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, ONE, PROBES,
+    RATE_APP_LIMITED,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,6 +75,9 @@ struct Connection {
     ack: Ack,
     /// What each ACK brings back.
     header: Header,
+    /// ACK_RECOVERY or ACK_LOSS in an episode, for a law that steers then too.
+    episode: u32,
+    lost: u64,
 }
 
 impl Connection {
@@ -82,8 +86,8 @@ impl Connection {
         let rtt_ns = args.time("rtt")?.unwrap_or(100_000_000);
         let config = Config {
             now_ns: args.time("now")?.unwrap_or(1_000_000_000),
-            variant: 0,
             mss_bytes: args.count("mss")?.unwrap_or(1448),
+            ..Config::default()
         };
         let ack = Ack {
             now_ns: config.now_ns,
@@ -104,7 +108,8 @@ impl Connection {
             ),
             Subject::SlowStart(kind) => (Box::new(OnlySlowStart(SlowStart::new(*kind))), None, Vec::new()),
         };
-        Ok(Self { law, slow_start, probes, control, before_loss: control, ack, header: Header::None })
+        let header = Header::None;
+        Ok(Self { law, slow_start, probes, control, before_loss: control, ack, header, episode: 0, lost: 0 })
     }
 
     fn wait(&mut self, time_ns: u64) {
@@ -144,6 +149,36 @@ impl Connection {
         }
     }
 
+    /// An ACK of `n` segments, the newest of them sent one RTT ago, for a law that steers by rates.
+    fn steer(&mut self, args: &Args, n: u32, flags: u32) -> Result<(), String> {
+        let window = (self.control.cwnd >> 32) as u32;
+        let sampled = args.count("sampled")?.unwrap_or(window);
+        let ack = &mut self.ack;
+        ack.delivered += u64::from(n);
+        (ack.acked, ack.newly_delivered) = (n, n);
+        ack.newly_lost = args.count("lost")?.unwrap_or(0);
+        ack.inflight = args.count("inflight")?.unwrap_or(window.saturating_sub(n));
+        ack.flags = self.episode | if self.episode == 0 { flags } else { 0 };
+        let mut rate = Rate {
+            delivered: ack.delivered,
+            prior_delivered: ack.delivered.saturating_sub(u64::from(sampled)),
+            prior_lost: self.lost,
+            interval_ns: ack.rtt_ns,
+            tx_in_flight: args.count("sent_at")?.unwrap_or(window),
+            prior_inflight: ack.inflight + n,
+            flags: if args.count("limited")?.unwrap_or(0) > 0 { RATE_APP_LIMITED } else { 0 },
+            lost: self.lost,
+            pad: 0,
+        };
+        for _ in 0..ack.newly_lost {
+            rate.lost += 1;
+            self.law.on_lost(ack.now_ns, &rate, &self.control);
+        }
+        self.lost = rate.lost;
+        self.law.on_control(&self.ack, &rate, &mut self.control);
+        Ok(())
+    }
+
     fn acks(&mut self, args: &Args, flags: u32) -> Result<(), String> {
         let every_ns = args.time("every")?.unwrap_or(0);
         if let Some(rtt_ns) = args.time("rtt")? {
@@ -152,7 +187,11 @@ impl Connection {
         let n = args.count("n")?.unwrap_or(1);
         for _ in 0..args.count("x")?.unwrap_or(1) {
             self.wait(every_ns);
-            self.receive(n, flags);
+            if self.law.has_control() {
+                self.steer(args, n, flags)?;
+            } else {
+                self.receive(n, flags);
+            }
         }
         Ok(())
     }
@@ -182,6 +221,13 @@ impl Connection {
         };
         self.before_loss = self.control;
         self.law.on_loss(&loss, &mut self.control);
+        if self.law.has_control() {
+            self.episode = if kind == LossKind::Rto { ACK_LOSS } else { ACK_RECOVERY };
+            if kind == LossKind::Rto {
+                self.control.cwnd = ONE;
+            }
+            return;
+        }
         let cwnd = if kind == LossKind::Rto { ONE } else { self.control.ssthresh };
         self.control.cwnd = self.control.cwnd.min(cwnd);
         if !hold {
@@ -191,6 +237,7 @@ impl Connection {
 
     fn open(&mut self) {
         self.ack.flags = ACK_OPEN;
+        self.episode = 0;
         self.law.on_open(&self.ack, &mut self.control);
     }
 
@@ -330,7 +377,11 @@ fn execute(
     let it = connection.as_mut().ok_or("no connection yet: \"start cwnd=W\"")?;
     match words {
         ["ack", args @ ..] => {
-            it.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_OPEN | ACK_CWND_LIMITED)
+            let mut keys = vec!["n", "x", "every", "rtt"];
+            if it.law.has_control() {
+                keys.extend(["sampled", "lost", "inflight", "sent_at", "limited"]);
+            }
+            it.acks(&Args::new(args, &keys)?, ACK_OPEN | ACK_CWND_LIMITED)
         }
         ["sample", args @ ..] => it.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_DUP),
         ["rounds", count] => {
@@ -368,6 +419,10 @@ fn execute(
         }
         ["undo"] => {
             it.undo();
+            Ok(())
+        }
+        ["restart"] => {
+            it.law.on_restart(it.ack.now_ns, &mut it.control);
             Ok(())
         }
         ["expect", rest @ ..] => it.expect(rest),

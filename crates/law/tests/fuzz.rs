@@ -4,8 +4,9 @@
 
 use lfn_header::{Header, Load};
 use lfn_law::{
-    registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, SlowStart, SlowStartKind,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, MAX_CWND, MIN_SSTHRESH, ONE, PROBES,
+    registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, Rate, SlowStart, SlowStartKind,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, MAX_CWND,
+    MIN_SSTHRESH, ONE, PROBES, RATE_APP_LIMITED,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -22,6 +23,8 @@ enum Op {
     Open,
     /// The last event was spurious.
     Undo,
+    /// The connection was idle.
+    Restart,
 }
 
 /// 0, or anything up to 2^bits, as many in each octave.
@@ -40,6 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (kind, any::<bool>()).prop_map(|(kind, hold)| Op::Loss { kind, hold }),
         1 => Just(Op::Open),
         1 => Just(Op::Undo),
+        1 => Just(Op::Restart),
     ]
 }
 
@@ -76,7 +80,9 @@ struct Sender {
     control: Control,
     before_loss: Option<Control>,
     episode: bool,
+    timed_out: bool,
     ack: Ack,
+    lost: u64,
 }
 
 impl Sender {
@@ -90,11 +96,21 @@ impl Sender {
             block: 0,
             blocks: 0,
         };
-        let config = Config { now_ns: start.now_ns, variant: 0, mss_bytes: start.mss_bytes };
+        let config = Config { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Config::default() };
         let law = spec.build(&config, &mut control);
         let ack = Ack { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Ack::default() };
         let slow_start = SlowStart::new(start.slow_start);
-        Self { spec, law, slow_start, control, before_loss: None, episode: false, ack }
+        Self {
+            spec,
+            law,
+            slow_start,
+            control,
+            before_loss: None,
+            episode: false,
+            timed_out: false,
+            ack,
+            lost: 0,
+        }
     }
 
     fn check(&self) {
@@ -103,6 +119,7 @@ impl Sender {
         // Without slow start nothing needs two segments.
         let least = if self.spec.info().header.is_some() { ONE } else { MIN_SSTHRESH };
         assert!(control.ssthresh >= least, "ssthresh {}", control.ssthresh);
+        assert!(!self.law.has_control() || control.pacing_bytes_per_s > 0, "no pacing rate");
     }
 
     fn apply(&mut self, op: &Op) {
@@ -122,6 +139,7 @@ impl Sender {
                     self.law.on_undo(&mut self.control);
                 }
             }
+            Op::Restart => self.law.on_restart(self.ack.now_ns, &mut self.control),
             Op::Open => {}
         }
         self.check();
@@ -144,6 +162,9 @@ impl Sender {
             self.law.on_header(told(ce), &mut self.control);
             self.check();
         }
+        if self.law.has_control() {
+            return self.steer(round);
+        }
         self.law.on_sample(&self.ack, &mut self.control);
         self.check();
         if self.episode {
@@ -163,6 +184,34 @@ impl Sender {
         if self.control.cwnd >= self.control.ssthresh {
             self.law.on_ack(rest, &self.ack, &mut self.control);
         }
+    }
+
+    /// The rest of an ACK for a law that owns window and rate. The sample is over one RTT.
+    fn steer(&mut self, app_limited: bool) {
+        let ack = &mut self.ack;
+        let mut rate = Rate {
+            delivered: ack.delivered,
+            prior_delivered: ack.delivered.saturating_sub(self.control.cwnd >> 32),
+            lost: self.lost,
+            prior_lost: self.lost,
+            interval_ns: ack.rtt_ns,
+            tx_in_flight: ack.inflight,
+            prior_inflight: ack.inflight,
+            flags: if app_limited { RATE_APP_LIMITED } else { 0 },
+            pad: 0,
+        };
+        for _ in 0..ack.newly_lost {
+            rate.lost += 1;
+            self.law.on_lost(ack.now_ns, &rate, &self.control);
+        }
+        self.lost = rate.lost;
+        ack.flags |= match (self.episode, self.timed_out) {
+            (false, _) => 0,
+            (true, false) => ACK_RECOVERY,
+            (true, true) => ACK_LOSS,
+        };
+        assert!(self.law.on_control(&self.ack, &rate, &mut self.control) <= 1);
+        self.check();
     }
 
     fn wait(&mut self, time_ns: u64) {
@@ -196,6 +245,14 @@ impl Sender {
         self.law.on_loss(&loss, &mut self.control);
         self.slow_start.on_loss(&loss);
         assert_eq!(self.control.cwnd, before.cwnd, "on_loss changed cwnd");
+        self.timed_out = kind == LossKind::Rto;
+        if self.law.has_control() {
+            if self.timed_out {
+                self.control.cwnd = ONE;
+            }
+            self.episode = true;
+            return;
+        }
         if !self.spec.info().ssthresh_is_estimate {
             let most = before.cwnd.max(MIN_SSTHRESH);
             assert!(self.control.ssthresh <= most, "ssthresh {} above cwnd {most}", self.control.ssthresh);

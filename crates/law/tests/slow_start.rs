@@ -74,11 +74,11 @@ fn hystart_plus_plus_without_limit_when_paced() {
 
 #[test]
 fn every_kind_prints_and_parses() {
-    for kind in SlowStartKind::ALL {
+    for kind in SlowStartKind::ALL.into_iter().chain([SlowStartKind::None]) {
         assert_eq!(kind.to_string().parse(), Ok(kind));
     }
     assert_eq!(
         "hystart+".parse::<SlowStartKind>().unwrap_err().to_string(),
-        "no slow start \"hystart+\"; did you mean \"hystart\"? slow starts: classic, limited, hystart, hystart++"
+        "no slow start \"hystart+\"; did you mean \"hystart\"? slow starts: classic, limited, hystart, hystart++, none"
     );
 }

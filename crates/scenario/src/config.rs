@@ -446,6 +446,7 @@ impl Scenario {
                 sack: flow.sack,
                 ecn: flow.ecn,
                 pacing: flow.pacing,
+                law_seed: Stream::new(seed, 0, &format!("flow[{number}].law[{stream}]")).u64() as u32,
                 ..sender
             },
             receiver: ReceiverConfig {

@@ -135,7 +135,7 @@ pub struct Flow {
     /// Initial ssthresh, 2 packets at least. Default: infinite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<Text<Packets>>,
-    /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic.
+    /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic; "none" for a law with a start-up of its own.
     pub slow_start: Text<SlowStartKind>,
     /// An ACK for every second segment instead of every one. Default true; false with `compat = "ns2"`, and
     /// under laws for routers.

@@ -1,5 +1,6 @@
 //! What a run will need, before it starts.
 
+use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::traffic::udp;
 use lfn_units::{Rate, Time};
 
@@ -13,6 +14,8 @@ const FLOW_BYTES: f64 = 2_500.0;
 /// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room
 /// that these keep to grow.
 const PACKET_BYTES: f64 = 125.0;
+/// What the sender keeps besides for a law that steers by delivery rates, with room to grow.
+const RATE_SAMPLE_BYTES: f64 = 96.0;
 /// A row of the table `flows`.
 const FLOW_ROW_BYTES: f64 = 73.0;
 /// A row of the table `probes`.
@@ -166,9 +169,12 @@ impl Scenario {
             .capture
             .as_ref()
             .map_or(0.0, |capture| TABLE_COPIES * CAPTURE_ROW_BYTES * capture.max_rows as f64);
+        let samples_rates = |law: LawSpec| law.info().slow_start == SlowStartKind::None;
+        let mut laws = self.flow.iter().map(|flow| flow.law.0).chain(self.traffic.iter().map(|t| t.law.0));
+        let sample_bytes = if laws.any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
         let parts = [
             flows * FLOW_BYTES,
-            in_flight * PACKET_BYTES,
+            in_flight * (PACKET_BYTES + sample_bytes),
             queues * LINK_BYTES + self.link_extra_bytes(&network),
             table_bytes,
             capture_bytes,

@@ -38,6 +38,11 @@ fn one_flow() {
 }
 
 #[test]
+fn a_flow_whose_sender_samples_rates() {
+    check("[[flow]]\nlaw = \"bbr\"\nrtt = \"100ms\"\n");
+}
+
+#[test]
 fn many_flows() {
     check("[[flow]]\nlaw = \"reno\"\nrtt = \"100ms\"\ncount = 50\n");
 }

@@ -44,7 +44,8 @@ fn defaults_are_those_of_linux() {
     assert_eq!((flow.payload_bytes, flow.wire_bytes, flow.ack_bytes), (1448, 1514, 66));
     assert_eq!((flow.direction, flow.rtt), (Direction::Forward, Time::from_ms(100)));
     assert_eq!((flow.start, flow.stop, flow.size_segments), (Time::ZERO, Time::NEVER, u64::MAX));
-    assert_eq!(flow.sender, SenderConfig::linux(1448, SlowStartKind::HyStart));
+    let law_seed = flow.sender.law_seed;
+    assert_eq!(flow.sender, SenderConfig { law_seed, ..SenderConfig::linux(1448, SlowStartKind::HyStart) });
     assert_eq!(flow.receiver, ReceiverConfig::linux(Time::from_ms(100)));
     // 125 MB in packets of 1514 bytes.
     for link in &config.links {
@@ -64,9 +65,21 @@ fn ns2_is_the_papers_simulator() {
     let config = config("compat = \"ns2\"", "size = \"100 packets\"", "packet = \"1000B\"");
     let flow = &config.flows[0];
     assert_eq!((flow.payload_bytes, flow.wire_bytes, flow.ack_bytes), (960, 1000, 40));
-    assert_eq!(flow.sender, SenderConfig::ns2(960));
+    let law_seed = flow.sender.law_seed;
+    assert_eq!(flow.sender, SenderConfig { law_seed, ..SenderConfig::ns2(960) });
     assert_eq!(flow.receiver, ReceiverConfig::ns2(Time::from_ms(100)));
     assert_eq!(config.links[0].limit_packets, 99);
+}
+
+#[test]
+fn every_flow_has_a_draw_of_its_own() {
+    let seeds = |more: &str| {
+        let config = config("", "", more);
+        config.flows.iter().map(|flow| flow.sender.law_seed).collect::<Vec<_>>()
+    };
+    let three = seeds("count = 3");
+    assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
+    assert_eq!(seeds("count = 2"), three[..2]);
 }
 
 #[test]
@@ -105,6 +118,7 @@ fn what_a_flow_says_is_what_it_gets() {
         sack: false,
         ecn: true,
         pacing: true,
+        law_seed: flow.sender.law_seed,
         ..linux
     };
     assert_eq!(flow.sender, wanted);

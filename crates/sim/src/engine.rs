@@ -541,7 +541,7 @@ impl Sim {
             Kind::Begin => self.on_begin(index),
             Kind::Established => {
                 let rtt = self.base_rtt(index);
-                self.flows[index].sender.on_established(rtt);
+                self.flows[index].sender.on_established(self.now, rtt);
                 self.transmit(index);
             }
             Kind::Stop => {

@@ -40,6 +40,8 @@ pub struct SenderConfig {
     pub ecn: bool,
     /// Pace even if the law does not ask for it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
     pub pacing: bool,
+    /// The connection's own draw, for laws that choose at random.
+    pub law_seed: u32,
 }
 
 /// How the sender finds that a segment is lost.
@@ -112,6 +114,7 @@ impl SenderConfig {
             max_rto: Time::from_s(120),
             ecn: false,
             pacing: false,
+            law_seed: 0,
         }
     }
 

@@ -7,6 +7,7 @@ mod config;
 mod prefetch;
 mod prr;
 mod ranges;
+mod rate;
 mod receiver;
 mod rtt;
 mod scoreboard;

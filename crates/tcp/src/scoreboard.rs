@@ -29,6 +29,8 @@ pub(crate) struct Delivered {
     pub oldest_sent: Option<Time>,
     /// Transmission time of the retransmission that moved the cumulative ACK: what its timestamp echoes.
     pub copy_sent: Option<Time>,
+    /// The one that was sent last, copies included, with its time.
+    pub newest: Option<(Time, u64)>,
 }
 
 /// RACK's notion of the most recently sent segment that was delivered (RFC 8985 §6.2).
@@ -59,6 +61,8 @@ struct Repair {
     newly_lost: u32,
     /// Room for the segments that one ACK SACKs; empty between ACKs.
     newly_sacked: Vec<u64>,
+    /// For a law that looks at each lost segment: those found since it last looked.
+    lost_log: Option<Vec<u64>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -122,6 +126,16 @@ impl Scoreboard {
 
     pub fn take_newly_lost(&mut self) -> u32 {
         std::mem::take(&mut self.repair.newly_lost)
+    }
+
+    /// From now on each lost segment is noted, or none.
+    pub fn log_losses(&mut self, log: bool) {
+        self.repair.lost_log = log.then(Vec::new);
+    }
+
+    /// Segments lost since the last call, if they are noted.
+    pub fn take_lost_log(&mut self) -> Vec<u64> {
+        self.repair.lost_log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -209,6 +223,7 @@ impl Scoreboard {
     fn note_delivery(&mut self, seq: u64, now: Time, min_rtt: Time, delivered: &mut Delivered) {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
+        delivered.newest = delivered.newest.max(Some((sent, seq)));
         if !ever {
             delivered.oldest_sent = Some(delivered.oldest_sent.map_or(sent, |t| t.min(sent)));
             delivered.newest_sent = Some(delivered.newest_sent.map_or(sent, |t| t.max(sent)));
@@ -229,7 +244,13 @@ impl Scoreboard {
         let count = (cumulative - self.una) as u32;
         self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
         self.una = cumulative;
-        Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest), copy_sent: None }
+        Delivered {
+            count,
+            newest_sent: Some(newest),
+            oldest_sent: Some(oldest),
+            copy_sent: None,
+            newest: Some((newest, cumulative - 1)),
+        }
     }
 
     /// The cumulative ACK moved to `cumulative`, at most `nxt`.
@@ -305,8 +326,15 @@ impl Scoreboard {
         let at = self.at(seq);
         self.repair.flags[at] |= LOST;
         self.lost_out += 1;
-        self.repair.newly_lost += 1;
+        self.note_loss(seq);
         self.repair.lost.push_back(seq);
+    }
+
+    fn note_loss(&mut self, seq: u64) {
+        self.repair.newly_lost += 1;
+        if let Some(log) = &mut self.repair.lost_log {
+            log.push(seq);
+        }
     }
 
     /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
@@ -349,7 +377,7 @@ impl Scoreboard {
                 let at = self.at(seq);
                 self.repair.flags[at] &= !RETRANS;
                 self.retrans_out -= 1;
-                self.repair.newly_lost += 1;
+                self.note_loss(seq);
                 if self.repair.flags[at] & LOST == 0 {
                     self.repair.flags[at] |= LOST;
                     self.lost_out += 1;
@@ -411,7 +439,9 @@ impl Scoreboard {
                 continue;
             }
             let at = self.at(seq);
-            self.repair.newly_lost += u32::from(self.repair.flags[at] & LOST == 0);
+            if self.repair.flags[at] & (LOST | RETRANS) != LOST {
+                self.note_loss(seq);
+            }
             self.repair.flags[at] = (self.repair.flags[at] & EVER) | LOST;
             self.lost_out += 1;
             self.repair.lost.push_back(seq);

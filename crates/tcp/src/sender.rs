@@ -4,12 +4,13 @@
 use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, Law, LawSpec, Loss, LossKind, SlowStart, ACK_CWND_LIMITED, ACK_DUP,
-    ACK_OPEN, ACK_ROUND_START, INFINITE, ONE, PROBES,
+    ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, INFINITE, ONE, PROBES,
 };
 use lfn_units::Time;
 
 use crate::prefetch::prefetch;
 use crate::prr::Prr;
+use crate::rate::RateSampler;
 use crate::receiver::Acknowledgement;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Delivered, Scoreboard};
@@ -137,7 +138,10 @@ pub struct Sender {
     law: Box<dyn Law>,
     state: State,
     timer_kind: Timer,
+    /// The law sees every ACK: it has on_sample or on_control.
     law_samples: bool,
+    /// Every segment sent is timed: for pacing that the law does not ask for, or for `rate`.
+    times_sending: bool,
     cwnd_limited: bool,
     undoable: bool,
     retransmitted_in_episode: bool,
@@ -155,6 +159,8 @@ pub struct Sender {
     prior: Control,
     prr: Prr,
     probe_end: Option<u64>,
+    /// Of a law that steers by delivery rates ([`Law::on_control`]).
+    rate: Option<Box<RateSampler>>,
     events: Vec<SenderEvent>,
 }
 
@@ -165,13 +171,23 @@ impl Sender {
         if let Some(segments) = config.initial_ssthresh_segments {
             control.ssthresh = u64::from(segments) * ONE;
         }
-        let law_config = LawConfig { now_ns: now.as_ns(), variant: 0, mss_bytes: config.mss_bytes };
+        let law_config = LawConfig {
+            now_ns: now.as_ns(),
+            mss_bytes: config.mss_bytes,
+            // Flows of one template differ in when they start.
+            seed: ((u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
+            ..LawConfig::default()
+        };
         let law = law.build(&law_config, &mut control);
+        let rate = law.has_control().then(Box::<RateSampler>::default);
+        let mut board = Scoreboard::default();
+        board.log_losses(rate.is_some());
         Sender {
-            board: Scoreboard::default(),
+            board,
             control,
             state: State::Open,
-            law_samples: law.has_sample(),
+            law_samples: law.has_sample() || rate.is_some(),
+            times_sending: config.pacing || rate.is_some(),
             cwnd_limited: false,
             timer_kind: Timer::Rto,
             timer: Time::NEVER,
@@ -201,6 +217,7 @@ impl Sender {
             dup_acks: 0,
             backoff: 0,
             probe_end: None,
+            rate,
             config: *config,
             wire_bits: u64::from(wire_bytes) * 8,
             stats: SenderStats { min_cwnd: control.cwnd, max_cwnd: control.cwnd, ..SenderStats::default() },
@@ -212,7 +229,9 @@ impl Sender {
     pub fn reset(&mut self, config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) {
         let mut board = std::mem::take(&mut self.board);
         board.reset();
-        *self = Sender { board, ..Sender::new(config, law, now, end, wire_bytes) };
+        let new = Sender::new(config, law, now, end, wire_bytes);
+        board.log_losses(new.rate.is_some());
+        *self = Sender { board, ..new };
     }
 
     /// Brings what the next ACK needs, beyond the struct itself, into the cache.
@@ -259,8 +278,20 @@ impl Sender {
     }
 
     /// The handshake took `rtt`: the first sample of the round-trip time.
-    pub fn on_established(&mut self, rtt: Time) {
+    pub fn on_established(&mut self, now: Time, rtt: Time) {
         self.rtt.sample(rtt.as_ns(), rtt.as_ns());
+        if self.rate.is_some() {
+            let mut seen = Ack {
+                now_ns: now.as_ns(),
+                rtt_ns: self.rtt.latest_ns(),
+                srtt_ns: self.rtt.srtt_ns(),
+                min_rtt_ns: self.rtt.min_ns(),
+                mss_bytes: self.config.mss_bytes,
+                flags: ACK_OPEN,
+                ..Ack::default()
+            };
+            self.steer(now, &mut seen, None);
+        }
     }
 
     /// Starts the window statistics anew at `now`; the counters stay.
@@ -291,7 +322,7 @@ impl Sender {
 
     /// Bytes of memory beyond the struct itself, as far as they grow with the window.
     pub fn memory_bytes(&self) -> usize {
-        self.board.memory_bytes()
+        self.board.memory_bytes() + self.rate.as_ref().map_or(0, |rate| rate.memory_bytes())
     }
 
     /// All that there was to send is acknowledged.
@@ -459,6 +490,9 @@ impl Sender {
             seen.flags |= ACK_CWND_LIMITED;
         }
         if self.law_samples {
+            if self.rate.is_some() {
+                return self.steer(now, &mut seen, delivered.newest.map(|(_, seq)| seq));
+            }
             self.law.on_sample(&seen, &mut self.control);
         }
         if self.control.cwnd < self.control.ssthresh {
@@ -479,6 +513,37 @@ impl Sender {
         }
     }
 
+    /// The law that owns window and rate in every state takes an ACK; `newest` is the segment it
+    /// delivered that was sent last.
+    fn steer(&mut self, now: Time, seen: &mut Ack, newest: Option<u64>) {
+        let Some(sampler) = &mut self.rate else { return };
+        let in_flight = self.board.in_flight();
+        let min_rtt = Time::from_ns(seen.min_rtt_ns);
+        let rate = sampler.on_ack(self.delivered, newest, in_flight, min_rtt, now);
+        seen.flags &= !ACK_CWND_LIMITED;
+        if self.cwnd_limited {
+            seen.flags |= ACK_CWND_LIMITED;
+        }
+        seen.flags |= match self.state {
+            State::Recovery => ACK_RECOVERY,
+            State::Loss => ACK_LOSS,
+            _ => 0,
+        };
+        if self.law.on_control(seen, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
+            sampler.mark_app_limited(in_flight);
+        }
+    }
+
+    /// Shows each segment that was found lost to a law that looks at them.
+    #[cold]
+    fn show_lost(&mut self, now: Time) {
+        let Some(sampler) = &mut self.rate else { return };
+        for seq in self.board.take_lost_log() {
+            let lost = sampler.on_lost(seq);
+            self.law.on_lost(now.as_ns(), &lost, &self.control);
+        }
+    }
+
     /// What an ACK delivers that carries SACK blocks, is a duplicate, or follows such.
     #[cold]
     fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
@@ -488,6 +553,7 @@ impl Sender {
             let more = self.board.on_cumulative(ack.cumulative, now, min_rtt);
             delivered.count += more.count;
             delivered.copy_sent = more.copy_sent;
+            delivered.newest = delivered.newest.max(more.newest);
             delivered.newest_sent = delivered.newest_sent.max(more.newest_sent);
             delivered.oldest_sent = match (delivered.oldest_sent, more.oldest_sent) {
                 (Some(a), Some(b)) => Some(a.min(b)),
@@ -541,6 +607,7 @@ impl Sender {
             self.detect_newreno(advanced);
         }
         seen.newly_lost = self.board.take_newly_lost();
+        self.show_lost(now);
         if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
             self.enter_recovery(now, State::Recovery, LossKind::Fast);
         } else if ack.ece && self.config.ecn && matches!(self.state, State::Open | State::Disorder) {
@@ -626,7 +693,7 @@ impl Sender {
 
     fn end_episode(&mut self, now: Time, seen: &Ack) {
         let cwnd_before = self.control.cwnd;
-        if self.state != State::Loss && self.control.ssthresh != INFINITE {
+        if self.state != State::Loss && self.control.ssthresh != INFINITE && self.rate.is_none() {
             self.control.cwnd = self.control.ssthresh;
         }
         self.state = State::Open;
@@ -674,9 +741,10 @@ impl Sender {
         if self.reorder_timer <= now {
             self.detect_losses(now);
             self.board.take_newly_lost();
+            self.show_lost(now);
             if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
                 self.enter_recovery(now, State::Recovery, LossKind::Fast);
-                if self.config.reduction == Reduction::Prr {
+                if self.config.reduction == Reduction::Prr && self.rate.is_none() {
                     self.reduce(0, false);
                 }
             }
@@ -716,6 +784,7 @@ impl Sender {
         }
         self.board.mark_all_lost();
         self.board.take_newly_lost();
+        self.show_lost(now);
         self.dup_acks = 0;
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
         self.control.cwnd = ONE;
@@ -755,6 +824,10 @@ impl Sender {
                 self.usage_max = self.board.outstanding();
             }
             self.usage_max = self.usage_max.max(self.board.outstanding());
+            // A receive window that is full is no want of data; Linux marks none then either.
+            if let Some(rate) = self.rate.as_mut().filter(|_| self.board.nxt() >= self.end) {
+                rate.mark_app_limited(in_flight);
+            }
             return None;
         }
         if self.is_paced(now) {
@@ -798,8 +871,8 @@ impl Sender {
             self.prr.on_sent(1);
         }
         let asked = self.control.pacing_bytes_per_s | u64::from(self.control.block);
-        if asked | u64::from(self.config.pacing) != 0 {
-            self.pace(now, retransmission);
+        if asked | u64::from(self.times_sending) != 0 {
+            self.time_sending(now, seq, retransmission);
         }
         let cwr = self.send_cwr && !retransmission;
         self.send_cwr &= !cwr;
@@ -811,17 +884,24 @@ impl Sender {
         self.held_by_pacing
     }
 
-    /// Sets `next_send` after a segment.
+    /// Notes what the rate sampler wants to know of a segment that leaves, and sets `next_send`.
     #[cold]
-    fn pace(&mut self, now: Time, retransmission: bool) {
+    fn time_sending(&mut self, now: Time, seq: u64, retransmission: bool) {
+        if let Some(sampler) = &mut self.rate {
+            let (una, nxt) = (self.board.una(), self.board.nxt());
+            if sampler.on_sent(seq, una, nxt, self.board.in_flight(), now) {
+                self.law.on_restart(now.as_ns(), &mut self.control);
+            }
+        }
         if self.control.block > 0 {
             if !retransmission {
                 self.count_in_block(now);
             }
             return;
         }
-        let bits_per_s = if self.control.pacing_bytes_per_s != 0 {
-            u128::from(self.control.pacing_bytes_per_s) * 8
+        let (bits, bits_per_s) = if self.control.pacing_bytes_per_s != 0 {
+            // A law's rate counts payload, as its windows do and as Linux does.
+            (u128::from(self.config.mss_bytes) * 8, u128::from(self.control.pacing_bytes_per_s) * 8)
         } else {
             let srtt_ns = u128::from(self.rtt.srtt_ns());
             if srtt_ns == 0 {
@@ -829,9 +909,10 @@ impl Sender {
             }
             // Linux: twice the window a round trip in slow start, 1.2 times after.
             let gain = if self.control.cwnd < self.control.ssthresh / 2 { 200 } else { 120 };
-            u128::from(self.window()) * u128::from(self.wire_bits) * 1_000_000_000 * gain / (100 * srtt_ns)
+            let bits = u128::from(self.wire_bits);
+            (bits, u128::from(self.window()) * bits * 1_000_000_000 * gain / (100 * srtt_ns))
         };
-        let gap_ps = u128::from(self.wire_bits) * 1_000_000_000_000 / bits_per_s.max(1);
+        let gap_ps = bits * 1_000_000_000_000 / bits_per_s.max(1);
         self.next_send = self.next_send.max(now).after(Time(u64::try_from(gap_ps).unwrap_or(u64::MAX)));
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lfn_law::{nearest, LawError, LawSpec};
+use lfn_law::{nearest, LawError, LawSpec, SlowStartKind};
 use lfn_udt::{CongestionControl, LawControl, Native, NativeConfig, VARIANTS};
 use lfn_units::Time;
 
@@ -16,6 +16,9 @@ pub enum ControlError {
     /// The law needs routers that speak its protocol.
     #[error("law {0} needs routers that speak to it; UDT's packets have no room for that")]
     Routers(&'static str),
+    /// The law needs delivery-rate samples.
+    #[error("law {0} steers by delivery-rate samples; UDT's ACKs give none")]
+    Rates(&'static str),
 }
 
 /// A congestion control by name.
@@ -45,9 +48,13 @@ impl ControlSpec {
 
 fn law(text: &str) -> Result<ControlSpec, ControlError> {
     let law: LawSpec = text.parse()?;
-    match law.info().header {
-        Some(_) => Err(ControlError::Routers(law.info().name)),
-        None => Ok(ControlSpec::Law(law)),
+    let info = law.info();
+    if info.header.is_some() {
+        Err(ControlError::Routers(info.name))
+    } else if info.slow_start == SlowStartKind::None {
+        Err(ControlError::Rates(info.name))
+    } else {
+        Ok(ControlSpec::Law(law))
     }
 }
 
@@ -95,5 +102,6 @@ mod tests {
         assert!(error("udt:4.12").starts_with("law udt has no variant \"4.12\"; did you mean \"4.1"));
         assert!(error("udp").starts_with("no law \"udp\""));
         assert!(error("vcp").contains("needs routers"));
+        assert!(error("bbr").contains("delivery-rate samples"));
     }
 }

@@ -4,6 +4,8 @@
 //! |integer - float| over the range of the card, which prints the bound; known values of the
 //! literature are checked on the law itself.
 
+mod bbr;
+mod bbr3;
 mod bic;
 mod compound;
 mod const_rate;
@@ -28,7 +30,7 @@ mod westwood_s;
 mod yeah;
 
 use lfn_law::{
-    Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE, PROBES,
+    Ack, Config, Control, Law, Loss, LossKind, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE, PROBES,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -70,7 +72,7 @@ impl Rig {
             flags: ACK_OPEN | ACK_CWND_LIMITED,
             ..Ack::default()
         };
-        let config = Config { now_ns: ack.now_ns, variant: 0, mss_bytes: ack.mss_bytes };
+        let config = Config { now_ns: ack.now_ns, mss_bytes: ack.mss_bytes, ..Config::default() };
         let law = spec.parse::<lfn_law::LawSpec>().unwrap().build(&config, &mut control);
         Self { law, control, ack }
     }
@@ -88,6 +90,24 @@ impl Rig {
         self.ack.inflight = self.cwnd() as u32;
         self.law.on_sample(&self.ack, &mut self.control);
         self.law.on_ack(n, &self.ack, &mut self.control);
+    }
+
+    /// A round trip for a law that steers by rates: one ACK for all that it `delivered`, the newest of
+    /// which was sent one RTT ago; of `inflight` segments then and now.
+    pub fn steer(&mut self, delivered: u64, inflight: u64) {
+        self.ack.now_ns += self.ack.rtt_ns;
+        self.ack.delivered += delivered;
+        self.ack.newly_delivered = delivered as u32;
+        self.ack.inflight = inflight as u32;
+        let rate = Rate {
+            delivered: self.ack.delivered,
+            prior_delivered: self.ack.delivered - delivered,
+            interval_ns: self.ack.rtt_ns,
+            tx_in_flight: self.ack.inflight,
+            prior_inflight: self.ack.inflight,
+            ..Rate::default()
+        };
+        self.law.on_control(&self.ack, &rate, &mut self.control);
     }
 
     /// A round trip: an ACK for each whole segment of the window.

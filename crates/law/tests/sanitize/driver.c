@@ -39,10 +39,22 @@ static struct law_ack draw_ack(u64 now_ns)
 		.now_ns = now_ns, .rtt_ns = wide(37), .srtt_ns = wide(37), .min_rtt_ns = wide(37),
 		.delivered = wide(63), .acked = (u32)wide(16), .newly_delivered = (u32)wide(16),
 		.newly_lost = (u32)wide(16), .inflight = (u32)wide(32), .ce = (u32)wide(16),
-		.mss_B = (u32)wide(16), .flags = (u32)wide(4),
+		.mss_B = (u32)wide(16), .flags = (u32)wide(6),
 	};
 
 	return ack;
+}
+
+static struct law_rate draw_rate(void)
+{
+	struct law_rate rate = {
+		.prior_delivered = wide(63), .prior_lost = wide(63), .interval_ns = wide(37),
+		.tx_in_flight = (u32)wide(32), .prior_inflight = (u32)wide(32), .flags = (u32)wide(1),
+	};
+
+	rate.delivered = rate.prior_delivered + wide(32);
+	rate.lost = rate.prior_lost + wide(32);
+	return rate;
 }
 
 static struct law_loss draw_loss(u64 now_ns)
@@ -66,7 +78,8 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 	/* Of the state's own size, so that the sanitizer sees an access beyond it. */
 	void *state = calloc(1, ops->state_bytes);
 	u64 probes[LAW_PROBES], now_ns = wide(62);
-	struct law_config config = { .now_ns = now_ns, .variant = variant, .mss_B = (u32)wide(16) };
+	struct law_config config = { .now_ns = now_ns, .variant = variant, .mss_B = (u32)wide(16),
+				     .seed = (u32)wide(32) };
 	struct law_control control = { .cwnd = draw_cwnd(), .ssthresh = LAW_INFINITE };
 
 	if (!state)
@@ -75,6 +88,7 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 	while (calls--) {
 		struct law_ack ack = draw_ack(now_ns);
 		struct law_loss loss = draw_loss(now_ns);
+		struct law_rate rate = draw_rate();
 
 		switch (draw() % 8) {
 		case 0:
@@ -96,6 +110,8 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 			now_ns += wide(45);
 			if (ops->on_tick)
 				ops->on_tick(state, now_ns, &control);
+			if (ops->on_restart)
+				ops->on_restart(state, now_ns, &control);
 			break;
 		case 5:
 			if (ops->probe)
@@ -104,7 +120,12 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 		default:
 			if (ops->on_sample)
 				ops->on_sample(state, &ack, &control);
-			ops->on_ack(state, (u32)wide(16), &ack, &control);
+			if (ops->on_ack)
+				ops->on_ack(state, (u32)wide(16), &ack, &control);
+			if (ops->on_lost)
+				ops->on_lost(state, now_ns, &rate, &control);
+			if (ops->on_control)
+				(void)ops->on_control(state, &ack, &rate, &control);
 		}
 		if (control.cwnd < LAW_ONE || control.cwnd > LAW_MAX_CWND || control.ssthresh < LAW_MIN_SSTHRESH) {
 			fprintf(stderr, "%s, variant %u: cwnd %llu, ssthresh %llu\n", subject->name, variant,

@@ -92,10 +92,26 @@ pub(crate) fn read(
     let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
     // The ends of such protocols begin small, answer every packet, and send no bursts.
     let for_routers = law.info().header.is_some();
+    let own_start = law.info().slow_start == SlowStartKind::None;
     let (default_window, default_slow_start, default_delayed_ack) = match compat {
         Compat::Linux if !for_routers => (Packets(10), law.info().slow_start, true),
+        _ if own_start => (Packets(2), SlowStartKind::None, false),
         _ => (Packets(2), SlowStartKind::Classic, false),
     };
+    let slow_start = table.quantity("slow_start")?.unwrap_or(default_slow_start);
+    if (slow_start == SlowStartKind::None) != own_start {
+        let allowed = if own_start {
+            "\"none\", since the law has a start-up of its own".into()
+        } else {
+            SlowStartKind::ALL.map(SlowStartKind::name).join(", ")
+        };
+        let found = format!("{slow_start} with law {law}");
+        return Err(table.error("slow_start", found, format!("allowed: {allowed}")));
+    }
+    if own_start && initial_ssthresh.is_some() {
+        let found = format!("law {law} has a start-up of its own");
+        return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
+    }
     Ok(Flow {
         name: table.name("name")?,
         law: Text(law),
@@ -113,7 +129,7 @@ pub(crate) fn read(
         receive_window: receive_window.map(Text::<Window>),
         initial_window: Text(initial_window.unwrap_or(default_window)),
         initial_ssthresh: initial_ssthresh.map(Text),
-        slow_start: Text(table.quantity("slow_start")?.unwrap_or(default_slow_start)),
+        slow_start: Text(slow_start),
         delayed_ack: table.boolean("delayed_ack", default_delayed_ack)?,
         sack: table.boolean("sack", true)?,
         ecn: table.boolean("ecn", law.info().family == "ecn")?,

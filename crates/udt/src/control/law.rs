@@ -47,10 +47,11 @@ pub struct LawControl {
 }
 
 impl LawControl {
-    /// A sender that begins at `now` with packets of `mss_bytes`, IP and UDP headers included.
+    /// A sender that begins at `now` with packets of `mss_bytes`, IP and UDP headers included. Not for a law
+    /// that steers by delivery rates ([`Law::on_control`]), which ACKs of UDT do not sample.
     pub fn new(law: &LawSpec, slow_start: SlowStartKind, mss_bytes: u32, now: Time) -> LawControl {
         let mut control = Control::new(INITIAL_WINDOW);
-        let config = Config { now_ns: now.as_ns(), variant: 0, mss_bytes: payload_bytes(mss_bytes) };
+        let config = Config { now_ns: now.as_ns(), mss_bytes: payload_bytes(mss_bytes), ..Config::default() };
         LawControl {
             law: law.build(&config, &mut control),
             slow_start: SlowStart::new(slow_start),
@@ -200,7 +201,7 @@ impl CongestionControl for LawControl {
     }
 
     fn period(&self) -> Time {
-        let mss = u128::from(self.mss_bytes);
+        let mss = u128::from(payload_bytes(self.mss_bytes));
         let ps = if self.control.pacing_bytes_per_s != 0 {
             mss * PS_PER_S / u128::from(self.control.pacing_bytes_per_s)
         } else {
