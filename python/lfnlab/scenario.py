@@ -65,9 +65,12 @@ class Router:
     The fields besides ``kind`` belong to one kind or another.
     """
 
-    kind: Literal["none", "vcp"]
+    kind: Literal["none", "vcp", "xcp", "rcp", "jetmax"]
+    alpha: float | None = None
+    beta: float | None = None
     gamma: float | None = None
     compat: Literal["paper", "author"] | None = None
+    interval: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

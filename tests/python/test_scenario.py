@@ -102,7 +102,10 @@ WAY: dict[str, st.SearchStrategy[Any]] = {
     "reorder": maybe(st.builds(Reorder, p=LOSSES, delay=DELAYS)),
     "jitter": maybe(st.builds(Jitter, high=DELAYS, keep_order=maybe(BOOLEANS))),
     "queue": QUEUES,
-    "router": maybe(st.builds(Router, kind=st.just("none"))),
+    "router": maybe(
+        st.builds(Router, kind=st.sampled_from(["none", "xcp", "rcp"]))
+        | st.builds(Router, kind=st.just("jetmax"), interval=maybe(DELAYS))
+    ),
 }
 RATES = whole(1, 100, "Gbit/s")
 LINK: dict[str, st.SearchStrategy[Any]] = WAY | {

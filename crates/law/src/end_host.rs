@@ -2,9 +2,12 @@
 //! written in Rust, with floating point (basic operations and `libm`: the same bits on every machine).
 
 pub(crate) mod evcp;
+pub(crate) mod jetmax;
+pub(crate) mod rcp;
 pub(crate) mod vcp;
+pub(crate) mod xcp;
 
-use crate::{Control, MAX_CWND, ONE};
+use crate::{Ack, Control, Loss, LossKind, ACK_CWND_LIMITED, MAX_CWND, MIN_SSTHRESH, ONE};
 
 /// Sets a window in segments, within the bounds of every law.
 fn set_cwnd(control: &mut Control, segments: f64) {
@@ -14,4 +17,37 @@ fn set_cwnd(control: &mut Control, segments: f64) {
 /// The window in segments.
 fn cwnd(control: &Control) -> f64 {
     control.cwnd as f64 / ONE as f64
+}
+
+/// No router of the path has answered: one segment a round trip, as under Reno.
+fn grow_unanswered(ack: &Ack, control: &mut Control) {
+    if ack.flags & ACK_CWND_LIMITED != 0 {
+        let window = cwnd(control);
+        set_cwnd(control, window + f64::from(ack.acked) / window);
+    }
+}
+
+/// What a loss does to these laws, which have no slow start: its threshold is one segment but while the
+/// sender brings a window down.
+#[derive(Debug, Default)]
+struct Episode {
+    /// A loss is being repaired: the window is the sender's.
+    recovering: bool,
+}
+
+impl Episode {
+    fn none(control: &mut Control) -> Episode {
+        control.ssthresh = ONE;
+        Episode::default()
+    }
+
+    /// The window will be halved; after a timeout, which leaves one segment, growth goes on at once.
+    fn begin(&mut self, loss: &Loss, control: &mut Control) {
+        self.recovering = loss.kind != LossKind::Rto;
+        control.ssthresh = if self.recovering { (control.cwnd / 2).max(MIN_SSTHRESH) } else { ONE };
+    }
+
+    fn end(&mut self, control: &mut Control) {
+        *self = Episode::none(control);
+    }
 }

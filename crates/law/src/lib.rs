@@ -19,7 +19,7 @@ pub use slow_start::{SlowStart, SlowStartKind};
 pub const ONE: u64 = 1 << 32;
 /// The initial `ssthresh`.
 pub const INFINITE: u64 = u64::MAX;
-/// No `ssthresh` is below two segments (RFC 5681 eq. 4).
+/// No `ssthresh` is below two segments (RFC 5681 eq. 4), but of laws without slow start.
 pub const MIN_SSTHRESH: u64 = 2 * ONE;
 /// No law grows past 2^26 segments.
 pub const MAX_CWND: u64 = 1 << 58;
@@ -189,8 +189,8 @@ pub trait Law: Send {
     /// An ACK, or the handshake, brought back a header; of an ACK [`Law::on_sample`] follows.
     fn on_header(&mut self, _header: Header, _control: &mut Control) {}
 
-    /// The header of a segment that leaves now.
-    fn header(&self, _control: &Control) -> Header {
+    /// The header of a segment that leaves now, so large on the wire.
+    fn header(&mut self, _control: &Control, _wire_bytes: u32) -> Header {
         Header::None
     }
 

@@ -3,7 +3,7 @@
 //! laws/cards/README.md is the language. The sender here is the smallest that can drive a law:
 //! it counts, keeps RTTs and does classic slow start, nothing else.
 
-use lfn_header::{Header, Load};
+use lfn_header::{Header, JetMax, Load, Rcp, Xcp};
 use lfn_law::{
     registry, Ack, Config, Control, Law, LawSpec, Loss, LossKind, Rate, SlowStart, SlowStartKind,
     ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, ONE, PROBES,
@@ -132,6 +132,7 @@ impl Connection {
         ack.inflight = ((self.control.cwnd >> 32) as u32).saturating_sub(n);
         ack.flags = flags;
         if !self.header.is_none() {
+            self.law.header(&self.control, self.ack.mss_bytes);
             self.law.on_header(self.header, &mut self.control);
         }
         self.law.on_sample(&self.ack, &mut self.control);
@@ -295,13 +296,26 @@ impl Connection {
     }
 }
 
-/// `vcp low|high|overload`.
-fn header(words: &[&str]) -> Result<Header, String> {
+/// `vcp low|high|overload`, or `xcp|rcp|jetmax` and a number.
+fn header(words: &[&str], before: Header) -> Result<Header, String> {
+    let number = |text: &str| text.parse::<f64>().map_err(|e| format!("{text:?}: {e}"));
+    let (rtt_s, gap_s) = (0.1, 1e-3);
     Ok(match words {
+        ["xcp", delta] => Header::Xcp(Xcp { gap_s, rtt_s, delta_bytes_per_s: number(delta)? }),
+        ["rcp", rate] => Header::Rcp(Rcp { rate_bytes_per_s: number(rate)?, rtt_s }),
+        ["jetmax", link, rate] => {
+            let link = link.parse().map_err(|e| format!("{link:?}: {e}"))?;
+            let rate_bytes_per_s = number(rate)?;
+            let interval = if let Header::JetMax(last) = before { last.interval + 1 } else { 1 };
+            Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval, link, bottleneck: 0 })
+        }
         ["vcp", "low"] => Header::Vcp(Load::Low),
         ["vcp", "high"] => Header::Vcp(Load::High),
         ["vcp", "overload"] => Header::Vcp(Load::Overload),
-        _ => return Err(format!("no header {:?}; allowed: vcp low|high|overload", words.join(" "))),
+        _ => {
+            let allowed = "vcp low|high|overload, xcp DELTA, rcp RATE, jetmax LINK RATE";
+            return Err(format!("no header {:?}; allowed: {allowed}", words.join(" ")));
+        }
     })
 }
 
@@ -410,7 +424,7 @@ fn execute(
             Ok(())
         }
         ["header", words @ ..] => {
-            it.header = header(words)?;
+            it.header = header(words, it.header)?;
             Ok(())
         }
         ["open"] => {

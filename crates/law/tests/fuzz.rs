@@ -2,7 +2,7 @@
 //! them: ACKs of up to 64k segments, RTTs from nothing to 100 s, jumps in time, every kind of
 //! loss, held episodes, undo. What must hold is in `Sender::check` and beside each call.
 
-use lfn_header::{Header, Load};
+use lfn_header::{Header, JetMax, Load, Protocol, Rcp, Xcp};
 use lfn_law::{
     registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, Rate, SlowStart, SlowStartKind,
     ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, MAX_CWND,
@@ -69,8 +69,21 @@ fn start() -> impl Strategy<Value = Start> {
 }
 
 /// A header that an ACK may bring back, made of what else it says.
-fn told(ce: u32) -> Header {
-    Header::Vcp([Load::Low, Load::High, Load::Overload][ce as usize % 3])
+fn told(protocol: Protocol, n: u32, ce: u32) -> Header {
+    let rate_bytes_per_s = [0.0, 1.0, f64::from(n) * 1e3, f64::from(n) * 1e9, f64::INFINITY][ce as usize % 5];
+    let (rtt_s, gap_s) = (0.1, 1e-3);
+    match protocol {
+        Protocol::Vcp => Header::Vcp([Load::Low, Load::High, Load::Overload][ce as usize % 3]),
+        Protocol::Xcp => {
+            let sign = if n & 1 == 0 { 1.0 } else { -1.0 };
+            Header::Xcp(Xcp { gap_s, rtt_s, delta_bytes_per_s: sign * rate_bytes_per_s })
+        }
+        Protocol::Rcp => Header::Rcp(Rcp { rate_bytes_per_s, rtt_s }),
+        Protocol::JetMax => {
+            let (link, bottleneck) = (1 + ce as u16 % 2, 1);
+            Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval: n, link, bottleneck })
+        }
+    }
 }
 
 struct Sender {
@@ -158,8 +171,9 @@ impl Sender {
         ack.inflight = (self.control.cwnd >> 32) as u32;
         let state = if self.episode { ACK_DUP } else { ACK_OPEN | ACK_CWND_LIMITED };
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
-        if self.spec.info().header.is_some() {
-            self.law.on_header(told(ce), &mut self.control);
+        if let Some(protocol) = self.spec.info().header {
+            self.law.header(&self.control, self.ack.mss_bytes);
+            self.law.on_header(told(protocol, n, ce), &mut self.control);
             self.check();
         }
         if self.law.has_control() {

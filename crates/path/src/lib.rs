@@ -31,5 +31,8 @@ pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, Thresholds, Weight};
-pub use router::{Router, RouterConfig, VcpConfig, VcpMeter, VCP_INTERVAL};
+pub use router::{
+    JetMaxConfig, JetMaxRouter, RcpConfig, RcpRouter, Router, RouterConfig, VcpConfig, VcpMeter, XcpConfig,
+    XcpRouter,
+};
 pub use trace::{DeliveryTrace, TraceError};

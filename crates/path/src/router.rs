@@ -4,18 +4,30 @@
 //! A router stands beside a queue of any kind. Its owner calls [`Router::advance`] before anything
 //! changes in the queue, so that timers see it as it was when they were due.
 
+mod jetmax;
+mod rcp;
 mod vcp;
+mod xcp;
 
 use lfn_header::Header;
 use lfn_units::{Rate, Time};
 
-pub use vcp::{VcpConfig, VcpMeter, INTERVAL as VCP_INTERVAL};
+pub use jetmax::{JetMaxConfig, JetMaxRouter};
+pub use rcp::{RcpConfig, RcpRouter};
+pub use vcp::{VcpConfig, VcpMeter};
+pub use xcp::{XcpConfig, XcpRouter};
 
 /// Which protocol a router speaks: the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RouterConfig {
     /// VCP's load meter, for VCP and EVCP.
     Vcp(VcpConfig),
+    /// XCP's controllers.
+    Xcp(XcpConfig),
+    /// RCP's rate.
+    Rcp(RcpConfig),
+    /// JetMax's fair rate.
+    JetMax(JetMaxConfig),
 }
 
 /// The state of a router.
@@ -23,13 +35,23 @@ pub enum RouterConfig {
 pub enum Router {
     /// See [`VcpMeter`].
     Vcp(VcpMeter),
+    /// See [`XcpRouter`].
+    Xcp(XcpRouter),
+    /// See [`RcpRouter`].
+    Rcp(RcpRouter),
+    /// See [`JetMaxRouter`].
+    JetMax(JetMaxRouter),
 }
 
 impl RouterConfig {
-    /// A router on a link of this rate. `draw` gives numbers uniform on \[0, 1), for the timers' phases.
-    pub fn build(&self, rate: Rate, draw: impl FnMut() -> f64) -> Router {
+    /// A router on a link of this rate, which headers call `link`, not 0. `draw` gives numbers uniform on
+    /// \[0, 1), for the timers' phases.
+    pub fn build(&self, link: u16, rate: Rate, draw: impl FnMut() -> f64) -> Router {
         match *self {
             RouterConfig::Vcp(config) => Router::Vcp(VcpMeter::new(config, rate, draw)),
+            RouterConfig::Xcp(config) => Router::Xcp(XcpRouter::new(config, rate, draw)),
+            RouterConfig::Rcp(config) => Router::Rcp(RcpRouter::new(config, rate, draw)),
+            RouterConfig::JetMax(config) => Router::JetMax(JetMaxRouter::new(config, link, rate, draw)),
         }
     }
 }
@@ -38,7 +60,10 @@ impl Router {
     /// The rate of the link changes.
     pub fn set_rate(&mut self, rate: Rate) {
         match self {
-            Router::Vcp(meter) => meter.set_rate(rate),
+            Router::Vcp(router) => router.set_rate(rate),
+            Router::Xcp(router) => router.set_rate(rate),
+            Router::Rcp(router) => router.set_rate(rate),
+            Router::JetMax(router) => router.set_rate(rate),
         }
     }
 
@@ -46,23 +71,32 @@ impl Router {
     #[inline]
     pub fn advance(&mut self, now: Time, queue_bytes: u64) {
         match self {
-            Router::Vcp(meter) => meter.advance(now, queue_bytes),
+            Router::Vcp(router) => router.advance(now, queue_bytes),
+            Router::Xcp(router) => router.advance(now, queue_bytes),
+            Router::Rcp(router) => router.advance(now, queue_bytes),
+            Router::JetMax(router) => router.advance(now),
         }
     }
 
-    /// A packet arrives, also if it is dropped then. `header` is a data packet's.
+    /// A packet arrives, also if it is dropped then. `header` is a data packet's, none for others.
     #[inline]
-    pub fn arrive(&mut self, bytes: u32, _header: &Header) {
+    pub fn arrive(&mut self, bytes: u32, header: &Header) {
         match self {
-            Router::Vcp(meter) => meter.arrive(bytes),
+            Router::Vcp(router) => router.arrive(bytes),
+            Router::Xcp(router) => router.arrive(bytes, header),
+            Router::Rcp(router) => router.arrive(bytes, header),
+            Router::JetMax(router) => router.arrive(bytes, header),
         }
     }
 
-    /// A data packet leaves.
+    /// A packet leaves `queue_bytes` behind. `header` is a data packet's, none for others.
     #[inline]
-    pub fn depart(&mut self, header: &mut Header) {
+    pub fn depart(&mut self, bytes: u32, queue_bytes: u64, header: &mut Header) {
         match self {
-            Router::Vcp(meter) => meter.depart(header),
+            Router::Vcp(router) => router.depart(header),
+            Router::Xcp(router) => router.depart(bytes, queue_bytes, header),
+            Router::Rcp(router) => router.depart(header),
+            Router::JetMax(router) => router.depart(header),
         }
     }
 }

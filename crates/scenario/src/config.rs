@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::{
-    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig,
-    RouterConfig, Service, Thresholds, VcpConfig, Weight as RedWeight,
+    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JetMaxConfig, JitterShape, PieConfig,
+    RcpConfig, RedConfig, RouterConfig, Service, Thresholds, VcpConfig, Weight as RedWeight, XcpConfig,
 };
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
@@ -19,8 +19,8 @@ use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
-    BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern, Queue,
-    Red, RedPreset, Router, Scenario, Series, Topology, Traffic, Udp, VcpCompat, Weight,
+    BurstLoss, Change, Compat, Direction, Flow, JetMax, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
+    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Topology, Traffic, Udp, VcpCompat, Weight, Xcp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
@@ -222,6 +222,11 @@ fn router(router: Router) -> Option<RouterConfig> {
         Router::None(_) => return None,
         Router::Vcp(vcp) => {
             RouterConfig::Vcp(VcpConfig { gamma: vcp.gamma, author: vcp.compat == VcpCompat::Author })
+        }
+        Router::Xcp(Xcp { alpha, beta, gamma }) => RouterConfig::Xcp(XcpConfig { alpha, beta, gamma }),
+        Router::Rcp(Rcp { alpha, beta, gamma }) => RouterConfig::Rcp(RcpConfig { alpha, beta, gamma }),
+        Router::JetMax(JetMax { gamma, interval }) => {
+            RouterConfig::JetMax(JetMaxConfig { gamma, interval: interval.0 })
         }
     })
 }

@@ -24,7 +24,7 @@ pub use link::{
     Reorder, Topology, UniformJitter,
 };
 pub use queue::{Codel, Fifo, FqCodel, Pie, Queue, Red, RedPreset, Weight};
-pub use router::{Router, Silent, Vcp, VcpCompat};
+pub use router::{JetMax, Rcp, Router, Silent, Vcp, VcpCompat, Xcp};
 
 /// Links, the traffic over them, and what changes on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]

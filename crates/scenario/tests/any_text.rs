@@ -168,7 +168,7 @@ const LINK: &[&str] = &[
     "reorder = { p = 0.1, delay = \"1ms\" }",
     "jitter = { high = \"1ms\" }",
     "router = { kind = \"vcp\", gamma = 0.9 }",
-    "reverse = { loss = 0, trace = \"four-a-second.mahi\", queue = { size = \"9 packets\" }, jitter = { kind = \"normal\", mean = \"2ms\", deviation = \"1ms\" } }",
+    "reverse = { loss = 0, trace = \"four-a-second.mahi\", queue = { size = \"9 packets\" }, router = { kind = \"jetmax\", interval = \"7ms\" }, jitter = { kind = \"normal\", mean = \"2ms\", deviation = \"1ms\" } }",
 ];
 const FLOW: &[&str] = &[
     "name = \"bulk\"",

@@ -427,6 +427,7 @@ impl Sim {
                 modelled: modelled.contains(&number) || matches!(link.service, Service::Trace(_)),
                 largest_packet_bytes,
                 one_way: Time(longest.0 / 2),
+                header_name: number + 1,
             };
             LinkState::new(link, &usage, config.seed)
         });
@@ -542,6 +543,7 @@ impl Sim {
             Kind::Established => {
                 let rtt = self.base_rtt(index);
                 self.flows[index].sender.on_established(self.now, rtt);
+                self.take_syn_ack(index);
                 self.transmit(index);
             }
             Kind::Stop => {
@@ -575,6 +577,7 @@ impl Sim {
         if config.sender.handshake {
             // SYN and SYN-ACK are small and meet no queue.
             let established = self.now + self.base_rtt(index);
+            self.send_syn(index);
             self.transit.events.push(established, Kind::Established, index);
         } else {
             self.transmit(index);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
-use lfn_path::{AqmConfig, CodelConfig, RouterConfig, VcpConfig};
+use lfn_path::{AqmConfig, CodelConfig, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
 use lfn_sim::config::{Config, FlowConfig, LinkConfig, Loss};
 use lfn_sim::{Outcome, Sim, SimError};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -231,5 +231,99 @@ mod vcp {
         assert!(at(40.0) < room(10.0) * 1.05, "{}", at(40.0));
         assert!(at(54.0) > room(10.0) * 0.85, "{}", at(54.0));
         assert!(at(79.0) > room(40.0) * 0.85, "{}", at(79.0));
+    }
+}
+
+mod rates {
+    use super::*;
+
+    /// Goodputs of the flows in the second half, and the bottleneck.
+    fn second_half(mut config: Config) -> (Vec<f64>, lfn_sim::LinkSummary) {
+        config.warmup = Time(config.duration.0 / 2);
+        let summary = run(&config).summary;
+        (summary.flows.iter().map(|flow| flow.goodput_bps).collect(), summary.links[0].clone())
+    }
+
+    const PROTOCOLS: [(&str, RouterConfig); 3] = [
+        ("xcp", RouterConfig::Xcp(XcpConfig { alpha: 0.4, beta: 0.226, gamma: 0.1 })),
+        ("rcp", RouterConfig::Rcp(RcpConfig { alpha: 0.4, beta: 0.4, gamma: 1.0 })),
+        ("jetmax", RouterConfig::JetMax(JetMaxConfig { gamma: 0.95, interval: Time::from_ms(100) })),
+    ];
+
+    #[test]
+    fn flows_of_any_rtt_share_a_full_link_without_queue_or_drops() {
+        for (law, router) in PROTOCOLS {
+            let flows =
+                [40, 80, 100, 160].map(|rtt| FlowConfig { start: ms(20 * rtt), ..flow(law, ms(rtt)) });
+            let config = dumbbell(link("50Mbit/s", router), flows.to_vec(), Time::from_s(60));
+            let (rates, link) = second_half(config);
+            assert_eq!(link.drops, 0, "{law}");
+            assert!(link.utilization > 0.93, "{law}: {}", link.utilization);
+            assert!(link.mean_queue_s < 0.005, "{law}: {}", link.mean_queue_s);
+            let (least, most) =
+                rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &x| (low.min(x), high.max(x)));
+            assert!(least / most > 0.9, "{law}: {rates:?}");
+        }
+    }
+
+    #[test]
+    fn a_flow_after_a_handshake_has_its_rate_at_once() {
+        for (law, router) in &PROTOCOLS[1..] {
+            let handshake = |flow: FlowConfig| {
+                let sender = SenderConfig { handshake: true, ..flow.sender };
+                FlowConfig { sender, ..flow }
+            };
+            let config = sampled(link("50Mbit/s", *router), vec![handshake(flow(law, ms(100)))], ms(300));
+            let pacing = run(&config).tables.flows.pacing_bps;
+            // RCP begins with a twentieth, JetMax goes three fifths of the way to 95 %.
+            let first = *pacing.iter().find(|&&bps| bps > 0.0).unwrap();
+            let wanted = if *law == "rcp" { 0.05 * 50e6 } else { 0.6 * 0.95 * 50e6 };
+            assert!(first / wanted > 0.99 && first / wanted < 1.4, "{law}: {first}");
+        }
+    }
+
+    #[test]
+    fn the_slowest_link_decides_and_others_are_left_to_others() {
+        // One flow over both links, one over the second alone: max-min fair is 10 and 30 Mbit/s.
+        for (law, router) in PROTOCOLS {
+            let links =
+                vec![link("10Mbit/s", router), link("40Mbit/s", router), drop_tail(rate("1Gbit/s"), 1000)];
+            let flows = [0, 1].map(|route| FlowConfig { route, ack_route: 2, ..flow(law, ms(60)) });
+            let routes = vec![vec![0, 1], vec![1], vec![2]];
+            let (rates, _) = second_half(network(links, routes, flows.to_vec(), Time::from_s(60)));
+            let payload = 1460.0 / 1500.0;
+            assert!((rates[0] / (10e6 * payload) - 1.0).abs() < 0.08, "{law}: {rates:?}");
+            assert!(rates[1] / (30e6 * payload) > 0.9, "{law}: {rates:?}");
+        }
+    }
+
+    #[test]
+    fn losses_do_not_stop_them_and_without_a_router_losses_decide() {
+        for (law, router) in PROTOCOLS {
+            let mut lossy = link("20Mbit/s", router);
+            lossy.impair.loss = Loss::Bernoulli(1e-3);
+            let (_, link) = second_half(dumbbell(lossy, vec![flow(law, ms(50))], Time::from_s(40)));
+            assert!(link.utilization > 0.7, "{law}: {}", link.utilization);
+
+            let mute = drop_tail(rate("10Mbit/s"), 50);
+            let (_, link) = second_half(dumbbell(mute, vec![flow(law, ms(50))], Time::from_s(60)));
+            assert!(link.utilization > 0.8 && link.drops > 0, "{law}: {}", link.utilization);
+        }
+    }
+
+    #[test]
+    fn tcp_beside_xcp_is_load() {
+        let reno = FlowConfig {
+            sender: SenderConfig { receive_window_segments: 40, ..flow("reno", ms(100)).sender },
+            ..ns2_flow("reno", ms(100))
+        };
+        let config =
+            dumbbell(link("20Mbit/s", PROTOCOLS[0].1), vec![reno, flow("xcp", ms(100))], Time::from_s(40));
+        let (rates, link) = second_half(config);
+        assert!(rates[0] > 4e6 && rates[0] < 4.7e6, "{rates:?}");
+        assert!(link.utilization > 0.93 && link.drops == 0, "{}", link.utilization);
+        // A tenth of all traffic is to change hands, but TCP, a fifth of it, gives nothing away: a queue
+        // of 0.1/5 of the capacity over beta, times the RTT, takes it back.
+        assert!((link.mean_queue_s / (0.1 / 5.0 / 0.226 * 0.11) - 1.0).abs() < 0.3, "{}", link.mean_queue_s);
     }
 }

@@ -164,6 +164,11 @@ pub struct Sender {
     events: Vec<SenderEvent>,
 }
 
+/// Time that so much takes at a rate, in the same unit per second.
+fn gap(size: u128, rate: u128) -> Time {
+    Time(u64::try_from(size * 1_000_000_000_000 / rate.max(1)).unwrap_or(u64::MAX))
+}
+
 impl Sender {
     /// A connection that may send `end` segments (`u64::MAX`: no end), of `wire_bytes` each for pacing.
     pub fn new(config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) -> Sender {
@@ -422,12 +427,19 @@ impl Sender {
 
     /// The handshake, or the ACK that comes to [`Sender::on_ack`] next, brings back a header.
     pub fn on_header(&mut self, header: Header) {
+        let before = self.control.pacing_bytes_per_s;
         self.law.on_header(header, &mut self.control);
+        let after = self.control.pacing_bytes_per_s;
+        if before != after && before != 0 && after != 0 {
+            // The next segment leaves one gap of the new rate after the last one.
+            let gap = |bytes_per_s| gap(u128::from(self.config.mss_bytes), u128::from(bytes_per_s));
+            self.next_send = self.next_send.since(gap(before)).after(gap(after));
+        }
     }
 
     /// The header of a segment that leaves now.
-    pub fn header(&self) -> Header {
-        self.law.header(&self.control)
+    pub fn header(&mut self) -> Header {
+        self.law.header(&self.control, (self.wire_bits / 8) as u32)
     }
 
     /// An ACK arrives.
@@ -912,8 +924,7 @@ impl Sender {
             let bits = u128::from(self.wire_bits);
             (bits, u128::from(self.window()) * bits * 1_000_000_000 * gain / (100 * srtt_ns))
         };
-        let gap_ps = bits * 1_000_000_000_000 / bits_per_s.max(1);
-        self.next_send = self.next_send.max(now).after(Time(u64::try_from(gap_ps).unwrap_or(u64::MAX)));
+        self.next_send = self.next_send.max(now).after(gap(bits, bits_per_s));
     }
 
     /// A segment of new data leaves. A block begins with its first segment, and lasts srtt/blocks at least:

@@ -4,11 +4,8 @@
 use lfn_header::{Header, Load};
 
 use super::evcp::Convergence;
-use super::{cwnd, set_cwnd};
-use crate::{
-    Ack, Config, Control, Law, Loss, LossKind, ACK_CWND_LIMITED, ACK_DUP, MIN_SSTHRESH, ONE, PARAMETERS,
-    PROBES,
-};
+use super::{cwnd, set_cwnd, Episode};
+use crate::{Ack, Config, Control, Law, Loss, ACK_CWND_LIMITED, ACK_DUP, PARAMETERS, PROBES};
 
 /// The routers' interval, t_rho.
 const T_RHO_S: f64 = 0.2;
@@ -75,8 +72,7 @@ struct Vcp {
     /// What the last ACK said.
     load: Option<Load>,
     aftermath: Aftermath,
-    /// A loss is being repaired: the window is the sender's.
-    recovering: bool,
+    episode: Episode,
 }
 
 /// The law `vcp`; parameters: weight, strict_freeze, rtt_scaling.
@@ -98,8 +94,6 @@ impl Vcp {
         convergence: Option<Convergence>,
         control: &mut Control,
     ) -> Vcp {
-        // There is no slow start.
-        control.ssthresh = ONE;
         Vcp {
             reference,
             weight,
@@ -109,7 +103,7 @@ impl Vcp {
             told: None,
             load: None,
             aftermath: Aftermath::None,
-            recovering: false,
+            episode: Episode::none(control),
         }
     }
 
@@ -205,7 +199,7 @@ impl Law for Vcp {
         true
     }
 
-    fn header(&self, _control: &Control) -> Header {
+    fn header(&mut self, _control: &Control, _wire_bytes: u32) -> Header {
         Header::Vcp(Load::Low)
     }
 
@@ -219,7 +213,7 @@ impl Law for Vcp {
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         let Some(load) = self.told.take() else { return };
         self.load = Some(load);
-        if ack.flags & ACK_DUP != 0 || self.recovering {
+        if ack.flags & ACK_DUP != 0 || self.episode.recovering {
             return;
         }
         let rtt_s = if ack.srtt_ns > 0 { ack.srtt_ns as f64 * 1e-9 } else { FIRST_RTT_S };
@@ -244,18 +238,15 @@ impl Law for Vcp {
         if let Some(convergence) = &mut self.convergence {
             convergence.reset();
         }
-        self.recovering = loss.kind != LossKind::Rto;
-        control.ssthresh = if self.recovering { (control.cwnd / 2).max(MIN_SSTHRESH) } else { ONE };
+        self.episode.begin(loss, control);
     }
 
     fn on_open(&mut self, _ack: &Ack, control: &mut Control) {
-        self.recovering = false;
-        control.ssthresh = ONE;
+        self.episode.end(control);
     }
 
     fn on_undo(&mut self, control: &mut Control) {
-        self.recovering = false;
-        control.ssthresh = ONE;
+        self.episode.end(control);
     }
 
     fn probe(&self, _control: &Control, out: &mut [u64; PROBES]) {

@@ -5,7 +5,7 @@ use lfn_header::{Header, Load};
 use lfn_units::{Rate, Time};
 
 /// From one load factor to the next, t_rho; senders know it.
-pub const INTERVAL: Time = Time::from_ms(200);
+const INTERVAL: Time = Time::from_ms(200);
 /// From one sample of the queue to the next, t_q.
 const SAMPLE: Time = Time::from_ms(10);
 /// Weight of the queue in the load, kappa_q.

@@ -1,23 +1,37 @@
 //! The keys of routers that speak.
 
-use super::{is_fraction, FRACTION};
+use lfn_units::Time;
+
+use super::{is_fraction, is_probability, DELAY_MAX, FRACTION, PROBABILITY};
 use crate::error::ScenarioError;
-use crate::model::{Router, Silent, Vcp, VcpCompat};
+use crate::model::{JetMax, Rcp, Router, Silent, Vcp, VcpCompat, Xcp};
+use crate::quantity::Text;
 use crate::reader::{Choice, Item, Table};
 
 pub(crate) const NONE: &[&str] = &["kind"];
 pub(crate) const VCP: &[&str] = &["kind", "gamma", "compat"];
+pub(crate) const GAINS: &[&str] = &["kind", "alpha", "beta", "gamma"];
+pub(crate) const JETMAX: &[&str] = &["kind", "gamma", "interval"];
 /// Keys of some kind.
-const ANY: &[&str] = &["gamma", "compat"];
+const ANY: &[&str] = &["alpha", "beta", "gamma", "compat", "interval"];
 
 #[derive(Clone, Copy)]
 enum Kind {
     None,
     Vcp,
+    Xcp,
+    Rcp,
+    JetMax,
 }
 
 impl Choice for Kind {
-    const ALL: &'static [(&'static str, Self)] = &[("none", Self::None), ("vcp", Self::Vcp)];
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("none", Self::None),
+        ("vcp", Self::Vcp),
+        ("xcp", Self::Xcp),
+        ("rcp", Self::Rcp),
+        ("jetmax", Self::JetMax),
+    ];
 }
 impl Choice for VcpCompat {
     const ALL: &'static [(&'static str, Self)] = &[("paper", Self::Paper), ("author", Self::Author)];
@@ -41,7 +55,35 @@ fn read_item(item: &Item) -> Result<Router, ScenarioError> {
             }
             Router::Vcp(Vcp { gamma: table.number("gamma", 0.98, FRACTION, is_fraction)?, compat })
         }
+        Kind::Xcp => {
+            let table = item.table(GAINS)?;
+            Router::Xcp(Xcp {
+                alpha: gain(&table, "alpha", 0.4)?,
+                beta: gain(&table, "beta", 0.226)?,
+                gamma: table.number("gamma", 0.1, PROBABILITY, is_probability)?,
+            })
+        }
+        Kind::Rcp => {
+            let table = item.table(GAINS)?;
+            Router::Rcp(Rcp {
+                alpha: gain(&table, "alpha", 0.4)?,
+                beta: gain(&table, "beta", 0.4)?,
+                gamma: table.number("gamma", 1.0, FRACTION, is_fraction)?,
+            })
+        }
+        Kind::JetMax => {
+            let table = item.table(JETMAX)?;
+            let interval = table.quantity_in("interval", Time::from_ms(1)..=DELAY_MAX)?;
+            Router::JetMax(JetMax {
+                gamma: table.number("gamma", 0.95, FRACTION, is_fraction)?,
+                interval: Text(interval.unwrap_or(Time::from_ms(100))),
+            })
+        }
     })
+}
+
+fn gain(table: &Table, key: &str, default: f64) -> Result<f64, ScenarioError> {
+    table.number(key, default, "of at least 0", |gain| (0.0..f64::INFINITY).contains(&gain))
 }
 
 /// The router of a link's table, `default` where the table has none.

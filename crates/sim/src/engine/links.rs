@@ -147,6 +147,8 @@ pub(super) struct Use {
     pub largest_packet_bytes: u32,
     /// One way of the longest path, for RED's automatic weight.
     pub one_way: Time,
+    /// Its name in headers, not 0.
+    pub header_name: u16,
 }
 
 /// A link.
@@ -195,7 +197,7 @@ impl LinkState {
         };
         let router = config.router.map(|router| {
             let mut draws = stream("router");
-            Box::new(router.build(rate, || draws.f64()))
+            Box::new(router.build(usage.header_name, rate, || draws.f64()))
         });
         Ok(LinkState {
             server,

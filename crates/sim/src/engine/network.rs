@@ -8,7 +8,7 @@ use lfn_path::{Offer, Packet, PacketKind};
 use lfn_tcp::Segment;
 use lfn_units::Time;
 
-use super::links::Server;
+use super::links::{LinkState, Server};
 use super::{Sim, Traveller};
 use crate::config::Changed;
 use crate::events::Kind;
@@ -298,8 +298,12 @@ impl Sim {
             Some(Waiting { lost: true, .. }) => self.links[at].loss.lost += 1,
             Some(Waiting { place, parcel, mut extras, .. }) => {
                 let parcel = parcel.marked(packet.ce && place.cargo == Cargo::Data);
-                if let (Some(router), Cargo::Data) = (&mut self.links[at].router, place.cargo) {
-                    router.depart(&mut extras.header);
+                if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
+                    &mut self.links[at]
+                {
+                    let mut none = Header::None;
+                    let header = if place.cargo == Cargo::Data { &mut extras.header } else { &mut none };
+                    router.depart(packet.bytes, server.waiting_bytes(), header);
                 }
                 self.depart(at, self.now, place, parcel, &extras);
             }
@@ -392,6 +396,33 @@ impl Sim {
         }
         self.transit.aim(flow.to_link_wire, to_acks);
         flow.wire = if meets_queues { flow.to_link_wire } else { flow.return_wire };
+    }
+
+    /// The header of a flow's SYN goes to the receiver, which sends it back with the SYN-ACK. Both are small
+    /// and meet no queue.
+    pub(super) fn send_syn(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.protocol.is_none() {
+            return;
+        }
+        flow.echo = flow.sender.header();
+        for &link in &self.routes[usize::from(flow.route)].links {
+            if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
+                &mut self.links[usize::from(link)]
+            {
+                let waiting = server.waiting_bytes();
+                router.advance(self.now, waiting);
+                router.depart(flow.ack_bytes, waiting, &mut flow.echo);
+            }
+        }
+    }
+
+    /// The SYN-ACK brings it back.
+    pub(super) fn take_syn_ack(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.protocol.is_some() {
+            flow.sender.on_header(std::mem::take(&mut flow.echo));
+        }
     }
 
     /// Round-trip time of an empty network as it is now, without serialisation.
