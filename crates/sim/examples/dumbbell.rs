@@ -1,8 +1,9 @@
 //! One dumbbell from the command line, for profiling the engine without Python.
 //!
-//! `cargo run --release -p lfn-sim --example dumbbell -- LAW FLOWS RATE RTT BUFFER_PACKETS DURATION [linux|ns2] [closed|event] [LEVEL]`
+//! `cargo run --release -p lfn-sim --example dumbbell -- LAW FLOWS RATE RTT BUFFER_PACKETS DURATION [linux|ns2] [closed|event] [LEVEL] [none|vcp|xcp|rcp|jetmax]`
 
 use lfn_law::LawSpec;
+use lfn_path::{JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
 use lfn_sim::background::{self, Direction};
 use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig};
 use lfn_sim::Sim;
@@ -21,6 +22,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ns2 = arg(6, "linux") == "ns2";
     let event_mode = arg(7, "closed") == "event";
     let level: u8 = arg(8, "0").parse()?;
+    let router = match arg(9, "none").as_str() {
+        "none" => None,
+        "vcp" => Some(RouterConfig::Vcp(VcpConfig::default())),
+        "xcp" => Some(RouterConfig::Xcp(XcpConfig::default())),
+        "rcp" => Some(RouterConfig::Rcp(RcpConfig::default())),
+        "jetmax" => Some(RouterConfig::JetMax(JetMaxConfig::default())),
+        other => return Err(format!("no router {other:?}").into()),
+    };
     let (payload_bytes, wire_bytes) = if ns2 { (1460, 1500) } else { (1448, 1514) };
     let sender = if ns2 {
         SenderConfig {
@@ -30,7 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         SenderConfig::linux(payload_bytes, law.info().slow_start)
     };
-    let link = |name: &str| LinkConfig { event_mode, ..LinkConfig::drop_tail(name, rate, limit_packets) };
+    let link =
+        |name: &str| LinkConfig { event_mode, router, ..LinkConfig::drop_tail(name, rate, limit_packets) };
     let flows = (0..count)
         .map(|i| {
             let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 10) / 10 } else { 0 });

@@ -1,0 +1,92 @@
+"""VCP and EVCP as a fluid, and do packets follow it?"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lfnlab import Scenario
+from lfnlab.sweep import Case, execute
+from lfnlab.theory import vcp as fluid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIGABIT_PPS = 1e9 / 12_000
+approx = pytest.approx
+
+
+def two_flows(*, evcp: bool) -> fluid.Course:
+    """1 Gbit/s, 100 ms, the second flow at 100 s: figures 1 and 5 of the EVCP paper."""
+    flows = [fluid.Flow(s, fluid.Controller() if evcp else None) for s in (0.0, 100.0)]
+    return fluid.course(flows, GIGABIT_PPS, 0.1, 800.0)
+
+
+def test_the_fluids_penalties() -> None:
+    first, second = two_flows(evcp=True).flows
+    assert first.penalties_s == approx([225, 409, 693], rel=0.15)
+    assert second.penalties_s == []
+    # The newcomer has its share 590 s after it came.
+    pairs = zip(second.windows, first.windows, strict=True)
+    crossed = next(k for k, (w, v) in enumerate(pairs) if w >= v > 2)
+    assert crossed * fluid.STEP_S - 100 == approx(590, rel=0.15)
+
+
+def test_the_fluids_gap_shrinks_by_an_eighth_an_epoch() -> None:
+    first, second = two_flows(evcp=False).flows
+    at = [round(t / fluid.STEP_S) for t in first.decreases_s if t > 200]
+    gaps = [first.windows[step] - second.windows[step] for step in at]
+    assert len(gaps) > 8
+    for gap, following in pairwise(gaps):
+        assert following / gap == approx(0.875, abs=0.005)
+    # So it never closes.
+    pairs = zip(second.windows[10_001:], first.windows[10_001:], strict=True)
+    assert all(w < v for w, v in pairs)
+
+
+def test_a_cycle_and_the_start_up() -> None:
+    (flow,) = fluid.course([fluid.Flow(0.0)], GIGABIT_PPS, 0.1, 300.0).flows
+    full = next(k for k, w in enumerate(flow.windows) if w > 0.8 * 0.98 * 8333) * fluid.STEP_S
+    # From 2 packets; from one it would be 28.98 s.
+    assert full == approx(0.2 * math.log(6533 / 2) / math.log(1.0625), rel=0.03)
+    cycle = flow.decreases_s[1] - flow.decreases_s[0]
+    assert cycle == approx(104 * 0.98, abs=1.0)
+
+
+def test_packets_follow_the_fluid(tmp_path: Path) -> None:
+    """A tenth of the rate, and so of the times; `python -m studies.evcp fluid` has the whole."""
+    text = """
+schema = 1
+compat = "ns2"
+duration = "110s"
+sample = "100ms"
+[link]
+rate = "100Mbit/s"
+router = { kind = "vcp" }
+[[flow]]
+law = "vcp"
+rtt = "100ms"
+[[flow]]
+law = "vcp"
+rtt = "100ms"
+start = "40s"
+"""
+    (run,) = execute([Case(Scenario.from_toml(text))], out=tmp_path, jobs=1).runs
+    rows = run.table("flows")
+    flows = [fluid.Flow(0.0), fluid.Flow(40.0)]
+    course = fluid.course(flows, 100e6 / 12_000, 0.1, 110.0)
+    for number, flow in enumerate(course.flows):
+        part = rows.filter((rows["flow"] == number) & (rows["t_s"] >= 55))
+        packets = part["cwnd_seg"].to_numpy()
+        model = [flow.windows[round(t / fluid.STEP_S)] for t in part["t_s"] if t < 109.95]
+        # Means of five seconds, about an epoch.
+        for begin in range(0, len(model) - 50, 50):
+            mean = sum(model[begin : begin + 50]) / 50
+            assert packets[begin : begin + 50].mean() == approx(mean, rel=0.15)
+    link = run.summary["links"][0]
+    assert link["drops"] == 0
+    # 5 % of a BDP.
+    assert link["mean_queue_s"] < 0.005
