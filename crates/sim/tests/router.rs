@@ -277,7 +277,8 @@ mod rates {
             let pacing = run(&config).tables.flows.pacing_bps;
             // RCP begins with a twentieth, JetMax goes three fifths of the way to 95 %.
             let first = *pacing.iter().find(|&&bps| bps > 0.0).unwrap();
-            let wanted = if *law == "rcp" { 0.05 * 50e6 } else { 0.6 * 0.95 * 50e6 };
+            let of_payload = 50e6 * 1460.0 / 1500.0;
+            let wanted = of_payload * if *law == "rcp" { 0.05 } else { 0.6 * 0.95 };
             assert!(first / wanted > 0.99 && first / wanted < 1.4, "{law}: {first}");
         }
     }
