@@ -8,6 +8,8 @@
 ``lfn --help`` is the same from a shell.
 """
 
+from lfnlab.catalog import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
+from lfnlab.design import Choice, Design, Draws, Range
 from lfnlab.errors import LabError, ScenarioError, StoreError, Unavailable
 from lfnlab.law import Law, law, laws
 from lfnlab.scenario import (
@@ -41,6 +43,7 @@ from lfnlab.scenario import (
     graph,
     parking_lot,
 )
+from lfnlab.study import Sweep, sweep
 from lfnlab.sweep import Case, Results, Run, compare, execute
 
 __all__ = [
@@ -49,6 +52,9 @@ __all__ = [
     "Capture",
     "Case",
     "Change",
+    "Choice",
+    "Design",
+    "Draws",
     "File",
     "Flow",
     "GilbertElliott",
@@ -61,6 +67,7 @@ __all__ = [
     "Packmime",
     "ParkingLot",
     "Queue",
+    "Range",
     "Reorder",
     "Results",
     "Reverse",
@@ -73,6 +80,7 @@ __all__ = [
     "StoreError",
     "Suite",
     "Surge",
+    "Sweep",
     "Traffic",
     "Udp",
     "Unavailable",
@@ -84,5 +92,7 @@ __all__ = [
     "graph",
     "law",
     "laws",
+    "open",
     "parking_lot",
+    "sweep",
 ]

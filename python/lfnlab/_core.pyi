@@ -31,8 +31,16 @@ VERSION: Final[str]
 class Run:
     """A finished run."""
 
+    @property
+    def wall_s(self) -> float:
+        """What it took, in seconds."""
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that it took, in seconds."""
+
     def summary(self) -> str:
-        """The run's result as JSON (docs/results.md)."""
+        """The run's result as JSON (docs/results.md): the same in every run of the same code."""
 
     def table(self, name: str) -> dict[str, NDArray[Any]]:
         """The columns of table flows, queues, events, probes, transfers or packets, with units.

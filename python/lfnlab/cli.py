@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from lfnlab import _core, commands
+from lfnlab import _core, commands, sweeping
 from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavailable, UsageError
+from lfnlab.progress import bar
+from lfnlab.provenance import code_version
 from lfnlab.scenario import Scenario, dumbbell
-from lfnlab.store import code_version
-from lfnlab.sweep import Case, Progress, Results, compare, execute, memory_limit_bytes
+from lfnlab.sweep import Case, Results, compare, execute, memory_limit_bytes
 from lfnlab.theory.cli import theory
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def demo(*, out: Path = Path("lfn-demo"), jobs: Jobs = None) -> int:
         out: Results directory.
     """
     base = dumbbell(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="30s")
-    with _progress() as progress:
+    with bar() as progress:
         results = compare(
             DEMO_LAWS,
             base,
@@ -168,7 +169,7 @@ def compare_(
         settings["packet"] = packet
     with _naming_options():
         _foresee([base.flow(name, **settings) for name in laws])
-    with _naming_options(), _progress() as progress:
+    with _naming_options(), bar() as progress:
         results = compare(
             laws,
             base,
@@ -221,7 +222,7 @@ def run(
         scenario = scenario.with_seed(seed)
     title = scenario.name or file.stem
     _foresee([scenario])
-    with _progress() as progress:
+    with bar() as progress:
         results = execute(
             [Case(scenario)], seeds=seeds, out=out, jobs=jobs, progress=progress, title=title
         )
@@ -281,6 +282,8 @@ app.command(commands.plot)
 app.command(commands.pcap)
 app.command(commands.importing)
 app.command(commands.metrics)
+app.command(sweeping.sweep)
+app.command(sweeping.store)
 app.command(theory)
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
@@ -321,7 +324,7 @@ def reproduce(
     from lfnlab import paper as papers
 
     out = out or Path(f"lfn-{name}{'-quick' if quick else ''}")
-    with _progress() as progress:
+    with bar() as progress:
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
     _show_findings(reproduction)
     verdicts = reproduction.verdicts()
@@ -386,7 +389,7 @@ def tcpeval(
     from lfnlab.summary import plain
 
     chosen, asked = suite.plan(experiment, law, scenario, load, quick)
-    with _naming_options(), _progress() as progress:
+    with _naming_options(), bar() as progress:
         results = execute(
             chosen.cases(asked),
             seeds=seeds,
@@ -515,35 +518,6 @@ def _naming_options() -> Iterator[None]:
         if found is None or found[1] not in OPTIONS:
             raise
         raise ScenarioError(f"{OPTIONS[found[1]]}: {found[2]}") from None
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar with the time left, on stderr, when that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    silent = sys.stderr is None or not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=silent) as bar:
-        task = bar.add_task("runs", total=None)
-
-        def tell(done: float, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield tell
 
 
 if __name__ == "__main__":

@@ -34,9 +34,17 @@ def parse(text: str, units: Mapping[str, float]) -> float:
     Raises:
         UsageError: when it is not that.
     """
+    value = parsed(text, units)
+    if value is None:
+        raise UsageError(f'"{text}"; allowed: a number and one of {", ".join(units)}')
+    return value
+
+
+def parsed(text: str, units: Mapping[str, float]) -> float | None:
+    """As :func:`parse`; None when it is not that."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z/]+)\s*", text)
     if found is None or found[2] not in units:
-        raise UsageError(f'"{text}"; allowed: a number and one of {", ".join(units)}')
+        return None
     return float(found[1]) * units[found[2]]
 
 

@@ -442,10 +442,15 @@ class Scenario:
 
     def to_toml(self) -> str:
         """The same scenario as a TOML document; paths of files are absolute."""
+        return toml(self.to_document())
+
+    def to_document(self) -> dict[str, Any]:
+        """The tables of :meth:`to_toml`."""
         said = _said(self)
         said.pop("default_rtt", None)
         document = {_KEYS.get(field, field): item for field, item in said.items()}
-        return _toml({"schema": SCHEMA} | _anchored(document, Path()))
+        tables: dict[str, Any] = _anchored(document, Path())
+        return {"schema": SCHEMA} | tables
 
     @classmethod
     def from_toml(cls, text: str, file: str = "scenario") -> Scenario:
@@ -693,7 +698,8 @@ def _said(value: Any) -> dict[str, Any]:
     }
 
 
-def _toml(document: Mapping[str, Any]) -> str:
+def toml(document: Mapping[str, Any]) -> str:
+    """Tables as a TOML document."""
     lines: list[str] = []
 
     def scalar(key: str, value: object) -> str:

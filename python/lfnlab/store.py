@@ -1,38 +1,41 @@
 """The results directory.
 
+    DIR/store.json                 the version of this layout
     DIR/experiment.json            the runs of the last experiment, in order
     DIR/report.html, DIR/figures/  made from them
+    DIR/summary/*.parquet          what analyses read: a row a run and law (lfnlab.catalog)
     DIR/runs/KEY/scenario.toml     what was run
                  summary.json      the run's result (docs/results.md)
                  flows.parquet, queues.parquet, events.parquet, probes.parquet
                  transfers.parquet where models of traffic ran
                  packets.parquet   where packets were recorded
-                 provenance.json   by what, where and when
+                 provenance.json   by what, where, when, what it took, hashes of the other files
 
 KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
 there is not run again, and results of two code versions never mix. A run appears by one rename when
-all of its files are written, so an interrupted one leaves nothing that looks like a result.
+all of its files are written, so an interrupted one leaves nothing that looks like a result. All
+files of a run but its provenance are the same bytes whoever runs it: a run that arrives twice is
+kept once.
 """
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import io
 import json
 import os
-import platform
+import shutil
 import tempfile
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import _core
+from lfnlab import _core, provenance
 from lfnlab.errors import StoreError
+from lfnlab.provenance import code_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import polars as pl
 
@@ -41,13 +44,9 @@ if TYPE_CHECKING:
 TABLES = ("flows", "queues", "events", "probes")
 """Those that every run has; transfers and packets come where there are any."""
 _EXPERIMENT = "experiment.json"
-
-
-@cache
-def code_version() -> str:
-    """The version of the package and the hash of the compiled simulator."""
-    digest = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
-    return f"{_core.VERSION}+{digest[:12]}"
+LAYOUT = 1
+"""Version of the directory's layout."""
+_LAYOUT_FILE = "store.json"
 
 
 class Store:
@@ -63,40 +62,41 @@ class Store:
             self._runs.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._runs) as file:
                 file.write(b"writable")
+        check_layout(self.root)
+        if not (self.root / _LAYOUT_FILE).exists():
+            self.write(_LAYOUT_FILE, json.dumps({"layout": LAYOUT}))
 
     @property
     def _runs(self) -> Path:
         return self.root / "runs"
 
+    def keys(self) -> set[str]:
+        """The addresses of the runs that are there."""
+        return stored(self.root)
+
     def path(self, key: str) -> Path:
         """The directory of a run, whether it is there or not."""
         return self._runs / key
 
-    def put(self, key: str, scenario: Scenario, run: _core.Run) -> Path:
-        """Write a finished run: all of it, or nothing and a StoreError."""
+    def put(self, key: str, files: Mapping[str, bytes]) -> Path:
+        """Write a finished run, see :func:`run_files`: all of it, or nothing and a StoreError."""
         target = self.path(key)
-        with (
-            self._writing(),
-            tempfile.TemporaryDirectory(
-                prefix=f".{key}.", dir=self._runs, ignore_cleanup_errors=True
-            ) as name,
-        ):
-            directory = Path(name)
-            for table, frame in _frames(run):
-                # Through memory: polars hides the reason when a disk is full, Python tells it.
-                parquet = io.BytesIO()
-                frame.write_parquet(parquet, compression="zstd")
-                (directory / f"{table}.parquet").write_bytes(parquet.getbuffer())
-            (directory / "summary.json").write_text(run.summary(), encoding="utf-8")
-            (directory / "scenario.toml").write_text(scenario.to_toml(), encoding="utf-8")
-            (directory / "provenance.json").write_text(json.dumps(_provenance(), indent=1))
-            directory.chmod(0o755)
+        with self._writing():
+            fresh = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs))
             try:
-                directory.rename(target)
-            except OSError:
-                # Another process has stored the same run meanwhile: it has the same bytes.
-                if not target.is_dir():
-                    raise
+                for name, data in files.items():
+                    (fresh / name).write_bytes(data)
+                fresh.chmod(0o755)
+                try:
+                    fresh.rename(target)
+                except OSError:
+                    # The same run came from elsewhere meanwhile: it has the same bytes.
+                    if not target.is_dir():
+                        raise
+                    shutil.rmtree(fresh, ignore_errors=True)
+            except BaseException:
+                shutil.rmtree(fresh, ignore_errors=True)
+                raise
         return target
 
     def write(self, name: str, content: str | bytes) -> Path:
@@ -129,19 +129,73 @@ class Store:
             ) from error
 
 
+def stored(root: Path) -> set[str]:
+    """The addresses of the runs of a results directory."""
+    with os.scandir(root / "runs") as entries:
+        return {entry.name for entry in entries if not entry.name.startswith(".")}
+
+
+def check_layout(root: Path) -> None:
+    """Refuse a directory that a later lfnlab wrote.
+
+    Raises:
+        StoreError: naming both versions.
+    """
+    file = root / _LAYOUT_FILE
+    # Directories of lfnlab 0.1.0 have no such file; their runs are laid out as today's.
+    if not file.is_file():
+        return
+    found = read_json(file)
+    layout = found.get("layout") if isinstance(found, dict) else None
+    if not isinstance(layout, int) or layout > LAYOUT:
+        raise StoreError(
+            f"cannot use results: {file} says layout {layout}; this is lfnlab {_core.VERSION}, "
+            f"which knows layouts up to {LAYOUT}. Install a later one, or choose another directory"
+        )
+
+
+def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
+    """The files of a finished run by name; ``command`` is the command line that asked for it."""
+    import polars as pl
+
+    frames = dict(_frames(run))
+    buffers = {f"{table}.parquet": io.BytesIO() for table in frames}
+    # All tables in one go, which takes half the time where they are small, and through memory:
+    # polars hides the reason when a disk is full.
+    sinks = [
+        frame.lazy().sink_parquet(buffer, compression="zstd", lazy=True)
+        for frame, buffer in zip(frames.values(), buffers.values(), strict=True)
+    ]
+    pl.collect_all(sinks, engine="in-memory")
+    files = {name: buffer.getvalue() for name, buffer in buffers.items()}
+    files["summary.json"] = run.summary().encode()
+    files["scenario.toml"] = toml_text.encode()
+    said = {
+        **provenance.machine(),
+        "finished": provenance.now(),
+        "wall_s": run.wall_s,
+        "cpu_s": run.cpu_s,
+        "hash": json.loads(run.summary())["hash"],
+        "command": command,
+        "resolved": json.loads(_core.check(toml_text, "scenario")),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    return files | {"provenance.json": json.dumps(said).encode()}
+
+
 def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
     import polars as pl
 
     for table in TABLES:
         yield table, pl.DataFrame(run.table(table))
-    transfers = pl.DataFrame(run.table("transfers"))
-    if transfers.height:
-        yield "transfers", transfers
-    packets = pl.DataFrame(run.table("packets"))
-    if packets.height:
+    transfers = run.table("transfers")
+    if len(transfers["t_s"]):
+        yield "transfers", pl.DataFrame(transfers)
+    packets = run.table("packets")
+    if len(packets["t_ps"]):
         yield (
             "packets",
-            packets.with_columns(
+            pl.DataFrame(packets).with_columns(
                 # A block that is not there ends at 0.
                 pl.when(pl.col(f"sack{i}_end") > 0).then(pl.col(f"sack{i}_start", f"sack{i}_end"))
                 for i in (1, 2, 3)
@@ -151,8 +205,19 @@ def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def run_key(scenario: Scenario) -> str:
     """The address of a run: hash of the resolved scenario with its seed, and of the code."""
-    resolved = json.dumps(scenario.check(), sort_keys=True)
-    return hashlib.sha256(f"{code_version()}\n{resolved}".encode()).hexdigest()[:24]
+    (key,) = run_keys(_core.check(scenario.to_toml(), "scenario"), [scenario.seed])
+    return key
+
+
+def run_keys(resolved_json: str, seeds: Iterable[int]) -> list[str]:
+    """The addresses of the runs of a resolved scenario with these seeds."""
+    resolved = json.loads(resolved_json)
+    return [
+        hashlib.sha256(
+            f"{code_version()}\n{json.dumps({**resolved, 'seed': seed}, sort_keys=True)}".encode()
+        ).hexdigest()[:24]
+        for seed in map(int, seeds)
+    ]
 
 
 def read_table(run: Path, name: str) -> pl.DataFrame:
@@ -191,13 +256,3 @@ def read_text(file: Path) -> str:
 def _plain(number: Any) -> Any:
     """A number of numpy's, such as the factor of a sweep, as one of Python's."""
     return number.item()
-
-
-def _provenance() -> dict[str, Any]:
-    return {
-        "code": code_version(),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cores": os.cpu_count(),
-        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }

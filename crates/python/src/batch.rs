@@ -26,15 +26,23 @@ pub(crate) struct Job {
     pub(crate) file: String,
 }
 
-/// The JSON of a run and its tables, or why there are none.
-type Done = Result<(String, Tables), String>;
+/// A run that is over.
+pub(crate) struct Finished {
+    /// The JSON of its result.
+    pub(crate) summary: String,
+    pub(crate) tables: Tables,
+    /// What it took, in seconds.
+    pub(crate) wall_s: f64,
+    pub(crate) cpu_s: f64,
+}
+
+/// A finished run, or why there is none.
+type Done = Result<Finished, String>;
 
 /// The result object of a run (docs/results.md).
 #[derive(Serialize)]
 struct Report<'a> {
     name: Option<&'a str>,
-    wall_s: f64,
-    cpu_s: f64,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -154,14 +162,13 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
         };
     }
     let done = sim.finish().map_err(|error| error.to_string()).and_then(|outcome| {
-        let report = Report {
-            name: job.scenario.name.as_deref(),
+        let report = Report { name: job.scenario.name.as_deref(), summary: &outcome.summary };
+        Ok(Finished {
+            summary: serde_json::to_string(&report).map_err(|error| error.to_string())?,
+            tables: outcome.tables,
             wall_s: wall.elapsed().as_secs_f64(),
             cpu_s: thread_cpu_s() - cpu_s,
-            summary: &outcome.summary,
-        };
-        let json = serde_json::to_string(&report).map_err(|error| error.to_string())?;
-        Ok((json, outcome.tables))
+        })
     });
     Some(done)
 }

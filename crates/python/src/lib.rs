@@ -4,9 +4,9 @@
 mod batch;
 mod memory;
 
+use batch::Finished;
 use lfn_law::{registry, LawInfo, LawSpec};
 use lfn_scenario::{Scenario, ScenarioError as Fault};
-use lfn_sim::Tables;
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -31,6 +31,10 @@ fn scenario_error(fault: Fault) -> PyErr {
 struct Run {
     summary: String,
     tables: Py<PyDict>,
+    #[pyo3(get)]
+    wall_s: f64,
+    #[pyo3(get)]
+    cpu_s: f64,
 }
 
 #[pymethods]
@@ -58,7 +62,8 @@ macro_rules! columns {
 }
 
 impl Run {
-    fn new(py: Python<'_>, summary: String, tables: Tables) -> PyResult<Run> {
+    fn new(py: Python<'_>, finished: Finished) -> PyResult<Run> {
+        let Finished { summary, tables, wall_s, cpu_s } = finished;
         let all = PyDict::new(py);
         all.set_item(
             "flows",
@@ -82,7 +87,7 @@ impl Run {
             columns!(py, tables.packets, t_ps link point flow kind direction seq bytes
             payload_bytes flags sack1_start sack1_end sack2_start sack2_end sack3_start sack3_end),
         )?;
-        Ok(Run { summary, tables: all.unbind() })
+        Ok(Run { summary, tables: all.unbind(), wall_s, cpu_s })
     }
 }
 
@@ -154,7 +159,7 @@ fn run_many(
         .into_iter()
         .map(|done| match done {
             None => Ok(None),
-            Some(Ok((summary, tables))) => Run::new(py, summary, tables).map(Some),
+            Some(Ok(finished)) => Run::new(py, finished).map(Some),
             Some(Err(message)) => Err(errors::LabError::new_err(message)),
         })
         .collect()

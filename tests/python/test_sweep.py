@@ -1,0 +1,455 @@
+"""Is a sweep what its design says, whole whatever stops it, and the same wherever it runs?"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import lfnlab
+from lfnlab import (
+    Choice,
+    Design,
+    Draws,
+    LabError,
+    Range,
+    Scenario,
+    ScenarioError,
+    StoreError,
+    Sweep,
+    cli,
+    dumbbell,
+    sweep,
+    upkeep,
+)
+from lfnlab.catalog import Catalog
+from lfnlab.plan import Plan
+from lfnlab.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LFN = [sys.executable, "-m", "lfnlab.cli"]
+SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("cubic")
+LAWS = {"flow[0].law": ["reno", "cubic"]}
+FILE = """\
+schema = 1
+duration = "1s"
+[link]
+rate = "10Mbit/s"
+[[flow]]
+law = "cubic"
+rtt = "10ms"
+"""
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file of every run but its provenance, which says who ran it."""
+    return {
+        str(file.relative_to(root)): file.read_bytes()
+        for file in sorted((root / "runs").glob("*/*"))
+        if file.name != "provenance.json"
+    }
+
+
+# What varies
+
+
+def test_a_design_is_every_combination_of_its_parts() -> None:
+    design = Design(
+        grid={"a": [1, 2], "b": ["x"]},
+        zip={"c": [1, 2, 3], "d": [4, 5, 6]},
+        random=Draws(2, {"e": Choice(["p", "q"])}),
+    )
+    points = list(design)
+    assert len(design) == len(points) == 2 * 3 * 2
+    assert {(point["c"], point["d"]) for point in points} == {(1, 4), (2, 5), (3, 6)}
+    assert [point["a"] for point in points] == [1] * 6 + [2] * 6
+
+
+def test_a_latin_hypercube_has_one_point_in_each_part_of_every_range() -> None:
+    draws = Draws(50, {"x": Range(0.0, 1.0), "y": Range("1ms", "1s", "log")}, seed=3)
+    points = draws.latin_hypercube()
+    assert sorted(int(point["x"] * 50) for point in points) == list(range(50))
+    ms = [float(point["y"].removesuffix("ms")) for point in points]
+    assert sum(1 <= value < 10 for value in ms) in (16, 17), "a third of a log range of 3 decades"
+    assert [point["x"] for point in points] != sorted(point["x"] for point in points)
+
+
+def test_draws_of_a_key_depend_on_seed_and_key_alone() -> None:
+    alone = Draws(5, {"x": Range(0.0, 1.0)}).random()
+    both = Draws(5, {"w": Range(0.0, 1.0), "x": Range(0.0, 1.0)}).random()
+    assert [point["x"] for point in alone] == [point["x"] for point in both]
+    assert alone != Draws(5, {"x": Range(0.0, 1.0)}, seed=2).random()
+
+
+def test_whole_numbers_and_packets_stay_whole() -> None:
+    points = Draws(300, {"n": Range(1, 3), "q": Range("10 packets", "12 packets")}).random()
+    assert {point["n"] for point in points} == {1, 2, 3}
+    assert {point["q"] for point in points} == {"10 packets", "11 packets", "12 packets"}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Range("10ms", "1Gbit/s"), "units do not agree"),
+        (lambda: Range("10ms", "5ms"), "larger end"),
+        (lambda: Range(0.0, 1.0, "log"), "begins above 0"),
+        (lambda: Choice([]), "at least one value"),
+        (lambda: Draws(0, {"x": Range(0.0, 1.0)}), "at least 1"),
+        (lambda: Draws(3, {}), "no key"),
+        (lambda: Design(grid={"link.rate": []}), "at least one value"),
+        (lambda: Design(grid={"link.rate": "1Gbit/s"}), "at least one value"),
+        (lambda: Design(zip={"a": [1], "b": [1, 2]}), "different lengths"),
+        (lambda: Design(grid={"a": [1]}, zip={"a": [1]}), "swept twice"),
+    ],
+)
+def test_a_design_that_is_none_says_why(make: Callable[[], Any], says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        make()
+
+
+def test_a_key_may_be_a_table_a_list_or_all_groups() -> None:
+    base = SHORT.flow("reno", rtt="20ms")
+    queues = [{"kind": "codel"}, {"kind": "red", "size": "50 packets"}]
+    found = Sweep(base, Design(grid={"link.queue": queues, "flow[*].law": ["htcp"]})).cases
+    kinds = [case.scenario.check()["link"]["queue"]["kind"] for case in found]
+    assert kinds == ["codel", "red"]
+    assert all(flow.law == "htcp" for case in found for flow in case.scenario.flows)
+    assert found[0].factors["link.queue"] == '{"kind": "codel"}'
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("", r"no table \[sweep\]"),
+        ("[sweep]", r"no table \[sweep\]"),
+        ("[sweep.grid]\n'link.rat' = ['1Gbit/s']", r":9: with link.rat = 1Gbit/s: .*mean \"rate\""),
+        ("[sweep.grid]\n'flow[1].law' = ['reno']", r":9: .*\[1\] is not there; .* has 1"),
+        ("[sweep.grid]\n'link.rate' = ['fast']", r":9: with link.rate = fast: link.rate"),
+        ("[sweep.grid]\n'link.rate' = []", r':9: sweep.grid."link.rate": .*at least one'),
+        ("[sweep.grid]\n'link rate' = [1]", r":9: .*not a key"),
+        ("[sweep]\ngird = { a = [1] }", r":9: sweep.gird: unknown key; allowed: .*grid"),
+        ("[sweep]\nseeds = 0\ngrid = { seed = [1] }", r":9: sweep.seeds: 0; allowed"),
+        ("[sweep.random]\n'link.rate' = ['1Gbit/s']", r"sweep.random: no points"),
+        ("[sweep.random]\npoints = 2\n'link.rate' = 3", r':10: sweep.random."link.rate": 3'),
+        ("sweep = 3", "no table|unknown key"),
+    ],
+)
+def test_a_fault_names_file_line_and_key(
+    table: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(f"{FILE}{table}\n")
+    assert cli.call(["sweep", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
+    err = capsys.readouterr().err
+    assert re.search(says, err), err
+    assert err.startswith(f"lfn: {file}")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+# Running
+
+
+def test_a_sweep_runs_once_and_its_summary_is_a_frame(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(
+        FILE + "[sweep]\nseeds = 2\n[sweep.grid]\n'flow[0].law' = ['reno', 'cubic']\n"
+        "'link.rate' = ['10Mbit/s', '20Mbit/s']\n"
+    )
+    out = tmp_path / "out"
+    results = sweep(file, out=out)
+    assert len(results.runs) == 8
+    assert results.runs[0].factors == {"flow[0].law": "reno", "link.rate": "10Mbit/s"}
+    before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")}
+    sweep(file, out=out)
+    assert before == {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")}
+    frame = lfnlab.open(out).summary()
+    assert isinstance(frame, pl.LazyFrame)
+    counts = frame.group_by("law", "link.rate_bps").len().collect()
+    assert sorted(counts.rows()) == [
+        ("cubic", 1e7, 2),
+        ("cubic", 2e7, 2),
+        ("reno", 1e7, 2),
+        ("reno", 2e7, 2),
+    ]
+    said = results.frame().sort("hash")
+    assert said["goodput_bps"].equals(frame.sort("hash").collect()["goodput_bps"])
+    assert json.loads((out / "experiment.json").read_text())["source"] == file.read_text()
+
+
+def test_a_dry_run_predicts_and_runs_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "s.toml", tmp_path / "out"
+    file.write_text(f"{FILE}[sweep.grid]\nseed = [1, 2, 3, 4]\n")
+    command = ["sweep", str(file), "--out", str(out), "--dry-run", "--json"]
+    assert cli.call(command) == cli.OK
+    said = json.loads(capsys.readouterr().out)
+    assert (said["runs"], said["there"], said["points"]) == (4, 0, 4)
+    assert said["cpu_s"] > 0
+    assert not out.exists()
+    assert cli.call(command[:4]) == cli.OK
+    kept = sum(
+        -(-path.stat().st_size // 4096) * 4096 if path.is_file() else 4096
+        for path in (out / "runs").rglob("*")
+    )
+    assert kept == pytest.approx(said["disk_bytes"], rel=0.2)
+    capsys.readouterr()
+    assert cli.call(command) == cli.OK
+    assert json.loads(capsys.readouterr().out)["there"] == 4
+
+
+def test_shards_merge_into_the_same_store(tmp_path: Path) -> None:
+    whole = sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path / "whole")
+    for part in (1, 2):
+        sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path / f"{part}", shard=(part, 2))
+        assert len(Store(tmp_path / f"{part}").keys()) == 3
+        assert not (tmp_path / f"{part}" / "experiment.json").exists()
+    command = ["store", "merge", *(str(tmp_path / name) for name in ("all", "1", "2"))]
+    assert cli.call(command) == cli.OK
+    assert contents(tmp_path / "all") == contents(tmp_path / "whole")
+    again = sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path / "all")
+    assert [run.path.name for run in again.runs] == [run.path.name for run in whole.runs]
+
+
+def test_a_failed_run_is_listed_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lfnlab import executor
+
+    real = executor.simulate
+
+    def unlucky(text: str, seed: int, command: str, tell: Any = None) -> Any:
+        if seed == 2:
+            raise LabError("packets do not add up")
+        return real(text, seed, command, tell)
+
+    monkeypatch.setattr(executor, "simulate", unlucky)
+    results = sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path)
+    assert [(run.seed, run.factors["flow[0].law"]) for run in results.failures] == [
+        (2, "reno"),
+        (2, "cubic"),
+    ]
+    assert len(results.runs) == len(lfnlab.Results.load(tmp_path).runs) == 4
+    monkeypatch.setattr(executor, "simulate", real)
+    assert not sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path).failures
+
+
+def test_killed_at_random_a_sweep_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    """The short form of ``python -m benches.sweep kill``."""
+    file = tmp_path / "s.toml"
+    file.write_text(f"{FILE}[sweep]\nseeds = 300\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
+    command = [*LFN, "sweep", str(file), "--out"]
+    subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True, timeout=120)
+    moments, killed = random.Random(1), 0
+    while killed < 4:
+        process = subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.DEVNULL)
+        # From where the interpreter has begun to where the sweep is about to end.
+        time.sleep(moments.uniform(0.3, 1.5))
+        killed += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (tmp_path / "killed" / "experiment.json").exists():
+            break
+    subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True, timeout=120)
+    assert killed
+    assert contents(tmp_path / "killed").keys() == contents(tmp_path / "whole").keys()
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    assert Catalog(tmp_path / "killed").summary().collect().height == 300
+    assert all(found is None for _, found in upkeep.verify(tmp_path / "killed"))
+
+
+def test_two_sweeps_share_a_store(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(f"{FILE}[sweep]\nseeds = 60\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
+    command = [*LFN, "sweep", str(file), "--out", str(tmp_path / "out")]
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(120) for process in both] == [0, 0]
+    assert len(Store(tmp_path / "out").keys()) == 60
+    assert Catalog(tmp_path / "out").summary().collect()["key"].n_unique() == 60
+    assert not [path for path in (tmp_path / "out" / "runs").iterdir() if path.name[0] == "."]
+
+
+# The store
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out: Path = tmp_path_factory.mktemp("swept")
+    sweep(SHORT, grid=LAWS, seeds=2, out=out)
+    return out
+
+
+def copy(source: Path, to: Path) -> Path:
+    subprocess.run(["cp", "-r", source, to], check=True)
+    return to
+
+
+def test_provenance_says_by_what_where_and_from_what(swept: Path) -> None:
+    for run in (swept / "runs").iterdir():
+        said = json.loads((run / "provenance.json").read_text())
+        assert set(said) == {
+            *("code", "git", "python", "packages", "system", "host", "cpu", "cores", "finished"),
+            *("wall_s", "cpu_s", "hash", "command", "resolved", "files"),
+        }
+        assert said["resolved"] == Scenario.load(run / "scenario.toml").check()
+        assert set(said["files"]) == {f.name for f in run.iterdir()} - {"provenance.json"}
+
+
+def test_verify_finds_one_changed_bit_and_gc_removes_the_run(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = copy(swept, tmp_path / "s")
+    assert cli.call(["store", "verify", str(root)]) == cli.OK
+    run = sorted((root / "runs").iterdir())[1]
+    data = bytearray((run / "flows.parquet").read_bytes())
+    data[100] ^= 1
+    (run / "flows.parquet").write_bytes(data)
+    assert cli.call(["store", "verify", str(root)]) == cli.FAILED
+    assert f"{run.name}: flows.parquet is not what was stored" in capsys.readouterr().out
+    assert cli.call(["store", "gc", str(root), "--damaged"]) == cli.OK
+    assert not run.exists()
+    assert Catalog(root).summary().collect().height == 3
+    sweep(SHORT, grid=LAWS, seeds=2, out=root)
+    assert contents(root) == contents(swept)
+
+
+def test_gc_leaves_what_may_be_written_now(swept: Path, tmp_path: Path) -> None:
+    root = copy(swept, tmp_path / "s")
+    for name, age_s in (("old", 2 * upkeep.DEAD_AFTER_S), ("new", 1.0)):
+        left = root / "runs" / f".{name}"
+        left.mkdir()
+        os.utime(left, (time.time() - age_s,) * 2)
+    assert cli.call(["store", "gc", str(root), "--dry-run"]) == cli.OK
+    assert (root / "runs" / ".old").exists()
+    assert cli.call(["store", "gc", str(root)]) == cli.OK
+    assert not (root / "runs" / ".old").exists()
+    assert (root / "runs" / ".new").exists()
+    assert len(Store(root).keys()) == 4
+
+
+def test_gc_of_a_version_removes_its_runs_alone(swept: Path, tmp_path: Path) -> None:
+    root = copy(swept, tmp_path / "s")
+    run = sorted((root / "runs").iterdir())[0]
+    said = json.loads((run / "provenance.json").read_text())
+    (run / "provenance.json").write_text(json.dumps(said | {"code": "0.0.1+old"}))
+    assert cli.call(["store", "gc", str(root), "--code", "0.0.1+old"]) == cli.OK
+    assert len(Store(root).keys()) == 3
+    assert not run.exists()
+
+
+def test_merge_leaves_damaged_runs_and_tells_of_unequal_ones(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = copy(swept, tmp_path / "s")
+    bad, other, *_ = sorted((root / "runs").iterdir())
+    (bad / "summary.json").write_text("{}")
+    said = json.loads((other / "provenance.json").read_text())
+    (other / "summary.json").write_text("{} ")
+    said["files"]["summary.json"] = upkeep.hashlib.sha256(b"{} ").hexdigest()
+    (other / "provenance.json").write_text(json.dumps(said))
+    into = copy(swept, tmp_path / "into")
+    assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
+    out = capsys.readouterr().out
+    assert f"{bad.name}: summary.json is not what was stored" in out
+    assert f"{other.name}: other bytes" in out
+    assert contents(into) == contents(swept)
+
+
+def test_show_and_ls(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["store", "ls", str(swept), "--json"]) == cli.OK
+    runs = json.loads(capsys.readouterr().out)
+    assert {tuple(run["laws"]) for run in runs} == {("reno",), ("cubic",)}
+    assert cli.call(["store", "show", str(swept), runs[0]["key"][:10]]) == cli.OK
+    assert '"command"' in capsys.readouterr().out
+    assert cli.call(["store", "show", str(swept), "nothing"]) == cli.USAGE
+    assert cli.call(["store", "ls", str(swept)]) == cli.OK
+    assert cli.call(["store", "ls", str(swept / "runs")]) == cli.STORE
+
+
+def test_a_store_of_a_later_version_is_refused(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = copy(swept, tmp_path / "s")
+    (root / "store.json").write_text('{"layout": 2}')
+    with pytest.raises(StoreError, match=r"layout 2.*up to 1"):
+        sweep(SHORT, grid=LAWS, out=root)
+    with pytest.raises(StoreError, match="layout 2"):
+        lfnlab.open(root)
+    assert cli.call(["store", "verify", str(root)]) == cli.STORE
+    assert "Install a later one" in capsys.readouterr().err
+
+
+def test_the_summary_follows_the_runs(swept: Path, tmp_path: Path) -> None:
+    """Parts lost, a run removed by hand, a process killed while it wrote them: all is made good."""
+    root = copy(swept, tmp_path / "s")
+    wanted = Catalog(root).summary().sort("key").collect()
+    for part in (root / "summary").glob("*.parquet"):
+        part.unlink()
+    assert Catalog(root).summary().sort("key").collect().equals(wanted, null_equal=True)
+    run = sorted((root / "runs").iterdir())[0]
+    copy(run, tmp_path / "run")
+    subprocess.run(["rm", "-r", run], check=True)
+    (root / "summary" / ".01-000009-000001.parquet").write_bytes(b"half")
+    assert Catalog(root).summary().collect().height == 3
+    copy(tmp_path / "run", run)
+    assert Catalog(root).summary().sort("key").collect().equals(wanted, null_equal=True)
+    names = sorted(path.name for path in (root / "summary").iterdir())
+    assert names == [".lock", "01-000002-000001.parquet", "01-000002-000002.parquet"]
+
+
+def test_runs_without_flows_have_a_row(tmp_path: Path) -> None:
+    base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="9 packets", duration="1s").background(1)
+    sweep(base, grid={"background.level": [1, 2]}, out=tmp_path)
+    frame = lfnlab.open(tmp_path).summary().sort("background.level").collect()
+    assert frame["background.level"].to_list() == [1, 2]
+    assert frame["law"].to_list() == [None, None]
+
+
+def _note(done: list[str], work: Any, _: object) -> None:
+    done.append(work.key)
+
+
+def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lfnlab import executor
+
+    running, most = 0, 0
+
+    def simulate(text: str, seed: int, command: str, tell: Any) -> dict[str, bytes]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        time.sleep(0.05)
+        running -= 1
+        return {}
+
+    monkeypatch.setattr(executor, "simulate", simulate)
+    monkeypatch.setattr(executor, "memory_limit_bytes", lambda: 100)
+    for need_bytes, wanted in ((40, 2), (60, 1), (1000, 1), (1, 4)):
+        work = [executor.Work(str(i), "", i, need_bytes) for i in range(8)]
+        most, done = 0, []
+        took = partial(_note, done)
+        executor.on_threads(iter(work), 4, "", took, lambda *_: None)
+        assert (most, len(done)) == (wanted, 8), need_bytes
+
+
+def test_the_estimate_is_near_what_runs_take(tmp_path: Path) -> None:
+    base = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="2s").flow("cubic")
+    asked = Sweep(base, Design(grid={"link.rate": ["100Mbit/s", "300Mbit/s", "1Gbit/s"]}), 4)
+    estimate = Plan(asked.cases, asked.seeds).estimate(set(), 1)
+    results = asked.run(out=tmp_path, jobs=1)
+    took_s = sum(run.summary["cpu_s"] for run in results.runs)
+    assert took_s / 3 < estimate.cpu_s < 3 * took_s + 0.2
