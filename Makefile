@@ -29,7 +29,7 @@ test-rust:
 	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --exclude lfn-python
 
 test-python: $(UV)
-	$(SYNC)
+	$(SYNC) --all-extras
 	$(RUN) python -m mypy.stubtest lfnlab._core
 	$(RUN) pytest tests validation benches
 

@@ -283,6 +283,7 @@ app.command(commands.pcap)
 app.command(commands.importing)
 app.command(commands.metrics)
 app.command(sweeping.sweep)
+app.command(sweeping.tune)
 app.command(sweeping.store)
 app.command(theory)
 

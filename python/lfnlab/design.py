@@ -48,13 +48,13 @@ class Range:
     scale: Literal["linear", "log"] = "linear"
 
     def __post_init__(self) -> None:
-        low, high, unit = self.ends()
+        low, high, _ = self.ends()
         if self.scale not in ("linear", "log"):
             raise ScenarioError(f'scale: "{self.scale}"; allowed: linear, log')
         if not low < high or not math.isfinite(high - low):
             raise ScenarioError(f"from {self.low} to {self.high}; allowed: a larger end")
         if self.scale == "log" and low <= 0:
-            raise ScenarioError(f"from {self.low}{unit and ''}: a log scale begins above 0")
+            raise ScenarioError(f"from {self.low}: a log scale begins above 0")
 
     def ends(self) -> tuple[float, float, str]:
         """Both ends in the unit of the lower one, and that unit; "" for numbers."""
@@ -78,7 +78,7 @@ class Range:
         return all(isinstance(end, int) for end in self._pair) or self.ends()[2].strip() in _WHOLE
 
     def at(self, u: float) -> Value:
-        """The value at ``u`` in [0, 1): that part of the range lies below it."""
+        """The value at ``u`` in [0, 1]: that part of the range lies below it."""
         low, high, unit = self.ends()
         if self.whole:
             high += 1.0  # each whole number has the same part of a linear range
@@ -88,6 +88,12 @@ class Range:
             return f"{whole}{unit}" if unit else whole
         # Six digits: more than any path is known to, and a text that people can read.
         return f"{Decimal(f'{x:.6g}'):f}{unit}" if unit else float(f"{x:.6g}")
+
+    def span(self, values: Sequence[Value]) -> str:
+        """From the smallest to the largest of some of its values."""
+        unit = self.ends()[2]
+        ends = sorted(float(str(value).removesuffix(unit)) for value in values)
+        return f"{ends[0]:g}{unit} to {ends[-1]:g}{unit}"
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,10 @@ class Choice:
     def at(self, u: float) -> Value:
         """The value at ``u`` in [0, 1)."""
         return self.of[math.floor(u * len(self.of))]
+
+    def span(self, values: Sequence[Value]) -> str:
+        """Which of its values these are."""
+        return ", ".join(str(value) for value in self.of if value in values)
 
 
 @dataclass(frozen=True)
@@ -266,6 +276,11 @@ def _places(entries: list[Value], place: str, key: str) -> Sequence[int]:
     return [int(place)]
 
 
+def ranges(said: Mapping[str, Value]) -> dict[str, Range | Choice]:
+    """Ranges and choices as TOML says them, by their keys; errors begin with the key."""
+    return {key: _range(key, part) for key, part in said.items()}
+
+
 def _draws(method: str, table: Mapping[str, Value]) -> Draws | None:
     if method not in table:
         return None
@@ -274,7 +289,7 @@ def _draws(method: str, table: Mapping[str, Value]) -> Draws | None:
     if points is None:
         raise ScenarioError(f"{method}: no points; say how many, for example points = 100")
     try:
-        return Draws(points, {key: _range(key, part) for key, part in said.items()}, seed)
+        return Draws(points, ranges(said), seed)
     except ScenarioError as error:
         raise ScenarioError(f"{method}.{error}") from None
 

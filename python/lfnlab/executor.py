@@ -207,7 +207,7 @@ def dask_client(executor: str, workers: int) -> Iterator[Client]:
         ) from None
     if place.startswith("//"):
         try:
-            client = distributed.Client(f"tcp:{place}", timeout=10)
+            client = distributed.Client(f"tcp:{place}", timeout=5)
         except (OSError, ValueError) as error:
             raise Unavailable(f"no Dask scheduler answers at {executor}: {error}") from None
         with client:
@@ -215,7 +215,7 @@ def dask_client(executor: str, workers: int) -> Iterator[Client]:
         return
     if kind == "dask":
         cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
         )
     else:
         try:

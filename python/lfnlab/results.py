@@ -87,30 +87,30 @@ def link(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> int:
 
 
 def by_law(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row a law of a run: seed, and the metrics of its flows and of their :func:`link`."""
+    """One row a law of a run: seed, and :func:`metrics_of` its flows."""
     rows = []
     for law in dict.fromkeys(flow["law"] for flow in summary["flows"]):
         flows = [flow for flow in summary["flows"] if flow["law"] == law]
-        beside = summary["links"][link(summary, flows)]
-        goodputs = [flow["goodput_bps"] for flow in flows]
-        rows.append(
-            {
-                "law": law,
-                "seed": summary["seed"],
-                "flows": len(flows),
-                "goodput_bps": sum(goodputs),
-                "jain": metrics.jain(goodputs),
-                "cov": _mean(flow["cov"] for flow in flows),
-                "retransmits": sum(flow["retransmits"] for flow in flows),
-                "timeouts": sum(flow["timeouts"] for flow in flows),
-                "loss_events": sum(flow["loss_events"] for flow in flows),
-                "utilization": beside["utilization"],
-                "mean_queue_s": beside["mean_queue_s"],
-                "drops": beside["drops"],
-                "hash": summary["hash"],
-            }
-        )
+        about = {"law": law, "seed": summary["seed"], "flows": len(flows)}
+        rows.append({**about, **metrics_of(summary, flows), "hash": summary["hash"]})
     return rows
+
+
+def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The metrics of some flows of a run together, and of their :func:`link`."""
+    beside = summary["links"][link(summary, flows)]
+    goodputs = [flow["goodput_bps"] for flow in flows]
+    return {
+        "goodput_bps": sum(goodputs),
+        "jain": metrics.jain(goodputs),
+        "cov": _mean(flow["cov"] for flow in flows),
+        "retransmits": sum(flow["retransmits"] for flow in flows),
+        "timeouts": sum(flow["timeouts"] for flow in flows),
+        "loss_events": sum(flow["loss_events"] for flow in flows),
+        "utilization": beside["utilization"],
+        "mean_queue_s": beside["mean_queue_s"],
+        "drops": beside["drops"],
+    }
 
 
 def _mean(values: Iterable[float | None]) -> float:

@@ -65,7 +65,7 @@ class Sweep:
         Raises:
             ScenarioError: naming the first point that is no scenario.
         """
-        return [self._case(point) for point in self.design]
+        return [self.case(point) for point in self.design]
 
     def run(self, **settings: Any) -> Results:
         """Run it; ``settings`` are those of :func:`lfnlab.execute`. Failed runs are listed."""
@@ -73,7 +73,12 @@ class Sweep:
             self.cases, seeds=self.seeds, source=self.source, keep_going=True, **settings
         )
 
-    def _case(self, point: Point) -> Case:
+    def case(self, point: Point) -> Case:
+        """The case of a point.
+
+        Raises:
+            ScenarioError: naming the point, when it is no scenario.
+        """
         factors = {key: factor(value) for key, value in point.items()}
         try:
             text = toml(with_values(self.base.to_document(), point))

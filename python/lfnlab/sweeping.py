@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from lfnlab.plan import Estimate
     from lfnlab.study import Sweep
     from lfnlab.sweep import Results
+    from lfnlab.tune import Search, Tuned
 
 OK, FAILED = 0, 1
+SHOWN = 5
+"""Points of a search."""
 LISTED = 20
 """Failures, damaged runs and such are listed up to so many."""
 
@@ -86,6 +89,42 @@ def sweep(
         )
     _print_swept(results, as_json=json)
     return FAILED if results.failures else OK
+
+
+def tune(
+    file: Path,
+    /,
+    *,
+    out: Path = Path("lfn-results"),
+    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    executor: str = "local",
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Search for the values of keys that minimise an objective, as the file's `[tune]` table says.
+
+    The best point is run again with seeds that the search did not see. Runs go through the store:
+    the same command goes on where it was stopped. Needs Optuna, lfnlab[search]. Example:
+
+        lfn tune scenario.toml --out results
+
+    docs/sweep.md says what `[tune]` may hold.
+
+    Args:
+        file: A scenario in TOML with a table `[tune]`.
+        out: Results directory.
+        jobs: Runs at a time; default one for each core.
+        executor: As for `lfn sweep`.
+        json: Print one JSON object to stdout.
+    """
+    from lfnlab.executor import check_executor
+    from lfnlab.tune import Search
+
+    check_executor(executor)
+    search = Search.load(file)
+    with bar() as progress:
+        tuned = search.run(out=out, jobs=jobs, executor=executor, progress=progress)
+    _print_tuned(search, tuned, as_json=json)
+    return OK
 
 
 store = App(name="store", help="Look after a results directory: list, check, clean, merge.")
@@ -275,6 +314,41 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
         f"{_size(estimate.limit_bytes)} may be used"
     )
     print(f"disk    about {_size(estimate.disk_bytes)}")
+
+
+def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
+    from json import dumps
+
+    from lfnlab.summary import Table, plain, with_interval
+
+    equals = tuned.equals()
+    values = {key: [trial.point[key] for trial in equals] for key in search.over}
+    if as_json:
+        said = {
+            "schema": 1,
+            "minimise": search.minimise.text,
+            "best": tuned.best.point,
+            "objective": tuned.best.objective.to_json(),
+            "confirmed": tuned.confirmed.to_json(),
+            "equals": [trial.point for trial in equals],
+            "trials": [{"point": trial.point, "values": trial.values} for trial in tuned.trials],
+        }
+        print(dumps(said, indent=1))
+        return
+    keys = tuple(search.over)
+    rows = [
+        (*(str(trial.point[key]) for key in keys), with_interval(trial.objective))
+        for trial in tuned.trials[:SHOWN]
+    ]
+    print(*plain(Table((*keys, "objective"), tuple(rows), len(keys))), sep="\n")
+    print(f"minimise {search.minimise.text}: {search.trials} trials, {search.seeds} seeds each")
+    print(
+        f"the best with {tuned.confirmed.n} further seeds: {with_interval(tuned.confirmed)} "
+        "(95 %, Student's t)"
+    )
+    print(f"{len(equals)} points do not differ from it at 95 %, seed by seed:")
+    for key, at in search.over.items():
+        print(f"  {key}  {at.span(values[key])}")
 
 
 def _print_swept(results: Results, *, as_json: bool) -> None:

@@ -1,0 +1,152 @@
+"""Does a cluster give the same bytes, whatever becomes of its workers?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lfnlab import Unavailable, cli, dumbbell, executor, sweep
+from lfnlab.catalog import Catalog
+from lfnlab.errors import UsageError
+from lfnlab.executor import Work, on_dask
+from lfnlab.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+distributed = pytest.importorskip("distributed", reason="needs Dask: install lfnlab[cluster]")
+
+LFN = [sys.executable, "-m", "lfnlab.cli"]
+BASE = dumbbell(rate="20Mbit/s", rtt="10ms", buffer="1bdp", duration="2s").flow("cubic")
+LAWS = {"flow[0].law": ["reno", "cubic", "htcp"]}
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(root)): file.read_bytes()
+        for file in sorted((root / "runs").glob("*/*"))
+        if file.name != "provenance.json"
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes; one that dies is replaced."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as made:
+        yield made
+
+
+def address(cluster: Any) -> str:
+    return str(cluster.scheduler_address).replace("tcp://", "dask://")
+
+
+def test_a_worker_killed_midway_changes_no_byte(cluster: Any, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def progress(done: float, total: int) -> None:
+        if done >= total / 4 and not killed:
+            worker = next(iter(cluster.workers.values()))
+            killed.append(worker.process.pid)
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    sweep(BASE, grid=LAWS, seeds=20, out=tmp_path / "local")
+    results = sweep(
+        BASE,
+        grid=LAWS,
+        seeds=20,
+        out=tmp_path / "dask",
+        executor=address(cluster),
+        progress=progress,
+    )
+    assert killed
+    assert not results.failures
+    assert len(results.runs) == 60
+    assert contents(tmp_path / "dask") == contents(tmp_path / "local")
+    assert Catalog(tmp_path / "dask").summary().collect().height == 60
+    assert not [run for run in (tmp_path / "dask" / "runs").iterdir() if run.name[0] == "."]
+
+
+def test_a_result_that_comes_twice_or_late_is_kept_once(cluster: Any, tmp_path: Path) -> None:
+    sweep(BASE, grid=LAWS, out=tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
+    store = Store(tmp_path)
+    for run in list((tmp_path / "runs").iterdir()):
+        store.put(run.name, {file.name: file.read_bytes() for file in run.iterdir()})
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
+
+
+def test_a_run_that_fails_or_kills_its_workers_is_a_failure(cluster: Any) -> None:
+    """A scenario of no sense fails; the others come."""
+    took: dict[str, Any] = {}
+    work = [Work("good", BASE.to_toml(), 1, 0), Work("bad", "schema = 1", 1, 0)]
+    with distributed.Client(cluster) as client:
+        on_dask(iter(work), client, "", lambda item, files: took.update({item.key: files}))
+    assert "summary.json" in took["good"]
+    assert "duration" in str(took["bad"])
+
+
+def test_workers_of_another_version_are_refused(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "code_version", lambda: "9.9.9+other")
+    with pytest.raises(Unavailable, match="versions do not mix"):
+        sweep(BASE, grid=LAWS, out=tmp_path, executor=address(cluster))
+    assert not Store(tmp_path).keys()
+
+
+def test_a_cluster_of_this_machine(tmp_path: Path) -> None:
+    results = sweep(BASE, grid=LAWS, out=tmp_path, executor="dask", jobs=1)
+    assert len(results.runs) == 3
+
+
+def test_no_scheduler_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="allowed: local, dask, dask-jobqueue:slurm"):
+        sweep(BASE, grid=LAWS, out=tmp_path, executor="spark")
+    file = tmp_path / "s.toml"
+    file.write_text(f"{BASE.to_toml()}\n[sweep.grid]\nseed = [1]\n")
+    command = ["sweep", str(file), "--out", str(tmp_path / "out"), "--executor"]
+    assert cli.call([*command, "dask://127.0.0.1:9"]) == cli.UNAVAILABLE
+    assert "no Dask scheduler answers" in capsys.readouterr().err
+
+
+def test_a_batch_system(tmp_path: Path) -> None:
+    """A stand-in for Slurm starts each job on this machine."""
+    pytest.importorskip("dask_jobqueue", reason="needs dask-jobqueue: install lfnlab[cluster]")
+    for name, does in (
+        ("sbatch", 'cp "$1" job; sh job >log 2>&1 & echo job 7'),
+        ("scancel", "true"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(stat.S_IRWXU)
+    (tmp_path / "s.toml").write_text(f"{BASE.to_toml()}\n[sweep.grid]\nseed = [1, 2, 3]\n")
+    settings = {"CORES": "1", "MEMORY": "1GB", "PYTHON": sys.executable, "INTERFACE": "lo"}
+    subprocess.run(
+        [
+            *LFN,
+            "sweep",
+            "s.toml",
+            "--out",
+            "out",
+            "--jobs",
+            "1",
+            "--executor",
+            "dask-jobqueue:slurm",
+        ],
+        cwd=tmp_path,
+        env=os.environ
+        | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        | {f"DASK_JOBQUEUE__SLURM__{key}": value for key, value in settings.items()},
+        check=True,
+        timeout=120,
+    )
+    assert len(Store(tmp_path / "out").keys()) == 3
+    assert (tmp_path / "job").read_text().startswith("#!")

@@ -1,0 +1,133 @@
+"""Does the search find the minimum, and say how sure that is?"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lfnlab import Choice, Range, ScenarioError, cli, dumbbell
+from lfnlab.errors import UsageError
+from lfnlab.objective import Objective
+from lfnlab.tune import Search
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("optuna", reason="needs optuna: install lfnlab[search]")
+
+SUMMARY = {
+    "flows": [
+        {"law": "reno", "goodput_bps": 3e6, "cov": None, "retransmits": 2, "timeouts": 1}
+        | {"loss_events": 1, "direction": "forward"},
+        {"law": "reno", "goodput_bps": 1e6, "cov": 0.5, "retransmits": 0, "timeouts": 0}
+        | {"loss_events": 0, "direction": "forward"},
+    ],
+    "links": [
+        {
+            "id": "forward",
+            "utilization": 0.5,
+            "mean_queue_s": 0.01,
+            "drops": 2,
+            "p99_queue_s": 0.02,
+        },
+        {"id": "reverse", "utilization": 0.1, "mean_queue_s": 0.0, "drops": 0, "p99_queue_s": 0.0},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("goodput_bps", 4e6),
+        ("-utilization + 2 * mean_queue_s", -0.48),
+        ("flow[0].goodput_bps / flow[1].goodput_bps", 3.0),
+        ("max(link[0].p99_queue_s, 0.001) ** 0.5", math.sqrt(0.02)),
+        ("log(exp(jain))", 0.8),
+        ("flow[0].cov", None),
+        ("1 / flow[1].retransmits", None),
+        ("log(0 * drops)", None),
+    ],
+)
+def test_an_objective_is_arithmetic_over_a_run(text: str, value: float | None) -> None:
+    assert Objective(text).of(SUMMARY) == (None if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "goodput_bps +", "__import__('os')", "a.b", "flow[jain]", "x if 1 else 2", "'a'"]
+)
+def test_an_objective_is_nothing_else(text: str) -> None:
+    with pytest.raises(ScenarioError, match=r"minimise: .*allowed: numbers, metrics"):
+        Objective(text)
+
+
+@pytest.mark.parametrize("text", ["goodput", "flow[2].cov", "link[0].rate", "flow[0].latency"])
+def test_a_metric_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(UsageError, match=r"minimise: "):
+        Objective(text).of(SUMMARY)
+
+
+def test_the_search_finds_the_least_queue_that_fills_the_link(tmp_path: Path) -> None:
+    base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="4s").background(1)
+    search = Search(
+        base.flow("cubic"),
+        Objective("abs(link[0].max_queue_packets - 40)"),
+        {"link.queue.size": Range("5 packets", "400 packets", "log"), "compat": Choice(["linux"])},
+        trials=24,
+        seeds=2,
+    )
+    tuned = search.run(out=tmp_path)
+    found = int(tuned.best.point["link.queue.size"].split()[0])
+    assert 36 <= found <= 44
+    assert tuned.confirmed.n == 4
+    assert tuned.confirmed.mean == pytest.approx(abs(found - 40), abs=2)
+    assert tuned.best in tuned.equals()
+    # The same search again runs nothing and says the same.
+    before = {path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
+    assert search.run(out=tmp_path) == tuned
+    assert before == {path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
+
+
+def test_the_command_prints_point_interval_and_equals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.toml"
+    file.write_text(
+        dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("cubic").to_toml()
+        + '[tune]\nminimise = "retransmits"\ntrials = 3\nseeds = 2\n'
+        '[tune.over]\n"flow[0].law" = ["reno", "vegas"]\n'
+    )
+    command = ["tune", str(file), "--out", str(tmp_path / "out")]
+    assert cli.call(command) == cli.OK
+    assert "further seeds" in capsys.readouterr().out
+    assert cli.call([*command, "--json"]) == cli.OK
+    said = json.loads(capsys.readouterr().out)
+    assert said["confirmed"]["n"] == 4
+    assert set(said["best"]) == {"flow[0].law"}
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("", r"no table \[tune\]"),
+        ("[tune]\ntrials = 3", "minimise, over: both are needed"),
+        ("[tune]\nminimise = 'jain'\nover = { 'link.rate' = 3 }", r'tune.over."link.rate": 3'),
+        ("[tune]\nminimise = 'jain +'\nover = { seed = [1, 2] }", "is no formula"),
+        ("[tune]\nminimise = 'jain'\ntrial = 3\nover = { seed = [1] }", "tune.trial: unknown key"),
+        ("[tune]\nminimise = 'jain'\nseeds = 1\nover = { seed = [1] }", "tune.seeds: 1; allowed"),
+    ],
+)
+def test_a_fault_names_file_and_key(
+    table: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import re
+
+    file = tmp_path / "t.toml"
+    base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("cubic")
+    file.write_text(base.to_toml() + table)
+    assert cli.call(["tune", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
+    err = capsys.readouterr().err
+    assert err.startswith(f"lfn: {file}:")
+    assert re.search(says, err), err
