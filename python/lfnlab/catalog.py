@@ -108,18 +108,19 @@ class Recorder:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
+        """Those that are not written yet."""
 
     def add(self, key: str, files: Mapping[str, bytes]) -> None:
         """A run that was stored."""
         said = json.loads(files["provenance.json"])
-        self._rows += rows(key, json.loads(files["summary.json"]), said)
-        if len(self._rows) >= PART_ROWS:
+        self.rows += rows(key, json.loads(files["summary.json"]), said)
+        if len(self.rows) >= PART_ROWS:
             self.write()
 
     def write(self) -> None:
         """Write what has come. Where that cannot be, opening the store reads the runs instead."""
-        fresh, self._rows = self._rows, []
+        fresh, self.rows = self.rows, []
         with suppress(OSError), _locked(self._root) as parts:
             parts.add(fresh)
 

@@ -1,9 +1,10 @@
 """Designs of experiments: which values the keys of a scenario take, point by point.
 
 A key is written as errors write it: ``link.rate``, ``link.queue.size``, ``flow[0].rtt``,
-``flow[*].law`` for all groups. The points are every combination of those of a grid, of lists side
-by side (``zip``), of independent random draws, and of a Latin hypercube (McKay, Beckman and
-Conover, Technometrics 21(2), 1979): of n points each n-th part of every range has exactly one.
+``flow[*].law`` for all groups, ``flow[*].law:n1`` for a parameter of their laws. The points are
+every combination of those of a grid, of lists side by side (``zip``), of independent random draws,
+and of a Latin hypercube (McKay, Beckman and Conover, Technometrics 21(2), 1979): of n points each
+n-th part of every range has exactly one.
 
 Draws depend on the design's seed and on the key alone, so a further key changes none of the others.
 """
@@ -234,23 +235,34 @@ def with_values(document: Mapping[str, Value], point: Point) -> dict[str, Value]
 
 
 def _set(document: dict[str, Value], key: str, value: Value) -> None:
-    if not re.fullmatch(_PATH, key):
+    path, _, parameter = key.partition(":")
+    if not re.fullmatch(_PATH, path) or not re.fullmatch(r"[\w-]*", parameter):
         raise ScenarioError(
-            f'{key}: not a key; write for example link.rate, "flow[0].law", "flow[*].rtt"'
+            f'{key}: not a key; write for example link.rate, "flow[0].law", "flow[*].law:n1"'
         )
-    *parents, (last, place) = re.findall(_STEP, key)
+    *parents, (last, place) = re.findall(_STEP, path)
     homes = [document]
     for name, index in parents:
         homes = [home for parent in homes for home in _below(parent, name, index, key)]
     for home in homes:
-        if not place:
+        if parameter:
+            home[last] = _with_parameter(home.get(last), parameter, value, key)
+        elif not place:
             home[last] = copy.deepcopy(value)
-            continue
-        entries = home.get(last)
-        if not isinstance(entries, list):
-            raise ScenarioError(f"{key}: the scenario has no list {last}")
-        for at in _places(entries, place, key):
-            entries[at] = copy.deepcopy(value)
+        else:
+            entries = home.get(last)
+            if not isinstance(entries, list):
+                raise ScenarioError(f"{key}: the scenario has no list {last}")
+            for at in _places(entries, place, key):
+                entries[at] = copy.deepcopy(value)
+
+
+def _with_parameter(spec: Value, parameter: str, value: Value, key: str) -> str:
+    """The name of a law with a parameter set, as in evcp:n1=3."""
+    if not isinstance(spec, str):
+        raise ScenarioError(f"{key}: no text is there that could have a parameter, but {spec!r}")
+    parts = [part for part in spec.split(":") if part.partition("=")[0] != parameter]
+    return ":".join((*parts, f"{parameter}={value}"))
 
 
 _STEP = r"([A-Za-z_][\w-]*)(?:\[(\d+|\*)\])?"

@@ -33,6 +33,7 @@ from lfnlab import (
     upkeep,
 )
 from lfnlab.catalog import Catalog
+from lfnlab.design import with_values
 from lfnlab.plan import Plan
 from lfnlab.store import Store
 
@@ -128,6 +129,14 @@ def test_a_key_may_be_a_table_a_list_or_all_groups() -> None:
     assert kinds == ["codel", "red"]
     assert all(flow.law == "htcp" for case in found for flow in case.scenario.flows)
     assert found[0].factors["link.queue"] == '{"kind": "codel"}'
+
+
+def test_a_key_may_be_a_parameter_of_a_law() -> None:
+    base = SHORT.flow("evcp:n1=1:s=16", rtt="10ms")
+    document = with_values(base.to_document(), {"flow[1].law:n1": 3, "flow[1].law:n2": 7})
+    assert [flow["law"] for flow in document["flow"]] == ["cubic", "evcp:s=16:n1=3:n2=7"]
+    with pytest.raises(ScenarioError, match="link:n1: no text is there"):
+        with_values(base.to_document(), {"link:n1": 3})
 
 
 @pytest.mark.parametrize(
