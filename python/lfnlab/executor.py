@@ -7,6 +7,7 @@ result that comes late, or twice, meets a run that is there and changes nothing.
 from __future__ import annotations
 
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
@@ -200,7 +201,11 @@ def dask_client(executor: str, workers: int) -> Iterator[Client]:
         import distributed
 
         if kind == "dask-jobqueue":
+            # Its import makes an interrupt end the process without a word.
+            before = signal.getsignal(signal.SIGINT)
             import dask_jobqueue
+
+            signal.signal(signal.SIGINT, before)
     except ImportError as error:
         raise Unavailable(
             f"--executor {executor} needs {error.name}; install lfnlab[cluster]"
