@@ -39,7 +39,7 @@ Start here:
     lfn theory fairness --rtt 60ms,120ms
     lfn theory padhye --rtt 100ms --rto 400ms
 
-Laws are those of `lfn laws`, each by its default variant, and `cw-hstcp`. `docs/theory.md` has the
+Laws are those of `lfn laws`, each by its default variant. `docs/theory.md` has the
 figures and what they leave out.
 """,
 )
@@ -73,19 +73,23 @@ def response(
         kept: RTT_min/RTT_max at a loss, of which H-TCP, Westwood+ and HTCP-BE make their window.
     """
     from lfnlab.theory import closed, fluid
+    from lfnlab.theory.senders import SENDERS
 
-    names, losses, rtt_s = _names(law), _losses(loss), _quantity("--rtt", rtt, _TIMES)
+    names, losses, rtt_s = _names(law, check=False), _losses(loss), _quantity("--rtt", rtt, _TIMES)
     if not 0 < kept < 1:
         raise UsageError(f"--kept: {kept:g} is not between 0 and 1, for example 0.8")
     lines = {n: [closed.response(n, p, rtt_s, kept) for p in losses] for n in names}
-    teeth = {n: [fluid.sawtooth_at_loss(n, p, rtt_s, kept) for p in losses] for n in names}
-    points = {name: [tooth.mean_window for tooth in each] for name, each in teeth.items()}
+    points = {
+        n: [fluid.sawtooth_at_loss(n, p, rtt_s, kept).mean_window for p in losses]
+        for n in names
+        if n in SENDERS
+    }
     result = {
         "rtt_s": rtt_s,
         "kept": kept,
         "loss_events_per_packet": losses,
         "mean_window_segments": {
-            name: {"closed": lines[name], "sawtooth": points[name]} for name in names
+            name: {"closed": lines[name], "sawtooth": points.get(name)} for name in names
         },
     }
 
@@ -95,14 +99,20 @@ def response(
         fine = [float(p) for p in _spaced(losses)]
         return curves(
             {n: (fine, [closed.response(n, p, rtt_s, kept) for p in fine]) for n in names},
-            {n: (losses, points[n]) for n in names},
+            {n: (losses, found) for n, found in points.items()},
             "loss events a packet",
             "mean window (segments)",
             falling=True,
         )
 
     rows = [
-        (name, *(f"{a:.5g} {b:.5g}" for a, b in zip(lines[name], points[name], strict=True)))
+        (
+            name,
+            *(
+                f"{line:.5g} {points[name][i]:.5g}" if name in points else f"{line:.5g}"
+                for i, line in enumerate(lines[name])
+            ),
+        )
         for name in names
     ]
     return _tell(("law", *(f"p = {p:g}" for p in losses)), rows, result, json, out, figure)

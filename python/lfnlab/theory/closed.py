@@ -44,6 +44,20 @@ CUBIC_C = 0.4
 CUBIC_KEPT = {"rfc": 0.7, "2005": 0.8}
 #: CW-HSTCP (Pan et al. 2006, section IV): c, 1/s.
 CW_HSTCP_C = 10.0
+#: Constant-rate increase (Floyd 1991; ns-2's windowConstant_): segments/s^2.
+CONST_RATE_C = 4.0
+#: Hybla (Caini, Firrincieli 2004): the round trip, in seconds, as which it grows.
+HYBLA_RTT0_S = 0.025
+#: Illinois (Liu, Basar, Srikant 2006) without queueing delay: segments a round trip, and the
+#: fraction removed.
+ILLINOIS_A, ILLINOIS_B = 10.0, 0.125
+#: Veno (Fu, Liew 2003) with fewer than three packets queued: fraction removed.
+VENO_B = 0.2
+#: Compound (Tan et al. 2006) and LTCP (Bhandarkar, Jain, Reddy 2005): scale and exponent of the
+#: mean window, for a sawtooth of w^0.75/8 and a half, of (6 w/50)^(1/3) and 0.15.
+_COMPOUND, _LTCP = (0.255, 0.8), (1.98, 0.6)
+#: LTCP: window of the second layer, fraction removed.
+LTCP_WT, LTCP_B = 50.0, 0.15
 #: H-TCP (Leith, Shorten 2004): after so long, in seconds, the increase grows.
 HTCP_DELTA_L_S = 1.0
 #: Fractions between which H-TCP keeps RTT_min / RTT_max.
@@ -248,13 +262,34 @@ def cw_hstcp_response(loss: float, rtt_s: float) -> float:
     return max(float((faster * scale / loss) ** (1 / exponent)), aimd_response(loss, faster))
 
 
+def ltcp_layer(window: float) -> int:
+    """K of LTCP: the largest with 50 K (K + 1) (K - 1) / 6 at ``window`` at most."""
+    layer = 1
+    while LTCP_WT * (layer + 2) * (layer + 1) * layer / 6 <= window:
+        layer += 1
+    return layer
+
+
+def hybla_increase(rtt_s: float) -> float:
+    """rho^2 of Hybla, segments a round trip: rho = max(1, RTT / 25 ms)."""
+    return max(1.0, rtt_s / HYBLA_RTT0_S) ** 2
+
+
+def power_response(loss: float, scale: float, exponent: float) -> float:
+    """A power of the loss rate, ``scale`` / p^``exponent``, never below Reno's."""
+    return max(float(scale / loss**exponent), aimd_response(loss))
+
+
 def response(law: str, loss: float, rtt_s: float, kept: float) -> float:
     """The response function of ``law``: mean window in segments.
+
+    Laws that read the delay (Illinois, Veno, YeAH, Compound) are meant on a path without a queue.
 
     Args:
         law: a law of this module.
         loss: loss events a packet, above 0 and below 1.
-        rtt_s: the round trip, constant; CUBIC, H-TCP, HTCP-BE and CW-HSTCP depend on it.
+        rtt_s: the round trip, constant; CUBIC, H-TCP, HTCP-BE, CW-HSTCP, Hybla and constant-rate
+            increase depend on it.
         kept: RTT_min / RTT_max at a loss, below 1; H-TCP, Westwood+ and HTCP-BE depend on it.
 
     Raises:
@@ -270,6 +305,14 @@ def response(law: str, loss: float, rtt_s: float, kept: float) -> float:
         "westwood": lambda: westwood_response(loss, kept),
         "htcp-be": lambda: htcp_be_response(loss, rtt_s, kept),
         "cw-hstcp": lambda: cw_hstcp_response(loss, rtt_s),
+        "veno": lambda: aimd_response(loss, 1.0, VENO_B),
+        "illinois": lambda: aimd_response(loss, ILLINOIS_A, ILLINOIS_B),
+        "yeah": lambda: scalable_response(loss),
+        "hybla": lambda: aimd_response(loss, hybla_increase(rtt_s)),
+        "ltcp": lambda: power_response(loss, *_LTCP),
+        "compound": lambda: power_response(loss, *_COMPOUND),
+        "const-rate": lambda: aimd_response(loss, CONST_RATE_C * rtt_s**2),
+        "dctcp": lambda: aimd_response(loss),
     }
     if law not in functions:
         raise LawError(f'"{law}" has no response function; allowed: {", ".join(functions)}')

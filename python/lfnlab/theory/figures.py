@@ -24,8 +24,8 @@ Curve = tuple["Sequence[float]", "Sequence[float]"]
 
 
 def look(law: str) -> tuple[str, str]:
-    """Colour and marker of a law; ink and a star for one that has only a model."""
-    return next(((entry.color, entry.marker) for entry in laws() if entry.name == law), (INK, "*"))
+    """Colour and marker of a law."""
+    return next((entry.color, entry.marker) for entry in laws() if entry.name == law)
 
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

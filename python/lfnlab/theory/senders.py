@@ -229,6 +229,18 @@ def _hstcp_kept(window: float, _rtt_ratio: float) -> float:
     return 1 - closed.hstcp_removed(window)
 
 
+def _half(_window: float, _rtt_ratio: float) -> float:
+    return 0.5
+
+
+def _ltcp_increase(window: float, _rtt_s: float) -> float:
+    return float(closed.ltcp_layer(window))
+
+
+def _ltcp_kept(window: float, _rtt_ratio: float) -> float:
+    return 0.5 if closed.ltcp_layer(window) == 1 else 1 - closed.LTCP_B
+
+
 #: A sender of each law with its first window in segments, as after a loss long ago.
 SENDERS: dict[str, Callable[[float], Sender]] = {
     "reno": partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=lambda w, ratio: 0.5),
@@ -246,6 +258,16 @@ SENDERS: dict[str, Callable[[float], Sender]] = {
     "westwood": partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=lambda w, ratio: ratio),
     "htcp-be": partial(ByClock, adaptive=False),
     "cw-hstcp": partial(ByWindow, increase=_cw_hstcp_increase, kept=_hstcp_kept),
+    "ltcp": partial(ByWindow, increase=_ltcp_increase, kept=_ltcp_kept),
+    "hybla": partial(
+        ByWindow,
+        increase=lambda w, rtt_s: min(w, closed.hybla_increase(rtt_s)),
+        kept=_half,
+    ),
+    "const-rate": partial(
+        ByWindow, increase=lambda w, rtt_s: min(w, closed.CONST_RATE_C * rtt_s**2), kept=_half
+    ),
+    "dctcp": partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=_half),
 }
 
 

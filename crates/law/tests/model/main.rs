@@ -22,6 +22,7 @@ mod hybla;
 mod illinois;
 mod ltcp;
 mod reno;
+mod response;
 mod scalable;
 mod vegas;
 mod veno;
