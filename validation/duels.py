@@ -1,0 +1,230 @@
+"""Every law against every other on three paths: who gets how much, and what is left of the link.
+
+$ python -m validation.duels          run what build/duels has not yet; table, page and figures
+$ python -m validation.duels --laws reno,cubic        a few laws only
+$ python -m validation.duels --page   page and figures anew from the committed table
+
+Two flows of default variants, one of each law, and two of each law, start within the first 5 s.
+The seed is 1. Laws that need routers of their own are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from lfnlab import dumbbell, laws
+from lfnlab.store import code_version
+from lfnlab.sweep import Case, execute
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from lfnlab.scenario import Scenario
+
+ROOT = FilePath(__file__).resolve().parents[1]
+TABLE = FilePath(__file__).parent / "reference" / "duels.csv"
+PAGE = ROOT / "docs" / "duels.md"
+FIGURES = ROOT / "docs" / "figures"
+
+BUFFER = "0.5bdp"
+PACKET = "9000B"
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path, and how long a duel there takes."""
+
+    name: str
+    rate: str
+    rtt: str
+    duration: str
+    warmup: str
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        return f"{self.rate.replace('Gbit', ' Gbit')} × {self.rtt.replace('ms', ' ms')}"
+
+    def duel(self, a: str, b: str) -> Scenario:
+        """A flow of ``a`` and one of ``b``."""
+        base = dumbbell(
+            rate=self.rate,
+            rtt=self.rtt,
+            buffer=BUFFER,
+            duration=self.duration,
+            warmup=self.warmup,
+            sample="off",
+        )
+        start = "uniform(0s, 5s)"
+        return base.flow(a, packet=PACKET, start=start).flow(b, packet=PACKET, start=start)
+
+
+PATHS = (
+    Path("1g-40ms", "1Gbit/s", "40ms", "100s", "20s"),
+    Path("1g-180ms", "1Gbit/s", "180ms", "200s", "50s"),
+    Path("10g-100ms", "10Gbit/s", "100ms", "60s", "20s"),
+)
+
+
+def contestants() -> list[str]:
+    """All laws of ends, in the order of the registry."""
+    return [law.name for law in laws() if law.family != "router"]
+
+
+def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
+    """A row a duel: path, a, b, goodputs, utilisation of the link by payload."""
+    pairs = list(combinations_with_replacement(names, 2))
+    cases = [
+        Case(path.duel(a, b), {"path": path.name, "a": a, "b": b})
+        for path in PATHS
+        for a, b in pairs
+    ]
+    rows = []
+    for found in execute(cases, out=out, jobs=1, title="duels").runs:
+        first, second = (flow["goodput_bps"] for flow in found.summary["flows"])
+        rate_bps = found.summary["links"][0]["rate_bps"]
+        rows.append(
+            {
+                **found.factors,
+                "a_mbps": round(first / 1e6, 1),
+                "b_mbps": round(second / 1e6, 1),
+                "total": round((first + second) / rate_bps, 4),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def matrices(
+    table: pl.DataFrame, path: str
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Laws; share of the law of the row against that of the column; total. Both in percent."""
+    duels = table.filter(pl.col("path") == path)
+    names = list(dict.fromkeys(duels["a"]))
+    share = np.full((len(names), len(names)), np.nan)
+    total = share.copy()
+    for row in duels.iter_rows(named=True):
+        i, j = names.index(row["a"]), names.index(row["b"])
+        both = row["a_mbps"] + row["b_mbps"]
+        share[i, j] = 100 * row["a_mbps"] / both
+        share[j, i] = 100 - share[i, j]
+        total[i, j] = total[j, i] = 100 * row["total"]
+    np.fill_diagonal(share, 50.0)
+    return names, share, total
+
+
+def _heat(
+    axes: Axes,
+    names: Sequence[str],
+    values: NDArray[np.float64],
+    colours: str,
+    limits: tuple[float, float],
+) -> None:
+    image = axes.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1])
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_yticks(range(len(names)), names)
+    for (i, j), value in np.ndenumerate(values):
+        red, green, blue, _ = image.cmap(image.norm(value))
+        # Relative luminance (ITU-R BT.709).
+        dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.45
+        axes.text(
+            j, i, f"{value:.0f}", ha="center", va="center", fontsize=8, color="w" if dark else "k"
+        )
+
+
+def draw(table: pl.DataFrame, path: Path, file: FilePath) -> None:
+    """Shares above, totals below."""
+    names, share, total = matrices(table, path.name)
+    size = 2.2 + 0.36 * len(names)
+    figure = Figure(figsize=(size, 2 * size), layout="constrained")
+    above, below = figure.subplots(2)
+    figure.suptitle(f"{path.title}, buffer of half a BDP")
+    _heat(above, names, share, "PuOr", (0, 100))
+    above.set(title="share of the law on the left, %", xlabel="against", ylabel="law")
+    _heat(below, names, total, "viridis", (50, 100))
+    below.set(title="goodput of both, % of the link", xlabel="law", ylabel="law")
+    figure.savefig(file, dpi=90)
+
+
+def means(table: pl.DataFrame) -> list[str]:
+    """A line of the page for each law: means of shares and totals on each path."""
+    lines = []
+    found = [matrices(table, path.name) for path in PATHS]
+    for i, name in enumerate(found[0][0]):
+        others = [j for j in range(len(found[0][0])) if j != i]
+        cells = [
+            f"{share[i, others].mean():.0f} | {total[i, others].mean():.0f} | {total[i, i]:.0f}"
+            for _, share, total in found
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def write_page(table: pl.DataFrame, stamp: str) -> None:
+    """docs/duels.md and its figures."""
+    for path in PATHS:
+        draw(table, path, FIGURES / f"duels-{path.name}.png")
+    head = "| law |" + "".join(f" {path.title}: share, % | total, % | twice, % |" for path in PATHS)
+    setting = "".join(
+        f"\n- {path.title}: {path.duration}, of which {path.warmup} do not count" for path in PATHS
+    )
+    page = f"""\
+# Duels
+
+Two flows of equal RTT on a drop-tail dumbbell with a buffer of half a BDP, 9000-byte packets,
+today's Linux TCP: one flow of each law, in its default variant, and two of each law. They start
+within the first 5 s.
+{setting}
+
+So these are the first minutes, not the end: Reno alone needs longer than that to recover from one
+loss at 10 Gbit/s. One seed: where two laws lock in phase, another may tell another story.
+
+{stamp} Every duel is in
+[validation/reference/duels.csv](../validation/reference/duels.csv).
+
+*share*: mean share of the law against all others. *total*: mean goodput of both, of the link's
+rate; a full link carries 99 % of payload. *twice*: total of two flows of the law.
+
+{head}
+{"|---" * (1 + 3 * len(PATHS))}|
+{chr(10).join(means(table))}
+
+{chr(10).join(f"![{path.title}: shares, totals](figures/duels-{path.name}.png)" for path in PATHS)}
+"""
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def main() -> None:
+    """Parses the command line, runs, writes."""
+    parser = argparse.ArgumentParser(
+        prog="python -m validation.duels", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--laws", default=",".join(contestants()), help="names, with commas")
+    parser.add_argument(
+        "--out", type=FilePath, default=FilePath("build/duels"), help="results store"
+    )
+    parser.add_argument("--page", action="store_true", help="only rewrite the page")
+    arguments = parser.parse_args()
+    if not arguments.page:
+        began_s = time.process_time()
+        table = run(arguments.laws.split(","), arguments.out)
+        spent = f"{time.process_time() - began_s:.0f} s of CPU"
+        stamp = f"`python -m validation.duels` with {code_version()} ({spent})."
+        TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
+    stamp = TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    write_page(pl.read_csv(TABLE, comment_prefix="#"), stamp)
+
+
+if __name__ == "__main__":
+    main()
