@@ -1,6 +1,7 @@
 """The simulator, compiled from ``crates/``."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final, final
 
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ __all__ = [
     "LawError",
     "Run",
     "ScenarioError",
+    "UdtPlan",
     "Unavailable",
     "available_memory_bytes",
     "canonical",
@@ -22,6 +24,8 @@ __all__ = [
     "predict",
     "read",
     "run_many",
+    "udt_receive",
+    "udt_send",
 ]
 
 VERSION: Final[str]
@@ -115,4 +119,43 @@ def card(name: str) -> str:
 
     Raises:
         LawError: when no law has this name.
+    """
+
+@final
+class UdtPlan:
+    """What a path carries, and what drives the sender: quantities with units, MSS in bytes."""
+
+    def __new__(
+        cls, rate: str, rtt: str, mss_bytes: int, max_rate: str | None, law: str
+    ) -> UdtPlan:
+        """Check the quantities.
+
+        Raises:
+            UsageError: a quantity that is none, or an MSS that no packet has.
+            LawError: no such law, or one that needs routers.
+        """
+
+    def explain(self) -> str:
+        """The arithmetic of window and buffers, a line each."""
+
+def udt_send(paths: Sequence[Path], to: str, plan: UdtPlan, tell: Callable[[str], object]) -> None:
+    """Send files and folders to a receiver, for example at ``127.0.0.1:9000``.
+
+    ``tell`` hears JSON objects of one key: ``progress`` a few times a second, ``done`` at the end.
+
+    Raises:
+        LabError: what went wrong, and where.
+        KeyboardInterrupt: the transfer is given up; the same call goes on from there.
+    """
+
+def udt_receive(
+    directory: Path, listen: str, once: bool, plan: UdtPlan, tell: Callable[[str], object]
+) -> None:
+    """Take files into a directory from whoever connects, until interrupted, or ``once``.
+
+    ``tell`` hears JSON objects of one key: ``listening``, ``progress``, ``done``, ``failed``.
+
+    Raises:
+        LabError: the directory is not there, or the address is taken.
+        KeyboardInterrupt: what is there stays.
     """

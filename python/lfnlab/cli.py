@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from lfnlab import _core, commands, sweeping
+from lfnlab import _core, commands, sweeping, transfer
 from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavailable, UsageError
 from lfnlab.progress import bar
 from lfnlab.provenance import code_version
@@ -286,6 +286,8 @@ app.command(sweeping.sweep)
 app.command(sweeping.tune)
 app.command(sweeping.store)
 app.command(theory)
+app.command(transfer.send)
+app.command(transfer.recv)
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)

@@ -3,6 +3,7 @@
 
 mod batch;
 mod memory;
+mod transfer;
 
 use batch::Finished;
 use lfn_law::{registry, LawInfo, LawSpec};
@@ -17,6 +18,7 @@ mod errors {
     pyo3::import_exception!(lfnlab.errors, LawError);
     pyo3::import_exception!(lfnlab.errors, ScenarioError);
     pyo3::import_exception!(lfnlab.errors, Unavailable);
+    pyo3::import_exception!(lfnlab.errors, UsageError);
 }
 
 /// Part of the available memory that runs may use, in percent.
@@ -207,6 +209,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
     module.add_class::<Run>()?;
+    module.add_class::<transfer::UdtPlan>()?;
     module.add_function(wrap_pyfunction!(read, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(canonical, module)?)?;
@@ -215,6 +218,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(laws, module)?)?;
     module.add_function(wrap_pyfunction!(card, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::udt_receive, module)?)?;
     batch::record_panics();
     Ok(())
 }

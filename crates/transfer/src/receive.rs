@@ -22,7 +22,7 @@ pub struct Serving<'a> {
     pub directory: &'a Path,
     /// The first transfer is the last.
     pub once: bool,
-    /// Set when it is time to end.
+    /// Set when it is time to end; after [`Serving::once`] it is.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -60,29 +60,35 @@ pub(crate) fn each_connection(
     work: impl Fn(Stream, &mut dyn FnMut(&Progress)) -> Result<Statistics, TransferError> + Send + Clone + 'static,
 ) -> Result<(), TransferError> {
     let (say, hear) = mpsc::channel();
+    let mut threads = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         if let Some(mut stream) = listener.accept()? {
             let (work, say, stop, peer) = (work.clone(), say.clone(), stop.clone(), stream.peer().to_owned());
             let socket = stream.connection().socket();
             stream.interrupt_when(move || stop.load(Ordering::Relaxed));
-            std::thread::spawn(move || {
+            threads.push(std::thread::spawn(move || {
+                // Nobody listens any more if the server was told to stop.
                 let done = work(stream, &mut |progress| {
                     let _ = say.send((socket, Served::Progress(peer.clone(), *progress)));
                 });
-                // Nobody listens any more if the server was told to stop.
                 let _ = say.send((socket, Served::Done(done)));
-            });
+            }));
         }
         for (socket, served) in hear.try_iter() {
             let over = matches!(served, Served::Done(_));
             tell(served);
             if over {
                 listener.forget(socket);
+                threads.retain(|thread| !thread.is_finished());
                 if once {
-                    return Ok(());
+                    stop.store(true, Ordering::Relaxed);
                 }
             }
         }
+    }
+    // Each tells its peer that it is over.
+    for thread in threads {
+        let _ = thread.join();
     }
     Ok(())
 }

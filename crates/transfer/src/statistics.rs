@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::{ControlSpec, Stream};
 
 /// Where a transfer stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Progress {
     /// Bytes of files that are there, those of an earlier run included.
     pub done_bytes: u64,

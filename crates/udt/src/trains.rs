@@ -11,7 +11,7 @@ const MIN_SAMPLES: usize = 8;
 
 /// Speed of arrival as a count over time, capacity by pairs of trains.
 ///
-/// A sender ends a train at the first packet of a pair, and begins the next with the second
+/// A sender ends a train at the first packet of a pair, once in a burst, and begins the next with the second
 /// (`lfn_transfer`); so the second train's time, shared among its packets, is what one packet takes.
 #[derive(Clone, Debug)]
 pub(crate) struct TrainFilters {

@@ -1,0 +1,124 @@
+"""Goodput and CPU time per byte over loopback: our UDT against libudt 4.11, in turns.
+
+$ python -m benches.compare_udt [--megabytes N] [--rounds N] [--json FILE]
+
+Run from the repository's root, with libudt-dev, g++ and cargo. Both move the same file from memory to
+memory (/dev/shm) with packets of 1500 bytes. libudt runs its sendfile and recvfile with default
+options; ours runs `serve` and `fetch`, the same protocol, and `send` and `recv`, which also check
+BLAKE3. CPU time is user and system of the whole process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "crates/transfer/tests/interop/peer.cpp"
+
+
+def _built(folder: Path) -> tuple[str, str]:
+    """Programs of libudt and ours."""
+    peer = folder / "peer"
+    command = ["g++", "-O2", "-o", str(peer), str(SOURCE), "-ludt", "-lpthread"]
+    subprocess.run(command, check=True)
+    build = ["cargo", "build", "--release", "--locked", "-p", "lfn-transfer"]
+    subprocess.run([*build, "--message-format=json"], cwd=ROOT, check=True, capture_output=True)
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    return str(peer), str(Path(target) / "release/lfn-udt")
+
+
+def _port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def _cpu_s(process: subprocess.Popen[bytes]) -> float:
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{process.args} failed")
+    return used.ru_utime + used.ru_stime
+
+
+def _measure(
+    server: list[str], client: list[str], size_bytes: int, *, serves: bool
+) -> dict[str, float]:
+    """Goodput in Mbit/s, CPU in µs per kB; ``serves``: the server is the one that sends."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    listener = subprocess.Popen(server, **quiet)  # type: ignore[call-overload]
+    time.sleep(0.5)
+    begun = time.monotonic()
+    asker = subprocess.Popen(client, **quiet)  # type: ignore[call-overload]
+    client_s = _cpu_s(asker)
+    elapsed_s = time.monotonic() - begun
+    server_s = _cpu_s(listener)
+    send_s, receive_s = (server_s, client_s) if serves else (client_s, server_s)
+    return {
+        "goodput_mbps": size_bytes * 8e-6 / elapsed_s,
+        "send_us_per_kB": send_s * 1e9 / size_bytes,
+        "receive_us_per_kB": receive_s * 1e9 / size_bytes,
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--megabytes", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    size_bytes = options.megabytes * 1_000_000
+    rows: dict[str, list[dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        folder = Path(name)
+        peer, ours = _built(folder)
+        (folder / "from").mkdir()
+        file = folder / "from/file"
+        file.write_bytes(os.urandom(1_000_000) * options.megabytes)
+        for _ in range(options.rounds):
+            for kind in ("libudt", "serve, fetch", "send, recv"):
+                into = folder / "into"
+                into.mkdir()
+                port, arrived = _port(), into / "file"
+                here = f"127.0.0.1:{port}"
+                common = ["--rate", "10Gbit/s", "--rtt", "10ms", "--quiet"]
+                serve = [ours, "serve", str(folder / "from"), "--listen", here, "--once", *common]
+                recv = [ours, "recv", str(into), "--listen", here, "--once", *common]
+                server, client = {
+                    "libudt": (
+                        [peer, "serve", str(port)],
+                        [peer, "fetch", str(port), str(file), str(arrived)],
+                    ),
+                    "serve, fetch": (serve, [ours, "fetch", here, "file", str(arrived), *common]),
+                    "send, recv": (recv, [ours, "send", str(file), "--to", here, *common]),
+                }[kind]
+                row = _measure(server, client, size_bytes, serves=kind != "send, recv")
+                if arrived.stat().st_size != size_bytes:
+                    raise SystemExit(f"{kind}: a file of {arrived.stat().st_size} bytes")
+                rows.setdefault(kind, []).append(row)
+                arrived.unlink()
+                into.rmdir()
+    print(
+        f"{'':14}{'Mbit/s':>8}{'send µs/kB':>12}{'receive µs/kB':>15}   median of {options.rounds}"
+    )
+    for kind, measured in rows.items():
+        goodput, send, receive = (
+            statistics.median(row[key] for row in measured) for key in measured[0]
+        )
+        print(f"{kind:14}{goodput:8.0f}{send:12.2f}{receive:15.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+//! Files over UDT: the transfer runs in a thread of Rust, Python hears of it and may interrupt.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lfn_transfer::{
+    send, serve, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
+};
+use lfn_units::{Rate, UnitError};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::errors::{LabError, LawError, UsageError};
+
+/// Python's signals are looked for so often.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What Python hears, as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Report {
+    Listening(String),
+    Progress(Progress),
+    Done(Statistics),
+    Failed(String),
+}
+
+/// How the path is; as in `lfn-udt`.
+#[pyclass(frozen, module = "lfnlab._core")]
+pub(crate) struct UdtPlan(Plan);
+
+fn quantity<T>(option: &str, parsed: Result<T, UnitError>) -> PyResult<T> {
+    parsed.map_err(|error| UsageError::new_err(format!("{option}: {error}")))
+}
+
+#[pymethods]
+impl UdtPlan {
+    #[new]
+    #[pyo3(signature = (rate, rtt, mss_bytes, max_rate, law))]
+    fn new(rate: &str, rtt: &str, mss_bytes: u32, max_rate: Option<&str>, law: &str) -> PyResult<UdtPlan> {
+        if !(576..=65_535).contains(&mss_bytes) {
+            return Err(UsageError::new_err(format!("--mss: {mss_bytes} is not from 576 to 65535")));
+        }
+        let max_rate: Option<Rate> = quantity("--max-rate", max_rate.map(str::parse).transpose())?;
+        Ok(UdtPlan(Plan {
+            rate: quantity("--rate", rate.parse())?,
+            rtt: quantity("--rtt", rtt.parse())?,
+            max_rate,
+            mss_bytes,
+            control: law.parse().map_err(|error| LawError::new_err(format!("{error}")))?,
+        }))
+    }
+
+    fn explain(&self) -> String {
+        self.0.explain()
+    }
+}
+
+/// Runs `work` in a thread, passes on what it reports, and stops it when Python is interrupted.
+fn attended(
+    py: Python<'_>,
+    tell: &Bound<'_, PyAny>,
+    work: impl FnOnce(Sender<Report>, Arc<AtomicBool>) -> Result<(), TransferError> + Send + 'static,
+) -> PyResult<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (say, mut hear) = channel();
+    let end = stop.clone();
+    let thread = std::thread::spawn(move || work(say, end));
+    let mut outcome = Ok(());
+    loop {
+        let heard = {
+            let hear = &mut hear;
+            py.detach(move || hear.recv_timeout(LOOK_EVERY))
+        };
+        let report = match heard {
+            Ok(report) => Some(report),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        if outcome.is_ok() {
+            outcome = py.check_signals().and_then(|()| match &report {
+                Some(report) => {
+                    let json = serde_json::to_string(report);
+                    let json = json.map_err(|error| LabError::new_err(error.to_string()))?;
+                    tell.call1((json,)).map(drop)
+                }
+                None => Ok(()),
+            });
+            stop.store(outcome.is_err(), Relaxed);
+        }
+    }
+    let done = py.detach(|| thread.join());
+    outcome?;
+    match done {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(LabError::new_err(error.to_string())),
+        Err(_) => Err(LabError::new_err("a defect in the transfer")),
+    }
+}
+
+#[pyfunction]
+pub(crate) fn udt_send(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    to: String,
+    plan: &UdtPlan,
+    tell: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let plan = plan.0;
+    attended(py, tell, move |say, stop| {
+        let sending = Sending { paths: &paths, to: &to, plan };
+        // The other end of the channel outlives this thread.
+        let mut progress = |progress: &Progress| drop(say.send(Report::Progress(*progress)));
+        let done = send(&sending, move || stop.load(Relaxed), &mut progress)?;
+        drop(say.send(Report::Done(done)));
+        Ok(())
+    })
+}
+
+#[pyfunction]
+pub(crate) fn udt_receive(
+    py: Python<'_>,
+    directory: PathBuf,
+    listen: String,
+    once: bool,
+    plan: &UdtPlan,
+    tell: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let plan = plan.0;
+    attended(py, tell, move |say, stop| {
+        let listener = Listener::bind(&listen, plan)?;
+        drop(say.send(Report::Listening(listener.local().to_string())));
+        let serving = Serving { directory: &directory, once, stop };
+        serve(listener, &serving, &mut |served| {
+            let report = match served {
+                Served::Progress(_, progress) => Report::Progress(progress),
+                Served::Done(Ok(statistics)) => Report::Done(statistics),
+                Served::Done(Err(error)) => Report::Failed(error.to_string()),
+            };
+            drop(say.send(report));
+        })
+    })
+}

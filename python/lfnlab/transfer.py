@@ -1,0 +1,147 @@
+"""``lfn send`` and ``lfn recv``: files over UDT."""
+
+from __future__ import annotations
+
+import json as json_
+import sys
+from contextlib import contextmanager
+from pathlib import Path  # noqa: TC003  # cyclopts reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from lfnlab import _core
+from lfnlab.errors import LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OK = 0
+Json = Annotated[
+    bool, Parameter("--json", negative="", help="Print a JSON object for each transfer to stdout.")
+]
+Rate = Annotated[str, Parameter(help="What the path carries; with `--rtt` it sizes buffers.")]
+Rtt = Annotated[str, Parameter(help="Its largest round-trip time.")]
+Mss = Annotated[int, Parameter(help="Bytes of the largest packet, IP and UDP headers included.")]
+
+
+def send(
+    path: Path,
+    /,
+    *more: Path,
+    to: str,
+    law: str = "udt",
+    rate: Rate = "1Gbit/s",
+    rtt: Rtt = "100ms",
+    max_rate: str | None = None,
+    mss: Mss = 1500,
+    json: Json = False,
+) -> int:
+    """Send files and folders to `lfn recv`, over UDT.
+
+    The same command again goes on where the last one was cut. What arrives is checked by its
+    BLAKE3 hash. Nothing is encrypted: on a network that is not yours, use a tunnel. Example:
+
+        lfn send data.bin --to 127.0.0.1:9000 --rate 10Gbit/s --rtt 100ms
+
+    Args:
+        path: A file, or a folder with all that is in it.
+        more: Further ones.
+        to: The receiver, HOST:PORT.
+        law: What drives the sender: `udt`, `udt:4.10`, `udt:3.0`, `udt:2`, `udt:compat`, or a law.
+        max_rate: The sender stays below, headers included.
+    """
+    plan = _core.UdtPlan(rate, rtt, mss, max_rate, law)
+    _explain(plan)
+    with _listener(as_json=json) as tell:
+        _core.udt_send([path, *more], to, plan, tell)
+    return OK
+
+
+def recv(
+    directory: Path,
+    /,
+    *,
+    listen: str,
+    once: Annotated[bool, Parameter(negative="")] = False,
+    rate: Rate = "1Gbit/s",
+    rtt: Rtt = "100ms",
+    mss: Mss = 1500,
+    json: Json = False,
+) -> int:
+    """Take files from `lfn send` into a directory, until interrupted.
+
+    A file appears under its name when it is whole and its hash is the sender's. No name leads out
+    of the directory. Nobody is authenticated: whoever reaches the port may write. Example:
+
+        lfn recv incoming --listen 127.0.0.1:9000
+
+    Args:
+        directory: It must be there.
+        listen: HOST:PORT; port 0: any.
+        once: End after the first transfer.
+    """
+    plan = _core.UdtPlan(rate, rtt, mss, None, "udt")
+    _explain(plan)
+    failures: list[str] = []
+    with _listener(as_json=json, failures=failures) as tell:
+        _core.udt_receive(directory, listen, once, plan, tell)
+    if once and failures:
+        raise LabError(failures[-1])
+    return OK
+
+
+def _explain(plan: _core.UdtPlan) -> None:
+    print(plan.explain(), file=sys.stderr)
+
+
+@contextmanager
+def _listener(
+    *, as_json: bool, failures: list[str] | None = None
+) -> Iterator[Callable[[str], None]]:
+    """A bar with rate, RTT and loss on stderr, when that is a terminal; results on stdout."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[rate]:.0f} Mbit/s"),
+        TextColumn("RTT {task.fields[rtt]:.1f} ms"),
+        TextColumn("loss {task.fields[loss]:.3f} %"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    silent = sys.stderr is None or not sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=silent) as bar:
+        task = bar.add_task("", total=None, rate=0.0, rtt=0.0, loss=0.0)
+
+        def tell(report: str) -> None:
+            ((kind, value),) = json_.loads(report).items()
+            if kind == "progress":
+                bar.update(
+                    task,
+                    completed=value["done_bytes"],
+                    total=value["total_bytes"],
+                    rate=value["done_bytes"] * 8e-6 / value["elapsed_s"],
+                    rtt=value["rtt_s"] * 1e3,
+                    loss=value["loss"] * 100,
+                )
+            elif kind == "done":
+                print(json_.dumps(value) if as_json else _line(value), flush=True)
+            elif kind == "listening":
+                console.print(f"listening at {value}")
+            else:
+                console.print(value, style="red")
+                if failures is not None:
+                    failures.append(value)
+
+        yield tell
+
+
+def _line(done: dict[str, Any]) -> str:
+    return (
+        f"{done['files']} files, {done['total_bytes']} bytes ({done['resumed_bytes']} were there) "
+        f"in {done['completion_s']:.2f} s: {done['goodput_bps'] * 1e-6:.0f} Mbit/s, "
+        f"{done['retransmits']} of {done['sent']} packets repeated"
+    )

@@ -1,0 +1,88 @@
+"""``lfn send`` and ``lfn recv`` over loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lfnlab import _core
+from lfnlab.errors import LawError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LFN = [sys.executable, "-m", "lfnlab.cli"]
+
+
+@contextmanager
+def receiver(into: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A receiver and its address."""
+    command = [*LFN, "recv", str(into), "--listen", "127.0.0.1:0", "--json", *options]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stderr
+            for line in process.stderr:
+                if found := re.match(r"listening at (\S+)", line):
+                    yield process, found[1]
+                    break
+        finally:
+            process.kill()
+
+
+def send(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*LFN, "send", *words], capture_output=True, text=True, timeout=60)
+
+
+def test_a_file_arrives_and_both_ends_say_how(tmp_path: Path) -> None:
+    file, into = tmp_path / "file", tmp_path / "into"
+    into.mkdir()
+    file.write_bytes(bytes(range(256)) * 20_000)
+    with receiver(into, "--once") as (process, address):
+        sent = send(str(file), "--to", address, "--json", "--law", "cubic")
+        assert sent.returncode == 0, sent.stderr
+        assert "window: 2 x 1Gbit/s x 100ms = 2 x 12500000 B" in sent.stderr
+        received, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert (into / "file").read_bytes() == file.read_bytes()
+    ends = json.loads(sent.stdout), json.loads(received)
+    assert ends[0]["law"] == "cubic"
+    for end in ends:
+        assert (end["files"], end["total_bytes"]) == (1, 5_120_000)
+        assert end["goodput_bps"] == pytest.approx(5_120_000 * 8 / end["completion_s"])
+
+
+def test_a_receiver_ends_when_it_is_interrupted(tmp_path: Path) -> None:
+    with receiver(tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def test_errors_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    nobody = send(str(file), "--to", "127.0.0.1:9")
+    assert nobody.returncode == 1
+    error = nobody.stderr.splitlines()[-1]
+    assert error.endswith("connection to 127.0.0.1:9: no answer to the handshake")
+    assert "Traceback" not in nobody.stderr
+
+
+def test_a_plan_names_what_is_wrong() -> None:
+    with pytest.raises(UsageError, match='--rate: "10" has no unit'):
+        _core.UdtPlan("10", "1ms", 1500, None, "udt")
+    with pytest.raises(UsageError, match="--mss: 20 is not from 576 to 65535"):
+        _core.UdtPlan("1Gbit/s", "1ms", 20, None, "udt")
+    with pytest.raises(LawError, match='no variant "5"'):
+        _core.UdtPlan("1Gbit/s", "1ms", 1500, None, "udt:5")
+    with pytest.raises(LawError, match="needs routers"):
+        _core.UdtPlan("1Gbit/s", "1ms", 1500, None, "vcp")
