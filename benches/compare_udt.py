@@ -2,8 +2,8 @@
 
 $ python -m benches.compare_udt [--megabytes N] [--rounds N] [--json FILE]
 
-Run from the repository's root, with libudt-dev, g++ and cargo. Both move the same file from memory to
-memory (/dev/shm) with packets of 1500 bytes. libudt runs its sendfile and recvfile with default
+Run from the repository's root, with libudt-dev, g++ and cargo. Both move the same file from memory
+to memory (/dev/shm) with packets of 1500 bytes. libudt runs its sendfile and recvfile with default
 options; ours runs `serve` and `fetch`, the same protocol, and `send` and `recv`, which also check
 BLAKE3. CPU time is user and system of the whole process.
 """
