@@ -14,8 +14,11 @@
  *   undo_cwnd        the reduction was spurious              on_undo
  *
  * cwnd is Q32.32: snd_cwnd holds the segments, snd_cwnd_cnt the fraction (Linux zeroes it at a
- * reduction). A law that needs on_tick does not build here, and pacing_Bps is not obeyed: both
- * need cong_control.
+ * reduction). A law that needs on_tick does not build here, and pacing_Bps is not obeyed. A law
+ * with on_control (6.10 or later) has instead of pkts_acked, cong_avoid and slow start:
+ *
+ *   cong_control     every ACK, in every state               on_control; pacing_Bps is obeyed
+ *   cwnd_event       the first segment after idleness        on_restart
  */
 #ifndef LFN_LAW_BPF_H
 #define LFN_LAW_BPF_H
@@ -37,7 +40,7 @@ struct private {
 	struct slow_start slow_start;
 	u64 state[LAW_STATE_BYTES / sizeof(u64)];
 };
-_Static_assert(sizeof(struct private) <= 104, "exceeds icsk_ca_priv");
+_Static_assert(sizeof(struct private) <= LAW_PRIVATE_BYTES, "exceeds icsk_ca_priv");
 
 /* What Linux does not tell in one call: the ACK being processed, and totals before it. */
 struct flow {
@@ -66,6 +69,12 @@ static __always_inline struct flow *flow_of(struct sock *sk)
 static __always_inline struct private *private_of(struct sock *sk)
 {
 	return (struct private *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* A law with on_control has all of it. */
+static __always_inline void *state_of(const struct law_ops *law, struct sock *sk)
+{
+	return law->on_control ? (void *)private_of(sk) : (void *)private_of(sk)->state;
 }
 
 /* Bitfields: a plain read is not relocated; it passes the verifier and reads another bit. */
@@ -135,6 +144,7 @@ static __always_inline void tcp_init(const struct law_ops *law, u32 slow_start_k
 		.now_ns = tp->tcp_mstamp * 1000,
 		.variant = 0,
 		.mss_B = tp->mss_cache,
+		.seed = bpf_get_prandom_u32(),
 	};
 	struct flow *flow = flow_of(sk);
 
@@ -148,9 +158,69 @@ static __always_inline void tcp_init(const struct law_ops *law, u32 slow_start_k
 		.delivered_ce = tp->delivered_ce,
 		.round_end = tp->snd_nxt,
 	};
-	slow_start_init(&private_of(sk)->slow_start, slow_start_kind);
-	law->init(private_of(sk)->state, &config, &control);
+	if (!law->on_control)
+		slow_start_init(&private_of(sk)->slow_start, slow_start_kind);
+	law->init(state_of(law, sk), &config, &control);
 	obey(tp, &control);
+	if (law->on_control) {
+		sk->sk_pacing_rate = control.pacing_Bps;
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	}
+}
+
+/* Every ACK of a law that owns window and rate. Linux does not tell what was lost, or in flight, when
+ * a segment was sent. */
+static __always_inline void tcp_cong_control(const struct law_ops *law, struct sock *sk,
+					     const struct rate_sample *sample)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+	struct flow *flow = flow_of(sk);
+	struct law_rate rate = { .lost = tp->lost, .prior_lost = tp->lost };
+	struct law_ack *ack;
+
+	if (!flow)
+		return;
+	ack = &flow->ack;
+	ack->now_ns = tp->tcp_mstamp * 1000;
+	ack->rtt_ns = sample->rtt_us > 0 ? sample->rtt_us * 1000ULL : 0;
+	ack->srtt_ns = (tp->srtt_us >> 3) * 1000ULL;
+	ack->min_rtt_ns = min_rtt_ns(tp);
+	ack->delivered += tp->delivered - (u32)ack->delivered;
+	ack->newly_delivered = sample->acked_sacked;
+	ack->newly_lost = sample->losses;
+	ack->mss_B = tp->mss_cache;
+	ack->inflight = inflight(tp);
+	ack->flags = ca_state(sk) == TCP_CA_Loss ? LAW_ACK_LOSS
+		     : ca_state(sk) == TCP_CA_Recovery ? LAW_ACK_RECOVERY : LAW_ACK_OPEN;
+	rate.delivered = ack->delivered;
+	rate.prior_delivered = ack->delivered;
+	rate.prior_inflight = sample->prior_in_flight;
+	if (sample->delivered >= 0 && sample->interval_us > 0) {
+		rate.prior_delivered -= (u32)sample->delivered;
+		rate.interval_ns = sample->interval_us * 1000ULL;
+	}
+	if (sample->is_app_limited)
+		rate.flags = LAW_RATE_APP_LIMITED;
+	control.pacing_Bps = sk->sk_pacing_rate;
+	if (law->on_control(state_of(law, sk), ack, &rate, &control) & LAW_CONTROL_APP_LIMITED)
+		tp->app_limited = law_max((u32)(tp->delivered + ack->inflight), 1);
+	obey(tp, &control);
+	sk->sk_pacing_rate = law_min(control.pacing_Bps, sk->sk_max_pacing_rate);
+}
+
+static __always_inline void tcp_restart(const struct law_ops *law, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct law_control control = control_of(tp);
+
+	if (!tp->app_limited)
+		return;
+	control.pacing_Bps = sk->sk_pacing_rate;
+	law->on_restart(state_of(law, sk), tp->tcp_mstamp * 1000, &control);
+	obey(tp, &control);
+	sk->sk_pacing_rate = law_min(control.pacing_Bps, sk->sk_max_pacing_rate);
 }
 
 static __always_inline void tcp_pkts_acked(const struct law_ops *law, struct sock *sk,
@@ -243,8 +313,11 @@ static __always_inline u32 tcp_ssthresh(const struct law_ops *law, struct sock *
 		.mss_B = tp->mss_cache,
 	};
 	flow->reduced = 1;
-	slow_start_on_loss(&private_of(sk)->slow_start, &loss);
-	law->on_loss(private_of(sk)->state, &loss, &control);
+	if (!law->on_control)
+		slow_start_on_loss(&private_of(sk)->slow_start, &loss);
+	law->on_loss(state_of(law, sk), &loss, &control);
+	if (law->on_control)
+		return tp->snd_ssthresh;
 	return law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND) >> 32;
 }
 
@@ -274,7 +347,7 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 	if (flow)
 		flow->reduced = 0;
 	if (law->on_undo)
-		law->on_undo(private_of(sk)->state, &control);
+		law->on_undo(state_of(law, sk), &control);
 	obey(tp, &control);
 	return tp->snd_cwnd;
 }
@@ -323,6 +396,43 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 		.ssthresh = (void *)ssthresh,                                                   \
 		.cwnd_event = (void *)cwnd_event,                                               \
 		.set_state = (void *)set_state,                                                 \
+		.undo_cwnd = (void *)undo_cwnd,                                                 \
+		.name = "lfn_" #law,                                                            \
+	}
+
+/* The same for a law with on_control. */
+#define LFN_TCP_CONTROL_LAW(law)                                                               \
+	_Static_assert(sizeof(struct law) <= LAW_PRIVATE_BYTES, #law ": exceeds icsk_ca_priv");   \
+	char _license[] SEC("license") = "Dual MIT/GPL";                                        \
+	                                                                                        \
+	SEC("struct_ops/init") void BPF_PROG(init, struct sock *sk)                             \
+	{                                                                                       \
+		tcp_init(&law_ops_##law, 0, sk);                                                \
+	}                                                                                       \
+	SEC("struct_ops/cong_control")                                                          \
+	void BPF_PROG(cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *sample) \
+	{                                                                                       \
+		tcp_cong_control(&law_ops_##law, sk, sample);                                   \
+	}                                                                                       \
+	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)                      \
+	{                                                                                       \
+		return tcp_ssthresh(&law_ops_##law, sk);                                        \
+	}                                                                                       \
+	SEC("struct_ops/cwnd_event")                                                            \
+	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)                     \
+	{                                                                                       \
+		if (event == CA_EVENT_TX_START)                                                 \
+			tcp_restart(&law_ops_##law, sk);                                        \
+	}                                                                                       \
+	SEC("struct_ops/undo_cwnd") u32 BPF_PROG(undo_cwnd, struct sock *sk)                    \
+	{                                                                                       \
+		return tcp_undo_cwnd(&law_ops_##law, sk);                                       \
+	}                                                                                       \
+	SEC(".struct_ops") struct tcp_congestion_ops lfn_##law = {                              \
+		.init = (void *)init,                                                           \
+		.cong_control = (void *)cong_control,                                           \
+		.ssthresh = (void *)ssthresh,                                                   \
+		.cwnd_event = (void *)cwnd_event,                                               \
 		.undo_cwnd = (void *)undo_cwnd,                                                 \
 		.name = "lfn_" #law,                                                            \
 	}

@@ -29,10 +29,15 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART, CA_EVENT_COMPLETE_CWR };
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
+enum { SK_PACING_NONE, SK_PACING_NEEDED };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct sock;
+struct sock {
+	u32 sk_pacing_status;
+	unsigned long sk_pacing_rate; /* bytes/s */
+	unsigned long sk_max_pacing_rate;
+};
 
 struct inet_connection_sock {
 	u8 icsk_ca_state : 5;
@@ -58,12 +63,23 @@ struct tcp_sock {
 	u32 prior_cwnd, prior_ssthresh;
 	u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
 	u32 delivered, delivered_ce, lost;
+	u32 app_limited; /* delivered until which samples are app-limited; 0: they are not */
 	u8 is_cwnd_limited : 1;
 };
 
 struct ack_sample {
 	u32 pkts_acked;
 	s32 rtt_us;
+};
+
+struct rate_sample {
+	u32 prior_in_flight;
+	s32 delivered; /* over the interval */
+	long interval_us;
+	long rtt_us;
+	int losses;
+	u32 acked_sacked;
+	_Bool is_app_limited;
 };
 
 #pragma clang attribute pop
@@ -75,6 +91,7 @@ struct tcp_congestion_ops {
 	void (*set_state)(struct sock *sk, u8 new_state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *sample);
 	u32 (*undo_cwnd)(struct sock *sk);
 	void (*init)(struct sock *sk);
 	char name[16];

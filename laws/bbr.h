@@ -48,10 +48,11 @@ struct bbr {
 	u32 lt_ms;
 	u32 full_bw;           /* baseline of the search for a full pipe */
 	u32 prior_cwnd;        /* before recovery or PROBE_RTT */
-	u32 extra_acked[2];
+	u32 extra_now;         /* largest of this half of its window, and of the one before */
+	u32 extra_old;
 	u32 epoch_acked;
 	u32 random;
-	u32 mode : 2, cycle : 3, state : 2, full_rounds : 2, extra_index : 1, extra_rounds : 5, lt_rounds : 7,
+	u32 mode : 2, cycle : 3, state : 2, full_rounds : 2, extra_rounds : 5, lt_rounds : 7,
 		full : 1, conserve : 1, idle_restart : 1, probe_rtt_round_done : 1, lt_sampling : 1, lt_use : 1,
 		has_rtt : 1;
 };
@@ -204,7 +205,6 @@ static inline void bbr_update_extra(struct bbr *s, const struct law_ack *ack, co
 				    const struct law_control *control, int round_start)
 {
 	u64 expected, extra;
-	u32 index;
 
 	if (!ack->newly_delivered || !rate->interval_ns)
 		return;
@@ -212,8 +212,8 @@ static inline void bbr_update_extra(struct bbr *s, const struct law_ack *ack, co
 		s->extra_rounds = s->extra_rounds < 31 ? s->extra_rounds + 1 : 31;
 		if (s->extra_rounds >= BBR_EXTRA_ROUNDS) {
 			s->extra_rounds = 0;
-			s->extra_index ^= 1;
-			s->extra_acked[s->extra_index & 1] = 0;
+			s->extra_old = s->extra_now;
+			s->extra_now = 0;
 		}
 	}
 	expected = rate_segments(bbr_bw(s), (ack->now_ns - s->epoch_ns) / 1000);
@@ -224,13 +224,12 @@ static inline void bbr_update_extra(struct bbr *s, const struct law_ack *ack, co
 	}
 	s->epoch_acked = (u32)law_min(s->epoch_acked + (u64)ack->newly_delivered, BBR_EXTRA_RESET - 1);
 	extra = law_min(s->epoch_acked - law_min(expected, s->epoch_acked), control->cwnd >> 32);
-	index = s->extra_index & 1;
-	s->extra_acked[index] = (u32)law_max(s->extra_acked[index], extra);
+	s->extra_now = (u32)law_max(s->extra_now, extra);
 }
 
 static inline u64 bbr_extra(const struct bbr *s)
 {
-	u64 extra = law_max(s->extra_acked[0], s->extra_acked[1]);
+	u64 extra = law_max(s->extra_now, s->extra_old);
 
 	return s->full ? law_min(extra, rate_segments(bbr_bw(s), BBR_EXTRA_MAX_US)) : 0;
 }

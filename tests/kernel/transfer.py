@@ -78,6 +78,7 @@ def sample(sock: socket.socket) -> dict[str, int]:
         "ssthresh": info[8 + 17],
         "cwnd": info[8 + 18],
         "retransmits": info[8 + 23],
+        "pacing_Bps": info[8 + 24],
         "acked_bytes": info[8 + 24 + 2],
         "time_us": time.monotonic_ns() // 1000,
     }
