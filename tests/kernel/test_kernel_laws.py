@@ -244,7 +244,7 @@ def test_law_runs_in_kernel(law: str, objects: Path) -> None:
         assert max(s["cwnd"] for s in samples) > 20
         assert len({s["pacing_Bps"] for s in samples}) > 10
     else:
-        # Slow start ends at ssthresh, which only on_loss sets: above it, the law's on_ack has grown.
+        # Slow start ends at ssthresh, which only on_loss sets: above it, on_ack has grown.
         assert any(s["ca_state"] == 0 and s["cwnd"] > s["ssthresh"] for s in samples)
     if law in KEEPS:
         check_decrease(samples, *KEEPS[law])

@@ -134,3 +134,74 @@ impl RateSampler {
         self.sent.capacity() * std::mem::size_of::<Sent>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Time = Time::from_ms(100);
+
+    /// `count` segments from `seq` on, `gap` apart.
+    fn send(sampler: &mut RateSampler, una: u64, seq: u64, count: u64, from: Time, gap: Time) -> bool {
+        let mut idle = false;
+        for i in 0..count {
+            let nxt = seq + i + 1;
+            idle |= sampler.on_sent(seq + i, una, nxt, nxt - una, Time(from.0 + i * gap.0));
+        }
+        idle
+    }
+
+    #[test]
+    fn a_rate_is_what_was_delivered_over_the_longer_interval() {
+        let mut sampler = RateSampler::default();
+        // Ten at once; their ACKs come 1 ms apart, from 100 ms on.
+        send(&mut sampler, 0, 0, 10, Time::ZERO, Time::ZERO);
+        let first = sampler.on_ack(1, Some(0), 9, RTT, RTT);
+        assert_eq!((first.delivered, first.prior_delivered, first.interval_ns), (1, 0, 100_000_000));
+        assert_eq!((first.tx_in_flight, first.prior_inflight), (1, 10));
+        for seq in 1..10 {
+            sampler.on_ack(seq + 1, Some(seq), 9 - seq, RTT, Time::from_ms(100 + seq));
+        }
+        // Ten more, 20 ms apart, of which the ACKs come all at once: the sending takes longer.
+        send(&mut sampler, 10, 10, 10, Time::from_ms(110), Time::from_ms(20));
+        let burst = sampler.on_ack(20, Some(19), 0, RTT, Time::from_ms(400));
+        assert_eq!((burst.delivered, burst.prior_delivered), (20, 10));
+        assert_eq!(burst.interval_ns, 290_000_000);
+    }
+
+    #[test]
+    fn a_sample_shorter_than_any_rtt_is_none() {
+        let mut sampler = RateSampler::default();
+        send(&mut sampler, 0, 0, 1, Time::ZERO, Time::ZERO);
+        // Sent again at 90 ms; the original's ACK comes at 100 ms.
+        sampler.on_sent(0, 0, 2, 1, Time::from_ms(90));
+        let rate = sampler.on_ack(1, Some(0), 0, Time::from_ms(101), RTT);
+        assert_eq!((rate.interval_ns, rate.delivered - rate.prior_delivered), (0, 1));
+    }
+
+    #[test]
+    fn what_is_sent_for_want_of_data_is_marked_until_it_is_delivered() {
+        let mut sampler = RateSampler::default();
+        assert!(!send(&mut sampler, 0, 0, 2, Time::ZERO, Time::ZERO), "never idle before");
+        sampler.mark_app_limited(2);
+        send(&mut sampler, 0, 2, 1, Time::from_ms(1), Time::ZERO);
+        let flags = |sampler: &mut RateSampler, seq: u64, ms: u64| {
+            sampler.on_ack(seq + 1, Some(seq), 0, Time::ZERO, Time::from_ms(ms)).flags
+        };
+        assert_eq!(flags(&mut sampler, 1, 100), 0);
+        assert_eq!(flags(&mut sampler, 2, 101), RATE_APP_LIMITED);
+        sampler.mark_app_limited(0);
+        assert!(send(&mut sampler, 3, 3, 1, Time::from_s(9), Time::ZERO), "idle for want of data");
+    }
+
+    #[test]
+    fn losses_count_since_the_segment_left_and_growth_keeps_what_is_known() {
+        let mut sampler = RateSampler::default();
+        send(&mut sampler, 0, 0, 100, Time::ZERO, Time::from_ms(1));
+        let lost = sampler.on_lost(40);
+        assert_eq!((lost.lost, lost.prior_lost, lost.tx_in_flight), (1, 0, 41));
+        send(&mut sampler, 0, 100, 1, Time::from_ms(100), Time::ZERO);
+        let lost = sampler.on_lost(100);
+        assert_eq!((lost.lost, lost.prior_lost, lost.tx_in_flight), (2, 1, 101));
+    }
+}
