@@ -1,7 +1,7 @@
 """What the EVCP paper leaves open, and whether its packets do what its equations say.
 
 $ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (2 min)
-$ python -m studies.evcp search    N1, N2 and S for the shortest convergence (15 min)
+$ python -m studies.evcp search    N1, N2 and S for the shortest convergence (8 min)
 $ python -m studies.evcp aqm       does active queue management break the joint decrease? (3 min)
 
 ``docs/router.md`` says what came out.
@@ -15,6 +15,8 @@ import statistics
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lfnlab import Scenario
 from lfnlab.metrics import convergence, goodput_bins
@@ -145,21 +147,20 @@ class Setting:
         return f"{self.rate_bps / 1e6:g} Mbit/s x {self.rtt_ms} ms"
 
 
-SETTINGS = [
-    Setting(50e6, 100),
-    Setting(100e6, 40),
-    Setting(100e6, 100),
-    Setting(100e6, 200),
-    Setting(200e6, 100),
-]
-#: N1, N2, S = W_max/s; the paper's are 2, 10, 32.
+SETTINGS = [Setting(50e6, 100), Setting(100e6, 40), Setting(100e6, 100), Setting(100e6, 200)]
+#: N1, N2, s of S = W_max/s.
+Candidate = tuple[int, int, int]
+PAPER: Candidate = (2, 10, 32)
 CANDIDATES = [
     *((n1, 10, s) for n1 in (1, 2, 3, 5) for s in (8, 16, 32, 64, 128)),
-    (2, 3, 32),
-    (2, 5, 32),
-    (2, 20, 32),
+    *((2, n2, s) for n2 in (3, 5, 20) for s in (32, 64)),
 ]
-SEEDS = 5
+#: When the first flow has filled the link, at any of the rates.
+START_UP_S = 30
+#: Phases of the first flow's cycle at which the newcomer comes: which decrease is the third.
+PHASES = 16
+#: The best candidates of the fluid that packets try, and with how many seeds.
+BEST, SEEDS = 2, 5
 #: Cycles after the newcomer's start; who has not converged by then counts with all of them.
 CYCLES = 16
 
@@ -184,50 +185,79 @@ def utilisation(run: Run, setting: Setting) -> float:
     return float(bits / (seconds * setting.rate_bps))
 
 
-#: When the first flow has filled the link, at any of the rates.
-START_UP_S = 30
+def of_fluid(candidate: Candidate | None, setting: Setting, phase: int) -> tuple[float, float]:
+    """Cycles until the newcomer has 90 % of the mean, and utilisation; no candidate is VCP."""
+    start_s = START_UP_S + setting.cycle_s * phase / PHASES
+    rtt_s, capacity_pps = setting.rtt_ms / 1e3, setting.rate_bps / PACKET_BITS
+    controllers = [fluid.Controller(*candidate) if candidate else None for _ in range(2)]
+    flows = [fluid.Flow(at, each) for at, each in zip((0.0, start_s), controllers, strict=True)]
+    course = fluid.course(flows, capacity_pps, rtt_s, start_s + CYCLES * setting.cycle_s)
+    first, second = (np.array(flow.windows)[:: round(1 / fluid.STEP_S)] for flow in course.flows)
+    t_s = np.arange(len(first))
+    found = convergence(t_s, second, (first + second) / 2, start_s=start_s, tolerance=0.1)
+    used = (first + second)[t_s >= START_UP_S].mean() / rtt_s / capacity_pps
+    return found.value / setting.cycle_s, float(used)
+
+
+def label(candidate: Candidate | None) -> str:
+    """How a candidate is called in the table."""
+    if candidate is None:
+        return "VCP"
+    n1, n2, s = candidate
+    return f"N1={n1} N2={n2} S=Wmax/{s}"
+
+
+def show(
+    title: str,
+    found: dict[Candidate | None, list[list[tuple[float, float]]]],
+) -> list[Candidate | None]:
+    """Prints means with 95 % intervals, a column a setting, best first; the order."""
+    print(title)
+    print(" " * 24, *(f"{setting!s:26}" for setting in SETTINGS))
+    mean = {
+        candidate: statistics.fmean(cycles for cell in cells for cycles, _ in cell)
+        for candidate, cells in found.items()
+    }
+    order = sorted(found, key=mean.__getitem__)
+    for candidate in order:
+        row = []
+        for cell in found[candidate]:
+            cycles, used = interval([x for x, _ in cell]), interval([u for _, u in cell])
+            row.append(f"{cycles.mean:5.2f} +-{cycles.half:4.2f} {used.mean:.3f} +-{used.half:.3f}")
+        print(f"{label(candidate):24}", *(f"{text:26}" for text in row), f"{mean[candidate]:.2f}")
+    return order
 
 
 def search(out: str) -> None:
-    """Prints convergence and utilisation of every candidate, means with 95 % intervals."""
-    laws = {"vcp": "vcp"} | {
-        f"N1={n1} N2={n2} S=Wmax/{s}": f"evcp:n1={n1}:n2={n2}:s={s}" for n1, n2, s in CANDIDATES
+    """Prints convergence and utilisation of all candidates in the fluid, of some in packets."""
+    wet = {
+        candidate: [
+            [of_fluid(candidate, setting, phase) for phase in range(PHASES)] for setting in SETTINGS
+        ]
+        for candidate in [None, *CANDIDATES]
     }
-    cases = [
-        Case(
-            two_flows(
+    order = show("fluid: cycles until the newcomer has 90 % of the mean, utilisation", wet)
+    tried = [
+        None,
+        PAPER,
+        *[candidate for candidate in order if candidate not in (None, PAPER)][:BEST],
+    ]
+    dry: dict[Candidate | None, list[list[tuple[float, float]]]] = {}
+    for candidate in tried:
+        law = "evcp:n1={}:n2={}:s={}".format(*candidate) if candidate else "vcp"
+        dry[candidate] = []
+        for setting in SETTINGS:
+            scenario = two_flows(
                 law,
                 setting.rate_bps,
                 setting.rtt_ms,
-                # The phase in the first flow's cycle decides which decrease is the third.
                 newcomer=f"uniform({START_UP_S}s, {START_UP_S + setting.cycle_s:g}s)",
                 duration_s=START_UP_S + (CYCLES + 1) * setting.cycle_s,
-            ),
-            {"name": name, "setting": str(setting)},
-        )
-        for name, law in laws.items()
-        for setting in SETTINGS
-    ]
-    runs = execute(cases, seeds=SEEDS, out=out).runs
-    by_case: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        by_case.setdefault((str(run.factors["name"]), str(run.factors["setting"])), []).append(run)
-    print("cycles until the newcomer has 90 % of the mean, utilisation")
-    table = []
-    for name in laws:
-        cells, ranks = [], []
-        for setting in SETTINGS:
-            found = by_case[name, str(setting)]
-            cycles = interval([converged_cycles(run, setting) for run in found])
-            used = interval([utilisation(run, setting) for run in found])
-            cells.append(
-                f"{cycles.mean:5.2f} +-{cycles.half:4.2f} {used.mean:.3f} +-{used.half:.3f}"
             )
-            ranks.append(cycles.mean)
-        table.append((statistics.fmean(ranks), name, cells))
-    print(" " * 24, *(f"{setting!s:26}" for setting in SETTINGS), "mean")
-    for mean, name, cells in sorted(table):
-        print(f"{name:24}", *(f"{cell:26}" for cell in cells), f"{mean:.2f}")
+            runs = execute([Case(scenario)], seeds=SEEDS, out=out).runs
+            measured = [(converged_cycles(run, setting), utilisation(run, setting)) for run in runs]
+            dry[candidate].append(measured)
+    show("packets: the same", dry)
 
 
 # Active queue management.

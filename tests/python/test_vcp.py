@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from lfnlab import Scenario
@@ -14,6 +15,10 @@ from lfnlab.theory import vcp as fluid
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from lfnlab.sweep import Run
 
 GIGABIT_PPS = 1e9 / 12_000
 approx = pytest.approx
@@ -56,37 +61,60 @@ def test_a_cycle_and_the_start_up() -> None:
     assert cycle == approx(104 * 0.98, abs=1.0)
 
 
-def test_packets_follow_the_fluid(tmp_path: Path) -> None:
-    """A tenth of the rate, and so of the times; `python -m studies.evcp fluid` has the whole."""
-    text = """
+def packets(law: str, out: Path) -> tuple[Run, tuple[fluid.Flow, ...]]:
+    """Two flows at a tenth of the rate, and so of the times, and the same as a fluid.
+
+    `python -m studies.evcp fluid` has the whole.
+    """
+    text = f"""
 schema = 1
 compat = "ns2"
 duration = "110s"
 sample = "100ms"
 [link]
 rate = "100Mbit/s"
-router = { kind = "vcp" }
+router = {{ kind = "vcp" }}
 [[flow]]
-law = "vcp"
+law = "{law}"
 rtt = "100ms"
 [[flow]]
-law = "vcp"
+law = "{law}"
 rtt = "100ms"
 start = "40s"
 """
-    (run,) = execute([Case(Scenario.from_toml(text))], out=tmp_path, jobs=1).runs
+    (run,) = execute([Case(Scenario.from_toml(text))], out=out, jobs=1).runs
+    flows = [fluid.Flow(s, fluid.Controller() if law == "evcp" else None) for s in (0.0, 40.0)]
+    return run, fluid.course(flows, 100e6 / 12_000, 0.1, 110.0).flows
+
+
+def windows(run: Run, flow: int) -> NDArray[np.float64]:
+    """Windows each 100 ms from 55 s on."""
     rows = run.table("flows")
-    flows = [fluid.Flow(0.0), fluid.Flow(40.0)]
-    course = fluid.course(flows, 100e6 / 12_000, 0.1, 110.0)
-    for number, flow in enumerate(course.flows):
-        part = rows.filter((rows["flow"] == number) & (rows["t_s"] >= 55))
-        packets = part["cwnd_seg"].to_numpy()
-        model = [flow.windows[round(t / fluid.STEP_S)] for t in part["t_s"] if t < 109.95]
+    part = rows.filter((rows["flow"] == flow) & (rows["t_s"] >= 55) & (rows["t_s"] < 109.95))
+    return part["cwnd_seg"].to_numpy()
+
+
+def test_packets_follow_the_fluid(tmp_path: Path) -> None:
+    run, flows = packets("vcp", tmp_path)
+    for number, flow in enumerate(flows):
+        ours = windows(run, number)
+        model = np.array(flow.windows)[5500 : 5500 + 10 * len(ours) : 10]
         # Means of five seconds, about an epoch.
-        for begin in range(0, len(model) - 50, 50):
-            mean = sum(model[begin : begin + 50]) / 50
-            assert packets[begin : begin + 50].mean() == approx(mean, rel=0.15)
+        for begin in range(0, len(ours) - 50, 50):
+            epoch = slice(begin, begin + 50)
+            assert ours[epoch].mean() == approx(model[epoch].mean(), rel=0.15)
     link = run.summary["links"][0]
     assert link["drops"] == 0
     # 5 % of a BDP.
     assert link["mean_queue_s"] < 0.005
+
+
+def test_penalties_fall_where_the_fluids_do(tmp_path: Path) -> None:
+    run, (first, second) = packets("evcp", tmp_path)
+    theirs = [t for t in first.penalties_s if t > 55]
+    ours = windows(run, 0)
+    (fell,) = np.nonzero(ours[1:] < 0.8 * ours[:-1])
+    assert 55 + (fell + 1) / 10 == approx(theirs, abs=5.2)
+    assert theirs
+    assert second.penalties_s == []
+    assert run.summary["links"][0]["drops"] == 0
