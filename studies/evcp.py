@@ -159,8 +159,8 @@ CANDIDATES = [
 START_UP_S = 30
 #: Phases of the first flow's cycle at which the newcomer comes: which decrease is the third.
 PHASES = 16
-#: The best candidates of the fluid that packets try, and with how many seeds.
-BEST, SEEDS = 2, 5
+#: Packets try so many of the best candidates that use no less of the link, with so many seeds.
+BEST, SLACK, SEEDS = 2, 0.001, 4
 #: Cycles after the newcomer's start; who has not converged by then counts with all of them.
 CYCLES = 16
 
@@ -237,11 +237,13 @@ def search(out: str) -> None:
         for candidate in [None, *CANDIDATES]
     }
     order = show("fluid: cycles until the newcomer has 90 % of the mean, utilisation", wet)
-    tried = [
-        None,
-        PAPER,
-        *[candidate for candidate in order if candidate not in (None, PAPER)][:BEST],
-    ]
+    used = {
+        candidate: statistics.fmean(u for cell in cells for _, u in cell)
+        for candidate, cells in wet.items()
+    }
+    harmless = [candidate for candidate in order if used[candidate] > used[PAPER] - SLACK]
+    others = [candidate for candidate in harmless if candidate not in (None, PAPER)]
+    tried = [None, PAPER, *others[:BEST]]
     dry: dict[Candidate | None, list[list[tuple[float, float]]]] = {}
     for candidate in tried:
         law = "evcp:n1={}:n2={}:s={}".format(*candidate) if candidate else "vcp"
