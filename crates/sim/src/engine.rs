@@ -680,7 +680,7 @@ impl Sim {
             }
             Role::Short if flow.finished.is_none() => {
                 flow.finished = Some(now);
-                self.on_transfer_done(index);
+                self.on_all_acknowledged(index);
             }
             Role::Short => self.retire_if_silent(index),
             Role::Long | Role::Free => {}

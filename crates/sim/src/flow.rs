@@ -79,6 +79,9 @@ pub(crate) struct Flow {
     pub to_link_wire: u32,
     last_seq: u64,
     last_wire_bytes: u32,
+    /// Segments that the receiver has in order when the message under way is complete; [`u64::MAX`] if
+    /// nobody waits for it.
+    message_end: u64,
     pub wire_bytes: u32,
     pub ack_bytes: u32,
     pub payload_bytes: u32,
@@ -132,6 +135,7 @@ impl Flow {
             ack_bytes: 0,
             payload_bytes: 0,
             last_seq: 0,
+            message_end: u64::MAX,
             last_wire_bytes: 0,
             under_way: 0,
             writes_left: 0,
@@ -173,19 +177,35 @@ impl Flow {
         self.payload_bytes = setup.payload_bytes;
         self.last_seq = setup.size_segments.wrapping_sub(1);
         self.last_wire_bytes = setup.last_wire_bytes;
+        self.message_end = u64::MAX;
         self.writes_left = 0;
         self.started = now;
         self.finished = None;
         self.base = 0;
     }
 
-    /// Another message on a connection that has nothing else to send: so many segments, of which the
-    /// last has so many bytes at the queue.
+    /// Another message on a connection whose messages before it have arrived: so many segments, of which
+    /// the last has so many bytes at the queue. What was the last before counts as full if it is sent
+    /// again, in vain.
     pub fn extend(&mut self, segments: u64, last_wire_bytes: u32) {
-        self.last_seq = self.sender.una() + segments - 1;
+        self.last_seq += segments;
         self.last_wire_bytes = last_wire_bytes;
         self.sender.offer(segments);
         self.finished = None;
+    }
+
+    /// Somebody waits for what is to be sent now.
+    pub fn expect_message(&mut self) {
+        self.message_end = self.last_seq + 1;
+    }
+
+    /// Whether the message that somebody waits for is complete, and had not been before.
+    pub fn takes_message(&mut self) -> bool {
+        let complete = self.receiver.next_expected() >= self.message_end;
+        if complete {
+            self.message_end = u64::MAX;
+        }
+        complete
     }
 
     /// Bytes of a segment at the queue.

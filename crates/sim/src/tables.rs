@@ -92,7 +92,7 @@ pub struct PacketTable {
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "the column's name is its documentation")]
 pub struct TransferTable {
-    /// When the sender knew that all had arrived.
+    /// When the last byte reached the receiver.
     pub t_s: Vec<f64>,
     /// Place of the model among the crowds of the run, the background first.
     pub traffic: Vec<u16>,

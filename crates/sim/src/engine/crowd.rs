@@ -70,6 +70,11 @@ impl Crowd {
             report: BackgroundSummary::default(),
         }
     }
+
+    fn count_end(&mut self) {
+        self.report.flows_completed += 1;
+        self.active -= 1;
+    }
 }
 
 /// What a flow of a crowd is about.
@@ -81,7 +86,7 @@ pub(crate) struct Errand {
     session: u64,
     bytes: u64,
     begun: Time,
-    /// The connection waits for more when the transfer is done.
+    /// More of the session will go over the connection.
     stays: bool,
 }
 
@@ -154,7 +159,9 @@ impl Sim {
         setup.direction = direction;
         setup.route = crowd.routes[direction as usize];
         setup.ack_route = crowd.routes[1 - direction as usize];
-        setup.by_event = self.may_reorder(setup.route);
+        // A message is complete when it arrives, so that has to be an event.
+        let answered = matches!(crowd.source, Source::Model(_));
+        setup.by_event = answered || self.may_reorder(setup.route);
         // The flow's own links make up what the links of its routes do not take.
         let links = crowd.routes.map(|route| &self.routes[usize::from(route)].links);
         let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);
@@ -234,9 +241,7 @@ impl Sim {
     fn begin_transfer(&mut self, crowd: usize, transfer: &Transfer) {
         let Transfer { direction, bytes, mss_bytes, session, .. } = *transfer;
         let errand = Errand { crowd, session, bytes, begun: self.now, stays: !transfer.last };
-        let waiting = self.crowds[crowd].open.remove(&(session, direction));
-        let reused = waiting.filter(|&index| !transfer.first && self.flows[index].finished.is_some());
-        let index = match reused {
+        let index = match self.crowds[crowd].open.remove(&(session, direction)) {
             Some(index) => {
                 let overhead = self.crowds[crowd].header_bytes + self.crowds[crowd].framing_bytes;
                 let flow = &mut self.flows[index];
@@ -247,15 +252,11 @@ impl Sim {
                 index
             }
             None => {
-                if let Some(index) = waiting {
-                    // Another connection of the session takes over.
-                    self.flows[index].errand.stays = false;
-                    self.retire_if_silent(index);
-                }
                 let setup = self.crowd_setup(crowd, direction, transfer.rtt, mss_bytes, Some(bytes));
                 self.begin_flow(&setup, errand)
             }
         };
+        self.flows[index].expect_message();
         if errand.stays {
             self.crowds[crowd].open.insert((session, direction), index);
         }
@@ -289,26 +290,32 @@ impl Sim {
     }
 
     /// All that a flow of a crowd had to send is acknowledged.
-    pub(super) fn on_transfer_done(&mut self, index: usize) {
-        let now = self.now;
-        let Errand { crowd: number, session, bytes, begun, .. } = self.flows[index].errand;
-        let direction = self.flows[index].direction;
-        let crowd = &mut self.crowds[number];
-        crowd.report.flows_completed += 1;
-        crowd.active -= 1;
-        if let Source::Model(flows) = &mut crowd.source {
-            flows.on_done(session, now);
-            if begun >= self.warmup {
-                let table = &mut self.tables.transfers;
-                table.t_s.push(now.as_s());
-                table.traffic.push(number as u16);
-                table.direction.push(direction as u8);
-                table.bytes.push(bytes);
-                table.duration_s.push(now.since(begun).as_s());
-            }
-            self.schedule_arrival(number);
+    pub(super) fn on_all_acknowledged(&mut self, index: usize) {
+        let crowd = &mut self.crowds[self.flows[index].errand.crowd];
+        if matches!(crowd.source, Source::Background { .. }) {
+            crowd.count_end();
         }
         self.retire_if_silent(index);
+    }
+
+    /// The last byte of a model's transfer has reached the receiver.
+    pub(super) fn on_message(&mut self, index: usize) {
+        let now = self.now;
+        let Errand { crowd: number, session, bytes, begun, .. } = self.flows[index].errand;
+        let crowd = &mut self.crowds[number];
+        crowd.count_end();
+        if let Source::Model(flows) = &mut crowd.source {
+            flows.on_done(session, now);
+        }
+        if begun >= self.warmup {
+            let table = &mut self.tables.transfers;
+            table.t_s.push(now.as_s());
+            table.traffic.push(number as u16);
+            table.direction.push(self.flows[index].direction as u8);
+            table.bytes.push(bytes);
+            table.duration_s.push(now.since(begun).as_s());
+        }
+        self.schedule_arrival(number);
     }
 
     /// An interactive session writes one segment, and then again after a random gap.

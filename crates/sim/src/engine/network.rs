@@ -278,6 +278,9 @@ impl Sim {
                 return;
             }
             self.receive(index, self.now, parcel, &extras);
+            if self.flows[index].takes_message() {
+                self.on_message(index);
+            }
         }
     }
 
