@@ -408,15 +408,15 @@ impl Sim {
             }
         }
         modelled.extend(data_routes.iter().flat_map(|&route| &config.routes[usize::from(route)]));
-        // Recorded, a link is modelled, and its departures are events.
-        if let Some(capture) = &config.capture {
-            changing.extend(&capture.links);
-        }
         // On a link that is down nothing leaves at a known time.
         let down =
             config.links.iter().zip(0..).filter(|(link, _)| matches!(link.service, Service::Rate(Rate(0))));
         changing.extend(down.map(|(_, number)| number));
         modelled.extend(&changing);
+        // Recorded, departures are events, so that rows come in order of time.
+        if let Some(capture) = &config.capture {
+            changing.extend(&capture.links);
+        }
         let packets = config.flows.iter().map(|flow| flow.wire_bytes);
         let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
         let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);

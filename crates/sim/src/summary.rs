@@ -55,6 +55,12 @@ pub struct FlowSummary {
     pub law: String,
     /// forward or reverse.
     pub direction: &'static str,
+    /// Links of its data, from the beginning of the run and from each change on.
+    pub routes: Vec<RouteSummary>,
+    /// Payload of a full segment.
+    pub segment_bytes: u32,
+    /// A full packet at a queue.
+    pub wire_bytes: u32,
     /// Base round-trip time.
     pub rtt_s: f64,
     /// When it began.
@@ -120,6 +126,24 @@ fn is_one(streams: &u32) -> bool {
     *streams == 1
 }
 
+/// A route that a flow's data take for some time.
+#[derive(Clone, Debug, Serialize)]
+pub struct RouteSummary {
+    /// Since when.
+    pub from_s: f64,
+    /// Names of its links, in the order in which a packet meets them.
+    pub links: Vec<String>,
+}
+
+/// A rate that a link has for some time.
+#[derive(Clone, Debug, Serialize)]
+pub struct RateSummary {
+    /// Since when.
+    pub from_s: f64,
+    /// Bits per second; of a trace the mean.
+    pub rate_bps: u64,
+}
+
 /// A link.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
@@ -127,6 +151,8 @@ pub struct LinkSummary {
     pub id: String,
     /// Rate at the end.
     pub rate_bps: u64,
+    /// Its rates, from the beginning of the run and from each change on.
+    pub rates: Vec<RateSummary>,
     /// Bits sent over capacity.
     pub utilization: f64,
     /// Packets offered.

@@ -88,6 +88,38 @@ pub struct PacketTable {
     pub sack3_end: Vec<u64>,
 }
 
+impl PacketTable {
+    /// Brings rows in order of time; those of one instant stay as they are.
+    pub(crate) fn sort(&mut self) {
+        if self.t_ps.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.t_ps.len()).collect();
+        order.sort_by_key(|&row| self.t_ps[row]);
+        fn reorder<T: Copy>(order: &[usize], columns: &mut [&mut Vec<T>]) {
+            for column in columns {
+                **column = order.iter().map(|&row| column[row]).collect();
+            }
+        }
+        reorder(&order, &mut [&mut self.link]);
+        reorder(&order, &mut [&mut self.point, &mut self.kind, &mut self.direction, &mut self.flags]);
+        reorder(&order, &mut [&mut self.flow, &mut self.bytes, &mut self.payload_bytes]);
+        reorder(
+            &order,
+            &mut [
+                &mut self.t_ps,
+                &mut self.seq,
+                &mut self.sack1_start,
+                &mut self.sack1_end,
+                &mut self.sack2_start,
+                &mut self.sack2_end,
+                &mut self.sack3_start,
+                &mut self.sack3_end,
+            ],
+        );
+    }
+}
+
 /// Transfers of models of traffic that began after the warm-up and are done.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "the column's name is its documentation")]

@@ -40,6 +40,45 @@ fn lone_datagram_leaves(changes: Vec<Change>) -> Vec<Time> {
     rows(&run(&config).tables, 0, DEPARTS, UDP).iter().map(|row| row.at).collect()
 }
 
+#[test]
+fn a_recording_alters_nothing() {
+    // ACKs of two flows return over links 1 and 2, where no data pass; in the second network those of a
+    // third flow share link 1, and its data link 2.
+    let way = |third: bool| {
+        let links = vec![
+            link("there", "50Mbit/s", ms(10)),
+            link("a", "40Mbit/s", ms(3)),
+            link("b", "30Mbit/s", ms(7)),
+        ];
+        let mut flows = vec![linux_flow("cubic", ms(40)), linux_flow("reno", ms(20))];
+        flows[1].ack_bytes = 1000;
+        let mut routes = vec![vec![0], vec![1, 2]];
+        if third {
+            routes.extend([vec![2], vec![1]]);
+            flows.push(FlowConfig { route: 2, ack_route: 3, ..linux_flow("htcp", ms(30)) });
+        }
+        let mut config = network(links, routes, flows, Time::from_s(3));
+        config.links[0].limit_packets = 100;
+        config.links[0].impair.loss = Loss::Bernoulli(1e-3);
+        config
+    };
+    for third in [false, true] {
+        let said = |links: Option<std::ops::Range<u16>>| {
+            let mut config = way(third);
+            config.capture = links.and_then(capture);
+            let outcome = run(&config);
+            let times = &outcome.tables.packets.t_ps;
+            assert!(times.is_sorted());
+            let summary = outcome.summary;
+            (summary.hash, format!("{:?} {:?}", summary.links, summary.flows), times.is_empty())
+        };
+        let (hash, summary, _) = said(None);
+        for links in [0..1, 1..2, 2..3, 0..3] {
+            assert_eq!(said(Some(links.clone())), (hash.clone(), summary.clone(), false), "{links:?}");
+        }
+    }
+}
+
 mod chain {
     use super::*;
 
@@ -246,6 +285,9 @@ mod schedule {
         // 5000 packets take 6.06 s, and the link is down for 3.
         let done_s = flow.completion_s.expect("done");
         assert!((9.06..9.6).contains(&done_s), "{done_s}");
+        let rates: Vec<_> =
+            outcome.summary.links[0].rates.iter().map(|rate| (rate.from_s, rate.rate_bps)).collect();
+        assert_eq!(rates, [(0.0, 10_000_000), (2.0, 0), (5.0, 10_000_000)]);
         // Capacity is what the link could have sent: 7 s of it.
         let utilisation = outcome.summary.links[0].utilization;
         let sent_bits = departs.len() as f64 * 1514.0 * 8.0;
@@ -319,6 +361,12 @@ mod schedule {
         assert!(behind > 0 && sacks > 0, "{behind} {sacks}");
         let outcome = flow_over(ms(10), ms(40), to_other);
         assert_eq!(reordered(&outcome, 2, 3), (0, 0));
+        let routes: Vec<_> = outcome.summary.flows[0]
+            .routes
+            .iter()
+            .map(|route| (route.from_s, route.links.join(" ")))
+            .collect();
+        assert_eq!(routes, [(0.0, "old shared".into()), (1.0, "other shared".into())]);
         let srtt_s = outcome.summary.flows[0].srtt_s;
         assert!((0.045..0.05).contains(&srtt_s), "the flow has the RTT of its new route: {srtt_s}");
     }

@@ -1,5 +1,5 @@
-//! Recording of packets as they arrive at a link, are dropped there, and leave it. A link that is recorded
-//! has an event for each departure, so that rows come in order of time.
+//! Recording of packets as they arrive at a link, are dropped there, and leave it. It alters nothing: the
+//! hash of a run is the same without it.
 
 use lfn_units::Time;
 
@@ -20,7 +20,7 @@ pub(super) struct Capture {
     max_rows: u64,
     /// Rows that there would have been without a limit.
     pub rows: u64,
-    pub table: PacketTable,
+    table: PacketTable,
 }
 
 impl Capture {
@@ -37,6 +37,17 @@ impl Capture {
             rows: 0,
             table: PacketTable::default(),
         }
+    }
+
+    pub fn records(&self, link: usize) -> bool {
+        self.links[link]
+    }
+
+    /// What was recorded, in order of time.
+    pub fn into_table(mut self) -> PacketTable {
+        // A link that is only a delay has told of departures when packets arrived.
+        self.table.sort();
+        self.table
     }
 
     pub fn arrives(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {

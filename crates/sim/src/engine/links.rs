@@ -139,7 +139,7 @@ impl Motion {
 
 /// What the engine must know of a link before it can build it.
 pub(super) struct Use {
-    /// Its rate, delay or loss changes on the way, or it is recorded.
+    /// Departures are to be events: its rate, delay or loss changes on the way, or it is recorded.
     pub by_event: bool,
     /// Packets meet a queue here. A link that carries nothing but ACKs with room to spare is a delay.
     pub modelled: bool,
@@ -162,6 +162,8 @@ pub(super) struct LinkState {
     pub router: Option<Box<Router>>,
     pub draws: Stream,
     pub modelled: bool,
+    /// Rate at the beginning.
+    pub first_rate: Rate,
     /// Bits that could have been sent until `rated`, since statistics began.
     capacity_bits: f64,
     rated: Time,
@@ -207,6 +209,7 @@ impl LinkState {
             router,
             draws: stream("red"),
             modelled: usage.modelled,
+            first_rate: rate,
             capacity_bits: 0.0,
             rated: Time::ZERO,
             name,
@@ -218,6 +221,12 @@ impl LinkState {
             Server::Closed(link) => link.rate(),
             Server::Queued(link) => link.rate(),
         }
+    }
+
+    /// How long a packet is in service, at the rate of now.
+    pub fn serialisation(&self, bytes: u32) -> Time {
+        let bits = u128::from(bytes) * 8;
+        Time((bits * 1_000_000_000_000 / u128::from(self.rate().0)) as u64)
     }
 
     /// Brings counters up to date.

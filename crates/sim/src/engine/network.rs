@@ -76,6 +76,10 @@ impl Sim {
             capture.arrives(now, at, &who, parcel, &extras.blocks);
         }
         let link = &mut self.links[at];
+        if !link.modelled {
+            let departs = now + link.serialisation(who.bytes);
+            return self.depart(at, departs, place, parcel, extras);
+        }
         let draws = &mut link.draws;
         let kind = if place.cargo == Cargo::Ack { PacketKind::Ack } else { PacketKind::Data };
         match &mut link.server {
@@ -361,14 +365,15 @@ impl Sim {
         let flow = &mut self.flows[index];
         let (data, acks) = (&self.routes[usize::from(flow.route)], &self.routes[usize::from(flow.ack_route)]);
         let (data_end, ack_end) = (data.last(), acks.last());
-        let meets_queues = acks.links.iter().any(|&link| self.links[usize::from(link)].modelled);
+        let recorded = |link: usize| self.capture.as_ref().is_some_and(|capture| capture.records(link));
+        let seen = |&link: &u16| self.links[usize::from(link)].modelled || recorded(usize::from(link));
+        let hop_by_hop = acks.links.iter().any(seen);
         flow.forward_delay = self.links[data_end].delay + flow.forward_access;
         flow.ack_shift = Time::ZERO;
-        if !meets_queues {
+        if !hop_by_hop {
             let pass = |&link: &u16| {
                 let link = &self.links[usize::from(link)];
-                let bits = u64::from(flow.ack_bytes) * 8;
-                link.delay + Time((u128::from(bits) * 1_000_000_000_000 / u128::from(link.rate().0)) as u64)
+                link.delay + link.serialisation(flow.ack_bytes)
             };
             flow.ack_shift = acks.links.iter().map(pass).fold(flow.return_access, |sum, delay| sum + delay);
         }
@@ -388,7 +393,7 @@ impl Sim {
             };
             flow.return_wire = wire(Kind::AckAtSender, ack_end, to_acks, flow.return_access);
             flow.receiver_wire = wire(Kind::AtReceiver, data_end, to_receiver, flow.forward_access);
-            let kind = if meets_queues { Kind::AtLink } else { Kind::AckAtSender };
+            let kind = if hop_by_hop { Kind::AtLink } else { Kind::AckAtSender };
             flow.wire = wire(kind, data_end, to_acks, flow.forward_access + flow.ack_shift);
             return;
         }
@@ -398,7 +403,7 @@ impl Sim {
             flow.receiver_wire = self.transit.wire(Kind::AtReceiver, to_receiver);
         }
         self.transit.aim(flow.to_link_wire, to_acks);
-        flow.wire = if meets_queues { flow.to_link_wire } else { flow.return_wire };
+        flow.wire = if hop_by_hop { flow.to_link_wire } else { flow.return_wire };
     }
 
     /// The header of a flow's SYN goes to the receiver, which sends it back with the SYN-ACK. Both are small

@@ -5,10 +5,12 @@ use lfn_units::Time;
 
 use super::links::{LinkState, Server};
 use super::{mix, Outcome, Sim, SimError};
+use crate::config::{Change, Changed};
 use crate::events::Kind;
 use crate::flow::{Flow, Role};
 use crate::summary::{
-    BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary, UdpSummary,
+    BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, RateSummary, RouteSummary, Summary,
+    UdpSummary,
 };
 use crate::transit::Cargo;
 
@@ -56,7 +58,7 @@ impl Sim {
         let streams: Vec<FlowSummary> =
             (0..self.reported.len()).map(|index| self.flow_summary(index, end)).collect();
         let flows = in_sum(&streams);
-        let links: Vec<LinkSummary> = self.links.iter().map(|link| self.link_summary(link, end)).collect();
+        let links: Vec<LinkSummary> = (0..self.links.len()).map(|at| self.link_summary(at, end)).collect();
         let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
         let sum: f64 = goodputs.iter().sum();
         let squares: f64 = goodputs.iter().map(|x| x * x).sum();
@@ -108,12 +110,13 @@ impl Sim {
             memory,
         };
         if let Some(capture) = self.capture.take() {
-            self.tables.packets = capture.table;
+            self.tables.packets = capture.into_table();
         }
         Ok(Outcome { summary, tables: self.tables })
     }
 
     fn flow_summary(&mut self, index: usize, end: Time) -> FlowSummary {
+        let routes = self.routes_of(index, end);
         let config = &self.reported[index];
         let flow = &mut self.flows[index];
         let segments = |q32: u64| q32 as f64 / ONE as f64;
@@ -134,6 +137,9 @@ impl Sim {
             streams: 1,
             law: config.law.to_string(),
             direction: config.direction.name(),
+            routes,
+            segment_bytes: config.payload_bytes,
+            wire_bytes: config.wire_bytes,
             rtt_s: config.rtt.as_s(),
             start_s: config.start.as_s(),
             active_s,
@@ -157,12 +163,44 @@ impl Sim {
         }
     }
 
-    fn link_summary(&self, link: &LinkState, end: Time) -> LinkSummary {
+    fn changes_until(&self, end: Time) -> impl Iterator<Item = &Change> {
+        self.changes.iter().take_while(move |change| change.at <= end)
+    }
+
+    /// The links of a flow's data, and when they became those.
+    fn routes_of(&self, index: usize, end: Time) -> Vec<RouteSummary> {
+        let summary = |from: Time, route: u16| {
+            let links = self.routes[usize::from(route)].links.iter();
+            let name = |&link: &u16| self.links[usize::from(link)].name.clone();
+            RouteSummary { from_s: from.as_s(), links: links.map(name).collect() }
+        };
+        let mut routes = vec![summary(Time::ZERO, self.reported[index].route)];
+        for change in self.changes_until(end) {
+            match change.what {
+                Changed::Route { flow, route, .. } if flow as usize == index => {
+                    routes.push(summary(change.at, route));
+                }
+                _ => {}
+            }
+        }
+        routes
+    }
+
+    fn link_summary(&self, at: usize, end: Time) -> LinkSummary {
+        let link = &self.links[at];
+        let rates = |change: &Change| match change.what {
+            Changed::Rate(changed, rate) if usize::from(changed) == at => {
+                Some(RateSummary { from_s: change.at.as_s(), rate_bps: rate.0 })
+            }
+            _ => None,
+        };
+        let first = RateSummary { from_s: 0.0, rate_bps: link.first_rate.0 };
         let counters = link.counters();
         let capacity = link.capacity_bits(end);
         LinkSummary {
             id: link.name.clone(),
             rate_bps: link.rate().0,
+            rates: [first].into_iter().chain(self.changes_until(end).filter_map(rates)).collect(),
             utilization: if capacity > 0.0 { counters.sent_bytes as f64 * 8.0 / capacity } else { 0.0 },
             arrivals: counters.arrivals,
             drops: counters.drops_full + counters.drops_early,
