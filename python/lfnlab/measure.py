@@ -18,7 +18,6 @@ import numpy as np
 from lfnlab import metrics
 from lfnlab.errors import MetricError
 from lfnlab.metrics import CoarseSamplesError, FirstPassage, Spread
-from lfnlab.quantity import BYTES, parse
 from lfnlab.statistics import Interval, finite, interval
 from lfnlab.summary import Table, averaged, with_interval
 
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 #: Time scales of Jain's index and of the coefficient of variation, where none is asked for.
 JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
 COV_BINS_S = (0.1, 1.0, 10.0)
-#: Bytes of headers in an IP packet, and of framing around it, by the scenario's ``compat``.
-HEADERS_BYTES = {"linux": 52, "ns2": 40}
-FRAMING_BYTES = {"linux": 14, "ns2": 0}
 
 Flow = dict[str, Any]
 """A flow of the summary."""
@@ -132,13 +128,26 @@ class View:
         last_s = float(np.max(own["t_s"].to_numpy()))
         return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
 
-    def carried(self, flows: Sequence[Flow]) -> list[float]:
-        """Goodputs over the whole window, also of flows that live in a part of it, in bit/s."""
-        own, _ = self.lives(flows)
-        whole = metrics.goodput_bins(
-            own, bin_s=self.last_s - self.start_s, start_s=self.start_s, end_s=self.last_s
-        )
-        return [float(x) for x in whole["goodput_bps"]]
+    def carried(self, link: str, flow: Flow) -> float:
+        """Goodput of a flow while its data pass a link, over the whole window, in bit/s."""
+        bits = 0.0
+        for start_s, end_s in self._spells(link, flow):
+            (x,) = metrics.goodput_bins(
+                self._flow_parts[flow["id"]], bin_s=end_s - start_s, start_s=start_s, end_s=end_s
+            )["goodput_bps"]
+            bits += x * (end_s - start_s)
+        return bits / (self.last_s - self.start_s)
+
+    def _spells(self, link: str, flow: Flow) -> list[tuple[float, float]]:
+        """When in the window a flow's data take a route over a link."""
+        routes = flow["routes"]
+        ends = [*(route["from_s"] for route in routes[1:]), math.inf]
+        spells = [
+            (max(self.start_s, route["from_s"]), min(self.last_s, end))
+            for route, end in zip(routes, ends, strict=True)
+            if link in route["links"]
+        ]
+        return [(start, end) for start, end in spells if start < end]
 
     def by_law(self) -> Iterator[tuple[str, list[Flow]]]:
         """Flows by law, laws in the order of the flows."""
@@ -162,31 +171,14 @@ class View:
                 yield number, link
 
     def loaded_links(self) -> Iterator[tuple[dict[str, Any], list[Flow]]]:
-        """Links that carry data of flows under test, with these flows.
-
-        None where the scenario leaves a route to the simulator, or changes one.
-        """
-        routes = {flow["id"]: self._route(flow) for flow in self.flows}
-        if not all(routes.values()):
-            return
+        """Links that carry data of flows under test in the window, with these flows."""
         for _, link in self.links():
-            if flows := [flow for flow in self.flows if link["id"] in routes[flow["id"]]]:
+            if flows := [flow for flow in self.flows if self._spells(link["id"], flow)]:
                 yield link, flows
 
-    def _route(self, flow: Flow) -> Sequence[str]:
-        """Links of a flow's data by name; empty where they are not known."""
-        scenario, settings = self.run.scenario.check(), self.settings[flow["id"]]
-        if "link" in scenario:
-            return [flow["direction"]]
-        if any("flow" in change for change in scenario.get("schedule", ())):
-            return []
-        if "parking-lot" not in scenario or "via" in settings:
-            route: list[str] = settings.get("route", [])
-            return route
-        first, last = int(settings["from"]), int(settings["to"])
-        if first < last:
-            return [f"hop{hop}" for hop in range(first, last)]
-        return [f"hop{hop}.reverse" for hop in range(last, first)]
+    def rate(self, link: Mapping[str, Any]) -> float:
+        """Mean rate of a link in the window, in bit/s."""
+        return metrics.mean_rate(_rates(link), self.start_s, self.last_s)
 
     @cached_property
     def settings(self) -> dict[int, Mapping[str, Any]]:
@@ -196,16 +188,10 @@ class View:
         ]
         return dict(enumerate(tables))
 
-    def packet(self, flow: Flow) -> tuple[float, float]:
-        """Bytes of payload in a flow's full packet, and of the packet on the wire."""
-        packet = parse(self.settings[flow["id"]]["packet"], BYTES)
-        compat = self.run.scenario.check()["compat"]
-        return packet - HEADERS_BYTES[compat], packet + FRAMING_BYTES[compat]
-
     @cached_property
     def sent(self) -> dict[int, tuple[float, float]]:
         """Segments that each flow sent in the window, and how many of them again."""
-        payloads = {flow["id"]: self.packet(flow)[0] for flow in self.flows}
+        payloads = {flow["id"]: flow["segment_bytes"] for flow in self.flows}
         counts = {
             payload: metrics.segments_sent(
                 self.flow_table, payload, start_s=self.start_s, end_s=self.end_s
@@ -248,24 +234,27 @@ def _goodput(view: View) -> Iterator[Row]:
 
 def _utilisation(view: View) -> Iterator[Row]:
     for link, flows in view.loaded_links():
-        carried = view.carried(flows)
-        yield Row(link["id"], "goodput", metrics.utilisation(carried, link["rate_bps"]))
+        carried = [view.carried(link["id"], flow) for flow in flows]
+        yield Row(link["id"], "goodput", metrics.utilisation(carried, view.rate(link)))
 
 
 def _link_utilisation(view: View) -> Iterator[Row]:
     for number, link in view.links():
         used = metrics.link_utilisation(
-            view.queue_table, number, link["rate_bps"], start_s=view.start_s, end_s=view.end_s
+            view.queue_table, number, _rates(link), start_s=view.start_s, end_s=view.end_s
         )
         yield Row(link["id"], "bits sent", used)
 
 
 def _efficiency(view: View) -> Iterator[Row]:
     for link, flows in view.loaded_links():
-        if len(sizes := {view.packet(flow) for flow in flows}) == 1:
+        if len(sizes := {(flow["segment_bytes"], flow["wire_bytes"]) for flow in flows}) == 1:
             payload, wire = sizes.pop()
             used = metrics.efficiency(
-                view.carried(flows), link["rate_bps"], payload_bytes=payload, wire_bytes=wire
+                [view.carried(link["id"], flow) for flow in flows],
+                view.rate(link),
+                payload_bytes=payload,
+                wire_bytes=wire,
             )
             yield Row(link["id"], "goodput", used)
 
@@ -319,7 +308,7 @@ def _convergence(view: View) -> Iterator[Row]:
     if (new := _newcomer(view)) is None:
         return
     shares = [
-        (link["rate_bps"] / n, n)
+        (view.rate(link) / n, n)
         for link, flows in view.loaded_links()
         if new.flow in flows and (n := 1 + sum(flow["id"] in new.beside for flow in flows))
     ]
@@ -395,12 +384,13 @@ def _loss_bursts(view: View) -> Iterator[Row]:
 
 def _phase_locked(view: View) -> Iterator[Row]:
     for law, flows in view.by_law():
-        for direction in sorted({flow["direction"] for flow in flows}):
-            together = [flow for flow in flows if flow["direction"] == direction]
+        routes = [" ".join(link for r in flow["routes"] for link in r["links"]) for flow in flows]
+        for route in dict.fromkeys(routes):
+            together = [flow for flow, own in zip(flows, routes, strict=True) if own == route]
             if len(together) > 1:
                 sent, again = zip(*(view.sent[flow["id"]] for flow in together), strict=True)
                 locked = metrics.phase_locked(again, sent)
-                yield Row(law, f"{direction} flows locked", float(len(locked)))
+                yield Row(law, f"flows locked on {route}", float(len(locked)))
 
 
 def _reno_ratio(view: View) -> Iterator[Row]:
@@ -412,7 +402,7 @@ def _reno_ratio(view: View) -> Iterator[Row]:
             rtts = inside["srtt_s"].to_numpy()
             loss = metrics.loss_event_rate(view.loss_events(flow), view.sent[flow["id"]][0])
             if loss > 0:
-                rtt_s, payload = float(np.mean(rtts[rtts > 0])), view.packet(flow)[0]
+                rtt_s, payload = float(np.mean(rtts[rtts > 0])), flow["segment_bytes"]
                 ratios.append(metrics.reno_ratio(view.goodputs[flow["id"]], rtt_s, loss, payload))
         yield Row(law, "mean flow", _mean(ratios))
 
@@ -454,7 +444,7 @@ def _camps(view: View) -> Iterator[Row]:
 def _queueing_delay(view: View) -> Iterator[Row]:
     for number, link in view.links():
         delay = metrics.queueing_delay(
-            view.queue_table, number, link["rate_bps"], start_s=view.start_s, end_s=view.end_s
+            view.queue_table, number, _rates(link), start_s=view.start_s, end_s=view.end_s
         )
         yield from _spread(link["id"], delay)
 
@@ -520,6 +510,11 @@ def _mean(values: Iterable[float]) -> float:
     """Of those that are defined."""
     defined = [value for value in values if not math.isnan(value)]
     return float(np.mean(defined)) if defined else math.nan
+
+
+def _rates(link: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """A link's rates, each after the second from which it holds."""
+    return [(rate["from_s"], rate["rate_bps"]) for rate in link["rates"]]
 
 
 def _ms(seconds: float) -> str:
@@ -609,13 +604,12 @@ class Metric:
 
 
 _RATE, _DELAY, _PERCENT = ("Mbit/s", 1e-6), ("ms", 1e3), ("%", 100.0)
-_ROUTED = "flows whose routes the scenario says"
 _SEVERAL, _LATER = "several flows", "a flow that begins after others"
 METRICS = {
     metric.name: metric
     for metric in (
         Metric("goodput", metrics.goodput, _goodput, _RATE),
-        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT, _ROUTED),
+        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT),
         Metric("link-utilisation", metrics.link_utilisation, _link_utilisation, _PERCENT, ""),
         Metric("efficiency", metrics.efficiency, _efficiency, _PERCENT, "packets of one size"),
         Metric("jain", metrics.jain, _jain, needs=_SEVERAL),
@@ -644,7 +638,9 @@ METRICS = {
         Metric(
             "retransmission-ratio", metrics.retransmission_ratio, _retransmission_ratio, _PERCENT
         ),
-        Metric("phase-locked", metrics.phase_locked, _phase_locked, needs="several flows of a law"),
+        Metric(
+            "phase-locked", metrics.phase_locked, _phase_locked, needs="flows of a law and route"
+        ),
         Metric("queueing-delay", metrics.queueing_delay, _queueing_delay, _DELAY, ""),
         Metric("queue-empty", metrics.queue_empty, _queue_empty, _PERCENT, ""),
         Metric("rtt-excess", metrics.rtt_excess, _rtt_excess, _DELAY),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    #: A link's rate in bit/s, or its rates in order of time, each after the second of its begin.
+    Rate = float | Sequence[tuple[float, float]]
 
 #: Grid times are multiples of the sample in binary floating point: allow for the last bits.
 _SLACK = 1e-9
@@ -154,20 +156,33 @@ def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
 def link_utilisation(
     queues: pl.DataFrame,
     link: int,
-    rate_bps: float,
+    rate_bps: Rate,
     *,
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> float:
     """Share of the time that a link sends, whatever it sends: headers and other traffic too.
 
-    Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent
+    Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent, C its mean rate
     Unit: 1
     Source: [TCPEVAL], utilisation of the central link
     """
-    _positive("rate_bps", rate_bps)
     t, sent = _link_counter(queues, "sent_bytes", link, start_s, end_s)
-    return float(8.0 * (sent[-1] - sent[0]) / (rate_bps * (t[-1] - t[0])))
+    rate = _positive("rate_bps", mean_rate(rate_bps, t[0], t[-1]))
+    return float(8.0 * (sent[-1] - sent[0]) / (rate * (t[-1] - t[0])))
+
+
+def mean_rate(rate_bps: Rate, start_s: float, end_s: float) -> float:
+    """Mean rate of a link from one time to another, in bit/s."""
+    rates = _rates(rate_bps)
+    since = np.clip([*(t for t, _ in rates), math.inf], start_s, end_s)
+    return float(np.diff(since) @ [rate for _, rate in rates]) / (end_s - start_s)
+
+
+def _rates(rate_bps: Rate) -> Sequence[tuple[float, float]]:
+    if isinstance(rate_bps, int | float):
+        return [(0.0, _positive("rate_bps", rate_bps))]
+    return rate_bps
 
 
 def efficiency(
@@ -640,7 +655,7 @@ def phase_locked(
 def queueing_delay(
     queues: pl.DataFrame,
     link: int,
-    rate_bps: float,
+    rate_bps: Rate,
     *,
     start_s: float = 0.0,
     end_s: float | None = None,
@@ -648,15 +663,19 @@ def queueing_delay(
     """Time that the queue of a link needs to drain, over the samples.
 
     An average over time; the summary's ``mean_queue_s`` and ``p99_queue_s`` are over packets, which
-    meet a full queue more often. Where the link's rate changes, use :func:`rtt_excess`.
+    meet a full queue more often. Samples while the link is down are left out.
 
-    Formula: 8 b / C, b the bytes that wait; mean, 50th, 95th, 99th percentile, largest
+    Formula: 8 b / C, b the bytes that wait, C the rate then; mean, 50th, 95th, 99th percentile,
+        largest
     Unit: s
     Source: [METR], delay
     """
-    _positive("rate_bps", rate_bps)
-    _, waiting = _link_counter(queues, "bytes", link, start_s, end_s, cumulative=False)
-    return spread(8.0 * waiting / rate_bps)
+    t, waiting = _link_counter(queues, "bytes", link, start_s, end_s, cumulative=False)
+    rates = _rates(rate_bps)
+    at = np.searchsorted([since for since, _ in rates], t, side="right") - 1
+    rate = np.array([rate for _, rate in rates], dtype=float)[at]
+    up = rate > 0
+    return spread(8.0 * waiting[up] / rate[up])
 
 
 def queue_empty(

@@ -131,28 +131,53 @@ def test_flows_count_on_the_links_that_they_cross(tmp_path: Path) -> None:
     carried = {link["id"]: [flow["id"] for flow in flows] for link, flows in view.loaded_links()}
     assert carried == {"hop1": [0], "hop2": [0, 1], "hop1.reverse": [2]}
     used = values(results, "utilisation")
-    whole = {flow: x / 20e6 for flow, x in zip(range(3), view.carried(view.flows), strict=True)}
+    # Each while it lives: the second from 5 s on, of 10 s.
+    lives = {0: 1.0, 1: 0.7, 2: 1.0}
     for link, flows in carried.items():
-        expected = sum(whole[flow] for flow in flows)
-        assert used[link, "goodput"].interval.mean == pytest.approx(expected)
+        expected = sum(view.goodputs[flow] * lives[flow] for flow in flows) / 20e6
+        assert used[link, "goodput"].interval.mean == pytest.approx(expected, rel=0.01)
     # The last flow shares hop 2 with one other, whatever there is elsewhere.
     assert ("cubic", "last flow to C/2, tolerance 0") in values(results, "convergence")
 
 
-def test_a_route_that_the_scenario_does_not_say_or_changes_is_not_guessed(tmp_path: Path) -> None:
-    up = NamedLink(name="up", from_="a", to="b", rate="10Mbit/s", delay="5ms")
-    on = NamedLink(name="on", from_="b", to="c", rate="20Mbit/s", delay="5ms")
-    path = graph(up, on, duration="3s")
-    said, unsaid = path.flow("reno", route=("up", "on")), path.flow("reno", from_="a", to="c")
-    moved = said.with_changes(Change(at="1s", flow=0, route=("up", "on")))
-    for name, scenario, links in [
-        ("said", said, ["up", "on"]),
-        ("unsaid", unsaid, []),
-        ("moved", moved, []),
-    ]:
-        view = View(execute([Case(scenario)], out=tmp_path / name).runs[0], 0.0)
-        assert [link["id"] for link, _ in view.loaded_links()] == links
-        assert [link["id"] for _, link in view.links()] == ["up", "on"]
+def test_routes_and_rates_that_change_count_while_they_hold(tmp_path: Path) -> None:
+    one, other = (
+        NamedLink(name=name, from_="a", to="b", rate="20Mbit/s", delay="5ms")
+        for name in ("one", "other")
+    )
+    scenario = (
+        graph(one, other, duration="9s", warmup="1s")
+        .flow("cubic", from_="a", to="b")
+        .with_changes(
+            Change(at="3s", link="other", rate="5Mbit/s"),
+            Change(at="5s", flow=0, route=("other",)),
+            Change(at="7s", link="other", down=True),
+        )
+    )
+    results = execute([Case(scenario)], out=tmp_path)
+    links = {link["id"]: link for link in results.runs[0].summary["links"]}
+    assert links["other"]["rate_bps"] == 0
+    sent = values(results, "link-utilisation")
+    for name in ("one", "other"):
+        assert sent[name, "bits sent"].interval.mean == pytest.approx(
+            links[name]["utilization"], rel=0.01
+        )
+    # Full for 4 s of 8; and for 2 s at 5 Mbit/s where 2 s at 20 and 4 s at 5 were there to be used.
+    used = values(results, "utilisation")
+    payload = 1448 / 1514
+    assert used["one", "goodput"].interval.mean == pytest.approx(4 / 8 * payload, rel=0.05)
+    assert used["other", "goodput"].interval.mean == pytest.approx(10 / 60 * payload, rel=0.1)
+    # A queue of 20 Mbit/s x 10 ms is 10 ms long, and 40 ms at a quarter of the rate.
+    delays = values(results, "queueing-delay")
+    assert delays["one", "max"].interval.mean == pytest.approx(0.010, rel=0.1)
+    assert 0.030 < delays["other", "max"].interval.mean < 0.044
+
+
+def test_flows_are_compared_with_those_of_their_route(tmp_path: Path) -> None:
+    lot = parking_lot(hops=2, rate="20Mbit/s", delay="5ms", buffer="1bdp", duration="4s")
+    scenario = lot.flow("reno", count=2).flow("reno", from_=1, to=2, count=2)
+    found = values(execute([Case(scenario)], out=tmp_path), "phase-locked")
+    assert set(found) == {("reno", "flows locked on hop1 hop2"), ("reno", "flows locked on hop1")}
 
 
 def test_a_censored_time_is_no_number() -> None:
