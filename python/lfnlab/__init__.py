@@ -10,9 +10,7 @@
 
 from lfnlab.catalog import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
 from lfnlab.design import Choice, Design, Draws, Range
-from lfnlab.errors import LabError, ScenarioError, StoreError, Unavailable
-from lfnlab.law import Law, law, laws
-from lfnlab.scenario import (
+from lfnlab.elements import (
     Background,
     Burst,
     Capture,
@@ -28,10 +26,11 @@ from lfnlab.scenario import (
     ParkingLot,
     Queue,
     Reorder,
+    Requests,
     Reverse,
     Router,
-    Scenario,
     ShortFlows,
+    Sizes,
     Steps,
     Suite,
     Surge,
@@ -39,10 +38,10 @@ from lfnlab.scenario import (
     Udp,
     Vectors,
     Webtraf,
-    dumbbell,
-    graph,
-    parking_lot,
 )
+from lfnlab.errors import LabError, ScenarioError, StoreError, Unavailable
+from lfnlab.law import Law, law, laws
+from lfnlab.scenario import Scenario, dumbbell, graph, parking_lot
 from lfnlab.study import Sweep, sweep
 from lfnlab.sweep import Case, Results, Run, compare, execute
 
@@ -69,6 +68,7 @@ __all__ = [
     "Queue",
     "Range",
     "Reorder",
+    "Requests",
     "Results",
     "Reverse",
     "Router",
@@ -76,6 +76,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "ShortFlows",
+    "Sizes",
     "Steps",
     "StoreError",
     "Suite",

@@ -25,8 +25,8 @@ from lfnlab.theory.cli import theory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from lfnlab.elements import FlowSettings
     from lfnlab.paper import Reproduction
-    from lfnlab.scenario import FlowSettings
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
@@ -359,6 +359,7 @@ def tcpeval(
     scenario: str | None = None,
     load: str | None = None,
     quick: Annotated[bool, Parameter(negative="")] = False,
+    tmrg: Annotated[bool, Parameter(negative="")] = False,
     seeds: Count = 1,
     out: Path = Path("lfn-tcpeval"),
     jobs: Jobs = None,
@@ -382,16 +383,17 @@ def tcpeval(
         law: The law of all connections under test, NAME or NAME:VARIANT.
         experiment: The basic scenarios or one of the suite's further experiments.
         scenario: Of `basic`, with commas between: `data-centre`, `access`, `trans-oceanic`,
-            `geo-satellite`, `dial-up`; default all.
+            `geo-satellite`, `wlan`, `dial-up`; default all.
         load: Of `basic`, percent of the central link's rate: `60`, `85`, `110`; default all.
         quick: Divide all times by 20, in ramp-up and transients by 5; a trial, not a result.
+        tmrg: Of `basic`, `delay-throughput`, `ramp-up`: as TMRG's suite of 2009 has them.
         seeds: Runs of each case; figures are means over them with 95 % intervals.
         out: Results directory.
     """
     from lfnlab import suite
     from lfnlab.summary import plain
 
-    chosen, asked = suite.plan(experiment, law, scenario, load, quick)
+    chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
     with _naming_options(), bar() as progress:
         results = execute(
             chosen.cases(asked),

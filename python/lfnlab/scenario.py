@@ -13,9 +13,23 @@ import tomllib
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from lfnlab import _core
+from lfnlab.elements import (
+    TABLES,
+    Background,
+    Capture,
+    Change,
+    Flow,
+    FlowSettings,
+    Link,
+    NamedLink,
+    ParkingLot,
+    Queue,
+    Traffic,
+    Udp,
+)
 from lfnlab.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -24,350 +38,6 @@ if TYPE_CHECKING:
     from lfnlab.sweep import Progress, Results
 
 SCHEMA = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Queue:
-    """What waits before a link, and what happens when it fills.
-
-    ``size`` is "250 packets", "12.5MB" or "0.5bdp" (rate times the largest base RTT of the flows
-    that pass). The other fields belong to one kind or another; see ``docs/scenario.md``.
-    """
-
-    kind: Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] | None = None
-    size: str | None = None
-    preset: Literal["classic", "gentle", "adaptive"] | None = None
-    min_th: str | None = None
-    max_th: str | None = None
-    weight: float | Literal["auto"] | None = None
-    max_p: float | None = None
-    gentle: bool | None = None
-    adaptive: bool | None = None
-    wait: bool | None = None
-    byte_mode: bool | None = None
-    mark_p: float | None = None
-    ecn: bool | None = None
-    target_delay: str | None = None
-    target: str | None = None
-    interval: str | None = None
-    queues: int | None = None
-    quantum: str | None = None
-    update: str | None = None
-    alpha: float | None = None
-    beta: float | None = None
-    burst: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Router:
-    """What a link tells the senders of the data that pass it; ``docs/router.md`` has the protocols.
-
-    The fields besides ``kind`` belong to one kind or another.
-    """
-
-    kind: Literal["none", "vcp", "xcp", "rcp", "jetmax"]
-    alpha: float | None = None
-    beta: float | None = None
-    gamma: float | None = None
-    compat: Literal["paper", "author"] | None = None
-    interval: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class File:
-    """A file, and the hash that it must have. A bare path is relative to the working directory."""
-
-    path: str
-    hash: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GilbertElliott:
-    """Loss in bursts: ``p`` from good to bad, ``r`` back, and the loss in each state."""
-
-    p: float
-    r: float
-    good: float | None = None
-    bad: float | None = None
-    kind: Literal["gilbert-elliott"] = "gilbert-elliott"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reorder:
-    """A packet is held up by ``delay`` with probability ``p``."""
-
-    p: float
-    delay: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Jitter:
-    """An additional delay: uniform from ``low`` to ``high``, or normal."""
-
-    kind: Literal["uniform", "normal"] | None = None
-    low: str | None = None
-    high: str | None = None
-    mean: str | None = None
-    deviation: str | None = None
-    keep_order: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reverse:
-    """The opposite direction of a link; what is not said is as in the link."""
-
-    rate: str | None = None
-    trace: str | File | None = None
-    delay: str | None = None
-    loss: float | GilbertElliott | None = None
-    duplicate: float | None = None
-    reorder: Reorder | None = None
-    jitter: Jitter | None = None
-    queue: Queue | None = None
-    router: Router | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Link(Reverse):
-    """The bottleneck of a dumbbell: a rate or a trace, and what happens to data packets there."""
-
-    mode: Literal["closed", "event"] | None = None
-    reverse: Reverse | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParkingLot(Link):
-    """Equal hops in a row between the routers 1, 2, 3, ..."""
-
-    hops: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class NamedLink(Link):
-    """A link between two nodes; its opposite direction is called NAME.reverse."""
-
-    name: str
-    from_: str | int
-    to: str | int
-    duplex: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flow:
-    """``count`` flows of one law, each of ``parallel`` streams that are reported in sum.
-
-    ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
-    nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
-    """
-
-    law: str
-    rtt: str | None = None
-    name: str | None = None
-    count: int | None = None
-    parallel: int | None = None
-    start: str | None = None
-    stop: str | None = None
-    size: str | None = None
-    direction: Literal["forward", "reverse"] | None = None
-    from_: str | int | None = None
-    to: str | int | None = None
-    via: tuple[str | int, ...] = ()
-    route: tuple[str, ...] = ()
-    ack_route: tuple[str, ...] = ()
-    packet: str | None = None
-    receive_window: str | None = None
-    initial_window: str | None = None
-    initial_ssthresh: str | None = None
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
-    delayed_ack: bool | None = None
-    sack: bool | None = None
-    ecn: bool | None = None
-    pacing: bool | None = None
-
-
-class FlowSettings(TypedDict, total=False):
-    """What :meth:`Scenario.flow` takes besides law and RTT: the other fields of :class:`Flow`."""
-
-    name: str
-    count: int
-    parallel: int
-    start: str
-    stop: str
-    size: str
-    direction: Literal["forward", "reverse"]
-    from_: str | int
-    to: str | int
-    via: tuple[str | int, ...]
-    route: tuple[str, ...]
-    ack_route: tuple[str, ...]
-    packet: str
-    receive_window: str
-    initial_window: str
-    initial_ssthresh: str
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"]
-    delayed_ack: bool
-    sack: bool
-    ecn: bool
-    pacing: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Burst:
-    """A constant rate from ``start``, by default the end of the one before it, until ``stop``."""
-
-    rate: str
-    start: str | None = None
-    stop: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steps:
-    """Rates one after the other, ``each`` of them this long."""
-
-    each: str
-    rates: tuple[str, ...]
-    start: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnOff:
-    """The sum of on/off sources whose bursts and pauses are Pareto distributed."""
-
-    sources: int
-    rate: str | None = None
-    burst: str | None = None
-    idle: str | None = None
-    shape: float | None = None
-    tail_ratio: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Udp:
-    """A UDP source: ``bursts``, ``steps`` or ``on_off``. Rates are bits on the wire per second."""
-
-    name: str | None = None
-    direction: Literal["forward", "reverse"] | None = None
-    from_: str | int | None = None
-    to: str | int | None = None
-    via: tuple[str | int, ...] = ()
-    route: tuple[str, ...] = ()
-    packet: str | None = None
-    bursts: tuple[Burst, ...] = ()
-    steps: Steps | None = None
-    on_off: OnOff | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Background:
-    """Short flows of five applications, both ways, and a few long flows capped at 20 packets."""
-
-    level: int | None = None
-    long_flows: int | None = None
-    from_: str | int | None = None
-    to: str | int | None = None
-    via: tuple[str | int, ...] = ()
-    route: tuple[str, ...] = ()
-    ack_route: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShortFlows:
-    """Poisson arrivals of flows with Pareto sizes that offer ``load`` of payload per second."""
-
-    load: str
-    mean: str | None = None
-    shape: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Packmime:
-    """PackMime-HTTP: ``connections`` new ones per second, with requests or answers alone."""
-
-    connections: float
-    requests: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Webtraf:
-    """ns-2's web sessions of 250 pages."""
-
-    sessions: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surge:
-    """SURGE: users who read pages without end."""
-
-    users: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Vectors:
-    """A replay of the connections in ``file``, times of start multiplied by ``scale``."""
-
-    file: str | File
-    scale: float | None = None
-    shuffle: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suite:
-    """The pairs of the common TCP evaluation suite, payload offered per second either way."""
-
-    load: str
-    reverse_load: str
-    rtts: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
-    """TCP traffic as one model makes it; the path is that of the larger part of the bytes."""
-
-    name: str | None = None
-    law: str | None = None
-    direction: Literal["forward", "reverse"] | None = None
-    from_: str | int | None = None
-    to: str | int | None = None
-    via: tuple[str | int, ...] = ()
-    route: tuple[str, ...] = ()
-    ack_route: tuple[str, ...] = ()
-    rtt: str | None = None
-    receive_window: str | None = None
-    short_flows: ShortFlows | None = None
-    packmime: Packmime | None = None
-    webtraf: Webtraf | None = None
-    surge: Surge | None = None
-    vectors: Vectors | None = None
-    suite: Suite | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """At a time, a ``link`` changes, or the ``flow`` group of this index or name takes a new route.
-
-    With ``file`` (CSV: ``time,rate``, ``time,delay`` or ``time,loss``) the link does as it says.
-    """
-
-    at: str | None = None
-    link: str | None = None
-    rate: str | None = None
-    delay: str | None = None
-    loss: float | None = None
-    down: bool | None = None
-    file: str | File | None = None
-    flow: int | str | None = None
-    route: tuple[str, ...] = ()
-    ack_route: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capture:
-    """Which packets to record: on these links, by default on all, in a span of time."""
-
-    links: tuple[str, ...] = ()
-    from_: str | None = None
-    to: str | None = None
-    max_rows: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -632,42 +302,12 @@ _KEYS = {
 }
 """Keys in TOML of the fields of a scenario that are called otherwise."""
 
-_TABLES: dict[str, Callable[..., Any]] = {
-    "link": Link,
-    "parking-lot": ParkingLot,
-    "links": NamedLink,
-    "reverse": Reverse,
-    "queue": Queue,
-    "router": Router,
-    "trace": File,
-    "file": File,
-    "loss": GilbertElliott,
-    "reorder": Reorder,
-    "jitter": Jitter,
-    "flow": Flow,
-    "udp": Udp,
-    "bursts": Burst,
-    "steps": Steps,
-    "on_off": OnOff,
-    "background": Background,
-    "traffic": Traffic,
-    "short_flows": ShortFlows,
-    "packmime": Packmime,
-    "webtraf": Webtraf,
-    "surge": Surge,
-    "vectors": Vectors,
-    "suite": Suite,
-    "schedule": Change,
-    "capture": Capture,
-}
-"""What a table of TOML is, by its key."""
-
 
 def _value(key: str, item: Any) -> Any:
     """What stands under a key of TOML, as this module's value."""
     if isinstance(item, dict):
         parts = {name: _value(name, part) for name, part in item.items()}
-        return _TABLES[key](**{"from_" if name == "from" else name: parts[name] for name in parts})
+        return TABLES[key](**{"from_" if name == "from" else name: parts[name] for name in parts})
     return tuple(_value(key, part) for part in item) if isinstance(item, list) else item
 
 

@@ -19,7 +19,8 @@ from lfnlab.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lfnlab.scenario import FlowSettings, Scenario
+    from lfnlab.elements import FlowSettings
+    from lfnlab.scenario import Scenario
 
 __all__ = [
     "Case",

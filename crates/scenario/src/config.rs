@@ -14,13 +14,13 @@ use lfn_sim::config::{
 };
 use lfn_sim::rng::{Distribution, Stream};
 use lfn_sim::traffic::Model as SimModel;
-use lfn_sim::traffic::{evaluation_suite, open, packmime, udp, vectors, web, PathConfig};
+use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, udp, vectors, web, PathConfig};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
     BurstLoss, Change, Compat, Direction, Flow, JetMax, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
-    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Topology, Traffic, Udp, VcpCompat, Weight, Xcp,
+    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Size, Topology, Traffic, Udp, VcpCompat, Weight, Xcp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
@@ -321,29 +321,36 @@ fn direction(direction: Direction) -> SimDirection {
 }
 
 impl Traffic {
-    /// Payload offered in both directions, bits per second, were nobody slowed down.
-    pub(crate) fn offered_bps(&self) -> f64 {
-        let both = SimDirection::ALL;
-        match self.sim_model() {
-            SimModel::Open(open) => open.offered_bps(),
-            SimModel::Requests(requests) => both.map(|way| requests.offered_bps(way)).iter().sum(),
-            SimModel::Web(web) => web.offered_bps(Time::ZERO),
-            SimModel::Replay(replay) => both.map(|way| replay.offered_bps(way)).iter().sum(),
-            SimModel::EvaluationSuite(suite) => suite.load.iter().map(|load| load.as_bps()).sum(),
-        }
+    /// Which way the larger part goes.
+    pub(crate) fn sim_direction(&self) -> SimDirection {
+        direction(self.direction)
     }
 
     /// The model as the simulator knows it.
-    fn sim_model(&self) -> SimModel {
-        let direction = direction(self.direction);
+    pub(crate) fn sim_model(&self) -> SimModel {
+        let direction = self.sim_direction();
         let path = PathConfig::of_rtt(match self.rtt.0 {
             Start::At(rtt) => Distribution::Constant(rtt.as_s()),
             Start::Uniform(low, high) => Distribution::Uniform(low.as_s(), high.as_s()),
         });
         match &self.model {
             Model::ShortFlows(flows) => {
-                let bytes = Distribution::pareto_of_mean(flows.mean.0 .0 as f64, 1e4, flows.shape);
+                let bytes = pareto(flows.mean.0, flows.shape);
                 SimModel::Open(open::Config::poisson(direction, flows.load.0, bytes, path))
+            }
+            Model::Requests(clients) => {
+                let config = requests::Config {
+                    direction,
+                    gap_s: Distribution::Constant(1.0),
+                    more_exchanges: Distribution::Exponential(clients.exchanges - 1.0).into(),
+                    request_bytes: clients.request.distribution().into(),
+                    server_delay_s: Distribution::Constant(clients.server_delay.0.as_s()),
+                    response_bytes: clients.response.distribution().into(),
+                    think_s: Distribution::Exponential(clients.think.0.as_s()),
+                    persistent: clients.persistent,
+                    path,
+                };
+                SimModel::Requests(config.poisson(clients.load.0))
             }
             Model::Packmime(Packmime { connections, requests: true }) => {
                 SimModel::Requests(packmime::requests(direction, *connections, path))
@@ -370,6 +377,21 @@ impl Traffic {
             }
         }
     }
+}
+
+impl Size {
+    fn distribution(&self) -> Distribution {
+        match self {
+            Size::Constant(bytes) => Distribution::Constant(bytes.0 .0 as f64),
+            Size::Pareto(size) => pareto(size.mean.0, size.shape),
+            Size::Lognormal(size) => Distribution::Lognormal(size.median.0 .0 as f64, size.sigma),
+        }
+    }
+}
+
+/// Pareto sizes, of which the largest is 10^4 times the least.
+fn pareto(mean: Bytes, shape: f64) -> Distribution {
+    Distribution::pareto_of_mean(mean.0 as f64, 1e4, shape)
 }
 
 impl Scenario {

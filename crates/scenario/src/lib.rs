@@ -3,6 +3,7 @@
 //! file, line, key, what was found and what is allowed. No text makes this crate panic.
 
 mod config;
+mod demand;
 mod error;
 mod file;
 pub mod model;

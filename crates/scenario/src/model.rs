@@ -341,6 +341,8 @@ pub struct Traffic {
 pub enum Model {
     /// Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005).
     ShortFlows(ShortFlows),
+    /// Clients that ask servers and wait for their answers.
+    Requests(Requests),
     /// Web traffic as a link sees it (Cao and others 2004).
     Packmime(Packmime),
     /// Web sessions as in ns-2.
@@ -358,13 +360,74 @@ pub enum Model {
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["load"])))]
 pub struct ShortFlows {
-    /// Payload offered per second, 1kbit/s to 10Tbit/s.
+    /// Payload offered per second, 1bit/s to 10Tbit/s.
     pub load: Text<Rate>,
     /// Mean size of a flow, 100B to 1TB. Default "36.5kB", 25 packets.
     pub mean: Text<Bytes>,
     /// Tail index of the sizes, above 1; the largest is 10^4 times the least. Default 1.2.
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 1)))]
     pub shape: f64,
+}
+
+/// Clients that come at random times; each asks, waits for the answer, thinks, and asks again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["load"])))]
+pub struct Requests {
+    /// Payload of the answers offered per second, 1bit/s to 10Tbit/s. Requests go the opposite way.
+    pub load: Text<Rate>,
+    /// Size of a request. Default "500B".
+    pub request: Size,
+    /// Size of an answer. Default { mean = "36.5kB", shape = 1.2 }.
+    pub response: Size,
+    /// How often a client asks on average, 1 to 10^6; beyond the first time exponentially distributed.
+    /// Default 1.
+    #[cfg_attr(test, schemars(range(min = 1, max = 1e6)))]
+    pub exchanges: f64,
+    /// What a server needs before it answers. Default "0s".
+    pub server_delay: Text<Time>,
+    /// Mean time from an answer to the client's next request, exponentially distributed. Default "1s".
+    pub think: Text<Time>,
+    /// Whether all exchanges of a client go over one connection. Default true; if not, each message opens
+    /// a connection of its own.
+    pub persistent: bool,
+}
+
+/// Sizes of messages, independent of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub enum Size {
+    /// All alike, 1B to 1TB.
+    Constant(Text<Bytes>),
+    /// Pareto.
+    Pareto(ParetoSize),
+    /// Lognormal.
+    Lognormal(LognormalSize),
+}
+
+/// Pareto sizes, of which the largest is 10^4 times the least.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["mean"])))]
+pub struct ParetoSize {
+    /// Their mean, 100B to 1TB.
+    pub mean: Text<Bytes>,
+    /// Their tail index, above 1. Default 1.2.
+    #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 1)))]
+    pub shape: f64,
+}
+
+/// Lognormal sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields))]
+pub struct LognormalSize {
+    /// Their median, 100B to 1TB.
+    pub median: Text<Bytes>,
+    /// Standard deviation of their logarithm, above 0, at most 4.
+    #[cfg_attr(test, schemars(range(max = 4), extend("exclusiveMinimum" = 0)))]
+    pub sigma: f64,
 }
 
 /// PackMime-HTTP.
@@ -419,7 +482,7 @@ pub struct Vectors {
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["load", "reverse_load", "rtts"])))]
 pub struct Suite {
-    /// Payload offered per second in `direction`, 1kbit/s to 10Tbit/s.
+    /// Payload offered per second in `direction`, 1bit/s to 10Tbit/s.
     pub load: Text<Rate>,
     /// And in the opposite one.
     pub reverse_load: Text<Rate>,

@@ -5,6 +5,7 @@ use lfn_sim::traffic::udp;
 use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
+use crate::demand::{pile_up, Demand};
 use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series};
 use crate::network::Network;
 use crate::quantity::Sample;
@@ -22,6 +23,10 @@ const FLOW_ROW_BYTES: f64 = 73.0;
 const PROBE_ROW_BYTES: f64 = 21.0;
 /// A row of the table `queues`.
 const QUEUE_ROW_BYTES: f64 = 54.0;
+/// A row of the table `transfers`.
+const TRANSFER_ROW_BYTES: f64 = 27.0;
+/// A connection of a model of traffic, with its messages and what it has in flight.
+const CONNECTION_BYTES: f64 = 5_000.0;
 /// Tables exist twice while they are stored.
 const TABLE_COPIES: f64 = 2.0;
 /// Slow start may send twice what path and buffer hold before it hears of a loss.
@@ -153,18 +158,35 @@ impl Scenario {
         };
         let queues = network.hops.len() as f64;
         let row_bytes = self.flow.iter().map(flow_row_bytes).sum::<f64>() + queues * QUEUE_ROW_BYTES;
-        let table_bytes = TABLE_COPIES * rows * row_bytes;
+        let demands: Vec<Demand> = self.traffic.iter().map(Demand::of).collect();
+        let transfers = demands.iter().map(Demand::messages_per_s).sum::<f64>() * duration_s;
+        let table_bytes = TABLE_COPIES * (rows * row_bytes + transfers * TRANSFER_ROW_BYTES);
         let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
             * network.slowest(&self.background.path.links).as_bps();
-        let of_models = self.traffic.iter().map(|traffic| {
-            let room_bps = [&traffic.path.links, &traffic.ack_links].map(|way| network.slowest(way).as_bps());
-            traffic.offered_bps().min(room_bps.iter().sum())
-        });
-        let load_bps = load_bps + of_models.sum::<f64>();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         flows += long_flows + BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6;
         in_flight += 20.0 * long_flows + load_bps / 8.0 / 1514.0;
         packets += load_bps / 8.0 * duration_s / 1514.0;
+        let mut connections = 0.0;
+        for (traffic, demand) in self.traffic.iter().zip(&demands) {
+            // The queue is on the slowest link of a way, where several are, on the one that holds least.
+            let queueing_s = |way: &[u16]| {
+                let bottleneck = way.iter().map(|&link| {
+                    let hop = network.hop(link);
+                    let room = sizing.room_bytes(link, hop.way.queue.size(), hop.way.mean_rate());
+                    (rates[usize::from(link)], room)
+                });
+                let slowest = bottleneck.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+                slowest.map_or(0.0, |(rate, room)| room * 8.0 / rate.as_bps().max(1.0))
+            };
+            let queueing_s = queueing_s(&traffic.path.links) + queueing_s(&traffic.ack_links);
+            connections += demand.connections(queueing_s);
+            in_flight += demand.wire_bytes_per_s() / 1514.0;
+            packets += demand.packets_per_s() * duration_s;
+        }
+        for (link, rate) in (0..).zip(&rates) {
+            connections += pile_up(&demands, link, rate.as_bps() / 8.0, duration_s);
+        }
         let capture_bytes = self
             .capture
             .as_ref()
@@ -173,7 +195,7 @@ impl Scenario {
         let mut laws = self.flow.iter().map(|flow| flow.law.0).chain(self.traffic.iter().map(|t| t.law.0));
         let sample_bytes = if laws.any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
         let parts = [
-            flows * FLOW_BYTES,
+            flows * FLOW_BYTES + connections * CONNECTION_BYTES,
             in_flight * (PACKET_BYTES + sample_bytes),
             queues * LINK_BYTES + self.link_extra_bytes(&network),
             table_bytes,

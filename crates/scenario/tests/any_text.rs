@@ -210,9 +210,10 @@ const SOURCES: [&str; 3] = [
     "steps = { each = \"1s\", rates = [\"1Mbit/s\", \"0bit/s\"] }\n",
     "on_off = { sources = 3, shape = 1.2 }\n",
 ];
-const MODELS: [&str; 6] = [
+const MODELS: [&str; 7] = [
     "short_flows = { load = \"10Mbit/s\" }\n",
     "packmime = { connections = 10 }\n",
+    "requests = { load = \"1Mbit/s\", response = { mean = \"50kB\" }, exchanges = 3 }\n",
     "webtraf = { sessions = 10 }\n",
     "surge = { users = 10 }\n",
     "vectors = { file = \"connections.txt\" }\n",

@@ -32,6 +32,54 @@ fn check_on(text: &str) {
     assert!(need.table_bytes <= 2 * 2 * table_bytes, "{table_bytes} bytes of tables, {need:?}");
 }
 
+/// A model of traffic on 20 Mbit/s: memory of connections and packets, and of the table of transfers, is
+/// bounded, and not by more than ten times: how many messages wait for timeouts at once is not known better.
+fn check_model(model: &str) {
+    let text = format!(
+        "schema = 1\nduration = \"60s\"\nsample = \"off\"\n[link]\nrate = \"20Mbit/s\"\n\
+         queue = {{ size = \"250 packets\" }}\n[[traffic]]\nrtt = \"50ms\"\nreceive_window = \"64MB\"\n{model}\n"
+    );
+    let scenario = Scenario::parse(&text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"));
+    let need = scenario.predict();
+    let config = scenario.config(1);
+    let mut sim = Sim::new(&config).unwrap();
+    sim.run_until(config.duration);
+    let outcome = sim.finish().unwrap();
+    let summary = &outcome.summary;
+    let connections = summary.traffic[0].max_active as usize * summary.memory.bytes_per_flow;
+    let bytes = (connections + summary.memory.packet_bytes) as u64;
+    let predicted = need.flow_bytes + need.packet_bytes;
+    assert!(bytes <= predicted && predicted <= 10 * bytes + 10_000_000, "{bytes} bytes, {need:?}");
+    let table_bytes = 2 * 27 * outcome.tables.transfers.t_s.len() as u64;
+    assert!(
+        table_bytes * 9 / 10 <= need.table_bytes && need.table_bytes <= 3 * table_bytes,
+        "{table_bytes}, {need:?}"
+    );
+    // In 60 s a heavy tail may bring more than its mean, and people who wait ask for less.
+    let packets = summary.data_packets_delivered;
+    assert!(packets * 8 / 10 <= need.packets && need.packets <= 4 * packets, "{packets} packets, {need:?}");
+}
+
+fn models(load: u64) -> [String; 3] {
+    let suite = format!("load = \"{load}Mbit/s\", reverse_load = \"{}Mbit/s\", rtts = [\"50ms\"]", load / 2);
+    [
+        format!("short_flows = {{ load = \"{load}Mbit/s\" }}"),
+        format!("requests = {{ load = \"{load}Mbit/s\", response = \"8kB\" }}"),
+        format!("suite = {{ {suite} }}"),
+    ]
+}
+
+#[test]
+fn connections_of_models_of_traffic() {
+    [10, 18].into_iter().flat_map(models).for_each(|model| check_model(&model));
+    check_model("surge = { users = 100 }");
+}
+
+#[test]
+fn connections_that_pile_up_on_an_overloaded_link() {
+    [22, 25].into_iter().flat_map(models).for_each(|model| check_model(&model));
+}
+
 #[test]
 fn one_flow() {
     check("[[flow]]\nlaw = \"cubic\"\nrtt = \"100ms\"\n");

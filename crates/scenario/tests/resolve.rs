@@ -9,7 +9,7 @@ use lfn_scenario::Scenario;
 use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
 use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};
-use lfn_sim::traffic::{evaluation_suite, open, packmime, web, Model, PathConfig};
+use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, web, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
@@ -502,6 +502,31 @@ fn every_traffic_model_is_the_simulators() {
     let forward = Direction::Forward;
     let short = open::Config::poisson(forward, Rate(100_000_000), open::short_flow_bytes(), usual);
     assert_eq!(of("short_flows = { load = \"100Mbit/s\" }"), Model::Open(short));
+    let clients = requests::Config {
+        direction: forward,
+        gap_s: Distribution::Exponential(8.0 * 36_500.0 / 1e6),
+        more_exchanges: Distribution::Exponential(0.0).into(),
+        request_bytes: Distribution::Constant(500.0).into(),
+        server_delay_s: Distribution::Constant(0.0),
+        response_bytes: open::short_flow_bytes().into(),
+        think_s: Distribution::Exponential(1.0),
+        persistent: true,
+        path: usual,
+    };
+    assert_eq!(of("requests = { load = \"1Mbit/s\" }"), Model::Requests(clients.clone()));
+    let own = requests::Config {
+        gap_s: Distribution::Exponential(8.0 * 4.0 * 1e5 / 1e6),
+        more_exchanges: Distribution::Exponential(3.0).into(),
+        request_bytes: Distribution::Lognormal(400.0, 0.5).into(),
+        server_delay_s: Distribution::Constant(0.002),
+        response_bytes: Distribution::Constant(1e5).into(),
+        think_s: Distribution::Exponential(0.0),
+        persistent: false,
+        ..clients
+    };
+    let table = "requests = { load = \"1Mbit/s\", request = { median = \"400B\", sigma = 0.5 }, response = \"100kB\", \
+                 exchanges = 4, server_delay = \"2ms\", think = \"0s\", persistent = false }";
+    assert_eq!(of(table), Model::Requests(own));
     let packmime = packmime::requests(forward, 50.0, usual);
     assert_eq!(of("packmime = { connections = 50 }"), Model::Requests(packmime));
     let answers = packmime::flows(forward, 50.0, usual);

@@ -1,6 +1,7 @@
 //! The keys of models of TCP traffic.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use lfn_law::LawSpec;
@@ -8,13 +9,16 @@ use lfn_sim::traffic::vectors::Trace;
 use lfn_units::{Bytes, Rate, Time};
 
 use super::path::Places;
-use super::{file, DELAY_MAX, RATE_MAX, RATE_MIN};
+use super::{file, DELAY_MAX, RATE_MAX};
 use crate::error::ScenarioError;
-use crate::model::{Model, Packmime, ShortFlows, Suite, Surge, Traffic, Vectors, Webtraf};
+use crate::model::{
+    LognormalSize, Model, Packmime, ParetoSize, Requests, ShortFlows, Size, Suite, Surge, Traffic, Vectors,
+    Webtraf,
+};
 use crate::quantity::{Name, Start, Text, Window};
 use crate::reader::{Item, Table};
 
-const MODELS: &[&str] = &["short_flows", "packmime", "webtraf", "surge", "vectors", "suite"];
+const MODELS: &[&str] = &["short_flows", "requests", "packmime", "webtraf", "surge", "vectors", "suite"];
 pub(crate) const TRAFFIC: &[&str] = &[
     "name",
     "law",
@@ -27,6 +31,7 @@ pub(crate) const TRAFFIC: &[&str] = &[
     "rtt",
     "receive_window",
     "short_flows",
+    "requests",
     "packmime",
     "webtraf",
     "surge",
@@ -34,6 +39,10 @@ pub(crate) const TRAFFIC: &[&str] = &[
     "suite",
 ];
 pub(crate) const SHORT_FLOWS: &[&str] = &["load", "mean", "shape"];
+pub(crate) const REQUESTS: &[&str] =
+    &["load", "request", "response", "exchanges", "server_delay", "think", "persistent"];
+pub(crate) const PARETO_SIZE: &[&str] = &["mean", "shape"];
+pub(crate) const LOGNORMAL_SIZE: &[&str] = &["median", "sigma"];
 pub(crate) const PACKMIME: &[&str] = &["connections", "requests"];
 pub(crate) const WEBTRAF: &[&str] = &["sessions"];
 pub(crate) const SURGE: &[&str] = &["users"];
@@ -44,6 +53,9 @@ pub(crate) const SUITE: &[&str] = &["load", "reverse_load", "rtts"];
 const RTTS: [Time; 2] = [Time::from_ms(10), Time::from_ms(200)];
 const RECEIVE_WINDOW: Window = Window::Bytes(Bytes(65_536));
 const COUNT_MAX: u64 = 1_000_000;
+const SIZES: RangeInclusive<Bytes> = Bytes(1)..=Bytes(1_000_000_000_000);
+/// Of sizes that are drawn: what is less than a byte is sent as one, which would raise the mean.
+const MEAN_SIZES: RangeInclusive<Bytes> = Bytes(100)..=Bytes(1_000_000_000_000);
 
 /// All models.
 pub(crate) fn read(tables: &[Table], places: &Places) -> Result<Vec<Traffic>, ScenarioError> {
@@ -115,14 +127,10 @@ fn model(table: &Table, links: Time) -> Result<Model, ScenarioError> {
     Ok(match key {
         "short_flows" => {
             let table = item.table(SHORT_FLOWS)?;
-            let mean = table.quantity_in("mean", Bytes(100)..=Bytes(1_000_000_000_000))?;
-            let shape = |shape: f64| 1.0 < shape && shape < f64::INFINITY;
-            Model::ShortFlows(ShortFlows {
-                load: load(&table, "load")?,
-                mean: Text(mean.unwrap_or(Bytes(36_500))),
-                shape: table.number("shape", 1.2, "above 1", shape)?,
-            })
+            let ParetoSize { mean, shape } = pareto(&table)?;
+            Model::ShortFlows(ShortFlows { load: load(&table, "load")?, mean, shape })
         }
+        "requests" => requests(&item.table(REQUESTS)?)?,
         "packmime" => {
             let table = item.table(PACKMIME)?;
             let connections = table.need("connections", "connections = 100")?;
@@ -146,8 +154,53 @@ fn model(table: &Table, links: Time) -> Result<Model, ScenarioError> {
     })
 }
 
+fn requests(table: &Table) -> Result<Model, ScenarioError> {
+    let request = table.get("request").map(|item| size(&item)).transpose()?;
+    let response = table.get("response").map(|item| size(&item)).transpose()?;
+    let time = |key, default| -> Result<Text<Time>, ScenarioError> {
+        Ok(Text(table.quantity_in(key, Time::ZERO..=DELAY_MAX)?.unwrap_or(default)))
+    };
+    let exchanges = |n: f64| (1.0..=COUNT_MAX as f64).contains(&n);
+    Ok(Model::Requests(Requests {
+        load: load(table, "load")?,
+        request: request.unwrap_or(Size::Constant(Text(Bytes(500)))),
+        response: response.unwrap_or(Size::Pareto(ParetoSize { mean: Text(Bytes(36_500)), shape: 1.2 })),
+        exchanges: table.number("exchanges", 1.0, "from 1 to 10^6", exchanges)?,
+        server_delay: time("server_delay", Time::ZERO)?,
+        think: time("think", Time::from_s(1))?,
+        persistent: table.boolean("persistent", true)?,
+    }))
+}
+
+fn size(item: &Item) -> Result<Size, ScenarioError> {
+    if !item.is_table() {
+        return item.quantity_in(SIZES).map(|size| Size::Constant(Text(size)));
+    }
+    if item.entry("median").is_none() {
+        let table = item.table(PARETO_SIZE)?;
+        table.need("mean", "mean = \"36.5kB\"")?;
+        return pareto(&table).map(Size::Pareto);
+    }
+    let table = item.table(LOGNORMAL_SIZE)?;
+    let sigma = table.need("sigma", "sigma = 1.3")?;
+    Ok(Size::Lognormal(LognormalSize {
+        median: Text(table.need("median", "")?.quantity_in(MEAN_SIZES)?),
+        sigma: sigma.number("above 0 and at most 4", |sigma| 0.0 < sigma && sigma <= 4.0)?,
+    }))
+}
+
+/// The keys of a Pareto distribution of sizes, by default that of short flows.
+fn pareto(table: &Table) -> Result<ParetoSize, ScenarioError> {
+    let mean = table.quantity_in("mean", MEAN_SIZES)?;
+    let shape = |shape: f64| 1.0 < shape && shape < f64::INFINITY;
+    Ok(ParetoSize {
+        mean: Text(mean.unwrap_or(Bytes(36_500))),
+        shape: table.number("shape", 1.2, "above 1", shape)?,
+    })
+}
+
 fn load(table: &Table, key: &str) -> Result<Text<Rate>, ScenarioError> {
-    table.need(key, &format!("{key} = \"100Mbit/s\""))?.quantity_in(RATE_MIN..=RATE_MAX).map(Text)
+    table.need(key, &format!("{key} = \"100Mbit/s\""))?.quantity_in(Rate(1)..=RATE_MAX).map(Text)
 }
 
 fn vectors(item: &Item) -> Result<Model, ScenarioError> {

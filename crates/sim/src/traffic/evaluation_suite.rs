@@ -39,8 +39,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// The clients of every pair, those answered forward before those answered in reverse.
+    pub fn clients(&self) -> Vec<requests::Config> {
+        let both = |rtt: &Time| Direction::ALL.map(|direction| self.clients_of(direction, *rtt));
+        self.rtts.iter().flat_map(both).collect()
+    }
+
     /// The clients of one pair whose answers travel in `direction`.
-    fn clients(&self, direction: Direction, rtt: Time) -> requests::Config {
+    fn clients_of(&self, direction: Direction, rtt: Time) -> requests::Config {
         let path = PathConfig::of_rtt(Distribution::Constant(rtt.as_s()));
         let clients = packmime::requests(direction, 1.0, path);
         let per_second = self.clients_per_second(&clients) / self.rtts.len() as f64;
@@ -74,14 +80,11 @@ impl Suite {
     pub fn new(config: &Config, streams: &Streams) -> Result<Suite, BadTraffic> {
         BadTraffic::unless(!config.rtts.is_empty(), "rtts", "none", "at least one")?;
         let mut sources = Vec::new();
-        for (i, rtt) in config.rtts.iter().enumerate() {
-            for direction in Direction::ALL {
-                let clients = config.clients(direction, *rtt);
-                let found = format!("{} and {}", config.load[0], config.load[1]);
-                let some = clients.gap_s.mean() > 0.0;
-                BadTraffic::unless(some, "load", found, "each above 7.2 % of the other, its requests")?;
-                sources.push(Requests::new(&clients, &streams.part(direction.name(), i))?);
-            }
+        for (i, clients) in config.clients().iter().enumerate() {
+            let found = format!("{} and {}", config.load[0], config.load[1]);
+            let some = clients.gap_s.mean() > 0.0;
+            BadTraffic::unless(some, "load", found, "each above 7.2 % of the other, its requests")?;
+            sources.push(Requests::new(clients, &streams.part(clients.direction.name(), i / 2))?);
         }
         Ok(Suite { sources })
     }

@@ -3,7 +3,7 @@
 //! Connections come whatever the network does, so the load is nominal; within a connection every
 //! message waits for the one before it.
 
-use lfn_units::Time;
+use lfn_units::{Rate, Time};
 
 use super::connection::{Connection, Message};
 use super::{BadTraffic, Direction, PathConfig, Paths};
@@ -37,6 +37,13 @@ impl Config {
     pub fn client_bytes(&self, direction: Direction) -> f64 {
         let bytes = if direction == self.direction { &self.response_bytes } else { &self.request_bytes };
         (1.0 + self.more_exchanges.mean()) * bytes.mean()
+    }
+
+    /// The same clients, in a Poisson process whose answers offer `load` bits of payload per second.
+    #[must_use]
+    pub fn poisson(self, load: Rate) -> Config {
+        let gap_s = 8.0 * self.client_bytes(self.direction) / load.as_bps();
+        Config { gap_s: Distribution::Exponential(gap_s), ..self }
     }
 
     /// Expected payload in bits per second in `direction`.

@@ -26,7 +26,7 @@ fn expected_load_is_exactly_the_nominal_one() {
         let config = config(percent / 2, percent);
         let mut load_bps = [0.0; 2];
         for rtt in &config.rtts {
-            for clients in Direction::ALL.map(|direction| config.clients(direction, *rtt)) {
+            for clients in Direction::ALL.map(|direction| config.clients_of(direction, *rtt)) {
                 for direction in Direction::ALL {
                     load_bps[direction as usize] += clients.offered_bps(direction);
                 }

@@ -1,5 +1,3 @@
-use lfn_units::Rate;
-
 use super::super::testing::{assert_close, carried, load_bps};
 use super::super::{packmime, Model, Transfer};
 use super::*;
@@ -35,6 +33,31 @@ fn load_is_the_nominal_one_in_both_directions() {
     for direction in Direction::ALL {
         assert_close(load[direction as usize], config.offered_bps(direction), 0.02);
     }
+}
+
+#[test]
+fn a_load_of_answers_sets_the_rate_of_clients() {
+    let config = clients(true).poisson(Rate(4_800_000));
+    assert_close(config.offered_bps(Direction::Reverse), 4.8e6, 1e-12);
+    assert_close(config.gap_s.mean(), 0.1, 1e-12);
+}
+
+#[test]
+fn answers_have_the_tail_of_the_shape_and_requests_their_bounds() {
+    let mut requests = Requests::new(&clients(true), &Streams::new(1, 0, "requests")).expect("valid");
+    let messages: Vec<Message> =
+        (0..70_000).flat_map(|_| requests.next().expect("endless").messages).collect();
+    let sizes = |direction| messages.iter().filter(move |m| m.direction == direction).map(|m| m.bytes);
+    let Distribution::BoundedPareto(least, ..) = Distribution::pareto_of_mean(20e3, 1e3, 1.5) else {
+        panic!()
+    };
+    let n = sizes(Direction::Reverse).count() as f64;
+    // Four standard errors; the bound takes less than 1 % off up to 30 times the least.
+    for (times, tolerance) in [(3.0, 0.02), (10.0, 0.05), (30.0, 0.12)] {
+        let above = sizes(Direction::Reverse).filter(|&bytes| bytes as f64 > times * least).count() as f64;
+        assert_close(above / n, f64::powf(times, -1.5), tolerance);
+    }
+    assert!(sizes(Direction::Forward).all(|bytes| (300..=500).contains(&bytes)));
 }
 
 #[test]
