@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from lfnlab.law import law
 from lfnlab.metrics import goodput_bins
-from lfnlab.quantity import SECONDS, parse
 from lfnlab.summary import rate_unit
 
 if TYPE_CHECKING:
@@ -237,10 +236,14 @@ def queue_series(run: Run) -> Iterator[Series]:
         yield own["link"][0], name, own["t_s"].to_numpy(), packets
 
 
+#: More changes than this are a trace, and marks would hide what is drawn.
+_MOST_CHANGES = 50
+
+
 def changes_s(run: Run) -> list[float]:
-    """Times at which the scenario changes a link or a route, in seconds."""
-    schedule = run.scenario.check().get("schedule", ())
-    return sorted({parse(change["at"], SECONDS) for change in schedule if "at" in change})
+    """Times in seconds at which the schedule changed a link or a route; none if it often did."""
+    times: list[float] = run.summary.get("changes_s", [])
+    return times if len(times) <= _MOST_CHANGES else []
 
 
 def color(name: str) -> str:

@@ -28,11 +28,13 @@ from lfnlab import (
     ParkingLot,
     Queue,
     Reorder,
+    Requests,
     Reverse,
     Router,
     Scenario,
     ScenarioError,
     ShortFlows,
+    Sizes,
     Steps,
     Suite,
     Surge,
@@ -46,7 +48,10 @@ from lfnlab import (
     laws,
     parking_lot,
 )
-from lfnlab.plot import figures
+from lfnlab.plot import changes_s, cwnd_series, figures, traces
+
+ROOT = Path(__file__).parents[2]
+PRESETS = sorted((ROOT / "scenarios").glob("*.toml"))
 
 DATA = Path(__file__).parents[2] / "crates/scenario/tests/data"
 
@@ -149,6 +154,18 @@ SOURCES: list[dict[str, st.SearchStrategy[Any]]] = [
 
 MODELS: list[dict[str, st.SearchStrategy[Any]]] = [
     {"short_flows": st.builds(ShortFlows, load=whole(1, 9, "Mbit/s"), mean=maybe(st.just("50kB")))},
+    {
+        "requests": st.builds(
+            Requests,
+            load=whole(1, 9, "Mbit/s"),
+            request=maybe(st.just(Sizes(median="400B", sigma=0.5))),
+            response=maybe(st.sampled_from(["9kB", Sizes(mean="50kB", shape=1.5)])),
+            exchanges=maybe(st.floats(1, 9)),
+            server_delay=maybe(st.just("2ms")),
+            think=maybe(st.just("3s")),
+            persistent=maybe(BOOLEANS),
+        )
+    },
     {"packmime": st.builds(Packmime, connections=st.floats(1, 99), requests=maybe(BOOLEANS))},
     {"webtraf": st.builds(Webtraf, sessions=st.integers(1, 99))},
     {"surge": st.builds(Surge, users=st.integers(1, 99))},
@@ -318,6 +335,23 @@ def test_a_parking_lot_and_a_graph_know_the_rtt() -> None:
     assert around.check()["flow"][0]["rtt"] == "40ms"
 
 
+def test_changes_are_marked_whether_they_stand_in_the_scenario_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("time,rate\n1s,5Mbit/s\n2s,10Mbit/s\n99s,1Mbit/s\n")
+    scenario = (
+        dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="3s")
+        .flow("reno")
+        .with_changes(Change(at="2s", link="reverse", delay="1ms"))
+        .with_changes(Change(link="forward", file=str(file)))
+    )
+    run = scenario.run(out=tmp_path / "out").runs[0]
+    file.unlink()
+    assert changes_s(run) == [1.0, 2.0]
+    (axes,) = traces([run], cwnd_series, "window").axes
+    marks = [line.get_xdata()[0] for line in axes.get_lines() if line.get_linestyle() == ":"]
+    assert marks == [1.0, 2.0]
+
+
 def test_a_run_of_any_topology_has_rows_and_figures(tmp_path: Path) -> None:
     lot = parking_lot(hops=2, rate="10Mbit/s", delay="5ms", buffer="1bdp", duration="3s")
     slow = NamedLink(name="slow", from_="a", to="b", rate="10Mbit/s", delay="5ms")
@@ -372,11 +406,34 @@ def test_the_examples_of_the_reference_are_valid(tmp_path: Path) -> None:
 
 
 def test_every_preset_says_its_source() -> None:
-    root = Path(__file__).parents[2]
-    table = (root / "docs/scenario.md").read_text().split("## Presets")[1]
-    for file in (root / "scenarios").glob("*.toml"):
+    table = (ROOT / "docs/scenario.md").read_text().split("## Presets")[1]
+    for file in PRESETS:
         assert file.read_text().startswith("# "), file
         assert f"[{file.name}]" in table, file
+
+
+@pytest.mark.parametrize("file", PRESETS, ids=lambda file: file.stem)
+def test_every_preset_runs(file: Path, tmp_path: Path) -> None:
+    # All times that are given in seconds are divided by 50; round trips are in milliseconds.
+    text = re.sub(
+        r"\b(\d+(?:\.\d+)?)s\b", lambda time: f"{float(time[1]) / 50:g}s", file.read_text()
+    )
+    summary = Scenario.from_toml(text, str(file)).run(out=tmp_path).runs[0].summary
+    assert all(flow["delivered_bytes"] > 0 for flow in summary["flows"])
+    assert all(source["delivered"] > 0 for source in summary.get("udp", []))
+    if summary["background"]:
+        assert min(summary["background"]["goodput_bps"]) > 0
+
+
+def test_a_capped_tcp_sends_its_window_each_round_trip(tmp_path: Path) -> None:
+    # The background of EVCP's study: 20 packets of 1460 bytes of payload in 100 ms and a little.
+    path = dumbbell(
+        rate="1Gbit/s", rtt="100ms", buffer="1bdp", duration="20s", warmup="5s", compat="ns2"
+    )
+    run = path.flow("reno", receive_window="20 packets").run(out=tmp_path).runs[0]
+    (flow,) = run.summary["flows"]
+    assert flow["goodput_bps"] == pytest.approx(20 * 1460 * 8 / 0.1, rel=0.01)
+    assert flow["retransmits"] == 0
 
 
 def test_what_is_added_comes_after_what_is_there() -> None:

@@ -26,6 +26,8 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// The links.
     pub links: Vec<LinkSummary>,
+    /// When the schedule changed a link or a route.
+    pub changes_s: Vec<f64>,
     /// UDP sources; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub udp: Vec<UdpSummary>,

@@ -367,6 +367,7 @@ mod schedule {
             .map(|route| (route.from_s, route.links.join(" ")))
             .collect();
         assert_eq!(routes, [(0.0, "old shared".into()), (1.0, "other shared".into())]);
+        assert_eq!(outcome.summary.changes_s, [1.0]);
         let srtt_s = outcome.summary.flows[0].srtt_s;
         assert!((0.045..0.05).contains(&srtt_s), "the flow has the RTT of its new route: {srtt_s}");
     }

@@ -91,6 +91,8 @@ impl Sim {
         // The background comes first, and is the one without a name.
         let has_background = crowds.first().is_some_and(|crowd| crowd.name.is_none());
         let background = has_background.then(|| crowds.remove(0));
+        let mut changes_s: Vec<f64> = self.changes_until(end).map(|change| change.at.as_s()).collect();
+        changes_s.dedup();
         let summary = Summary {
             hash: format!("{hash:016x}"),
             seed: self.config_seed,
@@ -102,6 +104,7 @@ impl Sim {
             cov: (!covs.is_empty()).then(|| covs.iter().sum::<f64>() / covs.len() as f64),
             flows,
             links,
+            changes_s,
             udp: self.udp_summaries(end),
             captured_rows: self.capture.as_ref().map(|capture| capture.rows),
             background,
