@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lfnlab import cli, execute, suite
+from lfnlab import cli, execute, quantity, suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +16,13 @@ PAIRS_MS = (4, 74, 150, 28, 98, 174, 54, 124, 200)
 """Base RTTs of the suite's nine pairs without the central link."""
 
 
-def plan(law: str, shrink: int) -> suite.Plan:
-    return suite.Plan(law, list(suite.BASIC), suite.LOADS, shrink)
+def plan(law: str, shrink: int, *, tmrg: bool = False) -> suite.Plan:
+    return suite.Plan(law, list(suite.BASIC), suite.LOADS, shrink, tmrg)
 
 
 @pytest.mark.parametrize(
     ("name", "central_ms"),
-    [("access", 2), ("trans-oceanic", 65), ("geo-satellite", 300), ("dial-up", 5)],
+    [("access", 2), ("trans-oceanic", 65), ("geo-satellite", 300), ("wlan", 2), ("dial-up", 5)],
 )
 def test_round_trip_times_are_those_of_the_suite(name: str, central_ms: int) -> None:
     found = sorted(suite.pair_rtts_us(suite.BASIC[name]).values())
@@ -38,8 +38,10 @@ def test_a_data_centre_has_round_trips_of_tens_and_hundreds_of_microseconds() ->
 
 @pytest.mark.parametrize("name", suite.EXPERIMENTS)
 def test_the_simulator_takes_every_scenario(name: str) -> None:
-    for case in suite.EXPERIMENTS[name].cases(plan("cubic", 1)):
-        case.scenario.check()
+    experiment = suite.EXPERIMENTS[name]
+    for tmrg in {False, experiment.has_tmrg}:
+        for case in experiment.cases(plan("cubic", 1, tmrg=tmrg)):
+            case.scenario.check()
 
 
 def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> None:
@@ -52,7 +54,7 @@ def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> Non
             if model.suite is not None
         )
         load = float(str(case.factors["load"]).removesuffix("%")) / 100
-        assert offered == pytest.approx(load * basic.rates_bps[0], rel=1e-3)
+        assert offered == pytest.approx(load * basic.loaded_bps, rel=1e-3)
         central = resolved["links"][0]
         heavy, light = (
             float(queue["size"].removesuffix(" packets"))
@@ -60,6 +62,41 @@ def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> Non
         )
         assert heavy == pytest.approx(basic.rates_bps[0] * basic.buffers_s[0] / 12_000, abs=0.5)
         assert light == pytest.approx(basic.rates_bps[1] * basic.buffers_s[1] / 12_000, abs=0.5)
+
+
+def test_tmrgs_suite_measures_the_second_half_and_sets_red_for_a_queue() -> None:
+    asked = plan("cubic", 1, tmrg=True)
+    for case in suite.EXPERIMENTS["basic"].cases(asked):
+        resolved = case.scenario.check()
+        assert quantity.seconds("", resolved["duration"]) == pytest.approx(
+            2 * quantity.seconds("", resolved["warmup"])
+        )
+        for model in resolved["traffic"]:
+            loads = [
+                quantity.parse(model["suite"][key], quantity.BITS_PER_S)
+                for key in ("load", "reverse_load")
+            ]
+            assert loads[1] == pytest.approx(0.1 * loads[0], rel=1e-3)
+    targets = [
+        case.scenario.check()["links"][0]["queue"]["target_delay"]
+        for case in suite.EXPERIMENTS["delay-throughput"].cases(asked)
+    ]
+    assert targets == ["2.5ms", "5ms", "10ms", "20ms", "50ms"] * 2
+    ramps = [case.factors for case in suite.EXPERIMENTS["ramp-up"].cases(asked)]
+    assert {"central": "0.056Mbit/s", "old": "124ms", "new": "28ms"} in ramps
+
+
+def test_both_directions_share_the_cell(tmp_path: Path) -> None:
+    basic = suite.EXPERIMENTS["basic"]
+    asked = suite.Plan("cubic", ["wlan"], [60], 20)
+    run = execute(basic.cases(asked), out=tmp_path).runs[0]
+    links = {link["id"]: link for link in run.summary["links"]}
+    (row,) = suite.measured(basic, execute(basic.cases(asked), out=tmp_path))
+    assert (row["direction"], row["utilization"].mean) == ("both", links["cell"]["utilization"])
+    sent = sum(links[name]["utilization"] * 100e6 for name in ("to-cell", "from-cell"))
+    # What is dropped in the cell has come to it, but not gone through.
+    assert links["cell"]["utilization"] * 6e6 == pytest.approx(sent, rel=0.05)
+    assert 0.65 < row["utilization"].mean < 0.85
 
 
 def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -138,7 +175,8 @@ def test_transients_open_a_window_and_drop_cross_traffic(
     ("arguments", "named"),
     [
         (["--law", "cubicle"], "cubicle"),
-        (["--law", "cubic", "--scenario", "wlan"], "--scenario"),
+        (["--law", "cubic", "--scenario", "wifi"], "--scenario"),
+        (["--law", "cubic", "--experiment", "impact", "--tmrg"], "--tmrg"),
         (["--law", "cubic", "--scenario", "access,access"], "--scenario"),
         (["--law", "cubic", "--load", "70"], "--load"),
         (["--law", "cubic", "--load", ""], "--load"),
