@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from lfnlab import theory
 from lfnlab.errors import LabError
 from lfnlab.law import law as law_of
-from lfnlab.measure import FRAMING_BYTES
 from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 #: With fewer epochs a flow's mean is left to chance: the 95 % interval of the mean of ten is still
 #: 0.7 of their standard deviation wide to each side (2.26 / sqrt 10).
 WANTED = 10
+#: Of a packet on the wire beyond the IP packet, by the scenario's ``compat``.
+FRAMING_BYTES = {"linux": 14, "ns2": 0}
 _REDUCTIONS = (0, 1, 2)
 
 

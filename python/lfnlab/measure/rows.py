@@ -1,8 +1,4 @@
-"""Every metric of stored runs, by name: :mod:`lfnlab.metrics` applied to their tables.
-
-What is measured is a window of time, from the warm-up to the end of the run or as asked. Nothing is
-simulated: the tables, the summary and the scenario of a run are all that is read.
-"""
+"""Every metric by its name, and the rows that it has of a run: what it is applied to."""
 
 from __future__ import annotations
 
@@ -10,31 +6,24 @@ import inspect
 import math
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lfnlab import metrics
 from lfnlab.errors import MetricError
-from lfnlab.metrics import CoarseSamplesError, FirstPassage, Spread
-from lfnlab.statistics import Interval, finite, interval
-from lfnlab.summary import Table, averaged, with_interval
+from lfnlab.measure.view import Flow, View, rates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-    from lfnlab.sweep import Factor, Results, Run
+    from lfnlab.metrics import FirstPassage, Spread
 
 #: Time scales of Jain's index and of the coefficient of variation, where none is asked for.
 JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
 COV_BINS_S = (0.1, 1.0, 10.0)
-
-Flow = dict[str, Any]
-"""A flow of the summary."""
 
 
 class Row(NamedTuple):
@@ -43,186 +32,6 @@ class Row(NamedTuple):
     of: str
     detail: str
     value: float | FirstPassage
-
-
-@dataclass(frozen=True)
-class View:
-    """A stored run through a window of time.
-
-    Args:
-        run: the run.
-        start_s: where the window begins; default the end of the warm-up.
-        end_s: where it ends; default the last sample.
-        window_s: the time scale of metrics that have one; default those of the field that fit.
-        base: for the impact on standard TCP: the run in which all flows were standard.
-    """
-
-    run: Run
-    start_s: float
-    end_s: float | None = None
-    window_s: float | None = None
-    base: Run | None = None
-
-    @cached_property
-    def flow_table(self) -> pl.DataFrame:
-        """Table flows."""
-        return self.run.table("flows")
-
-    @cached_property
-    def queue_table(self) -> pl.DataFrame:
-        """Table queues."""
-        return self.run.table("queues")
-
-    @cached_property
-    def event_table(self) -> pl.DataFrame:
-        """Table events."""
-        return self.run.table("events")
-
-    @cached_property
-    def _flow_parts(self) -> dict[int, pl.DataFrame]:
-        return metrics.by_flow(self.flow_table)
-
-    @cached_property
-    def _event_parts(self) -> dict[int, pl.DataFrame]:
-        return metrics.by_flow(self.event_table)
-
-    @property
-    def last_s(self) -> float:
-        """End of the window."""
-        return float(self.run.summary["sim_s"]) if self.end_s is None else self.end_s
-
-    @cached_property
-    def goodputs(self) -> dict[int, float]:
-        """Of the flows that live in the window, in bit/s."""
-        if not self.run.summary["flows"]:
-            return {}
-        found = metrics.goodput(self.flow_table, start_s=self.start_s, end_s=self.end_s)
-        return {flow: x for flow, x in found.items() if not math.isnan(x)}
-
-    @cached_property
-    def flows(self) -> list[Flow]:
-        """The flows under test that live in the window."""
-        return [flow for flow in self.run.summary["flows"] if flow["id"] in self.goodputs]
-
-    def transfers(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """Transfers that began and ended in the window, by the name of their model of traffic."""
-        models = self.run.summary.get("traffic", [])
-        if not models or not (self.run.path / "transfers.parquet").is_file():
-            return
-        table = self.run.table("transfers")
-        begun_s = table["t_s"] - table["duration_s"]
-        table = table.filter((begun_s >= self.start_s) & (table["t_s"] <= self.last_s))
-        # The background, if there is one, has number 0.
-        first = int(self.run.summary["background"] is not None)
-        for number, model in enumerate(models, first):
-            yield model["name"], table.filter(table["traffic"] == number)
-
-    def lives(self, flows: Sequence[Flow]) -> tuple[pl.DataFrame, dict[str, float]]:
-        """Table flows of these flows alone, and what of the window they live in."""
-        if len(flows) == 1:
-            own = self._flow_parts[flows[0]["id"]]
-        else:
-            own = self.flow_table.filter(
-                self.flow_table["flow"].is_in([flow["id"] for flow in flows])
-            )
-        last_s = float(np.max(own["t_s"].to_numpy()))
-        return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
-
-    def carried(self, link: str, flow: Flow) -> float:
-        """Goodput of a flow while its data pass a link, over the whole window, in bit/s."""
-        bits = 0.0
-        for start_s, end_s in self._spells(link, flow):
-            (x,) = metrics.goodput_bins(
-                self._flow_parts[flow["id"]], bin_s=end_s - start_s, start_s=start_s, end_s=end_s
-            )["goodput_bps"]
-            bits += x * (end_s - start_s)
-        return bits / (self.last_s - self.start_s)
-
-    def _spells(self, link: str, flow: Flow) -> list[tuple[float, float]]:
-        """When in the window a flow's data take a route over a link."""
-        routes = flow["routes"]
-        ends = [*(route["from_s"] for route in routes[1:]), math.inf]
-        spells = [
-            (max(self.start_s, route["from_s"]), min(self.last_s, end))
-            for route, end in zip(routes, ends, strict=True)
-            if link in route["links"]
-        ]
-        return [(start, end) for start, end in spells if start < end]
-
-    def by_law(self) -> Iterator[tuple[str, list[Flow]]]:
-        """Flows by law, laws in the order of the flows."""
-        for law in dict.fromkeys(flow["law"] for flow in self.flows):
-            yield law, [flow for flow in self.flows if flow["law"] == law]
-
-    def groups(self) -> Iterator[tuple[str, list[Flow]]]:
-        """Each law's flows where it has several, and all flows where there are several laws."""
-        laws = list(self.by_law())
-        yield from ((law, flows) for law, flows in laws if len(flows) > 1)
-        if len(laws) > 1:
-            yield "all flows", self.flows
-
-    def links(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Links that were sampled: their number in table queues, and their summary."""
-        if not self.queue_table.height:
-            raise MetricError("table queues has no samples: the scenario says sample = off")
-        sampled = set(self.queue_table["link"].unique())
-        for number, link in enumerate(self.run.summary["links"]):
-            if number in sampled:
-                yield number, link
-
-    def loaded_links(self) -> Iterator[tuple[dict[str, Any], list[Flow]]]:
-        """Links that carry data of flows under test in the window, with these flows."""
-        for _, link in self.links():
-            if flows := [flow for flow in self.flows if self._spells(link["id"], flow)]:
-                yield link, flows
-
-    def rate(self, link: Mapping[str, Any]) -> float:
-        """Mean rate of a link in the window, in bit/s."""
-        return metrics.mean_rate(_rates(link), self.start_s, self.last_s)
-
-    @cached_property
-    def settings(self) -> dict[int, Mapping[str, Any]]:
-        """The scenario's table of each flow."""
-        tables = [
-            table for table in self.run.scenario.check()["flow"] for _ in range(int(table["count"]))
-        ]
-        return dict(enumerate(tables))
-
-    @cached_property
-    def sent(self) -> dict[int, tuple[float, float]]:
-        """Segments that each flow sent in the window, and how many of them again."""
-        payloads = {flow["id"]: flow["segment_bytes"] for flow in self.flows}
-        counts = {
-            payload: metrics.segments_sent(
-                self.flow_table, payload, start_s=self.start_s, end_s=self.end_s
-            )
-            for payload in set(payloads.values())
-        }
-        return {number: counts[payload][number] for number, payload in payloads.items()}
-
-    def loss_events(self, flow: Flow) -> int:
-        """Of a flow in the window."""
-        own = self._event_parts.get(flow["id"], self.event_table.clear())
-        return metrics.loss_events(
-            own, flow["id"], flow["rtt_s"], start_s=self.start_s, end_s=self.last_s
-        )
-
-    def scales(self, usual: Sequence[float], least: int) -> list[float]:
-        """The time scale that was asked for, or those of ``usual`` that fit ``least`` times."""
-        if self.window_s is not None:
-            return [self.window_s]
-        grid_s = metrics.sampling_s(self.queue_table)
-        length_s = self.last_s - self.start_s
-        return [
-            scale_s
-            for scale_s in usual
-            if round(scale_s / grid_s) >= 1
-            and abs(scale_s / grid_s - round(scale_s / grid_s)) < 1e-3
-            and least * scale_s <= length_s * (1 + 1e-9)
-        ]
-
-
-# What each metric is applied to.
 
 
 def _goodput(view: View) -> Iterator[Row]:
@@ -241,7 +50,7 @@ def _utilisation(view: View) -> Iterator[Row]:
 def _link_utilisation(view: View) -> Iterator[Row]:
     for number, link in view.links():
         used = metrics.link_utilisation(
-            view.queue_table, number, _rates(link), start_s=view.start_s, end_s=view.end_s
+            view.queue_table, number, rates(link), start_s=view.start_s, end_s=view.end_s
         )
         yield Row(link["id"], "bits sent", used)
 
@@ -444,7 +253,7 @@ def _camps(view: View) -> Iterator[Row]:
 def _queueing_delay(view: View) -> Iterator[Row]:
     for number, link in view.links():
         delay = metrics.queueing_delay(
-            view.queue_table, number, _rates(link), start_s=view.start_s, end_s=view.end_s
+            view.queue_table, number, rates(link), start_s=view.start_s, end_s=view.end_s
         )
         yield from _spread(link["id"], delay)
 
@@ -510,11 +319,6 @@ def _mean(values: Iterable[float]) -> float:
     """Of those that are defined."""
     defined = [value for value in values if not math.isnan(value)]
     return float(np.mean(defined)) if defined else math.nan
-
-
-def _rates(link: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """A link's rates, each after the second from which it holds."""
-    return [(rate["from_s"], rate["rate_bps"]) for rate in link["rates"]]
 
 
 def _ms(seconds: float) -> str:
@@ -654,165 +458,3 @@ METRICS = {
         Metric("unfinished", metrics.unfinished, _unfinished, _PERCENT, "flows with a size"),
     )
 }
-
-
-def documentation() -> list[str]:
-    """The table of docs/metrics.md, from the docstrings."""
-    lines = ["| name | what | formula | unit | source |", "|---|---|---|---|---|"]
-    for name, metric in METRICS.items():
-        said = metric.documentation
-        cells = (f"`{name}`", said["meaning"], said["Formula"], said["Unit"], said["Source"])
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One metric of one case, over its runs: a value for each seed in which it is defined."""
-
-    factors: Mapping[str, Factor]
-    metric: Metric
-    of: str
-    detail: str
-    values: Mapping[int, float | FirstPassage]
-
-    @property
-    def censored(self) -> list[float]:
-        """Of the runs that did not reach it, the times that they were looked at."""
-        passages = [value for value in self.values.values() if isinstance(value, FirstPassage)]
-        return [passage.value for passage in passages if passage.censored]
-
-    @property
-    def interval(self) -> Interval:
-        """Mean and 95 % interval; without a mean where a run is censored."""
-        if self.censored:
-            return Interval(math.nan, math.nan, len(self.values))
-        return interval(_number(value) for value in self.values.values())
-
-    def __str__(self) -> str:
-        _, scale = self.metric.shown
-        if not self.censored:
-            return with_interval(self.interval, scale)
-        least = f"> {min(self.censored) * scale:.4g}"
-        n = len(self.values)
-        return least if n == 1 else f"{least} in {len(self.censored)} of {n} runs"
-
-    def to_json(self) -> dict[str, Any]:
-        """Values by seed, mean and interval, in the metric's own unit; censored ones as bounds."""
-        return {
-            "factors": dict(self.factors),
-            "metric": self.metric.name,
-            "of": self.of,
-            "detail": self.detail,
-            "unit": self.metric.documentation["Unit"],
-            **self.interval.to_json(),
-            "values": {
-                str(seed): {"longer_than": value.value}
-                if isinstance(value, FirstPassage) and value.censored
-                else finite(_number(value))
-                for seed, value in self.values.items()
-            },
-        }
-
-
-def _number(value: float | FirstPassage) -> float:
-    return value.value if isinstance(value, FirstPassage) else float(value)
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Metrics of stored runs over the seeds of each case, and how they were taken."""
-
-    values: Sequence[Measured]
-    window: str
-    """In words: from where to where, and of how many seeds."""
-    refused: Mapping[str, str]
-    """Metrics that these runs do not allow, with the reason."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The object that ``lfn metrics --json`` prints."""
-        values = [value.to_json() for value in self.values]
-        return {"schema": 1, "window": self.window, "metrics": values, "refused": self.refused}
-
-
-def measure(
-    results: Results,
-    names: Sequence[str] = (),
-    *,
-    start_s: float | None = None,
-    end_s: float | None = None,
-    window_s: float | None = None,
-    base: Results | None = None,
-) -> Measurement:
-    """Metrics of stored runs, over the seeds of each case.
-
-    Args:
-        results: the experiment.
-        names: of :data:`METRICS`; default all that the runs have.
-        start_s, end_s: the window; default from each run's warm-up to its end.
-        window_s: time scale of Jain's index, CoV and convergence; default those of the field.
-        base: the same flows with one law for all, for ``camps``; runs are paired by seed.
-
-    Raises:
-        MetricError: an unknown name, a window that the runs do not have, a metric asked for by name
-            that they cannot have.
-    """
-    for name in names:
-        if name not in METRICS:
-            raise MetricError(f'no metric is called "{name}"; there are {", ".join(METRICS)}')
-    asked = any(value is not None for value in (start_s, end_s, window_s, base))
-    found: dict[tuple[Any, ...], dict[int, float | FirstPassage]] = {}
-    refused: dict[str, str] = {}
-    for run in results.runs:
-        first_s = float(run.summary["warmup_s"]) if start_s is None else start_s
-        partner = None if base is None else _partner(run, base)
-        view = View(run, first_s, end_s, window_s, partner)
-        for metric in (METRICS[name] for name in names or METRICS):
-            try:
-                rows = list(metric.rows(view))
-            except MetricError as error:
-                if names or (asked and not isinstance(error, CoarseSamplesError)):
-                    raise
-                refused[metric.name] = str(error)
-                continue
-            for of, detail, value in rows:
-                if not math.isnan(_number(value)):
-                    key = (tuple(run.factors.items()), metric.name, of, detail)
-                    found.setdefault(key, {})[run.seed] = value
-    for name in names:
-        if not any(key[1] == name for key in found):
-            raise MetricError(f"{name}: these runs have none; it needs {METRICS[name].needs}")
-    if not found:
-        raise MetricError(next(iter(refused.values())))
-    values = [
-        Measured(dict(factors), METRICS[name], of, detail, by_seed)
-        for (factors, name, of, detail), by_seed in found.items()
-    ]
-    return Measurement(values, averaged(results, start_s, end_s), refused)
-
-
-def _partner(run: Run, base: Results) -> Run:
-    for other in base.runs:
-        if other.seed == run.seed:
-            return other
-    raise MetricError(f"base: no run with seed {run.seed}; allowed: the seeds of the results")
-
-
-def table(measured: Sequence[Measured]) -> Table:
-    """One line a value: the case, metric, whose, which one, mean and interval, unit."""
-    factors = list(measured[0].factors)
-    return Table(
-        (*factors, "metric", "of", "", "value", "unit"),
-        tuple(
-            (
-                *(str(one.factors[name]) for name in factors),
-                one.metric.name,
-                one.of,
-                one.detail,
-                str(one),
-                one.metric.shown[0],
-            )
-            for one in measured
-        ),
-        len(factors) + 3,
-    )

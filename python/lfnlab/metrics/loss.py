@@ -1,0 +1,179 @@
+"""What is lost, and how."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lfnlab.errors import MetricError
+from lfnlab.metrics.tables import (
+    SLACK,
+    alike,
+    counters,
+    link_counter,
+    need_columns,
+    ordered,
+    positive,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import ArrayLike
+
+
+_FAST_RETRANSMIT, _TIMEOUT, _ECN = 0, 1, 2
+_REDUCTIONS = (_FAST_RETRANSMIT, _TIMEOUT, _ECN)
+
+
+def loss_rate(
+    queues: pl.DataFrame, link: int, *, start_s: float = 0.0, end_s: float | None = None
+) -> float:
+    """Share of the packets offered to a link that its queue dropped.
+
+    Formula: drops / arrivals
+    Unit: 1
+    Source: [METR], loss; CW-HSTCP study: friendly where background loss is below 1e-3
+    """
+    _, drops = link_counter(queues, "drops", link, start_s, end_s)
+    _, arrivals = link_counter(queues, "arrivals", link, start_s, end_s)
+    offered = float(arrivals[-1] - arrivals[0])
+    return float(drops[-1] - drops[0]) / offered if offered > 0 else math.nan
+
+
+def segments_sent(
+    flows: pl.DataFrame,
+    segment_bytes: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> dict[int, tuple[float, float]]:
+    """Segments that each flow sent in the window, and how many of them again.
+
+    What was acknowledged stands for what was sent anew; at most a window lies between them.
+    """
+    positive("segment_bytes", segment_bytes)
+    new = counters(flows, "delivered_bytes", start_s, end_s)
+    again = counters(flows, "retransmits", start_s, end_s)
+    counts = {}
+    for flow, (_, delivered) in new.items():
+        retransmits = float(again[flow][1][-1] - again[flow][1][0])
+        fresh = float(delivered[-1] - delivered[0]) / segment_bytes
+        counts[flow] = (fresh + retransmits, retransmits)
+    return counts
+
+
+def retransmission_ratio(sent: float, retransmits: float) -> float:
+    """Share of the segments sent that were retransmissions; 1 less it is goodput over throughput.
+
+    Formula: retransmissions / segments sent
+    Unit: 1
+    Source: [METR], goodput and throughput
+    """
+    return retransmits / sent if sent > 0 else math.nan
+
+
+def loss_events(
+    events: pl.DataFrame,
+    flow: int,
+    rtt_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float = math.inf,
+) -> int:
+    """Loss events of a flow: losses within one RTT are one.
+
+    Formula: reductions (fast retransmit, timeout, ECN), those within an RTT of an event's first
+        counted once
+    Unit: events
+    Source: RFC 5348, 5.2; [METR], loss
+    """
+    import polars as pl
+
+    need_columns("events", events, "t_s", "flow", "kind")
+    positive("rtt_s", rtt_s)
+    ordered(start_s, end_s)
+    own = events.filter(
+        (pl.col("flow") == flow)
+        & pl.col("kind").is_in(_REDUCTIONS)
+        & pl.col("t_s").is_between(start_s, end_s)
+    )
+    count, first_s = 0, -math.inf
+    for t in own["t_s"].sort():
+        if t > first_s + rtt_s:
+            count, first_s = count + 1, t
+    return count
+
+
+def loss_event_rate(events: int, sent: float) -> float:
+    """Loss events a segment sent: what response functions call p.
+
+    Formula: loss events / segments sent
+    Unit: 1
+    Source: RFC 5348, 5; [METR], loss
+    """
+    return events / sent if sent > 0 else math.nan
+
+
+def loss_bursts(
+    queues: pl.DataFrame,
+    link: int,
+    gap_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> pl.DataFrame:
+    """Episodes of drops at a link: samples with drops, and pauses up to a given gap between them.
+
+    Formula: drops and arrivals in each maximal run of samples with drops, at most the gap (the
+        longest RTT) apart; times are to the sample
+    Unit: packets an episode, s
+    Source: [METR], loss, names bursts; what joins an episode is this laboratory's
+
+    Returns:
+        Columns start_s, end_s, drops, arrivals.
+    """
+    import polars as pl
+
+    if not (math.isfinite(gap_s) and gap_s >= 0):
+        raise MetricError(f"gap_s: {gap_s:g}; allowed: at least 0")
+    t, drops = link_counter(queues, "drops", link, start_s, end_s)
+    _, arrivals = link_counter(queues, "arrivals", link, start_s, end_s)
+    # Interval i lies between samples i and i + 1.
+    hit = np.flatnonzero(np.diff(drops) > 0)
+    apart = t[hit[1:]] - t[hit[:-1] + 1] > gap_s + SLACK
+    first = hit[np.concatenate(([True], apart))] if hit.size else hit
+    last = hit[np.concatenate((apart, [True]))] + 1 if hit.size else hit
+    return pl.DataFrame(
+        {
+            "start_s": t[first],
+            "end_s": t[last],
+            "drops": (drops[last] - drops[first]).astype(np.int64),
+            "arrivals": (arrivals[last] - arrivals[first]).astype(np.int64),
+        }
+    )
+
+
+def phase_locked(
+    drops: ArrayLike, arrivals: ArrayLike, *, factor: float = 5.0, at_least: float = 100.0
+) -> list[int]:
+    """The flows whose share of lost packets betrays a lock of their phase to the queue's.
+
+    Deterministic sources with RTTs in ratio to the packet time can lock so that one flow always,
+    or never, meets the full buffer. The stored tables count no drops by flow, so retransmissions
+    stand for them, and segments sent for arrivals.
+
+    Formula: drops/arrivals above 5 times, or below 1/5 of, all flows' drops / all flows' arrivals,
+        where the flow lost, or by that mean would have lost, more than 100
+    Unit: indices of flows
+    Source: Floyd, Jacobson, Internetworking 3(3), 1992 (the effect); the detector is this
+        laboratory's
+    """
+    lost, offered = np.asarray(drops, dtype=float), np.asarray(arrivals, dtype=float)
+    alike("drops, arrivals", lost, offered)
+    if not offered.sum() > 0:
+        return []
+    expected = lost.sum() / offered.sum() * offered
+    unlike = (lost > factor * expected) | (lost * factor < expected)
+    return [int(i) for i in np.flatnonzero(unlike & (np.maximum(lost, expected) > at_least))]

@@ -1,0 +1,261 @@
+"""How much flows get, and how evenly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lfnlab.errors import MetricError
+from lfnlab.metrics.tables import (
+    bin_ends,
+    binned,
+    by_flow,
+    counters,
+    goodputs_of,
+    link_counter,
+    mean_rate,
+    need_columns,
+    positive,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import ArrayLike
+
+    from lfnlab.metrics.tables import Floats, Rate
+
+
+def goodput(
+    flows: pl.DataFrame, *, start_s: float = 0.0, end_s: float | None = None
+) -> dict[int, float]:
+    """Goodput of each flow while it lives in the window.
+
+    Formula: 8 (D(t1) - D(t0)) / (t1 - t0), D the bytes delivered in order, t0 the later of the
+        window's start and the flow's, t1 the earlier of their ends
+    Unit: bit/s
+    Source: [METR], throughput; RFC 2647, 3.17
+    """
+    return {
+        flow: 8.0 * (delivered[-1] - delivered[0]) / (t[-1] - t[0]) if t.size > 1 else math.nan
+        for flow, (t, delivered) in counters(flows, "delivered_bytes", start_s, end_s).items()
+    }
+
+
+def goodput_bins(
+    flows: pl.DataFrame, *, bin_s: float = 1.0, start_s: float = 0.0, end_s: float | None = None
+) -> pl.DataFrame:
+    """Goodput of each flow in bins of ``bin_s`` seconds, from its counter of delivered bytes.
+
+    Args:
+        flows: the table ``flows`` of a run (columns t_s, flow, delivered_bytes).
+        bin_s: width of a bin; a multiple of the sampling grid.
+        start_s: start of the first bin.
+        end_s: no bin reaches beyond it; default the last sample.
+
+    Returns:
+        Columns flow, t_s (end of the bin), goodput_bps; no row for a flow without a whole bin.
+    """
+    import polars as pl
+
+    need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
+    positive("bin_s", bin_s)
+    frames = []
+    for flow, part in by_flow(flows).items():
+        last = part["t_s"][-1] if end_s is None else end_s
+        ends = bin_ends(bin_s, start_s, last)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "flow": np.full(ends.size, flow, dtype=np.uint32),
+                    "t_s": ends,
+                    "goodput_bps": goodputs_of(part, ends, bin_s, start_s),
+                }
+            )
+        )
+    schema = {"flow": pl.UInt32, "t_s": pl.Float64, "goodput_bps": pl.Float64}
+    return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+
+
+def goodput_matrix(
+    flows: pl.DataFrame, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
+) -> tuple[Floats, list[int], Floats]:
+    """Goodputs, one row a flow, one column a bin; NaN in a bin that a flow does not live through.
+
+    Returns:
+        Ends of the bins in seconds, numbers of the flows, goodputs in bit/s.
+    """
+    return binned(flows, "bin_s", bin_s, start_s, end_s)
+
+
+def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
+    """Share of a link's rate that the flows' goodputs use; below 1 by headers on a full link.
+
+    Formula: sum x_i / C
+    Unit: 1
+    Source: [METR], throughput
+    """
+    return float(np.sum(np.asarray(goodputs_bps, dtype=float))) / positive("rate_bps", rate_bps)
+
+
+def link_utilisation(
+    queues: pl.DataFrame,
+    link: int,
+    rate_bps: Rate,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> float:
+    """Share of the time that a link sends, whatever it sends: headers and other traffic too.
+
+    Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent, C its mean rate
+    Unit: 1
+    Source: [TCPEVAL], utilisation of the central link
+    """
+    t, sent = link_counter(queues, "sent_bytes", link, start_s, end_s)
+    rate = positive("rate_bps", mean_rate(rate_bps, t[0], t[-1]))
+    return float(8.0 * (sent[-1] - sent[0]) / (rate * (t[-1] - t[0])))
+
+
+def efficiency(
+    goodputs_bps: ArrayLike, rate_bps: float, *, payload_bytes: float, wire_bytes: float
+) -> float:
+    """Goodput over the most that a link's rate allows in packets of this size.
+
+    Formula: sum x_i / (C payload / wire), with the bytes of a full packet
+    Unit: 1
+    Source: utilisation as above; that it is of what payload can have is this laboratory's
+    """
+    positive("payload_bytes", payload_bytes)
+    if wire_bytes < payload_bytes:
+        raise MetricError(f"wire_bytes: {wire_bytes:g}; allowed: at least the payload's")
+    return utilisation(goodputs_bps, rate_bps) * wire_bytes / payload_bytes
+
+
+# Fairness
+
+
+def jain(goodputs: ArrayLike) -> float:
+    """Jain's fairness index, from 1/n (one flow has all) to 1 (all have the same).
+
+    Formula: (sum x)^2 / (n sum x^2)
+    Unit: 1
+    Source: Jain, Chiu, Hawe, DEC-TR-301, 1984
+    """
+    x = np.asarray(goodputs, dtype=float)
+    squares = float(np.sum(x * x))
+    return float(np.sum(x)) ** 2 / (x.size * squares) if squares > 0 else math.nan
+
+
+def jain_over_time(
+    flows: pl.DataFrame, window_s: float, *, start_s: float = 0.0, end_s: float | None = None
+) -> pl.DataFrame:
+    """Jain's index in each window, over the flows that live all through it.
+
+    Formula: (sum x)^2 / (n sum x^2) of the goodputs in each window; a window with fewer than two
+        flows, or in which nothing was delivered, is left out
+    Unit: 1
+    Source: Westwood+ study (over time); CW-HSTCP study (over time scales); [METR], fairness
+
+    Returns:
+        Columns t_s (end of the window), jain.
+    """
+    import polars as pl
+
+    ends, _, x = binned(flows, "window_s", window_s, start_s, end_s)
+    values = [
+        jain(own) if (own := column[~np.isnan(column)]).size > 1 else math.nan for column in x.T
+    ]
+    return pl.DataFrame({"t_s": ends, "jain": values}).filter(~pl.col("jain").is_nan())
+
+
+def min_over_max(goodputs: ArrayLike) -> float:
+    """Smallest over largest share; an allocation is epsilon-fair when it is at least 1 - epsilon.
+
+    Formula: min x / max x
+    Unit: 1
+    Source: [METR], epsilon-fairness
+    """
+    x = np.asarray(goodputs, dtype=float)
+    return float(np.min(x) / np.max(x)) if x.size and np.max(x) > 0 else math.nan
+
+
+def rtt_fairness(goodput_a: float, goodput_b: float) -> float:
+    """How many times as fast the flow of the shorter RTT is, all else equal.
+
+    Formula: x_a / x_b with RTT_a < RTT_b
+    Unit: 1
+    Source: Lakshman, Madhow, IEEE/ACM ToN 5(3), 1997; [METR], fairness
+    """
+    return goodput_a / goodput_b if goodput_b > 0 else math.nan
+
+
+def rtt_exponent(goodput_a: float, goodput_b: float, rtt_a_s: float, rtt_b_s: float) -> float:
+    """Exponent by which goodput falls with the RTT: 0 is RTT-fair, Reno in step has 2.
+
+    Formula: theta = ln(x_a / x_b) / ln(RTT_b / RTT_a)
+    Unit: 1
+    Source: Lakshman, Madhow, IEEE/ACM ToN 5(3), 1997; CW-HSTCP study, whose aim is 1
+    """
+    if not 0 < rtt_a_s < rtt_b_s:
+        raise MetricError(
+            f"rtt_a_s, rtt_b_s: {rtt_a_s:g}, {rtt_b_s:g}; allowed: above 0, and a's the shorter"
+        )
+    if not (goodput_a > 0 and goodput_b > 0):
+        return math.nan
+    return math.log(goodput_a / goodput_b) / math.log(rtt_b_s / rtt_a_s)
+
+
+# Friendliness
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What camp B gains and camp A keeps when B's flows take a new law; 1 is no change."""
+
+    gain: float
+    loss: float
+
+
+def camps(*, base_a: ArrayLike, base_b: ArrayLike, mix_a: ArrayLike, mix_b: ArrayLike) -> Impact:
+    """Impact on standard TCP: two camps of equal flows, in BASE both standard, in MIX B has a law.
+
+    Formula: G = T(B, mix) / T(B, base), L = T(A, mix) / T(A, base), T the sum of goodputs
+    Unit: 1
+    Source: [TCPEVAL], impact on standard TCP
+    """
+
+    def ratio(mix: ArrayLike, base: ArrayLike) -> float:
+        whole = float(np.sum(np.asarray(base, dtype=float)))
+        return float(np.sum(np.asarray(mix, dtype=float))) / whole if whole > 0 else math.nan
+
+    return Impact(gain=ratio(mix_b, base_b), loss=ratio(mix_a, base_a))
+
+
+def friendliness(new_bps: ArrayLike, tcp_bps: ArrayLike) -> float:
+    """How many times the goodput of standard TCP's flows the new law's have, at equal RTT.
+
+    Formula: mean x of the law / mean x of standard TCP
+    Unit: 1
+    Source: CW-HSTCP study; [METR], fairness and TCP
+    """
+    new, tcp = np.asarray(new_bps, dtype=float), np.asarray(tcp_bps, dtype=float)
+    if not (new.size and tcp.size):
+        raise MetricError(f"new_bps, tcp_bps: {new.size} and {tcp.size} flows; allowed: at least 1")
+    return float(np.mean(new) / np.mean(tcp)) if np.mean(tcp) > 0 else math.nan
+
+
+def reno_ratio(goodput_bps: float, rtt_s: float, loss: float, segment_bytes: float) -> float:
+    """How many times as fast a flow is as standard TCP would be at its RTT and loss.
+
+    Formula: x / (8 s 1.2 / (RTT sqrt(p))), s the payload of a segment, p the rate of loss events
+    Unit: 1
+    Source: [METR], fairness and TCP; Floyd, Fall, IEEE/ACM ToN 7(4), 1999
+    """
+    positive("rtt_s", rtt_s)
+    positive("segment_bytes", segment_bytes)
+    if not 0 <= loss <= 1:
+        raise MetricError(f"loss: {loss:g}; allowed: 0 to 1")
+    return goodput_bps * rtt_s * math.sqrt(loss) / (8.0 * segment_bytes * 1.2)

@@ -1,0 +1,262 @@
+"""Windows of time over the tables of a run: counters, bins, spreads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lfnlab.errors import MetricError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    #: A link's rate in bit/s, or its rates in order of time, each after the second of its begin.
+    Rate = float | Sequence[tuple[float, float]]
+
+
+#: Grid times are multiples of the sample in binary floating point: allow for the last bits.
+SLACK = 1e-9
+
+
+class CoarseSamplesError(MetricError):
+    """A metric of what happens between the samples that a run has."""
+
+
+@dataclass(frozen=True)
+class FirstPassage:
+    """When something was first reached, or that it was not: then only that it is later.
+
+    ``value`` is the time that it took, or, ``censored``, the time that was looked at without
+    seeing it. A mean over runs of which one is censored does not exist.
+    """
+
+    value: float
+    censored: bool = False
+
+    def __str__(self) -> str:
+        return f"> {self.value:g}" if self.censored else f"{self.value:g}"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of ``n`` values: mean, nearest-rank percentiles, largest.
+
+    The p-th percentile is the smallest value that p % of all do not exceed.
+    """
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    max: float
+    n: int
+
+
+def spread(values: ArrayLike) -> Spread:
+    """Mean, percentiles and largest of values; NaN of none."""
+    x = np.asarray(values, dtype=float)
+    if x.size == 0:
+        return Spread(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
+    p50, p95, p99 = np.percentile(x, [50, 95, 99], method="inverted_cdf")
+    return Spread(float(np.mean(x)), float(p50), float(p95), float(p99), float(np.max(x)), x.size)
+
+
+def mean_rate(rate_bps: Rate, start_s: float, end_s: float) -> float:
+    """Mean rate of a link from one time to another, in bit/s."""
+    rates = rates_of(rate_bps)
+    since = np.clip([*(t for t, _ in rates), math.inf], start_s, end_s)
+    return float(np.diff(since) @ [rate for _, rate in rates]) / (end_s - start_s)
+
+
+def rates_of(rate_bps: Rate) -> Sequence[tuple[float, float]]:
+    """A link's rates in order of time, each after the second from which it holds."""
+    if isinstance(rate_bps, int | float):
+        return [(0.0, positive("rate_bps", rate_bps))]
+    return rate_bps
+
+
+def sampling_s(table: pl.DataFrame) -> float:
+    """Time between the samples of a table, in seconds."""
+    need_columns("flows", table, "t_s")
+    times = np.unique(table["t_s"].to_numpy())
+    if times.size < 2:
+        raise MetricError("fewer than two samples: the scenario says sample = off, or too little")
+    return float(np.median(np.diff(times)))
+
+
+def need_columns(name: str, table: pl.DataFrame, *columns: str) -> None:
+    """Refuse a table without these columns."""
+    for column in columns:
+        if column not in table.columns:
+            raise MetricError(
+                f"table {name} has no column {column}; it has {', '.join(table.columns)}"
+            )
+
+
+def positive(name: str, value: float) -> float:
+    """The value, refused unless it is above 0 and finite."""
+    if not (math.isfinite(value) and value > 0):
+        raise MetricError(f"{name}: {value:g}; allowed: above 0")
+    return value
+
+
+def alike(names: str, a: NDArray[Any], b: NDArray[Any]) -> None:
+    """Refuse arrays of unlike shapes."""
+    if a.shape != b.shape:
+        raise MetricError(f"{names}: {a.size} and {b.size} values; allowed: as many")
+
+
+def fraction(name: str, value: float) -> None:
+    """Refuse what is not from 0 to below 1."""
+    if not 0 <= value < 1:
+        raise MetricError(f"{name}: {value:g}; allowed: from 0 to below 1")
+
+
+def ordered(start_s: float, end_s: float) -> None:
+    """Refuse a window that ends before it begins."""
+    if not 0 <= start_s < end_s:
+        raise MetricError(
+            f"start_s, end_s: {start_s:g}, {end_s:g}; allowed: 0 or later, and the end after the "
+            "start"
+        )
+
+
+def window_end(name: str, t: Floats, start_s: float, end_s: float | None) -> float:
+    """The window's end, after a check that the table holds the window."""
+    if t.size == 0:
+        raise MetricError(f"table {name} has no samples: the scenario says sample = off")
+    last = float(np.max(t))
+    end = last if end_s is None else end_s
+    ordered(start_s, end)
+    if end > last * (1 + SLACK):
+        raise MetricError(f"end_s: {end:g}; allowed: up to {last:g}, where the samples end")
+    return end
+
+
+def rows_by_flow(
+    flows: pl.DataFrame, columns: tuple[str, ...], start_s: float, end_s: float | None
+) -> dict[int, tuple[Floats, ...]]:
+    """Times and columns of each flow within the window, flows in order of their number."""
+    import polars as pl
+
+    need_columns("flows", flows, "t_s", "flow", *columns)
+    end = window_end("flows", flows["t_s"].to_numpy(), start_s, end_s)
+    inside = flows.select("t_s", "flow", *columns).filter(
+        pl.col("t_s").is_between(start_s - SLACK, end + SLACK * max(1.0, end))
+    )
+    return {
+        flow: tuple(part[column].to_numpy().astype(float) for column in ("t_s", *columns))
+        for flow, part in by_flow(inside).items()
+    }
+
+
+def by_flow(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    """The rows of each flow in order of time, flows in order of their number."""
+    parts = {int(part["flow"][0]): part for part in table.partition_by("flow", maintain_order=True)}
+    return {
+        # A run's own table is in order, and sorting it would take longer than all the rest.
+        flow: part if part["t_s"].is_sorted() else part.sort("t_s")
+        for flow, part in sorted(parts.items())
+    }
+
+
+def counters(
+    flows: pl.DataFrame, column: str, start_s: float, end_s: float | None
+) -> dict[int, tuple[Floats, Floats]]:
+    """Times and values of a cumulative column, by flow, within the window."""
+    return {
+        flow: (t, values)
+        for flow, (t, values) in rows_by_flow(flows, (column,), start_s, end_s).items()
+    }
+
+
+def link_counter(
+    queues: pl.DataFrame,
+    column: str,
+    link: int,
+    start_s: float,
+    end_s: float | None,
+    *,
+    cumulative: bool = True,
+) -> tuple[Floats, Floats]:
+    """Times and values of a column of a link within the window."""
+    need_columns("queues", queues, "t_s", "link", column)
+    own = queues.filter(queues["link"] == link).sort("t_s")
+    if own.height == 0 < queues.height:
+        known = ", ".join(str(n) for n in queues["link"].unique().sort())
+        raise MetricError(f"link: {link}; there are {known}")
+    t = own["t_s"].to_numpy()
+    end = window_end("queues", t, start_s, end_s)
+    inside = (t >= start_s - SLACK) & (t <= end * (1 + SLACK))
+    t, values = t[inside], own[column].to_numpy().astype(float)[inside]
+    if t.size < 2:
+        raise MetricError(f"start_s, end_s: {start_s:g}, {end:g}; fewer than two samples between")
+    if cumulative and np.any(np.diff(values) < 0):
+        anew = t[np.flatnonzero(np.diff(values) < 0)[-1] + 1]
+        raise MetricError(
+            f"start_s: {start_s:g}; allowed: from {anew:g}, the end of the warm-up, where a link's "
+            "counters begin anew"
+        )
+    return t, values
+
+
+def binned(
+    flows: pl.DataFrame, name: str, bin_s: float, start_s: float, end_s: float | None
+) -> tuple[Floats, list[int], Floats]:
+    """Ends of the bins, flows, goodputs (flow, bin): NaN where a flow lives in part of a bin."""
+    need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
+    end = window_end("flows", flows["t_s"].to_numpy(), start_s, end_s)
+    positive(name, bin_s)
+    if bin_s > (end - start_s) * (1 + SLACK):
+        raise MetricError(
+            f"{name}: {bin_s:g}; allowed: up to {end - start_s:g}, the time from {start_s:g} s to "
+            f"{end:g} s"
+        )
+    grid_s = sampling_s(flows)
+    if round(bin_s / grid_s) < 1 or abs(bin_s / grid_s - round(bin_s / grid_s)) > 1e-3:
+        raise MetricError(
+            f"{name}: {bin_s:g}; allowed: a multiple of {grid_s:.6g}, the distance of the samples"
+        )
+    ends = bin_ends(bin_s, start_s, end)
+    parts = by_flow(flows)
+    rows = []
+    for part in parts.values():
+        alive = (ends - bin_s >= part["t_s"][0] - SLACK) & (ends <= part["t_s"][-1] * (1 + SLACK))
+        rows.append(np.where(alive, goodputs_of(part, ends, bin_s, start_s), np.nan))
+    return ends, list(parts), np.array(rows)
+
+
+def bin_ends(bin_s: float, start_s: float, end_s: float) -> Floats:
+    """Ends of the whole bins of a window."""
+    count = max(0, math.floor((end_s - start_s) / bin_s + SLACK))
+    return start_s + bin_s * np.arange(1, count + 1, dtype=np.float64)
+
+
+def goodputs_of(part: pl.DataFrame, ends: Floats, bin_s: float, start_s: float) -> Floats:
+    """One flow's goodput in the bins that end there; nothing was delivered before its samples."""
+    delivered = np.concatenate(([0.0], part["delivered_bytes"].to_numpy().astype(float)))
+    edges = np.concatenate(([start_s], ends)) + SLACK * bin_s
+    before = np.searchsorted(part["t_s"].to_numpy(), edges, side="right")
+    return np.asarray(np.diff(delivered[before]) * 8.0 / bin_s)
+
+
+def held(t: Floats, reached: NDArray[np.bool_], start_s: float, hold: int) -> FirstPassage:
+    """End of the first of ``hold`` bins in a row that are ``reached``, after ``start_s``."""
+    alike("t_s, goodputs", t, reached)
+    if hold < 1:
+        raise MetricError(f"hold: {hold}; allowed: at least 1")
+    if not (t.size and t[-1] > start_s):
+        raise MetricError(f"start_s: {start_s:g}; allowed: before the end of the last bin")
+    in_a_row = 0
+    for i, ok in enumerate(reached & (t > start_s)):
+        in_a_row = in_a_row + 1 if ok else 0
+        if in_a_row == hold:
+            return FirstPassage(float(t[i - hold + 1]) - start_s)
+    return FirstPassage(float(t[-1]) - start_s, censored=True)
