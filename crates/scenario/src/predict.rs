@@ -23,8 +23,8 @@ const FLOW_ROW_BYTES: f64 = 73.0;
 const PROBE_ROW_BYTES: f64 = 21.0;
 /// A row of the table `queues`.
 const QUEUE_ROW_BYTES: f64 = 54.0;
-/// A row of the table `transfers`.
-const TRANSFER_ROW_BYTES: f64 = 27.0;
+/// A row of the table `transfers`, and the room that columns keep to grow.
+const TRANSFER_ROW_BYTES: f64 = 54.0;
 /// A connection of a model of traffic, with its messages and what it has in flight.
 const CONNECTION_BYTES: f64 = 5_000.0;
 /// Tables exist twice while they are stored.
