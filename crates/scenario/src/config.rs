@@ -20,7 +20,8 @@ use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
     BurstLoss, Change, Compat, Direction, Flow, JetMax, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
-    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Size, Topology, Traffic, Udp, VcpCompat, Weight, Xcp,
+    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Size, Topology, Traffic, Udp, VcpCompat, Weight,
+    Xcp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
