@@ -33,13 +33,13 @@ static inline void hybla_init(void *state, const struct law_config *config, stru
 	s->rho_q16 = 1 << 16;
 }
 
-/* 2^rho, Q16. The fraction by a parabola: within 0.3 %; Linux leaves it out. */
+/* 2^rho, Q16. The fraction by a parabola: within 0.3 %. */
 static inline u64 hybla_exp2_q16(const struct hybla *s)
 {
 	u32 rho = (u32)law_min(s->rho_q16, HYBLA_RHO_MAX_Q16), f = rho & 0xffff;
 	u64 fraction = ((22269ULL * f >> 16) + 43267) * f >> 16;
 
-	return ((1 << 16) + (s->variant == HYBLA_LINUX ? 0 : fraction)) << (rho >> 16);
+	return ((1 << 16) + fraction) << (rho >> 16);
 }
 
 /* In slow start each segment brings 2^rho - 1; the sender's brings one of them. */
@@ -53,6 +53,8 @@ static inline void hybla_on_sample(void *state, const struct law_ack *ack, struc
 		s->min_srtt_ns = ack->srtt_ns;
 		s->rho_q16 = (u32)law_clamp((law_min(ack->srtt_ns, 1ULL << 43) << 16) / HYBLA_RTT0_NS,
 					    1 << 16, 255 << 16);
+		if (s->variant == HYBLA_LINUX)
+			s->rho_q16 &= ~0x1fffu; /* eighths */
 	}
 	if ((ack->flags & grows) != grows || !ack->acked || control->cwnd >= control->ssthresh)
 		return;
