@@ -31,10 +31,11 @@ pub fn serve(
 ) -> Result<(), TransferError> {
     let name = directory.display().to_string();
     let directory = Arc::new(Directory::open(directory).map_err(TransferError::io(name))?);
-    each_connection(&mut listener, once, stop, tell, move |mut stream, _| give(&mut stream, &directory))
+    let law = listener.control();
+    each_connection(&mut listener, once, stop, tell, move |mut stream, _| give(&mut stream, &directory, law))
 }
 
-fn give(stream: &mut Stream, directory: &Directory) -> Result<Statistics, TransferError> {
+fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<Statistics, TransferError> {
     let bytes = i32::from_le_bytes(stream.read_array()?);
     if !(0..=MAX_NAME_BYTES).contains(&bytes) {
         return Err(TransferError::Protocol(format!("a name of {bytes} bytes")));
@@ -67,7 +68,7 @@ fn give(stream: &mut Stream, directory: &Directory) -> Result<Statistics, Transf
         tally.done_bytes += got as u64;
     }
     stream.close()?;
-    Ok(tally.finish(stream, ControlSpec::default()))
+    Ok(tally.finish(stream, Some(law)))
 }
 
 /// Fetches a file from sendfile.
@@ -109,7 +110,7 @@ pub fn fetch(
         tally.done_bytes += take as u64;
         teller.tell(&stream, &tally);
     }
-    let statistics = tally.finish(&stream, plan.control);
+    let statistics = tally.finish(&stream, None);
     stream.close()?;
     Ok(statistics)
 }

@@ -13,7 +13,7 @@ use crate::hashing::{hash_file, hash_zeros};
 use crate::place::{Directory, Place};
 use crate::statistics::{Tally, Teller};
 use crate::wire::{DATA, DONE, END, HOLE, MAGIC, MAX_FILES, MAX_NAME_BYTES, NO_FILE, READY, REFUSED};
-use crate::{ControlSpec, Listener, Progress, Statistics, Stream, TransferError};
+use crate::{Listener, Progress, Statistics, Stream, TransferError};
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ fn receive(
         }
     }
     let differs = result?;
-    let statistics = tally.finish(stream, ControlSpec::default());
+    let statistics = tally.finish(stream, None);
     stream.close()?;
     match differs {
         0 => Ok(statistics),

@@ -27,8 +27,8 @@ pub struct Statistics {
     pub transport: &'static str,
     /// The other end.
     pub peer: String,
-    /// What drove the sender.
-    pub law: String,
+    /// What drove the sender; null at a receiver, which is not told.
+    pub law: Option<String>,
     /// Files transferred, those that were already there included.
     pub files: u64,
     /// Bytes of all files.
@@ -94,14 +94,14 @@ impl<'a> Teller<'a> {
 }
 
 impl Tally {
-    pub fn finish(&self, stream: &Stream, law: ControlSpec) -> Statistics {
+    pub fn finish(&self, stream: &Stream, law: Option<ControlSpec>) -> Statistics {
         let (sent, received) = (stream.connection().sender_stats(), stream.connection().receiver_stats());
         let completion_s = stream.age().as_s();
         let delivered_bytes = self.done_bytes - self.resumed_bytes;
         Statistics {
             transport: "udt",
             peer: stream.peer().to_owned(),
-            law: law.to_string(),
+            law: law.map(|law| law.to_string()),
             files: self.files,
             total_bytes: self.total_bytes,
             resumed_bytes: self.resumed_bytes,

@@ -14,7 +14,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use crate::ring::{ReceiveRing, SendRing};
 use crate::socket::{bind_shared, Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
-use crate::{Plan, TransferError};
+use crate::{ControlSpec, Plan, TransferError};
 
 /// A stream sleeps so long between looks at its socket: a wake-up costs as much as many packets.
 const QUANTUM: Time = Time::from_us(200);
@@ -435,6 +435,11 @@ impl Listener {
     /// The address, with its port.
     pub fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// What drives the sending side of its connections.
+    pub fn control(&self) -> ControlSpec {
+        self.plan.control
     }
 
     /// A connection is over.
