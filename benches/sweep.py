@@ -16,11 +16,14 @@ import hashlib
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -28,7 +31,10 @@ from lfnlab import Sweep, dumbbell, upkeep
 from lfnlab import open as open_store
 from lfnlab.catalog import PART_ROWS, Recorder
 from lfnlab.design import Design
-from lfnlab.store import Store
+from lfnlab.store import Store, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("cubic")
 #: A run of about a third of a second, to be put on one core and on two.
@@ -44,36 +50,50 @@ def kill(runs: int, kills: int) -> None:
         table = f'[sweep]\nseeds = {runs // 2}\n[sweep.grid]\n"flow[0].law" = {laws}\n'
         file.write_text(SHORT.to_toml() + table)
         command = [sys.executable, "-m", "lfnlab.cli", "sweep", str(file), "--out"]
-        begun = time.monotonic()
         subprocess.run([*command, home / "whole"], check=True, stdout=subprocess.DEVNULL)
-        whole_s = time.monotonic() - begun
-        moments = random.Random(1)
-        killed = 0
-        while killed < kills:
+        there = 0
+        for killed in range(1, kills + 1):
             process = subprocess.Popen([*command, home / "killed"], stdout=subprocess.DEVNULL)
-            # Each life is a twentieth of the work, and the start of the interpreter.
-            time.sleep(moments.uniform(0.2, 2.0 * whole_s / kills))
-            if process.poll() is not None:
-                break
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            killed += 1
-            there = len(Store(home / "killed").keys())
+            there = kill_midway(
+                process, home / "killed", there, random.Random(killed), runs // kills
+            )
             print(f"killed {killed:2} times, {there:6,} of {runs:,} runs are there", flush=True)
         subprocess.run([*command, home / "killed"], check=True, stdout=subprocess.DEVNULL)
         digests = {part: _digest(home / part) for part in ("whole", "killed")}
         print(*(f"{part:7} {digest}" for part, digest in digests.items()), sep="\n")
         damaged = [found for _, found in upkeep.verify(home / "killed") if found]
         rows = open_store(home / "killed").summary().collect()["key"].n_unique()
-        print(f"killed {killed} times; {len(damaged)} damaged; {rows:,} rows in the summary")
+        print(f"{len(damaged)} damaged; {rows:,} rows in the summary")
         if len(set(digests.values())) > 1 or damaged or rows != runs:
             sys.exit("the sweep that was killed has other bytes")
+
+
+def kill_midway(
+    process: subprocess.Popen[bytes], store: Path, there: int, moments: random.Random, most: int
+) -> int:
+    """Kill -9 at a random moment after a random number of further runs, up to ``most``.
+
+    Of none, the moment is one of the start. Returns how many runs are there.
+    """
+    wanted = there + moments.randrange(most)
+    while process.poll() is None and _count(store) < wanted:
+        time.sleep(0.005)
+    time.sleep(moments.uniform(0.0, 0.05))
+    assert process.poll() is None, "the sweep ended before it was killed"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return _count(store)
+
+
+def _count(store: Path) -> int:
+    return len(stored(store)) if (store / "runs").is_dir() else 0
 
 
 def _digest(root: Path) -> str:
     """Of every file of every run but provenance.json, with names, in order."""
     digest = hashlib.sha256()
-    for file in sorted((root / "runs").glob("*/*")):
+    # What killed processes left begins with a dot and is no run.
+    for file in sorted((root / "runs").glob("[!.]*/*")):
         if file.name != "provenance.json":
             digest.update(f"{file.relative_to(root)}\0".encode())
             digest.update(file.read_bytes())
@@ -94,17 +114,56 @@ def overhead(runs: int) -> None:
 
 
 def speedup(runs: int) -> None:
-    """Throughput of two threads over that of one. It needs two cores that are free."""
-    took = {}
+    """Throughput of two threads over that of one.
+
+    The wall times say it where two cores are free. On a machine that others use: the work of one
+    thread over that of two, in CPU time, times the mean number of threads that want a core while
+    two run, up to two. That is what two free cores would give over one.
+    """
+    took, spent, wanted = {}, {}, {}
     for jobs in (1, 2):
         with tempfile.TemporaryDirectory(prefix="lfn-speedup-") as name:
             asked = Sweep(LONG, Design(grid={"flow[0].law": ["cubic"]}), runs)
             begun, begun_cpu = time.monotonic(), time.process_time()
-            asked.run(out=name, jobs=jobs)
+            with _runnable() as samples:
+                asked.run(out=name, jobs=jobs)
             took[jobs] = time.monotonic() - begun
-            cpu_s = time.process_time() - begun_cpu
-            print(f"{jobs} at a time: {took[jobs]:.2f} s wall, {cpu_s:.2f} s CPU", flush=True)
-    print(f"two give {took[1] / took[2]:.2f} times the throughput of one")
+            spent[jobs] = time.process_time() - begun_cpu
+            wanted[jobs] = statistics.fmean(min(2, count) for count in samples)
+            print(
+                f"{jobs} at a time: {took[jobs]:.2f} s wall, {spent[jobs]:.2f} s CPU, "
+                f"{wanted[jobs]:.3f} threads want a core",
+                flush=True,
+            )
+    print(f"two give {took[1] / took[2]:.2f} times the throughput of one by wall time")
+    free = wanted[2] * spent[1] / spent[2]
+    print(f"and {free:.2f} times by CPU time and threads that want a core")
+
+
+@contextmanager
+def _runnable() -> Iterator[list[int]]:
+    """How many threads of this process run or wait for a core, sampled by another process."""
+    watch = (
+        "import glob, sys, time\n"
+        "while True:\n"
+        "    count = 0\n"
+        "    for file in glob.glob(f'/proc/{sys.argv[1]}/task/*/stat'):\n"
+        "        try: count += open(file).read().rpartition(')')[2].split()[0] == 'R'\n"
+        "        except OSError: pass\n"
+        "    print(count, flush=True)\n"
+        "    time.sleep(0.005)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", watch, str(os.getpid())], stdout=subprocess.PIPE, text=True
+    )
+    samples: list[int] = []
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield samples
+    finally:
+        process.kill()
+        samples += [int(line) for line in process.stdout.read().split()]
 
 
 def open_(runs: int) -> None:

@@ -32,7 +32,7 @@ LAWS = {"flow[0].law": ["reno", "cubic", "htcp"]}
 def contents(root: Path) -> dict[str, bytes]:
     return {
         str(file.relative_to(root)): file.read_bytes()
-        for file in sorted((root / "runs").glob("*/*"))
+        for file in sorted((root / "runs").glob("[!.]*/*"))
         if file.name != "provenance.json"
     }
 

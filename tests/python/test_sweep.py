@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from benches.sweep import kill_midway
 
 import lfnlab
 from lfnlab import (
@@ -59,7 +59,7 @@ def contents(root: Path) -> dict[str, bytes]:
     """Every file of every run but its provenance, which says who ran it."""
     return {
         str(file.relative_to(root)): file.read_bytes()
-        for file in sorted((root / "runs").glob("*/*"))
+        for file in sorted((root / "runs").glob("[!.]*/*"))
         if file.name != "provenance.json"
     }
 
@@ -260,24 +260,17 @@ def test_a_failed_run_is_listed_and_tried_again(
 def test_killed_at_random_a_sweep_ends_with_the_same_bytes(tmp_path: Path) -> None:
     """The short form of ``python -m benches.sweep kill``."""
     file = tmp_path / "s.toml"
-    file.write_text(f"{FILE}[sweep]\nseeds = 300\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
+    file.write_text(f"{FILE}[sweep]\nseeds = 150\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
     command = [*LFN, "sweep", str(file), "--out"]
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True, timeout=120)
-    moments, killed = random.Random(1), 0
-    while killed < 4:
+    there = 0
+    for killed in range(3):
         process = subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.DEVNULL)
-        # From where the interpreter has begun to where the sweep is about to end.
-        time.sleep(moments.uniform(0.3, 1.5))
-        killed += process.poll() is None
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        if (tmp_path / "killed" / "experiment.json").exists():
-            break
+        there = kill_midway(process, tmp_path / "killed", there, random.Random(killed), 40)
     subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True, timeout=120)
-    assert killed
     assert contents(tmp_path / "killed").keys() == contents(tmp_path / "whole").keys()
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
-    assert Catalog(tmp_path / "killed").summary().collect().height == 300
+    assert Catalog(tmp_path / "killed").summary().collect().height == 150
     assert all(found is None for _, found in upkeep.verify(tmp_path / "killed"))
 
 
