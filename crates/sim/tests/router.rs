@@ -267,6 +267,16 @@ mod rates {
     }
 
     #[test]
+    fn one_flow_does_not_overshoot() {
+        for (law, router) in &PROTOCOLS[1..] {
+            let full = LinkConfig { limit_packets: 100, ..link("100Mbit/s", *router) };
+            let (rates, link) = second_half(dumbbell(full, vec![ns2_flow(law, ms(100))], Time::from_s(10)));
+            assert_eq!(link.drops, 0, "{law}");
+            assert!(rates[0] > 0.93 * 100e6 * 1460.0 / 1500.0, "{law}: {rates:?}");
+        }
+    }
+
+    #[test]
     fn a_flow_after_a_handshake_has_its_rate_at_once() {
         for (law, router) in &PROTOCOLS[1..] {
             let handshake = |flow: FlowConfig| {

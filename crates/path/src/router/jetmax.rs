@@ -102,17 +102,15 @@ impl JetMaxRouter {
     }
 
     /// g = (gamma C - u)/N: u is the traffic of flows with another bottleneck, N the number of the own
-    /// ones; all of it as long as there is none.
+    /// ones, at least 1.
     fn fair_rate(&self) -> f64 {
         let interval_s = self.config.interval.as_s();
         let others = (self.bytes - self.own_bytes) as f64 / interval_s;
         let flows = self.own_gaps_s / interval_s;
         let room = (self.config.gamma * self.capacity - others).max(0.0);
-        if flows > 0.0 {
-            room / flows
-        } else {
-            room
-        }
+        // Less than one is a flow that came, or was held up, in the middle of the interval: were it
+        // believed, its rate would grow without bound.
+        room / flows.max(1.0)
     }
 }
 
@@ -142,8 +140,12 @@ mod tests {
         (0..875).for_each(|_| it.arrive(1000, &Header::None));
         it.advance(Time::from_ms(200));
         assert!((it.rate / 50e6 - 1.0).abs() < 1e-9, "{}", it.rate);
-        // Nobody is there any more.
+        // A flow sent a hundredth of what it says.
+        (0..10).for_each(|_| it.arrive(1000, &header(1, 1e-4)));
         it.advance(Time::from_ms(300));
+        assert_eq!(it.rate, 118.75e6);
+        // Nobody is there any more.
+        it.advance(Time::from_ms(400));
         assert_eq!(it.rate, 118.75e6);
     }
 
