@@ -140,7 +140,7 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
             .split_once('/')
             .and_then(|(name, scale)| Some((name, scale.parse::<u32>().ok().filter(|&s| s < 64)?)))
             .ok_or_else(|| format!("probe {text:?} is no name/scale with a scale below 64"))?;
-        let _ = write!(probes, "Probe {{ name: {name:?}, scale: {scale} }}, ");
+        let _ = write!(probes, "Probe {{ name: Cow::Borrowed({name:?}), scale: {scale} }}, ");
     }
     let texts = line.get("parameters").map(list).unwrap_or_default();
     if texts.len() > PARAMETERS {

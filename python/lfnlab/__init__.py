@@ -8,6 +8,7 @@
 ``lfn --help`` is the same from a shell.
 """
 
+from lfnlab._core import Ack, Loss
 from lfnlab.catalog import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
 from lfnlab.design import Choice, Design, Draws, Range
 from lfnlab.elements import (
@@ -39,13 +40,22 @@ from lfnlab.elements import (
     Vectors,
     Webtraf,
 )
-from lfnlab.errors import LabError, ScenarioError, StoreError, Unavailable
-from lfnlab.law import Law, law, laws
+from lfnlab.errors import (
+    LabError,
+    LawError,
+    PrototypeError,
+    ScenarioError,
+    StoreError,
+    Unavailable,
+)
+from lfnlab.law import LawInfo, law, laws
+from lfnlab.prototype import Law
 from lfnlab.scenario import Scenario, dumbbell, graph, parking_lot
 from lfnlab.study import Sweep, sweep
 from lfnlab.sweep import Case, Results, Run, compare, execute
 
 __all__ = [
+    "Ack",
     "Background",
     "Burst",
     "Capture",
@@ -60,11 +70,15 @@ __all__ = [
     "Jitter",
     "LabError",
     "Law",
+    "LawError",
+    "LawInfo",
     "Link",
+    "Loss",
     "NamedLink",
     "OnOff",
     "Packmime",
     "ParkingLot",
+    "PrototypeError",
     "Queue",
     "Range",
     "Reorder",

@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, Self, final
 
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
-from lfnlab.errors import LabError, LawError, ScenarioError, Unavailable
+from lfnlab.errors import LabError, LawError, PrototypeError, ScenarioError, Unavailable
 
 __all__ = [
+    "PROTOTYPE_STAMP",
     "VERSION",
+    "Ack",
     "LabError",
     "LawError",
+    "LawState",
+    "Loss",
+    "PrototypeError",
     "Run",
     "ScenarioError",
     "UdtPlan",
@@ -20,6 +26,7 @@ __all__ = [
     "canonical",
     "card",
     "check",
+    "drive",
     "laws",
     "predict",
     "read",
@@ -30,6 +37,8 @@ __all__ = [
 
 VERSION: Final[str]
 """The version of the package."""
+PROTOTYPE_STAMP: Final[str]
+"""What results add to the name of a law in Python."""
 
 @final
 class Run:
@@ -52,6 +61,123 @@ class Run:
         Raises:
             KeyError: when no table has this name.
         """
+
+@disjoint_base
+class LawState:
+    """Window, threshold, pacing and clock of a law in Python (:class:`lfnlab.Law`)."""
+
+    def __new__(cls) -> Self: ...
+    @property
+    def cwnd(self) -> float:
+        """Congestion window in segments, at least 1. None grows past 2**26."""
+
+    @cwnd.setter
+    def cwnd(self, value: float) -> None: ...
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold in segments, at least 2 (RFC 5681 eq. 4); infinite at first."""
+
+    @ssthresh.setter
+    def ssthresh(self, value: float) -> None: ...
+    @property
+    def pacing_bps(self) -> float | None:
+        """Pacing rate in bit/s of payload; None for the ACK clock alone."""
+
+    @pacing_bps.setter
+    def pacing_bps(self, value: float | None) -> None: ...
+    @property
+    def next_tick_s(self) -> float | None:
+        """When on_tick is wanted next, in seconds of simulated time; None for never."""
+
+    @next_tick_s.setter
+    def next_tick_s(self, value: float | None) -> None: ...
+    @property
+    def now_s(self) -> float:
+        """Simulated time in seconds."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Payload of a full segment in bytes."""
+
+@final
+class Ack:
+    """An ACK, as the sender saw it."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """RTT of the newest segment that it delivered, in seconds; None: no valid sample (Karn)."""
+
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed RTT (RFC 6298) in seconds; None before the first sample."""
+
+    @property
+    def min_rtt_s(self) -> float | None:
+        """Smallest RTT sample so far in seconds; None before the first."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments delivered since the start of the connection, each once."""
+
+    @property
+    def acked(self) -> int:
+        """Segments newly covered by the cumulative ACK."""
+
+    @property
+    def newly_delivered(self) -> int:
+        """Segments newly covered or newly SACKed."""
+
+    @property
+    def newly_lost(self) -> int:
+        """Segments newly marked lost."""
+
+    @property
+    def inflight(self) -> int:
+        """Segments in flight after it."""
+
+    @property
+    def ce(self) -> int:
+        """Segments whose CE mark it echoes."""
+
+    @property
+    def open(self) -> bool:
+        """No reduction is under way."""
+
+    @property
+    def round_start(self) -> bool:
+        """It is the first of a new packet-timed round trip."""
+
+    @property
+    def cwnd_limited(self) -> bool:
+        """The last flight used the whole window."""
+
+    @property
+    def duplicate(self) -> bool:
+        """It covers nothing new cumulatively."""
+
+@final
+class Loss:
+    """A congestion event: one per window of data, whatever was lost in it."""
+
+    @property
+    def kind(self) -> Literal["fast", "rto", "ecn"]:
+        """By SACK, duplicate ACKs or RACK; by timeout; or a mark, with nothing lost."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Last valid RTT sample in seconds; None before the first."""
+
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed RTT in seconds; None before the first sample."""
+
+    @property
+    def min_rtt_s(self) -> float | None:
+        """Smallest RTT sample so far in seconds; None before the first."""
+
+    @property
+    def inflight(self) -> int:
+        """Segments in flight."""
 
 def read(file: str) -> str:
     """The text of a scenario file.
@@ -103,8 +229,22 @@ def run_many(
 
     Raises:
         ScenarioError: before any run starts, also when runs need more than 80 % of the memory.
+        LawError: before any run starts, when a law in Python is not here.
         LabError: when a run breaks a promise of the simulator, with the scenario's name.
+        PrototypeError: when a law in Python raised, with that as its cause.
         KeyboardInterrupt: runs in progress are given up.
+    """
+
+def drive(law: str, statements: Sequence[str], fields: Sequence[str]) -> list[list[float]]:
+    """Execute statements of the vectors of cards (laws/cards/README.md) on a law.
+
+    ``law`` is NAME, NAME:VARIANT or what stands for one in Python. The first statement is
+    ``start``. Returns the values of ``fields`` (cwnd, ssthresh, pacing_Bps, probes) after each.
+
+    Raises:
+        LawError: when there is no such law.
+        LabError: when a statement is none.
+        PrototypeError: when a law in Python raised.
     """
 
 def laws() -> list[dict[str, Any]]:

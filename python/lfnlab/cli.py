@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,8 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter, validators
 
 from lfnlab import _core, commands, sweeping, transfer
-from lfnlab.errors import LabError, LawError, ScenarioError, StoreError, Unavailable, UsageError
+from lfnlab.errors import (
+    LabError,
+    LawError,
+    PrototypeError,
+    ScenarioError,
+    StoreError,
+    Unavailable,
+    UsageError,
+)
 from lfnlab.progress import bar
+from lfnlab.prototype import find, label
 from lfnlab.provenance import code_version
 from lfnlab.scenario import Scenario, dumbbell
 from lfnlab.sweep import Case, Results, compare, execute, memory_limit_bytes
@@ -28,7 +38,7 @@ if TYPE_CHECKING:
     from lfnlab.elements import FlowSettings
     from lfnlab.paper import Reproduction
 
-OK, FAILED, USAGE, STORE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
 
 # Options of compare by the key of the scenario that each one sets.
@@ -69,7 +79,7 @@ Quantities carry units: 10Gbit/s, 100ms, 1bdp, "250 packets". Results go to a di
 a run that is there is not run again, so the same command goes on where it was interrupted.
 
 Exit codes: 0 done, 1 a check failed or a verdict changed, 2 wrong scenario or usage, 3 results
-cannot be read or written, 4 not available here, 130 interrupted.
+cannot be read or written, 4 not available here, 5 a law in Python raised, 130 interrupted.
 """,
 )
 
@@ -132,7 +142,8 @@ def compare_(
     Example: `lfn compare --law reno,cubic,htcp-be --rate 10Gbit/s --rtt 100ms --background 2`
 
     Args:
-        law: Names, with commas between: `reno,cubic`. A variant follows a colon: `cubic:linux`.
+        law: Names, with commas between: `reno,cubic`. A variant follows a colon: `cubic:linux`. A
+            law in Python is `FILE.py:CLASS`.
         rate: Rate of the bottleneck.
         rtt: Base RTT of the flows under test.
         buffer: `1bdp`, `250 packets` or `12.5MB`.
@@ -177,7 +188,7 @@ def compare_(
             out=out,
             jobs=jobs,
             progress=progress,
-            title=f"{', '.join(laws)} on {rate} × {rtt}",
+            title=f"{', '.join(map(label, laws))} on {rate} × {rtt}",
             **settings,
         )
     return _show(results, as_json=json, report=report)
@@ -265,6 +276,44 @@ def laws_(
                 f"{entry.name:11} {variants:31} {entry.family:6} {signals:16} {targets:11} "
                 f"{entry.source}"
             )
+    return OK
+
+
+@app.command
+def port(
+    law: str,
+    /,
+    *,
+    out: Path | None = None,
+    name: str | None = None,
+    tolerance: float = 0.001,
+) -> int:
+    """Record vectors from a law in Python, for its C header to meet.
+
+    They are a part of the header's card, which `cargo test -p lfn-law` executes. Example:
+
+        lfn port ./mine.py:Mine --out vectors.md
+
+    Args:
+        law: FILE.py:CLASS.
+        out: Where to write them; default stdout.
+        name: What the header is called; default the law's name in lower case.
+        tolerance: Relative; a header counts in integers, Python in floats.
+    """
+    from lfnlab.port import vectors
+
+    found = find(law, Path())
+    if found is None:
+        raise LawError(f"{law} is no law in Python; write FILE.py:CLASS")
+    text = vectors(found, name or found.name.lower(), tolerance)
+    if out is None:
+        print(text, end="")
+        return OK
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    print(out)
     return OK
 
 
@@ -443,6 +492,9 @@ def call(arguments: Sequence[str]) -> int:
         return _fail(UNAVAILABLE, error)
     except (ScenarioError, LawError, UsageError) as error:
         return _fail(USAGE, error)
+    except PrototypeError as error:
+        traceback.print_exception(error.__cause__)
+        return _fail(RAISED, error)
     except LabError as error:
         return _fail(FAILED, error)
     except KeyboardInterrupt:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lfnlab.prototype import Law
+
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
@@ -159,11 +161,13 @@ class TwoWay(Route):
 class Flow(TwoWay):
     """``count`` flows of one law, each of ``parallel`` streams that are reported in sum.
 
+    The law is NAME, NAME:VARIANT, FILE.py:CLASS or a subclass of :class:`lfnlab.Law`.
+
     ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
     nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
     """
 
-    law: str
+    law: str | type[Law]
     rtt: str | None = None
     name: str | None = None
     count: int | None = None
@@ -340,7 +344,7 @@ class Traffic(TwoWay):
     """TCP traffic as one model makes it; the path is that of the larger part of the bytes."""
 
     name: str | None = None
-    law: str | None = None
+    law: str | type[Law] | None = None
     direction: Literal["forward", "reverse"] | None = None
     rtt: str | None = None
     receive_window: str | None = None

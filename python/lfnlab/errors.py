@@ -18,6 +18,13 @@ class LawError(LabError):
     """A name that is no law's. The text gives the nearest."""
 
 
+class PrototypeError(LabError):
+    """A law in Python raised an exception, its cause, or set a window that cannot be.
+
+    The text names run, seed, law, callback and simulated time.
+    """
+
+
 class UsageError(LabError, ValueError):
     """A request for what is not there, or a file that is not what it should be."""
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass
 from functools import cache
 
 from lfnlab import _core
+from lfnlab.errors import LawError
+
+_OTHER_COLORS = ("#DC143C", "#00A6A6", "#B8860B", "#8A2BE2")
+"""Of laws that the registry does not have; none of the registry's."""
 
 
 @dataclass(frozen=True)
-class Law:
+class LawInfo:
     """One line of the registry, and how plots show the law."""
 
     name: str
@@ -36,10 +41,10 @@ class Law:
 
 
 @cache
-def laws() -> tuple[Law, ...]:
+def laws() -> tuple[LawInfo, ...]:
     """All laws, in the order of the registry, from which colours and markers follow."""
     return tuple(
-        Law(
+        LawInfo(
             name=entry["name"],
             title=entry["title"],
             variants=tuple(entry["variants"]),
@@ -57,7 +62,7 @@ def laws() -> tuple[Law, ...]:
 
 
 @cache
-def law(name: str) -> Law:
+def law(name: str) -> LawInfo:
     """The law NAME, or that of NAME:VARIANT.
 
     Raises:
@@ -65,3 +70,18 @@ def law(name: str) -> Law:
     """
     _core.card(name)  # raises, naming the nearest law or variant
     return next(law for law in laws() if law.name == name.partition(":")[0])
+
+
+def known(name: str) -> LawInfo | None:
+    """The law NAME or NAME:VARIANT; None for a prototype, or what another tool measured."""
+    try:
+        return law(name)
+    except LawError:
+        return None
+
+
+def look(name: str) -> tuple[str, str]:
+    """Colour and marker of a law in plots: the registry's, or one of those kept for other laws."""
+    if (info := known(name)) is not None:
+        return info.color, info.marker
+    return _OTHER_COLORS[zlib.crc32(name.encode()) % len(_OTHER_COLORS)], "*"

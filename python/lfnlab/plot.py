@@ -13,7 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from lfnlab.law import law
+from lfnlab.law import look
 from lfnlab.metrics import goodput_bins
 from lfnlab.summary import rate_unit
 
@@ -112,7 +112,7 @@ def bars(
         y = np.arange(len(values))[::-1]
         means = np.array([value.mean for value in values.values()]) / scale
         halves = np.array([value.half for value in values.values()]) / scale
-        axes.barh(y, means, color=[law(name).color for name in values], height=0.7)
+        axes.barh(y, means, color=[look(name)[0] for name in values], height=0.7)
         known = np.isfinite(halves)
         axes.errorbar(
             means[known], y[known], xerr=halves[known], fmt="none", ecolor=INK, capsize=2.5, lw=1.0
@@ -149,8 +149,8 @@ def lines(
                 [x + shift for x, _ in points],
                 [value.mean / scale for _, value in points],
                 yerr=np.nan_to_num([value.half / scale for _, value in points]),
-                color=law(name).color,
-                marker=law(name).marker,
+                color=look(name)[0],
+                marker=look(name)[1],
                 capsize=2.0,
                 elinewidth=0.8,
                 label=name,
@@ -248,7 +248,7 @@ def changes_s(run: Run) -> list[float]:
 
 def color(name: str) -> str:
     """Colour of a law; ink for what belongs to no law."""
-    return law(name).color if name else INK
+    return look(name)[0] if name else INK
 
 
 def panel_title(run: Run, law: str = "") -> str:
@@ -330,5 +330,5 @@ def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> It
 
 def _law_legend(axes: Axes, laws: Sequence[str]) -> None:
     for name in laws:
-        axes.plot([], [], color=law(name).color, label=name)
+        axes.plot([], [], color=look(name)[0], label=name)
     axes.legend(loc="upper right")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import epochs, plot
-from lfnlab.law import law
+from lfnlab.law import look
 from lfnlab.store import Store, read_json
 from lfnlab.summary import Table, averaged, rate_unit, summary_tables
 
@@ -174,7 +174,7 @@ def _table(table: Table) -> str:
             return f"<td>{escape(row[i])}</td>"
         swatch = ""
         if table.headings[i] == "law":
-            swatch = f'<span class="swatch" style="background:{law(row[i]).color}"></span>'
+            swatch = f'<span class="swatch" style="background:{look(row[i])[0]}"></span>'
         return f'<td class="text">{swatch}{escape(row[i])}</td>'
 
     return _html_table(

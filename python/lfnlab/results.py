@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab import metrics, statistics
 from lfnlab.errors import StoreError
+from lfnlab.law import known
 from lfnlab.scenario import Scenario
 from lfnlab.store import read_json, read_table, read_text
 
@@ -49,6 +50,14 @@ class Run:
     def laws(self) -> tuple[str, ...]:
         """The laws of its flows, each once, in the order of the flows."""
         return tuple(dict.fromkeys(flow["law"] for flow in self.summary["flows"]))
+
+    def probes(self, law: str) -> tuple[str, ...]:
+        """Names of the law's own variables, by their numbers in the table ``probes``."""
+        for entry in self.summary.get("prototypes", ()):
+            if entry["law"] == law:
+                return tuple(entry["probes"])
+        info = known(law)
+        return () if info is None else info.probes
 
     def table(self, name: str) -> pl.DataFrame:
         """Table flows, queues, events or probes; packets where some were recorded."""

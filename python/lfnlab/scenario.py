@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from lfnlab import _core
+from lfnlab import _core, prototype
 from lfnlab.elements import (
     TABLES,
     Background,
@@ -35,6 +35,7 @@ from lfnlab.errors import ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from lfnlab.prototype import Law
     from lfnlab.sweep import Progress, Results
 
 SCHEMA = 1
@@ -70,13 +71,15 @@ class Scenario:
     default_rtt: str | None = field(default=None, compare=False, repr=False)
 
     def flow(
-        self, law: str, *, rtt: str | None = None, **settings: Unpack[FlowSettings]
+        self, law: str | type[Law], *, rtt: str | None = None, **settings: Unpack[FlowSettings]
     ) -> Scenario:
         """This scenario with one more group of flows.
 
-        ``law`` is NAME or NAME:VARIANT. ``rtt`` defaults to that given to :func:`dumbbell`,
-        elsewhere to the delays of the links.
+        ``law`` is NAME, NAME:VARIANT, FILE.py:CLASS or a subclass of :class:`lfnlab.Law`. ``rtt``
+        defaults to that given to :func:`dumbbell`, elsewhere to the delays of the links.
         """
+        if isinstance(law, str):
+            law = prototype.find(law, Path()) or law
         rtt = rtt or self.default_rtt
         if rtt is None and self.link is not None and self.link.delay is None:
             raise TypeError('flow() needs rtt="100ms": this scenario has no default RTT')
@@ -106,12 +109,20 @@ class Scenario:
         """This scenario with a recording of packets, by default of all links and times."""
         return replace(self, capture=capture or Capture())
 
+    @property
+    def laws(self) -> tuple[str | type[Law], ...]:
+        """The laws that it names, as often as it does."""
+        return (*(f.law for f in self.flows), *(m.law for m in self.models if m.law is not None))
+
     def with_seed(self, seed: int) -> Scenario:
         """This scenario with another seed of every random stream."""
         return replace(self, seed=seed)
 
     def to_toml(self) -> str:
-        """The same scenario as a TOML document; paths of files are absolute."""
+        """The same scenario as a TOML document; paths of files are absolute.
+
+        A law in Python stands there as NAME@HASH, of its source: the document is no copy of it.
+        """
         return toml(self.to_document())
 
     def to_document(self) -> dict[str, Any]:
@@ -305,6 +316,8 @@ _KEYS = {
 
 def _value(key: str, item: Any) -> Any:
     """What stands under a key of TOML, as this module's value."""
+    if key == "law":
+        return prototype.find(item, Path()) or item
     if isinstance(item, dict):
         parts = {name: _value(name, part) for name, part in item.items()}
         return TABLES[key](**{"from_" if name == "from" else name: parts[name] for name in parts})
@@ -319,6 +332,8 @@ def _anchored(item: Any, root: Path, key: str = "") -> Any:
         return [_anchored(part, root, key) for part in item]
     if isinstance(item, str) and key in {"trace", "file", "path"}:
         return str((root / item).absolute())
+    if key == "law" and isinstance(item, str | type):
+        return prototype.spelled(item, root)
     return item
 
 
@@ -328,7 +343,7 @@ def _said(value: Any) -> dict[str, Any]:
     def plain(item: Any) -> Any:
         if isinstance(item, tuple | list):
             return [plain(part) for part in item]
-        return _said(item) if hasattr(item, "__dataclass_fields__") else item
+        return _said(item) if is_dataclass(item) and not isinstance(item, type) else item
 
     given = {f.name.rstrip("_"): getattr(value, f.name) for f in fields(value)}
     return {

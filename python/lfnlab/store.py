@@ -16,6 +16,10 @@ there is not run again, and results of two code versions never mix. A run appear
 all of its files are written, so an interrupted one leaves nothing that looks like a result. All
 files of a run but its provenance are the same bytes whoever runs it: a run that arrives twice is
 kept once.
+
+A run with a law in Python is removed and run again: its key holds the hash of the law's source, but
+nothing can tell what else a class in Python depends on. The source itself is beside the results, as
+NAME.py, where it came from a file.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import _core, provenance
+from lfnlab import _core, prototype, provenance
 from lfnlab.errors import StoreError
 from lfnlab.provenance import code_version
 
@@ -170,12 +174,16 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
     files = {name: buffer.getvalue() for name, buffer in buffers.items()}
     files["summary.json"] = run.summary().encode()
     files["scenario.toml"] = toml_text.encode()
+    summary = json.loads(run.summary())
+    for entry in summary.get("prototypes", ()):
+        if (source := prototype.source_of(entry["source"])) is not None:
+            files[f"{entry['source'].partition('@')[0]}.py"] = source.encode()
     said = {
         **provenance.machine(),
         "finished": provenance.now(),
         "wall_s": run.wall_s,
         "cpu_s": run.cpu_s,
-        "hash": json.loads(run.summary())["hash"],
+        "hash": summary["hash"],
         "command": command,
         "resolved": json.loads(_core.check(toml_text, "scenario")),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from lfnlab import executor as executors
-from lfnlab import provenance
-from lfnlab.catalog import Recorder
-from lfnlab.errors import LabError, ScenarioError
+from lfnlab import prototype, provenance
+from lfnlab.catalog import Catalog, Recorder
+from lfnlab.errors import LabError, LawError, ScenarioError
 from lfnlab.executor import Files, Work, memory_limit_bytes
 from lfnlab.plan import Case, Plan
 from lfnlab.results import SCHEMA, Factor, Failure, Results, Run
 from lfnlab.store import Store
+from lfnlab.upkeep import remove
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lfnlab.elements import FlowSettings
+    from lfnlab.prototype import Law
     from lfnlab.scenario import Scenario
 
 __all__ = [
@@ -52,6 +54,7 @@ def execute(
 ) -> Results:
     """Run every case with every seed; a run that the store has is not run again.
 
+    One with a law in Python is: nothing can tell whether the class still does what it did.
     Each run is stored when it ends, so whatever stops the experiment costs at most the runs in
     progress: give the same call again to go on.
 
@@ -71,6 +74,8 @@ def execute(
 
     Raises:
         ScenarioError: before anything is run.
+        LawError: before anything is run, when a law is not there.
+        PrototypeError: when a law in Python fails, unless ``keep_going``.
         StoreError: when a result cannot be written.
         LabError: when a run fails, unless ``keep_going``.
         KeyboardInterrupt: runs in progress are given up, finished ones stay.
@@ -80,8 +85,13 @@ def execute(
         jobs = len(os.sched_getaffinity(0))
     elif jobs < 1:
         raise ScenarioError(f"jobs: {jobs!r}; allowed: at least 1")
+    laws = [law for case in cases for law in case.scenario.laws]
+    prototype.check_names(laws)
+    if executor != "local" and any(map(prototype.is_prototype, laws)):
+        raise LawError(f"--executor {executor}: a law in Python runs in this process alone")
     plan = Plan(cases, seeds).shard(*shard or (1, 1))
     store = Store(out)
+    _forget_prototypes(store, plan)
     state = _State(store, plan, progress, keep_going)
     command = provenance.command()
     try:
@@ -110,6 +120,15 @@ def execute(
         experiment = {"schema": SCHEMA, "title": title, "runs": entries}
         store.write_experiment(experiment if source is None else {**experiment, "source": source})
     return Results(store.root, title, runs, failures)
+
+
+def _forget_prototypes(store: Store, plan: Plan) -> None:
+    """Remove runs of laws in Python: nothing can tell whether a class still does what it did."""
+    own = [any(map(prototype.is_prototype, case.scenario.laws)) for case in plan.cases]
+    there = store.keys()
+    if stale := {run.key for run in plan.runs if own[run.case] and run.key in there}:
+        remove([store.path(key) for key in sorted(stale)])
+        Catalog(store.root)  # drops their rows
 
 
 class _State:
@@ -173,7 +192,7 @@ class _State:
 
 
 def compare(
-    laws: Sequence[str],
+    laws: Sequence[str | type[Law]],
     base: Scenario,
     *,
     seeds: int | Sequence[int] = 1,
@@ -185,15 +204,18 @@ def compare(
 ) -> Results:
     """Give each law the same path in turn: ``base`` and flows of that law.
 
+    ``laws`` are names, NAME:VARIANT, FILE.py:CLASS or subclasses of :class:`lfnlab.Law`.
     ``settings`` are those of :meth:`Scenario.flow`, such as ``count``; the rest as :func:`execute`.
 
     >>> from lfnlab import compare, dumbbell
     >>> base = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s")
     >>> compare(["reno", "cubic"], base, seeds=3).frame()  # doctest: +SKIP
     """
-    if isinstance(laws, str):
-        raise ScenarioError(f"laws: {laws!r}; write a list of names, for example [{laws!r}]")
-    cases = [Case(base.flow(law, **settings), {"law": law}) for law in laws]
+    if isinstance(laws, str | type):
+        raise ScenarioError(
+            f"laws: {laws!r}; write a list of names or classes, for example ['cubic']"
+        )
+    cases = [Case(base.flow(law, **settings), {"law": prototype.label(law)}) for law in laws]
     specs = [case.scenario.check()["flow"][-1]["law"] for case in cases]
     if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
         raise ScenarioError(f"law {twice[0]} is named twice; write each law once")

@@ -106,7 +106,7 @@ def test_a_law_of_delay_need_not_lose(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert "cubic" in epochs.seen(results)[0]
     # The registry, were CUBIC a law of delay.
     other = {"reno": law("reno"), "cubic": replace(law("cubic"), family="delay")}
-    monkeypatch.setattr(epochs, "law_of", other.__getitem__)
+    monkeypatch.setattr(epochs, "known", other.__getitem__)
     assert "reno" in epochs.seen(results)[0]
     assert "cubic" not in epochs.seen(results)[0]
     assert epochs.foreseen([short.flow("cubic")]) == []

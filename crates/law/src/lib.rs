@@ -7,11 +7,14 @@
 //! kernel runs, are laws written in Rust.
 
 mod c;
+pub mod card;
 mod end_host;
+mod prototype;
 mod registry;
 mod slow_start;
 
 use lfn_header::Header;
+pub use prototype::{Build, Prototype, STAMP};
 pub use registry::{nearest, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};
 

@@ -1,10 +1,13 @@
 //! Which laws there are, and how a text such as `hstcp:ns2` names one.
 
 use crate::c::{self, LawOps};
+use crate::prototype::{Prototype, STAMP};
 use crate::{Config, Control, Law, SlowStartKind};
 use lfn_header::Protocol;
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What the registry line, the header and the card of a law say.
 #[derive(Debug)]
@@ -68,10 +71,10 @@ pub struct Parameter {
 }
 
 /// A variable of a law's own.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Probe {
     /// The name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The value is what `probe` writes, divided by 2^scale.
     pub scale: u32,
 }
@@ -109,20 +112,20 @@ impl LawInfo {
 
     /// The law with its default variant.
     pub fn default_spec(&'static self) -> LawSpec {
-        self.spec(0)
+        LawSpec(Spec::Registered(self.spec(0)))
     }
 
-    fn spec(&'static self, variant: usize) -> LawSpec {
+    fn spec(&'static self, variant: usize) -> Registered {
         let mut values = [0.0; PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(self.parameters) {
             *value = parameter.default;
         }
-        LawSpec { info: self, variant, values }
+        Registered { info: self, variant, values }
     }
 
     /// The law with each of its variants.
     pub fn specs(&'static self) -> impl Iterator<Item = LawSpec> {
-        (0..self.variants.len()).map(move |variant| self.spec(variant))
+        (0..self.variants.len()).map(move |variant| LawSpec(Spec::Registered(self.spec(variant))))
     }
 }
 
@@ -214,28 +217,96 @@ pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> &'a str {
     names.min_by_key(|name| distance(got, name)).expect("there is at least one name")
 }
 
-/// A law, a variant of it, and the values of its parameters: `hstcp`, `hstcp:ns2`, `vcp:weight=2`.
+/// A law, a variant of it, and the values of its parameters: `hstcp`, `hstcp:ns2`, `vcp:weight=2`. Or a
+/// prototype.
+#[derive(Clone)]
+pub struct LawSpec(Spec);
+
+#[derive(Clone)]
+enum Spec {
+    Registered(Registered),
+    Prototype(Arc<Prototype>),
+}
+
+/// What a text chooses from a line of the registry.
 #[derive(Clone, Copy)]
-pub struct LawSpec {
+struct Registered {
     info: &'static LawInfo,
     variant: usize,
     values: [f64; PARAMETERS],
 }
 
 impl LawSpec {
-    /// The law.
-    pub fn info(&self) -> &'static LawInfo {
-        self.info
+    /// The law's line of the registry; none for a prototype.
+    pub fn info(&self) -> Option<&'static LawInfo> {
+        match &self.0 {
+            Spec::Registered(law) => Some(law.info),
+            Spec::Prototype(_) => None,
+        }
     }
 
-    /// The name of the variant.
-    pub fn variant(&self) -> &'static str {
-        self.info.variants[self.variant]
+    /// The prototype, if it is one.
+    pub fn prototype(&self) -> Option<&Prototype> {
+        match &self.0 {
+            Spec::Registered(_) => None,
+            Spec::Prototype(prototype) => Some(prototype),
+        }
+    }
+
+    /// What results call it: a prototype says that it is one, wherever its name stands.
+    pub fn label(&self) -> String {
+        self.prototype().map_or_else(|| self.to_string(), |prototype| format!("{}{STAMP}", prototype.name))
+    }
+
+    /// What ends its growth, as in [`LawInfo::family`]; of a prototype nobody knows.
+    pub fn family(&self) -> Option<&'static str> {
+        self.info().map(|law| law.family)
+    }
+
+    /// The header of its packets, for routers that speak this protocol.
+    pub fn header(&self) -> Option<Protocol> {
+        self.info().and_then(|law| law.header)
+    }
+
+    /// What precedes it by default.
+    pub fn slow_start(&self) -> SlowStartKind {
+        match &self.0 {
+            Spec::Registered(law) => law.info.slow_start,
+            Spec::Prototype(prototype) => prototype.slow_start,
+        }
+    }
+
+    /// What [`Law::probe`] writes.
+    pub fn probes(&self) -> &[Probe] {
+        match &self.0 {
+            Spec::Registered(law) => law.info.probes,
+            Spec::Prototype(prototype) => &prototype.probes,
+        }
     }
 
     /// A new connection under this law. `config.variant` is set from the spec; `control` holds the
     /// initial window and threshold, which the law may change.
+    ///
+    /// # Panics
+    /// For a prototype that cannot be run.
     pub fn build(&self, config: &Config, control: &mut Control) -> Box<dyn Law> {
+        match &self.0 {
+            Spec::Registered(law) => law.build(config, control),
+            Spec::Prototype(prototype) => {
+                prototype.build.as_ref().expect("its user has seen that it can be run")(config, control)
+            }
+        }
+    }
+}
+
+impl From<Prototype> for LawSpec {
+    fn from(prototype: Prototype) -> LawSpec {
+        LawSpec(Spec::Prototype(Arc::new(prototype)))
+    }
+}
+
+impl Registered {
+    fn build(&self, config: &Config, control: &mut Control) -> Box<dyn Law> {
         let config = Config { variant: self.variant as u32, ..*config };
         match self.info.code {
             Code::C(ops) => {
@@ -271,7 +342,13 @@ impl LawSpec {
 
 impl PartialEq for LawSpec {
     fn eq(&self, other: &Self) -> bool {
-        (self.info.index, self.variant, self.values) == (other.info.index, other.variant, other.values)
+        match (&self.0, &other.0) {
+            (Spec::Registered(a), Spec::Registered(b)) => {
+                (a.info.index, a.variant, a.values) == (b.info.index, b.variant, b.values)
+            }
+            (Spec::Prototype(a), Spec::Prototype(b)) => (&a.name, &a.source) == (&b.name, &b.source),
+            _ => false,
+        }
     }
 }
 
@@ -285,13 +362,17 @@ impl fmt::Debug for LawSpec {
 }
 
 impl fmt::Display for LawSpec {
-    /// The shortest text that parses to this spec.
+    /// The shortest text that parses to this spec, for a prototype [`Prototype::named`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.info.name)?;
-        if self.variant > 0 {
-            write!(f, ":{}", self.variant())?;
+        let law = match &self.0 {
+            Spec::Registered(law) => law,
+            Spec::Prototype(prototype) => return prototype.fmt(f),
+        };
+        f.write_str(law.info.name)?;
+        if law.variant > 0 {
+            write!(f, ":{}", law.info.variants[law.variant])?;
         }
-        for (parameter, value) in self.info.parameters.iter().zip(self.values) {
+        for (parameter, value) in law.info.parameters.iter().zip(law.values) {
             if value != parameter.default {
                 write!(f, ":{}={value}", parameter.name)?;
             }
@@ -312,7 +393,7 @@ impl FromStr for LawSpec {
             nearest: nearest(name, names()),
             allowed: names().collect::<Vec<_>>().join(", "),
         })?;
-        let mut spec = info.default_spec();
+        let mut spec = info.spec(0);
         for (place, part) in parts.enumerate() {
             if place > 0 || part.contains('=') {
                 spec.set(part)?;
@@ -326,7 +407,7 @@ impl FromStr for LawSpec {
                 allowed: info.variants.join(", "),
             })?;
         }
-        Ok(spec)
+        Ok(LawSpec(Spec::Registered(spec)))
     }
 }
 
@@ -338,9 +419,25 @@ mod tests {
     fn every_spec_prints_and_parses() {
         for spec in registry().iter().flat_map(LawInfo::specs) {
             assert_eq!(spec.to_string().parse(), Ok(spec));
-            let full = format!("{}:{}", spec.info().name, spec.variant());
-            assert_eq!(full.parse(), Ok(spec));
         }
+        for law in registry() {
+            assert_eq!(format!("{}:{}", law.name, law.variants[0]).parse(), Ok(law.default_spec()));
+        }
+    }
+
+    #[test]
+    fn a_prototype_is_known_by_name_and_source() {
+        let named = |text: &str| Prototype::named(text).map(LawSpec::from);
+        let spec = named("Mine@0123456789ab").unwrap();
+        assert_eq!((spec.label().as_str(), spec.slow_start()), ("Mine (prototype)", SlowStartKind::Classic));
+        assert!(spec.info().is_none() && spec.prototype().is_some_and(|known| known.build.is_none()));
+        assert_eq!(named(&spec.to_string()).as_ref(), Some(&spec));
+        assert_ne!(named("Mine@0123456789ac").unwrap(), spec);
+        for text in ["Mine@", "@0123456789ab", "Mine@012345678x", "Mi ne@0123456789ab", "4@0123456789ab"] {
+            assert_eq!(named(text), None, "{text}");
+        }
+        // What runs laws by their names alone never meets one that cannot be run.
+        assert!(matches!("Mine@0123456789ab".parse::<LawSpec>(), Err(LawError::UnknownLaw { .. })));
     }
 
     #[test]
@@ -355,7 +452,7 @@ mod tests {
     fn parameters_print_and_parse() {
         let spec: LawSpec = "evcp:paper:n2=20:n1=3".parse().unwrap();
         assert_eq!(spec.to_string(), "evcp:n1=3:n2=20");
-        assert_eq!(spec.to_string().parse(), Ok(spec));
+        assert_eq!(spec.to_string().parse(), Ok(spec.clone()));
         assert_ne!(spec, "evcp".parse().unwrap());
         assert_eq!("evcp:n1=2".parse(), "evcp".parse::<LawSpec>());
         let error = |text: &str| text.parse::<LawSpec>().unwrap_err().to_string();

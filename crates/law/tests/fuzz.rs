@@ -10,6 +10,7 @@ use lfn_law::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -130,7 +131,7 @@ impl Sender {
         let control = &self.control;
         assert!((ONE..=MAX_CWND).contains(&control.cwnd), "cwnd {}", control.cwnd);
         // Without slow start nothing needs two segments.
-        let least = if self.spec.info().header.is_some() { ONE } else { MIN_SSTHRESH };
+        let least = if self.spec.header().is_some() { ONE } else { MIN_SSTHRESH };
         assert!(control.ssthresh >= least, "ssthresh {}", control.ssthresh);
         assert!(!self.law.has_control() || control.pacing_bytes_per_s > 0, "no pacing rate");
     }
@@ -171,7 +172,7 @@ impl Sender {
         ack.inflight = (self.control.cwnd >> 32) as u32;
         let state = if self.episode { ACK_DUP } else { ACK_OPEN | ACK_CWND_LIMITED };
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
-        if let Some(protocol) = self.spec.info().header {
+        if let Some(protocol) = self.spec.header() {
             self.law.header(&self.control, self.ack.mss_bytes);
             self.law.on_header(told(protocol, n, ce), &mut self.control);
             self.check();
@@ -267,7 +268,7 @@ impl Sender {
             self.episode = true;
             return;
         }
-        if !self.spec.info().ssthresh_is_estimate {
+        if self.spec.info().is_some_and(|law| !law.ssthresh_is_estimate) {
             let most = before.cwnd.max(MIN_SSTHRESH);
             assert!(self.control.ssthresh <= most, "ssthresh {} above cwnd {most}", self.control.ssthresh);
         }
@@ -295,10 +296,10 @@ proptest! {
     fn no_connection_breaks_a_law(start in start(), ops in prop::collection::vec(op(), 1..300)) {
         for spec in registry().iter().flat_map(LawInfo::specs) {
             let run = || {
-                let mut sender = Sender::new(spec, &start);
+                let mut sender = Sender::new(spec.clone(), &start);
                 ops.iter().map(|op| { sender.apply(op); sender.trace() }).collect::<Vec<_>>()
             };
-            let trace = std::panic::catch_unwind(run);
+            let trace = catch_unwind(AssertUnwindSafe(&run));
             prop_assert!(trace.is_ok(), "{}", spec);
             prop_assert!(trace.unwrap() == run(), "{} is not deterministic", spec);
         }

@@ -1,4 +1,7 @@
 //! Many runs at once, one core each, with progress and cancellation.
+//!
+//! A run with a law in Python holds the interpreter's lock while it computes, in slices: asking for it
+//! again within a slice costs next to nothing, and other threads get it within Python's switch interval.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -13,6 +16,9 @@ use lfn_sim::{Sim, Summary, Tables};
 use lfn_units::Time;
 use pyo3::prelude::*;
 use serde::Serialize;
+
+use crate::errors;
+use crate::prototype::{self, Fault};
 
 /// How often the caller hears of progress.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -37,12 +43,54 @@ pub(crate) struct Finished {
 }
 
 /// A finished run, or why there is none.
-type Done = Result<Finished, String>;
+type Done = Result<Finished, Failure>;
+
+/// Why a run has no result.
+pub(crate) struct Failure {
+    /// The run, and what happened.
+    message: String,
+    /// What a law in Python raised.
+    raised: Option<PyErr>,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure { message, raised: None }
+    }
+}
+
+impl Failure {
+    /// What unwound out of a simulation.
+    pub(crate) fn of(panic: Box<dyn Any + Send>) -> Failure {
+        match panic.downcast::<Fault>() {
+            Ok(fault) => Failure { message: fault.place, raised: Some(fault.error) },
+            Err(_) => format!("a defect in the simulator: {}", PANIC.take()).into(),
+        }
+    }
+
+    /// As Python raises it.
+    pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        let Some(raised) = self.raised else { return errors::LabError::new_err(self.message) };
+        let error = errors::PrototypeError::new_err(format!("{}: {raised}", self.message));
+        error.set_cause(py, Some(raised));
+        error
+    }
+}
+
+/// A law that is no part of the registry, as a result tells of it.
+#[derive(Serialize)]
+struct Stamp<'a> {
+    law: String,
+    source: String,
+    probes: Vec<&'a str>,
+}
 
 /// The result object of a run (docs/results.md).
 #[derive(Serialize)]
 struct Report<'a> {
     name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    prototypes: Vec<Stamp<'a>>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -84,15 +132,19 @@ pub(crate) fn run(
     let fractions: Vec<AtomicU64> = jobs.iter().map(|_| AtomicU64::new(0)).collect();
     let mut results: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
     let (sender, mut receiver) = channel();
+    let workers: Vec<AtomicU64> = (0..threads.min(jobs.len())).map(|_| AtomicU64::new(0)).collect();
     thread::scope(|scope| {
-        for _ in 0..threads.min(jobs.len()) {
+        for worker in &workers {
             let (sender, cancel, next, fractions) = (sender.clone(), &cancel, &next, &fractions);
             scope.spawn(move || {
+                worker.store(prototype::this_thread(), Relaxed);
                 while let Some(index) = Some(next.fetch_add(1, Relaxed)).filter(|&i| i < jobs.len()) {
                     let done = guarded(&jobs[index], cancel, &fractions[index]);
                     // The receiver outlives the scope.
                     let _ = sender.send((index, done));
                 }
+                // The number may soon be another thread's.
+                worker.store(0, Relaxed);
             });
         }
         drop(sender);
@@ -108,12 +160,15 @@ pub(crate) fn run(
                 Err(RecvTimeoutError::Disconnected) => return outcome,
             }
             if cancel.load(Relaxed) {
+                // A law in Python may be in a loop without end.
+                workers.iter().for_each(|worker| prototype::interrupt(py, worker.load(Relaxed)));
                 continue;
             }
             let go_on = py.check_signals().and_then(|()| {
-                for (index, fraction) in fractions.iter().enumerate() {
+                for (index, fraction) in fractions.iter().enumerate().take(next.load(Relaxed)) {
                     let fraction = f64::from_bits(fraction.load(Relaxed));
-                    if fraction > told[index] {
+                    // Also of one that stands still: the caller may want to give it up.
+                    if fraction > told[index] || results[index].is_none() {
                         told[index] = fraction;
                         if !tell(index, fraction)? {
                             return Ok(false);
@@ -133,19 +188,49 @@ pub(crate) fn run(
 fn guarded(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
     let run = catch_unwind(AssertUnwindSafe(|| simulate(job, cancel, fraction)));
     let name = job.scenario.name.as_deref().unwrap_or(&job.file);
-    run.unwrap_or_else(|panic: Box<dyn Any + Send>| {
-        drop(panic);
-        Some(Err(format!("a defect in the simulator: {}", PANIC.take())))
-    })
-    .map(|done| done.map_err(|message| format!("{name}, seed {}: {message}", job.seed)))
+    let done = run.unwrap_or_else(|panic: Box<dyn Any + Send>| {
+        if cancel.load(Relaxed) {
+            return None;
+        }
+        Some(Err(Failure::of(panic)))
+    });
+    let named = |failure: Failure| Failure {
+        message: format!("{name}, seed {}: {}", job.seed, failure.message),
+        ..failure
+    };
+    done.map(|done| done.map_err(named))
+}
+
+/// Computes, with the interpreter's lock if some law is in Python.
+fn attached<T>(has_prototypes: bool, compute: impl FnOnce() -> T) -> T {
+    if has_prototypes {
+        Python::attach(|_| compute())
+    } else {
+        compute()
+    }
+}
+
+/// The laws of a scenario that are not in the registry, each once.
+fn stamps(scenario: &Scenario) -> Vec<Stamp<'_>> {
+    let mut stamps: Vec<Stamp> = Vec::new();
+    for spec in scenario.laws().filter(|spec| spec.prototype().is_some()) {
+        let law = spec.label();
+        if stamps.iter().all(|stamp| stamp.law != law) {
+            let probes = spec.probes().iter().map(|probe| probe.name.as_ref()).collect();
+            stamps.push(Stamp { law, source: spec.to_string(), probes });
+        }
+    }
+    stamps
 }
 
 fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
     let (wall, cpu_s) = (now(), thread_cpu_s());
     let config = job.scenario.config(job.seed);
-    let mut sim = match Sim::new(&config) {
+    let prototypes = stamps(&job.scenario);
+    let python = !prototypes.is_empty();
+    let mut sim = match attached(python, || Sim::new(&config)) {
         Ok(sim) => sim,
-        Err(error) => return Some(Err(error.to_string())),
+        Err(error) => return Some(Err(error.to_string().into())),
     };
     let mut step = Time(config.duration.0 / 1_000).max(Time(1));
     while sim.now() < config.duration {
@@ -153,7 +238,7 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
             return None;
         }
         let begun = now();
-        sim.run_until(sim.now().after(step));
+        attached(python, || sim.run_until(sim.now().after(step)));
         fraction.store((sim.now().as_s() / config.duration.as_s()).to_bits(), Relaxed);
         step = match begun.elapsed() {
             long if long > 2 * SLICE => Time((step.0 / 2).max(1)),
@@ -161,8 +246,10 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
             _ => step,
         };
     }
-    let done = sim.finish().map_err(|error| error.to_string()).and_then(|outcome| {
-        let report = Report { name: job.scenario.name.as_deref(), summary: &outcome.summary };
+    let finished = attached(python, || sim.finish());
+    let done = finished.map_err(|error| error.to_string()).and_then(|outcome| {
+        let name = job.scenario.name.as_deref();
+        let report = Report { name, prototypes, summary: &outcome.summary };
         Ok(Finished {
             summary: serde_json::to_string(&report).map_err(|error| error.to_string())?,
             tables: outcome.tables,
@@ -170,7 +257,7 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
             cpu_s: thread_cpu_s() - cpu_s,
         })
     });
-    Some(done)
+    Some(done.map_err(Failure::from))
 }
 
 #[allow(clippy::disallowed_methods, reason = "measures the run; nothing simulated depends on it")]

@@ -3,7 +3,11 @@
 
 mod batch;
 mod memory;
+mod prototype;
 mod transfer;
+mod vectors;
+
+use std::path::Path;
 
 use batch::Finished;
 use lfn_law::{registry, LawInfo, LawSpec};
@@ -16,6 +20,7 @@ use pyo3::types::PyDict;
 mod errors {
     pyo3::import_exception!(lfnlab.errors, LabError);
     pyo3::import_exception!(lfnlab.errors, LawError);
+    pyo3::import_exception!(lfnlab.errors, PrototypeError);
     pyo3::import_exception!(lfnlab.errors, ScenarioError);
     pyo3::import_exception!(lfnlab.errors, Unavailable);
     pyo3::import_exception!(lfnlab.errors, UsageError);
@@ -23,6 +28,11 @@ mod errors {
 
 /// Part of the available memory that runs may use, in percent.
 const MEMORY_PERCENT: u64 = 80;
+
+/// A scenario whose laws may be in Python.
+fn parse(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<Scenario> {
+    Scenario::parse_with(toml_text, file, memory_limit_bytes, &prototype::find).map_err(scenario_error)
+}
 
 fn scenario_error(fault: Fault) -> PyErr {
     errors::ScenarioError::new_err(fault.to_string())
@@ -101,19 +111,19 @@ fn read(file: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (toml_text, file, memory_limit_bytes=None))]
 fn check(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<String> {
-    let scenario = Scenario::parse(toml_text, file, memory_limit_bytes).map_err(scenario_error)?;
+    let scenario = parse(toml_text, file, memory_limit_bytes)?;
     serde_json::to_string(&scenario).map_err(|error| errors::LabError::new_err(error.to_string()))
 }
 
 #[pyfunction]
 fn canonical(toml_text: &str, file: &str) -> PyResult<String> {
-    let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
+    let scenario = parse(toml_text, file, None)?;
     scenario.to_toml().map_err(|error| errors::LabError::new_err(error.to_string()))
 }
 
 #[pyfunction]
 fn predict<'py>(py: Python<'py>, toml_text: &str, file: &str) -> PyResult<Bound<'py, PyDict>> {
-    let need = Scenario::parse(toml_text, file, None).map_err(scenario_error)?.predict();
+    let need = parse(toml_text, file, None)?.predict();
     let result = PyDict::new(py);
     for (key, value) in [
         ("memory_bytes", need.memory_bytes),
@@ -147,11 +157,16 @@ fn run_many(
     let jobs = items
         .iter()
         .map(|(text, file, seed)| {
-            let scenario = Scenario::parse(text, file, Some(limit_bytes))?;
+            let scenario = parse(text, file, Some(limit_bytes))?;
+            let missing = |law: &&LawSpec| law.prototype().is_some_and(|known| known.build.is_none());
+            if let Some(law) = scenario.laws().find(missing) {
+                return Err(errors::LawError::new_err(format!(
+                    "{law} is known from results alone; its class in Python is not here"
+                )));
+            }
             Ok(batch::Job { scenario, seed: *seed, file: file.clone() })
         })
-        .collect::<Result<Vec<_>, Fault>>()
-        .map_err(scenario_error)?;
+        .collect::<PyResult<Vec<_>>>()?;
     let threads = batch::threads_in_memory(&jobs, threads, limit_bytes);
     let tell = |index: usize, fraction: f64| match &progress {
         Some(progress) => progress.call1(py, (index, fraction))?.extract(py),
@@ -162,9 +177,19 @@ fn run_many(
         .map(|done| match done {
             None => Ok(None),
             Some(Ok(finished)) => Run::new(py, finished).map(Some),
-            Some(Err(message)) => Err(errors::LabError::new_err(message)),
+            Some(Err(failure)) => Err(failure.raise(py)),
         })
         .collect()
+}
+
+#[pyfunction]
+fn drive(py: Python<'_>, law: &str, statements: Vec<String>, fields: Vec<String>) -> PyResult<Vec<Vec<f64>>> {
+    let wrong = |message: String| errors::LawError::new_err(message);
+    let law = match prototype::find(law, Path::new("")) {
+        Some(found) => found.map_err(wrong)?,
+        None => law.parse().map_err(|error: lfn_law::LawError| wrong(error.to_string()))?,
+    };
+    vectors::drive(law, &statements, &fields).map_err(|failure| failure.raise(py))
 }
 
 #[pyfunction]
@@ -188,34 +213,40 @@ fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>>
     entry.set_item("variants", law.variants)?;
     entry.set_item("targets", law.targets)?;
     entry.set_item("signals", law.signals)?;
-    entry.set_item("probes", law.probes.iter().map(|probe| probe.name).collect::<Vec<_>>())?;
+    entry.set_item("probes", law.probes.iter().map(|probe| probe.name.as_ref()).collect::<Vec<_>>())?;
     Ok(entry)
 }
 
 #[pyfunction]
 fn card(name: &str) -> PyResult<&'static str> {
-    match name.parse::<LawSpec>() {
-        Ok(spec) => Ok(spec.info().card),
-        Err(error) => Err(errors::LawError::new_err(error.to_string())),
-    }
+    let spec: LawSpec =
+        name.parse().map_err(|error: lfn_law::LawError| errors::LawError::new_err(error.to_string()))?;
+    let card = spec.info().map(|law| law.card);
+    card.ok_or_else(|| errors::LawError::new_err(format!("{name} is a prototype, which has no card")))
 }
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("PROTOTYPE_STAMP", lfn_law::STAMP)?;
     module.add("LabError", py.get_type::<errors::LabError>())?;
     module.add("LawError", py.get_type::<errors::LawError>())?;
+    module.add("PrototypeError", py.get_type::<errors::PrototypeError>())?;
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
     module.add_class::<Run>()?;
     module.add_class::<transfer::UdtPlan>()?;
+    module.add_class::<prototype::LawState>()?;
+    module.add_class::<prototype::PyAck>()?;
+    module.add_class::<prototype::PyLoss>()?;
     module.add_function(wrap_pyfunction!(read, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(canonical, module)?)?;
     module.add_function(wrap_pyfunction!(predict, module)?)?;
     module.add_function(wrap_pyfunction!(available_memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
+    module.add_function(wrap_pyfunction!(drive, module)?)?;
     module.add_function(wrap_pyfunction!(laws, module)?)?;
     module.add_function(wrap_pyfunction!(card, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;

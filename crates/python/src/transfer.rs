@@ -109,7 +109,7 @@ pub(crate) fn udt_send(
     plan: &UdtPlan,
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let plan = plan.0;
+    let plan = plan.0.clone();
     attended(py, tell, move |say, stop| {
         let sending = Sending { paths: &paths, to: &to, plan };
         // The other end of the channel outlives this thread.
@@ -129,7 +129,7 @@ pub(crate) fn udt_receive(
     plan: &UdtPlan,
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let plan = plan.0;
+    let plan = plan.0.clone();
     attended(py, tell, move |say, stop| {
         let listener = Listener::bind(&listen, plan)?;
         drop(say.send(Report::Listening(listener.local().to_string())));

@@ -444,7 +444,7 @@ impl Scenario {
         let receiver = compat.receiver(flow.rtt.0);
         FlowConfig {
             stream,
-            law: flow.law.0,
+            law: flow.law.0.clone(),
             direction: direction(flow.direction),
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
@@ -482,7 +482,7 @@ impl Scenario {
                 sack: flow.sack,
                 sack_compression: receiver.sack_compression.filter(|_| flow.sack),
                 ecn: flow.ecn,
-                echo_each_mark: flow.law.0.info().family == "ecn",
+                echo_each_mark: flow.law.0.family() == Some("ecn"),
                 ..receiver
             },
         }
@@ -493,10 +493,10 @@ impl Scenario {
         TrafficConfig {
             name: traffic.name.0.clone(),
             model: traffic.sim_model(),
-            law: traffic.law.0,
+            law: traffic.law.0.clone(),
             sender: SenderConfig {
                 initial_window_segments: INITIAL_WINDOW_SEGMENTS,
-                pacing: traffic.law.0.info().header.is_some(),
+                pacing: traffic.law.0.header().is_some(),
                 ..sender
             },
             receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },

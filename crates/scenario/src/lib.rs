@@ -17,11 +17,18 @@ mod schema;
 
 use std::fs;
 use std::io::Read;
+use std::path::Path;
+
+use lfn_law::LawSpec;
 
 pub use error::ScenarioError;
 pub use file::File;
 pub use model::Scenario;
 pub use predict::Prediction;
+
+/// Finds the law that a text names, from the folder of the scenario. `None`: it is for the registry to
+/// know; an error says `what was found; what is allowed`.
+pub type FindLaw<'a> = dyn Fn(&str, &Path) -> Option<Result<LawSpec, String>> + 'a;
 
 /// Longest scenario.
 const TEXT_MAX_BYTES: u64 = 1 << 20;
@@ -53,6 +60,12 @@ pub fn read(file: &str) -> Result<String, ScenarioError> {
 }
 
 impl Scenario {
+    /// The laws of its flows and models of traffic, as often as they are named.
+    pub fn laws(&self) -> impl Iterator<Item = &LawSpec> {
+        let flows = self.flow.iter().map(|flow| &flow.law.0);
+        flows.chain(self.traffic.iter().map(|traffic| &traffic.law.0))
+    }
+
     /// The canonical TOML: every key with its value, defaults included. Parses to the same value.
     ///
     /// # Errors

@@ -93,6 +93,7 @@ pub struct Flow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
     /// Congestion-control law, NAME or NAME:VARIANT; of those with parameters also NAME:PARAMETER=VALUE.
+    /// Or FILE.py:CLASS for one in Python.
     pub law: Text<LawSpec>,
     /// How many such flows. Default 1.
     #[cfg_attr(test, schemars(range(min = 1, max = 16000000)))]

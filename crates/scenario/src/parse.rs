@@ -12,6 +12,7 @@ use crate::network::Network;
 use crate::predict::Part;
 use crate::quantity::{Sample, Text};
 use crate::reader::{Choice, Source, Table};
+use crate::FindLaw;
 
 pub(crate) mod capture;
 pub(crate) mod file;
@@ -79,7 +80,20 @@ impl Scenario {
     /// # Errors
     /// The first fault of the text.
     pub fn parse(text: &str, file: &str, memory_limit_bytes: Option<u64>) -> Result<Scenario, ScenarioError> {
-        let source = Source { file, text };
+        Scenario::parse_with(text, file, memory_limit_bytes, &|_, _| None)
+    }
+
+    /// The same with laws that the registry does not have.
+    ///
+    /// # Errors
+    /// The first fault of the text.
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        memory_limit_bytes: Option<u64>,
+        find_law: &FindLaw,
+    ) -> Result<Scenario, ScenarioError> {
+        let source = Source { file, text, find_law };
         let document = DeTable::parse(text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             if error.message() == "duplicate key" {

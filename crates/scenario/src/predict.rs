@@ -153,7 +153,7 @@ impl Scenario {
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
         };
         let flow_row_bytes = |flow: &Flow| {
-            let probes = flow.law.0.info().probes.len() as f64;
+            let probes = flow.law.0.probes().len() as f64;
             f64::from(flow.count) * (FLOW_ROW_BYTES + probes * PROBE_ROW_BYTES)
         };
         let queues = network.hops.len() as f64;
@@ -191,9 +191,8 @@ impl Scenario {
             .capture
             .as_ref()
             .map_or(0.0, |capture| TABLE_COPIES * CAPTURE_ROW_BYTES * capture.max_rows as f64);
-        let samples_rates = |law: LawSpec| law.info().slow_start == SlowStartKind::None;
-        let mut laws = self.flow.iter().map(|flow| flow.law.0).chain(self.traffic.iter().map(|t| t.law.0));
-        let sample_bytes = if laws.any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
+        let samples_rates = |law: &LawSpec| law.slow_start() == SlowStartKind::None;
+        let sample_bytes = if self.laws().any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
         let parts = [
             flows * FLOW_BYTES + connections * CONNECTION_BYTES,
             in_flight * (PACKET_BYTES + sample_bytes),

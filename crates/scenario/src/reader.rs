@@ -4,17 +4,20 @@ use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
+use lfn_law::{LawSpec, Prototype};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use crate::error::{quote, ScenarioError};
 use crate::quantity::{Name, Quantity};
+use crate::FindLaw;
 
 /// The text that is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
+    pub(crate) find_law: &'a FindLaw<'a>,
 }
 
 impl Source<'_> {
@@ -270,6 +273,18 @@ impl<'a> Item<'a> {
             return Ok(Name(text.into()));
         }
         Err(self.error(format!("found {}", quote(text)), HINT))
+    }
+
+    /// A law: what the caller finds under the text, a prototype of a result, or what the registry has.
+    pub(crate) fn law(&self) -> Result<LawSpec, ScenarioError> {
+        let text = self.value.get_ref().as_str().unwrap_or_default();
+        if let Some(found) = (self.source.find_law)(text, &self.beside("")) {
+            return found.map_err(|message| {
+                let (found, hint) = message.split_once("; ").unwrap_or((&message, ""));
+                self.error(found, hint)
+            });
+        }
+        Prototype::named(text).map_or_else(|| self.quantity(), |prototype| Ok(prototype.into()))
     }
 
     /// The path of a file that this value names, from the scenario's directory.

@@ -1,6 +1,8 @@
 //! What a scenario becomes: defaults, sizes, and the simulation's configuration.
 
-use lfn_law::SlowStartKind;
+use std::path::Path;
+
+use lfn_law::{LawSpec, Prototype, SlowStartKind};
 use lfn_path::{
     AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, Service,
     Thresholds, Weight,
@@ -547,14 +549,51 @@ fn every_traffic_model_is_the_simulators() {
 }
 
 #[test]
+fn a_law_that_the_registry_does_not_have_is_the_callers() {
+    let text =
+        "schema = 1\nduration = \"1s\"\nlink.rate = \"10Mbit/s\"\n[[flow]]\nlaw = \"own\"\nrtt = \"9ms\"\n\
+                [[traffic]]\nlaw = \"own\"\nsurge.users = 3\n[[flow]]\nlaw = \"cubic\"\nrtt = \"9ms\"\n";
+    let parse = |find: &dyn Fn() -> Result<LawSpec, String>| {
+        Scenario::parse_with(text, "some/where/x.toml", None, &|name, folder| {
+            assert_eq!(folder, Path::new("some/where"));
+            (name == "own").then(find)
+        })
+    };
+    let own = || {
+        let build =
+            |config: &_, control: &mut _| "scalable".parse::<LawSpec>().unwrap().build(config, control);
+        let build: Option<lfn_law::Build> = Some(Box::new(build));
+        let slow_start = SlowStartKind::Limited;
+        Prototype { name: "Own".into(), source: "0123456789ab".into(), slow_start, probes: Vec::new(), build }
+    };
+    let scenario = parse(&|| Ok(own().into())).unwrap();
+    let names: Vec<_> = scenario.laws().map(LawSpec::to_string).collect();
+    assert_eq!(names, ["Own@0123456789ab", "cubic", "Own@0123456789ab"]);
+    let config = scenario.config(1);
+    assert_eq!(config.flows[0].sender.slow_start, SlowStartKind::Limited);
+    // What is written can be read where the law is not known, and says the same.
+    assert_eq!(
+        Scenario::parse(&scenario.to_toml().unwrap(), "", None).unwrap().to_toml(),
+        scenario.to_toml()
+    );
+    let mut sim = lfn_sim::Sim::new(&config).unwrap();
+    sim.run_until(config.duration);
+    let summary = sim.finish().unwrap().summary;
+    assert_eq!(summary.flows[0].law, "Own (prototype)");
+    assert!(summary.flows[0].delivered_bytes > 0);
+    let error = parse(&|| Err("no file; write one".into())).unwrap_err().to_string();
+    assert_eq!(error, "some/where/x.toml:5: flow[0].law: no file; write one");
+}
+
+#[test]
 fn a_traffic_model_has_the_defaults_of_the_background() {
     let traffic = &models("[[traffic]]\nsurge = { users = 3 }\n[[traffic]]\nname = \"w\"\nlaw = \"cubic\"\n\
                            direction = \"reverse\"\nrtt = \"40ms\"\nreceive_window = \"20 packets\"\nsurge = { users = 3 }\n")[..];
     let [usual, own] = traffic else { panic!() };
     assert_eq!((&*usual.name, usual.routes, usual.receive_window_bytes), ("traffic0", [0, 1], 65_536));
-    assert_eq!(usual.law.info().name, "reno");
+    assert_eq!(usual.law.label(), "reno");
     assert_eq!((&*own.name, own.routes, own.receive_window_bytes), ("w", [0, 1], 29_200));
-    assert_eq!(own.law.info().name, "cubic");
+    assert_eq!(own.law.label(), "cubic");
     let Model::Web(web) = &own.model else { panic!() };
     assert_eq!((web.direction, web.path.rtt_s), (Direction::Reverse, Distribution::Constant(0.04)));
 }

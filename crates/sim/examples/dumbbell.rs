@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..SenderConfig::ns2(payload_bytes)
         }
     } else {
-        SenderConfig::linux(payload_bytes, law.info().slow_start)
+        SenderConfig::linux(payload_bytes, law.slow_start())
     };
     let link =
         |name: &str| LinkConfig { event_mode, router, ..LinkConfig::drop_tail(name, rate, limit_packets) };
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 10) / 10 } else { 0 });
             FlowConfig {
                 stream: 0,
-                law,
+                law: law.clone(),
                 direction: Direction::Forward,
                 route: 0,
                 ack_route: 1,

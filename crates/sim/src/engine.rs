@@ -438,7 +438,7 @@ impl Sim {
         let links = [flow.route, flow.ack_route].map(|route| &self.routes[usize::from(route)].links);
         let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);
         FlowSetup {
-            law: flow.law,
+            law: flow.law.clone(),
             sender: flow.sender,
             receiver: flow.receiver,
             direction: flow.direction,
@@ -724,7 +724,7 @@ impl Sim {
             table.rtt_s.push(first.sender.rtt().latest_ns() as f64 * 1e-9);
             table.state.push(first.sender.state() as u8);
             let values = first.sender.probe();
-            for (probe, (info, value)) in config.law.info().probes.iter().zip(values).enumerate() {
+            for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
                 let table = &mut self.tables.probes;
                 table.t_s.push(t_s);
                 table.flow.push(number);

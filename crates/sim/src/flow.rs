@@ -170,7 +170,7 @@ impl Flow {
         self.forward_access = Time(setup.access.0 / 2);
         self.return_access = setup.access - self.forward_access;
         self.ect = setup.sender.ecn;
-        self.protocol = setup.law.info().header;
+        self.protocol = setup.law.header();
         self.echo = Header::None;
         self.wire_bytes = setup.wire_bytes;
         self.ack_bytes = setup.ack_bytes;

@@ -32,7 +32,9 @@ pub fn serve(
     let name = directory.display().to_string();
     let directory = Arc::new(Directory::open(directory).map_err(TransferError::io(name))?);
     let law = listener.control();
-    each_connection(&mut listener, once, stop, tell, move |mut stream, _| give(&mut stream, &directory, law))
+    each_connection(&mut listener, once, stop, tell, move |mut stream, _| {
+        give(&mut stream, &directory, law.clone())
+    })
 }
 
 fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<Statistics, TransferError> {

@@ -15,14 +15,14 @@ pub enum ControlError {
     Law(#[from] LawError),
     /// The law needs routers that speak its protocol.
     #[error("law {0} needs routers that speak to it; UDT's packets have no room for that")]
-    Routers(&'static str),
+    Routers(String),
     /// The law needs delivery-rate samples.
     #[error("law {0} steers by delivery-rate samples; UDT's ACKs give none")]
-    Rates(&'static str),
+    Rates(String),
 }
 
 /// A congestion control by name.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ControlSpec {
     /// UDT's own, a variant of [`VARIANTS`].
     Native(&'static str, NativeConfig),
@@ -41,18 +41,17 @@ impl ControlSpec {
     pub fn build(&self, mss_bytes: u32, now: Time, seed: u64) -> Box<dyn CongestionControl> {
         match self {
             ControlSpec::Native(_, config) => Box::new(Native::new(*config, seed, now)),
-            ControlSpec::Law(law) => Box::new(LawControl::new(law, law.info().slow_start, mss_bytes, now)),
+            ControlSpec::Law(law) => Box::new(LawControl::new(law, law.slow_start(), mss_bytes, now)),
         }
     }
 }
 
 fn law(text: &str) -> Result<ControlSpec, ControlError> {
     let law: LawSpec = text.parse()?;
-    let info = law.info();
-    if info.header.is_some() {
-        Err(ControlError::Routers(info.name))
-    } else if info.slow_start == SlowStartKind::None {
-        Err(ControlError::Rates(info.name))
+    if law.header().is_some() {
+        Err(ControlError::Routers(law.label()))
+    } else if law.slow_start() == SlowStartKind::None {
+        Err(ControlError::Rates(law.label()))
     } else {
         Ok(ControlSpec::Law(law))
     }

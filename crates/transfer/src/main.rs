@@ -121,7 +121,7 @@ fn run(command: &str, arguments: &Arguments) -> Result<(), String> {
     match (command, &positional[..]) {
         ("send", [_, ..]) => {
             let paths: Vec<PathBuf> = positional.iter().map(PathBuf::from).collect();
-            let sending = Sending { paths: &paths, to: address("--to")?, plan: *plan };
+            let sending = Sending { paths: &paths, to: address("--to")?, plan: plan.clone() };
             report(arguments, &send(&sending, || stop().load(Ordering::Relaxed), &mut tell).map_err(failed)?)
         }
         ("fetch", [peer, remote, local]) => {
@@ -129,7 +129,7 @@ fn run(command: &str, arguments: &Arguments) -> Result<(), String> {
             report(arguments, &done)
         }
         ("recv" | "serve", [directory]) => {
-            let listener = Listener::bind(address("--listen")?, *plan).map_err(failed)?;
+            let listener = Listener::bind(address("--listen")?, plan.clone()).map_err(failed)?;
             eprintln!("listening at {}", listener.local());
             let mut last = Ok(());
             let mut served = |served: Served| match served {

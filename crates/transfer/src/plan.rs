@@ -13,7 +13,7 @@ const MIN_WINDOW: u64 = 8192;
 const MAX_WINDOW: u64 = 1 << 20;
 
 /// What the user knows of the path, and wants.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Rate that the path should carry.
     pub rate: Rate,

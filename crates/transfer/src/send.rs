@@ -56,7 +56,7 @@ pub fn send(
         Err(TransferError::Connection { .. }) => stream.expect(DONE).and(sent)?,
         sent => sent?,
     };
-    let statistics = tally.finish(&stream, Some(sending.plan.control));
+    let statistics = tally.finish(&stream, Some(sending.plan.control.clone()));
     stream.close()?;
     match differs {
         0 => Ok(statistics),

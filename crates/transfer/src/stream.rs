@@ -439,7 +439,7 @@ impl Listener {
 
     /// What drives the sending side of its connections.
     pub fn control(&self) -> ControlSpec {
-        self.plan.control
+        self.plan.control.clone()
     }
 
     /// A connection is over.

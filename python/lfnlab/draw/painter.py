@@ -17,8 +17,8 @@ from lfnlab import plot, statistics
 from lfnlab.draw.choice import MOST_GROUPS
 from lfnlab.draw.columns import PlainLog, axis_of
 from lfnlab.draw.tables import TRACE
-from lfnlab.errors import LawError, UsageError
-from lfnlab.law import law, laws
+from lfnlab.errors import UsageError
+from lfnlab.law import known, laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -476,11 +476,8 @@ def _look(by: str | None, value: Any, index: int) -> tuple[str, str]:
     if by is None:
         return laws()[0].color, laws()[0].marker
     if by in ("law", "case") and isinstance(value, str):
-        try:
-            own = law(value.partition(",")[0])
-        except LawError:  # such as a law of Linux that is none of ours
-            pass
-        else:
+        own = known(value.partition(",")[0])
+        if own is not None:  # otherwise such as a law of Linux that is none of ours
             return own.color, own.marker
     other = laws()[(index if by not in ("law", "case") else len(laws()) - 1 - index) % len(laws())]
     return other.color, other.marker

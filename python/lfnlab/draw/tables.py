@@ -9,7 +9,6 @@ import polars as pl
 
 from lfnlab import metrics, plot, statistics
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.law import law
 from lfnlab.store import TABLES
 from lfnlab.sweep import Results, Run
 
@@ -187,7 +186,7 @@ def _named(frame: pl.LazyFrame, table: str, run: Run) -> pl.LazyFrame:
     if "probe" in columns and "flow" in columns:
         names = pl.col("probe").cast(pl.String)
         for each in run.laws:
-            own = _renamed("probe", dict(enumerate(law(each).probes)))
+            own = _renamed("probe", dict(enumerate(run.probes(each))))
             names = pl.when(pl.col("law") == each).then(own).otherwise(names)
         frame = frame.with_columns(probe=names)
     return frame

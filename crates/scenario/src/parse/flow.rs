@@ -1,7 +1,7 @@
 //! The keys of flows.
 
 use lfn_header::Protocol;
-use lfn_law::{LawSpec, SlowStartKind};
+use lfn_law::SlowStartKind;
 use lfn_units::{Bytes, Time};
 
 use super::path::Places;
@@ -51,7 +51,7 @@ pub(crate) fn read(
     compat: Compat,
     duration: Time,
 ) -> Result<Flow, ScenarioError> {
-    let law: LawSpec = table.need("law", "law = \"cubic\"")?.quantity()?;
+    let law = table.need("law", "law = \"cubic\"")?.law()?;
     let count = table.integer("count", 1..=FLOWS_MAX, 1)? as u32;
     let parallel = table.integer("parallel", 1..=PARALLEL_MAX, 1)? as u32;
     let (direction, path) = places.path(table)?;
@@ -91,10 +91,10 @@ pub(crate) fn read(
     let initial_window = table.quantity_in("initial_window", Packets(1)..=Packets(WINDOW_MAX))?;
     let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
     // The ends of such protocols begin small, answer every packet, and send no bursts.
-    let for_routers = law.info().header.is_some();
-    let own_start = law.info().slow_start == SlowStartKind::None;
+    let for_routers = law.header().is_some();
+    let own_start = law.slow_start() == SlowStartKind::None;
     let (default_window, default_slow_start, default_delayed_ack) = match compat {
-        Compat::Linux if !for_routers => (Packets(10), law.info().slow_start, true),
+        Compat::Linux if !for_routers => (Packets(10), law.slow_start(), true),
         _ if own_start => (Packets(2), SlowStartKind::None, false),
         _ => (Packets(2), SlowStartKind::Classic, false),
     };
@@ -112,6 +112,7 @@ pub(crate) fn read(
         let found = format!("law {law} has a start-up of its own");
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
     }
+    let ecn = table.boolean("ecn", law.family() == Some("ecn"))?;
     Ok(Flow {
         name: table.name("name")?,
         law: Text(law),
@@ -132,7 +133,7 @@ pub(crate) fn read(
         slow_start: Text(slow_start),
         delayed_ack: table.boolean("delayed_ack", default_delayed_ack)?,
         sack: table.boolean("sack", true)?,
-        ecn: table.boolean("ecn", law.info().family == "ecn")?,
+        ecn,
         pacing: table.boolean("pacing", for_routers)?,
     })
 }
@@ -151,7 +152,7 @@ pub(crate) fn check_ecn(
         });
         let mut links = [&flow.path.links].into_iter().chain(later).flatten();
         let speaks_vcp = |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router::Vcp(_)));
-        let found = if flow.law.0.info().header == Some(Protocol::Vcp) {
+        let found = if flow.law.0.header() == Some(Protocol::Vcp) {
             "ECN under a law of VCP".to_string()
         } else if let Some(&link) = links.find(speaks_vcp) {
             format!("ECN on the link {:?}, which speaks VCP", network.hop(link).name)

@@ -79,7 +79,7 @@ pub(crate) fn read(tables: &[Table], places: &Places) -> Result<Vec<Traffic>, Sc
         }
         Ok(Traffic {
             name,
-            law: Text(table.quantity("law")?.unwrap_or_else(reno)),
+            law: Text(table.get("law").map_or_else(|| Ok(reno()), |law| law.law())?),
             direction,
             path,
             ack_route,

@@ -117,7 +117,7 @@ impl Sim {
         let next = traffic.next_arrival();
         let gaps = Stream::new(seed, 0, "background.write.gap");
         let crowd = self.crowds.len();
-        let setup = template(config.law, config.sender, config.receiver);
+        let setup = template(config.law.clone(), config.sender, config.receiver);
         let source = Source::Background { traffic, next, gaps };
         let sizes = (config.header_bytes, config.framing_bytes, background::RECEIVE_WINDOW_BYTES);
         self.crowds.push(Crowd::new(None, source, setup, config.routes, sizes));
@@ -137,7 +137,7 @@ impl Sim {
     pub(super) fn set_up_traffic(&mut self, seed: u64, config: &TrafficConfig) -> Result<(), SimError> {
         let flows = Flows::new(&config.model, &Streams::new(seed, 0, format!("traffic.{}", config.name)))
             .map_err(|source| SimError::Traffic { name: config.name.clone(), source })?;
-        let setup = template(config.law, config.sender, config.receiver);
+        let setup = template(config.law.clone(), config.sender, config.receiver);
         let source = Source::Model(Box::new(flows));
         let sizes = (config.header_bytes, config.framing_bytes, config.receive_window_bytes);
         self.crowds.push(Crowd::new(Some(config.name.clone()), source, setup, config.routes, sizes));

@@ -138,7 +138,7 @@ impl Sim {
         FlowSummary {
             id: self.transfer[index],
             streams: 1,
-            law: config.law.to_string(),
+            law: config.law.label(),
             direction: config.direction.name(),
             routes,
             segment_bytes: config.payload_bytes,

@@ -36,7 +36,7 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
     let law = law(name);
     FlowConfig {
         stream: 0,
-        law,
+        law: law.clone(),
         direction: Direction::Forward,
         route: 0,
         ack_route: 1,
@@ -47,7 +47,7 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
         payload_bytes: LINUX_PAYLOAD_BYTES,
         wire_bytes: LINUX_WIRE_BYTES,
         ack_bytes: 66,
-        sender: SenderConfig::linux(LINUX_PAYLOAD_BYTES, law.info().slow_start),
+        sender: SenderConfig::linux(LINUX_PAYLOAD_BYTES, law.slow_start()),
         receiver: ReceiverConfig::linux(rtt),
     }
 }

@@ -17,7 +17,7 @@ fn lossy() -> Fates {
 }
 
 fn law(spec: &LawSpec) -> Box<dyn CongestionControl> {
-    Box::new(LawControl::new(spec, spec.info().slow_start, 1_500, Time::ZERO))
+    Box::new(LawControl::new(spec, spec.slow_start(), 1_500, Time::ZERO))
 }
 
 /// 100 Mbit/s each way, 20 ms, and a queue without end.

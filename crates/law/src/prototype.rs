@@ -1,0 +1,53 @@
+//! Laws that are not in the registry: what tries an idea out before it is a header.
+
+use crate::{Config, Control, Law, Probe, SlowStartKind};
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// Makes the law of a new connection; `control` holds initial window and threshold, which it may change.
+pub type Build = Box<dyn Fn(&Config, &mut Control) -> Box<dyn Law> + Send + Sync>;
+
+/// What results add to the name of a prototype.
+pub const STAMP: &str = " (prototype)";
+
+/// A law that someone hands in, for example one written in Python.
+pub struct Prototype {
+    /// Its name in results; no law of the registry has it.
+    pub name: String,
+    /// What tells it from others of its name: the hash of its source, in hexadecimal digits.
+    pub source: String,
+    /// What precedes it by default.
+    pub slow_start: SlowStartKind,
+    /// What [`Law::probe`] writes.
+    pub probes: Vec<Probe>,
+    /// How a connection gets it. `None`: it is known from results alone and cannot be run.
+    pub build: Option<Build>,
+}
+
+/// Digits of [`Prototype::source`].
+const DIGITS: RangeInclusive<usize> = 8..=64;
+
+impl Prototype {
+    /// The prototype that a result names as `NAME@SOURCE`, if the text has this form; it cannot be run.
+    pub fn named(text: &str) -> Option<Prototype> {
+        let (name, source) = text.split_once('@')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(is_name)
+            && DIGITS.contains(&source.len())
+            && source.chars().all(|c| c.is_ascii_hexdigit());
+        fits.then(|| Prototype {
+            name: name.into(),
+            source: source.into(),
+            slow_start: SlowStartKind::Classic,
+            probes: Vec::new(),
+            build: None,
+        })
+    }
+}
+
+impl fmt::Display for Prototype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.source)
+    }
+}

@@ -1,0 +1,114 @@
+"""Vectors that a law in Python records for its header."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lfnlab import Ack, Law, LawError, Loss, _core, cli
+from lfnlab.port import vectors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = """\
+import lfnlab
+
+
+class Half(lfnlab.Law):
+    def on_ack(self, n, ack):
+        self.cwnd += min(1 / self.cwnd, 1) * n
+
+    def on_loss(self, loss):
+        self.ssthresh = max(self.cwnd / 2, 2)
+"""
+
+
+class Half(Law):
+    def on_ack(self, n: int, ack: Ack) -> None:
+        self.cwnd += min(1 / self.cwnd, 1) * n
+
+    def on_loss(self, loss: Loss) -> None:
+        self.ssthresh = max(self.cwnd / 2, 2)
+
+
+def unmet(text: str, law: str) -> list[str]:
+    """The expectations of a text that a law of the registry does not meet, executed on it."""
+    failures = []
+    for block in re.findall(r"(?ms)^```law\n(.*?)^```", text):
+        lines = [line.partition("#")[0].strip() for line in block.splitlines()][1:]
+        try:
+            _core.drive(law, lines, ())
+        except _core.LabError as error:
+            failures.append(str(error))
+    return failures
+
+
+def test_reno_meets_what_reno_in_python_recorded() -> None:
+    text = vectors(Half, "half", 1e-3)
+    assert text.count("```law\nlaw half  # ") == 10
+    assert text.count("expect cwnd") == 48
+    assert not unmet(text, "reno")
+
+
+def test_another_law_does_not_meet_them() -> None:
+    failures = unmet(vectors(Half, "half", 1e-3), "scalable")
+    assert len(failures) >= 8
+    assert re.match(r"cwnd: expected [\d.]+ \+-0.1%, found [\d.]+", failures[0])
+
+
+def test_what_a_law_decides_besides_its_window_is_recorded() -> None:
+    class Paced(Half):
+        def on_ack(self, n: int, ack: Ack) -> None:
+            super().on_ack(n, ack)
+            assert ack.srtt_s is not None
+            self.pacing_bps = self.cwnd * self.mss_bytes * 8 / ack.srtt_s
+
+    text = vectors(Paced, "paced", 1e-6)
+    # 10.1 segments of 1448 bytes in 100 ms.
+    assert "\nack\nexpect cwnd 10.1 +-0.0001%\nexpect pacing_Bps 146248 +-0.0001%\n" in text
+
+
+def test_the_command_writes_a_part_of_a_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "half.py", tmp_path / "vectors.md"
+    file.write_text(SOURCE)
+    assert cli.call(["port", f"{file}:Half", "--out", str(out)]) == cli.OK
+    assert capsys.readouterr().out == f"{out}\n"
+    assert cli.call(["port", f"{file}:Half"]) == cli.OK
+    assert capsys.readouterr().out == out.read_text()
+    assert cli.call(["port", f"{file}:Half", "--name", "half-reno"]) == cli.OK
+    assert "\nlaw half-reno  # " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["reno"], cli.USAGE, "reno is no law in Python; write FILE.py:CLASS"),
+        (["{file}:Nosuch"], cli.USAGE, "no law 'Nosuch'; it has Half"),
+        (["{file}:Half", "--name", "Half"], cli.USAGE, "'Half' is no name of a header"),
+        (["{file}:Half", "--tolerance", "0"], cli.USAGE, "tolerance: 0; allowed: above 0"),
+        (["{file}:Half", "--out", "{file}/x"], cli.STORE, "Not a directory"),
+    ],
+)
+def test_mistakes(
+    arguments: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "half.py"
+    file.write_text(SOURCE)
+    assert cli.call(["port", *(part.format(file=file) for part in arguments)]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_what_it_raises_names_callback_and_time() -> None:
+    class Late(Half):
+        def on_loss(self, loss: Loss) -> None:
+            raise RuntimeError("not yet")
+
+    with pytest.raises(_core.PrototypeError, match=r"Late.on_loss at 1.* s: RuntimeError: not yet"):
+        vectors(Late, "late", 1e-3)
+    with pytest.raises(LawError, match="is no law"):
+        vectors(int, "int", 1e-3)  # type: ignore[arg-type]
