@@ -484,7 +484,12 @@ impl Sim {
             self.now = at;
             self.processed += 1;
             match kind {
-                Kind::AckAtSender => self.on_ack_at_sender(index, wire),
+                Kind::AckAtSender => {
+                    if self.flows.len() > CACHED_FLOWS {
+                        self.prefetch(wire);
+                    }
+                    self.on_ack_at_sender(index, wire);
+                }
                 Kind::AtLink => self.on_at_link(wire),
                 Kind::AtReceiver => self.on_at_receiver(index, wire),
                 _ => {
@@ -501,10 +506,10 @@ impl Sim {
     #[inline(never)]
     fn prefetch(&self, wire: u32) {
         self.transit.prefetch(wire);
-        if let Some(flow) = self.transit.flow_behind(wire, 2).and_then(|index| self.flows.get(index)) {
+        if let Some(flow) = self.transit.flow_behind(wire, 3).and_then(|index| self.flows.get(index)) {
             lfn_tcp::prefetch(flow);
         }
-        if let Some(flow) = self.transit.flow_behind(wire, 1).and_then(|index| self.flows.get(index)) {
+        if let Some(flow) = self.transit.flow_behind(wire, 2).and_then(|index| self.flows.get(index)) {
             flow.sender.prefetch_buffers();
         }
     }
@@ -513,13 +518,9 @@ impl Sim {
     fn on_ack_at_sender(&mut self, index: usize, wire: u32) {
         let now = self.now;
         let mut ack = Acknowledgement::default();
-        let sender = &mut self.flows[index].sender;
-        let near = sender.una();
-        self.transit.take(wire, near, &mut ack, |header| sender.on_header(header));
-        if self.flows.len() > CACHED_FLOWS {
-            self.prefetch(wire);
-        }
         let flow = &mut self.flows[index];
+        let near = flow.sender.una();
+        self.transit.take(wire, near, &mut ack, |header| flow.sender.on_header(header));
         flow.under_way -= 1;
         self.acks_taken += 1;
         self.hash = mix(mix(self.hash, now.0 ^ index as u64), ack.cumulative);
@@ -588,8 +589,8 @@ impl Sim {
     #[inline]
     fn transmit(&mut self, index: usize) {
         let now = self.now;
-        let Some(at) = self.flows[index].direct else { return self.transmit_hop_by_hop(index) };
         let flow = &mut self.flows[index];
+        let Some(at) = flow.direct else { return self.transmit_hop_by_hop(index) };
         let link = &mut self.links[at];
         let Server::Closed(server) = &mut link.server else { return };
         while let Some(segment) = flow.sender.next_segment(now) {
@@ -607,24 +608,14 @@ impl Sim {
                 }
             }
         }
-        self.set_timer(index);
+        flow.set_timer(now, index, &mut self.transit);
     }
 
     fn transmit_hop_by_hop(&mut self, index: usize) {
         while let Some(segment) = self.flows[index].sender.next_segment(self.now) {
             self.send_data(index, segment);
         }
-        self.set_timer(index);
-    }
-
-    #[inline]
-    fn set_timer(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let deadline = flow.sender.deadline();
-        if deadline < flow.timer_at {
-            flow.timer_at = deadline;
-            self.transit.events.push(deadline.max(self.now), Kind::SenderTimer, index);
-        }
+        self.flows[index].set_timer(self.now, index, &mut self.transit);
     }
 
     fn on_receiver_timer(&mut self, index: usize) {

@@ -181,7 +181,7 @@ impl Events {
             return None;
         }
         let rank = key as u64;
-        let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize];
+        let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize % KINDS.len()];
         let (index, wire) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
         Some((Time((key >> 64) as u64), kind, index as usize, wire as u32))
     }

@@ -184,6 +184,16 @@ impl Flow {
         self.base = 0;
     }
 
+    /// Sees to it that the sender's timer is an event, or one before it is.
+    #[inline]
+    pub fn set_timer(&mut self, now: Time, index: usize, transit: &mut Transit) {
+        let deadline = self.sender.deadline();
+        if deadline < self.timer_at {
+            self.timer_at = deadline;
+            transit.events.push(deadline.max(now), Kind::SenderTimer, index);
+        }
+    }
+
     /// Another message on a connection whose messages before it have arrived: so many segments, of which
     /// the last has so many bytes at the queue. What was the last before counts as full if it is sent
     /// again, in vain.

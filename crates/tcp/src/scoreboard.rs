@@ -29,7 +29,8 @@ pub(crate) struct Delivered {
     pub oldest_sent: Option<Time>,
     /// Transmission time of the retransmission that moved the cumulative ACK: what its timestamp echoes.
     pub copy_sent: Option<Time>,
-    /// The one that was sent last, copies included, with its time.
+    /// The one that was sent last, copies included, with its time; none where nothing was SACKed, lost
+    /// or repeated, as there it is the last of `count`.
     pub newest: Option<(Time, u64)>,
 }
 
@@ -249,7 +250,7 @@ impl Scoreboard {
             newest_sent: Some(newest),
             oldest_sent: Some(oldest),
             copy_sent: None,
-            newest: Some((newest, cumulative - 1)),
+            newest: None,
         }
     }
 

@@ -503,7 +503,9 @@ impl Sender {
         }
         if self.law_samples {
             if self.rate.is_some() {
-                return self.steer(now, &mut seen, delivered.newest.map(|(_, seq)| seq));
+                let newest = delivered.newest.map(|(_, seq)| seq);
+                let last = || (advanced && delivered.count > 0).then(|| ack.cumulative - 1);
+                return self.steer(now, &mut seen, newest.or_else(last));
             }
             self.law.on_sample(&seen, &mut self.control);
         }
