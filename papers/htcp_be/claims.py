@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import plot
-from lfnlab.paper import Execute, Finding, Reproduction, Verdict
+from lfnlab.paper import Execute, Finding, Reproduction, signed, verdict, verdict_table
 from lfnlab.scenario import dumbbell
 from lfnlab.statistics import Interval, interval, paired
-from lfnlab.summary import Table, with_interval
+from lfnlab.summary import with_interval
 from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         findings=[*findings[chosen], h7(response)],
         sensitivity={buffer: findings[buffer] for buffer in others},
         figures=figures(study),
-        tables={"Verdicts by buffer size": sensitivity(findings)},
+        tables={"Verdicts by buffer size": verdict_table(findings)},
         traced=[
             run
             for run in study.results.runs
@@ -414,33 +414,9 @@ def figures(study: Study) -> dict[str, Any]:
     }
 
 
-def sensitivity(findings: Mapping[str, Sequence[Finding]]) -> Table:
-    """Verdict of each claim for each buffer size."""
-    names = [finding.claim for finding in next(iter(findings.values()))]
-    return Table(
-        ("claim", *findings),
-        tuple(
-            (name, *(column[i].verdict for column in findings.values()))
-            for i, name in enumerate(names)
-        ),
-        len(findings) + 1,
-    )
-
-
-def verdict(holds: bool) -> Verdict:
-    """As words."""
-    return "holds" if holds else "does not hold"
-
-
 def mbps(value: Interval) -> str:
     """A difference of rates in Mbit/s, with its sign."""
     return signed(value, 1e-6, 0)
-
-
-def signed(value: Interval, scale: float, digits: int) -> str:
-    """Mean with its sign, and half-width where there is one."""
-    mean = f"{value.mean * scale:+.{digits}f}"
-    return mean if value.half != value.half else f"{mean} ± {value.half * scale:.{digits}f}"
 
 
 def ordinal(n: int) -> str:

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lfnlab.errors import LabError, Unavailable
+from lfnlab.summary import Table
 from lfnlab.sweep import Case, Progress, Results, execute
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lfnlab.summary import Table
+    from lfnlab.statistics import Interval
     from lfnlab.sweep import Run
 
 Verdict = Literal["holds", "does not hold", "cannot be tested"]
@@ -67,6 +68,30 @@ class Reproduction:
         for value, findings in self.sensitivity.items():
             verdicts |= {f"{f.claim} @ {value}": str(f.verdict) for f in findings}
         return verdicts
+
+
+def verdict(holds: bool) -> Verdict:
+    """Whether a claim holds, in words."""
+    return "holds" if holds else "does not hold"
+
+
+def signed(value: Interval, scale: float, digits: int) -> str:
+    """Mean with its sign, and half-width where there is one, both times ``scale``."""
+    mean = f"{value.mean * scale:+.{digits}f}"
+    return mean if value.half != value.half else f"{mean} ± {value.half * scale:.{digits}f}"
+
+
+def verdict_table(findings: Mapping[str, Sequence[Finding]]) -> Table:
+    """Verdict of each claim for each value of a setting, by that value."""
+    names = [finding.claim for finding in next(iter(findings.values()))]
+    return Table(
+        ("claim", *findings),
+        tuple(
+            (name, *(column[i].verdict for column in findings.values()))
+            for i, name in enumerate(names)
+        ),
+        len(findings) + 1,
+    )
 
 
 def papers() -> dict[str, Path]:
