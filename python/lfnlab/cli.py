@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from lfnlab import _core, commands, sweeping, transfer
+from lfnlab import _core, commands, law_commands, sweeping, transfer
 from lfnlab.errors import (
     LabError,
     LawError,
@@ -26,7 +26,7 @@ from lfnlab.errors import (
     UsageError,
 )
 from lfnlab.progress import bar
-from lfnlab.prototype import find, label
+from lfnlab.prototype import label
 from lfnlab.provenance import code_version
 from lfnlab.scenario import Scenario, dumbbell
 from lfnlab.sweep import Case, Results, compare, execute, memory_limit_bytes
@@ -240,83 +240,6 @@ def run(
     return _show(results, as_json=json, report=report)
 
 
-@app.command(name="laws")
-def laws_(
-    name: str | None = None,
-    /,
-    *,
-    bibtex: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter("--json", negative="", help="Print a JSON list.")] = False,
-) -> int:
-    """List the laws, or show the card of one.
-
-    The list: name, variants, family (what ends its growth), signals (all that it listens to),
-    targets, source.
-
-    Example: `lfn laws cubic`
-
-    Args:
-        name: Show this law's card: prose, equations with their source, test vectors.
-        bibtex: Print the reference instead.
-    """
-    from lfnlab.law import law, laws
-
-    chosen = laws() if name is None else (law(name),)
-    if json:
-        _print_json([dict(vars(entry).items()) for entry in chosen])
-    elif bibtex:
-        print("\n".join(entry.bibtex() for entry in chosen), end="")
-    elif name is not None:
-        print(chosen[0].card())
-    else:
-        for entry in chosen:
-            lists = (entry.variants, entry.signals, entry.targets)
-            variants, signals, targets = map(",".join, lists)
-            print(
-                f"{entry.name:11} {variants:31} {entry.family:6} {signals:16} {targets:11} "
-                f"{entry.source}"
-            )
-    return OK
-
-
-@app.command
-def port(
-    law: str,
-    /,
-    *,
-    out: Path | None = None,
-    name: str | None = None,
-    tolerance: float = 0.001,
-) -> int:
-    """Record vectors from a law in Python, for its C header to meet.
-
-    They are a part of the header's card, which `cargo test -p lfn-law` executes. Example:
-
-        lfn port ./mine.py:Mine --out vectors.md
-
-    Args:
-        law: FILE.py:CLASS.
-        out: Where to write them; default stdout.
-        name: What the header is called; default the law's name in lower case.
-        tolerance: Relative; a header counts in integers, Python in floats.
-    """
-    from lfnlab.port import vectors
-
-    found = find(law, Path())
-    if found is None:
-        raise LawError(f"{law} is no law in Python; write FILE.py:CLASS")
-    text = vectors(found, name or found.name.lower(), tolerance)
-    if out is None:
-        print(text, end="")
-        return OK
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror}") from None
-    print(out)
-    return OK
-
-
 @app.command
 def report(directory: Path, /) -> int:
     """Write the report of a results directory again.
@@ -327,6 +250,8 @@ def report(directory: Path, /) -> int:
     return _show(Results.load(directory), as_json=False, report=True)
 
 
+app.command(law_commands.laws)
+app.command(law_commands.port)
 app.command(commands.plot)
 app.command(commands.pcap)
 app.command(commands.importing)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lfnlab import cli, laws
+from lfnlab import cli
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\
@@ -151,25 +151,6 @@ def test_a_wrong_option_is_named(
     err = capsys.readouterr().err
     assert err.startswith(f"lfn: {option}: ")
     assert err.count("\n") == 1
-
-
-def test_laws_and_their_cards(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["laws"]) == cli.OK
-    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert listed == [law.name for law in laws()]
-    assert set(cli.DEMO_LAWS) <= set(listed)
-    assert cli.call(["laws", "cubic"]) == cli.OK
-    assert "RFC 9438" in capsys.readouterr().out
-    assert cli.call(["laws", "htcp", "--json"]) == cli.OK
-    assert json.loads(capsys.readouterr().out)[0]["name"] == "htcp"
-    assert cli.call(["laws", "htcp:linux", "--bibtex"]) == cli.OK
-    assert capsys.readouterr().out.startswith("@inproceedings{leith2004htcp,\n")
-    assert cli.call(["laws", "--bibtex"]) == cli.OK
-    assert capsys.readouterr().out.count("@") == len(laws())
-
-
-def test_colours_and_markers_tell_laws_apart() -> None:
-    assert len({(law.color, law.marker) for law in laws()}) == len(laws())
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -209,12 +209,13 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The name nearest to `got` by edit distance; the first of equals.
+/// The name nearest to `got` by edit distance, whatever its case; the first of equals.
 ///
 /// # Panics
 /// When there are no names.
 pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> &'a str {
-    names.min_by_key(|name| distance(got, name)).expect("there is at least one name")
+    let got = got.to_lowercase();
+    names.min_by_key(|name| distance(&got, &name.to_lowercase())).expect("there is at least one name")
 }
 
 /// A law, a variant of it, and the values of its parameters: `hstcp`, `hstcp:ns2`, `vcp:weight=2`. Or a

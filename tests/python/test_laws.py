@@ -1,0 +1,101 @@
+"""What ``lfn laws`` says of each law: all of it from the registry and the cards."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from lfnlab import LawError, LawInfo, cli, law, laws
+
+SIGNALS = {"loss", "delay", "rate", "ecn", "router"}
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.call(["laws", *arguments]) == cli.OK
+    return capsys.readouterr().out
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    headings, *lines = printed(capsys).splitlines()
+    assert [line.split()[0] for line in lines] == [law.name for law in laws()]
+    assert set(cli.DEMO_LAWS) <= {law.name for law in laws()}
+    columns = re.split(r"  +", headings)
+    assert columns == ["law", "family", "signals", "targets", "slow start", "variants", "source"]
+    cubic = re.split(r"  +", lines[[law.name for law in laws()].index("cubic")])
+    assert cubic == [
+        "cubic",
+        "loss",
+        "loss",
+        "sim,kernel",
+        "hystart",
+        "rfc,linux,2005,ns2",
+        "RFC 9438",
+    ]
+
+
+@pytest.mark.parametrize("entry", laws(), ids=lambda entry: entry.name)
+def test_every_law_has_each_field(entry: LawInfo, capsys: pytest.CaptureFixture[str]) -> None:
+    (said,) = json.loads(printed(capsys, entry.name, "--json"))
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in said.items()
+    }
+    assert fields == vars(entry)
+    assert entry.title
+    assert entry.source
+    assert entry.family in entry.signals
+    assert set(entry.signals) <= SIGNALS
+    assert "sim" in entry.targets
+    assert set(entry.targets) <= {"sim", "kernel"}
+    assert entry.variants
+    card = printed(capsys, entry.name)
+    assert card.startswith(f"# {entry.title}\n")
+    for part in ("## Equations", "## Range and accuracy", "## Reference", "\nexpect "):
+        assert part in card
+    reference = printed(capsys, entry.name, "--bibtex")
+    assert re.match(r"@\w+\{[\w-]+,\n", reference)
+    for field in ("author", "title", "year"):
+        assert re.search(rf"\b{field} = \{{.+\}}", reference), f"{entry.name}: no {field}"
+    assert reference.count("{") == reference.count("}")
+
+
+def test_all_references_at_once_are_a_bibliography(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = re.findall(r"(?m)^@\w+\{([\w-]+),$", printed(capsys, "--bibtex"))
+    assert len(keys) == len(laws())
+    assert len(set(keys)) == len(keys), "a bibliography has each key once"
+    assert [entry["name"] for entry in json.loads(printed(capsys, "--json"))] == [
+        entry.name for entry in laws()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("cubc", "cubic"),
+        ("BBR", "bbr"),
+        ("htcp_be", "htcp-be"),
+        ("newreno", "reno"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(LawError, match=f'no law "{name}"; did you mean "{near}"'):
+        law(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["hstcp:lnux"], 'law hstcp has no variant "lnux"; did you mean "linux"?'),
+        (["./mine.py:Mine"], "./mine.py:Mine is a law in Python, which has no card"),
+        (["reno", "--json", "--bibtex"], "--json, --bibtex: allowed: one of them"),
+    ],
+)
+def test_mistakes(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["laws", *arguments]) == cli.USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_colours_and_markers_tell_laws_apart() -> None:
+    assert len({(law.color, law.marker) for law in laws()}) == len(laws())
