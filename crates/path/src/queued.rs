@@ -24,6 +24,16 @@ pub enum Service {
     Trace(DeliveryTrace),
 }
 
+impl Service {
+    /// The rate; of a trace, in the mean.
+    pub fn mean_rate(&self) -> Rate {
+        match self {
+            Service::Rate(rate) => *rate,
+            Service::Trace(trace) => trace.mean_rate(),
+        }
+    }
+}
+
 impl From<Rate> for Service {
     fn from(rate: Rate) -> Service {
         Service::Rate(rate)

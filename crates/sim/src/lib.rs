@@ -8,6 +8,7 @@ pub mod config;
 mod engine;
 mod events;
 mod flow;
+pub mod impair;
 pub mod rng;
 mod summary;
 mod tables;
