@@ -30,7 +30,8 @@ ARROWS = {
     "lfn-sim": ["lfn-path", "lfn-tcp"],
     "lfn-scenario": ["lfn-sim"],
     "lfn-transfer": ["lfn-udt"],
-    "lfn-python": ["lfn-scenario", "lfn-transfer"],
+    "lfn-emulator": ["lfn-sim"],
+    "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator"],
 }
 # Crates that would bring the machine's randomness into a simulation.
 RANDOMNESS = {"ahash", "fastrand", "getrandom", "rand"}

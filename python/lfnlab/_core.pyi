@@ -299,3 +299,16 @@ def udt_receive(
         LabError: the directory is not there, or the address is taken.
         KeyboardInterrupt: what is there stays.
     """
+
+def run_shell(
+    toml_text: str, file: str, command: Sequence[str], serve: str | None, here: bool
+) -> tuple[int, str]:
+    """Run a command behind the path of a scenario's first flow, and wait for its end.
+
+    Returns its exit code, 128 and the number of the signal that ended it, and a JSON object of
+    what the path did.
+
+    Raises:
+        ScenarioError: the scenario is wrong, or its path cannot be emulated.
+        Unavailable: what is missing on this machine.
+    """

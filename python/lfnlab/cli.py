@@ -5,17 +5,15 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import signal
 import sys
 import traceback
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from lfnlab import _core, commands, law_commands, sweeping, transfer
+from lfnlab import _core, commands, emulation, law_commands, sweeping, transfer
 from lfnlab.errors import (
     LabError,
     LawError,
@@ -25,6 +23,7 @@ from lfnlab.errors import (
     Unavailable,
     UsageError,
 )
+from lfnlab.options import naming_options
 from lfnlab.progress import bar
 from lfnlab.prototype import label
 from lfnlab.provenance import code_version
@@ -33,32 +32,13 @@ from lfnlab.sweep import Case, Results, compare, execute, memory_limit_bytes
 from lfnlab.theory.cli import theory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from lfnlab.elements import FlowSettings
     from lfnlab.paper import Reproduction
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
-
-# Options of compare by the key of the scenario that each one sets.
-OPTIONS = {
-    "duration": "--duration",
-    "warmup": "--warmup",
-    "sample": "--sample",
-    "seed": "--seed",
-    "link": "--rate",
-    "link.rate": "--rate",
-    "link.loss": "--loss",
-    "link.queue.size": "--buffer",
-    "flow": "--flows",
-    "flow[0].law": "--law",
-    "flow[0].rtt": "--rtt",
-    "flow[0].count": "--flows",
-    "flow[0].packet": "--packet",
-    "traffic[0].law": "--law",
-    "background.level": "--background",
-}
 
 app = App(
     name="lfn",
@@ -178,9 +158,9 @@ def compare_(
     settings: FlowSettings = {"count": flows}
     if packet is not None:
         settings["packet"] = packet
-    with _naming_options():
+    with naming_options():
         _foresee([base.flow(name, **settings) for name in laws])
-    with _naming_options(), bar() as progress:
+    with naming_options(), bar() as progress:
         results = compare(
             laws,
             base,
@@ -262,6 +242,7 @@ app.command(sweeping.store)
 app.command(theory)
 app.command(transfer.send)
 app.command(transfer.recv)
+app.command(emulation.shell)
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)
@@ -368,7 +349,7 @@ def tcpeval(
     from lfnlab.summary import plain
 
     chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
-    with _naming_options(), bar() as progress:
+    with naming_options(), bar() as progress:
         results = execute(
             chosen.cases(asked),
             seeds=seeds,
@@ -488,18 +469,6 @@ def _show_findings(reproduction: Reproduction) -> None:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, indent=1, allow_nan=False))
-
-
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name the option that a fault came from: the user has seen no file, no line, no key."""
-    try:
-        yield
-    except ScenarioError as error:
-        found = re.fullmatch(r"scenario:\d+: (\S+): (.*)", str(error), re.DOTALL)
-        if found is None or found[1] not in OPTIONS:
-            raise
-        raise ScenarioError(f"{OPTIONS[found[1]]}: {found[2]}") from None
 
 
 if __name__ == "__main__":

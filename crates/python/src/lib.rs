@@ -2,6 +2,7 @@
 //! interpreter's lock is free while simulations run. The signatures are in python/lfnlab/_core.pyi.
 
 mod batch;
+mod emulator;
 mod memory;
 mod prototype;
 mod transfer;
@@ -251,6 +252,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(card, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_receive, module)?)?;
+    module.add_function(wrap_pyfunction!(emulator::run_shell, module)?)?;
     batch::record_panics();
     Ok(())
 }

@@ -396,6 +396,11 @@ fn pareto(mean: Bytes, shape: f64) -> Distribution {
 }
 
 impl Scenario {
+    /// Bytes of every packet on the wire beyond IP.
+    pub fn framing_bytes(&self) -> u32 {
+        self.compat.framing_bytes()
+    }
+
     /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups;
     /// a random start is drawn from the stream `flow[NUMBER].start`. Its parallel streams stand side by side.
     pub fn config(&self, seed: u64) -> Config {

@@ -1,0 +1,340 @@
+//! The path between two TUN devices, in real time.
+
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::RawFd;
+
+use lfn_header::{Header, Load};
+use lfn_units::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::burst::Burst;
+use crate::lateness::{Histogram, Quantiles};
+use crate::network::{Delivery, Departure, Events, Network};
+use crate::tun::Tun;
+
+/// Bursts read from one device before we look at what is due.
+const READS: usize = 8;
+/// Buffers of this size and more are kept to be used again.
+const LARGE_BYTES: usize = 16_384;
+const POOL: usize = 64;
+
+/// What an emulated path says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// How long it ran.
+    pub wall_s: f64,
+    /// CPU time of the emulator.
+    pub cpu_s: f64,
+    /// Whether the scheduler served it before all others (SCHED_FIFO).
+    pub real_time: bool,
+    /// Time from when a segment was due until it was handed over.
+    pub lateness: Quantiles,
+    /// Time that a burst may have waited until it was read: since its device was last seen empty, or since
+    /// the emulator woke up.
+    pub reading: Quantiles,
+    /// What was lost by the emulator and not by the path: a run is worth nothing unless these are 0.
+    pub own_drops: OwnDrops,
+    /// Links in the order of the scenario.
+    pub links: Vec<LinkReport>,
+}
+
+/// Drops that no path has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnDrops {
+    /// Bursts that the kernel dropped because we read too late, or did not take.
+    pub device: u64,
+    /// Bursts of a form that we do not know.
+    pub unknown: u64,
+}
+
+/// What happened on a link.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LinkReport {
+    /// Its name.
+    pub link: String,
+    /// Packets that came.
+    pub arrivals: u64,
+    /// Packets that left its queue.
+    pub sent_packets: u64,
+    /// Bytes of those.
+    pub sent_bytes: u64,
+    /// Dropped because they did not fit.
+    pub drops_full: u64,
+    /// Dropped by the queue's management.
+    pub drops_early: u64,
+    /// Marked.
+    pub marks: u64,
+    /// Lost behind the queue.
+    pub lost: u64,
+    /// Most packets that waited at once.
+    pub max_waiting: u64,
+}
+
+/// Both ends, and the network between them. Route 0 leads from the first end to the second, route 1 back.
+pub(crate) struct Emulator {
+    ends: [Tun; 2],
+    network: Network,
+    framing_bytes: u32,
+    /// The ECN field is VCP's load code (Xia et al. 2005 section 3.1).
+    vcp: bool,
+    /// What tokens stand for: their upper part is a place here, the lower 16 bits a segment.
+    held: Vec<Option<Held>>,
+    free: Vec<usize>,
+    pool: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
+    events: Events,
+    began_ns: u64,
+    /// When the devices were last seen empty, or we woke up.
+    seen_ns: u64,
+    lateness: Histogram,
+    reading: Histogram,
+    unknown: u64,
+    real_time: bool,
+}
+
+struct Held {
+    burst: Burst,
+    /// Segments under way.
+    left: usize,
+}
+
+fn now_ns() -> u64 {
+    // SAFETY: the time lives.
+    let time = unsafe {
+        let mut time = zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CPU time of this thread.
+fn cpu_s() -> f64 {
+    // SAFETY: the usage lives.
+    let usage = unsafe {
+        let mut usage: libc::rusage = zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+fn load(ecn: u8) -> Header {
+    match ecn {
+        1 => Header::Vcp(Load::Low),
+        2 => Header::Vcp(Load::High),
+        3 => Header::Vcp(Load::Overload),
+        _ => Header::None,
+    }
+}
+
+impl Emulator {
+    /// Time begins now.
+    pub(crate) fn new(network: Network, framing_bytes: u32, ends: [Tun; 2], real_time: bool) -> Emulator {
+        let vcp = network.meters_load();
+        let began_ns = now_ns();
+        Emulator {
+            ends,
+            network,
+            framing_bytes,
+            vcp,
+            held: Vec::new(),
+            free: Vec::new(),
+            pool: Vec::new(),
+            buffer: Vec::new(),
+            events: Events::default(),
+            began_ns,
+            seen_ns: began_ns,
+            lateness: Histogram::default(),
+            reading: Histogram::default(),
+            unknown: 0,
+            real_time,
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::from_ns(now_ns() - self.began_ns)
+    }
+
+    /// Serves the path until one of `others` can be read.
+    pub(crate) fn run(&mut self, others: &[RawFd]) -> io::Result<()> {
+        let descriptors = self.ends.iter().map(Tun::descriptor).chain(others.iter().copied());
+        let mut polled: Vec<libc::pollfd> =
+            descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+        loop {
+            self.deliver();
+            if self.take()? {
+                continue;
+            }
+            self.seen_ns = now_ns();
+            let wait_ns = self.network.next_at().as_ns().saturating_sub(self.seen_ns - self.began_ns);
+            if wait_ns == 0 {
+                continue;
+            }
+            // Nothing is missed by a look too many.
+            let wait_ns = wait_ns.min(999_999_999);
+            let wait = libc::timespec { tv_sec: 0, tv_nsec: wait_ns as _ };
+            // SAFETY: the descriptors and the time live.
+            let ready =
+                unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as _, &wait, std::ptr::null()) };
+            if ready < 0 {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+                continue;
+            }
+            self.seen_ns = now_ns();
+            if polled[2..].iter().any(|other| other.revents != 0) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Hands over what is due.
+    fn deliver(&mut self) {
+        self.network.advance(self.now(), &mut self.events);
+        let mut events = std::mem::take(&mut self.events);
+        for token in events.doubled.drain(..) {
+            if let Some(held) = &mut self.held[(token >> 16) as usize] {
+                held.left += 1;
+            }
+        }
+        let mut rest = &events.delivered[..];
+        while let Some(first) = rest.first() {
+            let together = |pair: &[Delivery]| {
+                pair[0].token + 1 == pair[1].token
+                    && pair[0].ce == pair[1].ce
+                    && pair[0].header == pair[1].header
+            };
+            let count = 1 + rest.windows(2).take_while(|pair| together(pair)).count();
+            self.hand_over(first, &rest[..count]);
+            rest = &rest[count..];
+        }
+        events.delivered.clear();
+        for token in events.gone.drain(..) {
+            self.release((token >> 16) as usize, 1);
+        }
+        self.events = events;
+    }
+
+    /// Segments that follow each other in one burst.
+    fn hand_over(&mut self, first: &Delivery, segments: &[Delivery]) {
+        let (place, segment) = ((first.token >> 16) as usize, (first.token & 0xffff) as usize);
+        let now = self.now();
+        if let Some(held) = &self.held[place] {
+            let ecn = match (self.vcp, first.header) {
+                (true, Header::Vcp(load)) => load as u8,
+                (false, _) if first.ce => 3,
+                _ => held.burst.ecn(),
+            };
+            let (headers, payload) = held.burst.part(segment, segments.len(), ecn);
+            // A refusal (a stack that goes down) is in the kernel's count of the device.
+            drop(self.ends[usize::from(first.route & 1 == 0)].write(headers.as_slice(), payload));
+        }
+        for segment in segments {
+            self.lateness.add(now.since(segment.at).as_ns());
+        }
+        self.release(place, segments.len());
+    }
+
+    fn release(&mut self, place: usize, segments: usize) {
+        let Some(held) = &mut self.held[place] else { return };
+        held.left -= segments;
+        if held.left > 0 {
+            return;
+        }
+        self.free.push(place);
+        if let Some(held) = self.held[place].take() {
+            let bytes = held.burst.into_bytes();
+            if bytes.capacity() >= LARGE_BYTES && self.pool.len() < POOL {
+                self.pool.push(bytes);
+            }
+        }
+    }
+
+    /// Takes what has come; whether there may be more.
+    fn take(&mut self) -> io::Result<bool> {
+        let mut more = false;
+        for end in 0..2 {
+            for read in 0..READS {
+                if !self.ends[end].read(&mut self.buffer)? {
+                    break;
+                }
+                let now_ns = now_ns();
+                self.reading.add(now_ns - self.seen_ns);
+                let now = Time::from_ns(now_ns - self.began_ns);
+                // A small packet does not keep a large buffer.
+                let bytes = if self.buffer.len() < LARGE_BYTES {
+                    self.buffer.clone()
+                } else {
+                    std::mem::replace(&mut self.buffer, self.pool.pop().unwrap_or_default())
+                };
+                match Burst::parse(bytes) {
+                    Some(burst) => self.offer(now, end as u16, burst),
+                    None => self.unknown += 1,
+                }
+                more |= read + 1 == READS;
+            }
+        }
+        Ok(more)
+    }
+
+    fn offer(&mut self, now: Time, route: u16, burst: Burst) {
+        let place = self.free.pop().unwrap_or(self.held.len());
+        let ecn = burst.ecn();
+        let segments = burst.segments();
+        let common = Departure {
+            token: 0,
+            route,
+            flow: burst.flow,
+            bytes: 0,
+            kind: burst.kind,
+            ect: !self.vcp && (ecn == 1 || ecn == 2),
+            ce: !self.vcp && ecn == 3,
+            header: if self.vcp { load(ecn) } else { Header::None },
+        };
+        let bytes: Vec<u32> =
+            (0..segments).map(|at| burst.ip_bytes(at) as u32 + self.framing_bytes).collect();
+        let held = Some(Held { burst, left: segments });
+        if place == self.held.len() {
+            self.held.push(held);
+        } else {
+            self.held[place] = held;
+        }
+        for (at, bytes) in bytes.into_iter().enumerate() {
+            let token = (place as u64) << 16 | at as u64;
+            self.network.offer(now, Departure { token, bytes, ..common }, &mut self.events);
+        }
+    }
+
+    pub(crate) fn report(&mut self) -> io::Result<Report> {
+        let [near, far] = &mut self.ends;
+        let device = near.lost()? + far.lost()?;
+        let links = self.network.links().map(|(name, link, lost)| {
+            let counters = link.counters();
+            LinkReport {
+                link: name.into(),
+                arrivals: counters.arrivals,
+                sent_packets: counters.sent_packets,
+                sent_bytes: counters.sent_bytes,
+                drops_full: counters.drops_full,
+                drops_early: counters.drops_early,
+                marks: counters.marks,
+                lost,
+                max_waiting: counters.max_waiting,
+            }
+        });
+        Ok(Report {
+            links: links.collect(),
+            wall_s: self.now().as_s(),
+            cpu_s: cpu_s(),
+            real_time: self.real_time,
+            lateness: self.lateness.quantiles(),
+            reading: self.reading.quantiles(),
+            own_drops: OwnDrops { device, unknown: self.unknown },
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a path cannot be emulated.
+
+use std::io;
+
+/// What is missing or wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulatorError {
+    /// A link that cannot be emulated.
+    #[error("link {link}: {why}")]
+    Link {
+        /// Its name.
+        link: String,
+        /// Why not.
+        why: String,
+    },
+    /// The operating system refused.
+    #[error("{what}: {error}{hint}")]
+    Os {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        error: io::Error,
+        /// What it lacks, if that is known.
+        hint: &'static str,
+    },
+    /// A right that this user does not have.
+    #[error("needs {0}")]
+    Missing(&'static str),
+    /// Paths in paths in paths.
+    #[error("this namespace has no addresses left; allowed: {most} paths in each other")]
+    Depth {
+        /// So many.
+        most: usize,
+    },
+    /// A process of ours could not do its part.
+    #[error("{0}")]
+    Ended(String),
+}
+
+impl EmulatorError {
+    /// The last error of the C library, with what to do about the usual one.
+    pub(crate) fn last(what: impl Into<String>, hint: &'static str) -> EmulatorError {
+        EmulatorError::Os { what: what.into(), error: io::Error::last_os_error(), hint }
+    }
+
+    pub(crate) fn os(what: impl Into<String>, hint: &'static str) -> impl FnOnce(io::Error) -> EmulatorError {
+        let what = what.into();
+        move |error| EmulatorError::Os { what, error, hint }
+    }
+}

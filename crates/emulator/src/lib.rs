@@ -1,0 +1,19 @@
+//! The path of a scenario between real network stacks.
+//!
+//! [`Network`] is the path without I/O: the simulator's links, driven by whoever owns the clock. [`shell`]
+//! runs a command behind it, with TUN devices between the kernel and us.
+
+mod burst;
+mod emulator;
+mod error;
+mod lateness;
+mod network;
+mod process;
+mod shell;
+mod tun;
+
+pub use emulator::{LinkReport, OwnDrops, Report};
+pub use error::EmulatorError;
+pub use lateness::{Histogram, Quantiles};
+pub use network::{Delivery, Departure, Events, Network, NetworkConfig, Route};
+pub use shell::{shell, Ended, Shell};

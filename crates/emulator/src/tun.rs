@@ -1,0 +1,177 @@
+//! A TUN device: an interface of the network namespace in which it is made, whose packets this process
+//! reads and writes. It is gone when its descriptor is closed, by whatever end of the process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Read, Seek, Write};
+use std::mem::zeroed;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use libc::{c_char, c_ulong, ifreq, sockaddr_in};
+
+use crate::burst::BURST_MAX_BYTES;
+use crate::error::EmulatorError;
+
+/// Bursts that the kernel keeps for us until we read them; more are dropped, and counted.
+const QUEUE_BURSTS: i32 = 10_000;
+const DEVICE: &str = "/dev/net/tun";
+
+/// An interface, its packets, and the kernel's count of those that were lost on the way to or from us.
+pub(crate) struct Tun {
+    file: File,
+    /// /proc/net/dev of its namespace.
+    counters: File,
+    name: String,
+}
+
+fn request(name: &str) -> ifreq {
+    // SAFETY: all zeros are a valid request.
+    let mut request: ifreq = unsafe { zeroed() };
+    for (to, &from) in request.ifr_name.iter_mut().zip(name.as_bytes().iter().take(15)) {
+        *to = from as c_char;
+    }
+    request
+}
+
+fn name_of(request: &ifreq) -> String {
+    request.ifr_name.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as u8 as char).collect()
+}
+
+/// A call for an interface of this namespace.
+fn control(what: &str, operation: c_ulong, request: &mut ifreq) -> Result<(), EmulatorError> {
+    // SAFETY: makes a descriptor, which the owner then closes.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(EmulatorError::last("socket", ""));
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: the request lives and is what each of these operations takes.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), operation as _, std::ptr::from_mut(request)) } < 0 {
+        return Err(EmulatorError::last(format!("{what} of {}", name_of(request)), ""));
+    }
+    Ok(())
+}
+
+fn raise(name: &str) -> Result<(), EmulatorError> {
+    let mut request = request(name);
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    control("going up", libc::SIOCSIFFLAGS as c_ulong, &mut request)
+}
+
+/// Brings up the loopback of this namespace.
+pub(crate) fn raise_loopback() -> Result<(), EmulatorError> {
+    raise("lo")
+}
+
+fn internet(address: Ipv4Addr) -> libc::sockaddr {
+    // SAFETY: all zeros are a valid address, and one of IPv4 has the size of the general one.
+    unsafe {
+        let mut internet: sockaddr_in = zeroed();
+        internet.sin_family = libc::AF_INET as u16;
+        internet.sin_addr.s_addr = u32::from(address).to_be();
+        std::mem::transmute::<sockaddr_in, libc::sockaddr>(internet)
+    }
+}
+
+impl Tun {
+    /// A new interface of this namespace, up, with an address in a network of `prefix` bits.
+    ///
+    /// # Errors
+    /// [`EmulatorError::Os`] says what is missing.
+    pub(crate) fn new(address: Ipv4Addr, prefix: u8, mtu_bytes: u32) -> Result<Tun, EmulatorError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(DEVICE)
+            .map_err(EmulatorError::os(
+                DEVICE,
+                "; the kernel lacks TUN (modprobe tun), or we the right to it",
+            ))?;
+        let mut request = request("lfn%d");
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
+        let offload = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+        // SAFETY: the request lives and is what the operation takes.
+        if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } < 0 {
+            return Err(EmulatorError::last("a TUN interface", "; needs CAP_NET_ADMIN in this namespace"));
+        }
+        // SAFETY: the operation takes an integer.
+        if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, c_ulong::from(offload)) } < 0 {
+            return Err(EmulatorError::last("offloads of a TUN interface", ""));
+        }
+        let name = name_of(&request);
+        // Nothing but what was asked for crosses the path; where there is no IPv6 there is none to silence.
+        drop(std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1"));
+        let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+        request.ifr_ifru.ifru_addr = internet(address);
+        control("the address", libc::SIOCSIFADDR as c_ulong, &mut request)?;
+        request.ifr_ifru.ifru_addr = internet(Ipv4Addr::from(mask));
+        control("the netmask", libc::SIOCSIFNETMASK as c_ulong, &mut request)?;
+        request.ifr_ifru.ifru_mtu = mtu_bytes as i32;
+        control("the MTU", libc::SIOCSIFMTU as c_ulong, &mut request)?;
+        request.ifr_ifru.ifru_metric = QUEUE_BURSTS;
+        // Only root outside of all user namespaces may; elsewhere 500 must do.
+        drop(control("the queue", libc::SIOCSIFTXQLEN, &mut request));
+        raise(&name)?;
+        let counters = File::open("/proc/thread-self/net/dev")
+            .map_err(EmulatorError::os("/proc/thread-self/net/dev", ""))?;
+        Ok(Tun { file, counters, name })
+    }
+
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Reads a burst behind its virtio header into an empty buffer; false if there is none.
+    pub(crate) fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        buffer.clear();
+        buffer.reserve(BURST_MAX_BYTES);
+        // SAFETY: the room is there, and only what was read counts as initialised.
+        let length = unsafe {
+            let room = buffer.spare_capacity_mut();
+            let length = libc::read(self.file.as_raw_fd(), room.as_mut_ptr().cast(), room.len());
+            buffer.set_len(usize::try_from(length).unwrap_or(0));
+            length
+        };
+        if length >= 0 {
+            return Ok(true);
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            error => Err(error),
+        }
+    }
+
+    /// Writes a burst, headers first.
+    pub(crate) fn write(&mut self, headers: &[u8], payload: &[u8]) -> io::Result<()> {
+        self.file.write_vectored(&[IoSlice::new(headers), IoSlice::new(payload)]).map(drop)
+    }
+
+    /// Bursts that the kernel dropped between it and us, in both directions.
+    pub(crate) fn lost(&mut self) -> io::Result<u64> {
+        let mut text = String::new();
+        self.counters.rewind()?;
+        self.counters.read_to_string(&mut text)?;
+        Ok(lost(&text, &self.name))
+    }
+}
+
+/// Errors and drops of an interface in the text of /proc/net/dev: each direction has bytes, packets,
+/// errors, drops and four columns more (proc_net(5)).
+fn lost(text: &str, name: &str) -> u64 {
+    let row = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'));
+    let columns = row.unwrap_or_default().split_whitespace().enumerate();
+    columns.filter(|(at, _)| [2, 3, 10, 11].contains(at)).filter_map(|(_, n)| n.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn counters_of_the_kernel() {
+        let text = "Inter-|   Receive ...\n face |bytes ...\n    lo:  9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n\
+                    lfn10: 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8 8\n  lfn1: 100 2 1 20 5 6 7 8 9 3 300 4000 5 6 7 8\n";
+        assert_eq!(super::lost(text, "lfn1"), 4321);
+    }
+}

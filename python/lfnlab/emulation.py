@@ -1,0 +1,94 @@
+"""``lfn shell``: any program behind an emulated path."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path  # noqa: TC003  # cyclopts reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from lfnlab import _core
+from lfnlab.errors import StoreError, UsageError
+from lfnlab.options import naming_options
+from lfnlab.scenario import dumbbell
+
+if TYPE_CHECKING:
+    from lfnlab.elements import FlowSettings
+
+# A run of which more than one in a thousand segments came later than this does not count: a
+# hundredth of the shortest RTT of long fat networks.
+LATENESS_BOUND_US = 1000
+
+
+def shell(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    rate: str = "1Gbit/s",
+    rtt: str = "100ms",
+    buffer: str = "1bdp",
+    loss: float | None = None,
+    packet: str | None = None,
+    scenario: Path | None = None,
+    serve: str | None = None,
+    here: Annotated[bool, Parameter(negative="")] = False,
+    report: Path | None = None,
+) -> int:
+    """Run a program behind an emulated path, in a network namespace of its own.
+
+    The other end of the path is at the address that `LFN_FAR` names. Nothing of this stays when the
+    program ends. Without root the program is root in a user namespace. Its exit code is that of
+    the command. Examples:
+
+        lfn shell --rate 1Gbit/s --rtt 180ms --serve "iperf3 -s" -- sh -c 'iperf3 -c $LFN_FAR'
+        lfn shell --rate 100Mbit/s --rtt 20ms -- bash
+        lfn shell --scenario scenario.toml --serve ./server -- ./client
+
+    Args:
+        command: Program and arguments, after `--`.
+        rate: Rate of the path, each way.
+        rtt: Its round-trip time.
+        buffer: Queue, each way: `1bdp`, `250 packets` or `12.5MB`.
+        loss: Probability that a packet is lost, each way; ACKs without data are spared.
+        packet: IP packet, `1500B` or `9000B`: the MTU.
+        scenario: The path of this file's first flow, with its queues, losses and schedule, instead
+            of the options above.
+        serve: A line for `sh` that runs at the far end as long as the command, which begins when
+            it listens on a port of TCP, or after 5 s.
+        here: The far end is the network namespace of the caller, also when that is a path's near
+            end: a path behind a path. Needs root.
+        report: Write here, in JSON, what the path did and how late it was.
+    """
+    if not command:
+        raise UsageError("no command; write it after --, for example: lfn shell -- bash")
+    if scenario is None:
+        settings: FlowSettings = {} if packet is None else {"packet": packet}
+        options = dumbbell(rate=rate, rtt=rtt, buffer=buffer, loss=loss).flow("reno", **settings)
+        text, file = options.to_toml(), "scenario"
+    else:
+        text, file = _core.read(str(scenario)), str(scenario)
+    with naming_options():
+        code, done = _core.run_shell(text, file, command, serve, here)
+    path: dict[str, Any] = json.loads(done)
+    if report is not None:
+        try:
+            report.write_text(json.dumps(path, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"{report}: {error.strerror}") from None
+    if why := invalid(path):
+        print(f"lfn: INVALID: {why}", file=sys.stderr)
+    return code
+
+
+def invalid(path: dict[str, Any]) -> str | None:
+    """Why what was measured over an emulated path does not count, if it does not."""
+    own = sum(path["own_drops"].values())
+    if own:
+        return f"the emulator itself lost {own} bursts of packets"
+    late_us = path["lateness"]["p999_us"]
+    if late_us > LATENESS_BOUND_US:
+        return (
+            f"one segment in a thousand was more than {late_us:.0f} us late, above the bound of "
+            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path"
+        )
+    return None

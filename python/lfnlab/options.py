@@ -1,0 +1,43 @@
+"""Faults of a scenario that was made of options, in their words."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lfnlab.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Options of compare and shell by the key of the scenario that each one sets.
+OPTIONS = {
+    "duration": "--duration",
+    "warmup": "--warmup",
+    "sample": "--sample",
+    "seed": "--seed",
+    "link": "--rate",
+    "link.rate": "--rate",
+    "link.loss": "--loss",
+    "link.queue.size": "--buffer",
+    "flow": "--flows",
+    "flow[0].law": "--law",
+    "flow[0].rtt": "--rtt",
+    "flow[0].count": "--flows",
+    "flow[0].packet": "--packet",
+    "traffic[0].law": "--law",
+    "background.level": "--background",
+}
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Name the option that a fault came from: the user has seen no file, no line, no key."""
+    try:
+        yield
+    except ScenarioError as error:
+        found = re.fullmatch(r"scenario:\d+: (\S+): (.*)", str(error), re.DOTALL)
+        if found is None or found[1] not in OPTIONS:
+            raise
+        raise ScenarioError(f"{OPTIONS[found[1]]}: {found[2]}") from None
