@@ -209,6 +209,18 @@ def running() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         victim.wait()
 
 
+# lfn, the emulator, the first process; two shells, each with two sleeps; the server.
+EVERYBODY = 10
+
+
+def await_processes(victim: subprocess.Popen[bytes], mark: str, count: int) -> None:
+    deadline_s = time.monotonic() + 30
+    while len(marked(mark)) < count:
+        assert time.monotonic() < deadline_s
+        assert victim.poll() is None
+        time.sleep(0.005)
+
+
 def assert_nothing_left(before: set[str], mark: str) -> None:
     deadline_s = time.monotonic() + 10
     while left := marked(mark) or host_state() ^ before:
@@ -228,8 +240,8 @@ def test_a_kill_at_a_random_moment_leaves_nothing(seed: int) -> None:
     draw = random.Random(seed)
     before = host_state()
     with running() as (victim, mark):
-        # Half of the time it takes to start up is Python's.
-        time.sleep(draw.uniform(0.3, 1.2))
+        await_processes(victim, mark, draw.randint(1, EVERYBODY))
+        time.sleep(draw.uniform(0, 0.03))
         processes = [victim.pid, *descendants(victim.pid)]
         with contextlib.suppress(ProcessLookupError):
             os.kill(draw.choice(processes[:3]), signal.SIGKILL)
@@ -244,12 +256,7 @@ def test_a_kill_at_a_random_moment_leaves_nothing(seed: int) -> None:
 def test_a_signal_ends_the_command_and_leaves_nothing(sent: signal.Signals, to_group: bool) -> None:
     before = host_state()
     with running() as (victim, mark):
-        deadline_s = time.monotonic() + 20
-        # lfn, the emulator, the first process; two shells, each with two sleeps; the server.
-        while len(marked(mark)) < 3 + 4 + 3:
-            assert time.monotonic() < deadline_s
-            assert victim.poll() is None
-            time.sleep(0.02)
+        await_processes(victim, mark, EVERYBODY)
         (os.killpg if to_group else os.kill)(victim.pid, sent)
         assert victim.wait(timeout=20) == 128 + sent
         assert_nothing_left(before, mark)
