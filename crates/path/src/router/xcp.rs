@@ -23,7 +23,7 @@ pub struct XcpConfig {
     pub alpha: f64,
     /// Gain of the queue that persists: alpha^2 sqrt(2).
     pub beta: f64,
-    /// Share of the traffic that changes hands in an interval even if nothing is to change.
+    /// Share of XCP's traffic that changes hands in an interval even if nothing is to change.
     pub gamma: f64,
 }
 
@@ -52,6 +52,8 @@ pub struct XcpRouter {
     interval_began: Time,
     interval_end: Time,
     arrived_bytes: u64,
+    /// Of packets that may be told of a change.
+    own_bytes: u64,
     gaps_s: f64,
     /// Sum of RTTs weighted with gaps.
     gap_rtts: f64,
@@ -78,6 +80,7 @@ impl XcpRouter {
             interval_began: Time::ZERO,
             interval_end: begin(),
             arrived_bytes: 0,
+            own_bytes: 0,
             gaps_s: 0.0,
             gap_rtts: 0.0,
             mean_rtt_s: INITIAL_S,
@@ -117,6 +120,7 @@ impl XcpRouter {
         self.arrived_bytes += u64::from(bytes);
         if let Header::Xcp(Xcp { gap_s, rtt_s, .. }) = *header {
             if rtt_s > 0.0 {
+                self.own_bytes += u64::from(bytes);
                 self.gaps_s += gap_s;
                 self.gap_rtts += gap_s * rtt_s.min(MAX_RTT_S);
             }
@@ -134,23 +138,25 @@ impl XcpRouter {
 
     fn on_interval(&mut self, interval_s: f64) {
         self.mean_rtt_s = if self.gaps_s > 0.0 { self.gap_rtts / self.gaps_s } else { INITIAL_S };
-        let input = self.arrived_bytes as f64;
         self.shares = Shares::default();
-        if input > 0.0 {
-            let (give, take) = self.changes(input / interval_s, self.queue_bytes as f64, self.mean_rtt_s);
-            self.shares.give = give;
-            self.shares.take = take;
-            self.shares.give_factor = if self.gaps_s > 0.0 { give / self.gaps_s } else { 0.0 };
-            self.shares.take_factor = take / input;
+        if self.gaps_s > 0.0 {
+            let own = self.own_bytes as f64;
+            let y = self.arrived_bytes as f64 / interval_s;
+            let (give, take) = self.changes(y, own / interval_s, self.queue_bytes as f64, self.mean_rtt_s);
+            // The draft divides by all that arrived, and has a queue for XCP alone. What others send gives
+            // nothing back: counted here, it would leave more given than taken, and so a queue.
+            let (give_factor, take_factor) = (give / self.gaps_s, take / own);
+            self.shares = Shares { give, take, give_factor, take_factor };
         }
-        (self.arrived_bytes, self.gaps_s, self.gap_rtts) = (0, 0.0, 0.0);
+        (self.arrived_bytes, self.own_bytes, self.gaps_s, self.gap_rtts) = (0, 0, 0.0, 0.0);
     }
 
-    /// What to give and what to take in an interval, of traffic `y`, a queue and a mean RTT.
-    fn changes(&self, y: f64, queue_bytes: f64, rtt_s: f64) -> (f64, f64) {
+    /// What to give and what to take in an interval, of traffic `y` in all, `own` of XCP, a queue and a
+    /// mean RTT.
+    fn changes(&self, y: f64, own: f64, queue_bytes: f64, rtt_s: f64) -> (f64, f64) {
         let XcpConfig { alpha, beta, gamma } = self.config;
         let all = alpha * (self.capacity - y) - beta * queue_bytes / rtt_s;
-        let shuffled = (gamma * y - all.abs()).max(0.0);
+        let shuffled = (gamma * own - all.abs()).max(0.0);
         (shuffled + all.max(0.0), shuffled + (-all).max(0.0))
     }
 }
@@ -192,7 +198,7 @@ mod tests {
 
     #[test]
     fn controllers() {
-        let changes = |y, queue| router().changes(y, queue, 0.1);
+        let changes = |y, queue| router().changes(y, y, queue, 0.1);
         let close = |(give, take): (f64, f64), (a, b): (f64, f64)| (give - a).abs() + (take - b).abs() < 1.0;
         assert!(close(changes(62.5e6, 0.0), (25e6, 0.0)));
         assert!(close(changes(125e6, 0.0), (12.5e6, 12.5e6)));
@@ -205,7 +211,7 @@ mod tests {
         let mut y = 10e6;
         for _ in 0..10 {
             let gap = 125e6 - y;
-            let (give, take) = router().changes(y, 0.0, 0.1);
+            let (give, take) = router().changes(y, y, 0.0, 0.1);
             y += give - take;
             assert!(((125e6 - y) / gap - 0.6).abs() < 1e-9);
         }
@@ -254,6 +260,16 @@ mod tests {
         // 12.5 MB/s are given, half to each, and taken in proportion to their rates.
         assert!((granted[0] + 3.75e6).abs() < 1e4, "{granted:?}");
         assert!((granted[1] - 3.75e6).abs() < 1e4, "{granted:?}");
+    }
+
+    #[test]
+    fn what_is_taken_is_taken_from_those_who_listen() {
+        let mut router = router();
+        // A fifth of what arrives is not XCP's, and the link is full.
+        (0..2500).for_each(|_| router.arrive(1000, &Header::None));
+        let granted = interval(&mut router, &[(80e6, 0.1), (20e6, 0.1)], f64::INFINITY, 0);
+        assert!((granted[0] + 3e6).abs() < 1e4, "{granted:?}");
+        assert!((granted[1] - 3e6).abs() < 1e4, "{granted:?}");
     }
 
     #[test]
