@@ -408,8 +408,10 @@ fn header(words: &[&str], before: Header) -> Result<Header, String> {
         ["jetmax", link, rate] => {
             let link = link.parse().map_err(|e| format!("{link:?}: {e}"))?;
             let rate_bytes_per_s = number(rate)?;
-            let interval = if let Header::JetMax(last) = before { last.interval + 1 } else { 1 };
-            Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval, link, bottleneck: 0 })
+            // What is answered names the link that the answer before did.
+            let (interval, bottleneck) =
+                if let Header::JetMax(last) = before { (last.interval + 1, last.link) } else { (1, 0) };
+            Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval, link, bottleneck })
         }
         ["vcp", "low"] => Header::Vcp(Load::Low),
         ["vcp", "high"] => Header::Vcp(Load::High),

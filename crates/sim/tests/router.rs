@@ -277,20 +277,28 @@ mod rates {
     }
 
     #[test]
-    fn a_flow_after_a_handshake_has_its_rate_at_once() {
-        for (law, router) in &PROTOCOLS[1..] {
-            let handshake = |flow: FlowConfig| {
-                let sender = SenderConfig { handshake: true, ..flow.sender };
-                FlowConfig { sender, ..flow }
-            };
-            let config = sampled(link("50Mbit/s", *router), vec![handshake(flow(law, ms(100)))], ms(300));
-            let pacing = run(&config).tables.flows.pacing_bps;
-            // RCP begins with a twentieth, JetMax goes three fifths of the way to 95 %.
-            let first = *pacing.iter().find(|&&bps| bps > 0.0).unwrap();
-            let of_payload = 50e6 * 1460.0 / 1500.0;
-            let wanted = of_payload * if *law == "rcp" { 0.05 } else { 0.6 * 0.95 };
-            assert!(first / wanted > 0.99 && first / wanted < 1.4, "{law}: {first}");
-        }
+    fn a_flow_of_rcp_after_a_handshake_has_its_rate_at_once() {
+        let (law, router) = PROTOCOLS[1];
+        let flow = flow(law, ms(100));
+        let sender = SenderConfig { handshake: true, ..flow.sender };
+        let config = sampled(link("50Mbit/s", router), vec![FlowConfig { sender, ..flow }], ms(300));
+        let pacing = run(&config).tables.flows.pacing_bps;
+        let first = *pacing.iter().find(|&&bps| bps > 0.0).unwrap();
+        // A twentieth.
+        let wanted = 0.05 * 50e6 * 1460.0 / 1500.0;
+        assert!(first / wanted > 0.99 && first / wanted < 1.4, "{first}");
+    }
+
+    #[test]
+    fn a_newcomer_under_jetmax_fills_no_buffer() {
+        let (law, router) = PROTOCOLS[2];
+        let full = LinkConfig { limit_packets: 100, ..link("100Mbit/s", router) };
+        let newcomer = FlowConfig { start: Time::from_s(12), ..flow(law, ms(100)) };
+        let config = dumbbell(full, vec![flow(law, ms(100)), newcomer], Time::from_s(24));
+        let (rates, link) = second_half(config);
+        assert_eq!(link.drops, 0);
+        assert!(rates[1] / rates[0] > 0.9, "{rates:?}");
+        assert!(link.utilization > 0.93, "{}", link.utilization);
     }
 
     #[test]

@@ -7,6 +7,9 @@ use super::rcp::Segment;
 use super::{cwnd, grow_unanswered, Episode};
 use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, MIN_SSTHRESH, ONE, PARAMETERS, PROBES};
 
+/// Intervals until a router that has seen a packet of a flow tells a rate that counts the flow: the rest of
+/// that interval, and a whole one.
+const COUNTED_INTERVALS: u32 = 2;
 /// Intervals in a row in which another link must name itself before it counts as the bottleneck.
 const SWITCH_INTERVALS: u32 = 2;
 
@@ -19,6 +22,9 @@ struct JetMax {
     /// The rate, bytes/s; 0 before the first answer.
     rate: f64,
     bottleneck: u16,
+    /// The bottleneck counts this flow, and does so from this interval on.
+    counted: bool,
+    counted_from: u32,
     /// Link and interval of the last answer.
     answered: (u16, u32),
     /// Another link that names itself, and for how many intervals it has.
@@ -34,17 +40,27 @@ pub(crate) fn new(config: &Config, values: &[f64; PARAMETERS], control: &mut Con
         segment: Segment::new(config),
         rate: 0.0,
         bottleneck: 0,
+        counted: false,
+        counted_from: u32::MAX,
         answered: (0, 0),
         rival: (0, 0),
     })
 }
 
 impl JetMax {
+    /// An answer of a link to a packet that named `named` as the bottleneck, while none counts this flow.
+    fn join(&mut self, link: u16, interval: u32, named: u16) {
+        if link != self.bottleneck {
+            (self.bottleneck, self.counted_from) = (link, u32::MAX);
+        }
+        if named == link {
+            self.counted_from = self.counted_from.min(interval.saturating_add(COUNTED_INTERVALS));
+            self.counted = interval >= self.counted_from;
+        }
+    }
+
     /// A fair rate of a new interval: x(n+1) = x(n) - tau (x(n) - g).
     fn step(&mut self, link: u16, fair: f64) {
-        if self.bottleneck == 0 {
-            self.bottleneck = link;
-        }
         if link != self.bottleneck {
             let intervals = if self.rival.0 == link { self.rival.1 + 1 } else { 1 };
             self.rival = (link, intervals);
@@ -67,17 +83,27 @@ impl Law for JetMax {
 
     fn header(&mut self, control: &Control, wire_bytes: u32) -> Header {
         self.segment.on_wire = f64::from(wire_bytes);
-        let gap_s =
-            if self.rate > 0.0 { self.segment.on_wire / self.rate } else { self.rtt_s / cwnd(control) };
+        // The window binds while a loss is repaired: a flow that says more than it sends counts for less
+        // than one, and others would be given its share.
+        let of_window = self.rtt_s / cwnd(control);
+        let gap_s = if self.rate > 0.0 { of_window.max(self.segment.on_wire / self.rate) } else { of_window };
         let (rate_bytes_per_s, bottleneck) = (f64::INFINITY, self.bottleneck);
         Header::JetMax(JetMaxHeader { gap_s, rate_bytes_per_s, interval: 0, link: 0, bottleneck })
     }
 
     fn on_header(&mut self, header: Header, control: &mut Control) {
-        let Header::JetMax(JetMaxHeader { rate_bytes_per_s: fair, link, interval, .. }) = header else {
+        let Header::JetMax(JetMaxHeader { rate_bytes_per_s: fair, link, interval, bottleneck, .. }) = header
+        else {
             return;
         };
-        if !fair.is_finite() || (link, interval) == self.answered {
+        if !fair.is_finite() {
+            return;
+        }
+        if !self.counted {
+            self.join(link, interval, bottleneck);
+        }
+        // What a link tells before it counts this flow belongs to others.
+        if !self.counted || (link, interval) == self.answered {
             return;
         }
         self.answered = (link, interval);
@@ -85,14 +111,12 @@ impl Law for JetMax {
             self.rate = cwnd(control) * self.segment.on_wire / self.rtt_s;
         }
         self.step(link, fair);
-        if !self.episode.recovering {
-            self.segment.send_at(self.rate, self.rtt_s, control);
-        }
+        self.segment.send_at(self.rate, self.rtt_s, &self.episode, control);
     }
 
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         self.rtt_s = ack.srtt_ns as f64 * 1e-9;
-        if self.rate == 0.0 && ack.flags & ACK_DUP == 0 && !self.episode.recovering {
+        if self.bottleneck == 0 && ack.flags & ACK_DUP == 0 && !self.episode.recovering {
             grow_unanswered(ack, control);
         }
     }

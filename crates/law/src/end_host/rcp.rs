@@ -35,9 +35,12 @@ impl Segment {
     }
 
     /// Sends at a rate, bytes on the wire per second, of at least one of payload; the window only bounds
-    /// what a broken path swallows.
-    pub(super) fn send_at(self, rate: f64, rtt_s: f64, control: &mut Control) {
+    /// what a broken path swallows, and is the sender's while a loss is repaired.
+    pub(super) fn send_at(self, rate: f64, rtt_s: f64, episode: &Episode, control: &mut Control) {
         control.pacing_bytes_per_s = (rate * self.payload / self.on_wire).max(1.0) as u64;
+        if episode.recovering {
+            return;
+        }
         if rtt_s > 0.0 {
             set_cwnd(control, (WINDOW_ROUNDS * rate * rtt_s / self.on_wire).max(2.0));
         } else {
@@ -59,9 +62,9 @@ impl Law for Rcp {
     /// A rate counts at once, also that of a handshake.
     fn on_header(&mut self, header: Header, control: &mut Control) {
         let Header::Rcp(RcpHeader { rate_bytes_per_s: rate, .. }) = header else { return };
-        if rate.is_finite() && !self.episode.recovering {
-            self.segment.send_at(rate, self.rtt_s, control);
-        } else if !rate.is_finite() {
+        if rate.is_finite() {
+            self.segment.send_at(rate, self.rtt_s, &self.episode, control);
+        } else {
             control.pacing_bytes_per_s = 0;
         }
     }
