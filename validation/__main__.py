@@ -39,7 +39,8 @@ def rerun(name: str, raw: FilePath, only: str) -> None:
     for number, run in enumerate(peer.RUNS, 1):
         print(f"{name} {number}/{len(peer.RUNS)} {run.tag}", file=sys.stderr)
         if only not in run.tag:
-            measured.append((run, known[run.tag]))
+            if run.tag in known:
+                measured.append((run, known[run.tag]))
             continue
         samples = [peer.simulate(replica, raw / name) for replica in run.replicas]
         sampled_s = max(sampled_s, *(file.stat().st_mtime for file in samples))

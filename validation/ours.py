@@ -7,7 +7,7 @@ import os
 from lfnlab import _core
 
 from .analyse import Trace
-from .scenarios import LAWS, Run
+from .scenarios import LAWS, LINUX_LAWS, Run
 
 #: Bytes of framing and of headers that the "linux" compatibility adds to, and counts in, a packet.
 LINUX_FRAMING_B = 14
@@ -15,7 +15,7 @@ LINUX_HEADERS_B = 52
 
 #: Which variant of a law stands for the peer's. TCP-Linux of ns-2 is Linux 2.6.22.
 _LAWS = {
-    "linux": {law: f"{law}:linux" for law in LAWS},
+    "linux": {law: f"{law}:linux" for law in (*LAWS, *LINUX_LAWS)} | {"dctcp": "dctcp:rfc"},
     "ns2": {
         "reno": "reno:linux",
         "hstcp": "hstcp:linux",

@@ -49,7 +49,8 @@ _INTRODUCTIONS = {
     "linux": """\
 The Linux kernel 6.12 itself, its own TCP and congestion-control modules, in virtual time over a
 rate-limited drop-tail queue: 1514-byte packets at the queue, delayed ACKs, natural slow start. Ours
-runs with `compat = "linux"` and the `:linux` variant of each law. HTCP-BE is not in Linux. Figures
+runs with `compat = "linux"` and the `:linux` variant of each law. HTCP-BE is not in Linux; DCTCP
+meets no marks here. Figures
 of two flows, of 40 and of 160 ms, are means over six offsets of the second flow's start, of 1 to
 2.9 s, the same in both.""",
     "ns2": """\

@@ -137,6 +137,8 @@ _UNEQUAL = replace(_linux(50, 100, 1, 150, 30), flows=2, rtt_spread=0.6, stagger
 #: The laws that all peers have.
 LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood")
 _FAST = ("hstcp", "scalable", "bic", "cubic", "htcp")
+#: Laws that Linux has, and the others have not or not as they are.
+LINUX_LAWS = ("vegas", "veno", "illinois", "yeah", "hybla", "dctcp")
 
 #: Against Linux, most telling first. Reno's and Westwood's periods grow with the square of the
 #: window, so the large windows are left to the other five laws.
@@ -152,6 +154,8 @@ LINUX_RUNS = [
         (_FAST, _linux(1000, 20, 0.5, 12, 4)),
         (LAWS, _linux(20, 40, 0.5, 100, 25)),
         (("htcp", "cubic", "reno", "hstcp"), _UNEQUAL),
+        (LINUX_LAWS, _linux(50, 40, 0.5, 100, 20)),
+        (LINUX_LAWS, _linux(20, 40, 0.5, 100, 25)),
     )
     for law in laws
 ]
