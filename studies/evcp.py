@@ -1,7 +1,7 @@
 """What the EVCP paper leaves open, and whether its packets do what its equations say.
 
 $ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (2 min)
-$ python -m studies.evcp search    N1, N2 and S for the shortest convergence (8 min)
+$ python -m studies.evcp search    N1, N2 and S for the shortest convergence (1 min)
 $ python -m studies.evcp aqm       does active queue management break the joint decrease? (3 min)
 
 ``docs/router.md`` says what came out.

@@ -73,10 +73,10 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("yeah",),
         ("50m-40ms-0.5bdp",),
         (),
-        "YeAH empties the queue above 80 segments, and this buffer holds 83: whether that or a drop "
-        "comes first turns on one packet. Linux has both in one round trip in half of its epochs, "
-        "and takes 249 segments to 168 and to 85. With a packet less of buffer ours does so "
-        "always, with a period of 6.37 s.",
+        "YeAH empties the queue above 80 segments, and this buffer holds 83: whether that or a "
+        "drop comes first turns on one packet. Linux has both in one round trip in half of its "
+        "epochs, and takes 249 segments to 168 and to 85. With a packet less of buffer ours does "
+        "so always, with a period of 6.37 s.",
     ),
     Explanation(
         "ns2",
