@@ -25,17 +25,21 @@
 
 #include "minimal.bpf.h"
 
+#ifdef __bpf__
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
-
-#define LFN_BPF
 /* Small constant arrays would go to .rodata.cst16 and the like, which clang's BTF does not know. */
 #pragma clang section rodata = ".rodata"
+#else
+#include "native.h"
+#endif
+
+#define LFN_BPF
 #include "law.h"
 #include "slow_start.h"
 
-/* icsk_ca_priv: 104 bytes, zeroed by Linux before init. */
+/* icsk_ca_priv: 104 bytes. */
 struct private {
 	struct slow_start slow_start;
 	u64 state[LAW_STATE_BYTES / sizeof(u64)];
@@ -52,18 +56,28 @@ struct flow {
 	u32 reduced; /* an episode is open: on_loss was called, on_open or on_undo not yet */
 };
 
-struct {
+SEC(".maps") struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct flow);
-} flows SEC(".maps");
+} flows;
+
+#ifdef LFN_RECORD
+#include "record.bpf.h"
+#else
+#define RECORD_CALL(call, sk, first, second)
+#define RECORD_SAMPLE(fields, sample)
+#define RECORD_RESULT(sk, value)
+#endif
 
 void lfn_law_needs_on_tick(void) __attribute__((error("on_tick has no kernel target yet")));
 
+/* None before init, which Linux calls when the handshake is over: the segments of the handshake come
+ * before it, and are not the law's. */
 static __always_inline struct flow *flow_of(struct sock *sk)
 {
-	return bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
 static __always_inline struct private *private_of(struct sock *sk)
@@ -144,14 +158,15 @@ static __always_inline void tcp_init(const struct law_ops *law, u32 slow_start_k
 		.now_ns = tp->tcp_mstamp * 1000,
 		.variant = 0,
 		.mss_B = tp->mss_cache,
-		.seed = bpf_get_prandom_u32(),
+		.seed = tp->snd_nxt, /* random for each connection (RFC 6528) */
 	};
-	struct flow *flow = flow_of(sk);
+	struct flow *flow = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
 	if (law->on_tick)
 		lfn_law_needs_on_tick();
 	if (!flow)
 		return;
+	*private_of(sk) = (struct private){ 0 };
 	*flow = (struct flow){
 		.ack.delivered = tp->delivered,
 		.lost = tp->lost,
@@ -215,7 +230,7 @@ static __always_inline void tcp_restart(const struct law_ops *law, struct sock *
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct law_control control = control_of(tp);
 
-	if (!tp->app_limited)
+	if (!tp->app_limited || !flow_of(sk))
 		return;
 	control.pacing_Bps = sk->sk_pacing_rate;
 	law->on_restart(state_of(law, sk), tp->tcp_mstamp * 1000, &control);
@@ -302,7 +317,7 @@ static __always_inline u32 tcp_ssthresh(const struct law_ops *law, struct sock *
 	struct law_loss loss;
 
 	if (!flow)
-		return law_max(tp->snd_cwnd / 2, 2); /* RFC 5681 (4), for want of memory */
+		return law_max(tp->snd_cwnd / 2, 2); /* RFC 5681 (4): for want of memory, or for a lost SYN */
 	loss = (struct law_loss){
 		.now_ns = tp->tcp_mstamp * 1000,
 		.rtt_ns = flow->rtt_ns,
@@ -344,97 +359,137 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 
 	control.cwnd = law_max(control.cwnd, LAW_SEG(tp->prior_cwnd));
 	control.ssthresh = law_max(control.ssthresh, LAW_SEG(tp->prior_ssthresh));
-	if (flow)
+	if (flow) {
 		flow->reduced = 0;
-	if (law->on_undo)
-		law->on_undo(state_of(law, sk), &control);
+		if (law->on_undo)
+			law->on_undo(state_of(law, sk), &control);
+	}
 	obey(tp, &control);
 	return tp->snd_cwnd;
 }
 
-#define LFN_TCP_LAW(law, slow_start_kind)                                                                  \
-	char _license[] SEC("license") = "Dual MIT/GPL";                                        \
-	                                                                      \
-	SEC("struct_ops/init") void BPF_PROG(init, struct sock *sk)                             \
-	{                                                                                       \
-		tcp_init(&law_ops_##law, slow_start_kind, sk);                                  \
-	}                                                                                       \
-	SEC("struct_ops/pkts_acked")                                                            \
-	void BPF_PROG(pkts_acked, struct sock *sk, const struct ack_sample *sample)             \
-	{                                                                                       \
-		tcp_pkts_acked(&law_ops_##law, sk, sample);                                     \
-	}                                                                                       \
-	SEC("struct_ops/cong_avoid")                                                            \
-	void BPF_PROG(cong_avoid, struct sock *sk, u32 ack, u32 acked)                          \
-	{                                                                                       \
-		tcp_cong_avoid(&law_ops_##law, sk, acked);                                      \
-	}                                                                                       \
-	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)                      \
-	{                                                                                       \
-		return tcp_ssthresh(&law_ops_##law, sk);                                        \
-	}                                                                                       \
-	SEC("struct_ops/cwnd_event")                                                            \
-	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)                     \
-	{                                                                                       \
-		if (event == CA_EVENT_COMPLETE_CWR)                                             \
-			open(&law_ops_##law, sk);                                               \
-	}                                                                                       \
-	SEC("struct_ops/set_state") void BPF_PROG(set_state, struct sock *sk, u8 new_state)     \
-	{                                                                                       \
-		/* CWR and Recovery end with CA_EVENT_COMPLETE_CWR. */                          \
-		if (new_state == TCP_CA_Open && ca_state(sk) == TCP_CA_Loss)                    \
-			open(&law_ops_##law, sk);                                               \
-	}                                                                                       \
-	SEC("struct_ops/undo_cwnd") u32 BPF_PROG(undo_cwnd, struct sock *sk)                    \
-	{                                                                                       \
-		return tcp_undo_cwnd(&law_ops_##law, sk);                                       \
-	}                                                                                       \
-	SEC(".struct_ops") struct tcp_congestion_ops lfn_##law = {                              \
-		.init = (void *)init,                                                           \
-		.pkts_acked = (void *)pkts_acked,                                               \
-		.cong_avoid = (void *)cong_avoid,                                               \
-		.ssthresh = (void *)ssthresh,                                                   \
-		.cwnd_event = (void *)cwnd_event,                                               \
-		.set_state = (void *)set_state,                                                 \
-		.undo_cwnd = (void *)undo_cwnd,                                                 \
-		.name = "lfn_" #law,                                                            \
+/* flags: TCP_CONG_NEEDS_ECN or 0. Any socket may choose the law, as if it stood in
+ * net.ipv4.tcp_allowed_congestion_control: so no sysctl changes, and none is left to put back. */
+#define LFN_TCP_LAW(law, slow_start_kind, law_flags)						\
+	SEC("license") char _license[] = "Dual MIT/GPL";					\
+												\
+	SEC("struct_ops/init") void BPF_PROG(init, struct sock *sk)				\
+	{											\
+		RECORD_CALL(INIT, sk, 0, 0);							\
+		tcp_init(&law_ops_##law, slow_start_kind, sk);					\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/pkts_acked")								\
+	void BPF_PROG(pkts_acked, struct sock *sk, const struct ack_sample *sample)		\
+	{											\
+		RECORD_CALL(PKTS_ACKED, sk, 0, 0);						\
+		RECORD_SAMPLE(ACK_SAMPLE, sample);						\
+		tcp_pkts_acked(&law_ops_##law, sk, sample);					\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/cong_avoid")								\
+	void BPF_PROG(cong_avoid, struct sock *sk, u32 ack, u32 acked)				\
+	{											\
+		RECORD_CALL(CONG_AVOID, sk, ack, acked);					\
+		tcp_cong_avoid(&law_ops_##law, sk, acked);					\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)			\
+	{											\
+		RECORD_CALL(SSTHRESH, sk, 0, 0);						\
+		u32 ssthresh = tcp_ssthresh(&law_ops_##law, sk);				\
+												\
+		RECORD_RESULT(sk, ssthresh);							\
+		return ssthresh;								\
+	}											\
+	SEC("struct_ops/cwnd_event")								\
+	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)			\
+	{											\
+		RECORD_CALL(CWND_EVENT, sk, event, 0);						\
+		if (event == CA_EVENT_COMPLETE_CWR)						\
+			open(&law_ops_##law, sk);						\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/set_state") void BPF_PROG(set_state, struct sock *sk, u8 new_state)	\
+	{											\
+		RECORD_CALL(SET_STATE, sk, new_state, 0);					\
+		/* CWR and Recovery end with CA_EVENT_COMPLETE_CWR. */				\
+		if (new_state == TCP_CA_Open && ca_state(sk) == TCP_CA_Loss)			\
+			open(&law_ops_##law, sk);						\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/undo_cwnd") u32 BPF_PROG(undo_cwnd, struct sock *sk)			\
+	{											\
+		RECORD_CALL(UNDO_CWND, sk, 0, 0);						\
+		u32 cwnd = tcp_undo_cwnd(&law_ops_##law, sk);					\
+												\
+		RECORD_RESULT(sk, cwnd);							\
+		return cwnd;									\
+	}											\
+	SEC(".struct_ops") struct tcp_congestion_ops lfn_##law = {				\
+		.init = (void *)init,								\
+		.pkts_acked = (void *)pkts_acked,						\
+		.cong_avoid = (void *)cong_avoid,						\
+		.ssthresh = (void *)ssthresh,							\
+		.cwnd_event = (void *)cwnd_event,						\
+		.set_state = (void *)set_state,							\
+		.undo_cwnd = (void *)undo_cwnd,							\
+		.flags = TCP_CONG_NON_RESTRICTED | (law_flags),					\
+		.name = "lfn_" #law,								\
 	}
 
 /* The same for a law with on_control. */
-#define LFN_TCP_CONTROL_LAW(law)                                                               \
-	_Static_assert(sizeof(struct law) <= LAW_PRIVATE_BYTES, #law ": exceeds icsk_ca_priv");   \
-	char _license[] SEC("license") = "Dual MIT/GPL";                                        \
-	                                                                                        \
-	SEC("struct_ops/init") void BPF_PROG(init, struct sock *sk)                             \
-	{                                                                                       \
-		tcp_init(&law_ops_##law, 0, sk);                                                \
-	}                                                                                       \
-	SEC("struct_ops/cong_control")                                                          \
-	void BPF_PROG(cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *sample) \
-	{                                                                                       \
-		tcp_cong_control(&law_ops_##law, sk, sample);                                   \
-	}                                                                                       \
-	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)                      \
-	{                                                                                       \
-		return tcp_ssthresh(&law_ops_##law, sk);                                        \
-	}                                                                                       \
-	SEC("struct_ops/cwnd_event")                                                            \
-	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)                     \
-	{                                                                                       \
-		if (event == CA_EVENT_TX_START)                                                 \
-			tcp_restart(&law_ops_##law, sk);                                        \
-	}                                                                                       \
-	SEC("struct_ops/undo_cwnd") u32 BPF_PROG(undo_cwnd, struct sock *sk)                    \
-	{                                                                                       \
-		return tcp_undo_cwnd(&law_ops_##law, sk);                                       \
-	}                                                                                       \
-	SEC(".struct_ops") struct tcp_congestion_ops lfn_##law = {                              \
-		.init = (void *)init,                                                           \
-		.cong_control = (void *)cong_control,                                           \
-		.ssthresh = (void *)ssthresh,                                                   \
-		.cwnd_event = (void *)cwnd_event,                                               \
-		.undo_cwnd = (void *)undo_cwnd,                                                 \
-		.name = "lfn_" #law,                                                            \
+#define LFN_TCP_CONTROL_LAW(law, law_flags)							\
+	_Static_assert(sizeof(struct law) <= LAW_PRIVATE_BYTES, #law ": exceeds icsk_ca_priv");	\
+	SEC("license") char _license[] = "Dual MIT/GPL";					\
+												\
+	SEC("struct_ops/init") void BPF_PROG(init, struct sock *sk)				\
+	{											\
+		RECORD_CALL(INIT, sk, 0, 0);							\
+		tcp_init(&law_ops_##law, 0, sk);						\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/cong_control")								\
+	void BPF_PROG(cong_control, struct sock *sk, u32 ack, int flag,				\
+		      const struct rate_sample *sample)						\
+	{											\
+		RECORD_CALL(CONG_CONTROL, sk, 0, 0);						\
+		RECORD_SAMPLE(RATE_SAMPLE, sample);						\
+		tcp_cong_control(&law_ops_##law, sk, sample);					\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)			\
+	{											\
+		RECORD_CALL(SSTHRESH, sk, 0, 0);						\
+		u32 ssthresh = tcp_ssthresh(&law_ops_##law, sk);				\
+												\
+		RECORD_RESULT(sk, ssthresh);							\
+		return ssthresh;								\
+	}											\
+	SEC("struct_ops/cwnd_event")								\
+	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)			\
+	{											\
+		RECORD_CALL(CWND_EVENT, sk, event, 0);						\
+		if (event == CA_EVENT_TX_START)							\
+			tcp_restart(&law_ops_##law, sk);					\
+		RECORD_RESULT(sk, 0);								\
+	}											\
+	SEC("struct_ops/undo_cwnd") u32 BPF_PROG(undo_cwnd, struct sock *sk)			\
+	{											\
+		RECORD_CALL(UNDO_CWND, sk, 0, 0);						\
+		u32 cwnd = tcp_undo_cwnd(&law_ops_##law, sk);					\
+												\
+		RECORD_RESULT(sk, cwnd);							\
+		return cwnd;									\
+	}											\
+	SEC(".struct_ops") struct tcp_congestion_ops lfn_##law = {				\
+		.init = (void *)init,								\
+		.cong_control = (void *)cong_control,						\
+		.ssthresh = (void *)ssthresh,							\
+		.cwnd_event = (void *)cwnd_event,						\
+		.undo_cwnd = (void *)undo_cwnd,							\
+		.flags = TCP_CONG_NON_RESTRICTED | (law_flags),					\
+		.name = "lfn_" #law,								\
 	}
 
 #endif

@@ -31,7 +31,11 @@ enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART, CA_EVENT_COMPLETE_
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 enum { SK_PACING_NONE, SK_PACING_NEEDED };
 
+enum { TCP_CONG_NON_RESTRICTED = 1, TCP_CONG_NEEDS_ECN = 2 };
+
+#ifdef __bpf__
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct sock {
 	u32 sk_pacing_status;
@@ -39,7 +43,12 @@ struct sock {
 	unsigned long sk_max_pacing_rate;
 };
 
+struct inet_sock {
+	struct sock sk;
+};
+
 struct inet_connection_sock {
+	struct inet_sock icsk_inet;
 	u8 icsk_ca_state : 5;
 	u64 icsk_ca_priv[13];
 };
@@ -82,7 +91,9 @@ struct rate_sample {
 	_Bool is_app_limited;
 };
 
+#ifdef __bpf__
 #pragma clang attribute pop
+#endif
 
 /* The members that the shim fills; the loader matches them by name. */
 struct tcp_congestion_ops {
@@ -94,6 +105,7 @@ struct tcp_congestion_ops {
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *sample);
 	u32 (*undo_cwnd)(struct sock *sk);
 	void (*init)(struct sock *sk);
+	u32 flags;
 	char name[16];
 };
 

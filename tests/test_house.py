@@ -30,6 +30,7 @@ ARROWS = {
     "lfn-sim": ["lfn-path", "lfn-tcp"],
     "lfn-scenario": ["lfn-sim"],
     "lfn-transfer": ["lfn-udt"],
+    "lfn-conformance": ["lfn-law"],
     "lfn-emulator": ["lfn-sim"],
     "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator"],
 }

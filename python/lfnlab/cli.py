@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
-from lfnlab import _core, commands, emulation, law_commands, sweeping, transfer
+from lfnlab import _core, commands, doctor, emulation, law_commands, sweeping, transfer
 from lfnlab.errors import (
     LabError,
     LawError,
@@ -23,6 +23,7 @@ from lfnlab.errors import (
     Unavailable,
     UsageError,
 )
+from lfnlab.kernel.cli import kernel
 from lfnlab.options import naming_options
 from lfnlab.progress import bar
 from lfnlab.prototype import label
@@ -240,6 +241,8 @@ app.command(sweeping.sweep)
 app.command(sweeping.tune)
 app.command(sweeping.store)
 app.command(theory)
+app.command(kernel)
+app.command(doctor.doctor)
 app.command(transfer.send)
 app.command(transfer.recv)
 app.command(emulation.shell)

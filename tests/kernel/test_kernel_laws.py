@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Every law with the target `kernel` runs in this Linux and leaves nothing behind.
 
-Each law is built for BPF, loaded (so the verifier has passed it), chosen by name for a transfer
-over a lossy loopback in a network namespace of its own, and its windows are read from TCP_INFO.
-Loading alone proves little: with a bitfield read wrongly the verifier is content and the window
-never grows.
+Each law is loaded (so the verifier has passed it), chosen by name for a transfer over a lossy
+loopback in a network namespace of its own, and its windows are read from TCP_INFO. Loading alone
+proves little: with a bitfield read wrongly the verifier is content and the window never grows.
 
 Nothing is pinned and the namespace has no name, so both end with the process that holds them.
-Needs root, Linux 6.4 with BTF, and the tools of `TOOLS`; without them the tests are skipped, or
-fail where the environment says CI=true.
 """
 
 import contextlib
 import json
 import os
-import platform
 import re
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -29,16 +23,14 @@ from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-TOOLS = ["clang-14", "llvm-strip-14", "cc", "bpftool", "ip", "tc", "unshare", "setpriv"]
+from lfnlab import kernel
+from lfnlab.kernel import host
+from lfnlab.kernel.loopback import MSS_BYTES, transfer
 
 SIZE_BYTES = 64_000_000
 DROP_INTERVAL = 1000
-MSS_BYTES = 1448
 # The bottleneck has 400 Mbit/s, a loaded machine may halve it; a broken law showed 0.6.
 FLOOR_BPS = 50e6
-LIMIT_S = 60
 INFINITE_SSTHRESH = 0x7FFFFFFF
 
 # Fraction of the window that a law keeps, where it is constant over the windows of this path,
@@ -46,62 +38,10 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 KEEPS = {"reno": (0.5, 4), "scalable": (0.875, 17), "cubic": (0.7, 4)}
 
 
-def kernel_laws() -> list[str]:
-    text = (ROOT / "laws/REGISTRY").read_text()
-    return re.findall(r"^([a-z][^ ]*) .*\btargets=(?:[^ ]*,)?kernel\b", text, re.MULTILINE)
-
-
-def steering_laws() -> list[str]:
-    """Laws that own window and rate in every state (cong_control)."""
-    text = (ROOT / "laws/REGISTRY").read_text()
-    return re.findall(r"^([a-z][^ ]*) .*\bslow_start=none\b", text, re.MULTILINE)
-
-
-def linux_version() -> tuple[int, int]:
-    release = re.match(r"(\d+)\.(\d+)", platform.release())
-    return (int(release[1]), int(release[2])) if release else (0, 0)
-
-
-def incapable() -> str | None:
-    """What keeps this machine from running the tests, if anything."""
-    if os.geteuid() != 0:
-        return "not root"
-    if absent := [tool for tool in TOOLS if shutil.which(tool) is None]:
-        return f"not installed: {' '.join(absent)}"
-    if not Path("/usr/include/bpf/libbpf.h").exists():
-        return "not installed: libbpf-dev"
-    if linux_version() < (6, 4):
-        return f"Linux {platform.release()} is older than 6.4"
-    if not Path("/sys/kernel/btf/vmlinux").exists():
-        return "this kernel has no BTF"
-    if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode:
-        return "no right to make a network namespace"
-    if subprocess.run(["bpftool", "prog", "list"], capture_output=True).returncode:
-        return "no right to use BPF"
-    return None
-
-
-@pytest.fixture(scope="session")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory with the attach program and one object per law."""
-    if reason := incapable():
-        message = f"KERNEL LAWS NOT TESTED: {reason}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    out = tmp_path_factory.mktemp("kernel")
-    subprocess.run([ROOT / "kernel/build", out], check=True)
-    return out
-
-
 def bpftool(*arguments: str) -> list[dict[str, Any]]:
     run = subprocess.run(["bpftool", "--json", *arguments], check=True, capture_output=True)
     listed: list[dict[str, Any]] = json.loads(run.stdout or "[]")
     return listed
-
-
-def available_laws() -> list[str]:
-    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
 
 
 def kernel_state() -> set[str]:
@@ -128,45 +68,16 @@ def namespace_of(pid: int | str) -> str | None:
         return None
 
 
-def assert_nothing_left(before: set[str], namespace: str) -> None:
+def assert_nothing_left(before: set[str], namespace: str | None = None) -> None:
     def left() -> set[str]:
-        pids = [path.name for path in Path("/proc").glob("[0-9]*")]
-        alive = {namespace} if namespace in map(namespace_of, pids) else set()
+        pids = [path.name for path in Path("/proc").glob("[0-9]*")] if namespace else []
+        alive = {str(namespace)} if namespace in map(namespace_of, pids) else set()
         return (kernel_state() - before) | alive
 
     deadline_s = time.monotonic() + 10  # programs wait for an RCU grace period
     while difference := left():
         assert time.monotonic() < deadline_s, f"left behind or changed: {difference}"
         time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def attached(law_object: Path) -> Iterator[str]:
-    """The law of a BPF object, as a congestion control of this kernel for the while."""
-    command = [law_object.parent / "attach", law_object]
-    pipe = subprocess.PIPE
-    with (
-        tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True) as loader,
-    ):
-        assert loader.stdout
-        name = loader.stdout.readline().strip()
-        if not name:
-            log.seek(0)
-            pytest.fail(f"the kernel refused {law_object.name}:\n{log.read()[-5000:]}")
-        try:
-            yield name
-        finally:
-            loader.kill()
-
-
-def transfer(law: str, drop_interval: int = DROP_INTERVAL) -> dict[str, Any]:
-    """Runs transfer.py in a namespace of its own, which dies with this process."""
-    command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", sys.executable]
-    arguments = [str(HERE / "transfer.py"), law, str(SIZE_BYTES), str(drop_interval)]
-    run = subprocess.run(command + arguments, check=True, stdout=subprocess.PIPE, timeout=LIMIT_S)
-    result: dict[str, Any] = json.loads(run.stdout)
-    return result
 
 
 def in_avoidance(samples: list[dict[str, int]]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
@@ -209,23 +120,23 @@ def reno_growth(samples: list[dict[str, int]]) -> float:
     return growth / full
 
 
-@pytest.mark.parametrize("law", kernel_laws())
-def test_law_runs_in_kernel(law: str, objects: Path) -> None:
-    if law in steering_laws() and linux_version() < (6, 10):
-        pytest.skip(f"{law} NOT TESTED: cong_control takes four arguments from Linux 6.10 on")
+@pytest.mark.parametrize("law", kernel.laws(), ids=lambda law: law.name)
+def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
+    if why := host.missing_for(law.name, steers=law.steers):
+        pytest.skip(f"{law.name} NOT TESTED: {why}")
     before = kernel_state()
-    name = "lfn_" + law.replace("-", "_")
+    name = law.kernel_name
 
-    with attached(objects / f"{law}.bpf.o") as attached_name:
-        assert attached_name == name
-        assert name in available_laws()
+    with kernel.attached([law]):
+        assert name in kernel.available()
         programs = bpftool("prog", "list")
-        result = transfer(name)
-        growths = [reno_growth(result["samples"])] if law == "reno" else []
+        result = transfer(name, SIZE_BYTES, DROP_INTERVAL)
+        growths = [reno_growth(result["samples"])] if law.name == "reno" else []
         # Linux grows no window that the sender does not fill, and other work on the machine can
         # keep it from that: then it has two more transfers to show its growth.
         while growths and growths[-1] <= 0.85 and len(growths) < 3:
-            growths.append(reno_growth(transfer(name)["samples"]))
+            again = transfer(name, SIZE_BYTES, DROP_INTERVAL)
+            growths.append(reno_growth(again["samples"]))
 
     assert result["law"] == name
     assert result["intact"]
@@ -238,7 +149,7 @@ def test_law_runs_in_kernel(law: str, objects: Path) -> None:
 
     samples = result["samples"]
     assert samples[-1]["retransmits"] > 0
-    if law in steering_laws():
+    if law.steers:
         # No ssthresh, no slow start: a window that left the initial one, of a law that paces.
         assert all(s["ssthresh"] == INFINITE_SSTHRESH for s in samples)
         assert max(s["cwnd"] for s in samples) > 20
@@ -246,18 +157,13 @@ def test_law_runs_in_kernel(law: str, objects: Path) -> None:
     else:
         # Slow start ends at ssthresh, which only on_loss sets: above it, on_ack has grown.
         assert any(s["ca_state"] == 0 and s["cwnd"] > s["ssthresh"] for s in samples)
-    if law in KEEPS:
-        check_decrease(samples, *KEEPS[law])
+    if law.name in KEEPS:
+        check_decrease(samples, *KEEPS[law.name])
     if growths:
         assert growths[-1] > 0.85, growths
         assert max(growths) < 1.1, growths
 
     assert_nothing_left(before, result["namespace"])
-
-
-def test_every_kernel_law_is_built(objects: Path) -> None:
-    built = {path.name.removesuffix(".bpf.o") for path in objects.glob("*.bpf.o")}
-    assert built == set(kernel_laws())
 
 
 def transfer_of(parent: int) -> str | None:
@@ -273,19 +179,20 @@ def transfer_of(parent: int) -> str | None:
     return None
 
 
-def test_killed_run_leaves_nothing(objects: Path) -> None:
+def test_killed_run_leaves_nothing() -> None:
     before = kernel_state()
     # Every second segment is lost: the transfer lasts longer than this test.
-    run = "import sys; from pathlib import Path; from test_kernel_laws import attached, transfer\n"
-    run += "with attached(Path(sys.argv[1])) as law: transfer(law, 2)"
-    victim = subprocess.Popen([sys.executable, "-c", run, objects / "reno.bpf.o"], cwd=HERE)
+    run = "from lfnlab import kernel; from lfnlab.kernel import loopback\n"
+    run += "with kernel.attached([kernel.find('reno')]): "
+    run += f"loopback.transfer('lfn_reno', {SIZE_BYTES}, 2)"
+    victim = subprocess.Popen([sys.executable, "-c", run])
     try:
         deadline_s = time.monotonic() + 10
         while not (namespace := transfer_of(victim.pid)):
             assert victim.poll() is None
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
-        assert "lfn_reno" in available_laws()
+        assert "lfn_reno" in kernel.available()
     finally:
         victim.kill()
         victim.wait()

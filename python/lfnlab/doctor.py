@@ -1,0 +1,244 @@
+"""``lfn doctor``: what works on this machine, and what each missing thing costs."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json as json_
+import os
+import shutil
+import socket
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from cyclopts import Parameter
+
+from lfnlab.errors import Unavailable
+from lfnlab.kernel import host, libbpf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SYSCTL = Path("/proc/sys")
+CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "refined-jiffies", "pit"}
+CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
+TUNSETIFF, IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 0x0001, 0x1000, 0x4000
+UDP_SEGMENT, UDP_GRO = 103, 104  # linux/udp.h
+SIOCETHTOOL = 0x8946
+ETHTOOL = {"TSO": 0x1E, "GSO": 0x23, "GRO": 0x2B}  # ETHTOOL_G...
+# A window for 1 Gbit/s x 100 ms; Linux's default limits are below it.
+WINDOW_BYTES = 1e9 * 0.1 / 8
+
+State = Literal["ok", "limited", "missing"]
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    subject: str
+    state: State  # limited: everything works, slower or less exactly
+    found: str
+    costs: str = ""  # what does not work without it
+    mend: str = ""
+
+
+def doctor(
+    *,
+    json: Annotated[
+        bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")
+    ] = False,
+) -> int:
+    """Say what works on this machine: laws in the kernel, the path emulator, fast sockets.
+
+    The simulator needs none of it. Exit code 1 if something is missing; what is only limited does
+    not count.
+    """
+    found = findings()
+    if json:
+        checks = [finding._asdict() for finding in found]
+        print(json_.dumps({"schema": 1, "checks": checks}, indent=1))
+    else:
+        width = max(len(finding.subject) for finding in found)
+        for finding in found:
+            print(f"{finding.state:<8}{finding.subject:<{width}}  {finding.found}")
+            for line in filter(None, (finding.costs, finding.mend)):
+                print(f"{'':<{width + 10}}{line}")
+    return int(any(finding.state == "missing" for finding in found))
+
+
+def findings() -> list[Finding]:
+    """Everything that is looked at, in the order in which one thing needs another."""
+    if sys.platform != "linux":
+        return [Finding("Linux", "missing", sys.platform, "all but the simulator")]
+    return [*_bpf(), *_emulator(), *_sockets()]
+
+
+def _bpf() -> Iterator[Finding]:
+    costs = "lfn kernel: no law runs in this Linux"
+    release = os.uname().release
+    if host.linux() >= (6, 10):
+        yield Finding("Linux", "ok", release)
+    elif host.linux() >= (6, 1):
+        lost = "laws that steer (bbr)" if host.linux() >= (6, 4) else "bbr, lfn kernel load --for"
+        yield Finding("Linux", "limited", release, f"{lost} need 6.10 and 6.4", "a newer kernel")
+    else:
+        yield Finding("Linux", "missing", release, costs, "Linux 6.1 or later")
+    if host.VMLINUX_BTF.is_file():
+        yield Finding("BTF", "ok", str(host.VMLINUX_BTF))
+    else:
+        mend = "a kernel with CONFIG_DEBUG_INFO_BTF"
+        yield Finding("BTF", "missing", f"no {host.VMLINUX_BTF}", costs, mend)
+    if host.has_struct_ops():
+        yield Finding("struct_ops", "ok", "congestion controls from BPF")
+    else:
+        mend = "a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and BTF"
+        yield Finding("struct_ops", "missing", "none for TCP", costs, mend)
+    try:
+        yield Finding("libbpf", "ok", ".".join(map(str, libbpf.version())))
+    except Unavailable as error:
+        yield Finding("libbpf", "missing", str(error), costs)
+    if lacked := host.lacking_capabilities():
+        yield Finding("capabilities", "missing", f"no {', '.join(lacked)}", costs, "run as root")
+    elif host.in_user_namespace():
+        found = "they count in this user namespace only"
+        yield Finding("capabilities", "missing", found, costs, "root of the host")
+    else:
+        yield Finding("capabilities", "ok", ", ".join(host.NAMES.values()))
+    if host.has_bpffs():
+        yield Finding("bpffs", "ok", str(host.BPFFS))
+    else:
+        costs = "lfn kernel load; load --for works"
+        mend = f"mount -t bpf bpf {host.BPFFS}"
+        yield Finding("bpffs", "missing", f"not mounted at {host.BPFFS}", costs, mend)
+
+
+def _emulator() -> Iterator[Finding]:
+    costs = "the path emulator"
+    yield _tun(costs)
+    for subject, flags in (
+        ("network namespaces", CLONE_NEWNET),
+        ("namespaces without root", CLONE_NEWUSER | CLONE_NEWNET),
+    ):
+        if (error := _unshare(flags)) is None:
+            yield Finding(subject, "ok", "can be made")
+        elif flags == CLONE_NEWNET:
+            yield Finding(subject, "missing", error, costs + " on the host", "run as root")
+        else:
+            yield Finding(subject, "limited", error, "the emulator needs root")
+    if error := _fifo():
+        costs = "an emulated packet may leave late when the machine is busy"
+        yield Finding("SCHED_FIFO", "limited", error, costs, "run as root, or ulimit -r 99")
+    else:
+        yield Finding("SCHED_FIFO", "ok", "real-time scheduling")
+    clock = CLOCK.read_text().strip() if CLOCK.is_file() else "unknown"
+    if clock in SLOW_CLOCKS or clock == "unknown":
+        costs = "reading the time costs a microsecond and more, for each packet"
+        yield Finding(
+            "clock source", "limited", clock, costs, "clocksource=tsc, where it is stable"
+        )
+    else:
+        yield Finding("clock source", "ok", clock)
+    if absent := [tool for tool in ("ip", "tc", "unshare", "setpriv") if not shutil.which(tool)]:
+        costs, mend = "lfn kernel check", "apt install iproute2 util-linux"
+        yield Finding("tools", "missing", f"no {', '.join(absent)}", costs, mend)
+    else:
+        yield Finding("tools", "ok", "ip, tc, unshare, setpriv")
+    if shutil.which("iperf3"):
+        yield Finding("iperf3", "ok", "installed")
+    else:
+        yield Finding("iperf3", "limited", "not installed", "nothing but traffic by iperf3")
+
+
+def _tun(costs: str) -> Finding:
+    """A TUN device with vnet headers, which ends with its descriptor."""
+    request = struct.pack("16sH22x", b"", IFF_TUN | IFF_NO_PI | IFF_VNET_HDR)
+    try:
+        device = os.open("/dev/net/tun", os.O_RDWR)
+        try:
+            fcntl.ioctl(device, TUNSETIFF, request)
+        finally:
+            os.close(device)
+    except OSError as error:
+        mend = "modprobe tun; in a container, --device /dev/net/tun; root"
+        return Finding("TUN", "missing", f"/dev/net/tun: {error.strerror}", costs, mend)
+    return Finding("TUN", "ok", "/dev/net/tun, with vnet headers")
+
+
+def _unshare(flags: int) -> str | None:
+    """What unshare(2) says against new namespaces; a child tries."""
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        libc = ctypes.CDLL(None, use_errno=True)
+        os.write(write, bytes([ctypes.get_errno() if libc.unshare(flags) else 0]))
+        os._exit(0)
+    os.close(write)
+    code = os.read(read, 1)[0]
+    os.close(read)
+    os.waitpid(child, 0)
+    return os.strerror(code) if code else None
+
+
+def _fifo() -> str | None:
+    """What Linux says against real-time scheduling."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except OSError as error:
+        return error.strerror
+    os.sched_setscheduler(0, policy, parameters)
+    return None
+
+
+def _sockets() -> Iterator[Finding]:
+    for name, direction in (("tcp_wmem", "send"), ("tcp_rmem", "receive")):
+        most = int((SYSCTL / "net/ipv4" / name).read_text().split()[2])
+        yield _buffer(f"TCP {direction} buffer", f"net.ipv4.{name}", most, "a TCP connection")
+    for name in ("rmem_max", "wmem_max"):
+        most = int((SYSCTL / "net/core" / name).read_text())
+        yield _buffer(f"socket buffer {name}", f"net.core.{name}", most, "UDT without root")
+    for option, name in ((UDP_SEGMENT, "UDP GSO"), (UDP_GRO, "UDP GRO")):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            try:
+                udp.setsockopt(socket.SOL_UDP, option, 1)
+                yield Finding(name, "ok", "datagrams pass the kernel in trains")
+            except OSError as error:
+                costs = "UDT spends several times the CPU time"
+                yield Finding(name, "limited", str(error.strerror), costs)
+    for interface, name in socket.if_nameindex():
+        del interface
+        if name != "lo" and (off := _offloads_off(name)):
+            costs = "TCP there spends more CPU time at high rates"
+            mend = f"ethtool -K {name} " + " ".join(f"{one.lower()} on" for one in off)
+            yield Finding(f"offloads of {name}", "limited", f"{', '.join(off)} off", costs, mend)
+        elif name != "lo":
+            yield Finding(f"offloads of {name}", "ok", ", ".join(ETHTOOL))
+
+
+def _buffer(subject: str, sysctl: str, most_bytes: int, user: str) -> Finding:
+    found = f"at most {most_bytes / 1e6:.1f} MB"
+    if most_bytes >= 2 * WINDOW_BYTES:
+        return Finding(subject, "ok", found)
+    # About half of a buffer is payload (tcp_adv_win_scale).
+    rate_bps = most_bytes / 2 * 8 / 0.1
+    costs = f"{user} over 100 ms gets about {rate_bps / 1e6:.0f} Mbit/s"
+    value = int(4 * WINDOW_BYTES)
+    mend = f"sysctl {sysctl}=" + (f'"4096 131072 {value}"' if "tcp_" in sysctl else str(value))
+    return Finding(subject, "limited", found, costs, mend)
+
+
+def _offloads_off(interface: str) -> list[str]:
+    """Offloads that a device could use and does not; none where it does not say."""
+    off = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for name, command in ETHTOOL.items():
+            value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+            request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+            with suppress(OSError):
+                fcntl.ioctl(any_socket, SIOCETHTOOL, request)
+                if not struct.unpack("II", value.raw[:8])[1]:
+                    off.append(name)
+    return off

@@ -1,0 +1,206 @@
+"""``lfn kernel``: laws of this package in the running Linux."""
+
+from __future__ import annotations
+
+import ctypes
+import json as json_
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from lfnlab import kernel as linux
+from lfnlab.errors import LabError, UsageError
+from lfnlab.kernel import host, loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+CHECK_BYTES, CHECK_DROP_INTERVAL = 8_000_000, 500
+
+kernel = App(
+    name="kernel",
+    help="""\
+Put laws into the running Linux, as congestion controls that any program may choose.
+
+Start here, as root:
+
+    lfn kernel list
+    lfn kernel load htcp-be cubic
+    iperf3 -c host -C lfn_htcp_be
+    lfn kernel unload --all
+
+They stay until `unload` or a reboot. `load LAW... --for COMMAND...` holds them while a command
+runs. No sysctl changes: what the host uses by default stays what it was. `docs/kernel.md` says what
+it needs, `lfn doctor` what is missing here.
+""",
+)
+
+Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
+
+
+@kernel.command(name="list")
+def list_(*, json: Json = False) -> int:
+    """List the laws that Linux can run, and what keeps this host from one."""
+    states = linux.status()
+    if json:
+        _print_json({"laws": [state._asdict() for state in states]})
+        return 0
+    _print_rows(
+        ("law", "in Linux", "here"),
+        [(state.law, state.kernel_name, state.missing or "can be loaded") for state in states],
+    )
+    return 0
+
+
+@kernel.command
+def load(
+    *laws: str,
+    for_: Annotated[
+        tuple[str, ...],
+        Parameter("--for", negative="", consume_multiple=True, allow_leading_hyphen=True),
+    ] = (),
+) -> int:
+    """Put laws into the kernel, all or none.
+
+    They stay when this command ends. With `--for`, which takes the rest of the line, they are there
+    while that command runs, and gone however it or this command ends; the exit code is then the
+    command's:
+
+        lfn kernel load htcp-be --for iperf3 -c host -C lfn_htcp_be
+
+    Args:
+        laws: Names, as in `lfn kernel list`.
+        for_: A command and its arguments.
+    """
+    chosen = _chosen(laws)
+    if not for_:
+        linux.load(chosen)
+        return 0
+    with linux.attached(chosen):
+        return _run(for_)
+
+
+def _run(command: Sequence[str]) -> int:
+    """Run a command that gets SIGTERM when this process dies; its exit code, as a shell has it."""
+    libc = ctypes.CDLL(None)
+    try:
+        child = subprocess.Popen(
+            command, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        )
+    except OSError as error:
+        raise UsageError(f"--for: {command[0]}: {error.strerror}") from None
+    try:
+        code = child.wait()
+    except BaseException:
+        child.terminate()
+        child.wait()
+        raise
+    return code if code >= 0 else 128 - code
+
+
+@kernel.command
+def unload(*laws: str, all_: Annotated[bool, Parameter("--all", negative="")] = False) -> int:
+    """Take laws out of the kernel; connections that use one keep it until they close.
+
+    Args:
+        laws: Names, as in `lfn kernel list`.
+        all_: All that `load` put there.
+    """
+    if all_ == bool(laws):
+        raise UsageError("name laws, or write --all")
+    chosen = _chosen(laws) if laws else [law for law in linux.laws() if law.pin.exists()]
+    linux.unload(chosen)
+    return 0
+
+
+@kernel.command
+def status(*, json: Json = False) -> int:
+    """Say which laws are in the kernel, what holds them, and what new connections use."""
+    states = [state for state in linux.status() if state.available or state.pinned]
+    default = linux.DEFAULT.read_text().strip()
+    if json:
+        _print_json({"default": default, "laws": [state._asdict() for state in states]})
+        return 0
+    rows = [
+        (state.law, state.kernel_name, "lfn kernel unload" if state.pinned else "a process")
+        for state in states
+    ]
+    if rows:
+        _print_rows(("law", "in Linux", "until the end of"), rows)
+    print(f"new connections use {default} unless they choose")
+    return 0
+
+
+@kernel.command
+def check(*laws: str, json: Json = False) -> int:
+    """Load each law, carry 8 MB under it through losses, and unload it.
+
+    The transfer runs over the loopback of a network namespace of its own. This shows that the
+    kernel's verifier takes the law and that it moves data here; that its every bit is right is
+    tested elsewhere (`docs/kernel.md`). Exit code 1 if one law fails.
+
+    Args:
+        laws: Names, as in `lfn kernel list`; default all that this host can load.
+    """
+    host.demand()
+    chosen = _chosen(laws) if laws else linux.laws()
+    results: list[dict[str, Any]] = []
+    for law in chosen:
+        if not laws and host.missing_for(law.name, steers=law.steers):
+            continue
+        results.append(_checked(law))
+    if json:
+        _print_json({"laws": results})
+    else:
+        _print_rows(
+            ("law", "Mbit/s", "largest cwnd", "losses", ""),
+            [
+                (
+                    r["law"],
+                    f"{r['rate_bps'] / 1e6:.0f}",
+                    r["cwnd_max"],
+                    r["retransmits"],
+                    r["verdict"],
+                )
+                for r in results
+            ],
+        )
+    return 0 if all(r["verdict"] == "ok" for r in results) else 1
+
+
+def _checked(law: linux.KernelLaw) -> dict[str, Any]:
+    """Load, transfer, unload. What the kernel refused stands in the verdict."""
+    found: dict[str, Any] = {"law": law.name, "rate_bps": 0.0, "cwnd_max": 0, "retransmits": 0}
+    try:
+        with linux.attached([law]):
+            result = loopback.transfer(law.kernel_name, CHECK_BYTES, CHECK_DROP_INTERVAL)
+    except LabError as error:
+        return found | {"verdict": str(error)}
+    samples = result["samples"]
+    found |= {
+        "rate_bps": CHECK_BYTES * 8 / result["duration_s"],
+        "cwnd_max": max(sample["cwnd"] for sample in samples),
+        "retransmits": samples[-1]["retransmits"],
+    }
+    good = result["intact"] and result["law"] == law.kernel_name
+    return found | {"verdict": "ok" if good else "the payload was damaged"}
+
+
+def _chosen(names: Sequence[str]) -> list[linux.KernelLaw]:
+    if not names:
+        raise UsageError("name at least one law; lfn kernel list has them")
+    return list(dict.fromkeys(linux.find(name) for name in names))
+
+
+def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    lines = [headings, *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
+    for line in lines:
+        print("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
+
+
+def _print_json(value: dict[str, object]) -> None:
+    print(json_.dumps({"schema": 1} | value, indent=1))
