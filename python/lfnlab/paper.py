@@ -3,7 +3,8 @@
 A paper is a directory ``papers/NAME`` of the source tree with
 
     full.toml, quick.toml   settings of the study; quick takes the same path in seconds
-    claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`
+    claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`;
+                            other modules of the directory are its siblings (``from .runs import``)
     expected.json           the verdicts that were accepted
 
 A claim that does not hold is a result. What fails a check is a verdict that changes.
@@ -75,6 +76,11 @@ def verdict(holds: bool) -> Verdict:
     return "holds" if holds else "does not hold"
 
 
+def true_of(causes: Mapping[str, bool]) -> str:
+    """The causes that apply, in one line."""
+    return "; ".join(cause for cause, so in causes.items() if so)
+
+
 def signed(value: Interval, scale: float, digits: int) -> str:
     """Mean with its sign, and half-width where there is one, both times ``scale``."""
     mean = f"{value.mean * scale:+.{digits}f}"
@@ -119,7 +125,9 @@ def reproduce(
     directory = _directory(name)
     settings = settings_of(name, quick)
     spec = importlib.util.spec_from_file_location(
-        f"papers_{directory.name}", directory / "claims.py"
+        f"papers_{directory.name}",
+        directory / "claims.py",
+        submodule_search_locations=[str(directory)],
     )
     if spec is None or spec.loader is None:
         raise Unavailable(f"{directory / 'claims.py'} cannot be loaded")

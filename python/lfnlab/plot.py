@@ -200,6 +200,44 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         return figure
 
 
+def courses(panels: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
+    """One panel a title, on common axes: named traces, told apart by shade and dashes.
+
+    For traces of one law, or where colours would not survive print; a name that comes again, in the
+    same panel or another, looks the same.
+    """
+    with house_style():
+        columns = 2 if len(panels) > 1 else 1
+        rows = -(-len(panels) // columns)
+        size = (3.6 * columns, 0.9 + 1.9 * rows) if len(panels) > 1 else (5.2, 3.2)
+        figure = Figure(figsize=size)
+        grid = figure.subplots(rows, columns, sharex=True, squeeze=False).flatten()
+        names = list(dict.fromkeys(name for traced in panels.values() for name, _, _ in traced))
+        inks = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(names)))
+        for axes, (title, traced) in zip(grid, panels.items(), strict=False):
+            for name, t, y in traced:
+                i = names.index(name)
+                style = {"color": inks[i], "ls": _DASHES[i % len(_DASHES)], "lw": 1.0}
+                axes.plot(*thin(t, y), **style)
+            axes.set_title(title, pad=2)
+            axes.set_ylim(bottom=0.0)
+            axes.yaxis.set_major_formatter("{x:,g}")
+        for axes in grid[len(panels) :]:
+            axes.remove()
+        for i, name in enumerate(names):
+            grid[0].plot([], [], color=inks[i], ls=_DASHES[i % len(_DASHES)], label=name)
+        figure.legend(loc="outside upper center", ncols=min(6, len(names)))
+        figure.supxlabel("time (s)", fontsize=9)
+        figure.supylabel(ylabel, fontsize=9)
+        return figure
+
+
+Course = tuple[str, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""Name, times in seconds, values."""
+
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
+
+
 Series = tuple[int, str, "NDArray[np.float64]", "NDArray[np.float64]"]
 """Flow (or link), law, times in seconds, values."""
 

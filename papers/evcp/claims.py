@@ -1,0 +1,457 @@
+"""EVCP, a VCP with better convergence time (Lu, Wang, Zhu): its claims, tested.
+
+Every claim is a function of a :class:`Study`, the runs of one choice of what the paper does not
+say, that returns a ``Finding``. At high load windows grow by a segment a round trip at any rate, so
+all times of VCP and EVCP go with the rate: what the paper says of 1 Gbit/s is asked of 100 Mbit/s
+in a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import plot
+from lfnlab.paper import Execute, Finding, Reproduction, true_of, verdict, verdict_table
+from lfnlab.statistics import interval
+from lfnlab.summary import Table
+from lfnlab.theory.vcp import Controller
+
+from .runs import (
+    BETA,
+    BETA_C,
+    FAIR,
+    LAWS,
+    OTHER_FAIR,
+    Study,
+    bursts_s,
+    converged,
+    decreases,
+    gap,
+    gbps,
+    health,
+    jain,
+    newcomer_cases,
+    pairs_cases,
+    penalties,
+    seconds,
+    shorter,
+    staircase_cases,
+    together,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from lfnlab.sweep import Run
+
+TITLE = "EVCP: a convergence time improved congestion control protocol"
+
+
+def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
+    """Run the study and its variants, test the claims."""
+    variants = {
+        name: Study(chosen, execute(newcomer_cases(chosen), f"{TITLE}: {name}"))
+        for name, said in settings["variants"].items()
+        for chosen in [{**settings, **settings["smaller"], **said}]
+    }
+    smaller = next(iter(variants.values()))
+    made = [*pairs_cases(settings), *newcomer_cases(settings), *staircase_cases(settings)]
+    study = Study(settings, execute(made, TITLE))
+    variants |= {name: replace(study, fair=fair) for name, fair in OTHER_FAIR.items()}
+    sensitivity = {name: [claim(one) for claim in VARIED] for name, one in variants.items()}
+    chosen = {"chosen": [claim(study) for claim in VARIED]}
+    return Reproduction(
+        results=study.results,
+        findings=[claim(study) for claim in (e1, e2, e3, e4, e5, e6, e7, e8, e9)],
+        sensitivity=sensitivity,
+        figures=figures(study),
+        tables={
+            "Convergence time of flow N (Figures 6 and 7)": times_table([study, smaller]),
+            "Verdicts by what the paper does not say": verdict_table(chosen | sensitivity),
+        },
+    )
+
+
+def e1(study: Study) -> Finding:
+    """The second of two VCP flows needs very long for its share.
+
+    "Very long" has no number. Taken as: longer than 440 s, when the paper's EVCP gives its newcomer
+    a second burst.
+    """
+    (run,) = study.runs("1, 5", "vcp")
+    (time,) = study.times("1, 5", "vcp")
+    rate = str(run.factors["rate"])
+    bound_s = 440 * gbps(rate)
+    return Finding(
+        "E1",
+        "Fig. 1",
+        "the second of two VCP flows takes very long to reach its fair share",
+        f"{seconds(time)} s at {rate}; it holds above {bound_s:g} s",
+        verdict(time.value > bound_s),
+        "" if time.value > bound_s else "an epoch of two flows is 52 s at 1 Gbit/s",
+    )
+
+
+def e2(study: Study) -> Finding:
+    """The first EVCP flow yields with its third decrease; the second has bursts at 300 and 540 s.
+
+    Which decrease falls when is left to the phase of the first flow's cycle, so a burst may come an
+    epoch of two flows sooner or later: 52 s at 1 Gbit/s.
+    """
+    (run,) = study.runs("1, 5", "evcp")
+    times = {law: together(study.times("1, 5", law)) for law in LAWS}
+    start_s, scale = run.summary["flows"][1]["start_s"], gbps(str(run.factors["rate"]))
+    first = penalties(run)[:1]
+    epochs = sum(each.t_s <= first[0].t_s for each in decreases(run)) if first else 0
+    bursts = bursts_s(run)[:2]
+    wanted = [start_s + 200 * scale, start_s + 440 * scale]
+    punctual = len(bursts) == 2 and all(
+        abs(burst - at) <= 52 * scale for burst, at in zip(bursts, wanted, strict=True)
+    )
+    causes = {
+        f"flow 1 yields with decrease {epochs}": epochs != 3,
+        "bursts come sooner with our RTT and RTT scaling, neither of which the paper gives; the "
+        "variant of 120 ms without scaling shows how they matter": not punctual,
+        "EVCP is not faster": shorter(times["evcp"], times["vcp"]) is not True,
+    }
+    return Finding(
+        "E2",
+        "Fig. 5",
+        "EVCP's flow 1 yields after about three decreases, flow 2 has bursts of growth at about "
+        f"{wanted[0]:g} and {wanted[1]:g} s; much faster than VCP",
+        f"yields with decrease {epochs}; bursts at {', '.join(f'{t:.0f}' for t in bursts)} s; "
+        f"converges in {seconds(times['evcp'])} s, VCP in {seconds(times['vcp'])} s",
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def e3(study: Study) -> Finding:
+    """EVCP converges sooner for every N; VCP's time grows as N falls, EVCP's varies little.
+
+    "Little" has no number: at most twofold.
+    """
+    counts = sorted(study.settings["newcomer"]["flows"])
+    vcp, evcp = ([together(study.times("6", law, flows=flows)) for flows in counts] for law in LAWS)
+    sooner = {f"N = {n}": shorter(e, v) for n, e, v in zip(counts, evcp, vcp, strict=True)}
+    values = [time.value for time in evcp]
+    spread = max(values) / min(values)
+    return comparison(
+        Finding(
+            "E3",
+            "Fig. 6",
+            "EVCP converges sooner than VCP for every N from 2 to 10; VCP's time grows as N falls, "
+            "EVCP's varies little",
+            "; ".join(
+                f"N = {n}: EVCP {seconds(e)} s, VCP {seconds(v)} s"
+                for n, e, v in zip(counts, evcp, vcp, strict=True)
+            ),
+            "holds",
+        ),
+        sooner,
+        {
+            "VCP's time does not grow at each step": any(
+                shorter(few, many) is not False for few, many in pairwise(vcp)
+            ),
+            f"EVCP's time varies {spread:.1f}-fold: an epoch of N flows is an N-th of one flow's "
+            "cycle, and both laws need epochs": spread > 2,
+        },
+    )
+
+
+def e4(study: Study) -> Finding:
+    """EVCP converges sooner at every bandwidth."""
+    rates = study.settings["newcomer"]["rates"]
+    times = {rate: [together(study.times("7", law, rate=rate)) for law in LAWS] for rate in rates}
+    return comparison(
+        Finding(
+            "E4",
+            "Fig. 7",
+            "two flows, 100 Mbit/s to 1 Gbit/s: EVCP converges sooner at every bandwidth",
+            "; ".join(
+                f"{rate}: EVCP {seconds(evcp)} s, VCP {seconds(vcp)} s"
+                for rate, (vcp, evcp) in times.items()
+            ),
+            "holds",
+        ),
+        {rate: shorter(evcp, vcp) for rate, (vcp, evcp) in times.items()},
+        {},
+    )
+
+
+def e5(study: Study) -> Finding:
+    """Flows of unequal RTTs, one after another: EVCP shares sooner, and two meet in time.
+
+    "Faster" is a higher Jain index, on average from the second flow's start on.
+    """
+    rates, each_s = study.settings["staircase"]["rates"], study.settings["staircase"]["each_s"]
+    said, causes = fairer(study, "8", rates)
+    rate = rates[-1]
+    met = together(
+        [converged(run, 1, FAIR, 2 * each_s) for run in study.runs("8", "evcp", rate=rate)]
+    )
+    causes[f"at {rate} flow 2 has not converged when flow 3 comes, in some run"] = met.censored
+    return Finding(
+        "E5",
+        "Fig. 8",
+        f"{' and '.join(rates)}, RTTs of 40 to 80 ms, one more flow each {each_s} s: EVCP "
+        f"reallocates faster; at {rate} two EVCP flows meet before the third starts",
+        f"{said}; at {rate} flow 2 of EVCP converges in {seconds(met)} s",
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def e6(study: Study) -> Finding:
+    """The same at 250 Mbit/s with background traffic."""
+    rate = study.settings["staircase"]["beside_background"]
+    said, causes = fairer(study, "9", [rate])
+    return Finding(
+        "E6",
+        "Fig. 9",
+        f"{rate}, five flows with background: EVCP reallocates faster",
+        said,
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def e7(study: Study) -> Finding:
+    """Ten flows at 1.4 and 3 Gbit/s converge.
+
+    "Converge" is a Jain index of 0.95 or more in the last quarter of the last stage.
+    """
+    part = study.settings["pairs"]
+    each_s, stages = part["each_s"], range(1, part["groups"] + 1)
+    indices = {
+        rate: [jain(run, (stage - 0.25) * each_s, stage * each_s) for stage in stages]
+        for rate in part["rates"]
+        for run in study.runs("10", "evcp", rate=rate)
+    }
+    causes = {
+        f"at {rate} the last stage ends at {found[-1]:.2f}: epochs grow with the rate, and "
+        f"{each_s} s hold few": found[-1] < 0.95
+        for rate, found in indices.items()
+    }
+    return Finding(
+        "E7",
+        "Fig. 10",
+        f"{' and '.join(indices)}, ten EVCP flows, two more each {each_s} s, with background: they "
+        "converge",
+        "Jain's index at the end of each stage: "
+        + "; ".join(
+            f"{rate}: {', '.join(f'{index:.2f}' for index in found)}"
+            for rate, found in indices.items()
+        ),
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def e8(study: Study) -> Finding:
+    """EVCP keeps VCP's use of the link, short queue and rare loss.
+
+    No numbers are given. Taken as, since the last flow's start, on average over the runs of each
+    point of Figures 6 and 7: at most 2 % of the link less used than by VCP, a queue of at most 5 %
+    of a BDP, and at most one packet in 10,000 dropped.
+    """
+    points = [
+        (figure, flows, rate)
+        for figure, flows, rate in dict.fromkeys(
+            (run.factors["figure"], run.factors["flows"], run.factors["rate"])
+            for run in study.results.runs
+        )
+        if figure in ("6", "7")
+    ]
+    seen = {
+        law: [
+            [interval(column).mean for column in zip(*map(health, found), strict=True)]
+            for figure, flows, rate in points
+            for found in [study.runs(str(figure), law, flows=flows, rate=rate)]
+        ]
+        for law in LAWS
+    }
+    less = max(vcp[0] - evcp[0] for vcp, evcp in zip(*seen.values(), strict=True))
+    queue, loss = (max(evcp[i] for evcp in seen["evcp"]) for i in (1, 2))
+    causes = {
+        f"EVCP leaves up to {less:.1%} more of the link unused: a penalty takes the load below "
+        "80 %": less > 0.02,
+        "the queue stands": queue > 0.05,
+        "packets are dropped": loss > 1e-4,
+    }
+    words = "; ".join(
+        f"{law.upper()} uses {min(point[0] for point in found):.1%} to "
+        f"{max(point[0] for point in found):.1%} of the link, waits for up to "
+        f"{max(point[1] for point in found):.2%} of an RTT, drops up to "
+        f"{max(point[2] for point in found):.1g}"
+        for law, found in reversed(seen.items())
+    )
+    return Finding(
+        "E8",
+        "text",
+        "EVCP keeps VCP's high utilisation, low persistent queue, negligible loss",
+        f"{words}; at most {less:.1%} less than VCP",
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def e9(study: Study) -> Finding:
+    """Equations 8 to 11, of the controller, and of packets' windows to 1 % of the first one."""
+    vcp, evcp = (study.runs("1, 5", law)[0] for law in LAWS)
+    controller = Controller()
+    left = [controller.keeps(w) for w in (8000.0, 7600.0, 7400.0)]
+    steps = decreases(vcp)
+    off = {
+        "growth": [
+            (gap(two.before) - gap(one.after)) / two.before[0] for one, two in pairwise(steps)
+        ],
+        "decreases": [(gap(x.after) - BETA * gap(x.before)) / x.before[0] for x in steps],
+        "penalties": [
+            (gap(x.after) - BETA * gap(x.before) + (BETA - BETA_C) * x.before[0]) / x.before[0]
+            for x in penalties(evcp)
+        ],
+    }
+    causes = {
+        "the controller has other factors": left != [BETA, BETA, BETA_C]
+        or not math.isclose(BETA - BETA_C, 0.175),
+        "windows that packets made differ": any(
+            abs(x) > 0.01 for part in off.values() for x in part
+        ),
+    }
+    return Finding(
+        "E9",
+        "eqs. 8 to 11",
+        "between decreases all flows gain the same window; each decrease shrinks the difference by "
+        "0.875; a penalty subtracts 0.175 w more",
+        f"the controller keeps {', '.join(f'{part:g}' for part in left)} of a falling window; "
+        "packets differ from the equations by at most "
+        + ", ".join(
+            f"{max(map(abs, part)):.2%} of the window ({len(part)} {name})"
+            for name, part in off.items()
+            if part
+        ),
+        verdict(not any(causes.values())) if all(off.values()) else "cannot be tested",
+        true_of(causes),
+    )
+
+
+VARIED = (e1, e2, e3, e4, e8)
+
+
+def comparison(
+    finding: Finding, sooner: Mapping[str, bool | None], causes: Mapping[str, bool]
+) -> Finding:
+    """The finding with its verdict: EVCP is sooner everywhere, and no other cause applies."""
+    slower = {f"EVCP is not faster at {where}": is_ is False for where, is_ in sooner.items()}
+    unknown = {f"neither converged in time at {where}": s is None for where, s in sooner.items()}
+    if cause := true_of({**slower, **causes}):
+        return replace(finding, verdict="does not hold", cause=cause)
+    if cause := true_of(unknown):
+        return replace(finding, verdict="cannot be tested", cause=cause)
+    return finding
+
+
+def fairer(study: Study, figure: str, rates: Sequence[str]) -> tuple[str, dict[str, bool]]:
+    """Jain's index from the second flow's start on, in words, and where EVCP's is no higher."""
+    part = study.settings["staircase"]
+    start_s, end_s = part["each_s"], (len(part["rtts"]) + 1) * part["each_s"]
+    said, causes = [], {}
+    for rate in rates:
+        vcp, evcp = (
+            interval(jain(run, start_s, end_s) for run in study.runs(figure, law, rate=rate))
+            for law in LAWS
+        )
+        said.append(f"{rate}: mean Jain index EVCP {evcp.mean:.3f}, VCP {vcp.mean:.3f}")
+        causes[f"at {rate} EVCP's shares are no more equal"] = evcp.mean <= vcp.mean
+    return "; ".join(said), causes
+
+
+def times_table(studies: Sequence[Study]) -> Table:
+    """Convergence times of both laws: what the paper says in words, our means and ranges."""
+    rows = []
+    for study in studies:
+        part = study.settings["newcomer"]
+        points = [("6", flows, part["rate"]) for flows in sorted(part["flows"])]
+        points += [("7", 2, rate) for rate in part["rates"]]
+        for figure, flows, rate in points:
+            cells = []
+            for law in reversed(LAWS):
+                times = study.times(figure, law, flows=flows, rate=rate)
+                values = sorted(round(time.value) for time in times)
+                several = f" ({values[0]} to {values[-1]})" if len(values) > 1 else ""
+                cells.append(seconds(together(times)) + several)
+            rows.append((f"Fig. {figure}", str(flows), rate, "EVCP shorter", *cells))
+    return Table(("figure", "N", "rate", "paper", "EVCP (s)", "VCP (s)"), tuple(rows), 3)
+
+
+def figures(study: Study) -> dict[str, Any]:
+    """Figures 1 and 5 to 10; what is on the axes of 8 to 10 the paper's text does not say."""
+    made: dict[str, Any] = {}
+    for number, law in (("1", "vcp"), ("5", "evcp")):
+        (run,) = study.runs("1, 5", law)
+        made[f"figure{number}"] = (
+            plot.courses({law.upper(): numbered(run, plot.cwnd_series)}, "window (segments)"),
+            f"Figure {number}: congestion windows of two {law.upper()} flows",
+        )
+    for number, x, label, scale in (
+        ("6", "flows", "flows", 1.0),
+        ("7", "rate", "bandwidth (Mbit/s)", 1e3),
+    ):
+        points: dict[tuple[Any, ...], Any] = {}
+        for law in LAWS:
+            for value in dict.fromkeys(run.factors[x] for run in study.runs(number, law)):
+                times = study.times(number, law, **{x: value})
+                at = scale * gbps(str(value)) if x == "rate" else float(value)
+                points[law, at] = interval(time.value for time in times)
+        made[f"figure{number}"] = (
+            plot.lines(points, label, "convergence time (s)"),
+            f"Figure {number}: convergence time of flow N, with background traffic",
+        )
+    for number, name in (("8", "without"), ("9", "with")):
+        panels = {
+            f"{run.factors['law'].upper()}, {run.factors['rate']}": numbered(
+                run, plot.goodput_series
+            )
+            for run in study.results.runs
+            if run.factors["figure"] == number and run.seed == 1
+        }
+        made[f"figure{number}"] = (
+            plot.courses(panels, "goodput (Mbit/s)"),
+            f"Figure {number}: five flows that start one after another, {name} background traffic",
+        )
+    panels = {
+        str(run.factors["rate"]): numbered(run, plot.goodput_series, each=2)
+        for run in reversed(study.runs("10", "evcp"))
+    }
+    made["figure10"] = (
+        plot.courses(panels, "goodput (Mbit/s)"),
+        "Figure 10: ten EVCP flows, two more at a time, with background traffic",
+    )
+    return made
+
+
+def numbered(
+    run: Run, series: Callable[[Run], Iterator[plot.Series]], each: int = 1
+) -> list[plot.Course]:
+    """Traces of the flows under test, with their numbers from 1; each so many share a name."""
+    flows = [flow for flow in run.summary["flows"] if flow["direction"] == "forward"]
+    starts_s = {flow["id"]: flow["start_s"] for flow in flows}
+    return [
+        (
+            name_of(list(starts_s).index(flow), each),
+            t_s[t_s > starts_s[flow]],
+            y[t_s > starts_s[flow]],
+        )
+        for flow, _, t_s, y in series(run)
+        if flow in starts_s
+    ]
+
+
+def name_of(index: int, each: int) -> str:
+    """The number of a flow in words, or of those that share its name: "flows 3, 4"."""
+    first = index // each * each + 1
+    return f"flow {first}" if each == 1 else f"flows {first}, {first + each - 1}"

@@ -1,0 +1,146 @@
+"""Do the claims on EVCP compute what they say?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import polars as pl
+import pytest
+
+from lfnlab import paper
+from lfnlab.metrics import FirstPassage
+from lfnlab.paper import Reproduction, Verdict
+from lfnlab.sweep import Run
+
+ROOT = Path(__file__).parents[2] / "papers" / "evcp"
+CLAIMS = [f"E{i}" for i in range(1, 10)]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """The whole path at 10 Mbit/s: numbers that mean nothing, every step taken."""
+    settings = tomllib.loads((ROOT / "quick.toml").read_text())
+    slow = {"rate": "10Mbit/s", "newcomer_s": 15}
+    for part in (settings, settings["smaller"]):
+        part["pair"] = {**slow, "watch_s": 10}
+        part["newcomer"] |= {**slow, "flows": [2, 3], "rates": ["5Mbit/s", "10Mbit/s"]}
+    settings["staircase"] |= {
+        "each_s": 10,
+        "rates": ["5Mbit/s", "10Mbit/s"],
+        "beside_background": "8Mbit/s",
+    }
+    settings["pairs"] |= {"rates": ["8Mbit/s"], "each_s": 10}
+    original = paper.settings_of
+    try:
+        paper.settings_of = lambda name, quick: settings
+        return paper.reproduce("evcp", quick=True, out=tmp_path_factory.mktemp("paper"))
+    finally:
+        paper.settings_of = original
+
+
+@pytest.fixture
+def runs(tiny: Reproduction) -> Any:
+    """The module that makes and measures runs."""
+    return sys.modules["papers_evcp.runs"]
+
+
+def test_every_claim_has_a_finding(tiny: Reproduction) -> None:
+    assert [finding.claim for finding in tiny.findings] == CLAIMS
+    for finding in tiny.findings:
+        assert finding.verdict in get_args(Verdict)
+        assert any(digit.isdigit() for digit in finding.ours)
+        assert bool(finding.cause) == (finding.verdict != "holds") or finding.claim == "E9"
+
+
+def test_full_and_quick_take_the_same_path() -> None:
+    full, quick = (tomllib.loads((ROOT / f"{n}.toml").read_text()) for n in ("full", "quick"))
+    assert set(full) == set(quick)
+    assert set(quick["variants"]) <= set(full["variants"])
+    for part in ("pair", "newcomer", "staircase", "pairs", "smaller"):
+        assert set(full[part]) == set(quick[part])
+    assert full["pair"]["rate"] == full["newcomer"]["rate"] == "1Gbit/s"
+    assert full["staircase"]["rates"] == ["45Mbit/s", "120Mbit/s"]
+
+
+def test_accepted_verdicts_name_every_claim(tiny: Reproduction) -> None:
+    claims: Any = sys.modules["papers_evcp"]
+    expected = json.loads((ROOT / "expected.json").read_text())
+    assert "quick" in expected
+    for size in expected:
+        varied = tomllib.loads((ROOT / f"{size}.toml").read_text())["variants"]
+        names = [f"E{i} @ {x}" for x in (*varied, *claims.OTHER_FAIR) for i in (1, 2, 3, 4, 8)]
+        assert sorted(expected[size]) == sorted([*CLAIMS, *names])
+
+
+def run_of(tmp_path: Path, first: list[float], second: list[float]) -> Run:
+    """Two flows with these windows, a sample each 100 ms from 10 s on, the second from 11 s on."""
+    tables = []
+    for flow, windows in enumerate((first, second)):
+        t_s = 10.0 + 0.1 * np.arange(len(windows)) + flow
+        flows = np.full(len(windows), flow, dtype=np.uint32)
+        tables.append(pl.DataFrame({"t_s": t_s.round(1), "flow": flows, "cwnd_seg": windows}))
+    pl.concat(tables).write_parquet(tmp_path / "flows.parquet")
+    return Run(tmp_path, 1, {})
+
+
+def test_decreases_and_penalties_of_known_windows(runs: Any, tmp_path: Path) -> None:
+    # A decrease before the second flow came, one that it hears of a sample later, a penalty.
+    first = [1000.0] * 5 + [875.0] * 15 + [1000.0] * 10 + [875.0] * 20 + [900.0] * 5 + [630.0] * 10
+    second = [100.0] * 21 + [87.5] * 19 + [100.0] * 5 + [87.5] * 10
+    found = runs.decreases(run_of(tmp_path, first, second))
+    assert [round(each.t_s, 1) for each in found] == [13.0, 15.5]
+    assert found[0].before == (1000.0, 100.0)
+    assert found[0].after == (875.0, 87.5)
+    (penalty,) = runs.penalties(run_of(tmp_path, first, second))
+    assert penalty == found[1]
+    assert penalty.after == (630.0, 87.5)
+
+
+def test_a_burst_is_growth_beyond_a_segment_a_round_trip(runs: Any, tmp_path: Path) -> None:
+    slow = [100.0 + k for k in range(40)]
+    burst = [slow[-1] * 1.03**k for k in range(1, 21)]
+    after = [burst[-1] + k for k in range(40)]
+    second = [*slow, *burst, *after]
+    found = runs.bursts_s(run_of(tmp_path, [1000.0] * (len(second) + 10), second))
+    assert found == pytest.approx([15.0], abs=0.7)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shorter"),
+    [
+        (FirstPassage(5), FirstPassage(6), True),
+        (FirstPassage(6), FirstPassage(5), False),
+        (FirstPassage(5), FirstPassage(6, censored=True), True),
+        (FirstPassage(6, censored=True), FirstPassage(5), False),
+        (FirstPassage(5, censored=True), FirstPassage(6), None),
+        (FirstPassage(6), FirstPassage(5, censored=True), None),
+    ],
+)
+def test_what_was_not_seen_is_not_known(
+    runs: Any, one: FirstPassage, other: FirstPassage, shorter: bool | None
+) -> None:
+    assert runs.shorter(one, other) is shorter
+
+
+def test_fair_shares(runs: Any, tmp_path: Path) -> None:
+    # Goodputs of 8 and 1 kB/s until 20 s, then of 4.2 and 3.8, for 10 s.
+    t_s = np.arange(10.0, 30.1, 0.5)
+    rows = []
+    for flow, (before, after) in enumerate(((8e3, 4.2e3), (1e3, 3.8e3))):
+        delivered = np.cumsum(np.where(t_s <= 20.0, before, after) * 0.5).astype(np.uint64)
+        ids = np.full(t_s.size, flow, dtype=np.uint32)
+        rows.append(pl.DataFrame({"t_s": t_s, "flow": ids, "delivered_bytes": delivered}))
+    pl.concat(rows).write_parquet(tmp_path / "flows.parquet")
+    flows = [{"id": flow, "direction": "forward", "start_s": 10.0} for flow in range(2)]
+    summary = {"flows": flows, "links": [{"rate_bps": 60_000}]}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    run = Run(tmp_path, 1, {})
+    assert runs.converged(run, -1, runs.Fair()) == FirstPassage(11.0)
+    assert runs.converged(run, -1, runs.Fair(0.0, 1)).censored, "3.8 never exceeds the mean of 4"
+    assert runs.converged(run, -1, runs.Fair(0.0, 1, of_capacity=True)) == FirstPassage(11.0)
+    assert runs.converged(run, -1, runs.Fair(), until_s=20.0) == FirstPassage(10.0, censored=True)
