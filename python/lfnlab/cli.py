@@ -254,12 +254,35 @@ app.command(paper)
 @paper.command(name="list")
 def list_() -> int:
     """List the papers that can be reproduced."""
+    from lfnlab.paper import papers, title_of
+
+    for name in papers():
+        print(f"{name:12} {title_of(name)}")
+    return OK
+
+
+@paper.command(name="all")
+def all_(
+    *,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    accept: Annotated[bool, Parameter(negative="")] = False,
+    jobs: Jobs = None,
+) -> int:
+    """Reproduce every paper, one after the other.
+
+    Exit code 1 when a verdict is not the accepted one.
+
+    Args:
+        quick: The same paths with short runs.
+        accept: Make today's findings the expected ones.
+    """
     from lfnlab.paper import papers
 
-    for name, directory in papers().items():
-        title = (directory / "README.md").read_text(encoding="utf-8").splitlines()[0]
-        print(f"{name:10} {title.lstrip('# ')}")
-    return OK
+    codes = []
+    for name in papers():
+        print(f"\n{name}")
+        codes.append(reproduce(name, quick=quick, accept=accept, jobs=jobs))
+    return max(codes, default=OK)
 
 
 @paper.default
@@ -277,9 +300,9 @@ def reproduce(
     Exit code 1 when a verdict is not the accepted one.
 
     Args:
-        name: See `lfn paper list`.
-        quick: The same path with short runs, in seconds.
-        accept: Make today's verdicts the expected ones.
+        name: See `lfn paper list`; `lfn paper all` reproduces every one.
+        quick: The same path with short runs.
+        accept: Make today's findings the expected ones.
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick`.
     """
     from lfnlab import paper as papers
@@ -288,10 +311,9 @@ def reproduce(
     with bar() as progress:
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
     _show_findings(reproduction)
-    verdicts = reproduction.verdicts()
     if accept:
-        print(f"\naccepted: {papers.accept(name, quick, verdicts)}")
-    if changes := papers.changed(name, quick, verdicts):
+        print(f"\naccepted: {papers.accept(name, quick, reproduction)}")
+    if changes := papers.changed(name, quick, reproduction):
         print("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
         return FAILED
     return OK

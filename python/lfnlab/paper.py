@@ -5,19 +5,20 @@ A paper is a directory ``papers/NAME`` of the source tree with
     full.toml, quick.toml   settings of the study; quick takes the same path in seconds
     claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`;
                             other modules of the directory are its siblings (``from .runs import``)
-    expected.json           the verdicts that were accepted
+    expected.json           the findings that were accepted, of either size
 
 A claim that does not hold is a result. What fails a check is a verdict that changes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,12 +64,17 @@ class Reproduction:
     tables: Mapping[str, Table] = field(default_factory=dict)
     traced: Sequence[Run] = ()
 
-    def verdicts(self) -> dict[str, str]:
-        """Verdict by claim, and by "claim @ value" where a setting was varied."""
-        verdicts = {finding.claim: str(finding.verdict) for finding in self.findings}
-        for value, findings in self.sensitivity.items():
-            verdicts |= {f"{f.claim} @ {value}": str(f.verdict) for f in findings}
-        return verdicts
+    def by_claim(self) -> dict[str, Finding]:
+        """Finding by claim, and by "claim @ value" where a setting was varied."""
+        findings = {finding.claim: finding for finding in self.findings}
+        for value, varied in self.sensitivity.items():
+            findings |= {f"{finding.claim} @ {value}": finding for finding in varied}
+        return findings
+
+    def hash(self) -> str:
+        """Of the hashes of all runs of the study itself: the same results have the same."""
+        runs = "\n".join(run.summary["hash"] for run in self.results.runs)
+        return hashlib.sha256(runs.encode()).hexdigest()[:16]
 
 
 def verdict(holds: bool) -> Verdict:
@@ -148,26 +154,50 @@ def settings_of(name: str, quick: bool) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def changed(name: str, quick: bool, verdicts: Mapping[str, str]) -> list[str]:
+def changed(name: str, quick: bool, reproduction: Reproduction) -> list[str]:
     """Verdicts that are not the accepted ones, each as a line of text."""
-    expected = _expected(_directory(name)).get(_size(quick), {})
+    accepted = expected(name).get(_size(quick), {}).get("findings", {})
+    was = {claim: finding["verdict"] for claim, finding in accepted.items()}
+    now = {claim: finding.verdict for claim, finding in reproduction.by_claim().items()}
     return [
-        f"{claim}: {expected.get(claim, 'not accepted yet')} -> {verdicts.get(claim, 'gone')}"
-        for claim in dict.fromkeys([*expected, *verdicts])
-        if expected.get(claim) != verdicts.get(claim)
+        f"{claim}: {was.get(claim, 'not accepted yet')} -> {now.get(claim, 'gone')}"
+        for claim in dict.fromkeys([*was, *now])
+        if was.get(claim) != now.get(claim)
     ]
 
 
-def accept(name: str, quick: bool, verdicts: Mapping[str, str]) -> Path:
-    """Make these verdicts the expected ones."""
-    directory = _directory(name)
-    expected = _expected(directory) | {_size(quick): dict(verdicts)}
-    file = directory / "expected.json"
+def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
+    """Make these findings the expected ones."""
+    size = _size(quick)
+    found = {
+        "command": f"lfn paper {name}{' --quick' * quick}",
+        "hash": reproduction.hash(),
+        "runs": len(reproduction.results.runs),
+        "findings": {
+            claim: {key: said for key, said in asdict(finding).items() if key != "claim"}
+            for claim, finding in reproduction.by_claim().items()
+        },
+    }
+    file = _directory(name) / "expected.json"
+    text = json.dumps(expected(name) | {size: found}, indent=1, ensure_ascii=False)
     try:
-        file.write_text(json.dumps(expected, indent=2, sort_keys=True) + "\n")
+        file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise LabError(f"cannot accept the verdicts: {file}: {error.strerror}") from error
+        raise LabError(f"cannot accept the findings: {file}: {error.strerror}") from error
     return file
+
+
+def expected(name: str) -> dict[str, Any]:
+    """What was accepted: under "full" and "quick" command, hash, number of runs, findings."""
+    file = _directory(name) / "expected.json"
+    found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return found
+
+
+def title_of(name: str) -> str:
+    """The paper's title: the first line of its README."""
+    text = (_directory(name) / "README.md").read_text(encoding="utf-8")
+    return text.splitlines()[0].lstrip("# ")
 
 
 def _directory(name: str) -> Path:
@@ -175,12 +205,6 @@ def _directory(name: str) -> Path:
     if name not in known:
         raise Unavailable(f'no paper is called "{name}"; there are {", ".join(known)}')
     return known[name]
-
-
-def _expected(directory: Path) -> dict[str, Any]:
-    file = directory / "expected.json"
-    expected: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
-    return expected
 
 
 def _size(quick: bool) -> str:

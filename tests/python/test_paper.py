@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import polars as pl
 import pytest
 
-from lfnlab import paper
+from lfnlab import cli, paper, verdicts
 from lfnlab.paper import Finding, Reproduction, Verdict
-from lfnlab.sweep import Run
+from lfnlab.sweep import Results, Run
 
 ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
 
@@ -57,14 +57,24 @@ def test_full_and_quick_take_the_same_path() -> None:
     assert full["duration"] == "300s"
 
 
-def test_accepted_verdicts_name_every_claim() -> None:
-    expected = json.loads((ROOT / "expected.json").read_text())
+def test_accepted_findings_name_every_claim() -> None:
+    expected = paper.expected("htcp-be")
     assert "quick" in expected
     for size in expected:
         settings = tomllib.loads((ROOT / f"{size}.toml").read_text())
         names = [f"H{i}" for i in range(1, 8)]
         names += [f"H{i} @ {b}" for b in settings["buffers"][1:] for i in range(1, 7)]
-        assert sorted(expected[size]) == sorted(names)
+        assert sorted(expected[size]["findings"]) == sorted(names)
+
+
+@pytest.mark.parametrize("name", paper.papers())
+def test_quick_verdicts_are_the_accepted_ones(name: str, tmp_path: Path) -> None:
+    assert cli.call(["paper", name, "--quick", "--out", str(tmp_path)]) == cli.OK
+
+
+def test_the_page_is_that_of_the_accepted_findings() -> None:
+    page = ROOT.parents[1] / "docs" / "papers.md"
+    assert page.read_text() == verdicts.page(), "python -m lfnlab.verdicts writes it"
 
 
 def test_kept_fraction_and_growth_of_known_losses(tiny: Reproduction, tmp_path: Path) -> None:
@@ -88,17 +98,22 @@ def test_kept_fraction_and_growth_of_known_losses(tiny: Reproduction, tmp_path: 
 def test_a_changed_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "claims.py").touch()
     monkeypatch.setattr(paper, "papers", lambda: {"x": tmp_path})
-    verdicts = Reproduction(
-        results=None,  # type: ignore[arg-type]
-        findings=[Finding("H1", "", "", "", "holds")],
+    run = Run(tmp_path / "run", 1, {})
+    run.path.mkdir()
+    (run.path / "summary.json").write_text('{"hash": "abc"}')
+    seen = Reproduction(
+        results=Results(tmp_path, "", (run,)),
+        findings=[Finding("H1", "Fig. 1", "it falls", "1 ± 0", "holds")],
         sensitivity={"0.1bdp": [Finding("H1", "", "", "", "does not hold")]},
-    ).verdicts()
-    assert len(paper.changed("x", True, verdicts)) == 2
-    paper.accept("x", True, verdicts)
-    assert paper.changed("x", True, verdicts) == []
-    assert paper.changed("x", False, verdicts) != [], "full and quick are accepted one by one"
-    assert paper.changed("x", True, verdicts | {"H1": "does not hold"}) == [
-        "H1: holds -> does not hold"
-    ]
-    del verdicts["H1"]
-    assert paper.changed("x", True, verdicts) == ["H1: holds -> gone"]
+    )
+    assert len(paper.changed("x", True, seen)) == 2
+    paper.accept("x", True, seen)
+    assert paper.changed("x", True, seen) == []
+    assert paper.changed("x", False, seen) != [], "full and quick are accepted one by one"
+    accepted = paper.expected("x")["quick"]
+    assert accepted["command"] == "lfn paper x --quick"
+    assert accepted["findings"]["H1"]["ours"] == "1 ± 0"
+    fallen = replace(seen, findings=[replace(seen.findings[0], verdict="does not hold")])
+    assert paper.changed("x", True, fallen) == ["H1: holds -> does not hold"]
+    other = replace(fallen, findings=[], sensitivity=seen.sensitivity)
+    assert paper.changed("x", True, other) == ["H1: holds -> gone"]

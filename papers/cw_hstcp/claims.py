@@ -1,0 +1,657 @@
+"""CW-HSTCP: fair TCP in high-speed networks: its claims, tested.
+
+Every claim on packets is a function of a :class:`Study`, the runs with one rate of the bottleneck,
+which the paper does not give. A *share* is the part of the bottleneck's rate that a flow's packets
+take, retransmissions left out. Intervals are 95 % over the seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from lfnlab import metrics, plot
+from lfnlab.elements import Capture, Queue
+from lfnlab.paper import Execute, Finding, Reproduction, signed, true_of, verdict, verdict_table
+from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.scenario import dumbbell
+from lfnlab.statistics import Interval, interval, paired
+from lfnlab.summary import Table, with_interval
+from lfnlab.sweep import Case, Results, Run
+from lfnlab.theory.closed import hstcp_increase, hstcp_removed
+from lfnlab.theory.fluid import Bottleneck, Course, after_losses, synchronised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+TITLE = "CW-HSTCP: fair TCP in high-speed networks"
+FIVE_MS = (60, 80, 140, 200, 240)
+THREE_MS = (80, 140, 200)
+SCALABLE_MS = (120, 160, 240)
+NINE_MS = (60, 80, 140, 160, 200)
+C_OF = {"cw-hstcp:c5": 5, "cw-hstcp": 10, "cw-hstcp:c20": 20}
+RIVALS = ("hstcp:ns2", "scalable", "reno")
+SCALES_S = (1, 2, 5, 10, 25, 50)
+#: What the paper leaves for later: active queue management, for HSTCP and CW-HSTCP.
+QUEUES = ("drop-tail", "red", "codel", "fq-codel")
+
+#: Table 1: w, a(w), b(w).
+TABLE_1 = ((38, 1, 0.50), (118, 2, 0.44), (221, 3, 0.41), (347, 4, 0.38), (84035, 71, 0.10))
+#: Table 2: shares of the five flows in percent, an interval a row.
+TABLE_2 = (
+    (38.98, 20.96, 18.24, 2.38, 1.06),
+    (48.10, 21.35, 14.10, 1.77, 0.84),
+    (52.97, 21.39, 11.56, 1.52, 0.80),
+)
+#: Table 3: shares of the three flows and of the background in percent, by c.
+TABLE_3 = {
+    5: (29.79, 16.80, 14.38, 26.96),
+    10: (32.22, 26.61, 19.36, 16.35),
+    20: (44.85, 24.69, 19.92, 5.55),
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One experiment: the law under test, its flows' RTTs, the queue."""
+
+    law: str
+    rtts_ms: tuple[int, ...]
+    queue: str = "drop-tail"
+
+    def factors(self) -> dict[str, str]:
+        """As factors of a run."""
+        rtts = "-".join(map(str, self.rtts_ms))
+        return {"law": self.law, "rtts_ms": rtts, "queue": self.queue}
+
+
+SETUPS = (
+    *(Setup("hstcp:ns2", FIVE_MS, queue) for queue in QUEUES),
+    Setup("scalable", SCALABLE_MS),
+    *(Setup(law, THREE_MS) for law in C_OF),
+    *(Setup(law, THREE_MS) for law in RIVALS),
+    Setup("cw-hstcp", NINE_MS),
+    Setup("cw-hstcp:unpaced", THREE_MS),
+    *(Setup("cw-hstcp", FIVE_MS, queue) for queue in QUEUES),
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The runs of every experiment at one rate of the bottleneck."""
+
+    results: Results
+    settings: Mapping[str, Any]
+
+    def runs(self, setup: Setup) -> list[Run]:
+        """The runs of an experiment, by seed."""
+        factors = setup.factors()
+        return [
+            run
+            for run in self.results.runs
+            if all(run.factors[name] == value for name, value in factors.items())
+        ]
+
+    def shares(
+        self, setup: Setup, start_s: float | None = None, end_s: float | None = None
+    ) -> list[list[float]]:
+        """For each flow under test its share in each run, percent; from the warm-up to the end."""
+        by_run = [shares(run, len(setup.rtts_ms), start_s, end_s) for run in self.runs(setup)]
+        return [list(of_flow) for of_flow in zip(*by_run, strict=True)]
+
+    def jain(self, setup: Setup) -> list[float]:
+        """Jain's index of the flows under test in each run."""
+        return [metrics.jain(run) for run in zip(*self.shares(setup), strict=True)]
+
+
+def shares(
+    run: Run, count: int, start_s: float | None = None, end_s: float | None = None
+) -> list[float]:
+    """Shares of the first ``count`` flows, percent."""
+    summary = run.summary
+    rate_bps = summary["links"][0]["rate_bps"]
+    start_s = summary["warmup_s"] if start_s is None else start_s
+    goodputs = metrics.goodput(run.table("flows"), start_s=start_s, end_s=end_s)
+    return [
+        100.0 * goodputs[flow["id"]] * flow["wire_bytes"] / flow["segment_bytes"] / rate_bps
+        for flow in summary["flows"][:count]
+    ]
+
+
+def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
+    """Run the study at every rate, test the claims."""
+    chosen, *others = settings["rates"]
+    # The chosen rate last: its runs are then the experiment that the results directory remembers.
+    studies = {
+        rate: Study(execute(cases(settings, rate), f"{TITLE}, {rate}"), settings)
+        for rate in (*others, chosen)
+    }
+    findings = {rate: [claim(studies[rate]) for claim in CLAIMS] for rate in settings["rates"]}
+    study = studies[chosen]
+    ours = sorted([c1(), *findings[chosen], c5()], key=lambda finding: int(finding.claim[1:]))
+    return Reproduction(
+        results=study.results,
+        findings=ours,
+        sensitivity={rate: findings[rate] for rate in others},
+        figures=figures(study),
+        tables={
+            "Table 2: shares of five HSTCP flows, percent, paper / ours": table_2(study),
+            "Table 3: the parameter c, percent, paper / ours": table_3(study),
+            "Left for later by the paper: active queue management": table_queues(study),
+            "Verdicts by rate of the bottleneck": verdict_table(findings),
+        },
+        traced=[
+            study.runs(setup)[0]
+            for setup in (Setup("hstcp:ns2", FIVE_MS), Setup("cw-hstcp", THREE_MS))
+        ],
+    )
+
+
+def cases(settings: Mapping[str, Any], rate: str) -> list[Case]:
+    """Every experiment with every seed."""
+    return [
+        Case(scenario(settings, rate, setup).with_seed(seed), setup.factors())
+        for setup in SETUPS
+        for seed in range(1, settings["seeds"] + 1)
+    ]
+
+
+def scenario(settings: Mapping[str, Any], rate: str, setup: Setup) -> Any:
+    """The paper's dumbbell: the flows under test first, then standard TCP and short flows."""
+    background = settings["background"]
+    made = dumbbell(
+        rate=rate,
+        rtt=background["rtt"],
+        buffer="",
+        duration=settings["duration"],
+        warmup=settings["warmup"],
+        sample=settings["sample"],
+        compat="ns2",
+    )
+    assert made.link is not None
+    # Rate times the delay of the bottleneck link, as the paper has it.
+    held_bits = parse(rate, BITS_PER_S) * parse(settings["delay"], SECONDS)
+    packets = round(held_bits / (8 * parse(settings["packet"], BYTES)))
+    queue = Queue(
+        kind=setup.queue,  # type: ignore[arg-type]
+        size=f"{packets} packets",
+        preset="gentle" if setup.queue == "red" else None,
+    )
+    made = replace(made, link=replace(made.link, delay=settings["delay"], queue=queue))
+    common = {"start": "uniform(0s, 20s)", "packet": settings["packet"]}
+    for rtt_ms in setup.rtts_ms:
+        made = made.flow(
+            setup.law, rtt=f"{rtt_ms}ms", receive_window=settings["receive_window"], **common
+        )
+    made = made.flow("reno", rtt=background["rtt"], count=background["flows"], **common)
+    if setup.rtts_ms == THREE_MS and setup.law.startswith("cw-hstcp"):
+        end_s = parse(settings["duration"], SECONDS)
+        made = made.with_capture(
+            Capture(links=("forward",), from_=f"{end_s - settings['recording']['seconds']}s")
+        )
+    return made.background(background["level"], long_flows=0)
+
+
+def c1() -> Finding:
+    """Table 1 is HSTCP's a(w) and b(w), with the p(w) that made the table of RFC 3649."""
+    found = [(hstcp_increase(w, "rfc"), hstcp_removed(w)) for w, _, _ in TABLE_1]
+    wrong = [
+        str(w)
+        for (w, a, b), (ours_a, ours_b) in zip(TABLE_1, found, strict=True)
+        if round(ours_a) != a or abs(ours_b - b) > 0.005
+    ]
+    return Finding(
+        "C1",
+        "Table 1",
+        "a(w)/b(w) at w = 38, 118, 221, 347, 84035: 1/0.50, 2/0.44, 3/0.41, 4/0.38, 71/0.10",
+        ", ".join(f"{a:.2f}/{b:.3f}" for a, b in found)
+        + f"; with RFC 3649's two points joined exactly the last a is {hstcp_increase(84035):.1f}",
+        verdict(not wrong),
+        f"differs at w = {', '.join(wrong)}" if wrong else "",
+    )
+
+
+def c2(study: Study) -> Finding:
+    """Five HSTCP flows: unfair by RTT, and ever more so."""
+    setup = Setup("hstcp:ns2", FIVE_MS)
+    means = [
+        [float(np.mean(flow)) for flow in study.shares(setup, start, end)]
+        for start, end in pairwise(study.settings["intervals_s"])
+    ]
+    ordered = all(flow >= longer for row in means for flow, longer in pairwise(row))
+    grows = all(row[0] < later[0] for row, later in pairwise(means))
+    ratios = [row[0] / row[-1] for row in means]
+    severe = min(ratios) > 10
+    causes = {
+        "shares do not fall with the RTT in every interval": not ordered,
+        "the share of the shortest RTT does not grow from interval to interval: with our path and "
+        "background the shares have settled before the first": not grows,
+        "the shortest RTT has less than ten times the longest's": not severe,
+    }
+    return Finding(
+        "C2",
+        "Fig. 2, Table 2",
+        "five HSTCP flows, 60 to 240 ms: 39, 21, 18, 2.4, 1.1 % of the link in the first interval, "
+        "53, 21, 12, 1.5, 0.8 % in the last: unfair, ever more so",
+        "; ".join(", ".join(f"{share:.3g}" for share in row) + " %" for row in means)
+        + f"; shortest to longest {', '.join(f'{ratio:.0f}' for ratio in ratios)}",
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def c3(study: Study) -> Finding:
+    """Three Scalable flows: the shortest RTT has nearly all."""
+    means = [interval(flow) for flow in study.shares(Setup("scalable", SCALABLE_MS))]
+    holds = means[0].mean > 10 * max(means[1].mean, means[2].mean)
+    return Finding(
+        "C3",
+        "text",
+        "three STCP flows, 120, 160, 240 ms: 91, 2.73, 0.77 %",
+        ", ".join(with_interval(mean) for mean in means) + " %",
+        verdict(holds),
+        "" if holds else "the shortest RTT has less than ten times the next one's share",
+    )
+
+
+def exponent(study: Study, setup: Setup) -> Interval:
+    """E of throughput ratio = (RTT ratio)^E, between the shortest and the longest RTT."""
+    flows = study.shares(setup)
+    rtt_ratio = setup.rtts_ms[-1] / setup.rtts_ms[0]
+    return interval(
+        math.log(short / long) / math.log(rtt_ratio)
+        for short, long in zip(flows[0], flows[-1], strict=True)
+    )
+
+
+def c4(study: Study) -> Finding:
+    """Under RED, HSTCP's RTT unfairness is not severe: milder than standard TCP's square."""
+    tail, red = (exponent(study, Setup("hstcp:ns2", FIVE_MS, queue)) for queue in QUEUES[:2])
+    holds = red.high < 2.0 and red.high < tail.low
+    return Finding(
+        "C4",
+        "text",
+        "under RED the RTT unfairness is not severe",
+        f"throughputs stand as inverse RTTs to the power {with_interval(red)}, under drop-tail "
+        f"{with_interval(tail)}",
+        verdict(holds),
+        ""
+        if holds
+        else "under RED the exponent is not below the 2 of standard TCP, or not below drop-tail's",
+    )
+
+
+def courses(law: str) -> list[Course]:
+    """Two flows of 200 and 100 ms that lose together, from both sides of the fair line."""
+    bottleneck = Bottleneck(rate_pps=125e3, base_rtts_s=(0.2, 0.1), buffer_packets=0.0)
+    return [
+        synchronised((law, law), bottleneck, start, after_losses(60))
+        for start in ((12e3, 3e3), (3e3, 9e3))
+    ]
+
+
+def c5() -> Finding:
+    """Fig. 3: standard TCP goes to windows as the inverse RTTs, HSTCP away from there."""
+    ends = {
+        law: [
+            float(course.epochs[-1].before[0] / course.epochs[-1].before[1])
+            for course in courses(law)
+        ]
+        for law in ("reno", "hstcp")
+    }
+    converges = all(abs(ratio / 0.5 - 1.0) < 0.05 for ratio in ends["reno"])
+    leaves = all(abs(math.log(ratio / 0.5)) > math.log(2.0) for ratio in ends["hstcp"])
+    return Finding(
+        "C5",
+        "Fig. 3",
+        "synchronised loss, RTT1 = 2 RTT2: standard TCP's w1/w2 goes to RTT2/RTT1, HSTCP's away",
+        "after 60 losses, from either side: "
+        + "; ".join(
+            f"{law} {' and '.join(f'{ratio:.3g}' for ratio in ratios)}"
+            for law, ratios in ends.items()
+        ),
+        verdict(converges and leaves),
+        ""
+        if converges and leaves
+        else "from the side of the longer RTT HSTCP does not run away from the fair line but "
+        "crosses it: the shorter RTT then has the larger window",
+    )
+
+
+def windows(run: Run, count: int) -> list[float]:
+    """Mean windows of the first flows, segments."""
+    return [flow["mean_cwnd_segments"] for flow in run.summary["flows"][:count]]
+
+
+def c6(study: Study) -> Finding:
+    """Three CW-HSTCP flows have the same window: each within 10 % of the mean of the three."""
+    setup = Setup("cw-hstcp", THREE_MS)
+    runs = np.array([windows(run, 3) for run in study.runs(setup)])
+    parts = runs / runs.mean(axis=1, keepdims=True)
+    means = [interval(column) for column in parts.T]
+    rival = np.array([windows(run, 3) for run in study.runs(Setup("hstcp:ns2", THREE_MS))])
+    of_rival = (rival / rival.mean(axis=1, keepdims=True)).mean(axis=0)
+    holds = all(abs(part.mean - 1.0) <= 0.1 for part in means)
+    return Finding(
+        "C6",
+        "Fig. 6",
+        "three CW-HSTCP flows, 80, 140, 200 ms, c = 10: the same window for all",
+        "of their mean: "
+        + ", ".join(with_interval(part) for part in means)
+        + "; HSTCP "
+        + ", ".join(f"{part:.2f}" for part in of_rival),
+        verdict(holds),
+        ""
+        if holds
+        else "windows are the same only while losses are synchronised; at equal loss rates they "
+        "stand as RTT^0.83. The paper's own Table 3 gives windows of 0.76, 1.10, 1.14",
+    )
+
+
+def background_share(run: Run, count: int) -> float:
+    """What the bottleneck sends beside the flows under test, percent."""
+    return float(100.0 * run.summary["links"][0]["utilization"] - sum(shares(run, count)))
+
+
+def background_loss(run: Run, count: int) -> float:
+    """Part of the segments of standard TCP that was sent again: its loss rate."""
+    flows = run.summary["flows"][count:]
+    return float(sum(flow["retransmits"] for flow in flows) / sum(flow["sent"] for flow in flows))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of Table 3: percentages, and the loss rate of standard TCP."""
+
+    flows: list[Interval]
+    background: Interval
+    jain: Interval
+    loss: list[float]
+
+
+def rows(study: Study) -> dict[int, Row]:
+    """Table 3, by c."""
+    made = {}
+    for law, c in C_OF.items():
+        setup = Setup(law, THREE_MS)
+        runs = study.runs(setup)
+        made[c] = Row(
+            [interval(flow) for flow in study.shares(setup)],
+            interval(background_share(run, 3) for run in runs),
+            interval(study.jain(setup)),
+            [background_loss(run, 3) for run in runs],
+        )
+    return made
+
+
+def c7(study: Study) -> Finding:
+    """What c does: the flows' total grows with it, the background's falls, 10 is the fairest."""
+    by_c = rows(study)
+    totals = [sum(flow.mean for flow in row.flows) for row in by_c.values()]
+    rest = [row.background.mean for row in by_c.values()]
+    fairness = {c: row.jain.mean for c, row in by_c.items()}
+    worst = max(max(row.loss) for row in by_c.values())
+    grows = all(a < b for a, b in pairwise(totals))
+    yields = all(a > b for a, b in pairwise(rest))
+    fairest = max(fairness, key=fairness.__getitem__)
+    causes = {
+        "the total does not grow with c": not grows,
+        "the background does not fall with c": not yields,
+        f"c = {fairest} is the fairest": fairest != 10,
+        "standard TCP loses more than 1e-3": worst >= 1e-3,
+    }
+    return Finding(
+        "C7",
+        "Table 3",
+        "with c = 5, 10, 20 the three flows have 61, 78, 89 % and the background 27, 16, 5.6 %; "
+        "Jain's index of their shares 0.900, 0.961, 0.884; background loses less than 1e-3",
+        f"{', '.join(f'{total:.1f}' for total in totals)} % and "
+        f"{', '.join(f'{part:.1f}' for part in rest)} %; Jain "
+        f"{', '.join(with_interval(row.jain) for row in by_c.values())}; loss up to {worst:.1e}",
+        verdict(not any(causes.values())),
+        true_of(causes),
+    )
+
+
+def scales(study: Study) -> tuple[int, ...]:
+    """Time scales of Fig. 7 that the runs are long enough for."""
+    end_s, start_s = (parse(study.settings[key], SECONDS) for key in ("duration", "warmup"))
+    return tuple(scale for scale in SCALES_S if 3 * scale <= end_s - start_s)
+
+
+def jain_at(study: Study, law: str, scale_s: float) -> list[float]:
+    """Mean over time of Jain's index in windows of ``scale_s``, of each run."""
+    values = []
+    for run in study.runs(Setup(law, THREE_MS)):
+        flows = run.table("flows").filter(pl.col("flow") < len(THREE_MS))
+        over = metrics.jain_over_time(flows, scale_s, start_s=run.summary["warmup_s"])
+        values.append(float(over["jain"].mean() or math.nan))  # type: ignore[arg-type]
+    return values
+
+
+def c8(study: Study) -> Finding:
+    """CW-HSTCP is the fairest of the four at every time scale."""
+    laws = ("cw-hstcp", *RIVALS)
+    means = {law: [interval(jain_at(study, law, scale)) for scale in scales(study)] for law in laws}
+    beaten = [
+        f"{rival} at {scale} s"
+        for rival in RIVALS
+        for i, scale in enumerate(scales(study))
+        if means[rival][i].mean >= means["cw-hstcp"][i].mean
+    ]
+    return Finding(
+        "C8",
+        "Fig. 7",
+        "Jain's index at every time scale: CW-HSTCP is fairer than HSTCP, STCP and standard TCP",
+        f"at {scales(study)[0]} and {scales(study)[-1]} s: "
+        + "; ".join(f"{law} {of[0].mean:.3f} and {of[-1].mean:.3f}" for law, of in means.items()),
+        verdict(not beaten),
+        f"fairer or as fair: {', '.join(beaten)}" if beaten else "",
+    )
+
+
+def c9(study: Study) -> Finding:
+    """Five CW-HSTCP flows have a Jain index of 0.95: within 0.05 of it, or above."""
+    jain = interval(study.jain(Setup("cw-hstcp", NINE_MS)))
+    holds = jain.mean >= 0.90
+    return Finding(
+        "C9",
+        "text",
+        "five CW-HSTCP flows, 60, 80, 140, 160, 200 ms: fairness index 0.95",
+        with_interval(jain),
+        verdict(holds),
+        ""
+        if holds
+        else "equal windows on these RTTs would give 0.86: throughputs then stand as inverse RTTs",
+    )
+
+
+def burst(run: Run, count: int) -> float:
+    """Most segments of one flow under test that come to the bottleneck within a millisecond."""
+    packets = run.table("packets").filter(
+        (pl.col("point") == 0) & (pl.col("kind") == 0) & (pl.col("flow") < count)
+    )
+    in_ms = packets.group_by("flow", pl.col("t_ps") // 10**9).len()
+    return float(in_ms["len"].max() or 0)  # type: ignore[arg-type]
+
+
+def c10(study: Study) -> Finding:
+    """Block pacing removes bursts: fewer segments at once than without it, run by run."""
+    runs = {law: study.runs(Setup(law, THREE_MS)) for law in ("cw-hstcp", "cw-hstcp:unpaced")}
+    bursts = {law: [burst(run, 3) for run in of] for law, of in runs.items()}
+    lost = {
+        law: [sum(flow["retransmits"] for flow in run.summary["flows"][:3]) for run in of]
+        for law, of in runs.items()
+    }
+    fewer = paired(bursts["cw-hstcp:unpaced"], bursts["cw-hstcp"])
+    holds = fewer.low > 0
+    return Finding(
+        "C10",
+        "text",
+        "block pacing removes the bursts that the fair factor causes",
+        f"most segments of a flow in a millisecond: {with_interval(interval(bursts['cw-hstcp']))}, "
+        f"without blocks {with_interval(interval(bursts['cw-hstcp:unpaced']))} "
+        f"({signed(fewer, 1.0, 1)}); segments lost: {with_interval(interval(lost['cw-hstcp']))}, "
+        f"without {with_interval(interval(lost['cw-hstcp:unpaced']))}",
+        verdict(holds),
+        ""
+        if holds
+        else "the bottleneck spaces the ACKs, and one ACK lets at most two segments go, however "
+        "large the fair factor: there is hardly a burst for blocks to remove",
+    )
+
+
+CLAIMS = (c2, c3, c4, c6, c7, c8, c9, c10)
+
+
+def percents(theirs: Sequence[float], ours: Sequence[Interval]) -> list[str]:
+    """Cells "paper / ours" of percentages."""
+    return [f"{a:.2f} / {with_interval(b)}" for a, b in zip(theirs, ours, strict=True)]
+
+
+def table_2(study: Study) -> Table:
+    """Table 2 beside ours."""
+    setup = Setup("hstcp:ns2", FIVE_MS)
+    ours = [
+        (f"{start} to {end} s", [interval(flow) for flow in study.shares(setup, start, end)])
+        for start, end in pairwise(study.settings["intervals_s"])
+    ]
+    return Table(
+        ("interval", *(f"{rtt} ms" for rtt in FIVE_MS)),
+        tuple(
+            (name, *percents(theirs, means))
+            for theirs, (name, means) in zip(TABLE_2, ours, strict=True)
+        ),
+        1,
+    )
+
+
+def table_3(study: Study) -> Table:
+    """Table 3 beside ours; the fairness index is recomputed from the paper's shares."""
+    return Table(
+        ("c", *(f"{rtt} ms" for rtt in THREE_MS), "background", "Jain's index", "background loss"),
+        tuple(
+            (
+                str(c),
+                *percents(TABLE_3[c], [*row.flows, row.background]),
+                f"{metrics.jain(TABLE_3[c][:3]):.3f} / {with_interval(row.jain)}",
+                f"{min(row.loss):.0e} to {max(row.loss):.0e}",
+            )
+            for c, row in rows(study).items()
+        ),
+        1,
+    )
+
+
+def table_queues(study: Study) -> Table:
+    """HSTCP and CW-HSTCP under each queue: fairness, utilisation, waiting time."""
+
+    def cells(law: str, queue: str) -> Iterator[str]:
+        setup = Setup(law, FIVE_MS, queue)
+        links = [run.summary["links"][0] for run in study.runs(setup)]
+        yield with_interval(interval(study.jain(setup)))
+        yield with_interval(exponent(study, setup))
+        yield with_interval(interval(100.0 * link["utilization"] for link in links))
+        yield with_interval(interval(1e3 * link["mean_queue_s"] for link in links))
+
+    columns = ("Jain's index", "RTT exponent", "utilisation, %", "mean queue, ms")
+    return Table(
+        ("law", "queue", *columns),
+        tuple(
+            (law, queue, *cells(law, queue))
+            for law in ("hstcp:ns2", "cw-hstcp")
+            for queue in QUEUES
+        ),
+        2,
+    )
+
+
+def figures(study: Study) -> dict[str, Any]:
+    """Figures 2, 3, 6 and 7 of the paper, on its axes."""
+    return {
+        "figure2": (
+            window_traces(study, Setup("hstcp:ns2", FIVE_MS)),
+            "Figure 2: windows of five HSTCP flows under drop-tail",
+        ),
+        "figure3": (vector_figure(), "Figure 3: two flows that lose together, RTTs 200 and 100 ms"),
+        "figure6": (
+            window_traces(study, Setup("cw-hstcp", THREE_MS)),
+            "Figure 6: windows of three CW-HSTCP flows",
+        ),
+        "figure7": (
+            plot.lines(
+                {
+                    (law, scale): interval(jain_at(study, law, scale))
+                    for law in ("cw-hstcp", *RIVALS)
+                    for scale in scales(study)
+                },
+                "time scale (s)",
+                "fairness index",
+                ylim=(0.3, 1.0),
+            ),
+            "Figure 7: fairness index over time scales, flows of 80, 140 and 200 ms",
+        ),
+    }
+
+
+#: Flows of one law told apart by RTT: shades that differ in grey print too, and dashes.
+STROKES = (
+    ("#08306b", "-"),
+    ("#d95f02", "--"),
+    ("#1b9e77", "-."),
+    ("#7a7a7a", "-"),
+    ("#c51b8a", ":"),
+)
+
+
+def window_traces(study: Study, setup: Setup) -> Figure:
+    """Windows of the flows under test over time, first seed."""
+    flows = study.runs(setup)[0].table("flows")
+    with plot.house_style():
+        figure = Figure(figsize=(5.2, 3.2))
+        axes = figure.subplots()
+        for number, (rtt_ms, (ink, dash)) in enumerate(zip(setup.rtts_ms, STROKES, strict=False)):
+            own = flows.filter(pl.col("flow") == number)
+            t, cwnd = plot.thin(own["t_s"].to_numpy(), own["cwnd_seg"].to_numpy())
+            axes.plot(t, cwnd, color=ink, ls=dash, lw=1.1, label=f"{rtt_ms} ms")
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("congestion window (segments)")
+        axes.set_ylim(bottom=0.0)
+        figure.legend(loc="outside lower center", ncols=5, title="RTT")
+        return figure
+
+
+def vector_figure() -> Figure:
+    """The vector model: each line is a course of (w1, w2) from a start, to its last losses."""
+    with plot.house_style():
+        figure = Figure(figsize=(6.4, 3.4))
+        for axes, law in zip(
+            figure.subplots(1, 2, sharex=True, sharey=True), ("reno", "hstcp"), strict=True
+        ):
+            vectors(axes, law)
+        return figure
+
+
+def vectors(axes: Axes, law: str) -> None:
+    """One panel of Fig. 3."""
+    largest = 13e3
+    for course in courses(law):
+        axes.plot(course.windows[:, 0], course.windows[:, 1], color=plot.color(law), lw=0.6)
+        axes.plot(*course.windows[0], "o", color=plot.INK, ms=4)
+        axes.plot(*course.epochs[-1].before, "s", color=plot.INK, ms=4)
+    w = np.array([0.0, 2 * largest])
+    axes.plot(w, 12500.0 - w / 2.0, color=plot.INK, lw=0.8, ls="--")
+    axes.plot(w, 2.0 * w, color=plot.INK, lw=0.8, ls=":")
+    axes.set_xlim(0.0, 2 * largest)
+    axes.set_ylim(0.0, largest)
+    axes.set_title(f"{law}: from ● to ■; full link --, w1 : w2 = RTT2 : RTT1 ···", fontsize=7)
+    axes.set_xlabel("w1, RTT 200 ms (segments)")
+    axes.set_ylabel("w2, RTT 100 ms (segments)")

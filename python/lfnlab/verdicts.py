@@ -1,0 +1,53 @@
+"""The verdict page: every claim of every paper beside what the laboratory saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lfnlab.paper import expected, papers, title_of
+
+
+def page() -> str:
+    """Every claim of every paper with its accepted finding of full size, as Markdown."""
+    lines = [
+        "# Five papers, every claim",
+        "",
+        "What each paper says it saw, what the laboratory saw, and whether the claim holds. A",
+        "claim that does not hold is a result. `python -m lfnlab.verdicts` writes this page from",
+        "what `lfn paper NAME --accept` has stored; the hash is that of all runs of a study. How a",
+        "verdict is decided, and what a paper leaves open, stands in `papers/NAME/README.md`.",
+        "",
+    ]
+    for paper in papers():
+        full = expected(paper).get("full")
+        lines += [f"## {title_of(paper)}", ""]
+        if full is None:
+            lines += [f"`lfn paper {paper}` has not been run at full size yet.", ""]
+            continue
+        lines += [f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`.", ""]
+        lines += ["| claim | the paper | ours | verdict | cause |", "|---|---|---|---|---|"]
+        for claim, finding in full["findings"].items():
+            if "@" in claim:
+                continue
+            varied = [
+                f"{other['verdict']} with {name.partition(' @ ')[2]}"
+                for name, other in full["findings"].items()
+                if name.startswith(f"{claim} @ ")
+            ]
+            says = f"{finding['says']} ({finding['where']})"
+            verdicts = "; ".join([f"**{finding['verdict']}**", *varied])
+            cells = (claim, says, finding["ours"], verdicts, finding["cause"])
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Writes docs/papers.md of the source tree."""
+    file = Path(__file__).parents[2] / "docs" / "papers.md"
+    file.write_text(page(), encoding="utf-8")
+    print(file)
+
+
+if __name__ == "__main__":
+    main()
