@@ -5,7 +5,6 @@
 //! encrypted: on a network that is not yours, use a tunnel.
 
 pub mod compat;
-mod control;
 mod error;
 mod hashing;
 mod place;
@@ -18,8 +17,8 @@ mod statistics;
 mod stream;
 mod wire;
 
-pub use control::{ControlError, ControlSpec};
 pub use error::TransferError;
+pub use lfn_udt::{ControlError, ControlSpec};
 pub use plan::{Plan, Sizes};
 pub use receive::{serve, Served, Serving};
 pub use send::{send, Sending};

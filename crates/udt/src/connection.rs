@@ -227,6 +227,16 @@ impl Connection {
         self.sender.next() - self.sender.acked()
     }
 
+    /// Every packet before this one has come to the peer, by any ACK.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acked()
+    }
+
+    /// Packets known to be lost that have not left again.
+    pub fn repairing(&self) -> u64 {
+        self.sender.repairing()
+    }
+
     /// Every packet before this one has come.
     pub fn in_order(&self) -> u64 {
         self.receiver.in_order()
@@ -238,6 +248,11 @@ impl Connection {
         if packets > 0 {
             self.sender.offer(packets, in_order, expires);
         }
+    }
+
+    /// Takes back what was offered and has not left yet. A message of which a part has left ends there.
+    pub fn withdraw(&mut self) {
+        self.sender.withdraw();
     }
 
     /// The application took every packet before `until`: there is room for more.

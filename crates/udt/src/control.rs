@@ -2,9 +2,11 @@
 
 mod law;
 mod native;
+mod spec;
 
 pub use law::LawControl;
 pub use native::{FirstNak, Native, NativeConfig, VARIANTS};
+pub use spec::{ControlError, ControlSpec};
 
 use lfn_units::Time;
 

@@ -12,11 +12,16 @@ pub struct Rtt {
     pub smoothed: Time,
     /// Its mean deviation.
     pub deviation: Time,
+    /// The last sample; 0 before the first.
+    pub latest: Time,
+    /// The smallest sample; 0 before the first.
+    pub least: Time,
 }
 
 impl Default for Rtt {
     fn default() -> Rtt {
-        Rtt { smoothed: Time::from_ms(100), deviation: Time::from_ms(50) }
+        let (smoothed, deviation) = (Time::from_ms(100), Time::from_ms(50));
+        Rtt { smoothed, deviation, latest: Time::ZERO, least: Time::ZERO }
     }
 }
 
@@ -27,6 +32,8 @@ impl Rtt {
     /// Takes a sample: the deviation by a quarter, the RTT by an eighth.
     pub fn sample(&mut self, sample: Time) {
         let sample = sample.min(Self::MAX);
+        self.least = if self.latest == Time::ZERO { sample } else { self.least.min(sample) };
+        self.latest = sample;
         let error = sample.0.abs_diff(self.smoothed.0);
         self.deviation = Time((3 * self.deviation.0 + error) / 4);
         self.smoothed = Time((7 * self.smoothed.0 + sample.0) / 8);
@@ -276,9 +283,12 @@ mod tests {
     fn rtt_filters_by_an_eighth_and_a_quarter() {
         let mut rtt = Rtt::default();
         rtt.sample(Time::from_ms(20));
-        assert_eq!(rtt, Rtt { smoothed: Time::from_ms(90), deviation: Time::from_us(57_500) });
+        let ms = Time::from_ms;
+        let (smoothed, deviation) = (ms(90), Time::from_us(57_500));
+        assert_eq!(rtt, Rtt { smoothed, deviation, latest: ms(20), least: ms(20) });
         assert_eq!(rtt.upper(), Time::from_ms(320));
         rtt.sample(Time::NEVER);
         assert!(rtt.smoothed < Rtt::MAX);
+        assert_eq!((rtt.latest, rtt.least), (Rtt::MAX, ms(20)));
     }
 }

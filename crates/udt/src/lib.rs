@@ -21,7 +21,9 @@ mod trains;
 
 pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};
 pub use connection::Connection;
-pub use control::{CongestionControl, FirstNak, LawControl, Native, NativeConfig, Path, VARIANTS};
+pub use control::{
+    CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path, VARIANTS,
+};
 pub use estimate::{ArrivalFilters, Rtt, SYN};
 pub use listener::{Answer, Listener};
 pub use loss_list::{LossList, LossReport};

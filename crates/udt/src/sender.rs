@@ -113,6 +113,10 @@ impl Sender {
         self.acked
     }
 
+    pub fn repairing(&self) -> u64 {
+        self.loss.len()
+    }
+
     pub fn released(&self) -> u64 {
         self.released
     }
@@ -136,6 +140,17 @@ impl Sender {
             dropped: false,
         });
         self.end = end;
+    }
+
+    /// What has not left yet will not.
+    pub fn withdraw(&mut self) {
+        self.end = self.next;
+        while self.messages.back().is_some_and(|message| message.packets.start >= self.next) {
+            self.messages.pop_back();
+        }
+        if let Some(last) = self.messages.back_mut() {
+            last.packets.end = last.packets.end.min(self.next);
+        }
     }
 
     fn message_at(&self, index: u64) -> usize {

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use lfn_law::{nearest, LawError, LawSpec, SlowStartKind};
-use lfn_udt::{CongestionControl, LawControl, Native, NativeConfig, VARIANTS};
 use lfn_units::Time;
+
+use super::{CongestionControl, LawControl, Native, NativeConfig, VARIANTS};
 
 /// Why a text names no control.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
