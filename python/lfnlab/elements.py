@@ -162,12 +162,15 @@ class Flow(TwoWay):
     """``count`` flows of one law, each of ``parallel`` streams that are reported in sum.
 
     The law is NAME, NAME:VARIANT, FILE.py:CLASS or a subclass of :class:`lfnlab.Law`.
+    ``transport`` is "udt" by default under the law "udt"; with it, no fields from
+    ``initial_window`` on.
 
     ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
     nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
     """
 
     law: str | type[Law]
+    transport: Literal["tcp", "udt"] | None = None
     rtt: str | None = None
     name: str | None = None
     count: int | None = None
@@ -191,6 +194,7 @@ class FlowSettings(TypedDict, total=False):
     """What :meth:`Scenario.flow` takes besides law and RTT: the other fields of :class:`Flow`."""
 
     name: str
+    transport: Literal["tcp", "udt"]
     count: int
     parallel: int
     start: str

@@ -50,7 +50,7 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
         buffer = _packets(queue["size"], rate_pps * longest_s, wire_bytes)
         name = flow["law"].partition(":")[0]
         rtt_s = parse(flow["rtt"], SECONDS)
-        if _grows_until_loss(name) and name in theory.SENDERS:
+        if name in theory.SENDERS and "transport" not in flow and _grows_until_loss(name):
             seconds = _period_s(name, rate_pps / sharing, rtt_s, buffer / sharing)
             found[flow["law"]] = max(found.get(flow["law"], 0.0), seconds)
     return found

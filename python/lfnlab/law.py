@@ -42,7 +42,7 @@ class LawInfo:
 
 @cache
 def laws() -> tuple[LawInfo, ...]:
-    """All laws, in the order of the registry, from which colours and markers follow."""
+    """All laws: those of the registry in its order, then UDT's own, which drives UDT alone."""
     return tuple(
         LawInfo(
             name=entry["name"],
@@ -63,11 +63,12 @@ def laws() -> tuple[LawInfo, ...]:
 
 @cache
 def law(name: str) -> LawInfo:
-    """The law NAME, or that of NAME:VARIANT.
+    """The law NAME, or that of NAME:VARIANT; of udt/NAME the law that drives UDT.
 
     Raises:
         LawError: when no law has this name, or not this variant.
     """
+    name = name.removeprefix("udt/")
     _core.card(name)  # raises, naming the nearest law or variant
     return next(law for law in laws() if law.name == name.partition(":")[0])
 

@@ -6,9 +6,10 @@ The table ``packets`` of a run has one row for each packet at each point of a li
     link            u16 or text
     point           u8    0 arrived at the queue, 1 was dropped, 2 left the link not lost at random
     flow            u32
-    kind            u8    0 data, 1 ACK, 2 UDP
+    kind            u8    0 data, 1 ACK, 2 UDP, 3 data over UDT, 4 control packet of UDT
     direction       u8    0 forward, 1 reverse
-    seq             u64   segment's number; of an ACK, the first segment that it waits for
+    seq             u64   segment's number; of an ACK, the first segment that it waits for; of a
+                          control packet, the first two words of its header but for the first bit
     bytes           u32   on the wire
     payload_bytes   u32
     flags           u8    1 retransmission, 2 CE, 4 ECE, 8 CWR, 16 last segment (FIN)
@@ -17,8 +18,8 @@ The table ``packets`` of a run has one row for each packet at each point of a li
 What the simulator abstracts from is made up so that the tools read the trace as it was meant: hosts
 (one pair a flow), a handshake at the first packet of a flow, which tells the window scale, and
 timestamps, where the packets have room for them. Windows are 1 GiB, so they never limit. Packets
-are cut behind their headers. Their original length is that of the simulated packet, except that
-SACK blocks take room on an ACK, as in a real one.
+are cut behind their headers, those of UDT behind two words. Their original length is that of the
+simulated packet, except that SACK blocks take room on an ACK, as in a real one.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
 they have none (the papers' ns-2), so that no length is invented. Interfaces are links.
@@ -68,7 +69,7 @@ COLUMNS = (
     "sack3_end",
 )
 _ARRIVED, _DROPPED, _LEFT = 0, 1, 2
-_DATA, _ACK, _UDP = 0, 1, 2
+_DATA, _ACK, _UDP, _UDT_DATA, _UDT_CONTROL = range(5)
 _RETRANSMISSION, _CE, _ECE, _CWR, _LAST = 1, 2, 4, 8, 16
 # Of a handshake's packets; a recorded packet is none of them.
 _RECORDED, _SYN, _SYN_ACK, _THIRD = 0, 1, 2, 3
@@ -77,6 +78,9 @@ _ETHERNET, _IP, _TCP, _TIMESTAMPS = 14, 20, 20, 12
 _LINKTYPE_ETHERNET, _LINKTYPE_RAW = 1, 101
 _FIN, _SYN_BIT, _ACK_BIT, _ECE_BIT, _CWR_BIT = 0x01, 0x02, 0x10, 0x40, 0x80
 _PORT_FROM, _PORT_TO = 49152, 9  # RFC 863: discard
+_PORT_UDT = 9000
+#: Second word of a data packet of UDT: within message 1, in order.
+_UDT_MESSAGE = 0x20000001
 _SCALE = 14  # the largest (RFC 7323, section 2.3): 65535 << 14 bytes
 _COMMENTS = ("", "retransmission", "dropped", "retransmission, dropped")
 _CHUNK = 1 << 16
@@ -94,6 +98,7 @@ _ROW = np.dtype(
         ("ethernet", "u1", 14),
         ("ip", "u1", 20),
         ("udp", ">u2", 4),
+        ("udt", ">u4", 2),
         ("ports", ">u2", 2),
         ("seq", ">u4"),
         ("ack", ">u4"),
@@ -229,7 +234,12 @@ def _seen(packets: pl.DataFrame, view: View) -> pl.DataFrame:
 
 def _layout(seen: pl.DataFrame) -> tuple[int, int]:
     """Bytes of framing, and of IP and TCP headers without SACK: all packets have the same."""
-    tcp = seen.filter(pl.col("kind") != _UDP)
+    tcp = seen.filter(pl.col("kind") < _UDP)
+    udt = seen.filter(pl.col("kind") > _UDP)
+    if tcp.height == 0 and udt.height > 0:
+        # Headers and bodies of UDT are whole words.
+        odd = udt.select(((pl.col("bytes") - pl.col("payload_bytes")) % 4).first()).item()
+        return (_ETHERNET if odd else 0), _IP + _TCP
     if tcp.height == 0:
         least = seen.select((pl.col("bytes") - pl.col("payload_bytes")).min()).item()
         return (_ETHERNET if least >= _ETHERNET + 28 else 0), _IP + _TCP
@@ -247,7 +257,7 @@ def _layout(seen: pl.DataFrame) -> tuple[int, int]:
 def _with_handshakes(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows in order of time, and before the first of each TCP flow its handshake."""
     rows = rows.with_columns(shake=pl.lit(_RECORDED, pl.UInt8))
-    tcp = rows.filter(pl.col("kind") != _UDP)
+    tcp = rows.filter(pl.col("kind") < _UDP)
     ack = pl.col("kind") == _ACK
     # The side that sends data sends forward unless its ACKs do.
     first = tcp.group_by("flow", maintain_order=True).agg(
@@ -327,7 +337,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     interface = chunk["link"].replace_strict(at, return_dtype=pl.UInt32).to_numpy()
     p = _Packets(chunk.drop("link"))
     rows = np.zeros(chunk.height, _ROW)
-    udp = p.kind == _UDP
+    udp, udt = p.kind >= _UDP, p.kind > _UDP
     tcp, shake = ~udp, p.shake
     syn = (shake == _SYN) | (shake == _SYN_ACK)
     timestamps = tcp & (headers > _IP + _TCP)
@@ -339,7 +349,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     comment = (p.flags & _RETRANSMISSION) + 2 * p.dropped
 
     options = 12 * syn + 12 * timestamps + (4 + 8 * sacks) * (sacks > 0)
-    header = _IP + np.where(udp, 8, _TCP + options)
+    header = _IP + np.where(udp, 8 + 8 * udt, _TCP + options)
     total = np.where(udp, p.bytes - framing, header + p.payload_bytes)
     if total.size and int(total.max()) > 0xFFFF:
         raise UsageError(f"packets: {int(total.max())} bytes are more than an IPv4 packet holds")
@@ -361,6 +371,9 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     ports = np.where(udp[:, None], rows["ports"], 0)
     rows["udp"][:, :2] = ports
     rows["udp"][:, 2] = np.where(udp, total - _IP, 0)
+    control = p.kind == _UDT_CONTROL
+    rows["udt"][:, 0] = np.where(control, p.seq >> 32 | 1 << 31, p.seq & 0x7FFFFFFF) * udt
+    rows["udt"][:, 1] = np.where(control, p.seq & 0xFFFFFFFF, _UDT_MESSAGE) * udt
     # Both checksums count the payload as zeros: it is cut off.
     _fill_checksums(rows, udp, total)
 
@@ -380,6 +393,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
 
     only(np.full(rows.size, framing > 0), "ethernet")
     only(udp, "udp")
+    only(udt, "udt")
     only(tcp, *_TCP_PARTS)
     only(syn, "syn_options")
     only(timestamps, "timestamps_head", "timestamps")
@@ -405,7 +419,7 @@ def _fill_ip(rows: NDArray[Any], p: _Packets, total: NDArray[np.int64]) -> None:
     ip[:, 2], ip[:, 3] = total >> 8, total & 0xFF
     ip[:, 6] = 0x40
     ip[:, 8] = 64
-    ip[:, 9] = np.where(p.kind == _UDP, 17, 6)
+    ip[:, 9] = np.where(p.kind >= _UDP, 17, 6)
     for start, right in ((12, p.direction), (16, 1 - p.direction)):
         ip[:, start] = 10
         ip[:, start + 1] = (right << 7) | (p.flow >> 16 & 0x7F)
@@ -422,10 +436,11 @@ def _fill_tcp(
     blocks: Sequence[NDArray[np.bool_]],
     sacks: NDArray[np.int64],
 ) -> None:
-    ack, udp, shake = p.kind == _ACK, p.kind == _UDP, p.shake
+    ack, udp, shake = p.kind == _ACK, p.kind >= _UDP, p.shake
     near = _PORT_FROM + (p.flow >> 23)  # the addresses hold 23 bits of the flow's number
     rows["ports"][:, 0] = np.where(ack, _PORT_TO, near)
     rows["ports"][:, 1] = np.where(ack, near, _PORT_TO)
+    rows["ports"][p.kind > _UDP] = _PORT_UDT
 
     def number(segments: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sequence number of a segment's first byte, the SYN having number 0."""
@@ -474,7 +489,9 @@ def _fill_checksums(rows: NDArray[Any], udp: NDArray[np.bool_], total: NDArray[n
     start, end = (_ROW.fields[name][1] for name in ("ports", "padding"))  # type: ignore[index]
     headers = rows.view(np.uint8).reshape(rows.size, -1)[:, start:end]
     rows["checksum"] = _checksum(pseudo + _words(headers))
-    datagram = _checksum(pseudo + rows["udp"].astype(np.int64).sum(1))
+    udt = rows["udt"].astype(np.int64)
+    words = rows["udp"].astype(np.int64).sum(1) + ((udt >> 16) + (udt & 0xFFFF)).sum(1)
+    datagram = _checksum(pseudo + words)
     rows["udp"][:, 3] = np.where(datagram == 0, 0xFFFF, datagram)  # RFC 768: 0 would mean none
 
 

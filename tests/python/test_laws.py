@@ -52,7 +52,9 @@ def test_every_law_has_each_field(entry: LawInfo, capsys: pytest.CaptureFixture[
     assert entry.variants
     card = printed(capsys, entry.name)
     assert card.startswith(f"# {entry.title}\n")
-    for part in ("## Equations", "## Range and accuracy", "## Reference", "\nexpect "):
+    # UDT's own law is no header that vectors drive; crates/udt tests its values.
+    vectors = () if entry.name == "udt" else ("\nexpect ",)
+    for part in ("## Equations", "## Range and accuracy", "## Reference", *vectors):
         assert part in card
     reference = printed(capsys, entry.name, "--bibtex")
     assert re.match(r"@\w+\{[\w-]+,\n", reference)

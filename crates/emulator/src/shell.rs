@@ -63,8 +63,8 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A command behind the path of the first flow of a simulation: its data would go from the command to
-    /// the far end. `None` without flows.
+    /// A command behind the path of the first flow over TCP of a simulation: its data would go from the command to
+    /// the far end. `None` without any.
     pub fn behind(
         config: Config,
         framing_bytes: u32,

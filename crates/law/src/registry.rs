@@ -94,15 +94,16 @@ const COLORS: [&str; 11] = [
 /// Matplotlib's names. Seven and eleven share no factor: 77 laws differ in colour or marker.
 const MARKERS: [&str; 7] = ["o", "s", "^", "D", "v", "P", "X"];
 
-impl LawInfo {
-    /// The law's colour in plots, `#rrggbb`.
-    pub fn color(&self) -> &'static str {
-        COLORS[self.index % COLORS.len()]
-    }
+/// Colour (`#rrggbb`) and marker (a name of matplotlib's) of the law with this number, or of what stands beside
+/// the registry's laws in plots.
+pub fn look(number: usize) -> (&'static str, &'static str) {
+    (COLORS[number % COLORS.len()], MARKERS[number % MARKERS.len()])
+}
 
-    /// The law's marker in plots, a name of matplotlib's.
-    pub fn marker(&self) -> &'static str {
-        MARKERS[self.index % MARKERS.len()]
+impl LawInfo {
+    /// The law's colour and marker in plots, see [`look`].
+    pub fn look(&self) -> (&'static str, &'static str) {
+        look(self.index)
     }
 
     /// Whether it is written in Rust, and not in C.

@@ -11,8 +11,9 @@ mod vectors;
 use std::path::Path;
 
 use batch::Finished;
-use lfn_law::{registry, LawInfo, LawSpec};
+use lfn_law::{look, registry, LawInfo, LawSpec};
 use lfn_scenario::{Scenario, ScenarioError as Fault};
+use lfn_udt::ControlSpec;
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -195,7 +196,7 @@ fn drive(py: Python<'_>, law: &str, statements: Vec<String>, fields: Vec<String>
 
 #[pyfunction]
 fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    registry().iter().map(|law| describe(py, law)).collect()
+    registry().iter().map(|law| describe(py, law)).chain([describe_udt(py)]).collect()
 }
 
 fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>> {
@@ -206,8 +207,8 @@ fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>>
         ("slow_start", law.slow_start.name()),
         ("family", law.family),
         ("source", law.source),
-        ("color", law.color()),
-        ("marker", law.marker()),
+        ("color", law.look().0),
+        ("marker", law.look().1),
     ] {
         entry.set_item(key, value)?;
     }
@@ -218,8 +219,36 @@ fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>>
     Ok(entry)
 }
 
+/// Number of UDT's colour and marker, the last that no law of the registry has for long.
+const UDT_LOOK: usize = 76;
+
+/// UDT's own law, which drives UDT alone.
+fn describe_udt(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let entry = PyDict::new(py);
+    for (key, value) in [
+        ("name", "udt"),
+        ("title", "UDT"),
+        ("slow_start", "none"),
+        ("family", "loss"),
+        ("source", "Gu and Grossman 2007"),
+        ("color", look(UDT_LOOK).0),
+        ("marker", look(UDT_LOOK).1),
+    ] {
+        entry.set_item(key, value)?;
+    }
+    entry.set_item("variants", lfn_udt::VARIANTS.map(|(name, _)| name))?;
+    entry.set_item("targets", ["sim"])?;
+    entry.set_item("signals", ["loss", "rate"])?;
+    entry.set_item("probes", [""; 0])?;
+    Ok(entry)
+}
+
 #[pyfunction]
 fn card(name: &str) -> PyResult<&'static str> {
+    if name == "udt" || name.starts_with("udt:") {
+        let known = name.parse::<ControlSpec>().map(|_| lfn_udt::CARD);
+        return known.map_err(|error| errors::LawError::new_err(error.to_string()));
+    }
     let spec: LawSpec =
         name.parse().map_err(|error: lfn_law::LawError| errors::LawError::new_err(error.to_string()))?;
     let card = spec.info().map(|law| law.card);

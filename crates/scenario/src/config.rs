@@ -11,6 +11,7 @@ use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
     Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config,
     Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss as SimLoss, TrafficConfig, UdpConfig,
+    UdtConfig,
 };
 use lfn_sim::rng::{Distribution, Stream};
 use lfn_sim::traffic::Model as SimModel;
@@ -20,12 +21,14 @@ use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
     BurstLoss, Change, Compat, Direction, Flow, JetMax, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
-    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Size, Topology, Traffic, Udp, VcpCompat, Weight,
-    Xcp,
+    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Size, Tcp, Topology, Traffic, Udp, VcpCompat,
+    Weight, Xcp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, Start, Text, Window};
 
+/// Largest flow window: packet numbers of UDT are found again over 2^30.
+pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
 /// IP packet of a full background segment.
 const BACKGROUND_PACKET: Bytes = Bytes(1500);
 /// What a background receiver takes its RTT to be: the middle of their range.
@@ -56,14 +59,6 @@ impl Compat {
     /// An IP packet on the wire.
     pub(crate) fn wire_bytes(self, packet: Bytes) -> u32 {
         u32::try_from(packet.0).unwrap_or(u32::MAX).saturating_add(self.framing_bytes())
-    }
-
-    /// Full segments in a receive window.
-    pub(crate) fn window_segments(self, window: Window, packet: Bytes) -> u64 {
-        match window {
-            Window::Packets(n) => n,
-            Window::Bytes(bytes) => bytes.0 / u64::from(self.payload_bytes(packet)),
-        }
     }
 
     fn sender(self, mss_bytes: u32, slow_start: SlowStartKind) -> SenderConfig {
@@ -380,6 +375,33 @@ impl Traffic {
     }
 }
 
+impl Flow {
+    /// When it begins, as the flow of this number.
+    fn start(&self, number: usize, seed: u64) -> Time {
+        match self.start.0 {
+            Start::At(time) => time,
+            Start::Uniform(low, high) => {
+                let mut stream = Stream::new(seed, 0, &format!("flow[{number}].start"));
+                Time::from_s_f64(stream.uniform(low.as_s(), high.as_s()))
+            }
+        }
+    }
+
+    /// Packets that a stream delivers.
+    fn size_packets(&self, stream: u32, payload_bytes: u32) -> u64 {
+        let streams = u64::from(self.parallel);
+        self.size.map_or(u64::MAX, |size| {
+            let (share, rest) = (size.0 .0 / streams, size.0 .0 % streams);
+            (share + u64::from(u64::from(stream) < rest)).div_ceil(payload_bytes.into())
+        })
+    }
+
+    /// Packets that a stream may have outstanding.
+    pub(crate) fn window_packets(&self, compat: Compat) -> u64 {
+        self.receive_window.map_or(u64::MAX, |window| window.0.packets(self.payload_bytes(compat)))
+    }
+}
+
 impl Size {
     fn distribution(&self) -> Distribution {
         match self {
@@ -409,6 +431,13 @@ impl Scenario {
         let routes = Routes::of(self);
         let transfers = self.flow.iter().flat_map(|flow| (0..flow.count).map(move |_| flow)).enumerate();
         let streams = transfers.flat_map(|(number, flow)| (0..flow.parallel).map(move |i| (number, flow, i)));
+        let (mut flows, mut udt) = (Vec::new(), Vec::new());
+        for (connection, (number, flow, i)) in (0..).zip(streams) {
+            match flow.tcp {
+                Some(tcp) => flows.push(self.flow(flow, tcp, number, i, seed, &routes)),
+                None => udt.push(self.udt_flow(flow, connection, number, i, seed, &routes)),
+            }
+        }
         Config {
             seed,
             duration: self.duration.0,
@@ -419,7 +448,8 @@ impl Scenario {
             },
             links: (0..).zip(&network.hops).map(|(number, hop)| sizing.link(number, hop)).collect(),
             routes: routes.list.iter().map(|links| links.to_vec()).collect(),
-            flows: streams.map(|(number, flow, i)| self.flow(flow, number, i, seed, &routes)).collect(),
+            flows,
+            udt,
             udp: self
                 .udp
                 .iter()
@@ -442,54 +472,79 @@ impl Scenario {
     }
 
     /// Stream `stream` of the transfer with this number.
-    fn flow(&self, flow: &Flow, number: usize, stream: u32, seed: u64, routes: &Routes) -> FlowConfig {
+    fn flow(
+        &self,
+        flow: &Flow,
+        tcp: Tcp,
+        number: usize,
+        stream: u32,
+        seed: u64,
+        routes: &Routes,
+    ) -> FlowConfig {
         let compat = self.compat;
-        let payload_bytes = compat.payload_bytes(flow.packet.0);
-        let sender = compat.sender(payload_bytes, flow.slow_start.0);
+        let payload_bytes = flow.payload_bytes(compat);
+        let law = flow.law.0.law().expect("UDT's own law drives UDT alone");
+        let sender = compat.sender(payload_bytes, tcp.slow_start.0);
         let receiver = compat.receiver(flow.rtt.0);
         FlowConfig {
             stream,
-            law: flow.law.0.clone(),
+            law: law.clone(),
             direction: direction(flow.direction),
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
             rtt: flow.rtt.0,
-            start: match flow.start.0 {
-                Start::At(time) => time,
-                Start::Uniform(low, high) => {
-                    let mut stream = Stream::new(seed, 0, &format!("flow[{number}].start"));
-                    Time::from_s_f64(stream.uniform(low.as_s(), high.as_s()))
-                }
-            },
+            start: flow.start(number, seed),
             stop: flow.stop.map_or(Time::NEVER, |stop| stop.0),
-            size_segments: flow.size.map_or(u64::MAX, |size| {
-                let (share, rest) =
-                    (size.0 .0 / u64::from(flow.parallel), size.0 .0 % u64::from(flow.parallel));
-                (share + u64::from(u64::from(stream) < rest)).div_ceil(payload_bytes.into())
-            }),
+            size_segments: flow.size_packets(stream, payload_bytes),
             payload_bytes,
             wire_bytes: compat.wire_bytes(flow.packet.0),
             ack_bytes: compat.header_bytes() + compat.framing_bytes(),
             sender: SenderConfig {
-                initial_window_segments: segments(flow.initial_window.0 .0),
-                initial_ssthresh_segments: flow.initial_ssthresh.map(|ssthresh| segments(ssthresh.0 .0)),
-                receive_window_segments: flow
-                    .receive_window
-                    .map_or(u64::MAX, |window| compat.window_segments(window.0, flow.packet.0)),
-                sack: flow.sack,
-                ecn: flow.ecn,
-                pacing: flow.pacing,
+                initial_window_segments: segments(tcp.initial_window.0 .0),
+                initial_ssthresh_segments: tcp.initial_ssthresh.map(|ssthresh| segments(ssthresh.0 .0)),
+                receive_window_segments: flow.window_packets(compat),
+                sack: tcp.sack,
+                ecn: tcp.ecn,
+                pacing: tcp.pacing,
                 law_seed: Stream::new(seed, 0, &format!("flow[{number}].law[{stream}]")).u64() as u32,
                 ..sender
             },
             receiver: ReceiverConfig {
-                delayed_ack: flow.delayed_ack,
-                sack: flow.sack,
-                sack_compression: receiver.sack_compression.filter(|_| flow.sack),
-                ecn: flow.ecn,
-                echo_each_mark: flow.law.0.family() == Some("ecn"),
+                delayed_ack: tcp.delayed_ack,
+                sack: tcp.sack,
+                sack_compression: receiver.sack_compression.filter(|_| tcp.sack),
+                ecn: tcp.ecn,
+                echo_each_mark: law.family() == Some("ecn"),
                 ..receiver
             },
+        }
+    }
+
+    /// The same over UDT; the `connection`th of all.
+    fn udt_flow(
+        &self,
+        flow: &Flow,
+        connection: u32,
+        number: usize,
+        stream: u32,
+        seed: u64,
+        routes: &Routes,
+    ) -> UdtConfig {
+        UdtConfig {
+            number: connection,
+            stream,
+            control: flow.law.0.clone(),
+            direction: direction(flow.direction),
+            route: routes.number(&flow.path.links),
+            ack_route: routes.number(&flow.ack_links),
+            rtt: flow.rtt.0,
+            start: flow.start(number, seed),
+            stop: flow.stop.map_or(Time::NEVER, |stop| stop.0),
+            size_packets: flow.size_packets(stream, flow.payload_bytes(self.compat)),
+            mss_bytes: segments(flow.packet.0 .0),
+            framing_bytes: self.compat.framing_bytes(),
+            window_packets: flow.window_packets(self.compat).min(UDT_WINDOW_MAX) as u32,
+            seed: Stream::new(seed, 0, &format!("flow[{number}].udt[{stream}]")).u64(),
         }
     }
 

@@ -62,7 +62,7 @@ pub fn read(file: &str) -> Result<String, ScenarioError> {
 impl Scenario {
     /// The laws of its flows and models of traffic, as often as they are named.
     pub fn laws(&self) -> impl Iterator<Item = &LawSpec> {
-        let flows = self.flow.iter().map(|flow| &flow.law.0);
+        let flows = self.flow.iter().filter_map(|flow| flow.law.0.law());
         flows.chain(self.traffic.iter().map(|traffic| &traffic.law.0))
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::traffic::vectors::Trace;
+use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time};
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -87,14 +88,18 @@ pub enum Compat {
 /// Flows that differ in nothing but their random start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["law"])))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
 pub struct Flow {
     /// How a schedule calls the group: letters, digits, `_` and `-`. Default: its index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
     /// Congestion-control law, NAME or NAME:VARIANT; of those with parameters also NAME:PARAMETER=VALUE.
-    /// Or FILE.py:CLASS for one in Python.
-    pub law: Text<LawSpec>,
+    /// Or FILE.py:CLASS for one in Python. Over UDT also its own, "udt" or "udt:VARIANT", which is the default
+    /// there.
+    pub law: Text<ControlSpec>,
+    /// Default "tcp"; under UDT's own law "udt".
+    #[serde(skip_serializing_if = "Transport::is_tcp")]
+    pub transport: Transport,
     /// How many such flows. Default 1.
     #[cfg_attr(test, schemars(range(min = 1, max = 16000000)))]
     pub count: u32,
@@ -126,11 +131,40 @@ pub struct Flow {
     /// The links of `ack_route`.
     #[serde(skip)]
     pub(crate) ack_links: Vec<u16>,
-    /// IP packet (MTU), 64B to 64kB. Default "1500B".
+    /// IP packet (MTU), 64B to 64kB, over UDT at least 76B. Default "1500B".
     pub packet: Text<Bytes>,
-    /// Most data outstanding, in packets or bytes. Default: no limit.
+    /// Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to 2^29. Default: no
+    /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<Text<Window>>,
+    /// What only TCP has.
+    #[serde(flatten)]
+    pub tcp: Option<Tcp>,
+}
+
+/// What carries a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(JsonSchema))]
+pub enum Transport {
+    /// TCP, as `compat` says.
+    Tcp,
+    /// UDT 4: 44 bytes of headers in a data packet.
+    Udt,
+}
+
+impl Transport {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_tcp(&self) -> bool {
+        *self == Transport::Tcp
+    }
+}
+
+/// How the ends of a TCP connection work; not over UDT.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
+pub struct Tcp {
     /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
     pub initial_window: Text<Packets>,
     /// Initial ssthresh, 2 packets at least. Default: infinite.
@@ -157,7 +191,18 @@ impl Flow {
     pub(crate) fn streams(&self) -> u32 {
         self.count * self.parallel
     }
+
+    /// Payload of a full packet.
+    pub(crate) fn payload_bytes(&self, compat: Compat) -> u32 {
+        match self.transport {
+            Transport::Tcp => compat.payload_bytes(self.packet.0),
+            Transport::Udt => self.packet.0 .0 as u32 - UDT_HEADER_BYTES,
+        }
+    }
 }
+
+/// Headers of IP, UDP and UDT in a data packet.
+pub(crate) const UDT_HEADER_BYTES: u32 = lfn_udt::IP_UDP_BYTES + lfn_udt::HEADER_BYTES as u32;
 
 /// From node to node; not in a dumbbell, which has a direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

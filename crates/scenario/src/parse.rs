@@ -7,7 +7,7 @@ use toml::de::DeTable;
 
 use crate::config::{Routes, Sizing, ROUTES_MAX};
 use crate::error::ScenarioError;
-use crate::model::{Background, Compat, Flow, Scenario, Topology};
+use crate::model::{Background, Compat, Flow, Scenario, Topology, Transport};
 use crate::network::Network;
 use crate::predict::Part;
 use crate::quantity::{Sample, Text};
@@ -180,12 +180,18 @@ fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
 }
 
 fn check_flows(tables: &[Table], flows: &[Flow]) -> Result<(), ScenarioError> {
-    let (mut sum, mut names) = (0, BTreeSet::new());
+    let (mut sum, mut over_udt, mut names) = (0, 0, BTreeSet::new());
     for (table, flow) in tables.iter().zip(flows) {
-        sum += u64::from(flow.count) * u64::from(flow.parallel);
-        if sum > flow::FLOWS_MAX {
-            let hint = format!("allowed: up to {} in all groups", flow::FLOWS_MAX);
-            return Err(table.error("count", format!("{sum} flows up to here"), hint));
+        let streams = u64::from(flow.count) * u64::from(flow.parallel);
+        sum += streams;
+        over_udt += if flow.transport == Transport::Udt { streams } else { 0 };
+        for (flows, most, what) in
+            [(sum, flow::FLOWS_MAX, "flows"), (over_udt, flow::FLOWS_MAX / 2, "flows over UDT")]
+        {
+            if flows > most {
+                let hint = format!("allowed: up to {most} in all groups");
+                return Err(table.error("count", format!("{flows} {what} up to here"), hint));
+            }
         }
         if let Some(name) = flow.name.as_ref().filter(|&name| !names.insert(name)) {
             let found = format!("{:?} found a second time", name.0);

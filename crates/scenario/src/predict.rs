@@ -6,7 +6,7 @@ use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
 use crate::demand::{pile_up, Demand};
-use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series};
+use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::quantity::Sample;
 
@@ -153,7 +153,8 @@ impl Scenario {
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
         };
         let flow_row_bytes = |flow: &Flow| {
-            let probes = flow.law.0.probes().len() as f64;
+            let law = flow.law.0.law().filter(|_| flow.transport == Transport::Tcp);
+            let probes = law.map_or(0, |law| law.probes().len()) as f64;
             f64::from(flow.count) * (FLOW_ROW_BYTES + probes * PROBE_ROW_BYTES)
         };
         let queues = network.hops.len() as f64;
@@ -305,13 +306,13 @@ impl Scenario {
 
     /// Most packets that a flow may have outstanding.
     fn window(&self, flow: &Flow) -> f64 {
-        let window = flow.receive_window.map(|window| self.compat.window_segments(window.0, flow.packet.0));
-        window.map_or(f64::INFINITY, |segments| segments as f64).min(self.demand(flow))
+        let window = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(self.compat) as f64);
+        window.min(self.demand(flow))
     }
 
     /// Packets that a flow wants to deliver.
     fn demand(&self, flow: &Flow) -> f64 {
-        let payload = f64::from(self.compat.payload_bytes(flow.packet.0));
+        let payload = f64::from(flow.payload_bytes(self.compat));
         flow.size.map_or(f64::INFINITY, |size| (size.0 .0 as f64 / payload).ceil())
     }
 }

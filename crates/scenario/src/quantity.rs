@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time, UnitError};
 use serde::{Serialize, Serializer};
 
@@ -48,6 +49,7 @@ quantity! {
     Start: "a start" "uniform(0s, 20s)";
     Sample: "a sampling interval" "10ms";
     LawSpec: "a law" "cubic";
+    ControlSpec: "a law" "cubic";
     SlowStartKind: "a slow start" "classic";
 }
 
@@ -110,6 +112,16 @@ pub enum Window {
     Packets(u64),
     /// Payload bytes.
     Bytes(Bytes),
+}
+
+impl Window {
+    /// Full packets that it holds.
+    pub(crate) fn packets(self, payload_bytes: u32) -> u64 {
+        match self {
+            Window::Packets(n) => n,
+            Window::Bytes(bytes) => bytes.0 / u64::from(payload_bytes),
+        }
+    }
 }
 
 impl FromStr for Window {

@@ -71,6 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         routes: Config::dumbbell_routes(),
         flows,
         udp: Vec::new(),
+        udt: Vec::new(),
         changes: Vec::new(),
         capture: None,
         traffic: Vec::new(),

@@ -6,6 +6,7 @@
 use lfn_law::LawSpec;
 use lfn_path::{AqmConfig, GilbertElliottConfig, JitterShape, RouterConfig, Service};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
 use lfn_units::{Rate, Time};
 
 use crate::background::Config as Traffic;
@@ -29,8 +30,10 @@ pub struct Config {
     /// Links in the order in which a packet meets them, at least one; flows name routes by their place
     /// here.
     pub routes: Vec<Vec<u16>>,
-    /// Long-lived or sized flows that are reported one by one.
+    /// Long-lived or sized flows over TCP that are reported one by one.
     pub flows: Vec<FlowConfig>,
+    /// Flows over UDT, reported among them.
+    pub udt: Vec<UdtConfig>,
     /// UDP, reported in sum for each source.
     pub udp: Vec<UdpConfig>,
     /// Background traffic, reported in sum.
@@ -83,7 +86,7 @@ pub enum Changed {
     Loss(u16, f64),
     /// Routes of a flow's data and of its ACKs; what is under way stays on the old ones.
     Route {
-        /// Number of the flow.
+        /// Number of the connection, over TCP or UDT.
         flow: u32,
         /// Its new route.
         route: u16,
@@ -255,4 +258,92 @@ pub struct FlowConfig {
     pub sender: SenderConfig,
     /// Receiver.
     pub receiver: ReceiverConfig,
+}
+
+/// One flow over UDT.
+#[derive(Clone, Debug)]
+pub struct UdtConfig {
+    /// Its place among all connections that are reported. Those over TCP have the places that are left, in
+    /// their order.
+    pub number: u32,
+    /// Its number among the parallel streams of a transfer, as for TCP.
+    pub stream: u32,
+    /// What drives the sender.
+    pub control: ControlSpec,
+    /// Direction of its data, for reports.
+    pub direction: Direction,
+    /// Route of its data, and of the sender's control packets.
+    pub route: u16,
+    /// Route of the receiver's control packets.
+    pub ack_route: u16,
+    /// Round-trip time of an empty network, without serialisation, as for TCP.
+    pub rtt: Time,
+    /// When it asks for a connection.
+    pub start: Time,
+    /// When it stops to send; [`Time::NEVER`] for the end of the run.
+    pub stop: Time,
+    /// Packets to deliver; `u64::MAX` for no end.
+    pub size_packets: u64,
+    /// Largest packet, with the headers of IP and UDP.
+    pub mss_bytes: u32,
+    /// Bytes on the wire beyond the IP packet.
+    pub framing_bytes: u32,
+    /// Packets that may be in flight: the receiver's buffer and flow window.
+    pub window_packets: u32,
+    /// Seed of the numbers that both ends draw.
+    pub seed: u64,
+}
+
+impl UdtConfig {
+    /// Payload bytes of a data packet, all of which are full.
+    pub fn payload_bytes(&self) -> u32 {
+        self.mss_bytes - IP_UDP_BYTES - HEADER_BYTES as u32
+    }
+
+    /// Bytes of a data packet at a queue.
+    pub fn wire_bytes(&self) -> u32 {
+        self.mss_bytes + self.framing_bytes
+    }
+
+    /// Most bits a second that the receiver sends when data come at `data_bps`: a full ACK each 10 ms, and a
+    /// light one each 64 packets.
+    pub(crate) fn acks_bps(&self, data_bps: f64) -> f64 {
+        let bits = |body_bytes: usize| {
+            f64::from(self.framing_bytes + IP_UDP_BYTES) * 8.0 + (HEADER_BYTES + body_bytes) as f64 * 8.0
+        };
+        bits(24) / SYN.as_s() + data_bps / (64.0 * 8.0 * f64::from(self.wire_bytes())) * bits(4)
+    }
+}
+
+/// A connection that is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// Its place in [`Config::flows`].
+    Tcp(usize),
+    /// Its place in [`Config::udt`].
+    Udt(usize),
+}
+
+impl Config {
+    /// All connections that are reported, by number; `None` if the numbers of those over UDT are not their
+    /// places.
+    pub(crate) fn connections(&self) -> Option<Vec<Connection>> {
+        let mut connections = vec![None; self.flows.len() + self.udt.len()];
+        for (place, flow) in self.udt.iter().enumerate() {
+            let slot = connections.get_mut(flow.number as usize)?;
+            if slot.replace(Connection::Udt(place)).is_some() {
+                return None;
+            }
+        }
+        let mut tcp = (0..).map(Connection::Tcp);
+        connections.into_iter().map(|slot| slot.or_else(|| tcp.next())).collect()
+    }
+
+    /// Routes of data and of ACKs of a connection.
+    pub(crate) fn routes_of(&self, connection: Connection) -> (u16, u16) {
+        match connection {
+            Connection::Tcp(place) => (self.flows[place].route, self.flows[place].ack_route),
+            Connection::Udt(place) => (self.udt[place].route, self.udt[place].ack_route),
+        }
+    }
 }

@@ -10,15 +10,17 @@ mod crowd;
 mod links;
 mod network;
 mod outcome;
+mod udt;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use lfn_law::ONE;
 use lfn_path::{AqmError, Bernoulli, ImpairError, Offer, Packet, PacketKind, RouterConfig, Service};
 use lfn_tcp::Acknowledgement;
 use lfn_units::{Rate, Time};
 
-use crate::config::{Change, Changed, Config, FlowConfig};
+use crate::config::{Change, Changed, Config, Connection, FlowConfig, UdtConfig};
 use crate::events::Kind;
 use crate::flow::{Flow, FlowSetup, Role};
 use crate::rng::Streams;
@@ -33,6 +35,7 @@ pub(crate) use crowd::Errand;
 use links::{LinkState, Server, Use};
 use network::{Route, UdpState, Waiting};
 use outcome::Retired;
+use udt::{ControlPackets, UdtFlow};
 
 /// Why a run could not be.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +96,9 @@ struct Traveller {
     cargo: Cargo,
     seq: u64,
     payload_bytes: u32,
-    /// Of a flow whose data travel in the reverse direction.
+    /// Number of its connection, or of its UDP source.
+    number: u32,
+    /// It travels in the reverse direction.
     reverse: bool,
 }
 
@@ -143,10 +148,17 @@ pub struct Sim {
     copies: u64,
     flows: Vec<Flow>,
     reported: Vec<FlowConfig>,
-    /// Of each reported flow, the number of the transfer that it is a stream of.
+    /// Of each reported flow, its number among all connections that are reported, and that of the transfer
+    /// that it is a stream of.
+    numbers: Vec<u32>,
     transfer: Vec<u32>,
-    bins: Vec<Bins>,
     started: Vec<bool>,
+    udt: Vec<UdtFlow>,
+    /// Control packets of UDT that are under way.
+    control: ControlPackets,
+    /// By number.
+    connections: Vec<Connection>,
+    transfers: Vec<Transfer>,
     free: Vec<usize>,
     crowds: Vec<Crowd>,
     retired: Retired,
@@ -165,9 +177,32 @@ pub struct Sim {
 /// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
 const CACHED_FLOWS: usize = 500;
 
-/// The streams of each transfer.
-fn transfers(flows: &[FlowConfig]) -> impl Iterator<Item = &[FlowConfig]> {
-    flows.chunk_by(|_, next| next.stream > 0)
+/// What is reported as one flow: the places of its streams, over one transport.
+struct Transfer {
+    streams: Streamed,
+    bins: Bins,
+}
+
+#[derive(Clone)]
+enum Streamed {
+    Tcp(Range<usize>),
+    Udt(Range<usize>),
+}
+
+/// The transfers, by number. The first stream of each has number 0 in it.
+fn transfers(config: &Config, connections: &[Connection]) -> Vec<Transfer> {
+    let mut transfers: Vec<Transfer> = Vec::new();
+    for &connection in connections {
+        let (stream, streams) = match connection {
+            Connection::Tcp(at) => (config.flows[at].stream, Streamed::Tcp(at..at + 1)),
+            Connection::Udt(at) => (config.udt[at].stream, Streamed::Udt(at..at + 1)),
+        };
+        match transfers.last_mut().filter(|_| stream > 0) {
+            Some(Transfer { streams: Streamed::Tcp(range) | Streamed::Udt(range), .. }) => range.end += 1,
+            None => transfers.push(Transfer { streams, bins: Bins::default() }),
+        }
+    }
+    transfers
 }
 
 /// Segments of a Q32.32 window; infinite where it is.
@@ -186,7 +221,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 /// Checks that what names something names something that is there.
-fn check_names(config: &Config) -> Result<(), SimError> {
+fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     let unknown = |text: String| Err(SimError::Unknown(text));
     for (number, route) in config.routes.iter().enumerate() {
         if route.is_empty() || route.iter().any(|&link| usize::from(link) >= config.links.len()) {
@@ -194,7 +229,10 @@ fn check_names(config: &Config) -> Result<(), SimError> {
         }
     }
     let routes = |route: u16| usize::from(route) < config.routes.len();
-    let flows = config.flows.iter().flat_map(|flow| [flow.route, flow.ack_route]);
+    let Some(connections) = config.connections() else {
+        return unknown("the numbers of flows over UDT are not places among all flows, each once".into());
+    };
+    let flows = connections.iter().flat_map(|&connection| <[u16; 2]>::from(config.routes_of(connection)));
     let udp = config.udp.iter().map(|source| source.route);
     let background = config.background.iter().map(|background| background.routes);
     let background = background.chain(config.traffic.iter().map(|traffic| traffic.routes)).flatten();
@@ -212,7 +250,7 @@ fn check_names(config: &Config) -> Result<(), SimError> {
                 usize::from(link) < config.links.len()
             }
             Changed::Route { flow, route, ack_route } => {
-                (flow as usize) < config.flows.len() && routes(route) && routes(ack_route)
+                (flow as usize) < connections.len() && routes(route) && routes(ack_route)
             }
         };
         if !known {
@@ -227,17 +265,22 @@ fn check_names(config: &Config) -> Result<(), SimError> {
             Bernoulli::new(p, || 0.5).map_err(|source| SimError::Impair { link, source })?;
         }
     }
-    check_ecn(config)
+    check_ecn(config, &connections)?;
+    Ok(connections)
 }
 
 /// Checks that no flow with ECN passes a link that speaks VCP.
-fn check_ecn(config: &Config) -> Result<(), SimError> {
-    let ways = config.flows.iter().enumerate().map(|(number, flow)| (number, flow.route));
+fn check_ecn(config: &Config, connections: &[Connection]) -> Result<(), SimError> {
+    let ways = connections.iter().enumerate().map(|(number, &it)| (number, config.routes_of(it).0));
     let changed = config.changes.iter().filter_map(|change| match change.what {
         Changed::Route { flow, route, .. } => Some((flow as usize, route)),
         _ => None,
     });
-    for (number, route) in ways.chain(changed).filter(|&(number, _)| config.flows[number].sender.ecn) {
+    let has_ecn = |number: usize| match connections[number] {
+        Connection::Tcp(flow) => config.flows[flow].sender.ecn,
+        Connection::Udt(_) => false,
+    };
+    for (number, route) in ways.chain(changed).filter(|&(number, _)| has_ecn(number)) {
         let mut links =
             config.routes[usize::from(route)].iter().map(|&link| &config.links[usize::from(link)]);
         if let Some(link) = links.find(|link| matches!(link.router, Some(RouterConfig::Vcp(_)))) {
@@ -249,7 +292,7 @@ fn check_ecn(config: &Config) -> Result<(), SimError> {
 
 /// Links on which ACKs may have to wait although no data travel there, since together the bottlenecks,
 /// at the highest rates that they will have, can send more of them than the link carries.
-fn slow_for_acks(config: &Config) -> BTreeSet<u16> {
+fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<u16> {
     let mut rates: Vec<Rate> = config
         .links
         .iter()
@@ -258,8 +301,8 @@ fn slow_for_acks(config: &Config) -> BTreeSet<u16> {
             Service::Trace(trace) => trace.mean_rate(),
         })
         .collect();
-    let mut ways: Vec<(&FlowConfig, u16, u16)> =
-        config.flows.iter().map(|flow| (flow, flow.route, flow.ack_route)).collect();
+    let mut ways: Vec<(Connection, (u16, u16))> =
+        connections.iter().map(|&connection| (connection, config.routes_of(connection))).collect();
     for change in &config.changes {
         match change.what {
             Changed::Rate(link, rate) => {
@@ -267,17 +310,24 @@ fn slow_for_acks(config: &Config) -> BTreeSet<u16> {
                 *highest = rate.max(*highest);
             }
             Changed::Route { flow, route, ack_route } => {
-                ways.push((&config.flows[flow as usize], route, ack_route));
+                ways.push((connections[flow as usize], (route, ack_route)));
             }
             Changed::Delay(..) | Changed::Loss(..) => {}
         }
     }
     let rate = |link: u16| rates[usize::from(link)];
     let mut bottlenecks: BTreeMap<u16, BTreeMap<u16, f64>> = BTreeMap::new();
-    for (flow, route, ack_route) in ways {
+    for (connection, (route, ack_route)) in ways {
         let slowest = config.routes[usize::from(route)].iter().min_by_key(|&&link| (rate(link), link));
         let Some(&slowest) = slowest else { continue };
-        let acks_bps = rate(slowest).as_bps() * f64::from(flow.ack_bytes) / f64::from(flow.wire_bytes);
+        let data_bps = rate(slowest).as_bps();
+        let acks_bps = match connection {
+            Connection::Tcp(flow) => {
+                let flow = &config.flows[flow];
+                data_bps * f64::from(flow.ack_bytes) / f64::from(flow.wire_bytes)
+            }
+            Connection::Udt(flow) => config.udt[flow].acks_bps(data_bps),
+        };
         for &link in &config.routes[usize::from(ack_route)] {
             let most = bottlenecks.entry(link).or_default().entry(slowest).or_default();
             *most = most.max(acks_bps);
@@ -293,8 +343,8 @@ impl Sim {
     /// # Errors
     /// [`SimError`] if something is named that is not there, or parameters make no sense together.
     pub fn new(config: &Config) -> Result<Sim, SimError> {
-        check_names(config)?;
-        let links = Self::links_of(config)?;
+        let connections = check_names(config)?;
+        let links = Self::links_of(config, &connections)?;
         let udp = |source: &crate::config::UdpConfig| {
             let streams = Streams::new(config.seed, 0, format!("udp.{}", source.name));
             let traffic = Udp::new(&source.traffic, &streams)
@@ -322,12 +372,13 @@ impl Sim {
             links,
             flows: Vec::with_capacity(config.flows.len()),
             reported: config.flows.clone(),
-            transfer: (0..)
-                .zip(transfers(&config.flows))
-                .flat_map(|(number, streams)| streams.iter().map(move |_| number))
-                .collect(),
-            bins: vec![Bins::default(); transfers(&config.flows).count()],
+            numbers: Vec::with_capacity(config.flows.len()),
+            transfer: Vec::with_capacity(config.flows.len()),
             started: vec![false; config.flows.len()],
+            udt: Vec::with_capacity(config.udt.len()),
+            control: ControlPackets::default(),
+            transfers: transfers(config, &connections),
+            connections,
             free: Vec::new(),
             crowds: Vec::new(),
             retired: Retired::default(),
@@ -342,7 +393,17 @@ impl Sim {
             acks_taken: 0,
             acks_dropped: 0,
         };
-        let mut rerouted = vec![false; config.flows.len()];
+        for (number, &connection) in (0..).zip(&sim.connections) {
+            if let Connection::Tcp(_) = connection {
+                sim.numbers.push(number);
+            }
+        }
+        for (number, transfer) in (0..).zip(&sim.transfers) {
+            if let Streamed::Tcp(streams) = &transfer.streams {
+                sim.transfer.extend(streams.clone().map(|_| number));
+            }
+        }
+        let mut rerouted = vec![false; sim.connections.len()];
         for (number, change) in config.changes.iter().enumerate() {
             if let Changed::Route { flow, .. } = change.what {
                 rerouted[flow as usize] = true;
@@ -351,13 +412,16 @@ impl Sim {
         }
         for (index, flow) in config.flows.iter().enumerate() {
             let mut setup = sim.setup_of(flow);
-            setup.by_event |= rerouted[index];
+            setup.by_event |= rerouted[sim.numbers[index] as usize];
             sim.flows.push(Flow::new(&setup, Role::Reported, flow.start));
             sim.connect(index);
             sim.transit.events.push(flow.start, Kind::Begin, index);
             if flow.stop < config.duration {
                 sim.transit.events.push(flow.stop, Kind::Stop, index);
             }
+        }
+        for flow in &config.udt {
+            sim.set_up_udt(flow)?;
         }
         for index in 0..sim.udp.len() {
             let place = Place { cargo: Cargo::Udp, route: sim.udp[index].route, hop: 0 };
@@ -383,11 +447,12 @@ impl Sim {
         Ok(sim)
     }
 
-    fn links_of(config: &Config) -> Result<Vec<LinkState>, SimError> {
-        let mut modelled = slow_for_acks(config);
+    fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState>, SimError> {
+        let mut modelled = slow_for_acks(config, connections);
         // Links whose departures are events.
         let mut changing: BTreeSet<u16> = BTreeSet::new();
-        let mut data_routes: BTreeSet<u16> = config.flows.iter().map(|flow| flow.route).collect();
+        let mut data_routes: BTreeSet<u16> =
+            connections.iter().map(|&connection| config.routes_of(connection).0).collect();
         data_routes.extend(config.udp.iter().map(|source| source.route));
         if let Some(background) = &config.background {
             let traffic = &background.traffic;
@@ -418,9 +483,11 @@ impl Sim {
             changing.extend(&capture.links);
         }
         let packets = config.flows.iter().map(|flow| flow.wire_bytes);
+        let packets = packets.chain(config.udt.iter().map(UdtConfig::wire_bytes));
         let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
         let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
-        let longest = config.flows.iter().map(|flow| flow.rtt).max().unwrap_or(Time::ZERO);
+        let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
+        let longest = rtts.max().unwrap_or(Time::ZERO);
         let states = config.links.iter().zip(0..).map(|(link, number)| {
             let usage = Use {
                 by_event: changing.contains(&number),
@@ -434,9 +501,14 @@ impl Sim {
         states.collect()
     }
 
-    fn setup_of(&self, flow: &FlowConfig) -> FlowSetup {
-        let links = [flow.route, flow.ack_route].map(|route| &self.routes[usize::from(route)].links);
+    /// What delays of its own a flow of this RTT has on these routes.
+    fn access(&self, rtt: Time, routes: [u16; 2]) -> Time {
+        let links = routes.map(|route| &self.routes[usize::from(route)].links);
         let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);
+        delays.fold(rtt, Time::since)
+    }
+
+    fn setup_of(&self, flow: &FlowConfig) -> FlowSetup {
         FlowSetup {
             law: flow.law.clone(),
             sender: flow.sender,
@@ -444,7 +516,7 @@ impl Sim {
             direction: flow.direction,
             route: flow.route,
             ack_route: flow.ack_route,
-            access: delays.fold(flow.rtt, Time::since),
+            access: self.access(flow.rtt, [flow.route, flow.ack_route]),
             by_event: self.may_reorder(flow.route),
             size_segments: flow.size_segments,
             payload_bytes: flow.payload_bytes,
@@ -538,6 +610,8 @@ impl Sim {
         match kind {
             Kind::Change => self.on_change(index),
             Kind::Depart => self.on_depart(index),
+            Kind::UdtTimer => self.on_udt_timer(index),
+            Kind::UdtStop => self.on_udt_stop(index),
             Kind::Udp => self.on_udp(index),
             Kind::Warmup => self.on_warmup(),
             Kind::Begin => self.on_begin(index),
@@ -556,13 +630,23 @@ impl Sim {
             Kind::Write => self.on_write(index),
             Kind::Arrival => self.on_arrival(index),
             Kind::Second => {
-                let mut flows = &self.flows[..];
-                for (bins, streams) in self.bins.iter_mut().zip(transfers(&self.reported)) {
-                    let (of_transfer, rest) = flows.split_at(streams.len());
-                    flows = rest;
-                    let under_way = of_transfer.iter().any(|flow| flow.finished.is_none());
-                    if of_transfer[0].started < self.now && under_way {
-                        bins.add(of_transfer.iter().map(|flow| flow.sender.una()).sum());
+                for transfer in &mut self.transfers {
+                    let (counts, acknowledged) = match &transfer.streams {
+                        Streamed::Tcp(streams) => {
+                            let flows = &self.flows[streams.clone()];
+                            let under_way = flows.iter().any(|flow| flow.finished.is_none());
+                            let una = flows.iter().map(|flow| flow.sender.una());
+                            (flows[0].started < self.now && under_way, una.sum())
+                        }
+                        Streamed::Udt(streams) => {
+                            let flows = &self.udt[streams.clone()];
+                            let under_way = flows.iter().any(|flow| flow.finished.is_none());
+                            let acknowledged = flows.iter().map(UdtFlow::acknowledged);
+                            (flows[0].config.start < self.now && under_way, acknowledged.sum())
+                        }
+                    };
+                    if counts {
+                        transfer.bins.add(acknowledged);
                     }
                 }
                 self.transit.events.push(self.now + Time::from_s(1), Kind::Second, 0);
@@ -685,10 +769,14 @@ impl Sim {
         }
         for (flow, &transfer) in self.flows.iter_mut().zip(&self.transfer) {
             flow.base = flow.sender.una();
-            self.bins[transfer as usize].last += flow.base;
+            self.transfers[transfer as usize].bins.last += flow.base;
             if flow.started <= now {
                 flow.sender.restart_window_stats(now);
             }
+        }
+        for flow in &mut self.udt {
+            flow.restart(now);
+            self.transfers[flow.transfer as usize].bins.last += flow.base;
         }
     }
 
@@ -698,17 +786,21 @@ impl Sim {
         self.transit.events.push(now + interval, Kind::Sample, 0);
         let t_s = now.as_s();
         let table = &mut self.tables.flows;
-        let (mut flows, mut started) = (&mut self.flows[..], &self.started[..]);
-        for (number, streams) in (0..).zip(transfers(&self.reported)) {
-            let (of_transfer, rest) = flows.split_at_mut(streams.len());
-            flows = rest;
-            let has_started = started[0];
-            started = &started[streams.len()..];
+        for (number, transfer) in (0..).zip(&self.transfers) {
+            let streams = match &transfer.streams {
+                Streamed::Tcp(streams) => streams,
+                Streamed::Udt(streams) => {
+                    udt::sample(&self.udt[streams.clone()], now, number, table);
+                    continue;
+                }
+            };
+            let of_transfer = &mut self.flows[streams.clone()];
+            let has_started = self.started[streams.start];
             let under_way = |flow: &Flow| flow.finished.is_none_or(|at| at >= now);
             let Some(first) = of_transfer.iter().find(|flow| under_way(flow)).filter(|_| has_started) else {
                 continue;
             };
-            let config = &streams[0];
+            let config = &self.reported[streams.start];
             table.t_s.push(t_s);
             table.flow.push(number);
             table.srtt_s.push(first.sender.rtt().srtt_ns() as f64 * 1e-9);

@@ -27,9 +27,11 @@ pub(crate) enum Kind {
     Established,
     /// A flow stops to send.
     Stop,
+    /// The same over UDT.
+    UdtStop,
     /// A packet reaches the next link of its route.
     AtLink,
-    /// A data packet reaches the receiver.
+    /// A data packet reaches the receiver, or any packet of UDT the end that it is for.
     AtReceiver,
     /// An ACK reaches the sender.
     AckAtSender,
@@ -37,6 +39,8 @@ pub(crate) enum Kind {
     ReceiverTimer,
     /// A sender's timer.
     SenderTimer,
+    /// A timer of one end of a flow over UDT.
+    UdtTimer,
     /// An interactive session writes.
     Write,
     /// A background flow arrives.
@@ -49,18 +53,20 @@ pub(crate) enum Kind {
     Sample,
 }
 
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 18] = [
     Kind::Change,
     Kind::Depart,
     Kind::Warmup,
     Kind::Begin,
     Kind::Established,
     Kind::Stop,
+    Kind::UdtStop,
     Kind::AtLink,
     Kind::AtReceiver,
     Kind::AckAtSender,
     Kind::ReceiverTimer,
     Kind::SenderTimer,
+    Kind::UdtTimer,
     Kind::Write,
     Kind::Arrival,
     Kind::Udp,

@@ -53,8 +53,11 @@ pub struct FlowSummary {
     /// Parallel connections that it is the sum of; left out if it is one.
     #[serde(skip_serializing_if = "is_one")]
     pub streams: u32,
-    /// Law and variant.
+    /// Law and variant; `udt/LAW` where a law of TCP's drives UDT.
     pub law: String,
+    /// `udt`; left out over TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<&'static str>,
     /// forward or reverse.
     pub direction: &'static str,
     /// Links of its data, from the beginning of the run and from each change on.

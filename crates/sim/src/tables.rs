@@ -66,13 +66,14 @@ pub struct PacketTable {
     pub link: Vec<u16>,
     /// 0: arrives at the queue; 1: dropped there; 2: its last bit leaves.
     pub point: Vec<u8>,
-    /// Number of the flow, or of the UDP source.
+    /// Number of the connection, or of the UDP source.
     pub flow: Vec<u32>,
-    /// 0: data; 1: ACK; 2: UDP.
+    /// 0: data; 1: ACK; 2: UDP; 3: data over UDT; 4: control packet of UDT.
     pub kind: Vec<u8>,
     /// 0: forward; 1: reverse.
     pub direction: Vec<u8>,
-    /// Segment number of data, cumulative one of an ACK.
+    /// Segment number of data, cumulative one of an ACK, the first two words of a control packet
+    /// without the bit that says so.
     pub seq: Vec<u64>,
     /// On the wire.
     pub bytes: Vec<u32>,

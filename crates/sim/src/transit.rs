@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use lfn_header::Header;
+use lfn_path::PacketKind;
 use lfn_tcp::{prefetch, Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
@@ -28,6 +29,8 @@ const HEADED: u8 = 8;
 const BLOCKS_SHIFT: u32 = 4;
 const RETRANSMISSION: u8 = 1;
 const CWR: u8 = 2;
+/// A control packet of UDT goes to the sender of data.
+const TO_SENDER: u8 = 2;
 const CE: u8 = 4;
 
 /// The SACK blocks of an ACK; those that it has come first.
@@ -46,6 +49,26 @@ pub(crate) enum Cargo {
     Data,
     Ack,
     Udp,
+    UdtData,
+    UdtControl,
+}
+
+impl Cargo {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+
+    /// What queues and paths make of it: control packets of UDT are to them what ACKs are.
+    pub fn packet_kind(self) -> PacketKind {
+        match self {
+            Cargo::Ack | Cargo::UdtControl => PacketKind::Ack,
+            Cargo::Data | Cargo::Udp | Cargo::UdtData => PacketKind::Data,
+        }
+    }
+
+    /// Whether impairments meet it.
+    pub fn is_data(self) -> bool {
+        self.packet_kind() == PacketKind::Data
+    }
 }
 
 /// What is at the end of a wire: the link at this place of a route, for parcels of one kind.
@@ -57,7 +80,7 @@ pub(crate) struct Place {
 }
 
 /// A packet without its SACK blocks: the flow (or UDP source) in 24 bits, flags in 8, the low 32 of the
-/// segment number.
+/// segment number, or the place of a control packet of UDT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel(u64);
 
@@ -69,6 +92,25 @@ impl Parcel {
 
     pub fn of_udp(source: usize) -> Parcel {
         Parcel::new(source, 0, 0)
+    }
+
+    pub fn of_udt_data(flow: usize, index: u64, retransmission: bool) -> Parcel {
+        Parcel::new(flow, u8::from(retransmission) * RETRANSMISSION, index)
+    }
+
+    /// A control packet of UDT, kept at `slot`.
+    pub fn of_udt_control(flow: usize, slot: usize, to_sender: bool) -> Parcel {
+        Parcel::new(flow, u8::from(to_sender) * TO_SENDER, slot as u64)
+    }
+
+    /// Where a control packet of UDT is kept.
+    pub fn slot(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Whether a control packet of UDT goes to the sender of data.
+    pub fn is_to_sender(self) -> bool {
+        self.flags() & TO_SENDER != 0
     }
 
     pub fn of_segment(flow: usize, segment: Segment) -> Parcel {

@@ -156,6 +156,7 @@ prop_compose! {
                 let route = 2 * part.index(parts.len()) as u16 + flow.direction as u16;
                 FlowConfig { route, ack_route: route ^ 1, ..flow }
             }).collect(),
+            udt: Vec::new(),
             udp: udp.into_iter().enumerate().map(|(n, (part, traffic))| UdpConfig {
                 name: format!("udp {n}"),
                 traffic,

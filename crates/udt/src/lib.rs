@@ -19,6 +19,9 @@ mod sender;
 mod seq;
 mod trains;
 
+/// What UDT's own control does, in Markdown, as laws have it in their cards.
+pub const CARD: &str = include_str!("../card.md");
+
 pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};
 pub use connection::Connection;
 pub use control::{

@@ -26,7 +26,7 @@ _NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     "events": {"kind": ("fast retransmit", "timeout", "ECN", "undo", "end of recovery")},
     "packets": {
         "point": ("arrived", "dropped", "left"),
-        "kind": ("data", "ACK", "UDP"),
+        "kind": ("data", "ACK", "UDP", "UDT data", "UDT control"),
         "direction": ("forward", "reverse"),
     },
 }

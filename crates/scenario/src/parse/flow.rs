@@ -1,20 +1,23 @@
 //! The keys of flows.
 
 use lfn_header::Protocol;
-use lfn_law::SlowStartKind;
+use lfn_law::{LawSpec, SlowStartKind};
+use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
 use lfn_units::{Bytes, Time};
 
 use super::path::Places;
 use super::{DELAY_MAX, PACKET_MAX, PACKET_MIN};
+use crate::config::UDT_WINDOW_MAX;
 use crate::error::ScenarioError;
-use crate::model::{Change, Compat, Flow, Router};
+use crate::model::{Change, Compat, Flow, Router, Tcp, Transport};
 use crate::network::Network;
 use crate::quantity::{Packets, Start, Text, Window};
-use crate::reader::Table;
+use crate::reader::{Choice, Item, Table};
 
 pub(crate) const FLOW: &[&str] = &[
     "name",
     "law",
+    "transport",
     "count",
     "parallel",
     "rtt",
@@ -37,12 +40,23 @@ pub(crate) const FLOW: &[&str] = &[
     "ecn",
     "pacing",
 ];
+/// Those of them that only TCP has.
+const TCP: &[&str] =
+    &["initial_window", "initial_ssthresh", "slow_start", "delayed_ack", "sack", "ecn", "pacing"];
+/// Which laws can drive UDT.
+const LAWS_OVER_UDT: &str = "allowed: \"udt\", and laws that need neither routers nor rate samples";
+/// Smallest flow window, as in libudt.
+const UDT_WINDOW_MIN: u64 = 32;
 /// Most flows of a scenario.
 pub(crate) const FLOWS_MAX: u64 = 16_000_000;
 /// Most streams of a flow.
 const PARALLEL_MAX: u64 = 1000;
 /// Largest window that a law can reach, in segments.
 const WINDOW_MAX: u64 = lfn_law::MAX_CWND >> 32;
+
+impl Choice for Transport {
+    const ALL: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("udt", Self::Udt)];
+}
 
 /// One group. `duration` is the run's.
 pub(crate) fn read(
@@ -51,7 +65,7 @@ pub(crate) fn read(
     compat: Compat,
     duration: Time,
 ) -> Result<Flow, ScenarioError> {
-    let law = table.need("law", "law = \"cubic\"")?.law()?;
+    let (transport, law) = transport(table)?;
     let count = table.integer("count", 1..=FLOWS_MAX, 1)? as u32;
     let parallel = table.integer("parallel", 1..=PARALLEL_MAX, 1)? as u32;
     let (direction, path) = places.path(table)?;
@@ -81,13 +95,87 @@ pub(crate) fn read(
         let hint = format!("allowed: at least a byte for each of the {parallel} streams");
         return Err(table.error("size", format!("{size} is too little"), hint));
     }
-    let packet = table.quantity_in("packet", PACKET_MIN..=PACKET_MAX)?.unwrap_or(Bytes(1500));
-    let payload = compat.payload_bytes(packet);
-    let receive_window = table.quantity("receive_window")?;
-    if receive_window.is_some_and(|window| compat.window_segments(window, packet) == 0) {
-        let hint = format!("allowed: at least 1 packet, {payload}B of payload");
-        return Err(table.error("receive_window", "found less than a packet", hint));
+    let least_packet = match transport {
+        Transport::Tcp => PACKET_MIN,
+        Transport::Udt => Bytes(MIN_MSS_BYTES.into()),
+    };
+    let packet = table.quantity_in("packet", least_packet..=PACKET_MAX)?.unwrap_or(Bytes(1500));
+    let flow = Flow {
+        name: table.name("name")?,
+        transport,
+        count,
+        parallel,
+        rtt: Text(rtt),
+        start: Text(start),
+        stop: stop.map(Text),
+        size: size.map(Text),
+        direction,
+        path,
+        ack_route,
+        ack_links,
+        packet: Text(packet),
+        receive_window: table.quantity("receive_window")?.map(Text::<Window>),
+        tcp: match &law {
+            ControlSpec::Law(law) if transport == Transport::Tcp => Some(tcp(table, compat, law)?),
+            _ => None,
+        },
+        law: Text(law),
+    };
+    check_window(table, &flow, compat)?;
+    Ok(flow)
+}
+
+/// What carries the flow, and what drives it: each says what the other is by default.
+fn transport(table: &Table) -> Result<(Transport, ControlSpec), ScenarioError> {
+    let law = table.get("law");
+    let is_udts = |item: &Item| {
+        let name = item.text("write a law").unwrap_or_default();
+        name == "udt" || name.starts_with("udt:")
+    };
+    let own = law.as_ref().is_some_and(is_udts);
+    let transport = table.choice("transport", if own { Transport::Udt } else { Transport::Tcp })?;
+    let law = match (transport, law) {
+        (Transport::Udt, None) => ControlSpec::default(),
+        (Transport::Udt, Some(item)) if own => item.quantity()?,
+        (Transport::Udt, Some(item)) => item
+            .law()?
+            .try_into()
+            .map_err(|error: ControlError| item.error(error.to_string(), LAWS_OVER_UDT))?,
+        (Transport::Tcp, _) if own => {
+            let hint = "write transport = \"udt\", or the name of another law";
+            return Err(table.error("law", "UDT's own law drives UDT alone", hint));
+        }
+        (Transport::Tcp, _) => ControlSpec::Law(table.need("law", "law = \"cubic\"")?.law()?),
+    };
+    if let Some(key) = TCP.iter().find(|key| transport == Transport::Udt && table.get(key).is_some()) {
+        let found = "UDT has nothing of that kind";
+        return Err(table.error(key, found, "allowed: with transport = \"tcp\""));
     }
+    Ok((transport, law))
+}
+
+fn check_window(table: &Table, flow: &Flow, compat: Compat) -> Result<(), ScenarioError> {
+    let Some(window) = flow.receive_window else { return Ok(()) };
+    let payload = flow.payload_bytes(compat);
+    let (least, most) = match flow.transport {
+        Transport::Tcp => (1, u64::MAX),
+        Transport::Udt => (UDT_WINDOW_MIN, UDT_WINDOW_MAX),
+    };
+    let packets = window.0.packets(payload);
+    let bound = |packets: u64| format!("{}, {}B of payload", Packets(packets), packets * u64::from(payload));
+    let (found, hint) = if packets < least {
+        let found = if least == 1 { "found less than a packet".into() } else { window.0.to_string() };
+        (found, format!("allowed: at least {}", bound(least)))
+    } else if packets > most {
+        (window.0.to_string(), format!("allowed: up to {}; leave it out for no limit", bound(most)))
+    } else {
+        return Ok(());
+    };
+    Err(table.error("receive_window", found, hint))
+}
+
+/// How the ends of a TCP connection work.
+fn tcp(table: &Table, compat: Compat, law: &LawSpec) -> Result<Tcp, ScenarioError> {
     let initial_window = table.quantity_in("initial_window", Packets(1)..=Packets(WINDOW_MAX))?;
     let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
     // The ends of such protocols begin small, answer every packet, and send no bursts.
@@ -113,21 +201,7 @@ pub(crate) fn read(
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
     }
     let ecn = table.boolean("ecn", law.family() == Some("ecn"))?;
-    Ok(Flow {
-        name: table.name("name")?,
-        law: Text(law),
-        count,
-        parallel,
-        rtt: Text(rtt),
-        start: Text(start),
-        stop: stop.map(Text),
-        size: size.map(Text),
-        direction,
-        path,
-        ack_route,
-        ack_links,
-        packet: Text(packet),
-        receive_window: receive_window.map(Text::<Window>),
+    Ok(Tcp {
         initial_window: Text(initial_window.unwrap_or(default_window)),
         initial_ssthresh: initial_ssthresh.map(Text),
         slow_start: Text(slow_start),
@@ -145,14 +219,17 @@ pub(crate) fn check_ecn(
     network: &Network,
     schedule: &[Change],
 ) -> Result<(), ScenarioError> {
-    for (group, (table, flow)) in tables.iter().zip(flows).enumerate().filter(|(_, (_, flow))| flow.ecn) {
+    for (group, (table, flow)) in tables.iter().zip(flows).enumerate() {
+        if !flow.tcp.is_some_and(|tcp| tcp.ecn) {
+            continue;
+        }
         let later = schedule.iter().filter_map(|change| match change {
             Change::Route(change) if change.group == group => Some(&change.links[0]),
             _ => None,
         });
         let mut links = [&flow.path.links].into_iter().chain(later).flatten();
         let speaks_vcp = |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router::Vcp(_)));
-        let found = if flow.law.0.header() == Some(Protocol::Vcp) {
+        let found = if flow.law.0.law().and_then(LawSpec::header) == Some(Protocol::Vcp) {
             "ECN under a law of VCP".to_string()
         } else if let Some(&link) = links.find(speaks_vcp) {
             format!("ECN on the link {:?}, which speaks VCP", network.hop(link).name)

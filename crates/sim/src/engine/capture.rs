@@ -74,20 +74,22 @@ impl Capture {
         table.t_ps.push(at.0);
         table.link.push(link as u16);
         table.point.push(point);
-        table.flow.push(parcel.flow() as u32);
+        table.flow.push(who.number);
         table.kind.push(match who.cargo {
             Cargo::Data => 0,
             Cargo::Ack => 1,
             Cargo::Udp => 2,
+            Cargo::UdtData => 3,
+            Cargo::UdtControl => 4,
         });
-        table.direction.push(u8::from(who.reverse != (who.cargo == Cargo::Ack)));
+        table.direction.push(u8::from(who.reverse));
         table.seq.push(who.seq);
         table.bytes.push(who.bytes);
         table.payload_bytes.push(who.payload_bytes);
         table.flags.push(match who.cargo {
-            Cargo::Data => parcel.data_flags(),
+            Cargo::Data | Cargo::UdtData => parcel.data_flags(),
             Cargo::Ack => parcel.ack_flags(),
-            Cargo::Udp => 0,
+            Cargo::Udp | Cargo::UdtControl => 0,
         });
         let count = if who.cargo == Cargo::Ack { parcel.blocks() } else { 0 };
         for (n, columns) in [

@@ -4,13 +4,13 @@
 //! there it goes on to the next link of its route, or to the end.
 
 use lfn_header::Header;
-use lfn_path::{Offer, Packet, PacketKind};
+use lfn_path::{Offer, Packet};
 use lfn_tcp::Segment;
 use lfn_units::Time;
 
 use super::links::{LinkState, Server};
 use super::{Sim, Traveller};
-use crate::config::Changed;
+use crate::config::{Changed, Connection};
 use crate::events::Kind;
 use crate::flow::{Role, NO_WIRE};
 use crate::summary::UdpSummary;
@@ -20,19 +20,22 @@ use crate::transit::{Cargo, Extras, Parcel, Place};
 /// Links in the order in which a packet meets them, and the wires between them.
 pub(super) struct Route {
     pub links: Vec<u16>,
-    /// From each link to the next, for data, ACKs and UDP; made when first used.
-    wires: Vec<[u32; 3]>,
+    /// From each link to the next, for each cargo; made when first used.
+    wires: Vec<[u32; Cargo::COUNT]>,
 }
 
 impl Route {
     pub fn new(links: &[u16]) -> Route {
-        Route { links: links.to_vec(), wires: vec![[NO_WIRE; 3]; links.len()] }
+        Route { links: links.to_vec(), wires: vec![[NO_WIRE; Cargo::COUNT]; links.len()] }
     }
 
     pub fn last(&self) -> usize {
         self.links.last().map_or(0, |&link| usize::from(link))
     }
 }
+
+/// Keeps flows over UDT apart from others.
+const UDT_KEY: u32 = 1 << 31;
 
 /// A UDP source.
 pub(super) struct UdpState {
@@ -68,7 +71,7 @@ impl Sim {
     }
 
     /// A packet arrives at the link of its place.
-    fn offer(&mut self, place: Place, parcel: Parcel, extras: &Extras) {
+    pub(super) fn offer(&mut self, place: Place, parcel: Parcel, extras: &Extras) {
         let now = self.now;
         let at = usize::from(self.routes[usize::from(place.route)].links[usize::from(place.hop)]);
         let who = self.traveller(place, parcel);
@@ -81,12 +84,12 @@ impl Sim {
             return self.depart(at, departs, place, parcel, extras);
         }
         let draws = &mut link.draws;
-        let kind = if place.cargo == Cargo::Ack { PacketKind::Ack } else { PacketKind::Data };
+        let kind = place.cargo.packet_kind();
         match &mut link.server {
             Server::Closed(server) => match server.offer(now, kind, who.bytes, who.ect, || draws.f64()) {
                 Offer::Dropped(_) => self.drop_parcel(at, place, parcel, extras),
                 Offer::Departs { at: departs, marked } => {
-                    if place.cargo != Cargo::Ack && link.loss.chooses() {
+                    if place.cargo.is_data() && link.loss.chooses() {
                         link.loss.lose(now, departs);
                         self.lose(place, parcel);
                     } else {
@@ -97,7 +100,7 @@ impl Sim {
             Server::Queued(server) => {
                 if let Some(router) = &mut link.router {
                     router.advance(now, server.waiting_bytes());
-                    let asks = if kind == PacketKind::Data { &extras.header } else { &Header::None };
+                    let asks = if place.cargo.is_data() { &extras.header } else { &Header::None };
                     router.arrive(who.bytes, asks);
                 }
                 let slot = match self.free_slots.pop() {
@@ -108,12 +111,12 @@ impl Sim {
                     }
                 };
                 self.waiting[slot as usize] = Some(Waiting { place, parcel, extras: *extras, lost: false });
-                let flow = ((parcel.flow() as u32) << 2) | place.cargo as u32;
+                let flow = fair_queueing_key(place.cargo, parcel);
                 let (bytes, ect) = (who.bytes, who.ect);
                 let packet = Packet { word: slot, flow, bytes, kind, ect, ce: parcel.ce() && ect };
                 let due = server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
                 let joined = self.dropped.iter().all(|dropped| dropped.word != slot);
-                if joined && place.cargo != Cargo::Ack && link.loss.chooses() {
+                if joined && place.cargo.is_data() && link.loss.chooses() {
                     if let Some(waiting) = &mut self.waiting[slot as usize] {
                         waiting.lost = true;
                     }
@@ -127,6 +130,11 @@ impl Sim {
         }
     }
 
+    /// The number of a flow over TCP, those of crowds behind all that are reported.
+    pub(super) fn number_of(&self, index: usize) -> u32 {
+        self.numbers.get(index).copied().unwrap_or((index + self.udt.len()) as u32)
+    }
+
     /// What a link must know of a packet.
     fn traveller(&self, place: Place, parcel: Parcel) -> Traveller {
         match place.cargo {
@@ -136,8 +144,10 @@ impl Sim {
                 cargo: Cargo::Udp,
                 seq: 0,
                 payload_bytes: self.udp[parcel.flow()].packet_bytes,
+                number: parcel.flow() as u32,
                 reverse: false,
             },
+            Cargo::UdtData | Cargo::UdtControl => self.udt_traveller(place.cargo, parcel),
             cargo => {
                 let flow = &self.flows[parcel.flow()];
                 let seq = parcel.seq(flow.sender.una());
@@ -149,7 +159,8 @@ impl Sim {
                     cargo,
                     seq,
                     payload_bytes: if data { flow.payload_bytes - (flow.wire_bytes - bytes) } else { 0 },
-                    reverse: flow.direction as usize == 1,
+                    number: self.number_of(parcel.flow()),
+                    reverse: (flow.direction as usize == 1) == data,
                 }
             }
         }
@@ -181,8 +192,8 @@ impl Sim {
         }
         match place.cargo {
             Cargo::Udp => self.udp[parcel.flow()].report.dropped += 1,
-            Cargo::Ack => self.acks_dropped += 1,
-            Cargo::Data => {}
+            Cargo::Ack | Cargo::UdtControl => self.acks_dropped += 1,
+            Cargo::Data | Cargo::UdtData => {}
         }
         self.forget(place, parcel);
     }
@@ -197,9 +208,13 @@ impl Sim {
 
     /// A packet is in the network no more.
     fn forget(&mut self, place: Place, parcel: Parcel) {
-        if place.cargo != Cargo::Udp {
-            self.flows[parcel.flow()].under_way -= 1;
-            self.retire_if_silent(parcel.flow());
+        match place.cargo {
+            Cargo::Data | Cargo::Ack => {
+                self.flows[parcel.flow()].under_way -= 1;
+                self.retire_if_silent(parcel.flow());
+            }
+            Cargo::UdtControl => drop(self.control.take(parcel.slot())),
+            Cargo::Udp | Cargo::UdtData => {}
         }
     }
 
@@ -214,7 +229,7 @@ impl Sim {
         let link = &mut self.links[at];
         let mut arrives = departs.after(link.delay);
         let mut twice = false;
-        if let (Some(motion), true) = (&mut link.motion, place.cargo != Cargo::Ack) {
+        if let (Some(motion), true) = (&mut link.motion, place.cargo.is_data()) {
             (arrives, twice) = motion.apply(arrives);
         }
         if twice {
@@ -241,6 +256,10 @@ impl Sim {
         }
         match place.cargo {
             Cargo::Udp => self.transit.send_parcel(self.udp[index].wire, at, parcel, extras),
+            Cargo::UdtData | Cargo::UdtControl => {
+                let (wire, access) = self.udt[index].last_leg(place.cargo, parcel);
+                self.transit.send_parcel(wire, at + access, parcel, extras);
+            }
             Cargo::Ack => {
                 let flow = &self.flows[index];
                 self.transit.send_parcel(flow.return_wire, at + flow.return_access, parcel, extras);
@@ -277,9 +296,11 @@ impl Sim {
     /// A data packet reaches the receiver.
     pub(super) fn on_at_receiver(&mut self, index: usize, wire: u32) {
         if let Some((place, parcel, extras)) = self.transit.take_parcel(wire) {
-            if place.cargo == Cargo::Udp {
-                self.udp[index].report.delivered += 1;
-                return;
+            match place.cargo {
+                Cargo::Udp => return self.udp[index].report.delivered += 1,
+                Cargo::UdtData => return self.on_udt_data(index, parcel),
+                Cargo::UdtControl => return self.on_udt_control(index, parcel),
+                Cargo::Data | Cargo::Ack => {}
             }
             self.receive(index, self.now, parcel, &extras);
             if self.flows[index].takes_message() {
@@ -350,12 +371,14 @@ impl Sim {
             }
             Changed::Delay(at, delay) => self.links[usize::from(at)].delay = delay,
             Changed::Loss(at, p) => self.links[usize::from(at)].loss.change(p),
-            Changed::Route { flow, route, ack_route } => {
-                let flow = flow as usize;
-                self.flows[flow].route = route;
-                self.flows[flow].ack_route = ack_route;
-                self.connect(flow);
-            }
+            Changed::Route { flow, route, ack_route } => match self.connections[flow as usize] {
+                Connection::Tcp(flow) => {
+                    self.flows[flow].route = route;
+                    self.flows[flow].ack_route = ack_route;
+                    self.connect(flow);
+                }
+                Connection::Udt(flow) => self.connect_udt(flow, route, ack_route),
+            },
         }
     }
 
@@ -439,5 +462,16 @@ impl Sim {
         let links = [flow.route, flow.ack_route].map(|route| &self.routes[usize::from(route)].links);
         let access = flow.forward_access + flow.return_access;
         links.into_iter().flatten().fold(access, |sum, &link| sum + self.links[usize::from(link)].delay)
+    }
+}
+
+/// By what fair queueing tells packets apart: the flow, and whether it is its data or its ACKs; over UDT,
+/// which way they go.
+fn fair_queueing_key(cargo: Cargo, parcel: Parcel) -> u32 {
+    let flow = (parcel.flow() as u32) << 2;
+    match cargo {
+        Cargo::Data | Cargo::Ack | Cargo::Udp => flow | cargo as u32,
+        Cargo::UdtData => UDT_KEY | flow,
+        Cargo::UdtControl => UDT_KEY | flow | u32::from(parcel.is_to_sender()),
     }
 }

@@ -5,14 +5,13 @@ use lfn_units::Time;
 
 use super::links::{LinkState, Server};
 use super::{mix, Outcome, Sim, SimError};
-use crate::config::{Change, Changed};
+use crate::config::{Change, Changed, Connection};
 use crate::events::Kind;
 use crate::flow::{Flow, Role};
 use crate::summary::{
     BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, RateSummary, RouteSummary, Summary,
     UdpSummary,
 };
-use crate::transit::Cargo;
 
 /// Counts of flows whose place was taken by another.
 #[derive(Default)]
@@ -55,8 +54,12 @@ impl Sim {
             link.advance(end);
         }
         let conservation = self.check_conservation()?;
-        let streams: Vec<FlowSummary> =
-            (0..self.reported.len()).map(|index| self.flow_summary(index, end)).collect();
+        let streams: Vec<FlowSummary> = (0..self.connections.len())
+            .map(|number| match self.connections[number] {
+                Connection::Tcp(index) => self.flow_summary(index, end),
+                Connection::Udt(index) => self.udt_summary(index, end),
+            })
+            .collect();
         let flows = in_sum(&streams);
         let links: Vec<LinkSummary> = (0..self.links.len()).map(|at| self.link_summary(at, end)).collect();
         let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
@@ -84,6 +87,7 @@ impl Sim {
                 .map(|flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes())
                 .sum::<usize>()
                 + self.transit.memory_bytes()
+                + self.control.memory_bytes()
                 + self.links.iter().map(LinkState::memory_bytes).sum::<usize>(),
         };
         let mut crowds: Vec<BackgroundSummary> =
@@ -119,8 +123,8 @@ impl Sim {
     }
 
     fn flow_summary(&mut self, index: usize, end: Time) -> FlowSummary {
-        let routes = self.routes_of(index, end);
         let config = &self.reported[index];
+        let routes = self.routes_of(self.number_of(index), config.route, end);
         let flow = &mut self.flows[index];
         let segments = |q32: u64| q32 as f64 / ONE as f64;
         let (una, base) = (flow.sender.una(), flow.base);
@@ -139,6 +143,7 @@ impl Sim {
             id: self.transfer[index],
             streams: 1,
             law: config.law.label(),
+            transport: None,
             direction: config.direction.name(),
             routes,
             segment_bytes: config.payload_bytes,
@@ -158,7 +163,7 @@ impl Sim {
             max_cwnd_segments: segments(stats.max_cwnd),
             srtt_s,
             min_rtt_s,
-            cov: self.bins[self.transfer[index] as usize].cov(),
+            cov: self.transfers[self.transfer[index] as usize].bins.cov(),
             completion_s: flow
                 .finished
                 .filter(|_| flow.is_done() && config.size_segments != u64::MAX)
@@ -170,17 +175,17 @@ impl Sim {
         self.changes.iter().take_while(move |change| change.at <= end)
     }
 
-    /// The links of a flow's data, and when they became those.
-    fn routes_of(&self, index: usize, end: Time) -> Vec<RouteSummary> {
+    /// The links of the data of connection `number`, `first` in the beginning, and when they became those.
+    pub(super) fn routes_of(&self, number: u32, first: u16, end: Time) -> Vec<RouteSummary> {
         let summary = |from: Time, route: u16| {
             let links = self.routes[usize::from(route)].links.iter();
             let name = |&link: &u16| self.links[usize::from(link)].name.clone();
             RouteSummary { from_s: from.as_s(), links: links.map(name).collect() }
         };
-        let mut routes = vec![summary(Time::ZERO, self.reported[index].route)];
+        let mut routes = vec![summary(Time::ZERO, first)];
         for change in self.changes_until(end) {
             match change.what {
-                Changed::Route { flow, route, .. } if flow as usize == index => {
+                Changed::Route { flow, route, .. } if flow == number => {
                     routes.push(summary(change.at, route));
                 }
                 _ => {}
@@ -256,7 +261,15 @@ impl Sim {
                 total.add(flow, now.max(flow.started));
             }
         }
-        let sent = total.sent + self.copies + self.udp.iter().map(|source| source.report.sent).sum::<u64>();
+        let mut sent =
+            total.sent + self.copies + self.udp.iter().map(|source| source.report.sent).sum::<u64>();
+        for flow in &self.udt {
+            let counts = flow.counts();
+            sent += counts.sent;
+            total.received += counts.received;
+            total.unique += counts.unique;
+            total.duplicates += counts.others;
+        }
         let received = total.received + self.udp.iter().map(|source| source.report.delivered).sum::<u64>();
 
         // Where a server knows departures, packets are already under way behind it, received or doomed.
@@ -270,14 +283,15 @@ impl Sim {
         }
         let (mut data_waiting, mut acks_under_way) = (0, 0);
         for waiting in self.waiting.iter().flatten() {
-            match waiting.place.cargo {
-                Cargo::Ack => acks_under_way += 1,
-                Cargo::Data | Cargo::Udp => data_waiting += 1,
+            if waiting.place.cargo.is_data() {
+                data_waiting += 1;
+            } else {
+                acks_under_way += 1;
             }
         }
         let (mut data_on_wires, mut between_links) = (0, 0);
         for (at, kind, place) in self.transit.parcels() {
-            if place.cargo == Cargo::Ack {
+            if !place.cargo.is_data() {
                 acks_under_way += 1;
                 continue;
             }

@@ -84,6 +84,7 @@ pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Con
         routes: Config::dumbbell_routes(),
         flows: flows.into_iter().map(on_dumbbell).collect(),
         udp: Vec::new(),
+        udt: Vec::new(),
         background: None,
         changes: Vec::new(),
         capture: None,

@@ -38,6 +38,19 @@ impl Default for ControlSpec {
 }
 
 impl ControlSpec {
+    /// The law, unless it is UDT's own.
+    pub fn law(&self) -> Option<&LawSpec> {
+        match self {
+            ControlSpec::Native(..) => None,
+            ControlSpec::Law(law) => Some(law),
+        }
+    }
+
+    /// What results call it.
+    pub fn label(&self) -> String {
+        self.law().map_or_else(|| self.to_string(), |law| format!("udt/{}", law.label()))
+    }
+
     /// A control for a connection that begins at `now`; `seed` is that of its draws.
     pub fn build(&self, mss_bytes: u32, now: Time, seed: u64) -> Box<dyn CongestionControl> {
         match self {
@@ -47,15 +60,22 @@ impl ControlSpec {
     }
 }
 
-fn law(text: &str) -> Result<ControlSpec, ControlError> {
-    let law: LawSpec = text.parse()?;
-    if law.header().is_some() {
-        Err(ControlError::Routers(law.label()))
-    } else if law.slow_start() == SlowStartKind::None {
-        Err(ControlError::Rates(law.label()))
-    } else {
-        Ok(ControlSpec::Law(law))
+impl TryFrom<LawSpec> for ControlSpec {
+    type Error = ControlError;
+
+    fn try_from(law: LawSpec) -> Result<Self, ControlError> {
+        if law.header().is_some() {
+            Err(ControlError::Routers(law.label()))
+        } else if law.slow_start() == SlowStartKind::None {
+            Err(ControlError::Rates(law.label()))
+        } else {
+            Ok(ControlSpec::Law(law))
+        }
     }
+}
+
+fn law(text: &str) -> Result<ControlSpec, ControlError> {
+    text.parse::<LawSpec>()?.try_into()
 }
 
 impl FromStr for ControlSpec {
