@@ -1,0 +1,477 @@
+"""Transport protocols for fast long-distance networks on JGN II (Kumazoe et al.): claims, tested.
+
+Every claim is a function of a :class:`Study`, the runs of one choice of what the paper does not
+say, that returns a ``Finding``. Parts of a claim that are about UDT are unknown where the settings
+do not list it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from lfnlab import metrics, plot
+from lfnlab.paper import Execute, Finding, Reproduction, true_of, verdict_table
+from lfnlab.quantity import BITS_PER_S, parse
+from lfnlab.statistics import interval
+from lfnlab.summary import Table, with_interval
+
+from .runs import (
+    PAPER,
+    PAPER_MBPS,
+    TABLE_2_LAWS,
+    UDT,
+    Pair,
+    Study,
+    Totals,
+    cases,
+    full_mbps,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+    from lfnlab.metrics.tables import Floats
+
+TITLE = "Transport protocols for fast long-distance networks on JGN II"
+
+
+def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
+    """Run the study and its variants, test the claims."""
+    variants = {
+        name: run_study(merged(settings, said), execute, f"{TITLE}: {name}")
+        for name, said in settings["variants"].items()
+    }
+    study = run_study(settings, execute, TITLE)
+    findings = [claim(study) for claim in CLAIMS]
+    sensitivity = {name: [claim(one) for claim in CLAIMS] for name, one in variants.items()}
+    return Reproduction(
+        results=study.results,
+        findings=findings,
+        sensitivity=sensitivity,
+        figures=figures(study),
+        tables={
+            "Table 2: total throughput of two flows in Mbit/s, paper | ours": totals_table(study),
+            "Verdicts by what the paper does not say": verdict_table(
+                {"chosen": findings} | sensitivity
+            ),
+        },
+    )
+
+
+def merged(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with other values, also in their tables."""
+    return {
+        **settings,
+        **{
+            key: {**settings[key], **value} if isinstance(value, dict) else value
+            for key, value in said.items()
+        },
+    }
+
+
+def run_study(settings: Mapping[str, Any], execute: Execute, title: str) -> Study:
+    """All runs of one choice of settings."""
+    return Study(settings, execute(cases(settings), title))
+
+
+def j1(study: Study) -> Finding:
+    """One flow at 180 ms: who comes back after losses.
+
+    "The maximum" is 90 % of the rate, "alike" the same second, "very low" a fifth of the rate over
+    the last third.
+    """
+    laws = ("reno", "hstcp", "scalable")
+    top, end_s = full_mbps(study), study.settings["international"]["duration_s"]
+    risen, back, late = {}, {}, {}
+    for law in laws:
+        t_s, mbps = study.course("figure 2", law)
+        risen[law] = first(t_s, mbps >= 0.9 * top)
+        fallen = first(t_s, (t_s > risen[law]) & (mbps < 0.8 * top))
+        back[law] = first(t_s, (t_s > fallen) & (mbps >= 0.9 * top))
+        late[law] = study.mean("figure 2", law, 2 * end_s / 3, end_s)
+    return finding(
+        "J1",
+        "Fig. 2(a), 180 ms",
+        "Standard TCP, HSTCP and Scalable are alike in slow start and reach the maximum; after "
+        "losses Standard TCP stays very low, HSTCP and Scalable regain the maximum after a while",
+        f"they reach 90 % after {', '.join(f'{t:.0f}' for t in risen.values())} s; "
+        + "; ".join(f"{law} regains it {when(back[law])}" for law in laws[1:])
+        + "; last third: "
+        + ", ".join(f"{law} {late[law]:.0f}" for law in laws)
+        + " Mbit/s",
+        {
+            "not all reach the maximum in slow start, or not alike": max(risen.values())
+            > min(risen.values()) + 1,
+            "Standard TCP keeps more than a fifth of the rate": late["reno"] > 0.2 * top,
+            "HSTCP does not regain the maximum": math.isinf(back["hstcp"]),
+            "Scalable does not regain the maximum": math.isinf(back["scalable"]),
+        },
+    )
+
+
+def j2(study: Study) -> Finding:
+    """One flow at 180 ms: FAST, BIC, UDT, after 30 s.
+
+    FAST's drop is a second below half the rate, recovered within 10 s; BIC is gentle where no five
+    seconds differ from the five before by more than a quarter of the rate (in one second a hole of
+    a round trip shows, and what waited behind it); UDT is high and steady with a mean of 80 % of
+    the rate and a coefficient of variation of at most 0.1.
+    """
+    top, said = full_mbps(study), []
+    courses = {
+        law: study.course("figure 2", law) for law in ("fast", "bic", UDT) if law in study.laws
+    }
+    late = {law: mbps[t_s > 30] for law, (t_s, mbps) in courses.items()}
+    t_s, mbps = courses["fast"]
+    rose = first(t_s, mbps >= 0.9 * top)
+    drop = first(t_s, (t_s > rose) & (mbps < 0.5 * top))
+    again = first(t_s, (t_s > drop) & (mbps >= 0.9 * top))
+    fives = late["bic"][: late["bic"].size // 5 * 5].reshape(-1, 5).mean(axis=1)
+    step = float(np.abs(np.diff(fives)).max()) / top
+    said.append(f"FAST falls below half {when(drop)}, and is back {when(again)}")
+    said.append(f"BIC's means over 5 s step by up to {step:.0%} of the rate")
+    steady = None
+    if UDT in late:
+        mean, cov = late[UDT].mean() / top, metrics.cov(late[UDT])
+        said.append(f"UDT's mean is {mean:.0%} of the rate, its CoV {cov:.2f}")
+        steady = bool(mean >= 0.8 and cov <= 0.1)
+    return finding(
+        "J2",
+        "Fig. 2(b)",
+        "FAST drops drastically and recovers at once; BIC rises and falls gently; UDT holds a "
+        "high, steady rate",
+        "; ".join(said),
+        {
+            "FAST does not drop: it keeps alpha packets in the queue, and the buffer has room for "
+            "more": math.isinf(drop),
+            "FAST does not recover within 10 s": math.isfinite(drop) and again > drop + 10,
+            "BIC jumps": step > 0.25,
+            "UDT is not high and steady": negated(steady),
+        },
+    )
+
+
+def j3(study: Study) -> Finding:
+    """Two flows of RTTs 1 : 1, 1 : 2, 1 : 4.
+
+    Flows are equal within a factor of 1.25; who differs most is ranked by the ratio of the means;
+    "does not vary" is a ratio at 1 : 4 within a factor of 1.5 of that at 1 : 1.
+    """
+    ratios = study.settings["ratios"]["ratios"]
+    times = {ratio: {law: unfairness(study, law, ratio) for law in study.laws} for ratio in ratios}
+    ranked = {
+        ratio: sorted(values, key=lambda law: -abs(math.log(values[law])))
+        for ratio, values in times.items()
+    }
+    unequal = [law for law in study.laws if not 1 / 1.25 <= times[1][law] <= 1.25]
+
+    def varies(law: str) -> bool | None:
+        if law not in study.laws:
+            return None
+        return abs(math.log(times[4][law] / times[1][law])) > math.log(1.5)
+
+    return finding(
+        "J3",
+        "Fig. 3",
+        "two flows, 38 ms and 38, 76, 152 ms: equal at 1:1 for all; at 1:2 FAST and BIC, at 1:4 "
+        "HSTCP, FAST and BIC differ most; HTCP and UDT do not vary with the ratio",
+        "flow 1 over flow 2, "
+        + "; ".join(
+            f"1:{ratio}: " + ", ".join(f"{law} {x:.2f}" for law, x in values.items())
+            for ratio, values in times.items()
+        ),
+        {
+            f"at 1:1 flows of {', '.join(unequal)} differ": bool(unequal),
+            f"at 1:2 {' and '.join(ranked[2][:2])} differ most": set(ranked[2][:2])
+            != {"fast", "bic"},
+            f"at 1:4 {', '.join(ranked[4][:3])} differ most": set(ranked[4][:3])
+            != {"hstcp", "fast", "bic"},
+            "HTCP's ratio varies: in a drop-tail queue both lose at once, and a window per round "
+            "trip favours the short RTT": varies("htcp"),
+            "UDT's ratio varies": varies(UDT),
+        },
+    )
+
+
+def j4(study: Study) -> Finding:
+    """The path becomes longer, and short again, under windows of a BDP of the long path.
+
+    "Lose" is 5 % less than before in the ten seconds from the switch; "recover" is 90 % of before
+    in some later second before the switch back; "near zero" is a second below a fifth of the rate,
+    "quickly" back to 90 % within 10 s.
+    """
+    part, name, top = study.settings["switch"], "figure 4, delay", full_mbps(study)
+    at_s, back_s = part["at_s"], part["back_s"]
+    before, lost, mean, again, dip, home = {}, {}, {}, {}, {}, {}
+    for law in study.laws:
+        t_s, mbps = study.course(name, law)
+        before[law] = study.mean(name, law, at_s - 10, at_s)
+        lost[law] = 1 - study.mean(name, law, at_s, at_s + 10) / before[law]
+        mean[law] = study.mean(name, law, at_s, back_s)
+        fallen = first(t_s, (t_s > at_s) & (mbps < 0.9 * before[law]))
+        again[law] = first(t_s, (t_s > fallen) & (t_s <= back_s) & (mbps >= 0.9 * before[law]))
+        dip[law] = float(mbps[(t_s > back_s) & (t_s <= back_s + 5)].min()) / top
+        home[law] = first(t_s, (t_s > back_s + 1) & (mbps >= 0.9 * before[law])) - back_s
+    others = [law for law in study.laws if law != "fast"]
+    kept = [law for law in study.tcps if lost[law] < 0.05]
+    shallow = [law for law in others if dip[law] >= 0.2]
+    slow = [law for law in others if home[law] > 10]
+    return finding(
+        "J4",
+        "Fig. 4(a)",
+        "38 to 80 ms at 30 s, back at 90 s: TCPs lose throughput, FAST most until the switch "
+        "back; BIC and HSTCP recover, BIC faster; UDT is unaffected; at the switch back all but "
+        "FAST fall near zero and quickly recover",
+        "; ".join(
+            f"{law}: {-lost[law]:+.0%} in 10 s, mean {mean[law]:.0f} Mbit/s until the switch back, "
+            f"recovers {when(again[law])}, then at least {dip[law]:.0%} of the rate"
+            for law in study.laws
+        ),
+        {
+            f"{', '.join(kept)} lose less than 5 %": bool(kept),
+            "FAST's mean on the long path is not the lowest": min(mean, key=mean.__getitem__)
+            != "fast",
+            "BIC does not recover, or not before HSTCP": not again["bic"] < again["hstcp"],
+            "HSTCP does not recover": math.isinf(again["hstcp"]),
+            "UDT is affected": lost[UDT] >= 0.05 if UDT in study.laws else None,
+            f"at the switch back {', '.join(shallow)} stay above a fifth of the rate: what "
+            "overtakes is taken for reordering, not for loss": bool(shallow),
+            f"{', '.join(slow)} take more than 10 s to recover": bool(slow),
+        },
+    )
+
+
+def j5(study: Study) -> Finding:
+    """The path becomes narrow, and wide again.
+
+    "Adapt" is 80 % of the rate over the last 30 s of the narrow path and the last 10 s of all; who
+    is "fastest" has the highest mean over the ten seconds from each switch.
+    """
+    part, name, top = study.settings["switch"], "figure 4, rate", full_mbps(study)
+    narrow = parse(part["rate"], BITS_PER_S) / 1e6
+    at_s, back_s, end_s = part["at_s"], part["back_s"], part["duration_s"]
+    low = {law: study.mean(name, law, back_s - (back_s - at_s) / 2, back_s) for law in study.laws}
+    high = {law: study.mean(name, law, end_s - 10, end_s) for law in study.laws}
+    quick = {
+        law: [
+            study.mean(name, law, t, t + 10) / rate for t, rate in ((at_s, narrow), (back_s, top))
+        ]
+        for law in study.laws
+    }
+    mean = {law: study.mean(name, law, at_s, end_s) for law in study.laws}
+    missed = [law for law in study.laws if low[law] < 0.8 * narrow or high[law] < 0.8 * top]
+    fastest = max(quick, key=lambda law: sum(quick[law]))
+    return finding(
+        "J5",
+        "Fig. 4(b)",
+        "1 to 0.25 Gbit/s at 30 s, back at 90 s: all adapt; UDT fastest; FAST lowest",
+        "; ".join(
+            f"{law}: {quick[law][0]:.0%} and {quick[law][1]:.0%} of the rate in the 10 s from the "
+            f"switches, mean from 30 s on {mean[law]:.0f} Mbit/s"
+            for law in study.laws
+        ),
+        {
+            f"below 80 % of the rate: {', '.join(missed)}": bool(missed),
+            f"{fastest} is fastest": fastest != UDT if UDT in study.laws else None,
+            f"{min(mean, key=mean.__getitem__)} is lowest": min(mean, key=mean.__getitem__)
+            != "fast",
+        },
+    )
+
+
+def j6(study: Study) -> Finding:
+    """Which mixes have less than two flows of either protocol alone, by 1 % of the rate or more.
+
+    Holds if these are the paper's.
+    """
+    totals = {pair: total.mean for pair, total in study.totals().items()}
+    paper = {pair: PAPER[pair] for pair in totals}
+    theirs, ours = below_both(paper, PAPER_MBPS), below_both(totals, full_mbps(study))
+    both = len(theirs & ours)
+    low, high = min(totals.values()), max(totals.values())
+    return finding(
+        "J6",
+        "Table 2",
+        f"total of two flows from {min(paper.values()):.0f} to {max(paper.values()):.0f} Mbit/s; "
+        f"{len(theirs)} mixes have less than two flows of either protocol: {listed(theirs)}",
+        f"totals from {low:.0f} to {high:.0f} Mbit/s, rank correlation with the paper's "
+        f"{rank_correlation(paper, totals):+.2f}; less than either: {listed(ours) or 'none'}; "
+        f"{both} of the paper's",
+        {
+            "two flows fill the link here, so totals differ by little; the paper's are 29 to 83 % "
+            "of the rate, on hosts of 2005": theirs != ours,
+            "UDT's column is empty": False if UDT in study.laws else None,
+        },
+    )
+
+
+CLAIMS = (j1, j2, j3, j4, j5, j6)
+
+
+def finding(
+    claim: str, where: str, says: str, ours: str, causes: Mapping[str, bool | None]
+) -> Finding:
+    """It does not hold for the causes that apply; where one is not known, it cannot be tested."""
+    if cause := true_of({cause: so is True for cause, so in causes.items()}):
+        return Finding(claim, where, says, ours, "does not hold", cause)
+    if None in causes.values():
+        return Finding(
+            claim,
+            where,
+            says,
+            ours,
+            "cannot be tested",
+            "UDT is not among the protocols that were run",
+        )
+    return Finding(claim, where, says, ours, "holds")
+
+
+def negated(known: bool | None) -> bool | None:
+    """Not, of what may not be known."""
+    return None if known is None else not known
+
+
+def first(t_s: Floats, so: Any) -> float:
+    """The first of the times at which something is so; infinite if it never is."""
+    at = np.flatnonzero(so)
+    return float(t_s[at[0]]) if at.size else math.inf
+
+
+def when(t_s: float) -> str:
+    """A time in words."""
+    return f"at {t_s:.0f} s" if math.isfinite(t_s) else "never"
+
+
+def unfairness(study: Study, law: str, ratio: float) -> float:
+    """Mean goodput of flow 1 over that of flow 2."""
+    runs = study.runs("figure 3", law, ratio=ratio)
+    one, other = (
+        interval(run.summary["flows"][i]["goodput_bps"] for run in runs).mean for i in range(2)
+    )
+    return one / other
+
+
+def below_both(totals: Totals, rate_mbps: float) -> set[Pair]:
+    """The mixes whose total is below those of both protocols alone, by 1 % of the rate or more."""
+    return {
+        (one, other)
+        for one, other in totals
+        if one != other
+        and totals[one, other] <= min(totals[one, one], totals[other, other]) - 0.01 * rate_mbps
+    }
+
+
+def listed(mixes: set[Pair]) -> str:
+    """Mixes in words."""
+    return ", ".join("+".join(mix) for mix in sorted(mixes))
+
+
+def rank_correlation(one: Totals, other: Totals) -> float:
+    """Spearman's, without ties."""
+    ranks = [np.argsort(np.argsort([totals[pair] for pair in one])) for totals in (one, other)]
+    return float(np.corrcoef(ranks)[0, 1])
+
+
+def totals_table(study: Study) -> Table:
+    """The matrix, the paper's number before ours; a dash for what was not run."""
+    totals = study.totals()
+    rows = []
+    for one in TABLE_2_LAWS:
+        cells = [one]
+        for other in TABLE_2_LAWS:
+            pair = next(p for p in ((one, other), (other, one)) if p in PAPER)
+            ours = with_interval(totals[pair]) if pair in totals else "–"
+            cells.append(f"{PAPER[pair]:.0f} | {ours}")
+        rows.append(tuple(cells))
+    return Table(("", *TABLE_2_LAWS), tuple(rows), 1)
+
+
+def figures(study: Study) -> dict[str, Any]:
+    """Figures 2 to 4, and Table 2 as a picture."""
+    panels = {
+        f"({panel})": [
+            (law, *study.course("figure 2", law)) for law in laws if law in ("reno", *study.laws)
+        ]
+        for panel, laws in (("a", ("reno", "hstcp", "scalable")), ("b", ("fast", "bic", UDT)))
+    }
+    switches = {
+        f"({panel}) {kind}": [(law, *study.course(f"figure 4, {kind}", law)) for law in study.laws]
+        for panel, kind in (("a", "delay"), ("b", "rate"))
+    }
+    unit = "throughput (Mbit/s)"
+    return {
+        "figure2": (plot.courses(panels, unit), "Figure 2: one flow, 180 ms"),
+        "figure3": (ratio_bars(study), "Figure 3: two flows of different RTTs, 38 ms and more"),
+        "figure4": (plot.courses(switches, unit), "Figure 4: another path from 30 to 90 s"),
+        "table2": (
+            heat_maps(study),
+            "Table 2: total throughput of two flows in Mbit/s; a frame where a mix has less than "
+            "two flows of either protocol",
+        ),
+    }
+
+
+def ratio_bars(study: Study) -> Figure:
+    """A panel a ratio, two bars a protocol."""
+    ratios = study.settings["ratios"]["ratios"]
+    with plot.house_style():
+        figure = Figure(figsize=(7.2, 2.8))
+        at = np.arange(len(study.laws))
+        for axes, ratio in zip(figure.subplots(1, len(ratios), sharey=True), ratios, strict=True):
+            for i, (shade, hatch) in enumerate((("#30343b", ""), ("#c9ced6", "///"))):
+                means = [
+                    interval(
+                        run.summary["flows"][i]["goodput_bps"] / 1e6
+                        for run in study.runs("figure 3", law, ratio=ratio)
+                    ).mean
+                    for law in study.laws
+                ]
+                axes.bar(
+                    at + 0.4 * i - 0.2, means, 0.38, color=shade, hatch=hatch, label=f"flow {i + 1}"
+                )
+            axes.set_xticks(at, study.laws, rotation=45)
+            axes.set_title(f"1:{ratio}")
+            axes.grid(axis="x", visible=False)
+        figure.supylabel("throughput (Mbit/s)", fontsize=9)
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2)
+        return figure
+
+
+def heat_maps(study: Study) -> Figure:
+    """Table 2 beside ours, shaded by the part of the link's rate."""
+    totals = {pair: total.mean for pair, total in study.totals().items()}
+    with plot.house_style():
+        figure = Figure(figsize=(7.4, 3.6))
+        left, right = figure.subplots(1, 2)
+        heat_map(left, "paper", PAPER, PAPER_MBPS)
+        heat_map(right, "ours", totals, full_mbps(study))
+        return figure
+
+
+def heat_map(axes: Axes, title: str, totals: Totals, rate_mbps: float) -> None:
+    """A symmetric matrix with its numbers; empty where nothing was run."""
+    size = len(TABLE_2_LAWS)
+    cells = np.full((size, size), np.nan)
+    marked = below_both(totals, rate_mbps)
+    for pair, total in totals.items():
+        i, j = (TABLE_2_LAWS.index(law) for law in pair)
+        ink = "white" if total > 0.7 * rate_mbps else plot.INK
+        for row, column in {(i, j), (j, i)}:
+            cells[row, column] = total / rate_mbps
+            axes.text(column, row, f"{total:.0f}", ha="center", va="center", color=ink)
+            if pair in marked:
+                corner = (column - 0.42, row - 0.42)
+                axes.add_patch(Rectangle(corner, 0.84, 0.84, fill=False, ec=ink, lw=1.5))
+    axes.imshow(cells, cmap="Blues", vmin=0.2, vmax=1.2)
+    axes.set_xticks(range(size), TABLE_2_LAWS, rotation=45)
+    axes.set_yticks(range(size), TABLE_2_LAWS)
+    axes.set_title(title)
+    axes.grid(visible=False)

@@ -1,0 +1,190 @@
+"""The runs of the JGN II study, and the paper's table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lfnlab import metrics
+from lfnlab.elements import Change, NamedLink, Queue
+from lfnlab.quantity import BITS_PER_S, SECONDS, parse
+from lfnlab.scenario import dumbbell, graph
+from lfnlab.statistics import Interval, interval
+from lfnlab.sweep import Case, Results, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lfnlab.metrics.tables import Floats
+    from lfnlab.scenario import Scenario
+
+UDT = "udt"
+#: Table 2: total throughput of two flows in Mbit/s.
+TABLE_2_LAWS = ("hstcp", "scalable", "fast", "bic", "htcp", UDT)
+TABLE_2 = (
+    (720, 381, 319, 535, 600, 814),
+    (381, 492, 383, 495, 625, 825),
+    (319, 383, 402, 301, 745, 790),
+    (535, 495, 301, 711, 287, 744),
+    (600, 625, 745, 287, 489, 580),
+    (814, 825, 790, 744, 580, 749),
+)
+#: Of the paper's link.
+PAPER_MBPS = 1000.0
+Pair = tuple[str, str]
+Totals = dict[Pair, float]
+PAPER: Totals = {
+    (one, other): float(TABLE_2[i][j])
+    for i, one in enumerate(TABLE_2_LAWS)
+    for j, other in enumerate(TABLE_2_LAWS)
+    if i <= j
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """The runs of one choice of settings."""
+
+    settings: Mapping[str, Any]
+    results: Results
+
+    @property
+    def laws(self) -> list[str]:
+        """The protocols under test."""
+        return list(self.settings["laws"])
+
+    @property
+    def tcps(self) -> list[str]:
+        """Those over TCP."""
+        return [law for law in self.laws if law != UDT]
+
+    def runs(self, part: str, law: str, other: str = "", ratio: float = 1) -> list[Run]:
+        """The runs behind a figure or table of the paper, by seed."""
+        wanted = factors(part, law, other, ratio)
+        found = [run for run in self.results.runs if run.factors == wanted]
+        assert found, wanted
+        return found
+
+    def course(self, part: str, law: str) -> tuple[Floats, Floats]:
+        """Ends of seconds, and the goodput of the one flow in Mbit/s, of the first run."""
+        t_s, _, goodputs_bps = metrics.goodput_matrix(self.runs(part, law)[0].table("flows"), 1.0)
+        return t_s, np.nan_to_num(goodputs_bps[0]) / 1e6
+
+    def mean(self, part: str, law: str, start_s: float, end_s: float) -> float:
+        """Mean goodput of the one flow in Mbit/s between two times."""
+        t_s, mbps = self.course(part, law)
+        return float(mbps[(t_s > start_s) & (t_s <= end_s)].mean())
+
+    def totals(self) -> dict[Pair, Interval]:
+        """Total goodput of each two flows in Mbit/s."""
+        return {
+            pair: interval(
+                sum(flow["goodput_bps"] for flow in run.summary["flows"]) / 1e6
+                for run in self.runs("table 2", *pair)
+            )
+            for pair in pairs(self.laws)
+        }
+
+
+def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str, str | float]:
+    """What tells runs apart."""
+    return {"part": part, "law": law, "other": other, "ratio": ratio}
+
+
+def cases(settings: Mapping[str, Any]) -> list[Case]:
+    """Figures 2, 3, 4(a), 4(b), and Table 2."""
+    seeds, laws = range(1, settings["seeds"] + 1), settings["laws"]
+    far, ratios, matrix = (settings[part] for part in ("international", "ratios", "matrix"))
+    made = [
+        Case(
+            path({**settings, **far}, far["rtt"], far["duration_s"], 0, 1).flow(law),
+            factors("figure 2", law),
+        )
+        for law in ["reno", *laws]
+    ]
+    for kind in ("delay", "rate"):
+        made += [
+            Case(switched(settings, law, kind), factors(f"figure 4, {kind}", law)) for law in laws
+        ]
+    rtt_s = parse(settings["domestic"], SECONDS)
+    for seed in seeds:
+        for ratio in ratios["ratios"]:
+            base = path(
+                settings, settings["domestic"], ratios["duration_s"], ratios["warmup_s"], seed
+            )
+            for law in laws:
+                scenario = base.flow(law, start="uniform(0s, 1s)").flow(
+                    law, rtt=f"{1e3 * ratio * rtt_s:g}ms", start="uniform(0s, 1s)"
+                )
+                made.append(Case(scenario, factors("figure 3", law, ratio=ratio)))
+        base = path(settings, settings["domestic"], matrix["duration_s"], matrix["warmup_s"], seed)
+        for one, other in pairs(laws):
+            scenario = base.flow(one, start="uniform(0s, 1s)").flow(other, start="uniform(0s, 1s)")
+            made.append(Case(scenario, factors("table 2", one, other)))
+    return made
+
+
+def path(
+    settings: Mapping[str, Any], rtt: str, duration_s: float, warmup_s: float, seed: int
+) -> Scenario:
+    """A dumbbell without flows."""
+    return dumbbell(
+        rate=settings["rate"],
+        rtt=rtt,
+        buffer=buffer(settings, rtt),
+        duration=f"{duration_s:g}s",
+        warmup=f"{warmup_s:g}s",
+        loss=settings["loss"],
+        sample=settings["sample"],
+        compat=settings["compat"],
+        seed=seed,
+    )
+
+
+def buffer(settings: Mapping[str, Any], rtt: str) -> str:
+    """What the settings' number of BDPs are on a path of this RTT."""
+    bits = settings["buffer_bdp"] * parse(settings["rate"], BITS_PER_S) * parse(rtt, SECONDS)
+    return f"{bits / 8:.0f}B"
+
+
+def switched(settings: Mapping[str, Any], law: str, kind: str) -> Scenario:
+    """A flow that leaves the domestic path for one of another delay or rate, and comes back."""
+    part, rtt, rate = settings["switch"], settings["domestic"], settings["rate"]
+    other = (part["rtt"], rate) if kind == "delay" else (rtt, part["rate"])
+    links = [
+        NamedLink(
+            name=name,
+            from_="sender",
+            to="receiver",
+            rate=rate_,
+            delay=f"{500 * parse(rtt_, SECONDS):g}ms",
+            loss=settings["loss"],
+            queue=Queue(size=buffer(settings, rtt)),
+        )
+        for name, rtt_, rate_ in (("domestic", rtt, rate), ("emulator", *other))
+    ]
+    return (
+        graph(
+            *links,
+            duration=f"{part['duration_s']:g}s",
+            sample=settings["sample"],
+            compat=settings["compat"],
+        )
+        .flow(law, name="test", route=("domestic",), receive_window=part["window"])
+        .with_changes(
+            Change(at=f"{part['at_s']}s", flow="test", route=("emulator",)),
+            Change(at=f"{part['back_s']}s", flow="test", route=("domestic",)),
+        )
+    )
+
+
+def pairs(laws: Sequence[str]) -> list[Pair]:
+    """Each two protocols once, and each with itself."""
+    return [(one, other) for i, one in enumerate(laws) for other in laws[i:]]
+
+
+def full_mbps(study: Study) -> float:
+    """The rate of the link in Mbit/s."""
+    return parse(study.settings["rate"], BITS_PER_S) / 1e6

@@ -1,0 +1,120 @@
+"""Do the claims on JGN II compute what they say?"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from lfnlab import paper
+from lfnlab.paper import Reproduction, Verdict
+from lfnlab.sweep import execute
+
+ROOT = Path(__file__).parents[2] / "papers" / "jgn2"
+CLAIMS = [f"J{i}" for i in range(1, 7)]
+
+
+def tiny_settings() -> dict[str, Any]:
+    """The whole path at 10 Mbit/s: numbers that mean nothing, every step taken."""
+    settings = tomllib.loads((ROOT / "quick.toml").read_text())
+    settings["rate"] = "10Mbit/s"
+    settings["international"] |= {"duration_s": 40, "loss": 1e-3}
+    settings["ratios"] |= {"duration_s": 10, "warmup_s": 2}
+    settings["switch"] |= {"rate": "2Mbit/s", "window": "100kB"}
+    settings["matrix"] |= {"duration_s": 6, "warmup_s": 2}
+    return settings
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    original = paper.settings_of
+    try:
+        paper.settings_of = lambda name, quick: tiny_settings()
+        return paper.reproduce("jgn2", quick=True, out=tmp_path_factory.mktemp("paper"))
+    finally:
+        paper.settings_of = original
+
+
+@pytest.fixture
+def claims(tiny: Reproduction) -> Any:
+    """The paper's module."""
+    return sys.modules["papers_jgn2"]
+
+
+def test_every_claim_has_a_finding(tiny: Reproduction) -> None:
+    assert [finding.claim for finding in tiny.findings] == CLAIMS
+    for finding in tiny.findings:
+        assert finding.verdict in get_args(Verdict)
+        assert any(digit.isdigit() for digit in finding.ours)
+        assert bool(finding.cause) == (finding.verdict != "holds")
+
+
+def test_full_and_quick_take_the_same_path() -> None:
+    full, quick = (tomllib.loads((ROOT / f"{n}.toml").read_text()) for n in ("full", "quick"))
+    assert set(full) == set(quick)
+    assert full["laws"] == quick["laws"]
+    assert full["ratios"]["ratios"] == quick["ratios"]["ratios"] == [1, 2, 4]
+    assert (full["rate"], full["domestic"], full["international"]["rtt"]) == (
+        "1Gbit/s",
+        "38ms",
+        "180ms",
+    )
+
+
+def test_accepted_findings_name_every_claim() -> None:
+    expected = paper.expected("jgn2")
+    assert "quick" in expected
+    for size in expected:
+        varied = tomllib.loads((ROOT / f"{size}.toml").read_text())["variants"]
+        names = [f"{claim} @ {name}" for name in varied for claim in CLAIMS]
+        assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])
+
+
+def test_udt_comes_in_by_its_name(
+    claims: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another law in its place: no part of a claim stays unknown."""
+    monkeypatch.setattr(claims, "UDT", "cubic")
+    monkeypatch.setattr(sys.modules["papers_jgn2.runs"], "UDT", "cubic")
+    settings = tiny_settings()
+    settings["laws"] += ["cubic"]
+    study = claims.Study(settings, execute(claims.cases(settings), out=tmp_path))
+    found = [claim(study) for claim in (claims.j2, claims.j3, claims.j4, claims.j5)]
+    assert all(finding.verdict != "cannot be tested" for finding in found)
+    assert "UDT's mean is" in found[0].ours
+    for finding in found[1:]:
+        assert "cubic" in finding.ours
+
+
+def test_unknown_parts_and_failed_ones(claims: Any) -> None:
+    def verdict(**causes: bool | None) -> tuple[str, str]:
+        found = claims.finding("J1", "", "", "", causes)
+        return found.verdict, found.cause
+
+    assert verdict(one=False, two=False) == ("holds", "")
+    assert verdict(one=False, two=None)[0] == "cannot be tested"
+    assert verdict(one=True, two=None) == ("does not hold", "one")
+
+
+def test_marked_mixes_are_those_of_the_paper(claims: Any) -> None:
+    """Its text gives HSTCP with Scalable as one."""
+    marked = claims.below_both(claims.PAPER, claims.PAPER_MBPS)
+    assert ("hstcp", "scalable") in marked
+    assert ("scalable", "bic") not in marked, "495 is above Scalable's own 492"
+    assert ("htcp", "udt") not in marked, "580 is above H-TCP's own 489"
+    assert len(marked) == 6
+    near = {("a", "a"): 950.0, ("b", "b"): 945.0, ("a", "b"): 940.0}
+    assert claims.below_both(near, 1000.0) == set(), "less than 1 % of the rate"
+    assert claims.rank_correlation(near, near) == pytest.approx(1.0)
+    assert claims.rank_correlation(near, {k: -x for k, x in near.items()}) == pytest.approx(-1.0)
+
+
+def test_first_time(claims: Any) -> None:
+    t_s = np.array([1.0, 2.0, 3.0])
+    assert claims.first(t_s, t_s > 1.5) == 2.0
+    assert math.isinf(claims.first(t_s, t_s > 9))
