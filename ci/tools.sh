@@ -13,7 +13,6 @@ need chromium command -v chromium
 need clang-14 command -v clang-14
 need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
-need libelf-dev test -e /usr/include/libelf.h
 need libudt-dev test -e /usr/include/udt/udt.h
 need llvm-14 command -v llvm-strip-14
 need tshark command -v tshark

@@ -178,7 +178,7 @@ def test_every_law_has_code_line_and_card() -> None:
         assert "```law" in card, f"the card of {name} has no vectors"
 
 
-@pytest.mark.parametrize("pattern", ["laws/*.h", "kernel/*.[ch]"])
+@pytest.mark.parametrize("pattern", ["laws/*.h", "kernel/*.[ch]", "benches/*.[ch]"])
 def test_c_files_carry_their_licence(pattern: str) -> None:
     for path in ROOT.glob(pattern):
         assert "SPDX-License-Identifier: " in path.read_text().split("\n")[0], path

@@ -74,6 +74,21 @@ def test_loaded_laws_stay_until_they_are_unloaded(room: list[str]) -> None:
     assert run(sys.executable, "-c", CHOOSE).returncode != 0
 
 
+def test_before_links_a_pinned_map_holds_a_law(room: list[str]) -> None:
+    """As on Linux 6.1 to 6.3, which this kernel can still do."""
+    before = kernel_state()
+    older = "from lfnlab import kernel; from lfnlab.kernel import libbpf\n"
+    older += "libbpf.linux = lambda: (6, 1)\n"
+    laws = "[kernel.find('reno'), kernel.find('cubic')]"
+    assert run(*room, sys.executable, "-c", f"{older}kernel.load({laws})").returncode == 0
+    assert {"lfn_reno", "lfn_cubic"} <= set(kernel.available())
+    again = f"{older}kernel.load([kernel.find('htcp'), kernel.find('reno')])"
+    assert "already" in run(*room, sys.executable, "-c", again).stderr
+    assert "lfn_htcp" not in kernel.available()
+    lfn(room, "kernel", "unload", "--all")
+    assert_nothing_left(before)
+
+
 def test_the_default_of_the_host_is_not_pulled_out(room: list[str]) -> None:
     before = kernel_state()
     lfn(room, "kernel", "load", "reno")

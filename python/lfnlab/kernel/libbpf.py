@@ -42,6 +42,7 @@ _FUNCTIONS = {
     ),
     "bpf_obj_pin": (ctypes.c_int, [ctypes.c_int, ctypes.c_char_p]),
     "bpf_obj_get": (ctypes.c_int, [ctypes.c_char_p]),
+    "bpf_enable_stats": (ctypes.c_int, [ctypes.c_int]),
     "bpf_map_delete_elem": (ctypes.c_int, [ctypes.c_int, ctypes.c_void_p]),
     "ring_buffer__new": (
         ctypes.c_void_p,
