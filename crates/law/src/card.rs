@@ -1,7 +1,7 @@
 //! Executes the statements of law cards' vectors; laws/cards/README.md is the language.
 //!
-//! The sender here is the smallest that can drive a law: it counts, keeps RTTs and does classic slow
-//! start, nothing else.
+//! The sender here is the smallest that can drive a law: it counts, keeps RTTs and does slow start,
+//! nothing else.
 
 use crate::{
     Ack, Config, Control, Law, LawSpec, Loss, LossKind, Probe, Rate, SlowStart, SlowStartKind,
@@ -52,7 +52,8 @@ impl Block {
             }
             (_, None) => return Err("a block begins with \"law NAME\"".into()),
             (["start", args @ ..], Some(subject)) => {
-                let args = Args::new(args, &["cwnd", "ssthresh", "rtt", "min_rtt", "mss", "now"])?;
+                let args =
+                    Args::new(args, &["cwnd", "ssthresh", "slow_start", "rtt", "min_rtt", "mss", "now"])?;
                 self.connection = Some(Connection::new(subject, &args)?);
                 return Ok(());
             }
@@ -147,7 +148,7 @@ impl Connection {
         let (law, slow_start, probes): (Box<dyn Law>, _, _) = match subject {
             Subject::Law(spec) => (
                 spec.build(&config, &mut control),
-                Some(SlowStart::new(SlowStartKind::Classic)),
+                Some(SlowStart::new(args.slow_start()?)),
                 spec.probes().to_vec(),
             ),
             Subject::SlowStart(kind) => (Box::new(OnlySlowStart(SlowStart::new(*kind))), None, Vec::new()),
@@ -185,6 +186,9 @@ impl Connection {
         }
         let mut rest = n;
         if let Some(slow_start) = &mut self.slow_start {
+            if self.control.cwnd < self.control.ssthresh {
+                slow_start.on_sample(&self.ack, &mut self.control);
+            }
             if self.control.cwnd < self.control.ssthresh {
                 rest = slow_start.on_ack(n, &self.ack, &mut self.control);
             }
@@ -266,6 +270,9 @@ impl Connection {
         };
         self.before_loss = self.control;
         self.law.on_loss(&loss, &mut self.control);
+        if let Some(slow_start) = &mut self.slow_start {
+            slow_start.on_loss(&loss);
+        }
         if self.law.has_control() {
             self.episode = if kind == LossKind::Rto { ACK_LOSS } else { ACK_RECOVERY };
             if kind == LossKind::Rto {
@@ -450,6 +457,11 @@ impl<'a> Args<'a> {
 
     fn time(&self, key: &str) -> Result<Option<u64>, String> {
         self.get(key, time_ns)
+    }
+
+    fn slow_start(&self) -> Result<SlowStartKind, String> {
+        let text = self.0.get("slow_start").unwrap_or(&"classic");
+        text.parse().map_err(|error: crate::LawError| error.to_string())
     }
 
     fn segments(&self, key: &str) -> Result<Option<u64>, String> {

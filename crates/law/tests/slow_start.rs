@@ -1,6 +1,7 @@
 //! Slow start against its definition. Vectors of each kind are in laws/cards/slow-start.md.
 
-use lfn_law::{Ack, Control, SlowStart, SlowStartKind, INFINITE, MAX_CWND, ONE};
+use lfn_law::card::Block;
+use lfn_law::{registry, Ack, Control, SlowStart, SlowStartKind, INFINITE, MAX_CWND, ONE};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -70,6 +71,49 @@ fn hystart_plus_plus_without_limit_when_paced() {
     let mut control = Control { pacing_bytes_per_s: 1, ..Control::new(10) };
     SlowStart::new(SlowStartKind::HyStartPlusPlus).on_ack(20, &Ack::default(), &mut control);
     assert_eq!(control.cwnd, 30 * ONE);
+}
+
+/// Window and threshold after statements of cards.
+fn after(law: &str, statements: &[&str]) -> (f64, f64) {
+    let mut block = Block::default();
+    let law = format!("law {law}");
+    for statement in std::iter::once(&law.as_str()).chain(statements) {
+        let words: Vec<&str> = statement.split_whitespace().collect();
+        block.execute(&words).unwrap_or_else(|error| panic!("{law}: {statement}: {error}"));
+    }
+    (block.field("cwnd").unwrap(), block.field("ssthresh").unwrap())
+}
+
+#[test]
+fn each_composes_with_every_law_that_uses_one() {
+    let laws = registry().iter().filter(|law| law.slow_start != SlowStartKind::None && law.header.is_none());
+    let mut pairs = 0;
+    for law in laws.map(|law| law.name) {
+        for kind in SlowStartKind::ALL {
+            // On an empty path no law hears anything: the growth is that of the slow start alone, but
+            // for Hybla, which adds 2^rho - 1 for each segment to any of them.
+            for (start, rounds) in [("cwnd=10 rtt=100ms", "rounds 3"), ("cwnd=120 rtt=300ms", "rounds 1")] {
+                let path = [&*format!("start {start} ssthresh=inf slow_start={kind}"), rounds];
+                let (alone, both) = (after(&format!("slow-start:{kind}"), &path), after(law, &path));
+                assert!(both == alone || law == "hybla" && both.0 > alone.0, "{law} after {kind}: {both:?}");
+                assert_eq!(alone.1, f64::INFINITY, "{kind}");
+            }
+            // The HyStarts hear a queue before every law.
+            let start = format!("start cwnd=32 rtt=25ms ssthresh=inf slow_start={kind}");
+            let queue = [&*start, "rounds 1", "ack x=40 every=1ms rtt=40ms", "rounds 7"];
+            if [SlowStartKind::HyStart, SlowStartKind::HyStartPlusPlus].contains(&kind) {
+                assert!(after(law, &queue).1.is_finite(), "{law} after {kind}");
+            } else {
+                assert!(after(&format!("slow-start:{kind}"), &queue).1.is_infinite(), "{kind}");
+            }
+            // At the threshold the law takes over, and never hears which slow start it was.
+            let over = |kind| format!("start cwnd=64 ssthresh=64 slow_start={kind}");
+            let steady = |kind| after(law, &[&over(kind), "rounds 8", "loss fast", "rounds 8"]);
+            assert_eq!(steady(kind), steady(SlowStartKind::Classic), "{law} after {kind}");
+            pairs += 1;
+        }
+    }
+    assert!(pairs >= 4 * 20, "{pairs}");
 }
 
 #[test]
