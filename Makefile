@@ -33,7 +33,8 @@ test-python: $(UV)
 	$(RUN) python -m mypy.stubtest lfnlab._core
 	$(RUN) pytest tests validation benches
 
-new-law:
+new-law: $(UV)
+	$(SYNC)
 	ci/new_law.sh
 
 tools:
