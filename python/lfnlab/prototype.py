@@ -10,12 +10,14 @@ reaches. So its runs are stored as others are, but never taken from the store: t
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import importlib.util
 import inspect
 import re
 import sys
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -38,6 +40,8 @@ CALLBACKS = {
     "on_undo": 0,
 }
 """Callbacks, and how many arguments each takes besides ``self``."""
+DECISIONS = ("cwnd", "ssthresh", "pacing_bps", "next_tick_s")
+"""Attributes by which a law decides."""
 
 
 class Law(_core.LawState):
@@ -129,13 +133,13 @@ def find(text: str, folder: Path) -> type[Law] | None:
     """
     if "@" in text:
         return _classes.get(text)
-    path, _, name = text.rpartition(":")
-    return _load(folder / path, name) if path.endswith(".py") else None
+    file = re.fullmatch(r"(.*\.py)(?::(.*))?", text)
+    return None if file is None else _load(folder / file[1], file[2] or "")
 
 
 def is_prototype(law: str | type[Law]) -> bool:
     """Whether a law of a scenario is in Python."""
-    return not isinstance(law, str) or "@" in law or ".py:" in law
+    return not isinstance(law, str) or "@" in law or re.search(r"\.py(:|$)", law) is not None
 
 
 def label(law: str | type[Law]) -> str:
@@ -159,6 +163,7 @@ def describe(law: type[Law]) -> tuple[str, str, str, tuple[str, ...]]:
                 raise LawError(f"{law.__name__} has no {callback}; a law has on_ack and on_loss")
             continue
         _check_arguments(law, callback, own, arguments + 1)
+    _check_attributes(law)
     if law.__init__ is not Law.__init__:
         _check_arguments(law, "__init__", law.__init__, 1)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", law.name):
@@ -184,6 +189,14 @@ def check_names(laws: Iterable[str | type[Law]]) -> None:
                     f"two laws in Python are called {name}; give each its own, for example "
                     f'name = "{name}-2"'
                 )
+
+
+def hint(error: BaseException) -> str:
+    """What stands beside an attribute that is not there."""
+    if not isinstance(error, AttributeError) or not error.name:
+        return ""
+    near = get_close_matches(error.name, dir(error.obj), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def source_of(text: str) -> str | None:
@@ -213,6 +226,26 @@ def _check_arguments(law: type[Law], name: str, own: Any, count: int) -> None:
         raise LawError(
             f"{law.__name__}.{name}{signature} cannot be called; write {name}({wanted})"
         ) from None
+
+
+def _check_attributes(law: type[Law]) -> None:
+    """Refuse an attribute that only looks like one by which a law decides."""
+    parts = [part for base in law.__mro__[: law.__mro__.index(Law)] for part in vars(base).items()]
+    methods = [(name, part) for name, part in parts if isinstance(part, FunctionType)]
+    own = {attribute for name, part in methods if name not in CALLBACKS for attribute in _set(part)}
+    for name, part in methods:
+        for attribute in sorted(_set(part) - own - set(dir(law))):
+            if near := get_close_matches(attribute, DECISIONS, 1, 0.75):
+                raise LawError(
+                    f"{law.__name__}.{name} sets {attribute}; did you mean {near[0]}? An attribute "
+                    "of the law's own is first set in __init__"
+                )
+
+
+def _set(function: FunctionType) -> set[str]:
+    """The attributes that a function sets."""
+    code = dis.get_instructions(function)
+    return {step.argval for step in code if step.opname == "STORE_ATTR"}
 
 
 def _digest(law: type[Law]) -> str:

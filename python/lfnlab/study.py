@@ -11,7 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import _core
+from lfnlab import _core, prototype
 from lfnlab.design import Design, Draws, Point, Value, factor, with_values
 from lfnlab.errors import ScenarioError
 from lfnlab.plan import Case
@@ -79,6 +79,10 @@ class Sweep:
         Raises:
             ScenarioError: naming the point, when it is no scenario.
         """
+        point = {
+            key: prototype.spelled(value) if isinstance(value, type) else value
+            for key, value in point.items()
+        }
         factors = {key: factor(value) for key, value in point.items()}
         try:
             text = toml(with_values(self.base.to_document(), point))

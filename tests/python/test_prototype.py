@@ -318,6 +318,43 @@ def test_no_such_file(path: Scenario) -> None:
         path.flow(int).check()  # type: ignore[arg-type]
 
 
+def test_a_file_without_a_class(path: Scenario, mine: Path) -> None:
+    for text in (str(mine), f"{mine}:"):
+        with pytest.raises(LawError, match=r"mine.py: no law ''; it has Mine"):
+            path.flow(text)
+
+
+@pytest.mark.parametrize("attribute", ["cwmd", "sstresh", "ssthreshold", "pacing_rate_bps"])
+def test_a_misspelt_decision_is_no_attribute_of_its_own(
+    attribute: str, path: Scenario, mine: Path
+) -> None:
+    mine.write_text(SOURCE.replace("self.losses += 1", f"self.{attribute} = 2"))
+    with pytest.raises(LawError, match=rf"Mine.on_loss sets {attribute}; did you mean"):
+        path.flow(f"{mine}:Mine").check()
+    mine.write_text(
+        mine.read_text().replace("self.losses = 0", f"self.losses = self.{attribute} = 0")
+    )
+    path.flow(f"{mine}:Mine").check()
+
+
+def test_what_an_argument_tells(path: Scenario, tmp_path: Path) -> None:
+    class Asks(Half):
+        def on_ack(self, n: int, ack: Ack) -> None:
+            assert f"min_rtt_s={ack.min_rtt_s}, newly_delivered={ack.newly_delivered}, " in repr(
+                ack
+            )
+            ack.rtt  # type: ignore[attr-defined]  # noqa: B018
+
+    with pytest.raises(PrototypeError, match=r"no attribute 'rtt'; did you mean rtt_s\?"):
+        path.flow(Asks).run(out=tmp_path)
+
+
+def test_a_class_as_a_factor(path: Scenario, tmp_path: Path) -> None:
+    grid = {"flow[0].law": [Half, "reno"]}
+    results = lfnlab.sweep(path.flow("reno"), grid=grid, out=tmp_path)
+    assert results.frame()["law"].to_list() == ["Half (prototype)", "reno"]
+
+
 def test_other_runs_of_a_sweep_are_kept(path: Scenario, mine: Path, tmp_path: Path) -> None:
     mine.write_text(SOURCE.replace("self.losses += 1", "assert self.now_s < 1, 'too late'"))
     arguments = ["compare", "--law", f"reno,{mine}:Mine", "--rate", "20Mbit/s", "--rtt", "20ms"]

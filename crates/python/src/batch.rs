@@ -71,7 +71,11 @@ impl Failure {
     /// As Python raises it.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         let Some(raised) = self.raised else { return errors::LabError::new_err(self.message) };
-        let error = errors::PrototypeError::new_err(format!("{}: {raised}", self.message));
+        // A hint that fails is none.
+        let hint: String = (py.import("lfnlab.prototype"))
+            .and_then(|module| module.call_method1("hint", (raised.value(py),))?.extract())
+            .unwrap_or_default();
+        let error = errors::PrototypeError::new_err(format!("{}: {raised}{hint}", self.message));
         error.set_cause(py, Some(raised));
         error
     }

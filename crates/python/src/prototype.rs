@@ -172,12 +172,26 @@ impl LawState {
     }
 }
 
+/// `Ack(rtt_s=0.02, ...)`: all that an argument tells.
+fn shown(argument: &Bound<'_, PyAny>) -> PyResult<String> {
+    let class = argument.get_type();
+    let mut fields = Vec::new();
+    for name in class.dir()?.iter().map(|name| name.to_string()).filter(|name| !name.starts_with('_')) {
+        fields.push(format!("{name}={}", argument.getattr(&*name)?.repr()?));
+    }
+    Ok(format!("{}({})", class.name()?, fields.join(", ")))
+}
+
 /// An ACK, as the sender saw it.
 #[pyclass(frozen, name = "Ack", module = "lfnlab")]
 pub(crate) struct PyAck(Ack);
 
 #[pymethods]
 impl PyAck {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        shown(slf)
+    }
+
     /// RTT of the newest segment that it delivered, in seconds; None: no valid sample (Karn).
     #[getter]
     fn rtt_s(&self) -> Option<f64> {
@@ -263,6 +277,10 @@ pub(crate) struct PyLoss(Loss);
 
 #[pymethods]
 impl PyLoss {
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        shown(slf)
+    }
+
     /// "fast" (SACK, duplicate ACKs or RACK), "rto" (timeout) or "ecn" (a mark, nothing lost).
     #[getter]
     fn kind(&self) -> &'static str {
@@ -488,7 +506,7 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
 
 /// The law in Python that a scenario in `folder` names, if it has the form of one.
 pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
-    if !text.contains('@') && !text.contains(".py:") {
+    if !text.contains('@') && !text.contains(".py") {
         return None;
     }
     Python::attach(|py| {
