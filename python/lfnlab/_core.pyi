@@ -300,15 +300,33 @@ def udt_receive(
         KeyboardInterrupt: what is there stays.
     """
 
+def plan_testbed(toml_text: str, file: str, seed: int) -> str:
+    """What a test bed does of a scenario, a JSON object: its times in s, and its flows.
+
+    Raises:
+        ScenarioError: the scenario is wrong, or has what a test bed cannot do.
+    """
+
 def run_shell(
-    toml_text: str, file: str, command: Sequence[str], serve: str | None, here: bool
+    toml_text: str,
+    file: str,
+    command: Sequence[str],
+    serve: str | None,
+    here: bool,
+    coalesce: str,
+    seed: int | None = None,
+    lead_s: float | None = None,
 ) -> tuple[int, str]:
     """Run a command behind the path of a scenario's first flow, and wait for its end.
+
+    With ``lead_s`` the scenario's time 0 is so many seconds after the path is there, which is
+    ``LFN_BEGAN_NS`` of CLOCK_MONOTONIC in the command's environment, and links are sampled.
 
     Returns its exit code, 128 and the number of the signal that ended it, and a JSON object of
     what the path did.
 
     Raises:
         ScenarioError: the scenario is wrong, or its path cannot be emulated.
+        UsageError: a time that is none, or a word with a zero byte.
         Unavailable: what is missing on this machine.
     """

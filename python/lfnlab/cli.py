@@ -60,7 +60,8 @@ Quantities carry units: 10Gbit/s, 100ms, 1bdp, "250 packets". Results go to a di
 a run that is there is not run again, so the same command goes on where it was interrupted.
 
 Exit codes: 0 done, 1 a check failed or a verdict changed, 2 wrong scenario or usage, 3 results
-cannot be read or written, 4 not available here, 5 a law in Python raised, 130 interrupted.
+cannot be read or written, 4 not available here, 5 a law in Python raised, 6 the test
+bed was too late, 130 interrupted.
 """,
 )
 
@@ -246,6 +247,7 @@ app.command(doctor.doctor)
 app.command(transfer.send)
 app.command(transfer.recv)
 app.command(emulation.shell)
+app.command(emulation.on_kernel, name="testbed")
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)

@@ -1,10 +1,10 @@
-"""``lfn shell``: any program behind an emulated path."""
+"""``lfn shell`` and ``lfn testbed``: programs and scenarios over an emulated path."""
 
 from __future__ import annotations
 
-import json
+import json as json_
 import sys
-from pathlib import Path  # noqa: TC003  # cyclopts reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -17,6 +17,9 @@ from lfnlab.scenario import dumbbell
 if TYPE_CHECKING:
     from lfnlab.elements import FlowSettings
 
+OK, INVALID = 0, 6
+# Up to three segments of 1500 bytes at 1 Gbit/s.
+COALESCE = "25us"
 # A run of which more than one in a thousand segments came later than this does not count: a
 # hundredth of the shortest RTT of long fat networks.
 LATENESS_BOUND_US = 1000
@@ -32,6 +35,7 @@ def shell(
     scenario: Path | None = None,
     serve: str | None = None,
     here: Annotated[bool, Parameter(negative="")] = False,
+    coalesce: str = COALESCE,
     report: Path | None = None,
 ) -> int:
     """Run a program behind an emulated path, in a network namespace of its own.
@@ -57,6 +61,8 @@ def shell(
             it listens on a port of TCP, or after 5 s.
         here: The far end is the network namespace of the caller, also when that is a path's near
             end: a path behind a path. Needs root.
+        coalesce: Segments of a burst that are due within so long a time are handed over together,
+            with the last of them: longer costs less CPU, 0s keeps every segment apart.
         report: Write here, in JSON, what the path did and how late it was.
     """
     if not command:
@@ -68,11 +74,11 @@ def shell(
     else:
         text, file = _core.read(str(scenario)), str(scenario)
     with naming_options():
-        code, done = _core.run_shell(text, file, command, serve, here)
-    path: dict[str, Any] = json.loads(done)
+        code, done = _core.run_shell(text, file, command, serve, here, coalesce)
+    path: dict[str, Any] = json_.loads(done)
     if report is not None:
         try:
-            report.write_text(json.dumps(path, indent=1) + "\n", encoding="utf-8")
+            report.write_text(json_.dumps(path, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise StoreError(f"{report}: {error.strerror}") from None
     if why := invalid(path):
@@ -92,3 +98,61 @@ def invalid(path: dict[str, Any]) -> str | None:
             f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path"
         )
     return None
+
+
+def on_kernel(
+    file: Path,
+    /,
+    *,
+    seed: int | None = None,
+    out: Path = Path("lfn-testbed"),
+    json: Annotated[bool, Parameter("--json", negative="")] = False,
+) -> int:
+    """Run a scenario on the TCP of this kernel, over the emulated path.
+
+    Flows of one path, with laws of the kernel or ours where they are loaded; tables, summary and
+    report are the simulator's. A run in which the emulator was late or lost packets is marked
+    invalid. Example: `lfn testbed scenario.toml --out measured`
+
+    Args:
+        file: A scenario in TOML.
+        seed: Of the path's random losses; default the file's.
+        out: Results directory.
+        json: Print one JSON object to stdout.
+
+    Exit code 6 when the run is invalid.
+    """
+    from lfnlab import testbed as bed
+    from lfnlab.report import write_report
+    from lfnlab.scenario import Scenario
+    from lfnlab.summary import Table, averaged, plain, summary_tables
+
+    scenario = Scenario.from_toml(_core.read(str(file)), str(file))
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    title = f"{scenario.name or file.stem}, on Linux"
+    measured = bed.run(scenario, out=out, title=title)
+    results = measured.results
+    said = results.runs[0].summary["testbed"]
+    late = said["lateness"]
+    verdict = f"INVALID: {measured.invalid}" if measured.invalid else "valid"
+    rows = (
+        ("this run", verdict),
+        ("late by p50, p99, p99.9, max (us)", _us(late)),
+        ("emulator's share of a core", f"{said['cpu_s'] / said['wall_s']:.0%}"),
+    )
+    page = write_report(results, tables={"Test bed": Table(("test bed", ""), rows, 1)})
+    if json:
+        print(json_.dumps(results.to_json(), indent=1, allow_nan=False))
+    else:
+        for table in summary_tables(results):
+            print(*plain(table), sep="\n")
+        print(f"averages {averaged(results)}", f"report: {page.resolve()}", sep="\n")
+    if measured.invalid:
+        print(f"lfn: INVALID: {measured.invalid}", file=sys.stderr)
+        return INVALID
+    return OK
+
+
+def _us(late: dict[str, float]) -> str:
+    return ", ".join(f"{late[key]:.0f}" for key in ("p50_us", "p99_us", "p999_us", "max_us"))

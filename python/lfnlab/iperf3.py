@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # What a segment's payload is short of the path's MTU: IPv4 or IPv6 and TCP, with timestamps or not.
 _HEADERS_BYTES = (52, 40, 72, 60)
-_FLOWS = {
+FLOWS = {
     "t_s": pl.Float64,
     "flow": pl.UInt32,
     "cwnd_seg": pl.Float64,
@@ -116,7 +116,7 @@ def read(file: Path) -> Measurement:
         },
     }
     return Measurement(
-        pl.DataFrame(flows, _FLOWS).sort("t_s", "flow"),
+        pl.DataFrame(flows, FLOWS).sort("t_s", "flow"),
         pl.DataFrame(goodput, _GOODPUT).sort("t_s", "flow"),
         summary,
     )
@@ -285,7 +285,7 @@ class _Stream:
                 "delivered_bytes": total["bytes"],
                 "retransmits": None if retransmits is None else total["retransmits"],
             }
-            rows.append(dict.fromkeys(_FLOWS) | row)
+            rows.append(dict.fromkeys(FLOWS) | row)
         return rows
 
     def summary(self, result: dict[str, _Node], mss_bytes: float | None) -> dict[str, Any]:

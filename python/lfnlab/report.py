@@ -150,11 +150,12 @@ def _subtitle(results: Results) -> str:
     rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({*rtts[:1], *rtts[-1:]}))
     unit, unit_bps = rate_unit(rates_bps[-1])
     rate = " to ".join(f"{bps / unit_bps:g}" for bps in sorted({rates_bps[0], rates_bps[-1]}))
+    where = "on a test bed" if "testbed" in run.summary else "simulated"
     return ", ".join(
         [
             f"{rate} {unit}",
             f"base RTT {rtt} ms" if rtts else "background traffic only",
-            f"{run.summary['sim_s']:g} s simulated",
+            f"{run.summary['sim_s']:g} s {where}",
             _count(results.runs, "run"),
         ]
     )

@@ -29,24 +29,6 @@ LIMIT_S = 60
 MARK = "LFN_TEST_MARK"
 
 
-def incapable() -> str | None:
-    if not Path("/dev/net/tun").exists():
-        return "no /dev/net/tun"
-    for option in ["--net"], ["--net", "--map-root-user"]:
-        if subprocess.run(["unshare", *option, "true"], capture_output=True).returncode == 0:
-            return None
-    return "no right to make a network namespace"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def capable() -> None:
-    if reason := incapable():
-        message = f"EMULATOR NOT TESTED: {reason}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-
-
 def shell(*arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     command = [*prefix, *LFN, "shell", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::burst::Burst;
 use crate::lateness::{Histogram, Quantiles};
 use crate::network::{Delivery, Departure, Events, Network};
+use crate::process;
 use crate::tun::Tun;
 
 /// Bursts read from one device before we look at what is due.
@@ -30,13 +31,36 @@ pub struct Report {
     pub real_time: bool,
     /// Time from when a segment was due until it was handed over.
     pub lateness: Quantiles,
-    /// Time that a burst may have waited until it was read: since its device was last seen empty, or since
-    /// the emulator woke up.
+    /// Time that a burst may have waited until it was read: since the emulator last slept.
     pub reading: Quantiles,
     /// What was lost by the emulator and not by the path: a run is worth nothing unless these are 0.
     pub own_drops: OwnDrops,
     /// Links in the order of the scenario.
     pub links: Vec<LinkReport>,
+    /// Links at their samples, if there were any.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub samples: Vec<Sample>,
+}
+
+/// A link at one time: the columns of the table `queues`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Sample {
+    /// Since the path began.
+    pub t_s: f64,
+    /// Number of the link.
+    pub link: u16,
+    /// Waiting or in service.
+    pub packets: u32,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Packets that came so far.
+    pub arrivals: u64,
+    /// Packets that its queue dropped so far.
+    pub drops: u64,
+    /// Packets marked so far.
+    pub marks: u64,
+    /// Bytes that left so far.
+    pub sent_bytes: u64,
 }
 
 /// Drops that no path has.
@@ -69,6 +93,10 @@ pub struct LinkReport {
     pub lost: u64,
     /// Most packets that waited at once.
     pub max_waiting: u64,
+    /// Mean of what packets waited.
+    pub mean_queue_s: f64,
+    /// 99 of 100 waited less.
+    pub p99_queue_s: f64,
 }
 
 /// Both ends, and the network between them. Route 0 leads from the first end to the second, route 1 back.
@@ -85,12 +113,15 @@ pub(crate) struct Emulator {
     buffer: Vec<u8>,
     events: Events,
     began_ns: u64,
-    /// When the devices were last seen empty, or we woke up.
+    /// When the devices were last looked at, or we woke up.
     seen_ns: u64,
     lateness: Histogram,
     reading: Histogram,
     unknown: u64,
     real_time: bool,
+    sample_every: Time,
+    next_sample: Time,
+    samples: Vec<Sample>,
 }
 
 struct Held {
@@ -99,7 +130,8 @@ struct Held {
     left: usize,
 }
 
-fn now_ns() -> u64 {
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub(crate) fn now_ns() -> u64 {
     // SAFETY: the time lives.
     let time = unsafe {
         let mut time = zeroed();
@@ -131,10 +163,17 @@ fn load(ecn: u8) -> Header {
 }
 
 impl Emulator {
-    /// Time begins now.
-    pub(crate) fn new(network: Network, framing_bytes: u32, ends: [Tun; 2], real_time: bool) -> Emulator {
+    /// Time began at `began_ns` of the machine's clock. Links are sampled `sample_every` so long, never at
+    /// [`Time::NEVER`].
+    pub(crate) fn new(
+        network: Network,
+        framing_bytes: u32,
+        ends: [Tun; 2],
+        began_ns: u64,
+        sample_every: Time,
+    ) -> Emulator {
         let vcp = network.meters_load();
-        let began_ns = now_ns();
+        let real_time = process::prefer();
         Emulator {
             ends,
             network,
@@ -151,6 +190,9 @@ impl Emulator {
             reading: Histogram::default(),
             unknown: 0,
             real_time,
+            sample_every,
+            next_sample: sample_every,
+            samples: Vec::new(),
         }
     }
 
@@ -165,16 +207,9 @@ impl Emulator {
             descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
         loop {
             self.deliver();
-            if self.take()? {
-                continue;
-            }
-            self.seen_ns = now_ns();
-            let wait_ns = self.network.next_at().as_ns().saturating_sub(self.seen_ns - self.began_ns);
-            if wait_ns == 0 {
-                continue;
-            }
+            let next = self.network.next_at().min(self.next_sample).as_ns();
             // Nothing is missed by a look too many.
-            let wait_ns = wait_ns.min(999_999_999);
+            let wait_ns = next.saturating_sub(now_ns() - self.began_ns).min(999_999_999);
             let wait = libc::timespec { tv_sec: 0, tv_nsec: wait_ns as _ };
             // SAFETY: the descriptors and the time live.
             let ready =
@@ -186,7 +221,14 @@ impl Emulator {
                 }
                 continue;
             }
-            self.seen_ns = now_ns();
+            if wait_ns > 0 {
+                self.seen_ns = now_ns();
+            }
+            for (end, device) in polled[..2].iter().enumerate() {
+                if device.revents != 0 {
+                    self.take(end)?;
+                }
+            }
             if polled[2..].iter().any(|other| other.revents != 0) {
                 return Ok(());
             }
@@ -195,7 +237,12 @@ impl Emulator {
 
     /// Hands over what is due.
     fn deliver(&mut self) {
-        self.network.advance(self.now(), &mut self.events);
+        let now = self.now();
+        while self.next_sample <= now {
+            self.network.advance(self.next_sample, &mut self.events);
+            self.sample();
+        }
+        self.network.advance(now, &mut self.events);
         let mut events = std::mem::take(&mut self.events);
         for token in events.doubled.drain(..) {
             if let Some(held) = &mut self.held[(token >> 16) as usize] {
@@ -218,6 +265,24 @@ impl Emulator {
             self.release((token >> 16) as usize, 1);
         }
         self.events = events;
+    }
+
+    fn sample(&mut self) {
+        let at = self.next_sample;
+        self.next_sample = at.after(self.sample_every);
+        for (number, (_, link, _)) in self.network.links().enumerate() {
+            let counters = link.counters();
+            self.samples.push(Sample {
+                t_s: at.as_s(),
+                link: number as u16,
+                packets: link.packets() as u32,
+                bytes: link.bytes(),
+                arrivals: counters.arrivals,
+                drops: counters.drops_full + counters.drops_early,
+                marks: counters.marks,
+                sent_bytes: counters.sent_bytes,
+            });
+        }
     }
 
     /// Segments that follow each other in one burst.
@@ -255,31 +320,27 @@ impl Emulator {
         }
     }
 
-    /// Takes what has come; whether there may be more.
-    fn take(&mut self) -> io::Result<bool> {
-        let mut more = false;
-        for end in 0..2 {
-            for read in 0..READS {
-                if !self.ends[end].read(&mut self.buffer)? {
-                    break;
-                }
-                let now_ns = now_ns();
-                self.reading.add(now_ns - self.seen_ns);
-                let now = Time::from_ns(now_ns - self.began_ns);
-                // A small packet does not keep a large buffer.
-                let bytes = if self.buffer.len() < LARGE_BYTES {
-                    self.buffer.clone()
-                } else {
-                    std::mem::replace(&mut self.buffer, self.pool.pop().unwrap_or_default())
-                };
-                match Burst::parse(bytes) {
-                    Some(burst) => self.offer(now, end as u16, burst),
-                    None => self.unknown += 1,
-                }
-                more |= read + 1 == READS;
+    /// Takes what has come at one end, a few bursts at a time.
+    fn take(&mut self, end: usize) -> io::Result<()> {
+        for _ in 0..READS {
+            if !self.ends[end].read(&mut self.buffer)? {
+                break;
+            }
+            let now_ns = now_ns();
+            self.reading.add(now_ns - self.seen_ns);
+            let now = Time::from_ns(now_ns - self.began_ns);
+            // A small packet does not keep a large buffer.
+            let bytes = if self.buffer.len() < LARGE_BYTES {
+                self.buffer.clone()
+            } else {
+                std::mem::replace(&mut self.buffer, self.pool.pop().unwrap_or_default())
+            };
+            match Burst::parse(bytes) {
+                Some(burst) => self.offer(now, end as u16, burst),
+                None => self.unknown += 1,
             }
         }
-        Ok(more)
+        Ok(())
     }
 
     fn offer(&mut self, now: Time, route: u16, burst: Burst) {
@@ -325,10 +386,13 @@ impl Emulator {
                 marks: counters.marks,
                 lost,
                 max_waiting: counters.max_waiting,
+                mean_queue_s: counters.mean_wait().as_s(),
+                p99_queue_s: counters.wait_quantile(0.99).as_s(),
             }
         });
         Ok(Report {
             links: links.collect(),
+            samples: std::mem::take(&mut self.samples),
             wall_s: self.now().as_s(),
             cpu_s: cpu_s(),
             real_time: self.real_time,

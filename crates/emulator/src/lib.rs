@@ -8,12 +8,14 @@ mod emulator;
 mod error;
 mod lateness;
 mod network;
+mod plan;
 mod process;
 mod shell;
 mod tun;
 
-pub use emulator::{LinkReport, OwnDrops, Report};
+pub use emulator::{LinkReport, OwnDrops, Report, Sample};
 pub use error::EmulatorError;
 pub use lateness::{Histogram, Quantiles};
 pub use network::{Delivery, Departure, Events, Network, NetworkConfig, Route};
+pub use plan::{Plan, PlannedFlow, PlannedLink, PlannedRate};
 pub use shell::{shell, Ended, Shell};

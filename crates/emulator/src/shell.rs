@@ -22,7 +22,7 @@ use lfn_units::Time;
 use libc::pid_t;
 use serde::{Deserialize, Serialize};
 
-use crate::emulator::{Emulator, Report};
+use crate::emulator::{now_ns, Emulator, Report};
 use crate::error::EmulatorError;
 use crate::network::{Network, NetworkConfig, Route};
 use crate::process::{self, Signals};
@@ -33,9 +33,6 @@ const NETWORK: u32 = 0xc612_0000;
 const PREFIX: u8 = 15;
 /// The deepest path in a path that has two addresses left.
 const DEEPEST: u8 = 14;
-/// Segments of one burst that follow each other within so long a time are handed over together, with the
-/// last of them: up to three of 1500 bytes at 1 Gbit/s.
-const TOGETHER: Time = Time::from_us(25);
 /// Memory of a socket for each byte outstanding: the kernel counts its own overhead, and gives to the
 /// window what it takes for the payload's part.
 const OVERHEAD: u64 = 4;
@@ -60,17 +57,21 @@ pub struct Shell {
     pub serve: Option<CString>,
     /// The far end is the caller's network namespace, not a new one.
     pub here: bool,
+    /// How often links are sampled; [`Time::NEVER`] for not at all.
+    pub sample: Time,
 }
 
 impl Shell {
-    /// A command behind the path of the first flow over TCP of a simulation: its data would go from the command to
-    /// the far end. `None` without any.
+    /// A command behind the path of the first flow over TCP of a simulation: its data would go from the
+    /// command to the far end. Segments of a burst that are due within `together` are handed over together.
+    /// `None` without any.
     pub fn behind(
         config: Config,
         framing_bytes: u32,
         command: Vec<CString>,
         serve: Option<CString>,
         here: bool,
+        together: Time,
     ) -> Option<Shell> {
         let flow = config.flows.first()?;
         let [data, acks] =
@@ -90,10 +91,11 @@ impl Shell {
             command,
             serve,
             here,
+            sample: Time::NEVER,
             network: NetworkConfig {
                 seed: config.seed,
                 largest_packet_bytes: flow.wire_bytes,
-                together: TOGETHER,
+                together,
                 routes: vec![
                     Route { links: data, access: forward },
                     Route { links: acks, access: ends - forward },
@@ -207,11 +209,13 @@ fn emulate(
     let near = Tun::new(addresses.near, PREFIX, shell.mtu_bytes)?;
     process::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS)?;
 
+    let began_ns = now_ns();
     let (alive, emulator_lives) = process::pipe()?;
     let init = process::fork()?;
     if init == 0 {
         drop((near, far, emulator_lives));
         let far = FarEnd { namespace: far_namespace, sockets };
+        std::env::set_var("LFN_BEGAN_NS", began_ns.to_string());
         let run = || run_command(shell, &addresses, far, signals, &alive);
         let code = catch_unwind(AssertUnwindSafe(run)).unwrap_or(Ok(125)).unwrap_or_else(|error| {
             eprintln!("lfn: {error}");
@@ -221,8 +225,7 @@ fn emulate(
     }
     drop((far_namespace, sockets, alive));
     let child = process::watch(init)?;
-    let real_time = process::prefer();
-    let mut emulator = Emulator::new(network, shell.framing_bytes, [near, far], real_time);
+    let mut emulator = Emulator::new(network, shell.framing_bytes, [near, far], began_ns, shell.sample);
     loop {
         emulator.run(&[child.as_raw_fd(), signals.descriptor()]).map_err(EmulatorError::os("poll", ""))?;
         signals.pass_on(init);

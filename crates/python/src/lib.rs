@@ -282,6 +282,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_receive, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::run_shell, module)?)?;
+    module.add_function(wrap_pyfunction!(emulator::plan_testbed, module)?)?;
     batch::record_panics();
     Ok(())
 }

@@ -1,0 +1,277 @@
+"""``lfn testbed``: a scenario on the TCP of this kernel, over the emulated path, as a stored run.
+
+The tables and the summary are the simulator's (``docs/results.md``), from TCP_INFO in place of the
+engine; what no kernel tells is null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import sys
+import tempfile
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lfnlab import _core, metrics, provenance, testbed_ends
+from lfnlab.emulation import COALESCE, invalid
+from lfnlab.errors import LabError, Unavailable
+from lfnlab.iperf3 import FLOWS
+from lfnlab.results import SCHEMA, Results
+from lfnlab.statistics import finite
+from lfnlab.store import Store
+
+if TYPE_CHECKING:
+    from lfnlab.scenario import Scenario
+
+# From when the path is there until the scenario begins: the sender starts up.
+LEAD_S = 3.0
+# Of a core: an emulator that has less to spare is soon late.
+CPU_BOUND = 0.9
+_LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_QUEUES = {
+    "t_s": pl.Float64,
+    "link": pl.UInt16,
+    "packets": pl.UInt32,
+    "bytes": pl.UInt64,
+    "arrivals": pl.UInt64,
+    "drops": pl.UInt64,
+    "marks": pl.UInt64,
+    "sent_bytes": pl.UInt64,
+}
+_EVENTS = {
+    "t_s": pl.Float64,
+    "flow": pl.UInt32,
+    "kind": pl.UInt8,
+    "cwnd_before_seg": pl.Float64,
+    "cwnd_after_seg": pl.Float64,
+    "ssthresh_seg": pl.Float64,
+    "lost": pl.UInt32,
+}
+_PROBES = {"t_s": pl.Float64, "flow": pl.UInt32, "probe": pl.UInt8, "value": pl.Float64}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run on the test bed."""
+
+    results: Results
+    #: Why it does not count; None if it does.
+    invalid: str | None
+
+
+def kernel_law(law: str) -> str:
+    """What this kernel calls a law: ours where it is loaded, else its own of the same name.
+
+    Raises:
+        Unavailable: when it has neither.
+    """
+    name = law.partition(":")[0]
+    ours = f"lfn_{name.replace('-', '_')}"
+    there = _LAWS.read_text(encoding="ascii").split()
+    for candidate in (ours, name):
+        if candidate in there:
+            return candidate
+    raise Unavailable(
+        f"law {law}: this kernel has neither {ours} nor {name}, but {' '.join(there)}"
+    )
+
+
+def run(scenario: Scenario, *, out: str | Path, title: str) -> Measured:
+    """Run a scenario on the TCP of this kernel and store what was seen.
+
+    Raises:
+        ScenarioError: it has what a test bed cannot do.
+        Unavailable: a law or a right is missing.
+        LabError: the sender failed.
+    """
+    text = scenario.to_toml()
+    plan = json.loads(_core.plan_testbed(text, "scenario", scenario.seed))
+    plan["lead_s"] = LEAD_S
+    for flow in plan["flows"]:
+        flow["kernel_law"] = kernel_law(flow["law"])
+    ends = [sys.executable, str(Path(testbed_ends.__file__))]
+    with tempfile.TemporaryDirectory() as directory:
+        plan_file, found_file = Path(directory, "plan.json"), Path(directory, "found.json")
+        plan_file.write_text(json.dumps(plan), encoding="utf-8")
+        command = [*ends, "send", str(plan_file), str(found_file)]
+        serve = f"exec '{ends[0]}' '{ends[1]}' receive"
+        code, said = _core.run_shell(
+            text, "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
+        )
+        if code != 0:
+            raise LabError(f"the sender of the test bed ended with exit code {code}")
+        found = json.loads(found_file.read_text(encoding="utf-8"))
+    path = json.loads(said)
+    why = _invalid(path, found)
+    tables = _tables(path, found)
+    summary = _summary(scenario, plan, path, found, tables) | {"invalid": why}
+    key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
+    store = Store(out)
+    store.put(key, _files(tables, summary, text, path))
+    runs = [{"key": key, "seed": scenario.seed, "factors": {}}]
+    store.write_experiment({"schema": SCHEMA, "title": title, "runs": runs})
+    return Measured(Results.load(out), why)
+
+
+def _invalid(path: dict[str, Any], found: dict[str, Any]) -> str | None:
+    if why := invalid(path):
+        return why
+    if found["late_s"] > 0:
+        return f"the sender was ready {found['late_s']:.1f} s after the scenario began"
+    share = path["cpu_s"] / path["wall_s"]
+    if share > CPU_BOUND:
+        return f"the emulator took {share:.0%} of a core, above the bound of {CPU_BOUND:.0%}"
+    return None
+
+
+def _tables(path: dict[str, Any], found: dict[str, Any]) -> dict[str, pl.DataFrame]:
+    rows = [row for flow in found["flows"] for row in flow["rows"]]
+    # TCP_INFO has the smoothed RTT alone.
+    names = [name for name in FLOWS if name != "rtt_s"]
+    flows = pl.DataFrame(rows, {name: FLOWS[name] for name in names}, orient="row")
+    flows = flows.with_columns(rtt_s=pl.lit(None, pl.Float64)).select(list(FLOWS))
+    queues = pl.DataFrame(path["samples"], _QUEUES).with_columns(pl.col("t_s") - LEAD_S)
+    events = [event for flow in found["flows"] for event in flow["events"]]
+    return {
+        "flows": flows.sort("t_s", "flow"),
+        "queues": queues.filter(pl.col("t_s") >= 0),
+        "events": pl.DataFrame(events, _EVENTS, orient="row").sort("t_s", "flow"),
+        "probes": pl.DataFrame([], _PROBES),
+    }
+
+
+def _summary(
+    scenario: Scenario,
+    plan: dict[str, Any],
+    path: dict[str, Any],
+    found: dict[str, Any],
+    tables: dict[str, pl.DataFrame],
+) -> dict[str, Any]:
+    flows = [
+        _flow(number, flow, seen, plan)
+        for number, (flow, seen) in enumerate(zip(plan["flows"], found["flows"], strict=True))
+    ]
+    goodputs = [flow["goodput_bps"] for flow in flows]
+    covs = [flow["cov"] for flow in flows if flow["cov"] is not None]
+    return {
+        "name": scenario.name,
+        "hash": hashlib.sha256(tables["flows"].write_json().encode()).hexdigest()[:16],
+        "seed": scenario.seed,
+        "sim_s": plan["duration_s"],
+        "warmup_s": plan["warmup_s"],
+        "data_packets_delivered": path["links"][0]["sent_packets"],
+        "events": None,
+        "jain": metrics.jain(goodputs) if any(goodputs) else None,
+        "cov": math.fsum(covs) / len(covs) if covs else None,
+        "flows": flows,
+        "links": [
+            _link(number, link, seen, tables["queues"], plan)
+            for number, (link, seen) in enumerate(zip(plan["links"], path["links"], strict=True))
+        ],
+        "changes_s": sorted(set(plan["changes_s"])),
+        "background": None,
+        "testbed": {
+            key: path[key]
+            for key in ("real_time", "lateness", "reading", "own_drops", "cpu_s", "wall_s")
+        },
+    }
+
+
+def _flow(
+    number: int, flow: dict[str, Any], seen: dict[str, Any], plan: dict[str, Any]
+) -> dict[str, Any]:
+    end_s = min(plan["duration_s"], flow["stop_s"] or math.inf)
+    if seen["completion_s"] is not None:
+        end_s = min(end_s, flow["start_s"] + seen["completion_s"])
+    begin_s = max(flow["start_s"], plan["warmup_s"])
+    delivered_bytes = seen["acked_bytes"] - seen["warm_bytes"]
+    kinds = [event[2] for event in seen["events"]]
+    # Counters at the ends of whole seconds; the last row before each.
+    rows = {math.floor(row[0]): row[6] for row in seen["rows"] if row[0] >= begin_s}
+    bins = [float(after - before) for before, after in pairwise(rows.values())]
+    return {
+        "id": number,
+        "law": flow["law"],
+        "kernel_law": flow["kernel_law"],
+        "direction": "forward",
+        "routes": [{"from_s": 0.0, "links": ["forward"]}],
+        "segment_bytes": flow["segment_bytes"],
+        "wire_bytes": flow["wire_bytes"],
+        "rtt_s": flow["rtt_s"],
+        "start_s": flow["start_s"],
+        "goodput_bps": delivered_bytes * 8 / (end_s - begin_s) if end_s > begin_s else 0.0,
+        "delivered_bytes": delivered_bytes,
+        "sent": None,
+        "retransmits": seen["retransmits"],
+        "timeouts": kinds.count(testbed_ends.KINDS[testbed_ends.LOSS]),
+        "loss_events": sum(kind in testbed_ends.KINDS.values() for kind in kinds),
+        "undos": None,
+        "mean_cwnd_segments": seen["mean_cwnd"],
+        "min_cwnd_segments": seen["min_cwnd"],
+        "max_cwnd_segments": seen["max_cwnd"],
+        "srtt_s": seen["srtt_s"],
+        "min_rtt_s": seen["min_rtt_s"],
+        "cov": finite(metrics.cov(bins)) if len(bins) > 1 else None,
+        "completion_s": seen["completion_s"],
+    }
+
+
+def _link(
+    number: int,
+    link: dict[str, Any],
+    seen: dict[str, Any],
+    queues: pl.DataFrame,
+    plan: dict[str, Any],
+) -> dict[str, Any]:
+    samples = queues.filter(pl.col("link") == number, pl.col("t_s") <= plan["duration_s"])
+    warm = samples.filter(pl.col("t_s") >= plan["warmup_s"])
+    sent_bytes = warm["sent_bytes"][-1] - warm["sent_bytes"][0] if len(warm) > 1 else 0
+    begin_s, end_s = (warm["t_s"][0], warm["t_s"][-1]) if len(warm) > 1 else (0.0, 0.0)
+    rates = link["rates"]
+    ends_s = [rate["from_s"] for rate in rates[1:]] + [math.inf]
+    capacity_bits = sum(
+        rate["rate_bps"] * max(min(until_s, end_s) - max(rate["from_s"], begin_s), 0.0)
+        for rate, until_s in zip(rates, ends_s, strict=True)
+    )
+    return {
+        "id": link["id"],
+        "rate_bps": rates[-1]["rate_bps"],
+        "rates": rates,
+        "utilization": sent_bytes * 8 / capacity_bits if capacity_bits else 0.0,
+        "arrivals": seen["arrivals"],
+        "drops": seen["drops_full"] + seen["drops_early"],
+        "early_drops": seen["drops_early"],
+        "marks": seen["marks"],
+        "random_losses": seen["lost"],
+        "mean_queue_s": seen["mean_queue_s"],
+        "p99_queue_s": seen["p99_queue_s"],
+        "max_queue_packets": seen["max_waiting"],
+    }
+
+
+def _files(
+    tables: dict[str, pl.DataFrame], summary: dict[str, Any], text: str, path: dict[str, Any]
+) -> dict[str, bytes]:
+    files = {"scenario.toml": text.encode(), "summary.json": json.dumps(summary).encode()}
+    for name, table in tables.items():
+        buffer = io.BytesIO()
+        table.write_parquet(buffer, compression="zstd")
+        files[f"{name}.parquet"] = buffer.getvalue()
+    said = {
+        **provenance.machine(),
+        "finished": provenance.now(),
+        "wall_s": path["wall_s"],
+        "cpu_s": path["cpu_s"],
+        "hash": summary["hash"],
+        "command": provenance.command(),
+        "resolved": json.loads(_core.check(text, "scenario")),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    return files | {"provenance.json": json.dumps(said).encode()}

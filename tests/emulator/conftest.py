@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What every test here needs: TUN, and the right to make network namespaces."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def incapable() -> str | None:
+    if not Path("/dev/net/tun").exists():
+        return "no /dev/net/tun"
+    for option in ["--net"], ["--net", "--map-root-user"]:
+        if subprocess.run(["unshare", *option, "true"], capture_output=True).returncode == 0:
+            return None
+    return "no right to make a network namespace"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def capable() -> None:
+    if reason := incapable():
+        message = f"EMULATOR NOT TESTED: {reason}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
