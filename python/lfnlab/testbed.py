@@ -23,6 +23,7 @@ from lfnlab import _core, metrics, provenance, testbed_ends
 from lfnlab.emulation import COALESCE, invalid
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.iperf3 import FLOWS
+from lfnlab.law import known
 from lfnlab.results import SCHEMA, Results
 from lfnlab.statistics import finite
 from lfnlab.store import Store
@@ -66,6 +67,11 @@ class Measured:
     invalid: str | None
 
 
+def available() -> list[str]:
+    """The laws that this kernel has now."""
+    return _LAWS.read_text(encoding="ascii").split()
+
+
 def kernel_law(law: str) -> str:
     """What this kernel calls a law: ours where it is loaded, else its own of the same name.
 
@@ -74,13 +80,14 @@ def kernel_law(law: str) -> str:
     """
     name = law.partition(":")[0]
     ours = f"lfn_{name.replace('-', '_')}"
-    there = _LAWS.read_text(encoding="ascii").split()
+    there = available()
     for candidate in (ours, name):
         if candidate in there:
             return candidate
-    raise Unavailable(
-        f"law {law}: this kernel has neither {ours} nor {name}, but {' '.join(there)}"
-    )
+    info = known(name)
+    ours_runs = info is not None and "kernel" in info.targets
+    hint = f"try lfn kernel load {name}" if ours_runs else "it is for the simulator alone"
+    raise Unavailable(f"law {law}: this kernel has neither {ours} nor {name}; {hint}")
 
 
 def run(scenario: Scenario, *, out: str | Path, title: str) -> Measured:

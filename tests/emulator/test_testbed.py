@@ -92,6 +92,14 @@ def test_what_it_cannot_do_is_refused(more: str, words: str) -> None:
         _core.plan_testbed(SCENARIO + more, "scenario.toml", 1)
 
 
-def test_a_law_that_the_kernel_lacks_is_named() -> None:
-    with pytest.raises(Unavailable, match="neither lfn_none_such nor none-such"):
-        bed.kernel_law("none-such:variant")
+def test_a_law_that_the_kernel_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bed, "available", lambda: ["reno", "cubic", "lfn_htcp_be", "lfn_reno"])
+    assert [bed.kernel_law(law) for law in ("reno", "cubic:linux", "htcp-be")] == [
+        "lfn_reno",
+        "cubic",
+        "lfn_htcp_be",
+    ]
+    with pytest.raises(Unavailable, match="neither lfn_veno nor veno; try lfn kernel load veno"):
+        bed.kernel_law("veno")
+    with pytest.raises(Unavailable, match="neither lfn_xcp nor xcp; it is for the simulator"):
+        bed.kernel_law("xcp")
