@@ -1,0 +1,31 @@
+"""Exponents of RTT unfairness: experiments against closed forms, the page against its table."""
+
+# ruff: noqa: D103
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from validation.rtt_fairness import EXPERIMENTS, PAGE, committed, contestants, page, row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("experiment", "law", "exponent"),
+    [("together", "reno", 2.0), ("together", "hybla", 0.0), ("apart", "htcp", 0.55)],
+)
+def test_laws_meet_their_closed_forms(
+    experiment: str, law: str, exponent: float, tmp_path: Path
+) -> None:
+    chosen = next(each for each in EXPERIMENTS if each.name == experiment)
+    (found,) = chosen.scenario(law).run(out=tmp_path).runs
+    assert row(found)["exponent"] == pytest.approx(exponent, abs=0.15)
+
+
+def test_the_page_is_of_the_committed_table() -> None:
+    table, stamp = committed()
+    assert list(dict.fromkeys(table["law"])) == contestants()
+    assert PAGE.read_text(encoding="utf-8") == page(table, stamp)
