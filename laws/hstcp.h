@@ -171,9 +171,11 @@ static inline void hstcp_linux_on_ack(struct hstcp *s, struct law_control *contr
 {
 	u32 w = (u32)(control->cwnd >> 32), row = hstcp_row(s);
 
-	if (w > hstcp_row_cwnd[row] || (row && w <= hstcp_row_cwnd[row - 1]))
-		s->row = hstcp_find_row(w);
-	s->cnt += s->row + 1;
+	/* Not &&: Linux 6.1's verifier does not see that row - 1 is in bounds behind a branch on row. */
+	if (w > hstcp_row_cwnd[row] || ((row > 0) & (w <= hstcp_row_cwnd[law_max(row, 1) - 1])))
+		row = hstcp_find_row(w);
+	s->row = row;
+	s->cnt += row + 1;
 	if (s->cnt >= w) {
 		s->cnt -= w;
 		control->cwnd = law_min(control->cwnd + LAW_ONE, LAW_MAX_CWND);
