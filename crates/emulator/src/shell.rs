@@ -62,9 +62,9 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A command behind the path of the first flow over TCP of a simulation: its data would go from the
-    /// command to the far end. Segments of a burst that are due within `together` are handed over together.
-    /// `None` without any.
+    /// A command behind the path of the first flow of a simulation: its data would go from the command to
+    /// the far end. Segments of a burst that are due within `together` are handed over together. `None`
+    /// without flows.
     pub fn behind(
         config: Config,
         framing_bytes: u32,
@@ -73,19 +73,25 @@ impl Shell {
         here: bool,
         together: Time,
     ) -> Option<Shell> {
-        let flow = config.flows.first()?;
-        let [data, acks] =
-            [flow.route, flow.ack_route].map(|route| config.routes[usize::from(route)].clone());
+        let first_udt = config.udt.iter().find(|flow| flow.number == 0);
+        let (routes, rtt, wire_bytes) = match first_udt {
+            Some(flow) => ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes()),
+            None => {
+                let flow = config.flows.first()?;
+                ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes)
+            }
+        };
+        let [data, acks] = routes.map(|route| config.routes[usize::from(route)].clone());
         let link = |&number: &u16| &config.links[usize::from(number)];
         let delays = data.iter().chain(&acks).map(|number| link(number).delay);
-        let ends = flow.rtt.since(delays.fold(Time::ZERO, Time::after));
+        let ends = rtt.since(delays.fold(Time::ZERO, Time::after));
         let forward = Time(ends.0 / 2);
         let outstanding = data.iter().map(link).map(|link| {
-            let queue = link.limit_packets.saturating_mul(flow.wire_bytes.into()).min(link.limit_bytes);
-            link.service.mean_rate().bdp(flow.rtt).0.saturating_add(queue)
+            let queue = link.limit_packets.saturating_mul(wire_bytes.into()).min(link.limit_bytes);
+            link.service.mean_rate().bdp(rtt).0.saturating_add(queue)
         });
         Some(Shell {
-            mtu_bytes: flow.wire_bytes - framing_bytes,
+            mtu_bytes: wire_bytes - framing_bytes,
             framing_bytes,
             socket_bytes: outstanding.max().unwrap_or(0).saturating_mul(OVERHEAD),
             command,
@@ -94,7 +100,7 @@ impl Shell {
             sample: Time::NEVER,
             network: NetworkConfig {
                 seed: config.seed,
-                largest_packet_bytes: flow.wire_bytes,
+                largest_packet_bytes: wire_bytes,
                 together,
                 routes: vec![
                     Route { links: data, access: forward },
