@@ -12,6 +12,8 @@ use crate::quantity::Sample;
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
 const FLOW_BYTES: f64 = 2_500.0;
+/// The same over UDT, where both ends are connections that measure.
+const UDT_FLOW_BYTES: f64 = 6_000.0;
 /// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room
 /// that these keep to grow.
 const PACKET_BYTES: f64 = 125.0;
@@ -147,7 +149,11 @@ impl Scenario {
             let capacity = rates[i].as_bps() / 8.0 * duration_s / wire_bytes;
             packets += capacity.min(passing[i].iter().map(|load| load.demand).sum());
         }
-        let mut flows: f64 = self.flow.iter().map(|flow| f64::from(flow.streams())).sum();
+        let streams = |transport: Transport| -> f64 {
+            let flows = self.flow.iter().filter(|flow| flow.transport == transport);
+            flows.map(|flow| f64::from(flow.streams())).sum()
+        };
+        let mut flows = streams(Transport::Tcp);
         let rows = match self.sample.0 {
             Sample::Off => 0.0,
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
@@ -195,7 +201,7 @@ impl Scenario {
         let samples_rates = |law: &LawSpec| law.slow_start() == SlowStartKind::None;
         let sample_bytes = if self.laws().any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
         let parts = [
-            flows * FLOW_BYTES + connections * CONNECTION_BYTES,
+            flows * FLOW_BYTES + streams(Transport::Udt) * UDT_FLOW_BYTES + connections * CONNECTION_BYTES,
             in_flight * (PACKET_BYTES + sample_bytes),
             queues * LINK_BYTES + self.link_extra_bytes(&network),
             table_bytes,

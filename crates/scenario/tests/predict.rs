@@ -130,3 +130,10 @@ fn a_parking_lot() {
          law = \"reno\"\n[[flow]]\nlaw = \"reno\"\nfrom = 1\nto = 2\n[[flow]]\nlaw = \"reno\"\nfrom = 3\nto = 2\n",
     );
 }
+
+#[test]
+fn flows_over_udt() {
+    for flow in ["law = \"udt\"", "law = \"cubic\"\ntransport = \"udt\""] {
+        check(&format!("[[flow]]\n{flow}\nrtt = \"40ms\"\n[[flow]]\n{flow}\nrtt = \"40ms\"\ncount = 2"));
+    }
+}
