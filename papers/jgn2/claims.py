@@ -101,7 +101,7 @@ def j1(study: Study) -> Finding:
         "Fig. 2(a), 180 ms",
         "Standard TCP, HSTCP and Scalable are alike in slow start and reach the maximum; after "
         "losses Standard TCP stays very low, HSTCP and Scalable regain the maximum after a while",
-        f"they reach 90 % after {', '.join(f'{t:.0f}' for t in risen.values())} s; "
+        f"they reach 90 % {', '.join(when(t) for t in risen.values())}; "
         + "; ".join(f"{law} regains it {when(back[law])}" for law in laws[1:])
         + "; last third: "
         + ", ".join(f"{law} {late[law]:.0f}" for law in laws)
@@ -151,7 +151,8 @@ def j2(study: Study) -> Finding:
         {
             "FAST does not drop: it keeps alpha packets in the queue, and the buffer has room for "
             "more": math.isinf(drop),
-            "FAST does not recover within 10 s": math.isfinite(drop) and again > drop + 10,
+            "FAST takes long to recover: far from its goal it gains a quarter of alpha, 50 "
+            "segments, a round trip": math.isfinite(drop) and again > drop + 10,
             "BIC jumps": step > 0.25,
             "UDT is not high and steady": negated(steady),
         },
@@ -217,6 +218,7 @@ def j4(study: Study) -> Finding:
         mean[law] = study.mean(name, law, at_s, back_s)
         fallen = first(t_s, (t_s > at_s) & (mbps < 0.9 * before[law]))
         again[law] = first(t_s, (t_s > fallen) & (t_s <= back_s) & (mbps >= 0.9 * before[law]))
+        again[law] = again[law] if math.isfinite(fallen) else at_s
         dip[law] = float(mbps[(t_s > back_s) & (t_s <= back_s + 5)].min()) / top
         home[law] = first(t_s, (t_s > back_s + 1) & (mbps >= 0.9 * before[law])) - back_s
     others = [law for law in study.laws if law != "fast"]
@@ -231,18 +233,18 @@ def j4(study: Study) -> Finding:
         "FAST fall near zero and quickly recover",
         "; ".join(
             f"{law}: {-lost[law]:+.0%} in 10 s, mean {mean[law]:.0f} Mbit/s until the switch back, "
-            f"recovers {when(again[law])}, then at least {dip[law]:.0%} of the rate"
+            f"back at 90 % {when(again[law])}, then at least {dip[law]:.0%} of the rate"
             for law in study.laws
         ),
         {
             f"{', '.join(kept)} lose less than 5 %": bool(kept),
             "FAST's mean on the long path is not the lowest": min(mean, key=mean.__getitem__)
             != "fast",
-            "BIC does not recover, or not before HSTCP": not again["bic"] < again["hstcp"],
+            "BIC does not recover before HSTCP": again["bic"] >= again["hstcp"],
             "HSTCP does not recover": math.isinf(again["hstcp"]),
             "UDT is affected": lost[UDT] >= 0.05 if UDT in study.laws else None,
-            f"at the switch back {', '.join(shallow)} stay above a fifth of the rate: what "
-            "overtakes is taken for reordering, not for loss": bool(shallow),
+            f"at the switch back {', '.join(shallow)} stay above a fifth of the rate: that "
+            "packets overtake those under way does not stop them": bool(shallow),
             f"{', '.join(slow)} take more than 10 s to recover": bool(slow),
         },
     )
