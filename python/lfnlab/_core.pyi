@@ -28,9 +28,11 @@ __all__ = [
     "check",
     "drive",
     "laws",
+    "plan_testbed",
     "predict",
     "read",
     "run_many",
+    "run_shell",
     "udt_receive",
     "udt_send",
 ]
