@@ -504,8 +504,8 @@ def c10(study: Study) -> Finding:
         verdict(holds),
         ""
         if holds
-        else "the bottleneck spaces the ACKs, and one ACK lets at most two segments go, however "
-        "large the fair factor: there is hardly a burst for blocks to remove",
+        else "the bottleneck spaces the ACKs, so that without blocks there is hardly a burst to "
+        "remove; a block that has to wait leaves at once, and is the larger burst",
     )
 
 
