@@ -75,20 +75,15 @@ def test_accepted_findings_name_every_claim() -> None:
         assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])
 
 
-def test_udt_comes_in_by_its_name(
-    claims: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another law in its place: no part of a claim stays unknown."""
-    monkeypatch.setattr(claims, "UDT", "cubic")
-    monkeypatch.setattr(sys.modules["papers_jgn2.runs"], "UDT", "cubic")
+def test_udt_is_in_every_claim_about_it(claims: Any, tmp_path: Path) -> None:
     settings = tiny_settings()
-    settings["laws"] += ["cubic"]
+    assert "udt" in settings["laws"]
     study = claims.Study(settings, execute(claims.cases(settings), out=tmp_path))
     found = [claim(study) for claim in (claims.j2, claims.j3, claims.j4, claims.j5)]
     assert all(finding.verdict != "cannot be tested" for finding in found)
     assert "UDT's mean is" in found[0].ours
     for finding in found[1:]:
-        assert "cubic" in finding.ours
+        assert "udt" in finding.ours
 
 
 def test_unknown_parts_and_failed_ones(claims: Any) -> None:
