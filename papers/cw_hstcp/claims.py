@@ -602,31 +602,14 @@ def figures(study: Study) -> dict[str, Any]:
     }
 
 
-#: Flows of one law told apart by RTT: shades that differ in grey print too, and dashes.
-STROKES = (
-    ("#08306b", "-"),
-    ("#d95f02", "--"),
-    ("#1b9e77", "-."),
-    ("#7a7a7a", "-"),
-    ("#c51b8a", ":"),
-)
-
-
 def window_traces(study: Study, setup: Setup) -> Figure:
     """Windows of the flows under test over time, first seed."""
-    flows = study.runs(setup)[0].table("flows")
-    with plot.house_style():
-        figure = Figure(figsize=(5.2, 3.2))
-        axes = figure.subplots()
-        for number, (rtt_ms, (ink, dash)) in enumerate(zip(setup.rtts_ms, STROKES, strict=False)):
-            own = flows.filter(pl.col("flow") == number)
-            t, cwnd = plot.thin(own["t_s"].to_numpy(), own["cwnd_seg"].to_numpy())
-            axes.plot(t, cwnd, color=ink, ls=dash, lw=1.1, label=f"{rtt_ms} ms")
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("congestion window (segments)")
-        axes.set_ylim(bottom=0.0)
-        figure.legend(loc="outside lower center", ncols=5, title="RTT")
-        return figure
+    flows = study.runs(setup)[0].table("flows").partition_by("flow", as_dict=True)
+    traces = [
+        (f"{rtt_ms} ms", flows[number,]["t_s"].to_numpy(), flows[number,]["cwnd_seg"].to_numpy())
+        for number, rtt_ms in enumerate(setup.rtts_ms)
+    ]
+    return plot.courses({"": traces}, "congestion window (segments)")
 
 
 def vector_figure() -> Figure:
