@@ -1,8 +1,8 @@
 # Two commands: `make demo` sets up and runs the main job, `make test` runs every test.
 # They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
-# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, new-law.
+# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site, new-law.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python new-law tools
+.PHONY: demo test lint test-rust test-python site new-law tools
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -14,7 +14,7 @@ demo: $(UV)
 	$(RUN) lfn demo
 
 # What fails fast comes first.
-test: tools lint test-rust test-python new-law
+test: tools lint test-rust test-python site new-law
 
 lint: $(UV)
 	cargo fmt --check
@@ -32,6 +32,11 @@ test-python: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python -m mypy.stubtest lfnlab._core
 	$(RUN) pytest tests validation benches
+
+# The pages of docs/, into build/site/index.html.
+site: $(UV)
+	$(SYNC) --group docs
+	$(RUN) sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site . build/site
 
 new-law: $(UV)
 	$(SYNC)

@@ -229,7 +229,7 @@ every RTT, 1 gives equal windows, 2 is standard TCP's with losses together. Toda
 
 A number in brackets is of a link that was more than 90 % full, so that not only these losses limit
 the law. Closed forms are those of response functions: [theory](theory.md#rtt-unfairness), and the
-[cards](../laws/cards).
+[cards](../laws/cards/README.md).
 
 {stamp} Every run is in
 [validation/reference/rtt_fairness.csv](../validation/reference/rtt_fairness.csv).

@@ -1,6 +1,6 @@
 """Packet traces of a run as pcapng files, for Wireshark, tshark and tcptrace.
 
-The table ``packets`` of a run has one row for each packet at each point of a link:
+The table ``packets`` of a run has one row for each packet at each point of a link::
 
     t_ps            u64   picoseconds of simulated time
     link            u16 or text

@@ -183,7 +183,7 @@ class Scenario:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Results:
-        """Run this scenario once for each seed; see :func:`lfnlab.sweep.execute`."""
+        """Run this scenario once for each seed; see :func:`lfnlab.execute`."""
         from lfnlab.sweep import Case, execute
 
         return execute(

@@ -63,7 +63,7 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> 
 
 @cache
 def student_t(degrees: int, confidence: float = 0.95) -> float:
-    """Two-sided quantile of Student's t: P(|T| <= t) = ``confidence``.
+    """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``.
 
     Bisection on the closed form for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and
     26.7.4); good to 1e-12.

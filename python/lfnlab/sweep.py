@@ -66,7 +66,7 @@ def execute(
             ``executor`` "dask" the number of processes, with a batch system that of its jobs.
         progress: told how far it is.
         title: of the experiment, for its report.
-        executor: "local", or a Dask cluster: see :func:`lfnlab.executor.dask_client`.
+        executor: "local", or a Dask cluster: ``lfnlab.executor`` has its names.
         shard: (i, n) for the i-th of n parts of the runs, from 1. A part is no experiment: run all,
             which takes no time when the parts are there, or merge their stores first.
         keep_going: a run that fails is listed in the results and does not end the others.

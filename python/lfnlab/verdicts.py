@@ -14,8 +14,7 @@ def page() -> str:
         "",
         "What each paper says it saw, what the laboratory saw, and whether the claim holds. A",
         "claim that does not hold is a result. `python -m lfnlab.verdicts` writes this page from",
-        "what `lfn paper NAME --accept` has stored; the hash is that of all runs of a study. How a",
-        "verdict is decided, and what a paper leaves open, stands in `papers/NAME/README.md`.",
+        "what `lfn paper NAME --accept` has stored; the hash is that of all runs of a study.",
         "",
     ]
     for paper in papers():
@@ -24,7 +23,12 @@ def page() -> str:
         if full is None:
             lines += [f"`lfn paper {paper}` has not been run at full size yet.", ""]
             continue
-        lines += [f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`.", ""]
+        lines += [
+            f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`. "
+            f"[The set-up, what the paper leaves open, and how each verdict is decided]"
+            f"(../papers/{papers()[paper].name}/README.md).",
+            "",
+        ]
         lines += ["| claim | the paper | ours | verdict | cause |", "|---|---|---|---|---|"]
         for claim, finding in full["findings"].items():
             if "@" in claim:

@@ -127,7 +127,7 @@ def measure(
 
     Args:
         results: the experiment.
-        names: of :data:`METRICS`; default all that the runs have.
+        names: of ``METRICS``; default all that the runs have.
         start_s, end_s: the window; default from each run's warm-up to its end.
         window_s: time scale of Jain's index, CoV and convergence; default those of the field.
         base: the same flows with one law for all, for ``camps``; runs are paired by seed.

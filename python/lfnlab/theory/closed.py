@@ -378,16 +378,14 @@ def cubic_growth_time_s(start: float, w_max: float, end: float) -> float:
 def recovery_s(law: str, window: float, rtt_s: float, kept: float) -> float:
     """Time to grow back after one loss at ``window`` segments, without a queue.
 
-    | law | time |
-    |---|---|
-    | reno | W/2 RTT |
-    | hstcp | RTT times the integral of dw / a(w) from (1 - b(W)) W to W (RFC 3649) |
-    | scalable | ln(8/7) / ln(1.01) = 13.42 RTT |
-    | bic | W/8/32 + log2(32/0.01) RTT (paper, section IV); shorter when W/8 < 64 |
-    | cubic | K = cbrt(0.3 W / 0.4) (RFC 9438, eq. 2) |
-    | htcp | F(T) = W RTT / 2, whatever beta |
-    | westwood | (1 - r) W RTT, r = ``kept`` |
-    | htcp-be | F(T) = (1 - r) W RTT |
+    - reno: W/2 RTT
+    - hstcp: RTT times the integral of dw / a(w) from (1 - b(W)) W to W (RFC 3649)
+    - scalable: ln(8/7) / ln(1.01) = 13.42 RTT
+    - bic: W/8/32 + log2(32/0.01) RTT (paper, section IV); shorter when W/8 < 64
+    - cubic: K = cbrt(0.3 W / 0.4) (RFC 9438, eq. 2)
+    - htcp: F(T) = W RTT / 2, whatever beta
+    - westwood: (1 - r) W RTT, r = ``kept``
+    - htcp-be: F(T) = (1 - r) W RTT
 
     Args:
         law: one of the table, with a window above the one where it is Reno.

@@ -1,0 +1,54 @@
+"""Sphinx on the tree itself: every page stands where its links from other files say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import lfnlab
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "lfnlab"
+author = "the lfnlab authors"
+version = release = lfnlab._core.VERSION
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "pages"]
+
+root_doc = "docs/index"
+include_patterns = [
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/**.md",
+    "laws/cards/*.md",
+    "papers/*/README.md",
+]
+# Of no other folder are the files even listed.
+exclude_patterns = [
+    entry.name
+    for entry in ROOT.iterdir()
+    if entry.is_dir() and entry.name not in {"docs", "laws", "papers"}
+]
+
+myst_heading_anchors = 3
+highlight_language = "text"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+nitpicky = True
+# Types of others, whose pages a build without network cannot link, and names of our own unions.
+nitpick_ignore_regex = [
+    ("py:class", r"(collections\.abc|pathlib|types|np|pl)\..*"),
+    ("py:class", r"lfnlab\.(catalog\.Catalog|results\.Failure)"),
+    ("py:class", "ArrayLike|Factor|Floats|FlowSettings|NDArray|Path|Progress|Rate|Table|Value"),
+]
+
+html_theme = "furo"
+html_title = "lfnlab"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_extra_path = ["index.html"]
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False

@@ -1,0 +1,194 @@
+"""What pages take from the laboratory: ``<!-- made: NAME -->`` stands for what NAME makes.
+
+Names: verdicts (findings that were accepted), laws (the registry), keys (the scenario's schema),
+commands (of ``lfn``), python (modules and their docstrings).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from pygments.lexers.special import TextLexer
+
+import lfnlab
+import lfnlab.errors
+from lfnlab import laws
+from lfnlab.cli import app as lfn
+from lfnlab.paper import Verdict, expected, papers, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = {
+    "lfnlab": "Scenarios, runs and sweeps",
+    "lfnlab.errors": "Errors",
+    "lfnlab.metrics": "Metrics of tables",
+    "lfnlab.measure": "Metrics of stored runs",
+    "lfnlab.statistics": "Confidence intervals",
+    "lfnlab.theory": "Closed forms and fluids",
+    "lfnlab.pcap": "Packet traces",
+}
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "above",
+    "maximum": "at most",
+    "exclusiveMaximum": "below",
+}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )
+
+
+def verdicts() -> str:
+    """A line a paper: its claims by the accepted verdict of the full-size run."""
+    rows = []
+    total: Counter[str] = Counter()
+    for paper in papers():
+        findings = expected(paper)["full"]["findings"]
+        own = {claim: found["verdict"] for claim, found in findings.items() if "@" not in claim}
+        total.update(own.values())
+        rows.append(
+            [title_of(paper)]
+            + [", ".join(c for c in own if own[c] == verdict) for verdict in get_args(Verdict)]
+        )
+    sums = [str(total[verdict]) for verdict in get_args(Verdict)]
+    head = ["claims of", *get_args(Verdict)]
+    return table(head, [*rows, [f"all {total.total()}", *sums]])
+
+
+def registry() -> str:
+    """A line a law, with its card."""
+    rows = []
+    for law in laws():
+        card = ROOT / "laws" / "cards" / f"{law.name}.md"
+        name = f"[{law.name}](../../laws/cards/{law.name}.md)" if card.is_file() else law.name
+        rows.append(
+            [
+                name,
+                law.title,
+                ", ".join(law.variants),
+                law.family,
+                ", ".join(law.signals),
+                law.slow_start,
+                ", ".join(law.targets),
+                law.source,
+            ]
+        )
+    head = ["law", "", "variants", "family", "signals", "slow start", "runs in", "source"]
+    return table(head, rows)
+
+
+def keys() -> str:
+    """A section for each table of a scenario, with its keys."""
+    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
+    sections = ["## Top level\n\n" + _object(schema)]
+    for name, part in sorted(schema["$defs"].items()):
+        about = " ".join(part.get("description", "").split())
+        sections.append(f"## {name}\n\n{about}\n\n{_object(part)}")
+    return "\n\n".join(sections)
+
+
+def _object(part: dict[str, Any]) -> str:
+    """Its keys; of each alternative, too."""
+    found = []
+    if "properties" in part:
+        required = part.get("required", [])
+        rows = [
+            [f"`{key}`", _type(value), ("**required.** " if key in required else "") + _says(value)]
+            for key, value in part["properties"].items()
+        ]
+        found.append(table(["key", "value", ""], rows))
+    for other in part.get("oneOf", part.get("anyOf", [])):
+        if "properties" in other:
+            about = " ".join(other.get("description", "").split())
+            found.append(f"{about}\n\n{_object(other)}".strip())
+        else:
+            found.append(f"- {_type(other)}: {_says(other)}".rstrip(": "))
+    return "\n\n".join(found)
+
+
+def _type(value: dict[str, Any]) -> str:
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "const" in value:
+        return f"`{json.dumps(value['const'])}`"
+    if "enum" in value:
+        return ", ".join(f"`{json.dumps(item)}`" for item in value["enum"])
+    for word in ("anyOf", "oneOf", "allOf"):
+        if word in value:
+            return " or ".join(_type(item) for item in value[word])
+    kind = value.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(value.get('items', {}))}"
+    words = {"string": "text", "integer": "whole number"}.get(kind, str(kind))
+    return ", ".join([words, *(f"{BOUNDS[key]} {value[key]}" for key in BOUNDS if key in value)])
+
+
+def _says(value: dict[str, Any]) -> str:
+    return " ".join(value.get("description", "").split())
+
+
+def commands() -> str:
+    """``lfn`` and all its commands with their options."""
+    text: str = lfn.generate_docs(output_format="markdown", recursive=True)
+    # The page has a title, and Sphinx makes tables of contents.
+    text = text.split("\n", 1)[1]
+    return re.sub(r"(?s)## Table of Contents\n.*?(?=\n## )", "", text)
+
+
+def python() -> str:
+    """Each module's public names, from their docstrings."""
+    errors = ",".join(sorted(set(vars(lfnlab.errors)) & set(lfnlab.__all__)))
+    sections = []
+    for module, title in MODULES.items():
+        options = [":members:"]
+        if hasattr(import_module(module), "__all__"):
+            options += [":imported-members:", f":exclude-members: {errors}"]
+        lines = [f".. automodule:: {module}", *(f"   {option}" for option in options)]
+        sections.append("\n".join([f"## {title}", "", "```{eval-rst}", *lines, "```"]))
+    return "\n\n".join(sections)
+
+
+MADE = {
+    "verdicts": verdicts,
+    "laws": registry,
+    "keys": keys,
+    "commands": commands,
+    "python": python,
+}
+
+
+def fill(_: Sphinx, __: str, source: list[str]) -> None:
+    """Put in what the laboratory makes."""
+    source[0] = re.sub(r"<!-- made: (\w+) -->", lambda found: MADE[found[1]](), source[0])
+
+
+def reshape(
+    _app: Sphinx, what: str, _name: str, _of: object, _options: object, lines: list[str]
+) -> None:
+    """Make fields of what docstrings of metrics say by name; napoleon does the rest."""
+    if what in {"attribute", "property"}:
+        lines.insert(0, "\\ ")  # else the words before a colon would be a type
+    lines[:] = [re.sub("^(Formula|Unit|Source): ", r":\1: ", line) for line in lines]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("source-read", fill)
+    app.connect("autodoc-process-docstring", reshape, priority=400)
+    app.add_lexer("law", TextLexer)
+    return {"parallel_read_safe": True}
