@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import subprocess
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
-import numpy as np
+from lfnlab import oracle
 
-from .analyse import Trace
 from .scenarios import LINUX_RUNS, Run
+
+if TYPE_CHECKING:
+    from lfnlab.sawtooth import Trace
 
 TITLE = "Linux 6.12"
 RUNS = LINUX_RUNS
 
 #: Where the virtual-time Linux lies, beside the repository.
 ORACLE = FilePath(__file__).resolve().parents[2] / "shared" / "oracle" / "run"
-
-_MODULES = {"hstcp": "highspeed"}
-#: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
-_REDUCING = (2, 3, 4)
 
 
 def missing() -> str | None:
@@ -37,29 +34,19 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
         return samples
     path = run.path
     raw.mkdir(parents=True, exist_ok=True)
-    work = raw / "running"
     keys = {
-        "cc": _MODULES.get(run.law, run.law),
+        "cc": oracle.MODULES[run.law],
         "dur": f"{path.duration_s:g}",
-        "rate": f"{path.rate_bps / 1e6:g}mbit",
-        "delay": f"{path.flow_rtt_s(0) * 1e3 / 2:g}ms",
-        "limit": path.buffer_packets,
+        **oracle.path_keys(path.rate_bps, path.flow_rtt_s(0), path.buffer_packets),
         "iv": round(run.sample_s * 1e6),
     }
     if path.flows == 2:
         keys["delay2"] = f"{path.flow_rtt_s(1) * 1e3 / 2:g}ms"
         keys["start2"] = f"{path.stagger_s:g}"
-    subprocess.run(
-        [str(ORACLE), str(work), run.tag, *(f"{key}={value}" for key, value in keys.items())],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    written = oracle.run(ORACLE, raw / "running", run.tag, keys)
     # The first flow's file last: it says that both are there.
     for file in reversed(_files(samples, path.flows)):
-        written = work / file.name
-        if not written.exists():
-            raise RuntimeError(f"Linux wrote no samples for {run.tag}: see {work / run.tag}.log")
-        written.rename(file)
+        (written.parent / file.name).rename(file)
     return samples
 
 
@@ -69,24 +56,4 @@ def _files(samples: FilePath, flows: int) -> list[FilePath]:
 
 def read(samples: FilePath) -> list[Trace]:
     """Reads the samples, a trace for each flow."""
-    second = _files(samples, 2)[1]
-    return [_trace(file) for file in (samples, second) if file.exists()]
-
-
-def _trace(samples: FilePath) -> Trace:
-    with samples.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-
-    def column(name: str) -> np.ndarray:
-        return np.array([float(row[name]) for row in rows])
-
-    ssthresh = column("ssthresh")
-    return Trace(
-        time_s=column("t_us") / 1e6,
-        cwnd_segments=column("cwnd"),
-        ssthresh_segments=np.where(ssthresh >= 2**31 - 1, np.inf, ssthresh),
-        reducing=np.isin(column("ca"), _REDUCING),
-        drops=column("qdrops"),
-        delivered_b=column("bytes_acked"),
-        rtt_s=column("rtt_us") / 1e6,
-    )
+    return [oracle.read(file) for file in _files(samples, 2) if file.exists()]

@@ -9,7 +9,8 @@ from pathlib import Path as FilePath
 
 import numpy as np
 
-from .analyse import Trace
+from lfnlab.sawtooth import Trace
+
 from .scenarios import NS2_RUNS, NS_PACKET_B, Run
 
 TITLE = "ns-2.35"

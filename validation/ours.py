@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from lfnlab import _core
+from lfnlab.sawtooth import Trace
 
-from .analyse import Trace
 from .scenarios import LAWS, LINUX_LAWS, Run
 
 #: Bytes of framing and of headers that the "linux" compatibility adds to, and counts in, a packet.

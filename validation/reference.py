@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .analyse import Floats, Trace, thinned
+from .analyse import thinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from lfnlab.sawtooth import Floats, Trace
 
     from .scenarios import Run
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 from matplotlib import pyplot as plt
 
 from . import ours, reference
-from .analyse import Trace, measure, thinned
+from .analyse import measure, thinned
 from .compare import AIM, Difference, differences, explanation
 from .theory import AIM as THEORY_AIM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
+
+    from lfnlab.sawtooth import Trace
 
     from .scenarios import Run
     from .theory import Check
@@ -94,7 +96,7 @@ _METHOD = """
 **How measured.** This page is written by `python -m validation report`, from a fresh run of the
 laboratory and the peers' figures in `validation/reference`. `python -m validation linux|ns2|ns3`
 runs a peer again; `python -m validation ours` prints what lies beyond the aim. One function
-(`validation/analyse.py`) measures every trace, from samples 10 ms apart. What lies within one
+(`python/lfnlab/sawtooth.py`) measures every trace, from samples 10 ms apart. What lies within one
 sample, one segment or one packet counts as agreeing. Drop-tail queues lock the phases of several
 flows, and one run says little: their figures are means over six offsets of start, and agree within
 two standard errors of the difference.

@@ -8,8 +8,9 @@ import functools
 import numpy as np
 import pytest
 
+from lfnlab.sawtooth import Trace, figures
 from validation import linux, ns2, ns3, ns3_rules, reference, theory
-from validation.analyse import Trace, figures, shared_figures
+from validation.analyse import shared_figures
 from validation.compare import explanation, open_differences
 from validation.explained import EXPLAINED
 from validation.report import Comparison

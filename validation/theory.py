@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lfnlab.sawtooth import Episode, Trace, episodes
 from lfnlab.theory import sawtooth_at_loss
 from lfnlab.theory.closed import (
     additive_utilisation,
@@ -28,7 +29,6 @@ from lfnlab.theory.closed import (
 )
 
 from . import ours
-from .analyse import Episode, Trace, episodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
