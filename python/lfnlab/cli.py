@@ -248,6 +248,7 @@ app.command(transfer.send)
 app.command(transfer.recv)
 app.command(emulation.shell)
 app.command(emulation.on_kernel, name="testbed")
+app.command(emulation.agree)
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)

@@ -1,4 +1,4 @@
-"""``lfn shell`` and ``lfn testbed``: programs and scenarios over an emulated path."""
+"""``lfn shell``, ``lfn testbed``, ``lfn agree``: programs and scenarios over an emulated path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lfnlab.scenario import dumbbell
 if TYPE_CHECKING:
     from lfnlab.elements import FlowSettings
 
-OK, INVALID = 0, 6
+OK, DIFFERS, INVALID = 0, 1, 6
 # Up to three segments of 1500 bytes at 1 Gbit/s.
 COALESCE = "25us"
 # A run of which more than one in a thousand segments came later than this does not count: a
@@ -105,6 +105,7 @@ def on_kernel(
     /,
     *,
     seed: int | None = None,
+    iperf3: Annotated[bool, Parameter(negative="")] = False,
     out: Path = Path("lfn-testbed"),
     json: Annotated[bool, Parameter("--json", negative="")] = False,
 ) -> int:
@@ -117,6 +118,7 @@ def on_kernel(
     Args:
         file: A scenario in TOML.
         seed: Of the path's random losses; default the file's.
+        iperf3: Let iperf3 send the flows over TCP, not a sender of ours.
         out: Results directory.
         json: Print one JSON object to stdout.
 
@@ -126,16 +128,18 @@ def on_kernel(
     from lfnlab.report import write_report
     from lfnlab.scenario import Scenario
     from lfnlab.summary import Table, averaged, plain, summary_tables
+    from lfnlab.sweep import Case
 
     scenario = Scenario.from_toml(_core.read(str(file)), str(file))
     if seed is not None:
         scenario = scenario.with_seed(seed)
     title = f"{scenario.name or file.stem}, on Linux"
-    measured = bed.run(scenario, out=out, title=title)
-    results = measured.results
-    said = results.runs[0].summary["testbed"]
+    cases = [Case(scenario)]
+    plans = bed.plans(cases, file=str(file), iperf3=iperf3)
+    results = bed.run(cases, plans, out=out, title=title)
+    said, why = (results.runs[0].summary[key] for key in ("testbed", "invalid"))
     late = said["lateness"]
-    verdict = f"INVALID: {measured.invalid}" if measured.invalid else "valid"
+    verdict = f"INVALID: {why}" if why else "valid"
     rows = (
         ("this run", verdict),
         ("late by p50, p99, p99.9, max (us)", _us(late)),
@@ -148,11 +152,76 @@ def on_kernel(
         for table in summary_tables(results):
             print(*plain(table), sep="\n")
         print(f"averages {averaged(results)}", f"report: {page.resolve()}", sep="\n")
-    if measured.invalid:
-        print(f"lfn: INVALID: {measured.invalid}", file=sys.stderr)
+    if why:
+        print(f"lfn: INVALID: {why}", file=sys.stderr)
         return INVALID
     return OK
 
 
 def _us(late: dict[str, float]) -> str:
     return ", ".join(f"{late[key]:.0f}" for key in ("p50_us", "p99_us", "p999_us", "max_us"))
+
+
+def agree(
+    file: Path,
+    /,
+    *,
+    law: str | None = None,
+    seed: int | None = None,
+    linux: Path | None = None,
+    out: Path = Path("lfn-agree"),
+    json: Annotated[bool, Parameter("--json", negative="")] = False,
+) -> int:
+    """Run a scenario in the simulator and on the test bed, and say where they differ.
+
+    Goodput, sawtooth, windows and drops of each flow after the warm-up, side by side, and a figure
+    with the windows of both. The two should be within 3 % in goodput, within 5 % in period and mean
+    window. Laws are those of this kernel, ours first; `lfn kernel load LAW --for lfn agree ...`
+    loads them. Example: `lfn agree scenario.toml --law reno,htcp-be`
+
+    Args:
+        file: A scenario in TOML.
+        law: Names, with commas between: each in turn in place of the laws of the file.
+        seed: Of random losses; default the file's.
+        linux: A program that runs Linux in virtual time, for a third column.
+        out: Directory: `simulated` and `measured` in it are results directories.
+        json: Print one JSON object to stdout.
+
+    Exit code 1 when a bar is not met, 6 when a measured run is invalid.
+    """
+    from dataclasses import replace
+
+    from lfnlab import agree as level2
+    from lfnlab.plot import rendered
+    from lfnlab.scenario import Scenario
+    from lfnlab.summary import plain
+    from lfnlab.sweep import Case
+
+    scenario = Scenario.from_toml(_core.read(str(file)), str(file))
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    cases = [Case(scenario)]
+    if law is not None:
+        cases = [
+            Case(
+                replace(scenario, flows=tuple(replace(flow, law=name) for flow in scenario.flows)),
+                {"law": name},
+            )
+            for name in law.split(",")
+        ]
+    title = scenario.name or file.stem
+    agreement = level2.agree(cases, out=out, title=title, linux=linux, file=str(file))
+    figure = out / "agree.png"
+    try:
+        figure.write_bytes(rendered(agreement.figure(), ("png",))["png"])
+    except OSError as error:
+        raise StoreError(f"{figure}: {error.strerror}") from None
+    if json:
+        print(json_.dumps(agreement.to_json(), indent=1, allow_nan=False))
+    else:
+        print(*plain(agreement.table()), *agreement.notes, f"figure: {figure}", sep="\n")
+    for name, why in agreement.invalid.items():
+        print(f"lfn: INVALID: {name}: {why}", file=sys.stderr)
+    if agreement.invalid:
+        return INVALID
+    return OK if agreement.within else DIFFERS

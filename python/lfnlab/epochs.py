@@ -46,8 +46,9 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
     for flow in flows:
         sharing = sum(int(f["count"]) for f in flows if f["direction"] == flow["direction"])
         wire_bytes = parse(flow["packet"], BYTES) + FRAMING_BYTES[resolved["compat"]]
-        rate_pps = parse(link["rate"], BITS_PER_S) / (8 * wire_bytes)
-        buffer = _packets(queue["size"], rate_pps * longest_s, wire_bytes)
+        rate_bps = parse(link["rate"], BITS_PER_S)
+        rate_pps = rate_bps / (8 * wire_bytes)
+        buffer = queue_packets(queue["size"], rate_bps, longest_s, wire_bytes)
         name = flow["law"].partition(":")[0]
         rtt_s = parse(flow["rtt"], SECONDS)
         if name in theory.SENDERS and "transport" not in flow and _grows_until_loss(name):
@@ -67,12 +68,13 @@ def _period_s(name: str, rate_pps: float, rtt_s: float, buffer: float) -> float:
     return theory.sawtooth(name, rate_pps, rtt_s, buffer).period_s
 
 
-def _packets(size: str, bdp: float, wire_bytes: float) -> float:
+def queue_packets(size: str, rate_bps: float, rtt_s: float, wire_bytes: float) -> float:
+    """Packets of one size that a queue of a scenario holds, the one in service not counted."""
     number, _, unit = size.partition(" ")
     if unit.startswith("packet"):
         return float(number)
     if size.endswith("bdp"):
-        return float(size.removesuffix("bdp")) * bdp
+        return float(size.removesuffix("bdp")) * rate_bps * rtt_s / (8 * wire_bytes)
     return parse(size, BYTES) / wire_bytes
 
 

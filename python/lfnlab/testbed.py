@@ -10,16 +10,17 @@ import hashlib
 import io
 import json
 import math
+import shlex
+import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lfnlab import _core, metrics, provenance, testbed_ends
+from lfnlab import _core, metrics, provenance, testbed_ends, testbed_watch
 from lfnlab.emulation import COALESCE, invalid
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.iperf3 import FLOWS
@@ -29,7 +30,10 @@ from lfnlab.statistics import finite
 from lfnlab.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from lfnlab.scenario import Scenario
+    from lfnlab.sweep import Case
 
 # From when the path is there until the scenario begins: the sender starts up.
 LEAD_S = 3.0
@@ -58,15 +62,6 @@ _EVENTS = {
 _PROBES = {"t_s": pl.Float64, "flow": pl.UInt32, "probe": pl.UInt8, "value": pl.Float64}
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A run on the test bed."""
-
-    results: Results
-    #: Why it does not count; None if it does.
-    invalid: str | None
-
-
 def available() -> list[str]:
     """The laws that this kernel has now."""
     return _LAWS.read_text(encoding="ascii").split()
@@ -90,25 +85,70 @@ def kernel_law(law: str) -> str:
     raise Unavailable(f"law {law}: this kernel has neither {ours} nor {name}; {hint}")
 
 
-def run(scenario: Scenario, *, out: str | Path, title: str) -> Measured:
-    """Run a scenario on the TCP of this kernel and store what was seen.
+def plans(
+    cases: Iterable[Case], *, file: str = "scenario", iperf3: bool = False
+) -> list[dict[str, Any]]:
+    """What a test bed does of scenarios, which :func:`run` takes.
+
+    Args:
+        cases: the scenarios.
+        file: how errors call them.
+        iperf3: it sends the flows over TCP, in place of a sender of ours.
 
     Raises:
-        ScenarioError: it has what a test bed cannot do.
-        Unavailable: a law or a right is missing.
+        ScenarioError: one has what a test bed cannot do.
+        Unavailable: a law or a program is missing.
+    """
+    if iperf3 and shutil.which("iperf3") is None:
+        raise Unavailable("no iperf3 in PATH")
+    return [_plan(case.scenario, file, "iperf3" if iperf3 else "own") for case in cases]
+
+
+def run(
+    cases: Sequence[Case], plans: Sequence[dict[str, Any]], *, out: str | Path, title: str
+) -> Results:
+    """Run scenarios, one after the other, on the TCP of this kernel, and store what was seen.
+
+    ``summary["invalid"]`` of a run says why it does not count, if it does not.
+
+    Args:
+        cases: the scenarios, and what sets each apart.
+        plans: of :func:`plans`, for each.
+        out: results directory.
+        title: of the experiment.
+
+    Raises:
+        Unavailable: a right is missing.
         LabError: the sender failed.
     """
-    text = scenario.to_toml()
-    plan = json.loads(_core.plan_testbed(text, "scenario", scenario.seed))
-    plan["lead_s"] = LEAD_S
-    for flow in plan["flows"]:
+    store = Store(out)
+    runs = []
+    for case, plan in zip(cases, plans, strict=True):
+        key, files = _measure(case.scenario, plan)
+        store.put(key, files)
+        runs.append({"key": key, "seed": case.scenario.seed, "factors": dict(case.factors)})
+    store.write_experiment({"schema": SCHEMA, "title": title, "runs": runs})
+    return Results.load(out)
+
+
+def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(_core.plan_testbed(scenario.to_toml(), file, scenario.seed))
+    plan |= {"lead_s": LEAD_S, "program": program}
+    for number, flow in enumerate(plan["flows"]):
         flow["kernel_law"] = kernel_law(flow["law"])
-    ends = [sys.executable, str(Path(testbed_ends.__file__))]
+        flow["near_port"], flow["far_port"] = testbed_ends.ports(number, program)
+    return plan
+
+
+def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
+    """Key and files of one run."""
+    text = scenario.to_toml()
+    ends = [sys.executable, "-m", testbed_ends.__name__]
     with tempfile.TemporaryDirectory() as directory:
         plan_file, found_file = Path(directory, "plan.json"), Path(directory, "found.json")
         plan_file.write_text(json.dumps(plan), encoding="utf-8")
-        command = [*ends, "send", str(plan_file), str(found_file)]
-        serve = f"exec '{ends[0]}' '{ends[1]}' receive"
+        command = [*ends, "near", str(plan_file), str(found_file)]
+        serve = shlex.join(["exec", *ends, "far", str(plan_file)])
         code, said = _core.run_shell(
             text, "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
         )
@@ -116,15 +156,10 @@ def run(scenario: Scenario, *, out: str | Path, title: str) -> Measured:
             raise LabError(f"the sender of the test bed ended with exit code {code}")
         found = json.loads(found_file.read_text(encoding="utf-8"))
     path = json.loads(said)
-    why = _invalid(path, found)
     tables = _tables(path, found)
-    summary = _summary(scenario, plan, path, found, tables) | {"invalid": why}
+    summary = _summary(scenario, plan, path, found, tables) | {"invalid": _invalid(path, found)}
     key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
-    store = Store(out)
-    store.put(key, _files(tables, summary, text, path))
-    runs = [{"key": key, "seed": scenario.seed, "factors": {}}]
-    store.write_experiment({"schema": SCHEMA, "title": title, "runs": runs})
-    return Measured(Results.load(out), why)
+    return key, _files(tables, summary, text, path)
 
 
 def _invalid(path: dict[str, Any], found: dict[str, Any]) -> str | None:
@@ -217,8 +252,8 @@ def _flow(
         "delivered_bytes": delivered_bytes,
         "sent": None,
         "retransmits": seen["retransmits"],
-        "timeouts": kinds.count(testbed_ends.KINDS[testbed_ends.LOSS]),
-        "loss_events": sum(kind in testbed_ends.KINDS.values() for kind in kinds),
+        "timeouts": kinds.count(testbed_watch.KINDS[testbed_watch.LOSS]),
+        "loss_events": sum(kind in testbed_watch.KINDS.values() for kind in kinds),
         "undos": None,
         "mean_cwnd_segments": seen["mean_cwnd"],
         "min_cwnd_segments": seen["min_cwnd"],
