@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import plot
-from lfnlab.paper import Execute, Finding, Reproduction, true_of, verdict, verdict_table
+from lfnlab.paper import Execute, Finding, Reproduction, judged, true_of, verdict
 from lfnlab.statistics import interval
 from lfnlab.summary import Table
 from lfnlab.theory.vcp import Controller
@@ -58,21 +58,17 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         for name, said in settings["variants"].items()
         for chosen in [{**settings, **settings["smaller"], **said}]
     }
-    smaller = next(iter(variants.values()))
     made = [*pairs_cases(settings), *newcomer_cases(settings), *staircase_cases(settings)]
     study = Study(settings, execute(made, TITLE))
-    variants |= {name: replace(study, fair=fair) for name, fair in OTHER_FAIR.items()}
-    sensitivity = {name: [claim(one) for claim in VARIED] for name, one in variants.items()}
-    chosen = {"chosen": [claim(study) for claim in VARIED]}
-    return Reproduction(
-        results=study.results,
-        findings=[claim(study) for claim in (e1, e2, e3, e4, e5, e6, e7, e8, e9)],
-        sensitivity=sensitivity,
+    fairs = {name: replace(study, fair=fair) for name, fair in OTHER_FAIR.items()}
+    smaller = next(iter(variants.values()))
+    return judged(
+        {"chosen": study, **variants, **fairs},
+        CLAIMS,
+        by="what the paper does not say",
+        varied=VARIED,
         figures=figures(study),
-        tables={
-            "Convergence time of flow N (Figures 6 and 7)": times_table([study, smaller]),
-            "Verdicts by what the paper does not say": verdict_table(chosen | sensitivity),
-        },
+        tables={"Convergence time of flow N (Figures 6 and 7)": times_table([study, smaller])},
     )
 
 
@@ -338,6 +334,7 @@ def e9(study: Study) -> Finding:
     )
 
 
+CLAIMS = (e1, e2, e3, e4, e5, e6, e7, e8, e9)
 VARIED = (e1, e2, e3, e4, e8)
 
 

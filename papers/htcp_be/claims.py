@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import plot
-from lfnlab.paper import Execute, Finding, Reproduction, signed, verdict, verdict_table
+from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, signed, verdict
 from lfnlab.scenario import dumbbell
 from lfnlab.statistics import Interval, interval, paired
 from lfnlab.summary import with_interval
@@ -80,32 +80,25 @@ class Study:
 
 
 def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
-    """Run the study and the response functions, test the claims."""
+    """Run the study with every buffer and the response functions, test the claims."""
     response = execute(response_cases(settings["response"]), "HTCP-BE: response functions")
-    chosen, *others = settings["buffers"]
-    shorter = {**settings, **settings.get("other_buffers", {})}
-    # The chosen buffer last: its runs are then the experiment that the results directory remembers.
-    studies = {
-        buffer: Study(
-            execute(
-                cases(settings if buffer == chosen else shorter, buffer),
-                f"{TITLE}, buffer {buffer}",
-            ),
-            settings["laws"],
-            settings["levels"],
-        )
-        for buffer in (*others, chosen)
-    }
-    findings = {
-        buffer: [claim(studies[buffer]) for claim in CLAIMS] for buffer in settings["buffers"]
-    }
-    study = studies[chosen]
-    return Reproduction(
-        results=study.results,
-        findings=[*findings[chosen], h7(response)],
-        sensitivity={buffer: findings[buffer] for buffer in others},
+    buffers = settings["buffers"]
+
+    def study_with(buffer: str) -> Study:
+        others = {} if buffer == buffers[0] else settings.get("other_buffers", {})
+        made = cases({**settings, **others}, buffer)
+        title = f"{TITLE}, buffer {buffer}"
+        return Study(execute(made, title), settings["laws"], settings["levels"])
+
+    studies = chosen_last(buffers, study_with)
+    study = studies[buffers[0]]
+    return judged(
+        studies,
+        CLAIMS,
+        by="buffer size",
+        constant=[h7(response)],
         figures=figures(study),
-        tables={"Verdicts by buffer size": verdict_table(findings)},
+        tables={},
         traced=[
             run
             for run in study.results.runs

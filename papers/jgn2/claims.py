@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lfnlab import metrics, plot
-from lfnlab.paper import Execute, Finding, Reproduction, true_of, verdict_table
+from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, true_of
 from lfnlab.quantity import BITS_PER_S, parse
 from lfnlab.statistics import interval
 from lfnlab.summary import Table, with_interval
@@ -44,23 +44,20 @@ TITLE = "Transport protocols for fast long-distance networks on JGN II"
 
 def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     """Run the study and its variants, test the claims."""
-    variants = {
-        name: run_study(merged(settings, said), execute, f"{TITLE}: {name}")
-        for name, said in settings["variants"].items()
-    }
-    study = run_study(settings, execute, TITLE)
-    findings = [claim(study) for claim in CLAIMS]
-    sensitivity = {name: [claim(one) for claim in CLAIMS] for name, one in variants.items()}
-    return Reproduction(
-        results=study.results,
-        findings=findings,
-        sensitivity=sensitivity,
+
+    def study_of(name: str) -> Study:
+        chosen = merged(settings, settings["variants"].get(name, {}))
+        return Study(chosen, execute(cases(chosen), f"{TITLE}: {name}"))
+
+    studies = chosen_last(["chosen", *settings["variants"]], study_of)
+    study = studies["chosen"]
+    return judged(
+        studies,
+        CLAIMS,
+        by="what the paper does not say",
         figures=figures(study),
         tables={
-            "Table 2: total throughput of two flows in Mbit/s, paper | ours": totals_table(study),
-            "Verdicts by what the paper does not say": verdict_table(
-                {"chosen": findings} | sensitivity
-            ),
+            "Table 2: total throughput of two flows in Mbit/s, paper | ours": totals_table(study)
         },
     )
 
@@ -74,11 +71,6 @@ def merged(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, An
             for key, value in said.items()
         },
     }
-
-
-def run_study(settings: Mapping[str, Any], execute: Execute, title: str) -> Study:
-    """All runs of one choice of settings."""
-    return Study(settings, execute(cases(settings), title))
 
 
 def j1(study: Study) -> Finding:

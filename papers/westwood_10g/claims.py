@@ -7,7 +7,6 @@ Intervals are 95 % over the seeds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,101 +14,48 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from lfnlab import metrics, plot
-from lfnlab.elements import Burst, Change, Jitter, NamedLink, Queue, Udp
-from lfnlab.paper import Execute, Finding, Reproduction, true_of, verdict, verdict_table
-from lfnlab.quantity import BYTES, SECONDS, parse
-from lfnlab.scenario import dumbbell, graph
-from lfnlab.statistics import Interval, interval
+from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, true_of, verdict
+from lfnlab.quantity import SECONDS, parse
 from lfnlab.summary import Table, with_interval
-from lfnlab.sweep import Case, Results, Run
+
+from .runs import (
+    LAWS,
+    PEAK,
+    Study,
+    cases,
+    goodput_after,
+    jain_after,
+    least_ssthresh,
+    per_flow,
+    swing,
+    window_mean,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from numpy.typing import NDArray
+    from lfnlab.sweep import Run
 
 TITLE = "Westwood+ over transatlantic links at 10 Gbit/s"
-LAWS = ("reno", "westwood")
 NAMES = {"reno": "New Reno", "westwood": "Westwood+"}
-#: What the hosts limit the window to, and what it falls to at 180 s, bytes (Figs. 2 and 4).
-PEAK, RENO_LOW, WESTWOOD_LOW, BURST_LOW = 2.5e8, 2.7e7, 2.3e8, 3.5e7
-
-
-@dataclass(frozen=True)
-class Study:
-    """The runs with one size of buffers."""
-
-    results: Results
-    settings: Mapping[str, Any]
-
-    def runs(self, experiment: str, law: str) -> list[Run]:
-        """The runs of an experiment with a law, by seed."""
-        return [
-            run
-            for run in self.results.runs
-            if run.factors["experiment"] == experiment and run.factors["law"] == law
-        ]
-
-    def each(self, experiment: str, law: str, of: Callable[[Run], float]) -> Interval:
-        """A number of each run, over the seeds."""
-        return interval(of(run) for run in self.runs(experiment, law))
-
-    @property
-    def part(self) -> float:
-        """The rates of this study as parts of the paper's: 1, and less in a quick one."""
-        return parse(self.settings["single"]["window"], BYTES) / PEAK
-
-    @property
-    def packet_bytes(self) -> float:
-        """Bytes of a packet."""
-        return parse(self.settings["packet"], BYTES)
-
-    def window(self, run: Run, start_s: float, end_s: float) -> NDArray[np.float64]:
-        """Samples of the first flow's window in a span of time, bytes."""
-        own = run.table("flows").filter(
-            (pl.col("flow") == 0) & pl.col("t_s").is_between(start_s, end_s)
-        )
-        window: NDArray[np.float64] = own["cwnd_seg"].to_numpy() * self.packet_bytes
-        return window
-
-    def goodput_bps(self, run: Run, start_s: float, end_s: float | None = None) -> float:
-        """Goodput of the first flow in a span of time."""
-        return metrics.goodput(run.table("flows"), start_s=start_s, end_s=end_s)[0]
-
-    @property
-    def spell_s(self) -> tuple[float, float]:
-        """When the path of Figs. 2 to 5 loses packets."""
-        single = self.settings["single"]
-        start_s = float(single["losses_at_s"])
-        return start_s, start_s + single["round_trips"] * parse(single["rtt"], SECONDS)
-
-    def low_after(self, run: Run, end_s: float) -> float:
-        """Smallest window in the ten seconds after ``end_s``, bytes."""
-        return float(self.window(run, end_s, end_s + 10.0).min())
 
 
 def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     """Run the study with every buffer, test the claims."""
-    chosen, *others = settings["buffers"]
-    # The chosen buffer last: its runs are then the experiment that the results directory remembers.
-    studies = {
-        buffer: Study(execute(cases(settings, buffer), f"{TITLE}, buffer {buffer}"), settings)
-        for buffer in (*others, chosen)
-    }
-    findings = {
-        buffer: [claim(studies[buffer]) for claim in CLAIMS] for buffer in settings["buffers"]
-    }
-    study = studies[chosen]
-    ours = sorted([w1(), *findings[chosen], w6()], key=lambda finding: finding.claim)
-    return Reproduction(
-        results=study.results,
-        findings=ours,
-        sensitivity={buffer: findings[buffer] for buffer in others},
+    studies = chosen_last(
+        settings["buffers"],
+        lambda buffer: Study(
+            execute(cases(settings, buffer), f"{TITLE}, buffer {buffer}"), settings
+        ),
+    )
+    study = studies[settings["buffers"][0]]
+    return judged(
+        studies,
+        CLAIMS,
+        by="buffer size",
+        constant=[w1(), w6()],
         figures=figures(study),
-        tables={
-            "Left for later by the paper: other probing after the burst": probing_table(study),
-            "Verdicts by buffer size": verdict_table(findings),
-        },
+        tables={"Left for later by the paper: other probing after the burst": probing_table(study)},
         traced=[
             study.runs(experiment, law)[0]
             for experiment, law in (
@@ -119,113 +65,6 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
             )
         ],
     )
-
-
-def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
-    """Every experiment with every seed."""
-    made = []
-    for seed in range(1, settings["seeds"] + 1):
-        for law in LAWS:
-            made += [
-                Case(single(settings, buffer, law).with_seed(seed), {"experiment": "losses"}),
-                Case(three(settings, buffer, law).with_seed(seed), {"experiment": "three"}),
-            ]
-        made += [
-            Case(burst(settings, buffer, law).with_seed(seed), {"experiment": "burst"})
-            for law in settings["probings"]
-        ]
-    return [Case(case.scenario, {**case.factors, "law": case.scenario.laws[0]}) for case in made]
-
-
-def path(settings: Mapping[str, Any], buffer: str, jitter: Jitter | None = None, **top: Any) -> Any:
-    """The sender's own link, which loses nothing, then the path, where the burst comes in."""
-    rate, rtt_s = settings["single"]["rate"], parse(settings["single"]["rtt"], SECONDS)
-    return graph(
-        NamedLink(
-            name="host",
-            from_="sender",
-            to="router",
-            rate=rate,
-            queue=Queue(size="1bdp"),
-            jitter=jitter,
-        ),
-        NamedLink(
-            name="path",
-            from_="router",
-            to="receiver",
-            rate=rate,
-            delay=f"{rtt_s / 2}s",
-            queue=Queue(size=buffer),
-        ),
-        **top,
-    )
-
-
-def flow_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What every flow of the single-stream tests has; starts differ from seed to seed.
-
-    Slow start ends at the hosts' limit: today's Linux would let the window, though not what is
-    under way, grow to twice that.
-    """
-    packets = int(parse(settings["single"]["window"], BYTES) / parse(settings["packet"], BYTES))
-    return {
-        "packet": settings["packet"],
-        "receive_window": f"{packets} packets",
-        "initial_ssthresh": f"{packets} packets",
-        "start": "uniform(0s, 1s)",
-    }
-
-
-def single(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
-    """Figs. 2 to 5: one flow; the path loses packets for some round trips."""
-    own = settings["single"]
-    start_s = own["losses_at_s"]
-    end_s = start_s + own["round_trips"] * parse(own["rtt"], SECONDS)
-    return (
-        path(settings, buffer, duration=own["duration"], sample=own["sample"])
-        .flow(law, from_="sender", to="receiver", **flow_settings(settings))
-        .with_changes(
-            Change(at=f"{start_s}s", link="path", loss=own["loss"]),
-            Change(at=f"{end_s}s", link="path", loss=0.0),
-        )
-    )
-
-
-def burst(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
-    """Figs. 6 to 9: one flow, and UDP from another sender for some seconds.
-
-    The sender's packets come with a host's jitter. Exactly as far apart as the router serves them
-    they would always find room, and all losses would be the UDP's.
-    """
-    own = settings["burst"]
-    stop_s = own["start_s"] + own["seconds"]
-    jitter = Jitter(low="0s", high=own["jitter"])
-    return (
-        path(settings, buffer, jitter, duration=own["duration"], sample=own["sample"])
-        .flow(law, from_="sender", to="receiver", **flow_settings(settings))
-        .with_udp(
-            Udp(
-                name="burst",
-                from_="router",
-                to="receiver",
-                packet=settings["packet"],
-                bursts=(Burst(start=f"{own['start_s']}s", stop=f"{stop_s}s", rate=own["rate"]),),
-            )
-        )
-    )
-
-
-def three(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
-    """Figs. 11 to 16: three flows on a slower link."""
-    own = settings["three"]
-    return dumbbell(
-        rate=own["rate"],
-        rtt=own["rtt"],
-        buffer=buffer,
-        duration=own["duration"],
-        warmup=own["warmup"],
-        sample=own["sample"],
-    ).flow(law, count=3, packet=settings["packet"], start="uniform(0s, 10s)")
 
 
 def w1() -> Finding:
@@ -295,31 +134,6 @@ def w3(study: Study) -> Finding:
     )
 
 
-def after_burst_s(study: Study) -> float:
-    """Ten seconds after the end of the burst: what it did is done."""
-    own = study.settings["burst"]
-    return float(own["start_s"] + own["seconds"] + 10)
-
-
-def least_ssthresh(study: Study, law: str) -> Interval:
-    """Smallest ssthresh that the burst leaves, bytes."""
-
-    def of(run: Run) -> float:
-        events = run.table("events").filter(
-            (pl.col("flow") == 0)
-            & pl.col("t_s").is_between(study.settings["burst"]["start_s"], after_burst_s(study))
-        )
-        least = events["ssthresh_seg"].min()
-        return float(least) * study.packet_bytes if isinstance(least, float) else float("nan")
-
-    return study.each("burst", law, of)
-
-
-def goodput_after(study: Study, law: str) -> Interval:
-    """Goodput after the burst, bit/s."""
-    return study.each("burst", law, lambda run: study.goodput_bps(run, after_burst_s(study)))
-
-
 def w4(study: Study) -> Finding:
     """The burst leaves Westwood+ with a small ssthresh: below a third of its window.
 
@@ -371,36 +185,6 @@ def w6() -> Finding:
     )
 
 
-def per_flow(study: Study, law: str) -> Interval:
-    """Mean goodput of one of the three flows, bit/s."""
-    return study.each(
-        "three", law, lambda run: float(np.mean([f["goodput_bps"] for f in run.summary["flows"]]))
-    )
-
-
-def swing(study: Study, law: str) -> Interval:
-    """Coefficient of variation of a flow's window over time, mean of the three."""
-
-    def of(run: Run) -> float:
-        flows = run.table("flows").filter(pl.col("t_s") >= run.summary["warmup_s"])
-        windows = [part["cwnd_seg"].to_numpy() for part in flows.partition_by("flow")]
-        return float(np.mean([window.std() / window.mean() for window in windows]))
-
-    return study.each("three", law, of)
-
-
-def window_mean(study: Study, law: str) -> Interval:
-    """Mean window of the three flows, bytes."""
-    return study.each(
-        "three",
-        law,
-        lambda run: (
-            study.packet_bytes
-            * float(np.mean([flow["mean_cwnd_segments"] for flow in run.summary["flows"]]))
-        ),
-    )
-
-
 def w7(study: Study) -> Finding:
     """Three New Reno flows: sawtooth windows (CoV above 0.1), 270 Mbit/s each within a tenth."""
     mean, cov = per_flow(study, "reno"), swing(study, "reno")
@@ -445,14 +229,6 @@ def w8(study: Study) -> Finding:
         verdict(not any(causes.values())),
         true_of(causes),
     )
-
-
-def jain_after(run: Run) -> NDArray[np.float64]:
-    """Jain's index of the three flows in each second after the warm-up."""
-    start_s = run.summary["warmup_s"]
-    over: NDArray[np.float64]
-    over = metrics.jain_over_time(run.table("flows"), 1.0, start_s=start_s)["jain"].to_numpy()
-    return over
 
 
 def w9(study: Study) -> Finding:

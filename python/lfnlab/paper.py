@@ -5,6 +5,7 @@ A paper is a directory ``papers/NAME`` of the source tree with
     full.toml, quick.toml   settings of the study; quick takes the same path in seconds
     claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`;
                             other modules of the directory are its siblings (``from .runs import``)
+    extensions.py           where the paper left something for later: :mod:`lfnlab.extension`
     expected.json           the findings that were accepted, of either size
 
 A claim that does not hold is a result. What fails a check is a verdict that changes.
@@ -20,7 +21,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.summary import Table
@@ -71,10 +72,11 @@ class Reproduction:
             findings |= {f"{finding.claim} @ {value}": finding for finding in varied}
         return findings
 
-    def hash(self) -> str:
-        """Of the hashes of all runs of the study itself: the same results have the same."""
-        runs = "\n".join(run.summary["hash"] for run in self.results.runs)
-        return hashlib.sha256(runs.encode()).hexdigest()[:16]
+
+def hash_of(results: Results) -> str:
+    """Of the hashes of all runs: the same results have the same."""
+    runs = "\n".join(run.summary["hash"] for run in results.runs)
+    return hashlib.sha256(runs.encode()).hexdigest()[:16]
 
 
 def verdict(holds: bool) -> Verdict:
@@ -93,7 +95,71 @@ def signed(value: Interval, scale: float, digits: int) -> str:
     return mean if value.half != value.half else f"{mean} ± {value.half * scale:.{digits}f}"
 
 
-def verdict_table(findings: Mapping[str, Sequence[Finding]]) -> Table:
+class HasResults(Protocol):
+    """The runs of one choice of what a paper does not say."""
+
+    @property
+    def results(self) -> Results:
+        """Those runs."""
+
+
+Study = TypeVar("Study", bound=HasResults)
+Claim = Callable[[Study], Finding]
+"""A claim, as a function of a study."""
+
+
+def chosen_last(values: Sequence[str], make: Callable[[str], Study]) -> dict[str, Study]:
+    """A study for each value of a setting, in their order; the first, the chosen one, is made last.
+
+    Its runs are then the experiment that the results directory remembers.
+    """
+    made = {value: make(value) for value in (*values[1:], values[0])}
+    return {value: made[value] for value in values}
+
+
+def judged(
+    studies: Mapping[str, Study],
+    claims: Sequence[Claim[Study]],
+    *,
+    by: str,
+    varied: Sequence[Claim[Study]] | None = None,
+    constant: Sequence[Finding] = (),
+    figures: Mapping[str, tuple[Figure, str]],
+    tables: Mapping[str, Table],
+    traced: Sequence[Run] = (),
+) -> Reproduction:
+    """Test the claims on the first study, the chosen one, and again on the others.
+
+    Args:
+        studies: by the value of what the paper does not say.
+        claims: what the paper claims.
+        by: what that is, for the table of verdicts.
+        varied: the claims to test on the other studies; default all.
+        constant: findings that follow from no study.
+        figures: as in :class:`Reproduction`.
+        tables: shown before that of verdicts.
+        traced: as in :class:`Reproduction`.
+    """
+    (chosen, study), *others = studies.items()
+    own = [claim(study) for claim in claims]
+    sensitivity = {
+        value: [claim(other) for claim in (claims if varied is None else varied)]
+        for value, other in others
+    }
+    again = [[finding.claim for finding in column] for column in sensitivity.values()]
+    common = {finding.claim: finding for finding in own}
+    columns = {chosen: [common[claim] for claim in again[0]]} | sensitivity
+    return Reproduction(
+        results=study.results,
+        findings=sorted([*own, *constant], key=lambda finding: int(finding.claim[1:])),
+        sensitivity=sensitivity,
+        figures=figures,
+        tables={**tables, f"Verdicts by {by}": _verdict_table(columns)},
+        traced=traced,
+    )
+
+
+def _verdict_table(findings: Mapping[str, Sequence[Finding]]) -> Table:
     """Verdict of each claim for each value of a setting, by that value."""
     names = [finding.claim for finding in next(iter(findings.values()))]
     return Table(
@@ -128,8 +194,17 @@ def reproduce(
     progress: Progress | None = None,
 ) -> Reproduction:
     """Run a paper's study and test its claims."""
-    directory = _directory(name)
-    settings = settings_of(name, quick)
+
+    def run(cases: Sequence[Case], title: str) -> Results:
+        return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
+
+    reproduction: Reproduction = claims_of(name).reproduce(settings_of(name, quick), run)
+    return reproduction
+
+
+def claims_of(name: str) -> Any:
+    """A paper's claims.py as a package ``papers_NAME``; other files of its directory are in it."""
+    directory = directory_of(name)
     spec = importlib.util.spec_from_file_location(
         f"papers_{directory.name}",
         directory / "claims.py",
@@ -140,17 +215,12 @@ def reproduce(
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
-
-    def run(cases: Sequence[Case], title: str) -> Results:
-        return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
-
-    reproduction: Reproduction = module.reproduce(settings, run)
-    return reproduction
+    return module
 
 
 def settings_of(name: str, quick: bool) -> dict[str, Any]:
     """The settings of a paper's study: full.toml or quick.toml."""
-    file = _directory(name) / f"{_size(quick)}.toml"
+    file = directory_of(name) / f"{_size(quick)}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -168,18 +238,22 @@ def changed(name: str, quick: bool, reproduction: Reproduction) -> list[str]:
 
 def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
     """Make these findings the expected ones."""
-    size = _size(quick)
     found = {
         "command": f"lfn paper {name}{' --quick' * quick}",
-        "hash": reproduction.hash(),
+        "hash": hash_of(reproduction.results),
         "runs": len(reproduction.results.runs),
         "findings": {
             claim: {key: said for key, said in asdict(finding).items() if key != "claim"}
             for claim, finding in reproduction.by_claim().items()
         },
     }
-    file = _directory(name) / "expected.json"
-    text = json.dumps(expected(name) | {size: found}, indent=1, ensure_ascii=False)
+    return expect(name, _size(quick), found)
+
+
+def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
+    """Keep what was found in a part of the work on a paper: in expected.json, under its name."""
+    file = directory_of(name) / "expected.json"
+    text = json.dumps(expected(name) | {part: found}, indent=1, ensure_ascii=False)
     try:
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
@@ -188,19 +262,23 @@ def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
 
 
 def expected(name: str) -> dict[str, Any]:
-    """What was accepted: under "full" and "quick" command, hash, number of runs, findings."""
-    file = _directory(name) / "expected.json"
+    """What was accepted: under "full" and "quick" command, hash, number of runs, findings.
+
+    Under "extensions" and "kernel" what :mod:`lfnlab.extension` found.
+    """
+    file = directory_of(name) / "expected.json"
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     return found
 
 
 def title_of(name: str) -> str:
     """The paper's title: the first line of its README."""
-    text = (_directory(name) / "README.md").read_text(encoding="utf-8")
+    text = (directory_of(name) / "README.md").read_text(encoding="utf-8")
     return text.splitlines()[0].lstrip("# ")
 
 
-def _directory(name: str) -> Path:
+def directory_of(name: str) -> Path:
+    """Where the files of a paper are."""
     known = papers()
     if name not in known:
         raise Unavailable(f'no paper is called "{name}"; there are {", ".join(known)}')

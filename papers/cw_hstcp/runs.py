@@ -1,0 +1,220 @@
+"""The runs of the CW-HSTCP study, and what is measured of them.
+
+A *share* is the part of the bottleneck's rate that a flow's packets take, retransmissions left out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lfnlab import metrics
+from lfnlab.elements import Capture, Queue
+from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.scenario import dumbbell
+from lfnlab.statistics import Interval, interval
+from lfnlab.sweep import Case, Results, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FIVE_MS = (60, 80, 140, 200, 240)
+THREE_MS = (80, 140, 200)
+SCALABLE_MS = (120, 160, 240)
+NINE_MS = (60, 80, 140, 160, 200)
+C_OF = {"cw-hstcp:c5": 5, "cw-hstcp": 10, "cw-hstcp:c20": 20}
+RIVALS = ("hstcp:ns2", "scalable", "reno")
+SCALES_S = (1, 2, 5, 10, 25, 50)
+#: What the paper leaves for later: active queue management, for HSTCP and CW-HSTCP.
+QUEUES = ("drop-tail", "red", "codel", "fq-codel")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One experiment: the law under test, its flows' RTTs, the queue."""
+
+    law: str
+    rtts_ms: tuple[int, ...]
+    queue: str = "drop-tail"
+
+    def factors(self) -> dict[str, str]:
+        """As factors of a run."""
+        rtts = "-".join(map(str, self.rtts_ms))
+        return {"law": self.law, "rtts_ms": rtts, "queue": self.queue}
+
+
+SETUPS = (
+    *(Setup("hstcp:ns2", FIVE_MS, queue) for queue in QUEUES),
+    Setup("scalable", SCALABLE_MS),
+    *(Setup(law, THREE_MS) for law in C_OF),
+    *(Setup(law, THREE_MS) for law in RIVALS),
+    Setup("cw-hstcp", NINE_MS),
+    Setup("cw-hstcp:unpaced", THREE_MS),
+    *(Setup("cw-hstcp", FIVE_MS, queue) for queue in QUEUES),
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The runs of every experiment at one rate of the bottleneck."""
+
+    results: Results
+    settings: Mapping[str, Any]
+
+    def runs(self, setup: Setup) -> list[Run]:
+        """The runs of an experiment, by seed."""
+        factors = setup.factors()
+        return [
+            run
+            for run in self.results.runs
+            if all(run.factors[name] == value for name, value in factors.items())
+        ]
+
+    def shares(
+        self, setup: Setup, start_s: float | None = None, end_s: float | None = None
+    ) -> list[list[float]]:
+        """For each flow under test its share in each run, percent; from the warm-up to the end."""
+        by_run = [shares(run, len(setup.rtts_ms), start_s, end_s) for run in self.runs(setup)]
+        return [list(of_flow) for of_flow in zip(*by_run, strict=True)]
+
+    def jain(self, setup: Setup) -> list[float]:
+        """Jain's index of the flows under test in each run."""
+        return [metrics.jain(run) for run in zip(*self.shares(setup), strict=True)]
+
+
+def shares(
+    run: Run, count: int, start_s: float | None = None, end_s: float | None = None
+) -> list[float]:
+    """Shares of the first ``count`` flows, percent."""
+    summary = run.summary
+    rate_bps = summary["links"][0]["rate_bps"]
+    start_s = summary["warmup_s"] if start_s is None else start_s
+    goodputs = metrics.goodput(run.table("flows"), start_s=start_s, end_s=end_s)
+    return [
+        100.0 * goodputs[flow["id"]] * flow["wire_bytes"] / flow["segment_bytes"] / rate_bps
+        for flow in summary["flows"][:count]
+    ]
+
+
+def cases(settings: Mapping[str, Any], rate: str) -> list[Case]:
+    """Every experiment with every seed."""
+    return [
+        Case(scenario(settings, rate, setup).with_seed(seed), setup.factors())
+        for setup in SETUPS
+        for seed in range(1, settings["seeds"] + 1)
+    ]
+
+
+def scenario(settings: Mapping[str, Any], rate: str, setup: Setup) -> Any:
+    """The paper's dumbbell: the flows under test first, then standard TCP and short flows."""
+    background = settings["background"]
+    made = dumbbell(
+        rate=rate,
+        rtt=background["rtt"],
+        buffer="",
+        duration=settings["duration"],
+        warmup=settings["warmup"],
+        sample=settings["sample"],
+        compat="ns2",
+    )
+    assert made.link is not None
+    # Rate times the delay of the bottleneck link, as the paper has it.
+    held_bits = parse(rate, BITS_PER_S) * parse(settings["delay"], SECONDS)
+    packets = round(held_bits / (8 * parse(settings["packet"], BYTES)))
+    queue = Queue(
+        kind=setup.queue,  # type: ignore[arg-type]
+        size=f"{packets} packets",
+        preset="gentle" if setup.queue == "red" else None,
+    )
+    made = replace(made, link=replace(made.link, delay=settings["delay"], queue=queue))
+    common = {"start": "uniform(0s, 20s)", "packet": settings["packet"]}
+    for rtt_ms in setup.rtts_ms:
+        made = made.flow(
+            setup.law, rtt=f"{rtt_ms}ms", receive_window=settings["receive_window"], **common
+        )
+    made = made.flow("reno", rtt=background["rtt"], count=background["flows"], **common)
+    if setup.rtts_ms == THREE_MS and setup.law.startswith("cw-hstcp"):
+        end_s = parse(settings["duration"], SECONDS)
+        made = made.with_capture(
+            Capture(links=("forward",), from_=f"{end_s - settings['recording']['seconds']}s")
+        )
+    return made.background(background["level"], long_flows=0)
+
+
+def exponent(study: Study, setup: Setup) -> Interval:
+    """E of throughput ratio = (RTT ratio)^E, between the shortest and the longest RTT."""
+    flows = study.shares(setup)
+    rtt_ratio = setup.rtts_ms[-1] / setup.rtts_ms[0]
+    return interval(
+        math.log(short / long) / math.log(rtt_ratio)
+        for short, long in zip(flows[0], flows[-1], strict=True)
+    )
+
+
+def windows(run: Run, count: int) -> list[float]:
+    """Mean windows of the first flows, segments."""
+    return [flow["mean_cwnd_segments"] for flow in run.summary["flows"][:count]]
+
+
+def background_share(run: Run, count: int) -> float:
+    """What the bottleneck sends beside the flows under test, percent."""
+    return float(100.0 * run.summary["links"][0]["utilization"] - sum(shares(run, count)))
+
+
+def background_loss(run: Run, count: int) -> float:
+    """Part of the segments of standard TCP that was sent again: its loss rate."""
+    flows = run.summary["flows"][count:]
+    return float(sum(flow["retransmits"] for flow in flows) / sum(flow["sent"] for flow in flows))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of Table 3: percentages, and the loss rate of standard TCP."""
+
+    flows: list[Interval]
+    background: Interval
+    jain: Interval
+    loss: list[float]
+
+
+def rows(study: Study) -> dict[int, Row]:
+    """Table 3, by c."""
+    made = {}
+    for law, c in C_OF.items():
+        setup = Setup(law, THREE_MS)
+        runs = study.runs(setup)
+        made[c] = Row(
+            [interval(flow) for flow in study.shares(setup)],
+            interval(background_share(run, 3) for run in runs),
+            interval(study.jain(setup)),
+            [background_loss(run, 3) for run in runs],
+        )
+    return made
+
+
+def scales(study: Study) -> tuple[int, ...]:
+    """Time scales of Fig. 7 that the runs are long enough for."""
+    end_s, start_s = (parse(study.settings[key], SECONDS) for key in ("duration", "warmup"))
+    return tuple(scale for scale in SCALES_S if 3 * scale <= end_s - start_s)
+
+
+def jain_at(study: Study, law: str, scale_s: float) -> list[float]:
+    """Mean over time of Jain's index in windows of ``scale_s``, of each run."""
+    values = []
+    for run in study.runs(Setup(law, THREE_MS)):
+        flows = run.table("flows").filter(pl.col("flow") < len(THREE_MS))
+        over = metrics.jain_over_time(flows, scale_s, start_s=run.summary["warmup_s"])
+        values.append(float(over["jain"].mean() or math.nan))  # type: ignore[arg-type]
+    return values
+
+
+def burst(run: Run, count: int) -> float:
+    """Most segments of one flow under test that come to the bottleneck within a millisecond."""
+    packets = run.table("packets").filter(
+        (pl.col("point") == 0) & (pl.col("kind") == 0) & (pl.col("flow") < count)
+    )
+    in_ms = packets.group_by("flow", pl.col("t_ps") // 10**9).len()
+    return float(in_ms["len"].max() or 0)  # type: ignore[arg-type]
