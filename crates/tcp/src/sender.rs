@@ -470,7 +470,9 @@ impl Sender {
         if let (Some(newest), Some(oldest)) = (delivered.newest_sent, delivered.oldest_sent) {
             seen.rtt_ns = (now - newest).as_ns().max(1);
             self.rtt.sample((now - oldest).as_ns(), seen.rtt_ns);
-        } else if let (Some(sent), true) = (delivered.copy_sent, self.config.timestamps) {
+        } else if let (Some(sent), true, false) =
+            (delivered.copy_sent, self.config.timestamps, ack.echoes_original)
+        {
             let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
             seen.rtt_ns = ms.max(1) * 1_000_000;
             self.rtt.sample(seen.rtt_ns, seen.rtt_ns);

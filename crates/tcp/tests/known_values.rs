@@ -235,6 +235,18 @@ fn a_delay_spike_is_no_loss() {
 }
 
 #[test]
+fn an_echo_of_the_original_does_not_time_the_copy() {
+    for echoes_original in [true, false] {
+        let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
+        assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
+        talk.now = talk.now + Time::from_ms(5);
+        talk.hear(21, &[], |ack| ack.echoes_original = echoes_original);
+        let min_ms = if echoes_original { RTT_MS } else { 5 };
+        assert_eq!(talk.sender.rtt().min_ns(), min_ms * 1_000_000);
+    }
+}
+
+#[test]
 fn reordering_within_a_quarter_round_trip_is_no_loss() {
     let mut talk = Talk::new(&config());
     talk.ack(20, &[(21, 22)]);
