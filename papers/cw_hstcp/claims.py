@@ -27,7 +27,7 @@ from lfnlab.paper import (
 from lfnlab.statistics import Interval, interval, paired
 from lfnlab.summary import Table, with_interval
 from lfnlab.theory.closed import hstcp_increase, hstcp_removed
-from lfnlab.theory.fluid import Bottleneck, Course, after_losses, synchronised
+from lfnlab.theory.fluid import Bottleneck, Course, synchronised
 
 from .runs import (
     FIVE_MS,
@@ -176,10 +176,7 @@ def c4(study: Study) -> Finding:
 def courses(law: str) -> list[Course]:
     """Two flows of 200 and 100 ms that lose together, from both sides of the fair line."""
     bottleneck = Bottleneck(rate_pps=125e3, base_rtts_s=(0.2, 0.1), buffer_packets=0.0)
-    return [
-        synchronised((law, law), bottleneck, start, after_losses(60))
-        for start in ((12e3, 3e3), (3e3, 9e3))
-    ]
+    return [synchronised((law, law), bottleneck, start, 60) for start in ((12e3, 3e3), (3e3, 9e3))]
 
 
 def c5() -> Finding:

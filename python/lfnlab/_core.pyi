@@ -27,6 +27,7 @@ __all__ = [
     "card",
     "check",
     "drive",
+    "fluid",
     "laws",
     "plan_testbed",
     "predict",
@@ -254,6 +255,35 @@ def laws() -> list[dict[str, Any]]:
 
     Keys: name, title, variants, targets, slow_start, family, signals, probes, source, color and
     marker.
+    """
+
+def fluid(
+    laws: Sequence[str],
+    base_rtts_s: Sequence[float],
+    windows: Sequence[float],
+    losses: int,
+    *,
+    rate_pps: float,
+    buffer_packets: float,
+    least_rtt: float,
+    packets_to_loss: float,
+    window_at_loss: float,
+) -> dict[str, Any]:
+    """Windows of the laws' own code on a path that is a fluid (``crates/law/src/fluid.rs``).
+
+    One flow a law. Losses come to all when the queue is full, after so many packets, or when the
+    first flow has that window; what is infinite does not happen. ``least_rtt`` times its base RTT
+    is what each law saw first.
+
+    Returns:
+        ``t_s`` (moments) and ``windows`` (moments x flows, in segments); of epochs from loss to
+        loss ``start_s``, ``end_s``, ``lost``, and as epochs x flows ``before``, ``after``,
+        ``packets``, ``window_s`` and ``growth``.
+
+    Raises:
+        LawError: no such law, or its window grows without bound.
+        UsageError: it takes too long.
+        ValueError: lists of different lengths, or numbers that are not above 0.
     """
 
 def card(name: str) -> str:

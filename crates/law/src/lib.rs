@@ -9,6 +9,7 @@
 mod c;
 pub mod card;
 mod end_host;
+pub mod fluid;
 mod prototype;
 mod registry;
 mod slow_start;

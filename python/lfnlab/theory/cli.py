@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_
 import math
-import re
 import statistics
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import LawError, UsageError
+from lfnlab.theory import options
+from lfnlab.theory.options import (  # cyclopts reads the annotations
+    Code,  # noqa: TC001
+    Json,  # noqa: TC001
+    Losses,  # noqa: TC001
+    Out,  # noqa: TC001
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.figure import Figure
 
 LAWS = "reno,hstcp,scalable,bic,cubic,htcp,westwood,htcp-be"
-_RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
-_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-_SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-_FORMS = ("png", "pdf", "svg")
 
 theory = App(
     name="theory",
@@ -39,14 +37,11 @@ Start here:
     lfn theory fairness --rtt 60ms,120ms
     lfn theory padhye --rtt 100ms --rto 400ms
 
-Laws are those of `lfn laws`, each by its default variant. `docs/theory.md` has the
+Laws are all of `lfn laws`, and their variants: `hstcp:ns2`. What has no equations here, and
+with `--code` every law, is its own code on a path that is a fluid. `docs/theory.md` has the
 figures and what they leave out.
 """,
 )
-
-Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
-Out = Annotated[Path | None, Parameter(help="Draw into FILE.png, FILE.pdf or FILE.svg.")]
-Losses = Annotated[int, Parameter(validator=validators.Number(gte=8, lte=100_000))]
 
 
 @theory.command
@@ -56,13 +51,14 @@ def response(
     loss: str = "1e-3,1e-4,1e-5,1e-6,1e-7,1e-8",
     rtt: str = "100ms",
     kept: float = 0.8,
+    code: Code = False,
     json: Json = False,
     out: Out = None,
 ) -> int:
     """Response functions: the mean window for a rate of loss events.
 
     The first number of a cell is the closed form; the second, after it, what the law's own sawtooth
-    gives when it loses one packet in each 1/p. Example:
+    gives when it loses one packet in each 1/p: of its equations or its code. Example:
 
         lfn theory response --law reno,cubic --loss 1e-4,1e-7 --rtt 50ms
 
@@ -71,51 +67,64 @@ def response(
         loss: Loss events a packet, with commas between.
         rtt: Round-trip time, for the laws that depend on it.
         kept: RTT_min/RTT_max at a loss, of which H-TCP, Westwood+ and HTCP-BE make their window.
+        code: Sawtooths by the laws' own code.
     """
-    from lfnlab.theory import closed, fluid
-    from lfnlab.theory.senders import SENDERS
+    from lfnlab.theory import fluid, functions
 
-    names, losses, rtt_s = _names(law, check=False), _losses(loss), _quantity("--rtt", rtt, _TIMES)
-    if not 0 < kept < 1:
-        raise UsageError(f"--kept: {kept:g} is not between 0 and 1, for example 0.8")
-    lines = {n: [closed.response(n, p, rtt_s, kept) for p in losses] for n in names}
-    points = {
-        n: [fluid.sawtooth_at_loss(n, p, rtt_s, kept).mean_window for p in losses]
-        for n in names
-        if n in SENDERS
-    }
+    names, losses = options.names(law), options.losses(loss)
+    rtt_s, kept = options.quantity("--rtt", rtt, options.TIMES), options.kept(kept)
+    closed, points, notes = {}, {}, options.unanswered(names)
+    for name in names:
+        try:
+            points[name] = [
+                fluid.sawtooth_at_loss(name, p, rtt_s, kept, code=code).mean_window for p in losses
+            ]
+        except LawError as error:
+            notes.append(str(error))
+        if name in functions.RESPONDING:
+            closed[name] = [functions.response(name, p, rtt_s, kept) for p in losses]
+    by = {name: options.by(code, name) for name in points}
     result = {
         "rtt_s": rtt_s,
         "kept": kept,
         "loss_events_per_packet": losses,
         "mean_window_segments": {
-            name: {"closed": lines[name], "sawtooth": points.get(name)} for name in names
+            name: {
+                "closed": closed.get(name),
+                "sawtooth": points.get(name),
+                "sawtooth_by": by.get(name),
+            }
+            for name in names
         },
     }
 
     def figure() -> Figure:
         from lfnlab.theory.figures import curves
 
-        fine = [float(p) for p in _spaced(losses)]
+        fine = [float(p) for p in options.spaced(losses)]
+        lines = {}
+        for name in points:
+            if name in closed:
+                lines[name] = fine, [functions.response(name, p, rtt_s, kept) for p in fine]
+            else:
+                lines[name] = losses, points[name]
         return curves(
-            {n: (fine, [closed.response(n, p, rtt_s, kept) for p in fine]) for n in names},
-            {n: (losses, found) for n, found in points.items()},
+            lines,
+            {name: (losses, found) for name, found in points.items()},
             "loss events a packet",
             "mean window (segments)",
             falling=True,
         )
 
+    def cell(name: str, i: int) -> str:
+        both = (closed.get(name), points.get(name))
+        return " ".join(f"{found[i]:.5g}" if found else "-" for found in both)
+
     rows = [
-        (
-            name,
-            *(
-                f"{line:.5g} {points[name][i]:.5g}" if name in points else f"{line:.5g}"
-                for i, line in enumerate(lines[name])
-            ),
-        )
-        for name in names
+        (name, *(cell(name, i) for i in range(len(losses))), by.get(name, "-")) for name in names
     ]
-    return _tell(("law", *(f"p = {p:g}" for p in losses)), rows, result, json, out, figure)
+    headings = ("law", *(f"p = {p:g}" for p in losses), "sawtooth by")
+    return options.tell(headings, rows, result, json, out, figure, notes)
 
 
 @theory.command
@@ -126,12 +135,14 @@ def recovery(
     rtt: str = "100ms",
     packet: str = "1500B",
     kept: float = 0.8,
+    code: Code = False,
     json: Json = False,
     out: Out = None,
 ) -> int:
     """Time to grow back after one loss on a full path without a queue.
 
-    The figure shows it for rates from 10 Mbit/s to 100 Gbit/s at this RTT. Example:
+    In closed form, or from the law's own code. The figure shows it for rates from 10 Mbit/s to
+    100 Gbit/s at this RTT. Example:
 
         lfn theory recovery --rate 10Gbit/s --rtt 265ms --packet 9000B
 
@@ -141,41 +152,60 @@ def recovery(
         rtt: Round-trip time.
         packet: Packet on the wire.
         kept: RTT_min/RTT_max at a loss, of which Westwood+ and HTCP-BE make their window.
+        code: By the laws' own code.
     """
-    from lfnlab.theory import closed
+    from lfnlab.theory import functions
 
-    names, rtt_s = _names(law), _quantity("--rtt", rtt, _TIMES)
-    size_bits = 8 * _quantity("--packet", packet, _SIZES)
-    window = _quantity("--rate", rate, _RATES) * rtt_s / size_bits
-    if not 0 < kept < 1:
-        raise UsageError(f"--kept: {kept:g} is not between 0 and 1, for example 0.8")
+    names, kept = options.names(law), options.kept(kept)
+    rtt_s = options.quantity("--rtt", rtt, options.TIMES)
+    size_bits = 8 * options.quantity("--packet", packet, options.SIZES)
+    window = options.quantity("--rate", rate, options.RATES) * rtt_s / size_bits
     if window < 100:
         raise UsageError(
             f"--rate and --rtt: the path holds {window:.3g} packets; "
             "allowed: 100 or more, where no law is Reno"
         )
-    times_s = {name: closed.recovery_s(name, window, rtt_s, kept) for name in names}
-    result = {"window_segments": window, "rtt_s": rtt_s, "kept": kept, "recovery_s": times_s}
+
+    def time_s(name: str, segments: float) -> float:
+        return functions.recovery_s(name, segments, rtt_s, kept, code=code)
+
+    times_s = {name: time_s(name, window) for name in names}
+    closed = [] if code else [name for name in names if name in functions.RECOVERING]
+    by = {name: "closed form" if name in closed else "code" for name in names}
+    result = {
+        "window_segments": window,
+        "rtt_s": rtt_s,
+        "kept": kept,
+        "recovery_s": times_s,
+        "by": by,
+    }
+    notes = options.unanswered(names)
+    still = [name for name in names if times_s[name] == 0]
+    if still:
+        notes.append(f"{', '.join(still)}: a loss does not make it fall")
 
     def figure() -> Figure:
         from lfnlab.theory.figures import curves
 
-        rates = [r for r in _spaced([1e7, 1e11]) if r * rtt_s / size_bits >= 100]
+        lines = {}
+        for name in names:
+            if name not in still:
+                # Code takes a second for a large window.
+                spaced = options.spaced([1e7, 1e11], 121 if name in closed else 9)
+                rates = [r for r in spaced if r * rtt_s / size_bits >= 100]
+                times = [time_s(name, r * rtt_s / size_bits) for r in rates]
+                lines[name] = [r / 1e6 for r in rates], times
+        here = window * size_bits / rtt_s / 1e6
         return curves(
-            {
-                name: (
-                    [r / 1e6 for r in rates],
-                    [closed.recovery_s(name, r * rtt_s / size_bits, rtt_s, kept) for r in rates],
-                )
-                for name in names
-            },
-            {name: ([window * size_bits / rtt_s / 1e6], [times_s[name]]) for name in names},
+            lines,
+            {name: ([here], [times_s[name]]) for name in lines},
             f"rate of the path (Mbit/s), RTT {rtt}",
             "time to grow back after a loss (s)",
         )
 
-    rows = [(name, f"{s:.5g}", f"{s / rtt_s:.5g}") for name, s in times_s.items()]
-    return _tell(("law", "recovery (s)", "round trips"), rows, result, json, out, figure)
+    rows = [(name, f"{s:.5g}", f"{s / rtt_s:.5g}", by[name]) for name, s in times_s.items()]
+    headings = ("law", "recovery (s)", "round trips", "by")
+    return options.tell(headings, rows, result, json, out, figure, notes)
 
 
 @theory.command
@@ -187,6 +217,7 @@ def sawtooth(
     buffer: str = "1bdp",
     packet: str = "1500B",
     span: str | None = None,
+    code: Code = False,
     json: Json = False,
     out: Out = None,
 ) -> int:
@@ -201,21 +232,22 @@ def sawtooth(
         buffer: `1bdp`, `250 packets`, `12.5MB`, or `0 packets`.
         packet: Packet on the wire.
         span: Time that the figure shows; default three of the median period.
+        code: By the laws' own code.
     """
     from lfnlab.theory import fluid
 
-    names, rtt_s = _names(law), _quantity("--rtt", rtt, _TIMES)
-    size_b = _quantity("--packet", packet, _SIZES)
-    rate_pps = _quantity("--rate", rate, _RATES) / (8 * size_b)
+    names, rtt_s = options.names(law), options.quantity("--rtt", rtt, options.TIMES)
+    size_b = options.quantity("--packet", packet, options.SIZES)
+    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
     bdp = rate_pps * rtt_s
-    queue = _quantity("--buffer", buffer, _buffer_units(bdp, size_b), zero=True)
-    span_s = None if span is None else _quantity("--span", span, _TIMES)
+    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    span_s = None if span is None else options.quantity("--span", span, options.TIMES)
     if bdp + queue < 4:
         raise UsageError(
             f"--rate, --rtt, --buffer: path and buffer hold {bdp + queue:.3g} packets; "
             "allowed: 4 or more"
         )
-    teeth = [fluid.sawtooth(name, rate_pps, rtt_s, queue) for name in names]
+    teeth = [fluid.sawtooth(name, rate_pps, rtt_s, queue, code=code) for name in names]
     left_out = ("law", "cycle_s", "cycle")
     result = {
         "rate_pps": rate_pps,
@@ -223,9 +255,12 @@ def sawtooth(
         "buffer_packets": queue,
         "laws": {
             tooth.law: {
-                field.name: getattr(tooth, field.name)
-                for field in dataclasses.fields(tooth)
-                if field.name not in left_out
+                "by": options.by(code, tooth.law),
+                **{
+                    field.name: getattr(tooth, field.name)
+                    for field in dataclasses.fields(tooth)
+                    if field.name not in left_out
+                },
             }
             for tooth in teeth
         },
@@ -234,7 +269,8 @@ def sawtooth(
     def figure() -> Figure:
         from lfnlab.theory.figures import sawtooths
 
-        shown_s = span_s or 3 * statistics.median(tooth.period_s for tooth in teeth)
+        periods_s = [tooth.period_s for tooth in teeth if math.isfinite(tooth.period_s)]
+        shown_s = span_s or 3 * statistics.median(periods_s or [100 * rtt_s])
         return sawtooths(teeth, shown_s, bdp, queue)
 
     rows = [
@@ -248,6 +284,7 @@ def sawtooth(
             f"{100 * tooth.utilisation:.2f}",
             f"{tooth.loss_events_per_packet:.3g}",
             f"{tooth.growth:.3g}",
+            options.by(code, tooth.law),
         )
         for tooth in teeth
     ]
@@ -261,8 +298,10 @@ def sawtooth(
         "link (%)",
         "loss events a packet",
         "growth a round trip",
+        "by",
     )
-    return _tell(headings, rows, result, json, out, figure)
+    notes = options.unanswered(names)
+    return options.tell(headings, rows, result, json, out, figure, notes)
 
 
 @theory.command
@@ -276,6 +315,7 @@ def vector(
     start: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     losses: Losses = 300,
     axes: Literal["window", "rate"] = "window",
+    code: Code = False,
     json: Json = False,
     out: Out = None,
 ) -> int:
@@ -297,25 +337,25 @@ def vector(
             two starts, from which either flow has two thirds of 90 % of the link.
         losses: Losses to go through.
         axes: Windows, or rates.
+        code: By the laws' own code, as always where one of the two laws has no equations.
     """
     from lfnlab.theory import fluid
 
-    rtts_s = _pair("--rtt", rtt)
-    size_b = _quantity("--packet", packet, _SIZES)
-    rate_pps = _quantity("--rate", rate, _RATES) / (8 * size_b)
+    rtts_s = options.pair("--rtt", rtt)
+    size_b = options.quantity("--packet", packet, options.SIZES)
+    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
     bdp = rate_pps * sum(rtts_s) / 2
-    queue = _quantity("--buffer", buffer, _buffer_units(bdp, size_b), zero=True)
+    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
     path = fluid.Bottleneck(rate_pps, rtts_s, queue)
-    starts = [_start(text) for text in start]
+    starts = [options.start(text) for text in start]
     if not starts:
         starts = [
             (first * rate_pps * rtts_s[0], second * rate_pps * rtts_s[1])
             for first, second in ((0.6, 0.3), (0.3, 0.6))
         ]
-    pairs = {name: _two_laws(name) for name in _names(law, check=False)}
-    done = fluid.after_losses(losses)
+    pairs = options.pairs(law)
     courses = {
-        name: [fluid.synchronised(pair, path, windows, done) for windows in starts]
+        name: [fluid.synchronised(pair, path, w, losses, code=code) for w in starts]
         for name, pair in pairs.items()
     }
     ends = {name: [fluid.shares(course, path) for course in each] for name, each in courses.items()}
@@ -327,12 +367,13 @@ def vector(
         "laws": {
             name: [
                 {
+                    "by": options.by(code, *pairs[name]),
                     "start_segments": windows,
                     "window_after_last_loss_segments": course.epochs[-1].after.tolist(),
                     **dataclasses.asdict(end),
-                    "loss_s": [epoch.end_s for epoch in course.epochs],
-                    "window_before_segments": [e.before.tolist() for e in course.epochs],
-                    "window_after_segments": [e.after.tolist() for e in course.epochs],
+                    "loss_s": [epoch.end_s for epoch in course.losses()],
+                    "window_before_segments": [e.before.tolist() for e in course.losses()],
+                    "window_after_segments": [e.after.tolist() for e in course.losses()],
                 }
                 for windows, course, end in zip(starts, courses[name], ends[name], strict=True)
             ]
@@ -355,13 +396,15 @@ def vector(
             f"{end.jain:.3f}",
             "-" if math.isnan(end.exponent) else f"{end.exponent:.2f}",
             "yes" if end.settled else "no",
+            options.by(code, *pairs[name]),
         )
         for name in courses
         for windows, course, end in zip(starts, courses[name], ends[name], strict=True)
         for after in [course.epochs[-1].after]
     ]
-    headings = ("law", "start", "end", "shares (%)", "link (%)", "Jain", "exponent", "settled")
-    return _tell(headings, rows, result, json, out, figure)
+    shown = ("law", "start", "end", "shares (%)", "link (%)", "Jain", "exponent", "settled", "by")
+    notes = options.unanswered([law for pair in pairs.values() for law in pair])
+    return options.tell(shown, rows, result, json, out, figure, notes)
 
 
 @theory.command
@@ -375,6 +418,7 @@ def fairness(
     loss: str = "1e-6",
     kept: float = 0.8,
     losses: Losses = 300,
+    code: Code = False,
     json: Json = False,
 ) -> int:
     """RTT unfairness: E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E, for two flows of a law.
@@ -394,27 +438,34 @@ def fairness(
         loss: Loss events a packet, where each loses on its own.
         kept: RTT_min/RTT_max at such a loss.
         losses: Losses to go through together.
+        code: By the laws' own code.
     """
-    from lfnlab.theory import closed, fluid
+    from lfnlab.theory import fluid, functions
 
-    rtts_s = _pair("--rtt", rtt)
+    rtts_s = options.pair("--rtt", rtt)
     if rtts_s[0] == rtts_s[1]:
         raise UsageError(f'--rtt: "{rtt}" are equal; allowed: two RTTs that differ, 60ms,120ms')
-    (loss_rate, *_), names = _losses(loss), _names(law)
-    size_b = _quantity("--packet", packet, _SIZES)
-    rate_pps = _quantity("--rate", rate, _RATES) / (8 * size_b)
+    (loss_rate, *_), names = options.losses(loss), options.names(law)
+    kept, notes = options.kept(kept), options.unanswered(names)
+    size_b = options.quantity("--packet", packet, options.SIZES)
+    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
     bdp = rate_pps * sum(rtts_s) / 2
-    queue = _quantity("--buffer", buffer, _buffer_units(bdp, size_b), zero=True)
+    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
     path = fluid.Bottleneck(rate_pps, rtts_s, queue)
     found: dict[str, Any] = {}
     for name in names:
         together = None
-        if queue or name not in ("westwood", "htcp-be"):
+        if code or queue or name not in ("westwood", "htcp-be"):
             windows = [0.45 * rate_pps * rtt_s for rtt_s in rtts_s]
-            course = fluid.synchronised([name, name], path, windows, fluid.after_losses(losses))
+            course = fluid.synchronised([name, name], path, windows, losses, code=code)
             together = fluid.shares(course, path)
-        apart = closed.independent_exponent(name, loss_rate, rtts_s, kept)
+        apart = None
+        try:
+            apart = functions.independent_exponent(name, loss_rate, rtts_s, kept, code=code)
+        except LawError as error:
+            notes.append(str(error))
         found[name] = {
+            "by": options.by(code, name),
             "synchronised": together and dataclasses.asdict(together),
             "independent_exponent": apart,
         }
@@ -428,22 +479,18 @@ def fairness(
     rows = []
     for name, entry in found.items():
         end = entry["synchronised"]
+        apart = entry["independent_exponent"]
         rows.append(
             (
                 name,
                 f"{end['exponent']:.2f}" if end else "-",
                 " / ".join(f"{100 * share:.2f}" for share in end["shares"]) if end else "-",
-                f"{entry['independent_exponent']:.2f}",
+                "-" if apart is None else f"{apart:.2f}",
+                entry["by"],
             )
         )
-    return _tell(
-        ("law", "E, losses together", "shares (%)", "E, losses apart"),
-        rows,
-        result,
-        json,
-        None,
-        None,
-    )
+    headings = ("law", "E, losses together", "shares (%)", "E, losses apart", "together by")
+    return options.tell(headings, rows, result, json, None, None, notes)
 
 
 @theory.command
@@ -472,8 +519,11 @@ def padhye(
     """
     from lfnlab.theory import closed
 
-    losses, rtt_s = _losses(loss), _quantity("--rtt", rtt, _TIMES)
-    rto_s, size_b = _quantity("--rto", rto, _TIMES), _quantity("--packet", packet, _SIZES)
+    losses, rtt_s = options.losses(loss), options.quantity("--rtt", rtt, options.TIMES)
+    rto_s, size_b = (
+        options.quantity("--rto", rto, options.TIMES),
+        options.quantity("--packet", packet, options.SIZES),
+    )
 
     def full(p: float) -> float:
         return closed.padhye_pps(p, rtt_s, rto_s, segments_per_ack=ack, max_window=window)
@@ -493,7 +543,7 @@ def padhye(
     def figure() -> Figure:
         from lfnlab.theory.figures import padhye as draw
 
-        fine = _spaced(losses)
+        fine = options.spaced(losses)
         return draw(fine, [full(p) for p in fine], [plain(p) for p in fine], 8 * size_b / 1e6)
 
     rows = [
@@ -507,123 +557,4 @@ def padhye(
         for p in losses
     ]
     headings = ("p", "Padhye (packets/s)", "Padhye (Mbit/s)", "1/sqrt(p) (packets/s)", "ratio")
-    return _tell(headings, rows, result, json, out, figure)
-
-
-def _tell(
-    headings: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
-    result: Mapping[str, object],
-    as_json: bool,
-    out: Path | None,
-    figure: Any,
-) -> int:
-    """Prints the table or the JSON object, and draws the figure where one is asked for."""
-    from lfnlab.summary import Table, plain
-
-    if out is not None:
-        _draw(out, figure)
-    if as_json:
-        print(json_.dumps(_without_nan(result), indent=1, allow_nan=False))
-        return 0
-    print(*plain(Table(headings, tuple(rows), 1)), sep="\n")
-    if out is not None:
-        print(f"figure: {out}")
-    return 0
-
-
-def _draw(out: Path, figure: Any) -> None:
-    from lfnlab.plot import rendered
-
-    form = out.suffix.removeprefix(".")
-    if form not in _FORMS:
-        raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in _FORMS)}')
-    try:
-        out.write_bytes(rendered(figure(), (form,))[form])
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror}") from None
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _names(text: str, *, check: bool = True) -> list[str]:
-    from lfnlab.theory.senders import sender
-
-    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
-    for name in names if check else []:
-        sender(name, 100.0)
-    return names
-
-
-def _two_laws(text: str) -> tuple[str, str]:
-    first, plus, second = text.partition("+")
-    pair = (first, second if plus else first)
-    for name in pair:
-        _names(name)
-    return pair
-
-
-def _losses(text: str) -> list[float]:
-    found = []
-    for part in text.split(","):
-        try:
-            value = float(part)
-        except ValueError:
-            value = math.nan
-        if not 1e-12 <= value < 1:
-            raise UsageError(
-                f'--loss: "{part}" is no rate from 1e-12 to below 1; write for example 1e-3,1e-5'
-            )
-        found.append(value)
-    return found
-
-
-def _start(text: str) -> tuple[float, float]:
-    try:
-        first, second = (float(part) for part in text.split(","))
-    except ValueError:
-        first = second = math.nan
-    if not (2 <= first < math.inf and 2 <= second < math.inf):
-        raise UsageError(
-            f'--start: "{text}" is not two windows of at least 2 segments; '
-            "write for example 3000,1000"
-        )
-    return first, second
-
-
-def _pair(option: str, text: str) -> tuple[float, float]:
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise UsageError(f'{option}: "{text}" is not two times; write for example 120ms,60ms')
-    first, second = (_quantity(option, part, _TIMES) for part in parts)
-    return first, second
-
-
-def _buffer_units(bdp: float, size_b: float) -> dict[str, float]:
-    sizes = {unit: size / size_b for unit, size in _SIZES.items()}
-    return {"bdp": bdp, "packets": 1.0, "packet": 1.0, **sizes}
-
-
-def _quantity(option: str, text: str, units: Mapping[str, float], *, zero: bool = False) -> float:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S+)\s*", text)
-    if found is None or found[2] not in units:
-        raise UsageError(
-            f'{option}: "{text}" is not a number and a unit; allowed units: {", ".join(units)}'
-        )
-    value = float(found[1]) * units[found[2]]
-    if value <= 0 and not (zero and value == 0):
-        raise UsageError(f'{option}: "{text}" is not above 0')
-    return value
-
-
-def _spaced(ends: Sequence[float], points: int = 121) -> list[float]:
-    """Points evenly on a logarithmic axis between the smallest and the largest."""
-    low, high = math.log(min(ends)), math.log(max(ends))
-    return [math.exp(low + (high - low) * i / (points - 1)) for i in range(points)]
+    return options.tell(headings, rows, result, json, out, figure)

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.errors import LawError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,9 +53,14 @@ ILLINOIS_A, ILLINOIS_B = 10.0, 0.125
 VENO_B = 0.2
 #: Compound (Tan et al. 2006) and LTCP (Bhandarkar, Jain, Reddy 2005): scale and exponent of the
 #: mean window, for a sawtooth of w^0.75/8 and a half, of (6 w/50)^(1/3) and 0.15.
-_COMPOUND, _LTCP = (0.255, 0.8), (1.98, 0.6)
+COMPOUND, LTCP = (0.255, 0.8), (1.98, 0.6)
 #: LTCP: window of the second layer, fraction removed.
 LTCP_WT, LTCP_B = 50.0, 0.15
+#: FAST (Jin, Wei, Low 2004) without a queue: alpha / 2 in every other round trip.
+FAST_A = 50.0
+#: UDT 4 (libudt 4.11): seconds between updates of the rate, fraction of the rate removed, least
+#: increase in packets, and bytes of its packets.
+UDT_SYN_S, UDT_B, UDT_LEAST, UDT_PACKET_B = 0.01, 1 / 9, 0.01, 1500
 #: H-TCP (Leith, Shorten 2004): after so long, in seconds, the increase grows.
 HTCP_DELTA_L_S = 1.0
 #: Fractions between which H-TCP keeps RTT_min / RTT_max.
@@ -130,11 +133,7 @@ def scalable_response(loss: float) -> float:
     return mean if mean > SCALABLE_LEGACY else min(aimd_response(loss), SCALABLE_LEGACY)
 
 
-#: Laws with a closed recovery time.
-RECOVERING = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
-
-
-def _bic_rounds(window: float) -> tuple[float, float, float]:
+def bic_rounds(window: float) -> tuple[float, float, float]:
     """Round trips of BIC in steps of S_max and in search, and the gap that it searches."""
     gap = BIC_B * window
     searched = min(gap, 2 * BIC_S_MAX)  # halved each round trip, down to steps of S_min
@@ -151,7 +150,7 @@ def bic_response(loss: float) -> float:
     """
 
     def packets(window: float) -> float:
-        linear, search, searched = _bic_rounds(window)
+        linear, search, searched = bic_rounds(window)
         low = (1 - BIC_B) * window
         # The gaps of the search, each half of the one before, sum to 2 * searched.
         return linear * (low + window - searched) / 2 + search * window - 2 * searched
@@ -159,7 +158,7 @@ def bic_response(loss: float) -> float:
     peak = _root(packets, 1 / loss, 1e9, BIC_LOW)
     if peak <= BIC_LOW * 1.001:
         return min(aimd_response(loss), BIC_LOW)
-    linear, search, _ = _bic_rounds(peak)
+    linear, search, _ = bic_rounds(peak)
     return 1 / loss / (linear + search)
 
 
@@ -275,58 +274,51 @@ def hybla_increase(rtt_s: float) -> float:
     return max(1.0, rtt_s / HYBLA_RTT0_S) ** 2
 
 
+def cw_hstcp_increase(window: float, rtt_s: float) -> float:
+    """HSTCP's a(w) (ns-2's p(w)) times c RTT, and no faster than slow start (Pan et al. 2006)."""
+    return min(window, CW_HSTCP_C * rtt_s * hstcp_increase(window, "ns2"))
+
+
+def udt_increase(spare_pps: float) -> float:
+    """Packets in 10 ms that UDT adds in 10 ms, by the decade of the spare capacity.
+
+    10^ceil(log10(bit/s)) * 1.5e-6 / 1500, 0.01 at least (Gu, Grossman 2007; libudt 4.11).
+    """
+    bits = 8 * UDT_PACKET_B * spare_pps
+    decade = 10.0 ** math.ceil(math.log10(bits)) if bits >= 1 else 0.0
+    return max(UDT_LEAST, decade * 1.5e-6 / UDT_PACKET_B)
+
+
+def udt_growth_s(
+    low_pps: float, capacity_pps: float, high_pps: float, *, cut: bool = False
+) -> float:
+    """Time of UDT from ``low_pps`` to ``high_pps``, at most the capacity; no RTT is in it.
+
+    A decade of spare capacity takes 7.5 s, and more where the capacity is no power of ten.
+
+    Args:
+        low_pps: rate to begin with, packets/s.
+        capacity_pps: of the link.
+        high_pps: rate to end with.
+        cut: after a decrease, when it reckons with a ninth of the capacity at most.
+    """
+    rate, seconds = low_pps, 0.0
+    while rate < high_pps * (1 - 1e-12):
+        spare = capacity_pps - rate
+        counted = min(spare, capacity_pps / 9) if cut else spare
+        added = udt_increase(counted)
+        # The increase holds until the spare capacity is in the next decade below.
+        edge = added * UDT_PACKET_B / 1.5e-6 / 10 / (8 * UDT_PACKET_B)
+        end = high_pps if added == UDT_LEAST else min(high_pps, capacity_pps - edge)
+        end = max(end, rate * (1 + 1e-12))
+        seconds += (end - rate) * UDT_SYN_S**2 / added
+        rate = end
+    return seconds
+
+
 def power_response(loss: float, scale: float, exponent: float) -> float:
     """A power of the loss rate, ``scale`` / p^``exponent``, never below Reno's."""
     return max(float(scale / loss**exponent), aimd_response(loss))
-
-
-def response(law: str, loss: float, rtt_s: float, kept: float) -> float:
-    """The response function of ``law``: mean window in segments.
-
-    Laws that read the delay (Illinois, Veno, YeAH, Compound) are meant on a path without a queue.
-
-    Args:
-        law: a law of this module.
-        loss: loss events a packet, above 0 and below 1.
-        rtt_s: the round trip, constant; CUBIC, H-TCP, HTCP-BE, CW-HSTCP, Hybla and constant-rate
-            increase depend on it.
-        kept: RTT_min / RTT_max at a loss, below 1; H-TCP, Westwood+ and HTCP-BE depend on it.
-
-    Raises:
-        LawError: the law has none here.
-    """
-    functions: dict[str, Callable[[], float]] = {
-        "reno": lambda: aimd_response(loss),
-        "hstcp": lambda: hstcp_response(loss),
-        "scalable": lambda: scalable_response(loss),
-        "bic": lambda: bic_response(loss),
-        "cubic": lambda: cubic_response(loss, rtt_s),
-        "htcp": lambda: htcp_response(loss, rtt_s, htcp_kept(kept)),
-        "westwood": lambda: westwood_response(loss, kept),
-        "htcp-be": lambda: htcp_be_response(loss, rtt_s, kept),
-        "cw-hstcp": lambda: cw_hstcp_response(loss, rtt_s),
-        "veno": lambda: aimd_response(loss, 1.0, VENO_B),
-        "illinois": lambda: aimd_response(loss, ILLINOIS_A, ILLINOIS_B),
-        "yeah": lambda: scalable_response(loss),
-        "hybla": lambda: aimd_response(loss, hybla_increase(rtt_s)),
-        "ltcp": lambda: power_response(loss, *_LTCP),
-        "compound": lambda: power_response(loss, *_COMPOUND),
-        "const-rate": lambda: aimd_response(loss, CONST_RATE_C * rtt_s**2),
-        "dctcp": lambda: aimd_response(loss),
-    }
-    if law not in functions:
-        raise LawError(f'"{law}" has no response function; allowed: {", ".join(functions)}')
-    return functions[law]()
-
-
-def independent_exponent(law: str, loss: float, rtts_s: tuple[float, float], kept: float) -> float:
-    """E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E for flows of ``law`` that lose apart.
-
-    Both lose one packet in ``1 / loss``; a throughput is :func:`response` over RTT, so E is 1 where
-    the response has no RTT in it, 1/4 for CUBIC.
-    """
-    first, second = (response(law, loss, rtt_s, kept) / rtt_s for rtt_s in rtts_s)
-    return math.log(first / second) / math.log(rtts_s[1] / rtts_s[0])
 
 
 def padhye_pps(
@@ -373,46 +365,6 @@ def cubic_growth_time_s(start: float, w_max: float, end: float) -> float:
     K = cbrt((W_max - start) / C), and as much beyond it as the cubic needs.
     """
     return math.cbrt((w_max - start) / CUBIC_C) + math.cbrt((end - w_max) / CUBIC_C)
-
-
-def recovery_s(law: str, window: float, rtt_s: float, kept: float) -> float:
-    """Time to grow back after one loss at ``window`` segments, without a queue.
-
-    - reno: W/2 RTT
-    - hstcp: RTT times the integral of dw / a(w) from (1 - b(W)) W to W (RFC 3649)
-    - scalable: ln(8/7) / ln(1.01) = 13.42 RTT
-    - bic: W/8/32 + log2(32/0.01) RTT (paper, section IV); shorter when W/8 < 64
-    - cubic: K = cbrt(0.3 W / 0.4) (RFC 9438, eq. 2)
-    - htcp: F(T) = W RTT / 2, whatever beta
-    - westwood: (1 - r) W RTT, r = ``kept``
-    - htcp-be: F(T) = (1 - r) W RTT
-
-    Args:
-        law: one of the table, with a window above the one where it is Reno.
-        window: at the loss, in segments.
-        rtt_s: the round trip, constant.
-        kept: of Westwood+ and HTCP-BE, whose decrease the queue decides.
-    """
-    match law:
-        case "reno":
-            return window / 2 * rtt_s
-        case "hstcp":
-            after = (1 - hstcp_removed(window)) * window
-            return growth_time_s(hstcp_increase, after, window, lambda _: rtt_s)
-        case "scalable":
-            return math.log(1 / (1 - SCALABLE_B)) / math.log(1 + SCALABLE_A) * rtt_s
-        case "bic":
-            linear, search, _ = _bic_rounds(window)
-            return (linear + search) * rtt_s
-        case "cubic":
-            return cubic_growth_time_s(CUBIC_KEPT["rfc"] * window, window, window)
-        case "htcp":
-            return htcp_time_s(window * rtt_s / 2)
-        case "westwood":
-            return (1 - kept) * window * rtt_s
-        case "htcp-be":
-            return htcp_time_s((1 - kept) * window * rtt_s)
-    raise LawError(f'"{law}" has no closed recovery time; allowed: {", ".join(RECOVERING)}')
 
 
 def additive_utilisation(buffer_bdp: float, kept: float = 0.5) -> float:

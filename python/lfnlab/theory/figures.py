@@ -8,12 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from lfnlab.law import laws
+from lfnlab.law import look
 from lfnlab.plot import INK, house_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 
 Curve = tuple["Sequence[float]", "Sequence[float]"]
 """Abscissas and ordinates."""
-
-
-def look(law: str) -> tuple[str, str]:
-    """Colour and marker of a law."""
-    return next((entry.color, entry.marker) for entry in laws() if entry.name == law)
 
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -109,8 +105,9 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
             for level in dict.fromkeys((bdp, bdp + buffer)):
                 axes.axhline(level, color=INK, lw=0.8, ls=":")
             each = f"{tooth.period_s:,.0f}" if tooth.period_s >= 100 else f"{tooth.period_s:.3g}"
+            losses = f"loss each {each} s" if np.isfinite(tooth.period_s) else "no loss"
             share = 100 * tooth.utilisation
-            axes.set_title(f"{tooth.law}: loss each {each} s, link {share:.1f} %", pad=3)
+            axes.set_title(f"{tooth.law}: {losses}, link {share:.1f} %", pad=3)
             axes.yaxis.set_major_formatter("{x:,g}")
         panels[0].set_xlim(0, span_s)
         panels[0].set_ylim(0, 1.05 * (bdp + buffer))
@@ -163,8 +160,12 @@ def vectors(
         panels[0].set_xlim(0, right)
         panels[0].set_ylim(0, top)
         panels[0].set_ylabel(names[1])
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(courses) + 1))
+        legend: dict[str, Artist] = {}
+        for axes in panels:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                legend.setdefault(label, handle)
+        columns = min(3, len(courses) + 1)
+        figure.legend(legend.values(), legend, loc="outside lower center", ncols=columns)
         return figure
 
 
@@ -197,18 +198,16 @@ _DRAWN = 8
 
 def _vector(axes: Axes, law: str, several: Sequence[Course], scale: NDArray[np.float64]) -> None:
     color, marker = look(law)
-    for i, course in enumerate(several):
-        labels = (
-            ("start", "after each loss", "after the last loss") if i == 0 else (None, None, None)
-        )
+    for course in several:
+        last = "after the last loss" if course.epochs[-1].lost else "end, losses have ceased"
         x, y = (course.windows * scale).T
         whole = course.t_s <= course.epochs[min(_DRAWN, len(course.epochs)) - 1].end_s
         axes.plot(x[whole], y[whole], color=color, lw=0.8)
-        after = np.array([epoch.after for epoch in course.epochs]) * scale
-        axes.plot(*after.T, color=color, marker=".", ms=2.5, ls="none", label=labels[1])
-        axes.plot(x[0], y[0], "o", color=INK, mfc="white", zorder=4, label=labels[0])
+        after = np.array([epoch.after for epoch in course.losses()]).reshape(-1, 2) * scale
+        axes.plot(*after.T, color=color, marker=".", ms=2.5, ls="none", label="after each loss")
+        axes.plot(x[0], y[0], "o", color=INK, mfc="white", zorder=4, label="start")
         axes.plot(
-            *after[-1:].T,
+            *(course.epochs[-1].after * scale),
             color=color,
             marker=marker,
             mec=INK,
@@ -216,7 +215,7 @@ def _vector(axes: Axes, law: str, several: Sequence[Course], scale: NDArray[np.f
             ls="none",
             zorder=5,
             clip_on=False,
-            label=labels[2],
+            label=last,
         )
 
 

@@ -4,6 +4,10 @@ The windows grow by their laws until they fill path and buffer; then every flow 
 cuts its window, as Chiu and Jain (1989) assume of synchronised losses. The round trip of a flow is
 its base RTT and the queue's delay. A loss is known at once: the round trip that news takes, and the
 drops of that time, are left out, as are slow start and recovery.
+
+A law is its equations (``senders.py``), or its own code, driven by ``crates/law/src/fluid.rs``:
+there ACKs show the RTT of a round trip before, a queue takes its time, and a law that steers by
+rates is in recovery for a round trip after a loss.
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.errors import UsageError
+from lfnlab import _core
+from lfnlab.errors import LawError, UsageError
+from lfnlab.law import law as law_info
 from lfnlab.metrics import jain
-from lfnlab.theory.senders import LEAST_WINDOW, sender
+from lfnlab.theory.senders import LEAST_WINDOW, SENDERS, sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
 #: A sawtooth has settled when its peaks, every other one because fast convergence can make two
 #: epochs alternate, repeat to this; if they never do, the last half of so many epochs is averaged.
 _REPEATS, _MOST_EPOCHS = 1e-7, 120
+#: Epochs of a law's own code on a path, which begin at its peak and repeat but for a sixteenth of
+#: a round trip; half are averaged.
+_CODE_EPOCHS = 40
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,8 @@ class Epoch:
     packets: NDArray[np.float64]
     window_s: NDArray[np.float64]
     growth: NDArray[np.float64]
+    lost: bool = True
+    """False where flows had stopped losing: what is steady without losses is cut into epochs."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,18 @@ class Course:
     t_s: NDArray[np.float64]
     windows: NDArray[np.float64]
     epochs: list[Epoch]
+
+    def losses(self) -> list[Epoch]:
+        """The epochs that a loss ended."""
+        return [epoch for epoch in self.epochs if epoch.lost]
+
+    def steady(self) -> int:
+        """Epochs at the end that show what stays: half of them, or those without a loss."""
+        quiet = 0
+        while quiet < len(self.epochs) and not self.epochs[-1 - quiet].lost:
+            quiet += 1
+        # The first of those without a loss is all the time until that was known.
+        return quiet - 1 if quiet else len(self.epochs) // 2
 
     def packets(self, last: int) -> NDArray[np.float64]:
         """Packets that each flow sent in the last so many epochs."""
@@ -160,11 +183,47 @@ def _growth(flow: Sender, rtt_s: float) -> float:
     return 1000 * (begun.after(rtt_s / 1000, rtt_s).window - begun.window)
 
 
+def has_equations(*laws: str) -> bool:
+    """Whether each of ``laws`` has a sender of its equations; else its own code is run."""
+    return all(law in SENDERS for law in laws)
+
+
+def _of_code(
+    laws: Sequence[str],
+    base_rtts_s: Sequence[float],
+    windows: Sequence[float],
+    losses: int,
+    *,
+    rate_pps: float = math.inf,
+    buffer_packets: float = 0.0,
+    least_rtt: float = 1.0,
+    packets_to_loss: float = math.inf,
+    window_at_loss: float = math.inf,
+) -> Course:
+    """The course of the laws' own code: :func:`lfnlab._core.fluid` has the arguments."""
+    found = _core.fluid(
+        list(laws),
+        list(base_rtts_s),
+        list(windows),
+        losses,
+        rate_pps=rate_pps,
+        buffer_packets=buffer_packets,
+        least_rtt=least_rtt,
+        packets_to_loss=packets_to_loss,
+        window_at_loss=window_at_loss,
+    )
+    columns = ("start_s", "end_s", "before", "after", "packets", "window_s", "growth", "lost")
+    rows = zip(*(found[name] for name in columns), strict=True)
+    return Course(found["t_s"], found["windows"], [Epoch(*row) for row in rows])
+
+
 def synchronised(
     laws: Sequence[str],
     bottleneck: Bottleneck,
     windows: Sequence[float],
-    done: Callable[[list[Epoch]], bool],
+    losses: int,
+    *,
+    code: bool = False,
 ) -> Course:
     """The course of flows that all lose whenever the bottleneck is full.
 
@@ -172,19 +231,40 @@ def synchronised(
         laws: of each flow.
         bottleneck: with a base RTT for each flow.
         windows: to begin with, in segments.
-        done: whether these epochs are enough, see :func:`after_losses`.
+        losses: to go through. Where the laws' own code stops losing before, the course ends in
+            epochs without a loss.
+        code: by the laws' own code even if all have equations.
 
     Raises:
-        LawError: a law has no model.
-        UsageError: the windows to begin with, or those that a loss leaves, are more than path
-            and buffer hold.
+        LawError: no such law.
+        UsageError: the windows to begin with, or by the equations those that a loss leaves, are
+            more than path and buffer hold; or the code takes too long.
     """
-    flows = [sender(law, window) for law, window in zip(laws, windows, strict=True)]
     if bottleneck.is_full(windows):
         raise UsageError(
             f"windows to begin with: {', '.join(f'{w:g}' for w in windows)} segments are more than "
             "path and buffer hold; allowed: a sum of window / RTT below the rate"
         )
+    if code or not has_equations(*laws):
+        return _of_code(
+            laws,
+            bottleneck.base_rtts_s,
+            windows,
+            losses,
+            rate_pps=bottleneck.rate_pps,
+            buffer_packets=bottleneck.buffer_packets,
+        )
+    return _synchronised(laws, bottleneck, windows, lambda epochs: len(epochs) >= losses)
+
+
+def _synchronised(
+    laws: Sequence[str],
+    bottleneck: Bottleneck,
+    windows: Sequence[float],
+    done: Callable[[list[Epoch]], bool],
+) -> Course:
+    """By the equations, until ``done``."""
+    flows = [sender(law, window) for law, window in zip(laws, windows, strict=True)]
 
     def lost(now: Sequence[Sender]) -> list[Sender]:
         full_s, base_s = bottleneck.full_rtts_s(), bottleneck.base_rtts_s
@@ -206,7 +286,7 @@ class Sawtooth:
 
     law: str
     period_s: float
-    """From loss to loss; the mean of two where they alternate."""
+    """From loss to loss; the mean of two where they alternate; infinite without losses."""
     window_before: float
     window_after: float
     mean_window: float
@@ -224,38 +304,59 @@ class Sawtooth:
     """Windows over one cycle, which repeats: two epochs where it has settled."""
 
 
-def sawtooth(law: str, rate_pps: float, rtt_s: float, buffer_packets: float) -> Sawtooth:
+def sawtooth(
+    law: str, rate_pps: float, rtt_s: float, buffer_packets: float, *, code: bool = False
+) -> Sawtooth:
     """The sawtooth of one flow that loses when path and buffer are full.
 
     Raises:
         LawError, UsageError: as :func:`synchronised`.
     """
     path = Bottleneck(rate_pps, (rtt_s,), buffer_packets)
-    nearly_full = 0.999 * (rate_pps * rtt_s + buffer_packets)
-    return _sawtooth(law, synchronised([law], path, [nearly_full], _is_settled), rate_pps)
+    window = 0.999 * (rate_pps * rtt_s + buffer_packets)
+    if code or not has_equations(law):
+        if law_info(law).family in ("delay", "rate"):
+            window = 0.999 * rate_pps * rtt_s  # what is there at first is no queue to such a law
+        course = synchronised([law], path, [window], _CODE_EPOCHS, code=True)
+    else:
+        course = _synchronised([law], path, [window], _is_settled)
+    return _sawtooth(law, course, rate_pps)
 
 
-def sawtooth_at_loss(law: str, loss: float, rtt_s: float, kept: float) -> Sawtooth:
+def sawtooth_at_loss(
+    law: str, loss: float, rtt_s: float, kept: float, *, code: bool = False
+) -> Sawtooth:
     """The sawtooth of one flow that loses one packet in each ``1 / loss``, at one RTT.
 
     Args:
         law: of the flow.
         loss: loss events a packet, above 0 and below 1.
         rtt_s: round trip, constant.
-        kept: RTT_min / RTT_max as H-TCP, Westwood+ and HTCP-BE see it at a loss, below 1.
+        kept: RTT_min / RTT_max as H-TCP, Westwood+ and HTCP-BE see it at a loss, below 1; other
+            laws see no queue.
+        code: by the law's own code even if it has equations.
 
     Raises:
-        LawError: no such model.
+        LawError: no such law, or no sawtooth: no loss ends its growth.
 
     CUBIC's peaks come up to those of its closed form ever more slowly, each below its W_max by
     less than the last: after 120 losses the mean is up to 7 % short.
     """
+    window = max(LEAST_WINDOW, math.sqrt(1.5 / loss))
+    if code or not has_equations(law):
+        least = _least_rtt(law, kept)
+        course = _of_code(
+            [law], [rtt_s], [window], _MOST_EPOCHS, least_rtt=least, packets_to_loss=1 / loss
+        )
+        if not _falls(course):
+            raise LawError(f'"{law}" has no response function: losses do not make it fall')
+        return _sawtooth(law, course, math.nan)
 
     def lost(now: Sequence[Sender]) -> list[Sender]:
         return [flow.lost(rtt_s, kept * rtt_s) for flow in now]
 
     course = _course(
-        [sender(law, max(LEAST_WINDOW, math.sqrt(1.5 / loss)))],
+        [sender(law, window)],
         _is_settled,
         lambda _: [rtt_s],
         lambda _, packets: packets > 1 / loss,
@@ -264,9 +365,31 @@ def sawtooth_at_loss(law: str, loss: float, rtt_s: float, kept: float) -> Sawtoo
     return _sawtooth(law, course, math.nan)
 
 
-def after_losses(losses: int) -> Callable[[list[Epoch]], bool]:
-    """Done after so many."""
-    return lambda epochs: len(epochs) >= losses
+def _least_rtt(name: str, kept: float) -> float:
+    """The RTT before there was a queue, over the RTT, for laws that fall to RTT_min / RTT."""
+    info = law_info(name)
+    return kept if info.family == "loss" and "rate" in info.signals else 1.0
+
+
+def from_loss_to_loss(law: str, window: float, rtt_s: float, kept: float) -> float:
+    """Time to grow back after one loss at ``window`` segments, by the law's own code.
+
+    At one RTT; a law that steers by rates (BBR, UDT) on a link without a buffer that holds
+    ``window``. 0 for a law that does not fall at a loss.
+
+    Raises:
+        LawError, UsageError: as :func:`synchronised`.
+    """
+    if law_info(law).slow_start == "none":
+        course = _of_code([law], [rtt_s], [window], _CODE_EPOCHS, rate_pps=window / rtt_s)
+    else:
+        least = _least_rtt(law, kept)
+        course = _of_code([law], [rtt_s], [window], 4, least_rtt=least, window_at_loss=window)
+    return course.seconds(1) if _falls(course) else 0.0
+
+
+def _falls(course: Course) -> bool:
+    return bool(course.epochs[-1].after[0] < course.epochs[-1].before[0])
 
 
 def _is_repeating(epochs: list[Epoch]) -> bool:
@@ -283,8 +406,9 @@ def _is_settled(epochs: list[Epoch]) -> bool:
 
 
 def _sawtooth(law: str, course: Course, rate_pps: float) -> Sawtooth:
-    last = 2 if _is_repeating(course.epochs) else _MOST_EPOCHS // 2
+    last = 2 if _is_repeating(course.epochs) else course.steady()
     found = course.epochs[-last:]
+    losses = sum(epoch.lost for epoch in found)
     seconds = course.seconds(last)
     packets = float(course.packets(last)[0])
     window_s = float(np.sum([epoch.window_s for epoch in found]))
@@ -292,13 +416,13 @@ def _sawtooth(law: str, course: Course, rate_pps: float) -> Sawtooth:
     begin = np.searchsorted(course.t_s, found[0].start_s, side="right") - 1
     return Sawtooth(
         law=law,
-        period_s=seconds / last,
+        period_s=seconds / losses if losses else math.inf,
         window_before=float(np.mean([epoch.before for epoch in found])),
         window_after=float(np.mean([epoch.after for epoch in found])),
         mean_window=window_s / seconds,
         mean_rtt_s=window_s / packets,
         utilisation=packets / seconds / rate_pps,
-        loss_events_per_packet=last / packets,
+        loss_events_per_packet=losses / packets,
         growth=float(np.mean([epoch.growth for epoch in found])),
         cycle_s=course.t_s[begin:] - found[0].start_s,
         cycle=course.windows[begin:, 0],
@@ -321,7 +445,8 @@ class Shares:
 
 def shares(course: Course, bottleneck: Bottleneck) -> Shares:
     """Throughputs over the later half of ``course``, and what they say of fairness."""
-    half, quarter = len(course.epochs) // 2, len(course.epochs) // 4
+    half = course.steady()
+    quarter = half // 2
     sent = course.packets(half)
     last = course.packets(quarter)
     third = sent - last

@@ -220,11 +220,6 @@ def _scalable_increase(window: float, _rtt_s: float) -> float:
     return window * math.log(1 + closed.SCALABLE_A) if above else 1.0
 
 
-def _cw_hstcp_increase(window: float, rtt_s: float) -> float:
-    """HSTCP's a(w) (ns-2's p(w)) times c RTT, and no faster than slow start (Pan et al. 2006)."""
-    return min(window, closed.CW_HSTCP_C * rtt_s * closed.hstcp_increase(window, "ns2"))
-
-
 def _hstcp_kept(window: float, _rtt_ratio: float) -> float:
     return 1 - closed.hstcp_removed(window)
 
@@ -241,9 +236,10 @@ def _ltcp_kept(window: float, _rtt_ratio: float) -> float:
     return 0.5 if closed.ltcp_layer(window) == 1 else 1 - closed.LTCP_B
 
 
+_RENO = partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=_half)
 #: A sender of each law with its first window in segments, as after a loss long ago.
 SENDERS: dict[str, Callable[[float], Sender]] = {
-    "reno": partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=lambda w, ratio: 0.5),
+    "reno": _RENO,
     "hstcp": partial(
         ByWindow, increase=lambda w, rtt_s: closed.hstcp_increase(w), kept=_hstcp_kept
     ),
@@ -257,17 +253,16 @@ SENDERS: dict[str, Callable[[float], Sender]] = {
     "htcp": partial(ByClock, adaptive=True),
     "westwood": partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=lambda w, ratio: ratio),
     "htcp-be": partial(ByClock, adaptive=False),
-    "cw-hstcp": partial(ByWindow, increase=_cw_hstcp_increase, kept=_hstcp_kept),
+    "cw-hstcp": partial(ByWindow, increase=closed.cw_hstcp_increase, kept=_hstcp_kept),
     "ltcp": partial(ByWindow, increase=_ltcp_increase, kept=_ltcp_kept),
-    "hybla": partial(
-        ByWindow,
-        increase=lambda w, rtt_s: min(w, closed.hybla_increase(rtt_s)),
-        kept=_half,
-    ),
     "const-rate": partial(
         ByWindow, increase=lambda w, rtt_s: min(w, closed.CONST_RATE_C * rtt_s**2), kept=_half
     ),
-    "dctcp": partial(ByWindow, increase=lambda w, rtt_s: 1.0, kept=_half),
+    "dctcp": _RENO,
+    # No router of theirs answers here.
+    "xcp": _RENO,
+    "rcp": _RENO,
+    "jetmax": _RENO,
 }
 
 

@@ -1,0 +1,171 @@
+//! Laws on a fluid path, for lfnlab.theory.
+
+use lfn_law::fluid::{course, Course, Epoch, FluidError, Path};
+use lfn_law::{Ack, Config, Control, Law, LawSpec, Loss, Prototype, Rate, SlowStartKind, ONE};
+use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
+use lfn_units::Time;
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+
+/// The arguments are those of [`Path`]; the result has the fields of [`Course`], epochs as columns.
+#[pyfunction]
+#[pyo3(signature = (laws, base_rtts_s, windows, losses, *, rate_pps, buffer_packets, least_rtt,
+    packets_to_loss, window_at_loss))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn fluid<'py>(
+    py: Python<'py>,
+    laws: Vec<String>,
+    base_rtts_s: Vec<f64>,
+    windows: Vec<f64>,
+    losses: usize,
+    rate_pps: f64,
+    buffer_packets: f64,
+    least_rtt: f64,
+    packets_to_loss: f64,
+    window_at_loss: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let flows = laws.len();
+    let above_0 = |x: &f64| *x > 0.0;
+    if flows == 0
+        || [base_rtts_s.len(), windows.len()] != [flows, flows]
+        || !base_rtts_s.iter().chain(&windows).chain([&rate_pps, &least_rtt]).all(above_0)
+    {
+        return Err(PyValueError::new_err("laws, base RTTs and windows are as many, and all above 0"));
+    }
+    let specs = laws.iter().map(|law| parse(law, rate_pps)).collect::<PyResult<Vec<LawSpec>>>()?;
+    let path = Path {
+        rate_per_s: rate_pps,
+        buffer: buffer_packets,
+        base_rtts_s,
+        least_rtt,
+        segments_to_loss: packets_to_loss,
+        window_at_loss,
+    };
+    let mut signal = Ok(());
+    let found = py.detach(|| {
+        course(&specs, &path, &windows, losses, || {
+            signal = Python::attach(|py| py.check_signals());
+            signal.is_ok()
+        })
+    });
+    signal?;
+    let course = found.map_err(|error| match error {
+        FluidError::Unbounded(flow) => errors::LawError::new_err(format!("{}: {error}", laws[flow])),
+        _ => errors::UsageError::new_err(error.to_string()),
+    })?;
+    columns(py, flows, course)
+}
+
+/// A law, or UDT's own control on a link of so many packets a second.
+fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
+    let wrong = |message: String| errors::LawError::new_err(message);
+    if name != "udt" && !name.starts_with("udt:") {
+        return name.parse().map_err(|error: lfn_law::LawError| wrong(error.to_string()));
+    }
+    let spec = name.parse().map_err(|error: lfn_udt::ControlError| wrong(error.to_string()))?;
+    let ControlSpec::Native(_, native) = spec else { unreachable!("udt is no law of the registry") };
+    if rate_pps.is_infinite() {
+        return Err(wrong(format!("{name} grows by what is left of a link's capacity: it needs a link")));
+    }
+    let build = move |config: &Config, control: &mut Control| {
+        Box::new(Udt::new(native, rate_pps as u32, config, control)) as Box<dyn Law>
+    };
+    Ok(LawSpec::from(Prototype {
+        name: "udt".into(),
+        source: String::new(),
+        slow_start: SlowStartKind::None,
+        probes: Vec::new(),
+        build: Some(Box::new(build)),
+    }))
+}
+
+/// UDT's own control as a law that steers by rates: its window and its period. Packet pairs tell the
+/// capacity without error. Where UDT 2 and 3.0 fall silent for 10 ms, this goes on.
+struct Udt {
+    control: Native,
+    path: lfn_udt::Path,
+    /// ACKs come every 10 ms.
+    next_ack: Time,
+}
+
+impl Udt {
+    fn new(native: NativeConfig, capacity_pps: u32, config: &Config, control: &Control) -> Udt {
+        let now = Time::from_ns(config.now_ns);
+        let path = lfn_udt::Path {
+            now,
+            mss_bytes: config.mss_bytes,
+            // Where slow start ends, which the first ACK brings about.
+            max_window_packets: control.cwnd / ONE,
+            rtt: Time::ZERO,
+            arrival_pps: 0,
+            capacity_pps,
+            next: 0,
+            acked: 0,
+        };
+        Udt { control: Native::new(native, config.seed.into(), now - SYN), path, next_ack: now }
+    }
+
+    fn set(&self, control: &mut Control) {
+        control.cwnd = self.control.window_packets().max(1) * ONE;
+        let packets_per_s = 1e12 / self.control.period().0 as f64;
+        control.pacing_bytes_per_s = (f64::from(self.path.mss_bytes) * packets_per_s) as u64;
+    }
+}
+
+impl Law for Udt {
+    fn has_control(&self) -> bool {
+        true
+    }
+
+    fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32 {
+        let is_first = self.path.rtt == Time::ZERO;
+        self.path.rtt = Time::from_ns(ack.srtt_ns);
+        self.path.acked = if is_first { self.path.max_window_packets } else { ack.delivered };
+        self.path.next = ack.delivered + u64::from(ack.inflight);
+        if rate.interval_ns > 0 {
+            let arrived = (rate.delivered - rate.prior_delivered) as f64;
+            self.path.arrival_pps = (arrived * 1e9 / rate.interval_ns as f64) as u32;
+        }
+        while self.next_ack <= Time::from_ns(ack.now_ns) {
+            self.path.now = self.next_ack;
+            self.control.on_ack(false, &self.path);
+            self.next_ack = self.next_ack.after(SYN);
+        }
+        if ack.newly_lost > 0 {
+            // A NAK of what was sent before the loss was known.
+            self.control.on_loss(ack.delivered, ack.newly_lost.into(), &self.path);
+        }
+        self.set(control);
+        0
+    }
+
+    fn on_loss(&mut self, _loss: &Loss, control: &mut Control) {
+        self.control.on_loss(self.path.next, 1, &self.path);
+        self.set(control);
+    }
+}
+
+fn columns(py: Python<'_>, flows: usize, course: Course) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("t_s", PyArray1::from_vec(py, course.t_s))?;
+    let table = |rows: Vec<f64>| PyArray1::from_vec(py, rows).call_method1("reshape", (-1, flows));
+    found.set_item("windows", table(course.windows)?)?;
+    let epochs = course.epochs;
+    found.set_item("start_s", epochs.iter().map(|epoch| epoch.start_s).collect::<Vec<_>>())?;
+    found.set_item("end_s", epochs.iter().map(|epoch| epoch.end_s).collect::<Vec<_>>())?;
+    found.set_item("lost", epochs.iter().map(|epoch| epoch.lost).collect::<Vec<_>>())?;
+    for (name, of) in [
+        ("before", (|epoch| &epoch.before) as fn(&Epoch) -> &Vec<f64>),
+        ("after", |epoch| &epoch.after),
+        ("packets", |epoch| &epoch.packets),
+        ("window_s", |epoch| &epoch.window_s),
+        ("growth", |epoch| &epoch.growth),
+    ] {
+        found.set_item(name, table(epochs.iter().flat_map(of).copied().collect())?)?;
+    }
+    Ok(found)
+}
