@@ -20,6 +20,7 @@ __all__ = [
     "PrototypeError",
     "Run",
     "ScenarioError",
+    "TestbedEnd",
     "UdtPlan",
     "Unavailable",
     "available_memory_bytes",
@@ -331,6 +332,38 @@ def udt_receive(
         LabError: the directory is not there, or the address is taken.
         KeyboardInterrupt: what is there stays.
     """
+
+@final
+class TestbedEnd:
+    """A scenario at one end of a test bed, whose time 0 is ``zero_ns`` of CLOCK_MONOTONIC.
+
+    What sends ends with the scenario; what takes ends with the process. Each is called in a thread
+    of its own. ``to`` is the IPv4 address of the other end.
+
+    Raises:
+        ScenarioError: the scenario is wrong.
+        LabError: of every call: a socket failed; the text says why.
+    """
+
+    def __new__(cls, toml_text: str, seed: int, to: str, zero_ns: int) -> TestbedEnd: ...
+    @staticmethod
+    def take_tcp(port: int, window_bytes: int | None = None) -> None:
+        """Take connections, which give their senders windows of so many bytes at most."""
+
+    def send_udp(self, number: int, port: int) -> str:
+        """Send the scenario's UDP source of this number; JSON: packets ``sent``, ``refused``."""
+
+    def send_background(self, reverse: bool, short_port: int, long_port: int, law: str) -> str:
+        """Send one direction of the background under a law of the kernel.
+
+        Returns JSON: ``flows_started``, ``flows_completed``; null where the scenario has none.
+        """
+
+    def send_udt(self, number: int, port: int, duration_s: float) -> str:
+        """Connect and send the flow of this number; JSON: ``looks`` at it, ``completion_s``."""
+
+    def take_udt(self, port: int) -> None:
+        """Take connections of UDT."""
 
 def plan_testbed(toml_text: str, file: str, seed: int) -> str:
     """What a test bed does of a scenario, a JSON object: its times in s, and its flows.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lfnlab.sweep import Case
 
 # From when the path is there until the scenario begins: the sender starts up.
-LEAD_S = 3.0
+LEAD_S = 5.0
 # Of a core: an emulator that has less to spare is soon late.
 CPU_BOUND = 0.9
 _LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -133,33 +133,94 @@ def run(
 
 def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
     plan: dict[str, Any] = json.loads(_core.plan_testbed(scenario.to_toml(), file, scenario.seed))
-    plan |= {"lead_s": LEAD_S, "program": program}
+    text = scenario.to_toml()
+    plan |= {"lead_s": LEAD_S, "program": program, "scenario": text, "seed": scenario.seed}
     for number, flow in enumerate(plan["flows"]):
-        flow["kernel_law"] = kernel_law(flow["law"])
+        flow["kernel_law"] = None if flow["udt"] else kernel_law(flow["law"])
         flow["near_port"], flow["far_port"] = testbed_ends.ports(number, program)
+    if plan["background"]:
+        plan["background"]["kernel_law"] = kernel_law(plan["background"]["law"])
     return plan
 
 
 def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
     """Key and files of one run."""
-    text = scenario.to_toml()
     ends = [sys.executable, "-m", testbed_ends.__name__]
-    with tempfile.TemporaryDirectory() as directory:
-        plan_file, found_file = Path(directory, "plan.json"), Path(directory, "found.json")
-        plan_file.write_text(json.dumps(plan), encoding="utf-8")
-        command = [*ends, "near", str(plan_file), str(found_file)]
-        serve = shlex.join(["exec", *ends, "far", str(plan_file)])
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        (directory / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        command = [*ends, "near", name]
+        serve = shlex.join(["exec", *ends, "end", "reverse", name])
         code, said = _core.run_shell(
-            text, "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
+            plan["scenario"], "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
         )
         if code != 0:
-            raise LabError(f"the sender of the test bed ended with exit code {code}")
-        found = json.loads(found_file.read_text(encoding="utf-8"))
+            raise LabError(f"the near end of the test bed ended with exit code {code}")
+        found = _found(directory, plan)
     path = json.loads(said)
     tables = _tables(path, found)
     summary = _summary(scenario, plan, path, found, tables) | {"invalid": _invalid(path, found)}
     key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
-    return key, _files(tables, summary, text, path)
+    return key, _files(tables, summary, plan["scenario"], path)
+
+
+def _found(directory: Path, plan: dict[str, Any]) -> dict[str, Any]:
+    """What both ends left: how late they were, what was seen of flows, what else was sent."""
+    late_s, sent = [], []
+    for direction in ("forward", "reverse"):
+        file = directory / f"{direction}.json"
+        if not file.exists():
+            raise LabError(f"an end of the test bed, which sends {direction}, did not finish")
+        said = json.loads(file.read_text(encoding="utf-8"))
+        if "failed" in said:
+            raise LabError(said["failed"])
+        late_s.append(said["late_s"])
+        sent += [{"direction": direction, **counts} for counts in said["sent"]]
+    seen = json.loads((directory / "seen.json").read_text(encoding="utf-8"))
+    over_udt = {counts["flow"]: counts for counts in sent if "flow" in counts}
+    flows = [
+        _seen_of_udt(number, flow, over_udt[number], plan) if flow["udt"] else seen[str(number)]
+        for number, flow in enumerate(plan["flows"])
+    ]
+    others = [counts for counts in sent if "flow" not in counts]
+    return {"late_s": max(late_s), "flows": flows, "sent": others}
+
+
+def _seen_of_udt(
+    number: int, flow: dict[str, Any], sent: dict[str, Any], plan: dict[str, Any]
+) -> dict[str, Any]:
+    """What a sender over UDT says of itself, as :mod:`lfnlab.testbed_watch` has it of TCP."""
+    rows, events, windows = [], [], []
+    last = dict.fromkeys(("delivered_bytes", "retransmits", "naks", "timeouts", "srtt_s"), 0)
+    warm_bytes, least_s = 0, math.inf
+    for look in sent["looks"]:
+        t_s = flow["start_s"] + look["t_s"]
+        state = testbed_watch.RECOVERY if look["repairing"] else testbed_watch.OPEN
+        measured = [look[key] for key in ("inflight_seg", "delivered_bytes", "retransmits")]
+        window = (look["cwnd_seg"], math.inf, look["srtt_s"])
+        rows.append((t_s, number, *window, *measured, state, look["pacing_bps"]))
+        for count, kind in (("naks", testbed_watch.RECOVERY), ("timeouts", testbed_watch.LOSS)):
+            if look[count] > last[count]:
+                around = (rows[-2][2] if len(rows) > 1 else look["cwnd_seg"], look["cwnd_seg"])
+                events.append((t_s, number, testbed_watch.KINDS[kind], *around, math.inf, 0))
+        if t_s >= plan["warmup_s"]:
+            windows.append(look["cwnd_seg"])
+        else:
+            warm_bytes = look["delivered_bytes"]
+        last, least_s = look, min(least_s, look["srtt_s"])
+    return {
+        "rows": rows,
+        "events": events,
+        "mean_cwnd": math.fsum(windows) / len(windows) if windows else 0.0,
+        "min_cwnd": min(windows, default=0),
+        "max_cwnd": max(windows, default=0),
+        "acked_bytes": last["delivered_bytes"],
+        "warm_bytes": warm_bytes,
+        "retransmits": last["retransmits"],
+        "srtt_s": last["srtt_s"],
+        "min_rtt_s": least_s if sent["looks"] else 0.0,
+        "completion_s": sent["completion_s"],
+    }
 
 
 def _invalid(path: dict[str, Any], found: dict[str, Any]) -> str | None:
@@ -221,8 +282,17 @@ def _summary(
         "background": None,
         "testbed": {
             key: path[key]
-            for key in ("real_time", "lateness", "reading", "own_drops", "cpu_s", "wall_s")
-        },
+            for key in (
+                "real_time",
+                "lateness",
+                "reading",
+                "own_drops",
+                "cpu_s",
+                "spun_s",
+                "wall_s",
+            )
+        }
+        | {"sent": found["sent"]},
     }
 
 
@@ -242,6 +312,7 @@ def _flow(
         "id": number,
         "law": flow["law"],
         "kernel_law": flow["kernel_law"],
+        **({"transport": "udt"} if flow["udt"] else {}),
         "direction": "forward",
         "routes": [{"from_s": 0.0, "links": ["forward"]}],
         "segment_bytes": flow["segment_bytes"],

@@ -11,11 +11,13 @@ mod network;
 mod plan;
 mod process;
 mod shell;
+mod traffic;
 mod tun;
 
 pub use emulator::{LinkReport, OwnDrops, Report, Sample};
 pub use error::EmulatorError;
 pub use lateness::{Histogram, Quantiles};
 pub use network::{Delivery, Departure, Events, Network, NetworkConfig, Route};
-pub use plan::{Plan, PlannedFlow, PlannedLink, PlannedRate};
+pub use plan::{Plan, PlannedBackground, PlannedFlow, PlannedLink, PlannedRate, PlannedUdp, PlannedUdt};
 pub use shell::{shell, Ended, Shell};
+pub use traffic::{send_background, send_udp, take_tcp, BackgroundEnd, BackgroundSent, Span, UdpSent};

@@ -1,7 +1,7 @@
 //! What of a scenario runs on real stacks: its path, and who sends when.
 
-use lfn_sim::background::Direction;
-use lfn_sim::config::{Changed, Config};
+use lfn_sim::background::{Class, Direction, LONG_FLOW_WINDOW_PACKETS, RECEIVE_WINDOW_BYTES};
+use lfn_sim::config::{Changed, Config, UdpConfig};
 use lfn_units::Time;
 use serde::Serialize;
 
@@ -16,6 +16,10 @@ pub struct Plan {
     pub sample_s: f64,
     /// The flows, in their order.
     pub flows: Vec<PlannedFlow>,
+    /// UDP sources, in their order.
+    pub udp: Vec<PlannedUdp>,
+    /// The background, if there is one.
+    pub background: Option<PlannedBackground>,
     /// The links, in their order.
     pub links: Vec<PlannedLink>,
     /// When links change.
@@ -43,8 +47,10 @@ pub struct PlannedRate {
 /// Who sends, and when.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedFlow {
-    /// NAME or NAME:VARIANT.
+    /// NAME or NAME:VARIANT; over UDT what drives it.
     pub law: String,
+    /// Over UDT, what its connection is like; over TCP none.
+    pub udt: Option<PlannedUdt>,
     /// When it begins.
     pub start_s: f64,
     /// When it ends, if before the end of the run.
@@ -59,46 +65,76 @@ pub struct PlannedFlow {
     pub wire_bytes: u32,
 }
 
+/// A flow over UDT.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PlannedUdt {
+    /// Largest packet, with the headers of IP and UDP.
+    pub mss_bytes: u32,
+    /// Packets in flight at most.
+    pub window_packets: u32,
+}
+
+/// A UDP source.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedUdp {
+    /// Its name.
+    pub name: String,
+    /// forward or reverse.
+    pub direction: &'static str,
+    /// Bytes of a packet on the wire.
+    pub packet_bytes: u32,
+}
+
+/// The background.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedBackground {
+    /// Its law.
+    pub law: String,
+    /// Most that a short flow has outstanding.
+    pub short_window_bytes: u64,
+    /// The same of a long flow.
+    pub long_window_bytes: u64,
+}
+
+/// New connections a second of a background that a test bed keeps up with.
+const MOST_CONNECTIONS: f64 = 2000.0;
+/// Segment and RTT of the background's long flows.
+const LONG_FLOW_BYTES: u64 = 1460;
+const LONG_FLOW_RTT: Time = Time::from_ms(100);
+
 impl Plan {
     /// What of a simulation a test bed can do.
     ///
     /// # Errors
-    /// What of it a test bed cannot do, and what it can.
+    /// `KEY: what a test bed cannot do; what it can`.
     pub fn of(config: &Config) -> Result<Plan, String> {
-        if !config.udt.is_empty() {
-            return Err("a flow is driven over UDT; a test bed has TCP alone".into());
+        let flows = flows(config);
+        let directions = config.flows.iter().map(|flow| flow.direction);
+        if directions.chain(config.udt.iter().map(|flow| flow.direction)).any(|way| way != Direction::Forward)
+        {
+            return Err("flow.direction: reverse; a test bed sends forward".into());
         }
-        let Some(first) = config.flows.first() else { return Err("no flow; write a [[flow]]".into()) };
-        let path =
-            |flow: &lfn_sim::config::FlowConfig| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes);
-        if let Some(number) = config.flows.iter().position(|flow| path(flow) != path(first)) {
-            return Err(format!(
-                "flow {number} has another path, RTT or packet than flow 0; a test bed has one of each"
-            ));
+        let streams = config.flows.iter().map(|flow| flow.stream);
+        if streams.chain(config.udt.iter().map(|flow| flow.stream)).any(|stream| stream > 0) {
+            return Err("flow.parallel: more than 1; write count in its place".into());
         }
-        if first.direction == Direction::Reverse {
-            return Err("flows send in reverse; a test bed sends forward".into());
+        let tcp = config.flows.iter().map(|flow| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes));
+        let udt = config.udt.iter().map(|flow| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes()));
+        let mut paths = tcp.chain(udt);
+        let Some(path) = paths.next() else { return Err("flow: there is none; write a [[flow]]".into()) };
+        if paths.any(|other| other != path) {
+            return Err("flow: routes, RTTs or packets differ; a test bed has one path for all flows".into());
         }
-        if config.flows.iter().any(|flow| flow.stream > 0) {
-            return Err("a flow has parallel streams; write count in place of parallel".into());
-        }
-        if config.background.is_some() || !config.traffic.is_empty() || !config.udp.is_empty() {
-            return Err("there is other traffic than [[flow]]; a test bed has none".into());
+        if let Some(model) = config.traffic.first() {
+            let why = "a test bed has [[flow]], [[udp]] and [background] alone";
+            return Err(format!("traffic: a model of TCP traffic, {}; {why}", model.name));
         }
         if config.changes.iter().any(|change| matches!(change.what, Changed::Route { .. })) {
-            return Err("a route changes; a test bed has one path".into());
+            return Err("schedule.route: a route changes; a test bed has one path".into());
         }
-        let Some(sample) = config.sample else { return Err("sample is off; a test bed samples".into()) };
-        let flows = config.flows.iter().map(|flow| PlannedFlow {
-            law: flow.law.to_string(),
-            start_s: flow.start.as_s(),
-            stop_s: (flow.stop < Time::NEVER).then(|| flow.stop.as_s()),
-            size_bytes: (flow.size_segments < u64::MAX)
-                .then(|| flow.size_segments.saturating_mul(flow.payload_bytes.into())),
-            rtt_s: flow.rtt.as_s(),
-            segment_bytes: flow.payload_bytes,
-            wire_bytes: flow.wire_bytes,
-        });
+        let Some(sample) = config.sample else {
+            return Err("sample: off; a test bed samples, every 10ms for example".into());
+        };
         let links = config.links.iter().enumerate().map(|(number, link)| {
             let begin = PlannedRate { from_s: 0.0, rate_bps: link.service.mean_rate().as_bps() };
             let changes = config.changes.iter().filter_map(|change| match change.what {
@@ -110,12 +146,85 @@ impl Plan {
             PlannedLink { id: link.name.clone(), rates: std::iter::once(begin).chain(changes).collect() }
         });
         Ok(Plan {
+            udp: udp(config, (path.0, path.1))?,
+            background: background(config, [path.0, path.1], path.2)?,
             links: links.collect(),
             changes_s: config.changes.iter().map(|change| change.at.as_s()).collect(),
             duration_s: config.duration.as_s(),
             warmup_s: config.warmup.as_s(),
             sample_s: sample.as_s(),
-            flows: flows.collect(),
+            flows,
         })
     }
+}
+
+/// Flows over TCP and UDT by their numbers.
+fn flows(config: &Config) -> Vec<PlannedFlow> {
+    let stop_s = |stop: Time| (stop < Time::NEVER).then(|| stop.as_s());
+    let size_bytes =
+        |count: u64, payload: u32| (count < u64::MAX).then(|| count.saturating_mul(payload.into()));
+    let mut flows: Vec<PlannedFlow> = config
+        .flows
+        .iter()
+        .map(|flow| PlannedFlow {
+            law: flow.law.to_string(),
+            udt: None,
+            start_s: flow.start.as_s(),
+            stop_s: stop_s(flow.stop),
+            size_bytes: size_bytes(flow.size_segments, flow.payload_bytes),
+            rtt_s: flow.rtt.as_s(),
+            segment_bytes: flow.payload_bytes,
+            wire_bytes: flow.wire_bytes,
+        })
+        .collect();
+    for flow in &config.udt {
+        let planned = PlannedFlow {
+            law: flow.control.label(),
+            udt: Some(PlannedUdt { mss_bytes: flow.mss_bytes, window_packets: flow.window_packets }),
+            start_s: flow.start.as_s(),
+            stop_s: stop_s(flow.stop),
+            size_bytes: size_bytes(flow.size_packets, flow.payload_bytes()),
+            rtt_s: flow.rtt.as_s(),
+            segment_bytes: flow.payload_bytes(),
+            wire_bytes: flow.wire_bytes(),
+        };
+        flows.insert((flow.number as usize).min(flows.len()), planned);
+    }
+    flows
+}
+
+fn udp(config: &Config, (route, back): (u16, u16)) -> Result<Vec<PlannedUdp>, String> {
+    let planned = |source: &UdpConfig| {
+        let direction = match source.route {
+            forward if forward == route => "forward",
+            reverse if reverse == back => "reverse",
+            _ => return Err(format!("udp: {} has a path that no flow has", source.name)),
+        };
+        let packet_bytes = source.traffic.packet_bytes;
+        Ok(PlannedUdp { name: source.name.clone(), direction, packet_bytes })
+    };
+    config.udp.iter().map(planned).collect()
+}
+
+fn background(config: &Config, routes: [u16; 2], rtt: Time) -> Result<Option<PlannedBackground>, String> {
+    let Some(background) = &config.background else { return Ok(None) };
+    if background.routes != routes {
+        return Err("background: it has a path that no flow has".into());
+    }
+    let rate = |way| Class::ALL.iter().map(|&class| background.traffic.flows_per_second(way, class)).sum();
+    let connections: f64 = Direction::ALL.map(rate).iter().sum();
+    if connections > MOST_CONNECTIONS {
+        return Err(format!(
+            "background.level: {connections:.0} new connections a second; a test bed opens at most \
+             {MOST_CONNECTIONS}"
+        ));
+    }
+    Ok(Some(PlannedBackground {
+        law: background.law.to_string(),
+        short_window_bytes: RECEIVE_WINDOW_BYTES,
+        // Here its RTT is the path's: a window that gives it the rate that it has at its own, of 100 ms.
+        long_window_bytes: (u64::from(LONG_FLOW_WINDOW_PACKETS) * LONG_FLOW_BYTES * rtt.0)
+            .div_ceil(LONG_FLOW_RTT.0)
+            .max(2 * LONG_FLOW_BYTES),
+    }))
 }

@@ -1,11 +1,22 @@
-//! A command behind the path of a scenario.
+//! A command behind the path of a scenario, and the traffic of both ends of a test bed.
 
 use std::ffi::CString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
-use lfn_emulator::{shell, EmulatorError, Plan, Shell};
+use lfn_emulator::{
+    send_background, send_udp, shell, take_tcp, BackgroundEnd, EmulatorError, Plan, Shell, Span,
+};
 use lfn_scenario::Scenario;
+use lfn_sim::config::{Config, Direction, UdtConfig};
+use lfn_sim::rng::Streams;
+use lfn_transfer::{drain, send_zeros, Bulk, Listener, TransferError};
+use lfn_udt::IP_UDP_BYTES;
 use lfn_units::{Time, UnitError};
 use pyo3::prelude::*;
+use serde::Serialize;
 
 use crate::errors::{LabError, ScenarioError, Unavailable, UsageError};
 use crate::scenario_error;
@@ -60,4 +71,107 @@ pub(crate) fn run_shell(
     })?;
     let report = serde_json::to_string(&ended.report);
     Ok((ended.code, report.map_err(|error| LabError::new_err(error.to_string()))?))
+}
+
+/// A scenario at one end of a test bed.
+#[pyclass(frozen, module = "lfnlab._core")]
+pub(crate) struct TestbedEnd {
+    config: Config,
+    framing_bytes: u32,
+    /// The other end.
+    to: Ipv4Addr,
+    span: Span,
+}
+
+fn failed(error: io::Error) -> PyErr {
+    LabError::new_err(format!("test bed: {error}"))
+}
+
+fn ended(error: TransferError) -> PyErr {
+    LabError::new_err(format!("test bed: {error}"))
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| LabError::new_err(error.to_string()))
+}
+
+impl TestbedEnd {
+    fn udt_plan(&self, flow: &UdtConfig) -> lfn_transfer::Plan {
+        let links = &self.config.routes[usize::from(flow.route)];
+        let rates = links.iter().map(|&link| self.config.links[usize::from(link)].service.mean_rate());
+        lfn_transfer::Plan {
+            rate: rates.min().unwrap_or_default(),
+            rtt: flow.rtt,
+            max_rate: None,
+            mss_bytes: flow.mss_bytes,
+            control: flow.control.clone(),
+            window_packets: Some(flow.window_packets),
+        }
+    }
+}
+
+#[pymethods]
+impl TestbedEnd {
+    #[new]
+    fn new(toml_text: &str, seed: u64, to: &str, zero_ns: u64) -> PyResult<TestbedEnd> {
+        let to = to.parse().map_err(|error| UsageError::new_err(format!("{to}: {error}")))?;
+        let scenario = Scenario::parse(toml_text, "scenario", None).map_err(scenario_error)?;
+        let config = scenario.config(seed);
+        let span = Span { zero_ns, duration: config.duration };
+        Ok(TestbedEnd { framing_bytes: scenario.framing_bytes(), config, to, span })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (port, window_bytes=None))]
+    fn take_tcp(py: Python<'_>, port: u16, window_bytes: Option<u32>) -> PyResult<()> {
+        py.detach(|| take_tcp(port, window_bytes)).map_err(failed)
+    }
+
+    fn send_udp(&self, py: Python<'_>, number: usize, port: u16) -> PyResult<String> {
+        let source = &self.config.udp[number];
+        let streams = Streams::new(self.config.seed, 0, format!("udp.{}", source.name));
+        let (overhead_bytes, to) = (self.framing_bytes + IP_UDP_BYTES, SocketAddrV4::new(self.to, port));
+        let sent = py.detach(|| send_udp(&source.traffic, &streams, overhead_bytes, to, self.span));
+        json(&sent.map_err(failed)?)
+    }
+
+    fn send_background(
+        &self,
+        py: Python<'_>,
+        reverse: bool,
+        short_port: u16,
+        long_port: u16,
+        law: String,
+    ) -> PyResult<String> {
+        let Some(background) = &self.config.background else { return json(&()) };
+        let direction = if reverse { Direction::Reverse } else { Direction::Forward };
+        let end = BackgroundEnd { to: self.to, short_port, long_port, law };
+        let (traffic, seed) = (background.traffic, self.config.seed);
+        let sent = py.detach(|| send_background(traffic, seed, direction, &end, self.span));
+        json(&sent.map_err(failed)?)
+    }
+
+    /// Connects now, and stops `duration_s` later.
+    fn send_udt(&self, py: Python<'_>, number: u32, port: u16, duration_s: f64) -> PyResult<String> {
+        let flow = self.config.udt.iter().find(|flow| flow.number == number);
+        let flow = flow.ok_or_else(|| UsageError::new_err(format!("flow {number} is not over UDT")))?;
+        let bulk = Bulk {
+            to: SocketAddrV4::new(self.to, port).to_string(),
+            plan: self.udt_plan(flow),
+            size_bytes: (flow.size_packets < u64::MAX)
+                .then(|| flow.size_packets.saturating_mul(flow.payload_bytes().into())),
+            duration: Time::from_s_f64(duration_s),
+            every: self.config.sample.unwrap_or(Time::NEVER),
+        };
+        let sent = py.detach(|| send_zeros(&bulk)).map_err(ended)?;
+        json(&sent)
+    }
+
+    fn take_udt(&self, py: Python<'_>, port: u16) -> PyResult<()> {
+        let widest = self.config.udt.iter().max_by_key(|flow| flow.window_packets);
+        let Some(flow) = widest else { return Ok(()) };
+        let plan = self.udt_plan(flow);
+        let listener = Listener::bind(&format!("0.0.0.0:{port}"), plan).map_err(ended)?;
+        py.detach(|| drain(listener, &Arc::new(AtomicBool::new(false)))).map_err(ended)
+    }
 }

@@ -268,6 +268,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
     module.add_class::<Run>()?;
     module.add_class::<transfer::UdtPlan>()?;
+    module.add_class::<emulator::TestbedEnd>()?;
     module.add_class::<prototype::LawState>()?;
     module.add_class::<prototype::PyAck>()?;
     module.add_class::<prototype::PyLoss>()?;

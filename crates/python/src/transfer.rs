@@ -51,6 +51,7 @@ impl UdtPlan {
             max_rate,
             mss_bytes,
             control: law.parse().map_err(|error| LawError::new_err(format!("{error}")))?,
+            window_packets: None,
         }))
     }
 

@@ -1,9 +1,10 @@
-//! Files over UDT on real sockets.
+//! Files over UDT on real sockets, and flows without files.
 //!
 //! A stream owns a connection (`lfn_udt`), a socket and two rings of packets; files travel on it in a
 //! protocol of ours ([`send`], [`serve`]), or in that of libudt's sample programs ([`compat`]). Nothing is
 //! encrypted: on a network that is not yours, use a tunnel.
 
+mod bulk;
 pub mod compat;
 mod error;
 mod hashing;
@@ -17,6 +18,7 @@ mod statistics;
 mod stream;
 mod wire;
 
+pub use bulk::{drain, send_zeros, Bulk, Look, Sent};
 pub use error::TransferError;
 pub use lfn_udt::{ControlError, ControlSpec};
 pub use plan::{Plan, Sizes};

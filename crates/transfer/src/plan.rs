@@ -25,6 +25,8 @@ pub struct Plan {
     pub mss_bytes: u32,
     /// What drives the sender.
     pub control: ControlSpec,
+    /// Packets in flight at most, if that is less than what follows from rate and round-trip time.
+    pub window_packets: Option<u32>,
 }
 
 impl Default for Plan {
@@ -35,6 +37,7 @@ impl Default for Plan {
             max_rate: None,
             mss_bytes: 1500,
             control: ControlSpec::default(),
+            window_packets: None,
         }
     }
 }
@@ -58,6 +61,7 @@ impl Plan {
         let packets = 2 * self.rate.bdp(self.rtt).0.div_ceil(payload_bytes as u64);
         let socket_bytes = self.rate.bdp(STALL).0.clamp(1 << 20, 1 << 29) as usize;
         let window_packets = packets.clamp(MIN_WINDOW, MAX_WINDOW) as u32;
+        let window_packets = window_packets.min(self.window_packets.unwrap_or(u32::MAX));
         Sizes { payload_bytes, window_packets, socket_bytes }
     }
 

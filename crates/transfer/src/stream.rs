@@ -29,15 +29,15 @@ const MAX_CONNECTIONS: usize = 16;
 
 /// The wall clock of one connection.
 #[derive(Clone, Copy)]
-struct Clock(Instant);
+pub(crate) struct Clock(Instant);
 
 impl Clock {
     #[allow(clippy::disallowed_methods, reason = "sockets live in real time")]
-    fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         Clock(Instant::now())
     }
 
-    fn now(self) -> Time {
+    pub(crate) fn now(self) -> Time {
         Time::from_ns(self.0.elapsed().as_nanos() as u64)
     }
 }

@@ -1,0 +1,145 @@
+//! A flow without a file: zeros for as long as asked, and what its sender looked like on the way.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::thread;
+
+use lfn_units::Time;
+use serde::Serialize;
+
+use crate::stream::Clock;
+use crate::{Listener, Plan, Stream, TransferError};
+
+/// Packets written between two looks at the clock.
+const CHUNK_PACKETS: usize = 8;
+
+/// What to send.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// The receiver, for example `127.0.0.1:9000`.
+    pub to: String,
+    /// Sizes, and what drives the sender.
+    pub plan: Plan,
+    /// Payload to deliver; none for no end.
+    pub size_bytes: Option<u64>,
+    /// It stops after so long, the request for a connection included.
+    pub duration: Time,
+    /// How often the sender is looked at.
+    pub every: Time,
+}
+
+/// A sender at one time; names and units are those of the simulator's table `flows`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Look {
+    /// Since the connection was asked for.
+    pub t_s: f64,
+    /// Flow window and congestion window: the smaller.
+    pub cwnd_seg: f64,
+    /// Smoothed RTT.
+    pub srtt_s: f64,
+    /// Packets in flight.
+    pub inflight_seg: u64,
+    /// Payload acknowledged.
+    pub delivered_bytes: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Timeouts with data in flight.
+    pub timeouts: u64,
+    /// Whether it knows of losses to repair.
+    pub repairing: bool,
+    /// What its period between packets comes to.
+    pub pacing_bps: f64,
+    /// Loss reports that came.
+    pub naks: u64,
+}
+
+/// What was sent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sent {
+    /// From first to last.
+    pub looks: Vec<Look>,
+    /// Until the last byte was acknowledged, of a flow with a size that came so far.
+    pub completion_s: Option<f64>,
+}
+
+fn look(stream: &Stream, mss_bytes: u32) -> Look {
+    let connection = stream.connection();
+    let stats = connection.sender_stats();
+    Look {
+        t_s: stream.age().as_s(),
+        cwnd_seg: connection.window_packets() as f64,
+        srtt_s: connection.rtt().smoothed.as_s(),
+        inflight_seg: connection.in_flight(),
+        delivered_bytes: connection.acknowledged() * connection.payload_bytes() as u64,
+        retransmits: stats.retransmits,
+        timeouts: stats.timeouts,
+        repairing: connection.repairing() > 0,
+        pacing_bps: f64::from(mss_bytes) * 8.0 / connection.period().as_s(),
+        naks: stats.naks,
+    }
+}
+
+/// Sends zeros, and takes down what the sender looks like.
+///
+/// # Errors
+/// When nobody answers, or the connection ends before its time.
+pub fn send_zeros(bulk: &Bulk) -> Result<Sent, TransferError> {
+    let mut sent = Sent { looks: Vec::new(), completion_s: None };
+    let clock = Clock::start();
+    let mut stream = Stream::connect(&bulk.to, &bulk.plan)?;
+    let duration = bulk.duration;
+    stream.interrupt_when(move || clock.now() >= duration);
+    match send(bulk, &mut stream, &mut sent) {
+        Ok(()) => sent.completion_s = Some(stream.age().as_s()),
+        Err(TransferError::Interrupted) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(sent)
+}
+
+fn send(bulk: &Bulk, stream: &mut Stream, sent: &mut Sent) -> Result<(), TransferError> {
+    let mut next = Time::ZERO;
+    let mut look_at = |stream: &Stream| {
+        if stream.age() >= next {
+            sent.looks.push(look(stream, bulk.plan.mss_bytes));
+            next = stream.age() + bulk.every;
+        }
+    };
+    let chunk = vec![0; CHUNK_PACKETS * stream.connection().payload_bytes()];
+    let mut left = bulk.size_bytes.unwrap_or(u64::MAX);
+    while left > 0 {
+        look_at(stream);
+        let bytes = left.min(chunk.len() as u64);
+        stream.write(&chunk[..bytes as usize])?;
+        left -= bytes;
+    }
+    stream.flush()?;
+    while stream.connection().released() < stream.connection().offered() {
+        look_at(stream);
+        stream.pump(true)?;
+    }
+    sent.looks.push(look(stream, bulk.plan.mss_bytes));
+    stream.close()
+}
+
+/// Takes what comes on every connection and throws it away, until `stop`.
+///
+/// # Errors
+/// When the socket fails.
+pub fn drain(mut listener: Listener, stop: &Arc<AtomicBool>) -> Result<(), TransferError> {
+    while !stop.load(Relaxed) {
+        if let Some(mut stream) = listener.accept()? {
+            let stop = stop.clone();
+            stream.interrupt_when(move || stop.load(Relaxed));
+            thread::spawn(move || {
+                // A sender that goes away is the end.
+                while let Ok(bytes @ 1..) = stream.read().map(<[u8]>::len) {
+                    if stream.consume(bytes).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    }
+    Ok(())
+}
