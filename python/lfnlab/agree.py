@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lfnlab import epochs, oracle, plot, sawtooth, testbed
+from lfnlab import epochs, oracle, sawtooth, testbed
 from lfnlab.errors import LabError, UsageError
 from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.statistics import finite
@@ -23,9 +23,8 @@ from lfnlab.sweep import execute
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.figure import Figure
-
     from lfnlab.plan import Case
+    from lfnlab.plot import Course
     from lfnlab.sawtooth import Trace
     from lfnlab.scenario import Scenario
 
@@ -48,6 +47,7 @@ QUANTITIES = {
     "drops_per_episode": Quantity("drops at a loss", 1.0, None),
     "episodes": Quantity("losses", 1.0, None),
 }
+WINDOW = "congestion window (segments)"
 SIMULATOR, TEST_BED, LINUX = "simulator", "test bed", "Linux's own"
 ORACLE_PACKET_BYTES = 1500
 
@@ -111,13 +111,12 @@ class Agreement:
         headings = ("", "", SIMULATOR, TEST_BED, "difference", "bar", *([LINUX] if third else []))
         return Table(headings, tuple(_cells(row, third=third) for row in self.rows), 2)
 
-    def figure(self) -> Figure:
-        """Windows over time, a panel for each flow."""
-        panels = {
+    def panels(self) -> dict[str, list[Course]]:
+        """Windows over time, for :func:`lfnlab.plot.courses`: a panel for each flow."""
+        return {
             case: [(name, trace.time_s, trace.cwnd_segments) for name, trace in traces.items()]
             for case, traces in self.traces.items()
         }
-        return plot.courses(panels, "congestion window (segments)")
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``lfn agree --json`` prints."""

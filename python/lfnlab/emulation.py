@@ -192,7 +192,7 @@ def agree(
     from dataclasses import replace
 
     from lfnlab import agree as level2
-    from lfnlab.plot import rendered
+    from lfnlab.plot import courses, rendered
     from lfnlab.scenario import Scenario
     from lfnlab.summary import plain
     from lfnlab.sweep import Case
@@ -213,7 +213,8 @@ def agree(
     agreement = level2.agree(cases, out=out, title=title, linux=linux, file=str(file))
     figure = out / "agree.png"
     try:
-        figure.write_bytes(rendered(agreement.figure(), ("png",))["png"])
+        drawn = courses(agreement.panels(), level2.WINDOW)
+        figure.write_bytes(rendered(drawn, ("png",))["png"])
     except OSError as error:
         raise StoreError(f"{figure}: {error.strerror}") from None
     if json:

@@ -1,0 +1,139 @@
+"""Every law of the kernel in the simulator and on the test bed: level 2 of conformance.
+
+$ python -m validation.agree [--path 100m|1g] [--longest SECONDS] [LAW...]
+
+As root, with what `lfn kernel load` and `lfn shell` need, on a machine that is idle. Laws that are
+not loaded are held in the kernel for as long as this takes. Of laws that Linux has itself, Linux in
+virtual time stands beside, where it is there. Writes validation/agree/PATH.json, the tables of
+docs/agree.md, and its figures when no law is named; laws that are not named keep what they have.
+Exit code 1 when a run is invalid or a bar is not met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import Case, agree, dumbbell, epochs, kernel
+from lfnlab.agree import QUANTITIES
+from lfnlab.plot import courses, rendered
+from lfnlab.summary import plain
+
+from . import linux
+
+if TYPE_CHECKING:
+    from lfnlab.scenario import Scenario
+
+ROOT = FilePath(__file__).resolve().parents[1]
+KEPT = ROOT / "validation" / "agree"
+PAGE = ROOT / "docs" / "agree.md"
+FIGURES = ROOT / "docs" / "figures"
+PATHS = {"100m": ("100Mbit/s", "180ms"), "1g": ("1Gbit/s", "40ms")}
+BUFFER = "0.25bdp"
+WARMUP_S = 30
+#: A run holds so many epochs after the warm-up, as theory has them, if it may be so long.
+EPOCHS = 5
+SHORTEST_S, LONGEST_S = 90, 180
+
+
+def scenario(path: str, law: str, longest_s: float) -> Scenario:
+    """A lone flow over a path, for several epochs of its law."""
+    rate, rtt = PATHS[path]
+
+    def lasting(seconds: float) -> Scenario:
+        lone = dumbbell(
+            rate=rate, rtt=rtt, buffer=BUFFER, duration=f"{seconds:.0f}s", warmup=f"{WARMUP_S}s"
+        )
+        return lone.flow(law)
+
+    epoch_s = epochs.epoch_s(lasting(SHORTEST_S)).get(law, 0.0)
+    return lasting(min(max(WARMUP_S + EPOCHS * epoch_s, SHORTEST_S), longest_s))
+
+
+def run(path: str, name: str, longest_s: float) -> agree.Agreement:
+    """One law, loaded or held."""
+    law = kernel.find(name)
+    case = Case(scenario(path, name, longest_s), {"law": name})
+    out = ROOT / "build" / "agree" / f"{path}-{name}"
+    with kernel.attached([law] if law.kernel_name not in kernel.available() else []):
+        return agree.agree([case], out=out, title=name, linux=linux.ORACLE)
+
+
+def keep(path: str, law: str, agreement: agree.Agreement) -> dict[str, Any]:
+    """Write what was found beside what was known of other laws; all of it."""
+    KEPT.mkdir(exist_ok=True)
+    file = KEPT / f"{path}.json"
+    known: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
+    said = agreement.to_json()
+    known[law] = {"invalid": said["invalid"].get(law), "compared": said["compared"]}
+    known = {law.name: known[law.name] for law in kernel.laws() if law.name in known}
+    # One law a line.
+    lines = ",\n".join(f"{json.dumps(law)}: {json.dumps(found)}" for law, found in known.items())
+    file.write_text(f"{{\n{lines}\n}}\n")
+    return known
+
+
+def table(known: dict[str, Any]) -> str:
+    """Markdown: simulated, measured beside it, and Linux's own."""
+    headings = [quantity.heading for quantity in QUANTITIES.values()]
+    lines = [f"| law | {' | '.join(headings)} | lateness |", "|---" * (len(headings) + 2) + "|"]
+    for law, found in known.items():
+        cells = [_cell(row) for row in found["compared"]]
+        late = "in time" if found["invalid"] is None else "late"
+        lines.append(f"| {law} | {' | '.join(cells)} | {late} |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any]) -> str:
+    quantity = QUANTITIES[row["quantity"]]
+
+    def shown(value: float | None) -> str:
+        return "–" if value is None else f"{value * quantity.scale:.4g}"
+
+    text = f"{shown(row['simulated'])}, {shown(row['measured'])}"
+    if row["within"] is False:
+        text = f"**{text}**"
+    return text if row["oracle"] is None else f"{text} ({shown(row['oracle'])})"
+
+
+def write_page(path: str, text: str) -> None:
+    """Put a table between its marks."""
+    begin, end = f"<!-- {path} -->\n", f"\n<!-- end of {path} -->"
+    page = PAGE.read_text()
+    before, rest = page.split(begin)
+    PAGE.write_text(before + begin + text + end + rest.split(end)[1])
+
+
+def main() -> int:
+    """Measure, keep, print."""
+    parser = argparse.ArgumentParser(prog="python -m validation.agree")
+    parser.add_argument("--path", choices=PATHS, help="default: both")
+    parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds of a run")
+    parser.add_argument("law", nargs="*", help="default: every law that this kernel can load")
+    options = parser.parse_args()
+    laws = options.law or [
+        law.name
+        for law in kernel.laws()
+        if not kernel.host.missing_for(law.name, steers=law.steers)
+    ]
+    failed = False
+    for path in [options.path] if options.path else PATHS:
+        panels = {}
+        for law in laws:
+            agreement = run(path, law, options.longest)
+            write_page(path, table(keep(path, law, agreement)))
+            panels |= agreement.panels()
+            failed |= bool(agreement.invalid) or not agreement.within
+            print(f"{path} {law} {agreement.invalid.get(law, 'in time')}", flush=True)
+            print(*plain(agreement.table()), sep="\n", flush=True)
+        if not options.law:
+            figure = courses(panels, agree.WINDOW)
+            (FIGURES / f"agree-{path}.png").write_bytes(rendered(figure, ("png",))["png"])
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
