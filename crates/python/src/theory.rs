@@ -122,9 +122,12 @@ impl Law for Udt {
     }
 
     fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32 {
-        let is_first = self.path.rtt == Time::ZERO;
+        self.path.acked = ack.delivered;
+        if self.path.rtt == Time::ZERO {
+            self.path.acked = self.path.max_window_packets;
+            self.path.arrival_pps = (self.path.max_window_packets as f64 * 1e9 / ack.srtt_ns as f64) as u32;
+        }
         self.path.rtt = Time::from_ns(ack.srtt_ns);
-        self.path.acked = if is_first { self.path.max_window_packets } else { ack.delivered };
         self.path.next = ack.delivered + u64::from(ack.inflight);
         if rate.interval_ns > 0 {
             let arrived = (rate.delivered - rate.prior_delivered) as f64;
