@@ -1,6 +1,7 @@
 """The named commands: each reruns one peer, the laboratory, or the page that compares them.
 
 $ python -m validation linux|ns2|ns3    run that peer and rewrite validation/reference
+$ python -m validation tried            run ns-3's rules here, and count ns-3's timeouts
 $ python -m validation ours             run the laboratory and print what differs from the reference
 $ python -m validation report           run the laboratory and rewrite docs/validation.md, figures
 """
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from . import linux, ns2, ns3, reference, report, theory
+from . import linux, ns2, ns3, ns3_tried, reference, report, theory
 from .analyse import measure
 from .compare import explanation, open_differences
 from .report import Comparison
@@ -83,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m validation", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("what", choices=[*PEERS, "ours", "report"])
+    parser.add_argument("what", choices=[*PEERS, "tried", "ours", "report"])
     parser.add_argument(
         "--raw",
         type=FilePath,
@@ -98,6 +99,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "ours":
         sys.exit(0 if judge() else 1)
+    elif arguments.what == "tried":
+        if why := ns3.missing():
+            sys.exit(f"validation: SKIPPED tried: {why}")
+        print(ns3_tried.write(arguments.raw / "ns3"))
     elif arguments.what == "report":
         print(
             report.write([Comparison(name, peer) for name, peer in PEERS.items()], theory.checks())

@@ -38,6 +38,9 @@ _RATE_HALVING = (
     "which keeps seven eighths here, loses a part of each of its short epochs to that."
 )
 
+#: The path of ns-3 with ten flows.
+_NS3_TEN = "20m-100ms-1bdp-10flows-0.2-0.1s"
+
 EXPLAINED: tuple[Explanation, ...] = (
     Explanation(
         "linux",
@@ -167,22 +170,53 @@ EXPLAINED: tuple[Explanation, ...] = (
         "500 segments 2 bytes for 2.9.",
         modelled=True,
     ),
+    Explanation(
+        "ns3",
+        ("bic",),
+        ("20m-40ms-1bdp",),
+        ("period_long_s",),
+        "With ns-3's three rules for BIC ours alternates as ns-3's does: the last table.",
+    ),
+    Explanation(
+        "ns3",
+        ("htcp",),
+        (_NS3_TEN,),
+        ("drops_per_s", "jain"),
+        "ns-3's H-TCP adds alpha bytes an ACK, where the paper adds alpha segments a round trip: "
+        "with that rule ours loses a quarter of what it does, nearly as little as ns-3, and shares "
+        "as unevenly: the last table.",
+    ),
+    Explanation(
+        "ns3",
+        ("westwood",),
+        (_NS3_TEN,),
+        ("mean_rtt_s", "drops_per_s", "jain"),
+        "ns-3's Westwood grows by whole bytes, and without RACK the loss of a retransmission waits "
+        "for a timeout: with both rules ours comes to what ns-3 has, the last table.",
+    ),
+    Explanation(
+        "ns3",
+        ("cubic",),
+        (_NS3_TEN,),
+        ("goodput_bps", "drops_per_s", "jain"),
+        "Half of ns-3's timeouts with CUBIC end in a jump: what the next ACK acknowledges, all "
+        "that had been SACKed, counts whole in slow start, and the window is far above ssthresh. "
+        "Four fifths of its drops follow in the 0.6 s after such jumps, which go to whoever timed "
+        "out and so even out the shares: the last table. Ours has no such rule.",
+    ),
+    Explanation(
+        "ns3",
+        ("scalable", "bic"),
+        (_NS3_TEN,),
+        ("mean_window_segments", "mean_rtt_s", "drops_per_s", "jain"),
+        "ns-3 times out four times a second here: the last table. It has no RACK, so that the loss "
+        "of a retransmission waits for that; a window begins again with one segment, the queue "
+        "is shorter, and who holds most changes less. With ns-3's law and no RACK ours comes "
+        "nearer, but times out seven times less often; why ns-3 does so often is not known.",
+    ),
 )
 
 #: Without a known cause: the peer, the run and the figure, ours minus theirs in percent of theirs.
 OPEN: tuple[tuple[str, str, float], ...] = (
     ("ns2", "hstcp-1g-40ms-0.5bdp-10flows-0.2-0.1s drops_per_s", 13.5),
-    ("ns3", "bic-20m-40ms-1bdp period_long_s", 186.0),
-    ("ns3", "scalable-20m-100ms-1bdp-10flows-0.2-0.1s jain", 84.9),
-    ("ns3", "bic-20m-100ms-1bdp-10flows-0.2-0.1s mean_window_segments", 5.3),
-    ("ns3", "bic-20m-100ms-1bdp-10flows-0.2-0.1s mean_rtt_s", 3.1),
-    ("ns3", "bic-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", -30.6),
-    ("ns3", "cubic-20m-100ms-1bdp-10flows-0.2-0.1s goodput_bps", 3.1),
-    ("ns3", "cubic-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", -81.0),
-    ("ns3", "cubic-20m-100ms-1bdp-10flows-0.2-0.1s jain", -39.2),
-    ("ns3", "htcp-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", 315.9),
-    ("ns3", "htcp-20m-100ms-1bdp-10flows-0.2-0.1s jain", 70.3),
-    ("ns3", "westwood-20m-100ms-1bdp-10flows-0.2-0.1s mean_rtt_s", -3.3),
-    ("ns3", "westwood-20m-100ms-1bdp-10flows-0.2-0.1s drops_per_s", -24.0),
-    ("ns3", "westwood-20m-100ms-1bdp-10flows-0.2-0.1s jain", 37.9),
 )

@@ -6,12 +6,16 @@ import csv
 import shutil
 import subprocess
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lfnlab.sawtooth import Trace
 
 from .scenarios import NS3_RUNS, NS_PACKET_B, Run
+
+if TYPE_CHECKING:
+    from lfnlab.sawtooth import Floats
 
 TITLE = "ns-3.37"
 RUNS = NS3_RUNS
@@ -40,7 +44,8 @@ _ATTRIBUTES: dict[str, dict[str, object]] = {
 }
 _MODULES = ("applications", "traffic-control", "point-to-point", "internet", "network", "core")
 #: TcpSocketState: CA_CWR, CA_RECOVERY, CA_LOSS.
-_REDUCING = (2, 3, 4)
+LOSS = 4
+_REDUCING = (2, 3, LOSS)
 
 
 def missing() -> str | None:
@@ -98,12 +103,17 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
     return samples
 
 
-def read(samples: FilePath) -> list[Trace]:
-    """Reads the samples, a trace for each flow."""
+def columns(samples: FilePath) -> dict[str, Floats]:
+    """The columns of the samples of all flows, by name."""
     with samples.open(newline="") as file:
         header = next(csv.reader(file))
         table = np.loadtxt(file, delimiter=",")
-    column = {name: table[:, i] for i, name in enumerate(header)}
+    return {name: table[:, i] for i, name in enumerate(header)}
+
+
+def read(samples: FilePath) -> list[Trace]:
+    """Reads the samples, a trace for each flow."""
+    column = columns(samples)
     traces = []
     for flow in range(int(column["flow"].max()) + 1):
         mine = column["flow"] == flow

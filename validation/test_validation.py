@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lfnlab.sawtooth import Trace, figures
-from validation import linux, ns2, ns3, ns3_rules, reference, theory
+from validation import linux, ns2, ns3, ns3_rules, ns3_tried, reference, theory
 from validation.analyse import shared_figures
 from validation.compare import explanation, open_differences
 from validation.explained import EXPLAINED
@@ -101,6 +101,18 @@ def test_the_model_of_ns3s_rules_gives_our_periods_with_our_rules() -> None:
             assert ns3_rules.sawtooth(laws[1], run.path).period_s == pytest.approx(
                 period_s, rel=0.03
             ), run.tag
+
+
+def test_with_ns3s_rules_for_bic_ours_alternates_as_ns3s() -> None:
+    """The same run that the last table of the page has."""
+    [run] = [run for run in ns3_tried.RUNS if run.path.flows == 1]
+    theirs, (tried, timeouts) = reference.load("ns3")[run.tag], ns3_tried.figures(run)
+    [recorded] = [entry["with_rule"] for entry in ns3_tried.load() if entry["run"] == run.tag]
+    assert tried["period_long_s"] == pytest.approx(theirs["period_long_s"], rel=0.1)
+    assert recorded == {
+        "timeouts": timeouts,
+        **{name: tried.get(name) for name in ns3_tried.FIGURES},
+    }
 
 
 def test_the_long_epoch_of_ns3s_cubic_is_the_cubics() -> None:
