@@ -1,8 +1,9 @@
 # Two commands: `make demo` sets up and runs the main job, `make test` runs every test.
 # They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
-# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site, new-law.
+# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
+# blocks, new-law.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site new-law tools
+.PHONY: demo test lint test-rust test-python site blocks new-law tools
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -14,7 +15,7 @@ demo: $(UV)
 	$(RUN) lfn demo
 
 # What fails fast comes first.
-test: tools lint test-rust test-python site new-law
+test: tools lint test-rust test-python site blocks new-law
 
 lint: $(UV)
 	cargo fmt --check
@@ -37,6 +38,11 @@ test-python: $(UV)
 site: $(UV)
 	$(SYNC) --group docs
 	$(RUN) sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site . build/site
+
+# What the code blocks of README and docs/ show.
+blocks: $(UV)
+	$(SYNC) --all-extras
+	$(RUN) python ci/blocks.py
 
 new-law: $(UV)
 	$(SYNC)

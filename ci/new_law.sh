@@ -23,5 +23,5 @@ export CARGO_PROFILE_RELEASE_OPT_LEVEL PATH
 sed 's/reno/demo/g; s/RENO/DEMO/g' laws/reno.h > laws/demo.h
 sed 's/law reno/law demo/; s/^# Reno$/# Demo/' laws/cards/reno.md > laws/cards/demo.md
 grep '^reno ' laws/REGISTRY | sed 's/^reno /demo /' >> laws/REGISTRY
-python ci/blocks.py docs/tutorial/law.md
+python ci/blocks.py --here docs/tutorial/law.md
 cargo test --quiet -p lfn-law --test cards -- --nocapture every_vector | grep '^demo: [1-9]'

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pygments.lexers.special import TextLexer
 
@@ -19,7 +19,7 @@ import lfnlab
 import lfnlab.errors
 from lfnlab import laws
 from lfnlab.cli import app as lfn
-from lfnlab.paper import Verdict, expected, papers, title_of
+from lfnlab.paper import expected, papers, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,19 +54,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def verdicts() -> str:
     """A line a paper: its claims by the accepted verdict of the full-size run."""
-    rows = []
-    total: Counter[str] = Counter()
-    for paper in papers():
-        findings = expected(paper)["full"]["findings"]
-        own = {claim: found["verdict"] for claim, found in findings.items() if "@" not in claim}
-        total.update(own.values())
-        rows.append(
-            [title_of(paper)]
-            + [", ".join(c for c in own if own[c] == verdict) for verdict in get_args(Verdict)]
-        )
-    sums = [str(total[verdict]) for verdict in get_args(Verdict)]
-    head = ["claims of", *get_args(Verdict)]
-    return table(head, [*rows, [f"all {total.total()}", *sums]])
+    found = {
+        title_of(paper): {
+            claim: finding["verdict"]
+            for claim, finding in expected(paper)["full"]["findings"].items()
+            if "@" not in claim
+        }
+        for paper in papers()
+    }
+    total = Counter(verdict for own in found.values() for verdict in own.values())
+    rows = [
+        [title, *(", ".join(claim for claim in own if own[claim] == verdict) for verdict in total)]
+        for title, own in found.items()
+    ]
+    return table(
+        ["claims of", *total], [*rows, [f"all {total.total()}", *map(str, total.values())]]
+    )
 
 
 def registry() -> str:

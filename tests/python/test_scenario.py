@@ -390,23 +390,6 @@ def test_files_are_found_from_the_scenario_and_its_copy(
     assert copy.check()["link"]["trace"]["hash"] != before["link"]["trace"]["hash"]
 
 
-def test_the_examples_of_the_reference_are_valid(tmp_path: Path) -> None:
-    """A part of a scenario stands for the whole: what it needs besides is added."""
-    (tmp_path / "losses.csv").write_text("time,loss\n1s,0.01\n")
-    (tmp_path / "connections.txt").write_text("duration 60s\nconnection 1s\nsend 3kB\n")
-    text = (Path(__file__).parents[2] / "docs/scenario.md").read_text()
-    examples = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(examples) > 5
-    for example in examples:
-        whole = "" if "schema" in example else 'schema = 1\nduration = "120s"\n'
-        if not re.search(r"^\[+(link|parking-lot|links)\]", example, re.MULTILINE):
-            whole += '[link]\nrate = "1Gbit/s"\n'
-        whole += example
-        if "[[flow]]" not in example:
-            whole += '[[flow]]\nlaw = "reno"\nrtt = "10ms"\n'
-        Scenario.from_toml(whole, str(tmp_path / "example.toml"))
-
-
 def test_every_preset_says_its_source() -> None:
     table = (ROOT / "docs/scenario.md").read_text().split("## Presets")[1]
     for file in PRESETS:
