@@ -63,7 +63,7 @@ def recovery_s(law: str, window: float, rtt_s: float, kept: float, *, code: bool
     - veno, illinois, hybla, fast, const-rate: b W / a RTT: a segments a round trip, 1 - b kept
     - ltcp: RTT times the integral of dw / K(w) from 0.85 W to W
     - compound: 32 (W^(1/4) - (W/2)^(1/4)) RTT
-    - udt: from 8/9 of W / RTT packets/s back (:func:`lfnlab.theory.closed.udt_growth_s`)
+    - udt: from 8/9 of W / RTT packets/s back (``lfnlab.theory.closed.udt_growth_s``)
     - others: by their code; 0 for a law that does not fall at a loss
 
     Args:
