@@ -58,8 +58,10 @@ CLOSED = {
     "hybla": ("0", "0"),
     "compound": ("5", "1"),
     "cw-hstcp": ("1", "0.17"),
-    "fast": ("0", "-"),
-    "const-rate": ("0", "-"),
+    "vegas": ("2", "1"),
+    "fast": ("2", "1"),
+    "dctcp": ("2", "1"),
+    "const-rate": ("0", "0"),
 }
 """Exponents from response functions, losses together and apart: docs/theory.md, and the cards."""
 
@@ -73,8 +75,9 @@ Where an interval is wider than 1, three seeds tell no more than that it depends
 - Compound, together: a part of its window grows as Reno's, with 2.
 - CW-HSTCP, together: 24 losses are too few for it to forget its first window; one run of 30 losses
   ended at 1.02.
-- FAST has 0 where alpha packets of each flow fit the queue. In the first two experiments nothing
-  queues, so that it is AIMD between losses; in the third the queue holds a fifth of what they want.
+- FAST would have 0 where alpha packets of each flow fit the queue. In the first two experiments
+  nothing queues, so that it is AIMD(50, 1/2), as Vegas is Reno; in the third the queue holds a
+  fifth of what they want.
 - Constant rate, together: its windows are of three to six packets; every second loss misses them.
 - Drop-tail queues are nearer to losses together than apart: with eight flows most lose at once. The
   flows of the longer RTT lose more often, with CUBIC 30 % more in one run, and so fall behind even
