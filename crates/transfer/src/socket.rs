@@ -1,10 +1,12 @@
-//! A connected UDP socket: trains of datagrams in one call, where the kernel has UDP_SEGMENT and UDP_GRO.
+//! A connected UDP socket: trains of datagrams in one call, where the kernel has UDP_SEGMENT and UDP_GRO, and
+//! the time at which each came, where it has SO_TIMESTAMPNS.
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
+use lfn_units::Time;
 use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, msghdr, socklen_t};
 
 /// The most datagrams in one train (UDP_MAX_SEGMENTS), and bytes in one message.
@@ -13,8 +15,10 @@ pub(crate) const MAX_TRAIN_BYTES: usize = 65_000;
 /// Messages taken in one call.
 const MESSAGES: usize = 8;
 const MESSAGE_BYTES: usize = 65_536;
-/// Room for one control message with an integer, aligned as the kernel wants it.
+/// Room for control messages with an integer and a time, aligned as the kernel wants it.
 type ControlRoom = [u64; 8];
+/// A message that is said to have come so long ago came before the clock was set.
+const MAX_AGE: Time = Time::from_s(1);
 
 /// A socket whose other end is fixed: the kernel drops what comes from elsewhere.
 pub(crate) struct Socket {
@@ -95,6 +99,8 @@ impl Socket {
                 .or_else(|_| set(&udp, libc::SOL_SOCKET, ask, bytes as c_int))?;
         }
         let segments = set(&udp, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
+        // Without it a message came when it was taken.
+        let _ = set(&udp, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
         Ok(Socket { udp, segments, buffers: vec![0; MESSAGES * MESSAGE_BYTES] })
     }
 
@@ -145,9 +151,9 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes what has come, without waiting; calls `take` with each datagram. Returns whether there may be
-    /// more.
-    pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<bool> {
+    /// Takes what has come, without waiting; calls `take` with each datagram and how long ago it came.
+    /// Returns whether there may be more.
+    pub fn receive(&mut self, mut take: impl FnMut(&[u8], Time)) -> io::Result<bool> {
         let mut rooms: [ControlRoom; MESSAGES] = [[0; 8]; MESSAGES];
         // SAFETY: all zeros are valid here.
         let (mut parts, mut messages) =
@@ -170,12 +176,15 @@ impl Socket {
                 error => ignore_unreachable(Err(error)).map(|()| false),
             };
         }
+        let taken = time_of_day();
         for (message, buffer) in
             messages[..count as usize].iter().zip(self.buffers.chunks_exact(MESSAGE_BYTES))
         {
             let bytes = &buffer[..message.msg_len as usize];
-            let size = segment_bytes(&message.msg_hdr).filter(|&size| size > 0).unwrap_or(MESSAGE_BYTES);
-            bytes.chunks(size).for_each(&mut take);
+            let Told { segment_bytes, came } = told(&message.msg_hdr);
+            let age = came.map(|came| Time(taken.0.wrapping_sub(came.0)));
+            let age = age.filter(|&age| age <= MAX_AGE).unwrap_or(Time::ZERO);
+            bytes.chunks(segment_bytes).for_each(|datagram| take(datagram, age));
         }
         Ok(count as usize == MESSAGES)
     }
@@ -187,19 +196,47 @@ impl std::os::fd::AsFd for Socket {
     }
 }
 
-/// Size of the datagrams that the kernel joined, if it did.
-fn segment_bytes(header: &msghdr) -> Option<usize> {
+/// What the kernel says of a message.
+struct Told {
+    /// Size of the datagrams that it joined, if it did.
+    segment_bytes: usize,
+    /// By the time of day.
+    came: Option<Time>,
+}
+
+fn told(header: &msghdr) -> Told {
+    let mut told = Told { segment_bytes: MESSAGE_BYTES, came: None };
     // SAFETY: the kernel filled in the header and the control messages that it points to.
     unsafe {
         let mut control: *const cmsghdr = libc::CMSG_FIRSTHDR(header);
         while let Some(message) = control.as_ref() {
-            if message.cmsg_level == libc::SOL_UDP && message.cmsg_type == libc::UDP_GRO {
-                return usize::try_from(libc::CMSG_DATA(control).cast::<c_int>().read_unaligned()).ok();
+            let data = libc::CMSG_DATA(control);
+            match (message.cmsg_level, message.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let bytes = usize::try_from(data.cast::<c_int>().read_unaligned()).unwrap_or(0);
+                    told.segment_bytes = if bytes > 0 { bytes } else { MESSAGE_BYTES };
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    told.came = Some(time(&data.cast::<libc::timespec>().read_unaligned()));
+                }
+                _ => {}
             }
             control = libc::CMSG_NXTHDR(header, control);
         }
     }
-    None
+    told
+}
+
+/// The clock by which the kernel says when a message came.
+fn time_of_day() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    time(&libc::timespec { tv_sec: now.tv_sec, tv_nsec: now.tv_nsec })
+}
+
+/// Modulo 2^64 picoseconds: only differences count.
+fn time(at: &libc::timespec) -> Time {
+    let ns = (at.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(at.tv_nsec as u64);
+    Time(ns.wrapping_mul(1000))
 }
 
 /// Nobody listens there yet, or not any more: the connection's timers find that out.

@@ -16,8 +16,10 @@ use crate::ring::{ReceiveRing, SendRing};
 use crate::socket::{bind_shared, Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
 use crate::{ControlSpec, Plan, TransferError};
 
-/// A stream sleeps so long between looks at its socket: a wake-up costs as much as many packets.
+/// A stream sleeps so long between looks at its socket: a wake-up costs as much as many packets. While it
+/// sends, what was due meanwhile leaves as one burst; what comes waits in the kernel, which notes the time.
 const QUANTUM: Time = Time::from_us(200);
+const RECEIVE_QUANTUM: Time = Time::from_ms(1);
 /// A blocked stream looks around at least so often, for those who want to stop.
 const MAX_WAIT: Time = Time::from_ms(200);
 /// Bytes given out, or taken, at a time.
@@ -63,8 +65,10 @@ pub struct Stream {
     control: Vec<u8>,
     /// Bytes written or taken since the socket was last looked at.
     unattended: usize,
-    /// Data came or left when the socket was last looked at.
-    busy: bool,
+    /// Data came or left when the socket was last looked at: when to look again.
+    busy: Option<Time>,
+    /// The latest time that the connection has heard of.
+    latest: Time,
     /// Asked whenever the stream would wait: true ends it.
     interrupted: Box<dyn FnMut() -> bool + Send>,
     peer: String,
@@ -111,7 +115,8 @@ impl Stream {
             partial: false,
             control: Vec::new(),
             unattended: 0,
-            busy: false,
+            busy: None,
+            latest: Time::ZERO,
             interrupted: Box::new(|| false),
             peer: peer.to_string(),
         }
@@ -288,11 +293,15 @@ impl Stream {
         }
         let now = self.clock.now();
         // While data flow, a look every quantum takes what many wake-ups would; else the first packet wakes.
-        let sockets =
-            if self.busy { &mut [][..] } else { &mut [PollFd::new(&self.socket, PollFlags::IN)][..] };
-        let quantum = now + QUANTUM;
-        let wake =
-            if self.busy { quantum } else { self.connection.deadline().clamp(quantum, now + MAX_WAIT) };
+        let sockets = if self.busy.is_some() {
+            &mut [][..]
+        } else {
+            &mut [PollFd::new(&self.socket, PollFlags::IN)][..]
+        };
+        let wake = match self.busy {
+            Some(quantum) => now + quantum,
+            None => self.connection.deadline().clamp(now + QUANTUM, now + MAX_WAIT),
+        };
         let ns = (wake - now).as_ns();
         let timeout = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
         match poll(sockets, Some(&timeout)) {
@@ -302,9 +311,10 @@ impl Stream {
     }
 
     fn drive(&mut self) -> Result<(), TransferError> {
-        self.busy = false;
+        self.busy = None;
         self.receive().map_err(TransferError::io("receiving"))?;
         let now = self.clock.now();
+        self.latest = now;
         if now >= self.connection.deadline() {
             self.connection.on_deadline(now);
         }
@@ -312,19 +322,21 @@ impl Stream {
     }
 
     fn receive(&mut self) -> io::Result<()> {
-        let Stream { socket, connection, incoming, outgoing, clock, busy, .. } = self;
+        let Stream { socket, connection, incoming, outgoing, clock, busy, latest, .. } = self;
         loop {
             let now = clock.now();
-            let more = socket.receive(|datagram| {
+            let more = socket.receive(|datagram, age| {
+                // When it came, which may be before the connection last looked at the clock.
+                *latest = (now - age.min(now)).max(*latest);
                 let Ok(packet) = Packet::decode(datagram) else { return };
                 // A server's socket also gets the repeated confirmation, which is for socket 0.
                 let handshake = matches!(packet.body, Body::Handshake(_)) && packet.destination == 0;
                 if packet.destination != connection.socket() && !handshake {
                     return;
                 }
-                match connection.on_packet(now, &packet) {
+                match connection.on_packet(*latest, &packet) {
                     Event::Data { index, payload } => {
-                        *busy = true;
+                        *busy = Some(RECEIVE_QUANTUM);
                         incoming.put(index, payload);
                     }
                     Event::Connected => {
@@ -355,7 +367,7 @@ impl Stream {
                     self.socket.send(&self.control, usize::MAX)?;
                 }
                 Transmit::Data(data, packet) => {
-                    self.busy = true;
+                    self.busy = Some(QUANTUM);
                     let Body::Data { seq, boundary, in_order, message, .. } = packet.body else { continue };
                     let (time, to) = (packet.timestamp_us, packet.destination);
                     let header = data_header(seq, boundary, in_order, message, time, to);

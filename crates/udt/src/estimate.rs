@@ -104,7 +104,7 @@ impl<const N: usize> Ring<N> {
     }
 }
 
-const ARRIVALS: usize = 16;
+pub(crate) const ARRIVALS: usize = 16;
 pub(crate) const PAIRS: usize = 64;
 /// Fewer pairs than this say nothing of the path.
 const MIN_PAIRS: usize = 8;

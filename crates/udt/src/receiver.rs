@@ -76,10 +76,10 @@ impl Filters {
         }
     }
 
-    fn speeds(&mut self, now: Time) -> Speeds {
+    fn speeds(&self) -> Speeds {
         let (arrival_pps, capacity_pps) = match self {
             Filters::Packets(filters) => (filters.arrival_pps(), filters.capacity_pps()),
-            Filters::Trains(filters) => (filters.arrival_pps(now), filters.capacity_pps()),
+            Filters::Trains(filters) => (filters.arrival_pps(), filters.capacity_pps()),
         };
         Speeds { arrival_pps, capacity_pps }
     }
@@ -117,7 +117,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub fn new(now: Time, config: &Config, payload_bytes: usize) -> Receiver {
         let filters = if config.trains {
-            Filters::Trains(TrainFilters::new(now))
+            Filters::Trains(TrainFilters::new())
         } else {
             Filters::Packets(ArrivalFilters::new(config.compat))
         };
@@ -278,7 +278,7 @@ impl Receiver {
         }
         self.acks_sent_to = next;
         self.ack_number = self.ack_number % Seq::MAX.get() + 1;
-        let speeds = (now >= self.last_speeds + SYN).then(|| self.filters.speeds(now));
+        let speeds = (now >= self.last_speeds + SYN).then(|| self.filters.speeds());
         if speeds.is_some() {
             self.last_speeds = now;
         }
