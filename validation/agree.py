@@ -5,7 +5,7 @@ $ python -m validation.agree [--path 100m|1g] [--longest SECONDS] [LAW...]
 As root, with what `lfn kernel load` and `lfn shell` need, on a machine that is idle. Laws that are
 not loaded are held in the kernel for as long as this takes. Of laws that Linux has itself, Linux in
 virtual time stands beside, where it is there. Writes validation/agree/PATH.json, the tables of
-docs/agree.md, and its figures when no law is named; laws that are not named keep what they have.
+docs/agree.md, and its figures; laws that are not named keep what they have.
 Exit code 1 when a run is invalid or a bar is not met.
 """
 
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import Case, agree, dumbbell, epochs, kernel
+from lfnlab import Case, Results, agree, dumbbell, epochs, kernel, sawtooth
 from lfnlab.agree import QUANTITIES
 from lfnlab.plot import courses, rendered
 from lfnlab.summary import plain
@@ -25,10 +25,12 @@ from lfnlab.summary import plain
 from . import linux
 
 if TYPE_CHECKING:
+    from lfnlab.plot import Course
     from lfnlab.scenario import Scenario
 
 ROOT = FilePath(__file__).resolve().parents[1]
 KEPT = ROOT / "validation" / "agree"
+RUNS = ROOT / "build" / "agree"
 PAGE = ROOT / "docs" / "agree.md"
 FIGURES = ROOT / "docs" / "figures"
 PATHS = {"100m": ("100Mbit/s", "180ms"), "1g": ("1Gbit/s", "40ms")}
@@ -57,7 +59,7 @@ def run(path: str, name: str, longest_s: float) -> agree.Agreement:
     """One law, loaded or held."""
     law = kernel.find(name)
     case = Case(scenario(path, name, longest_s), {"law": name})
-    out = ROOT / "build" / "agree" / f"{path}-{name}"
+    out = RUNS / f"{path}-{name}"
     with kernel.attached([law] if law.kernel_name not in kernel.available() else []):
         return agree.agree([case], out=out, title=name, linux=linux.ORACLE)
 
@@ -99,6 +101,23 @@ def _cell(row: dict[str, Any]) -> str:
     return text if row["oracle"] is None else f"{text} ({shown(row['oracle'])})"
 
 
+def windows(path: str) -> dict[str, list[Course]]:
+    """Of every law whose runs are still there: simulated, measured."""
+    panels = {}
+    for law in kernel.laws():
+        folders = {
+            agree.SIMULATOR: RUNS / f"{path}-{law.name}" / "simulated",
+            agree.TEST_BED: RUNS / f"{path}-{law.name}" / "measured",
+        }
+        if all((folder / "experiment.json").is_file() for folder in folders.values()):
+            found = {
+                name: sawtooth.of_run(Results.load(folder).runs[-1], 0)
+                for name, folder in folders.items()
+            }
+            panels[law.name] = agree.courses(found)
+    return panels
+
+
 def write_page(path: str, text: str) -> None:
     """Put a table between its marks."""
     begin, end = f"<!-- {path} -->\n", f"\n<!-- end of {path} -->"
@@ -121,17 +140,14 @@ def main() -> int:
     ]
     failed = False
     for path in [options.path] if options.path else PATHS:
-        panels = {}
         for law in laws:
             agreement = run(path, law, options.longest)
             write_page(path, table(keep(path, law, agreement)))
-            panels |= agreement.panels()
             failed |= bool(agreement.invalid) or not agreement.within
             print(f"{path} {law} {agreement.invalid.get(law, 'in time')}", flush=True)
             print(*plain(agreement.table()), sep="\n", flush=True)
-        if not options.law:
-            figure = courses(panels, agree.WINDOW)
-            (FIGURES / f"agree-{path}.png").write_bytes(rendered(figure, ("png",))["png"])
+        figure = courses(windows(path), agree.WINDOW)
+        (FIGURES / f"agree-{path}.png").write_bytes(rendered(figure, ("png",))["png"])
     return int(failed)
 
 

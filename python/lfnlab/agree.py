@@ -113,10 +113,7 @@ class Agreement:
 
     def panels(self) -> dict[str, list[Course]]:
         """Windows over time, for :func:`lfnlab.plot.courses`: a panel for each flow."""
-        return {
-            case: [(name, trace.time_s, trace.cwnd_segments) for name, trace in traces.items()]
-            for case, traces in self.traces.items()
-        }
+        return {case: courses(traces) for case, traces in self.traces.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``lfn agree --json`` prints."""
@@ -185,6 +182,11 @@ def agree(
             traces[label] = found | ({} if third is None else {LINUX: third})
             rows += compared(label, traces[label])
     return Agreement(tuple(rows), traces, invalid, tuple(notes))
+
+
+def courses(traces: Mapping[str, Trace]) -> list[Course]:
+    """Windows by where they ran, for :func:`lfnlab.plot.courses`."""
+    return [(name, trace.time_s, trace.cwnd_segments) for name, trace in traces.items()]
 
 
 def compared(label: str, traces: Mapping[str, Trace]) -> list[Compared]:
