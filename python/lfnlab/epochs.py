@@ -29,7 +29,7 @@ _REDUCTIONS = (0, 1, 2)
 
 
 def epoch_s(scenario: Scenario) -> dict[str, float]:
-    """Seconds from loss to loss by law, for laws that grow until they lose and have a closed form.
+    """Seconds from loss to loss by law, for laws that grow until they lose and have equations.
 
     The flows of a direction lose together and share its drop-tail queue evenly
     (:func:`lfnlab.theory.sawtooth`, of the law's default variant); other traffic makes epochs
@@ -38,7 +38,7 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
     resolved = scenario.check()
     link = resolved.get("link", {})
     queue = link.get("queue", {})
-    if queue.get("kind") != "drop-tail" or link.get("loss"):
+    if queue.get("kind") != "drop-tail" or link.get("loss") or "trace" in link:
         return {}
     found: dict[str, float] = {}
     flows = resolved.get("flow", [])

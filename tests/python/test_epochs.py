@@ -60,6 +60,17 @@ def test_where_there_is_no_closed_form_nothing_is_foreseen() -> None:
     assert epochs.foreseen([lossy.flow("reno")]) == []
 
 
+def test_a_link_whose_trace_is_its_rate_has_no_closed_form(tmp_path: Path) -> None:
+    (tmp_path / "up.trace").write_text("1\n2\n3\n")
+    file = tmp_path / "traced.toml"
+    file.write_text(
+        'schema = 1\nduration = "1s"\n'
+        'link = { trace = "up.trace", queue = { size = "9 packets" } }\n'
+        'flow = [{ law = "reno", rtt = "20ms" }]\n'
+    )
+    assert epochs.epoch_s(Scenario.load(file)) == {}
+
+
 def test_a_run_is_foreseen_to_be_too_short() -> None:
     bare = path(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="60s")
     (line,) = epochs.foreseen([bare.flow("reno"), bare.flow("scalable")])
