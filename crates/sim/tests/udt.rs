@@ -132,6 +132,23 @@ fn a_transfer_is_whole_over_a_path_that_loses_copies_and_reorders() {
     }
 }
 
+/// Slow start overshoots, Westwood+ falls to a small window, and thousands of packets wait at the receiver
+/// for those that are sent again: none of that is a round trip.
+#[test]
+fn a_law_paces_by_round_trips_not_by_how_long_repair_takes() {
+    let flow = UdtConfig { control: "westwood".parse().unwrap(), ..udt(0, ms(30)) };
+    let config = alone(drop_tail(rate("100Mbit/s"), 250), flow, Time::from_s(10));
+    let outcome = run(&Config { sample: Some(ms(10)), ..config });
+    assert!(outcome.summary.flows[0].retransmits > 250);
+    let table = &outcome.tables.flows;
+    // 30 ms of path and 250 packets of 1514 bytes in the queue.
+    let longest_s = 0.030 + 251.0 * 1514.0 * 8.0 / 100e6;
+    for i in 0..table.t_s.len() {
+        let a_window_each_rtt_bps = table.cwnd_seg[i] * 1500.0 * 8.0 / longest_s;
+        assert!(table.pacing_bps[i] >= a_window_each_rtt_bps, "at {} s", table.t_s[i]);
+    }
+}
+
 /// Requests, cookies and confirmations are lost too where the queue before the link is full.
 #[test]
 fn a_connection_begins_in_a_full_queue() {

@@ -68,10 +68,13 @@ impl LawControl {
         }
     }
 
+    /// What the newest packet that is acknowledged took; none in an episode, where it may have waited at the
+    /// receiver for others to be repaired.
     fn sample(&mut self, path: &Path) -> u64 {
         let newest =
             self.sent.drain(..(path.acked - self.acked).min(self.sent.len() as u64) as usize).next_back();
-        let Some(sent) = newest.filter(|&sent| sent != Time::NEVER) else { return 0 };
+        let timed = newest.filter(|&sent| sent != Time::NEVER && self.episode == Episode::Open);
+        let Some(sent) = timed else { return 0 };
         let rtt_ns = (path.now - sent).as_ns().max(1);
         self.latest_rtt_ns = rtt_ns;
         self.srtt_ns = if self.srtt_ns == 0 { rtt_ns } else { (7 * self.srtt_ns + rtt_ns) / 8 };
