@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lfnlab import metrics, plot
-from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, true_of
+from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, nested, true_of
 from lfnlab.quantity import BITS_PER_S, parse
 from lfnlab.statistics import interval
 from lfnlab.summary import Table, with_interval
@@ -46,7 +46,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     """Run the study and its variants, test the claims."""
 
     def study_of(name: str) -> Study:
-        chosen = merged(settings, settings["variants"].get(name, {}))
+        chosen = nested(settings, settings["variants"].get(name, {}))
         return Study(chosen, execute(cases(chosen), f"{TITLE}: {name}"))
 
     studies = chosen_last(["chosen", *settings["variants"]], study_of)
@@ -60,17 +60,6 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
             "Table 2: total throughput of two flows in Mbit/s, paper | ours": totals_table(study)
         },
     )
-
-
-def merged(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with other values, also in their tables."""
-    return {
-        **settings,
-        **{
-            key: {**settings[key], **value} if isinstance(value, dict) else value
-            for key, value in said.items()
-        },
-    }
 
 
 def j1(study: Study) -> Finding:
@@ -452,11 +441,12 @@ def heat_maps(study: Study) -> Figure:
 
 def heat_map(axes: Axes, title: str, totals: Totals, rate_mbps: float) -> None:
     """A symmetric matrix with its numbers; empty where nothing was run."""
-    size = len(TABLE_2_LAWS)
+    laws = list(dict.fromkeys(one for one, _ in totals))
+    size = len(laws)
     cells = np.full((size, size), np.nan)
     marked = below_both(totals, rate_mbps)
     for pair, total in totals.items():
-        i, j = (TABLE_2_LAWS.index(law) for law in pair)
+        i, j = (laws.index(law) for law in pair)
         ink = "white" if total > 0.7 * rate_mbps else plot.INK
         for row, column in {(i, j), (j, i)}:
             cells[row, column] = total / rate_mbps
@@ -465,7 +455,7 @@ def heat_map(axes: Axes, title: str, totals: Totals, rate_mbps: float) -> None:
                 corner = (column - 0.42, row - 0.42)
                 axes.add_patch(Rectangle(corner, 0.84, 0.84, fill=False, ec=ink, lw=1.5))
     axes.imshow(cells, cmap="Blues", vmin=0.2, vmax=1.2)
-    axes.set_xticks(range(size), TABLE_2_LAWS, rotation=45)
-    axes.set_yticks(range(size), TABLE_2_LAWS)
+    axes.set_xticks(range(size), laws, rotation=45)
+    axes.set_yticks(range(size), laws)
     axes.set_title(title)
     axes.grid(visible=False)

@@ -77,12 +77,12 @@ class Study:
         t_s, mbps = self.course(part, law)
         return float(mbps[(t_s > start_s) & (t_s <= end_s)].mean())
 
-    def totals(self) -> dict[Pair, Interval]:
+    def totals(self, part: str = "table 2") -> dict[Pair, Interval]:
         """Total goodput of each two flows in Mbit/s."""
         return {
             pair: interval(
                 sum(flow["goodput_bps"] for flow in run.summary["flows"]) / 1e6
-                for run in self.runs("table 2", *pair)
+                for run in self.runs(part, *pair)
             )
             for pair in pairs(self.laws)
         }
@@ -96,7 +96,7 @@ def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str,
 def cases(settings: Mapping[str, Any]) -> list[Case]:
     """Figures 2, 3, 4(a), 4(b), and Table 2."""
     seeds, laws = range(1, settings["seeds"] + 1), settings["laws"]
-    far, ratios, matrix = (settings[part] for part in ("international", "ratios", "matrix"))
+    far, ratios = settings["international"], settings["ratios"]
     made = [
         Case(
             path({**settings, **far}, far["rtt"], far["duration_s"], 0, 1).flow(law),
@@ -119,10 +119,17 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
                     law, rtt=f"{1e3 * ratio * rtt_s:g}ms", start="uniform(0s, 1s)"
                 )
                 made.append(Case(scenario, factors("figure 3", law, ratio=ratio)))
-        base = path(settings, settings["domestic"], matrix["duration_s"], matrix["warmup_s"], seed)
-        for one, other in pairs(laws):
-            scenario = base.flow(one, start="uniform(0s, 1s)").flow(other, start="uniform(0s, 1s)")
-            made.append(Case(scenario, factors("table 2", one, other)))
+        made += matrix_cases(settings, seed)
+    return made
+
+
+def matrix_cases(settings: Mapping[str, Any], seed: int, part: str = "table 2") -> list[Case]:
+    """Each two protocols on the domestic path."""
+    matrix, made = settings["matrix"], []
+    base = path(settings, settings["domestic"], matrix["duration_s"], matrix["warmup_s"], seed)
+    for one, other in pairs(settings["laws"]):
+        scenario = base.flow(one, start="uniform(0s, 1s)").flow(other, start="uniform(0s, 1s)")
+        made.append(Case(scenario, factors(part, one, other)))
     return made
 
 

@@ -55,7 +55,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         by="buffer size",
         constant=[w1(), w6()],
         figures=figures(study),
-        tables={"Left for later by the paper: other probing after the burst": probing_table(study)},
+        tables={"Laws after the burst, each with its own decrease": burst_table(study)},
         traced=[
             study.runs(experiment, law)[0]
             for experiment, law in (
@@ -259,7 +259,7 @@ def w9(study: Study) -> Finding:
 CLAIMS = (w2, w3, w4, w5, w7, w8, w9)
 
 
-def probing_table(study: Study) -> Table:
+def burst_table(study: Study) -> Table:
     """What each law makes of the burst."""
     return Table(
         ("law", "least ssthresh, MB", "goodput after, Gbit/s"),
@@ -269,7 +269,7 @@ def probing_table(study: Study) -> Table:
                 with_interval(least_ssthresh(study, law), 1e-6),
                 with_interval(goodput_after(study, law), 1e-9),
             )
-            for law in study.settings["probings"]
+            for law in study.settings["bursts"]
         ),
         1,
     )

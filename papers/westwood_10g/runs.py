@@ -92,7 +92,7 @@ def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
             ]
         made += [
             Case(burst(settings, buffer, law).with_seed(seed), {"experiment": "burst"})
-            for law in settings["probings"]
+            for law in settings["bursts"]
         ]
     return [Case(case.scenario, {**case.factors, "law": case.scenario.laws[0]}) for case in made]
 
@@ -215,20 +215,24 @@ def goodput_after(study: Study, law: str) -> Interval:
 
 def per_flow(study: Study, law: str) -> Interval:
     """Mean goodput of one of the three flows, bit/s."""
-    return study.each(
-        "three", law, lambda run: float(np.mean([f["goodput_bps"] for f in run.summary["flows"]]))
-    )
+    return study.each("three", law, mean_goodput_bps)
+
+
+def mean_goodput_bps(run: Run) -> float:
+    """Mean goodput of the flows of a run."""
+    return float(np.mean([flow["goodput_bps"] for flow in run.summary["flows"]]))
 
 
 def swing(study: Study, law: str) -> Interval:
     """Coefficient of variation of a flow's window over time, mean of the three."""
+    return study.each("three", law, window_cov)
 
-    def of(run: Run) -> float:
-        flows = run.table("flows").filter(pl.col("t_s") >= run.summary["warmup_s"])
-        windows = [part["cwnd_seg"].to_numpy() for part in flows.partition_by("flow")]
-        return float(np.mean([window.std() / window.mean() for window in windows]))
 
-    return study.each("three", law, of)
+def window_cov(run: Run) -> float:
+    """Coefficient of variation of a flow's window after the warm-up, mean of the flows."""
+    flows = run.table("flows").filter(pl.col("t_s") >= run.summary["warmup_s"])
+    windows = [part["cwnd_seg"].to_numpy() for part in flows.partition_by("flow")]
+    return float(np.mean([window.std() / window.mean() for window in windows]))
 
 
 def window_mean(study: Study, law: str) -> Interval:

@@ -24,7 +24,8 @@ from lfnlab.errors import (
     UsageError,
 )
 from lfnlab.kernel.cli import kernel
-from lfnlab.options import naming_options
+from lfnlab.options import Jobs, naming_options
+from lfnlab.paper_commands import paper
 from lfnlab.progress import bar
 from lfnlab.prototype import label
 from lfnlab.provenance import code_version
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lfnlab.elements import FlowSettings
-    from lfnlab.paper import Reproduction
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
@@ -68,12 +68,6 @@ bed was too late, 130 interrupted.
 Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
-Jobs = Annotated[
-    int | None,
-    Parameter(
-        validator=validators.Number(gte=1), help="Runs at a time; default one for each core."
-    ),
-]
 Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
 
 
@@ -249,78 +243,7 @@ app.command(transfer.recv)
 app.command(emulation.shell)
 app.command(emulation.on_kernel, name="testbed")
 app.command(emulation.agree)
-
-paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 app.command(paper)
-
-
-@paper.command(name="list")
-def list_() -> int:
-    """List the papers that can be reproduced."""
-    from lfnlab.paper import papers, title_of
-
-    for name in papers():
-        print(f"{name:12} {title_of(name)}")
-    return OK
-
-
-@paper.command(name="all")
-def all_(
-    *,
-    quick: Annotated[bool, Parameter(negative="")] = False,
-    accept: Annotated[bool, Parameter(negative="")] = False,
-    jobs: Jobs = None,
-) -> int:
-    """Reproduce every paper, one after the other.
-
-    Exit code 1 when a verdict is not the accepted one.
-
-    Args:
-        quick: The same paths with short runs.
-        accept: Make today's findings the expected ones.
-    """
-    from lfnlab.paper import papers
-
-    codes = []
-    for name in papers():
-        print(f"\n{name}")
-        codes.append(reproduce(name, quick=quick, accept=accept, jobs=jobs))
-    return max(codes, default=OK)
-
-
-@paper.default
-def reproduce(
-    name: str,
-    /,
-    *,
-    quick: Annotated[bool, Parameter(negative="")] = False,
-    accept: Annotated[bool, Parameter(negative="")] = False,
-    out: Path | None = None,
-    jobs: Jobs = None,
-) -> int:
-    """Run the study of a paper and test its claims.
-
-    Exit code 1 when a verdict is not the accepted one.
-
-    Args:
-        name: See `lfn paper list`; `lfn paper all` reproduces every one.
-        quick: The same path with short runs.
-        accept: Make today's findings the expected ones.
-        out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick`.
-    """
-    from lfnlab import paper as papers
-
-    out = out or Path(f"lfn-{name}{'-quick' if quick else ''}")
-    with bar() as progress:
-        reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
-    _show_findings(reproduction)
-    if accept:
-        print(f"\naccepted: {papers.accept(name, quick, reproduction)}")
-    if changes := papers.changed(name, quick, reproduction):
-        print("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
-        return FAILED
-    return OK
-
 
 suites = App(name="suite", help="Run a benchmark of the field.")
 app.command(suites)
@@ -475,24 +398,6 @@ def _show(results: Results, *, as_json: bool, report: bool) -> int:
         if page is not None:
             print(f"report: {page.resolve()}")
     return OK
-
-
-def _show_findings(reproduction: Reproduction) -> None:
-    from lfnlab.report import write_report
-
-    for finding in reproduction.findings:
-        print(f"{finding.claim}  {finding.verdict}\n    paper: {finding.says}")
-        print(f"    ours:  {finding.ours}")
-        if finding.cause:
-            print(f"    cause: {finding.cause}")
-    page = write_report(
-        reproduction.results,
-        findings=reproduction.findings,
-        figures=reproduction.figures,
-        tables=reproduction.tables,
-        traced=reproduction.traced,
-    )
-    print(f"report: {page.resolve()}")
 
 
 def _print_json(value: object) -> None:

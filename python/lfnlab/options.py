@@ -1,15 +1,24 @@
-"""Faults of a scenario that was made of options, in their words."""
+"""What options of several commands share, and faults of a scenario made of them, in their words."""
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter, validators
 
 from lfnlab.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+Jobs = Annotated[
+    int | None,
+    Parameter(
+        validator=validators.Number(gte=1), help="Runs at a time; default one for each core."
+    ),
+]
 
 # Options of compare and shell by the key of the scenario that each one sets.
 OPTIONS = {

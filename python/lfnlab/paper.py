@@ -224,6 +224,17 @@ def settings_of(name: str, quick: bool) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
+def nested(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with other values, also in their tables."""
+    return {
+        **settings,
+        **{
+            key: {**settings[key], **value} if isinstance(value, dict) else value
+            for key, value in said.items()
+        },
+    }
+
+
 def changed(name: str, quick: bool, reproduction: Reproduction) -> list[str]:
     """Verdicts that are not the accepted ones, each as a line of text."""
     accepted = expected(name).get(_size(quick), {}).get("findings", {})

@@ -133,29 +133,37 @@ def lines(
     *,
     scale: float = 1.0,
     ylim: tuple[float, float | None] = (0.0, None),
+    names: Sequence[str] = (),
 ) -> Figure:
-    """One line a law over a numeric factor, with intervals: keys are (law, x)."""
+    """One line a law over a numeric factor, with intervals: keys are (law, x).
+
+    A variant of a law, and a law over UDT, has the law's colour, open markers and dashes. With
+    ``names`` x is 0, 1, 2, ... and stands for one of them: points, which nothing joins.
+    """
     with house_style():
         figure = Figure(figsize=(5.2, 4.0))
         axes = figure.subplots()
-        names = list(dict.fromkeys(str(key[0]) for key in values))
+        laws = list(dict.fromkeys(str(key[0]) for key in values))
         ticks = sorted({float(key[1]) for key in values})
         # Side by side, so that intervals on one value can be told apart.
-        step = 0.03 * (ticks[-1] - ticks[0]) / len(names) if len(ticks) > 1 else 0.0
-        for i, name in enumerate(names):
+        width = 0.7 if names else 0.03 * (ticks[-1] - ticks[0])
+        for i, name in enumerate(laws):
             points = sorted((float(key[1]), v) for key, v in values.items() if key[0] == name)
-            shift = step * (i - (len(names) - 1) / 2)
+            shift = width * (i - (len(laws) - 1) / 2) / len(laws)
+            plain = ":" not in name and "/" not in name
             axes.errorbar(
                 [x + shift for x, _ in points],
                 [value.mean / scale for _, value in points],
                 yerr=np.nan_to_num([value.half / scale for _, value in points]),
                 color=look(name)[0],
                 marker=look(name)[1],
+                ls="" if names else "-" if plain else "--",
+                mfc=look(name)[0] if plain else "white",
                 capsize=2.0,
                 elinewidth=0.8,
                 label=name,
             )
-        axes.set_xticks(ticks)
+        axes.set_xticks(ticks, names or None)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         axes.set_ylim(*ylim)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lfnlab.paper import expected, papers, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
 
 
 def page() -> str:
@@ -40,10 +46,31 @@ def page() -> str:
             ]
             says = f"{finding['says']} ({finding['where']})"
             verdicts = "; ".join([f"**{finding['verdict']}**", *varied])
-            cells = (claim, says, finding["ours"], verdicts, finding["cause"])
-            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+            lines.append(_row((claim, says, finding["ours"], verdicts, finding["cause"])))
         lines.append("")
+        for part, heading in PARTS.items():
+            if (found := expected(paper).get(part)) is not None:
+                lines += [f"### {heading}", "", *_extension(found)]
     return "\n".join(lines)
+
+
+def _extension(found: dict[str, Any]) -> Iterator[str]:
+    """What :mod:`lfnlab.extension` kept."""
+    yield f"`{found['command']}`, {found['runs']} runs, hash `{found['hash']}`."
+    yield ""
+    for question, answer in found["answers"].items():
+        yield f"- **{question}**: {answer}."
+    yield ""
+    for heading, (headings, *rows) in found["tables"].items():
+        yield from (f"{heading}:", "", _row(headings), f"|{'---|' * len(headings)}")
+        yield from (_row(row) for row in rows)
+        yield ""
+    for file, caption in found["figures"].items():
+        yield from (f"![{caption}](figures/{file})", "", f"{caption}.", "")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def main() -> None:

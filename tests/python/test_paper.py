@@ -59,8 +59,7 @@ def test_full_and_quick_take_the_same_path() -> None:
 
 def test_accepted_findings_name_every_claim() -> None:
     expected = paper.expected("htcp-be")
-    assert "quick" in expected
-    for size in expected:
+    for size in ("full", "quick"):
         settings = tomllib.loads((ROOT / f"{size}.toml").read_text())
         names = [f"H{i}" for i in range(1, 8)]
         names += [f"H{i} @ {b}" for b in settings["buffers"][1:] for i in range(1, 7)]

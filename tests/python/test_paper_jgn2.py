@@ -68,8 +68,7 @@ def test_full_and_quick_take_the_same_path() -> None:
 
 def test_accepted_findings_name_every_claim() -> None:
     expected = paper.expected("jgn2")
-    assert "quick" in expected
-    for size in expected:
+    for size in ("full", "quick"):
         varied = tomllib.loads((ROOT / f"{size}.toml").read_text())["variants"]
         names = [f"{claim} @ {name}" for name in varied for claim in CLAIMS]
         assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])

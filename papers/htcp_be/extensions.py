@@ -1,0 +1,324 @@
+"""What the HTCP-BE paper leaves for later: UDP in the background, rare losses, UDT, a real kernel.
+
+It names background other than TCP, a variant that holds its window while losses are few, transport
+over UDP, and an implementation in a real kernel. Every law meets the same background in a run, so
+laws are compared run by run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import plot
+from lfnlab.elements import Burst, OnOff, Udp
+from lfnlab.extension import Extension, OnKernel, select
+from lfnlab.quantity import BITS_PER_S, SECONDS, parse
+from lfnlab.scenario import dumbbell
+from lfnlab.statistics import interval, paired
+from lfnlab.summary import Table, with_interval
+from lfnlab.sweep import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lfnlab.paper import Execute
+    from lfnlab.scenario import Scenario
+    from lfnlab.sweep import Results, Run
+
+OURS, HOLD = "htcp-be", "htcp-be:hold"
+OVER_UDT = f"udt/{OURS}"
+FORMS = ("no UDP", "constant", "on and off", "Pareto")
+UDP = "UDP in the background"
+LOSSES = "the variant hold under random losses"
+COSTS = "what hold costs a flow beside it"
+AGAINST = "UDT"
+
+
+def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
+    """Run everything, tell it in tables."""
+    results = execute(cases(settings), "HTCP-BE: what the paper leaves for later")
+    own = settings["extensions"]
+    udp_laws = (*settings["laws"], HOLD)
+    loss_cases = [f"{loss:g}" for loss in own["losses"]]
+    levels = [f"level {level}" for level in own["levels"]]
+    return Extension(
+        results=results,
+        answers={
+            UDP: udp_answer(results, udp_laws),
+            LOSSES: "; ".join(
+                f"p = {case}: {mbps(results, LOSSES, HOLD, case)} Mbit/s, HTCP-BE "
+                f"{mbps(results, LOSSES, OURS, case)}, CUBIC {mbps(results, LOSSES, 'cubic', case)}"
+                for case in loss_cases
+            ),
+            COSTS: "; ".join(f"{case}: {taken(results, case)}" for case in beside_cases(own))
+            + " than beside HTCP-BE",
+            AGAINST: "; ".join(
+                f"{level}: HTCP-BE {mbps(results, AGAINST, OURS, level)} Mbit/s, UDT "
+                f"{mbps(results, AGAINST, 'udt', level)}; one beside the other "
+                f"{mbps(results, AGAINST, f'{OURS} + udt', level)} and "
+                f"{mbps(results, AGAINST, f'{OURS} + udt', level, flow=1)}"
+                for level in (levels[0], levels[-1])
+            ),
+        },
+        tables={
+            f"{UDP}: goodput in Mbit/s, coefficient of variation": Table(
+                ("law", *FORMS),
+                tuple(
+                    (
+                        law,
+                        *(
+                            f"{mbps(results, UDP, law, form)}, {cov(results, law, form)}"
+                            for form in FORMS
+                        ),
+                    )
+                    for law in udp_laws
+                ),
+                1,
+            ),
+            f"{LOSSES}: goodput in Mbit/s": table(
+                results, LOSSES, (OURS, HOLD, "cubic"), loss_cases
+            ),
+            f"{COSTS}: goodputs in Mbit/s": Table(
+                ("beside", f"{OURS} : other", f"{HOLD} : other"),
+                tuple(
+                    (
+                        case,
+                        *(
+                            f"{mbps(results, COSTS, law, case)} : "
+                            f"{mbps(results, COSTS, law, case, flow=1)}"
+                            for law in (OURS, HOLD)
+                        ),
+                    )
+                    for case in beside_cases(own)
+                ),
+                1,
+            ),
+            f"{AGAINST}: goodput in Mbit/s by background": Table(
+                ("flows", *levels),
+                (
+                    *table(results, AGAINST, (OURS, "udt", OVER_UDT), levels).rows,
+                    *(
+                        (
+                            f"{name}, of the two",
+                            *(
+                                mbps(results, AGAINST, f"{OURS} + udt", level, flow=flow)
+                                for level in levels
+                            ),
+                        )
+                        for flow, name in enumerate((OURS, "udt"))
+                    ),
+                ),
+                1,
+            ),
+        },
+        figures={
+            "udp": (
+                plot.lines(
+                    points(results, UDP, udp_laws, FORMS),
+                    f"UDP of {own['udp']['rate']} on average",
+                    "goodput (Mbit/s)",
+                    names=FORMS,
+                ),
+                f"{UDP}: goodput of one flow of each law above background of level 1",
+            ),
+            "hold": (
+                plot.lines(
+                    points(results, LOSSES, (OURS, HOLD, "cubic"), loss_cases),
+                    "probability that a packet is lost",
+                    "goodput (Mbit/s)",
+                    names=loss_cases,
+                ),
+                f"{LOSSES}: goodput of one flow",
+            ),
+        },
+    )
+
+
+def cases(settings: Mapping[str, Any]) -> list[Case]:
+    """All runs; the flow under test is the first."""
+    own, made = settings["extensions"], []
+    for seed in range(1, own["seeds"] + 1):
+        for form in FORMS:
+            made += [
+                case(UDP, law, form, with_udp(path(own, seed).background(1), form, own).flow(law))
+                for law in (*settings["laws"], HOLD)
+            ]
+        for loss in own["losses"]:
+            made += [
+                case(LOSSES, law, f"{loss:g}", path(own, seed, loss=loss).flow(law))
+                for law in (OURS, HOLD, "cubic")
+            ]
+        for buffer in own["buffers"]:
+            for other in own["beside"]:
+                made += [
+                    case(
+                        COSTS, law, f"{other}, {buffer}", pair(path(own, seed, buffer), law, other)
+                    )
+                    for law in (OURS, HOLD)
+                ]
+        for level in own["levels"]:
+            base, name = path(own, seed).background(level), f"level {level}"
+            made += [
+                case(AGAINST, OURS, name, base.flow(OURS)),
+                case(AGAINST, "udt", name, base.flow("udt")),
+                case(AGAINST, OVER_UDT, name, base.flow(OURS, transport="udt")),
+                case(AGAINST, f"{OURS} + udt", name, pair(base, OURS, "udt")),
+            ]
+    return made
+
+
+def case(question: str, law: str, beside: str, scenario: Scenario) -> Case:
+    """A run of an answer."""
+    return Case(scenario, {"question": question, "law": law, "case": beside})
+
+
+def path(own: Mapping[str, Any], seed: int, buffer: str = "1bdp", loss: float = 0.0) -> Scenario:
+    """The bottleneck without flows."""
+    return dumbbell(
+        rate=own["rate"],
+        rtt=own["rtt"],
+        buffer=buffer,
+        duration=own["duration"],
+        warmup=own["warmup"],
+        sample="1s",
+        loss=loss,
+        compat="ns2",
+        seed=seed,
+    )
+
+
+def pair(base: Scenario, law: str, other: str) -> Scenario:
+    """Two flows that start within a second."""
+    return base.flow(law, start="uniform(0s, 1s)").flow(other, start="uniform(0s, 1s)")
+
+
+def with_udp(base: Scenario, form: str, own: Mapping[str, Any]) -> Scenario:
+    """UDP of the same mean rate in one of its forms."""
+    udp, end_s = own["udp"], parse(own["duration"], SECONDS)
+    rate_bps = parse(udp["rate"], BITS_PER_S)
+    if form == "no UDP":
+        return base
+    if form == "constant":
+        source = Udp(bursts=(Burst(start="0s", stop=own["duration"], rate=udp["rate"]),))
+    elif form == "on and off":
+        each_s = udp["on_off_s"]
+        source = Udp(
+            bursts=tuple(
+                Burst(start=f"{t}s", stop=f"{t + each_s}s", rate=f"{2 * rate_bps:.0f}bit/s")
+                for t in range(0, int(end_s), 2 * each_s)
+            )
+        )
+    else:
+        # Half of the time each is silent.
+        each_bps = 2 * rate_bps / udp["sources"]
+        source = Udp(on_off=OnOff(sources=udp["sources"], rate=f"{each_bps:.0f}bit/s"))
+    return base.with_udp(source)
+
+
+def goodputs(results: Results, question: str, law: str, beside: str, flow: int = 0) -> list[float]:
+    """Of one of the flows in Mbit/s, by run."""
+    runs = select(results, question=question, law=law, case=beside)
+    return [run.summary["flows"][flow]["goodput_bps"] / 1e6 for run in runs]
+
+
+def mbps(results: Results, question: str, law: str, beside: str, flow: int = 0) -> str:
+    """Goodput with its interval."""
+    return with_interval(interval(goodputs(results, question, law, beside, flow)))
+
+
+def cov(results: Results, law: str, form: str) -> str:
+    """Coefficient of variation of the goodput in seconds beside a form of UDP."""
+    runs = select(results, question=UDP, law=law, case=form)
+    return with_interval(interval(run.summary["flows"][0]["cov"] for run in runs))
+
+
+def udp_answer(results: Results, laws: Sequence[str]) -> str:
+    """HTCP-BE's place beside each form of UDP, and its distance to the best other law."""
+    said = []
+    for form in FORMS[1:]:
+        found = {law: goodputs(results, UDP, law, form) for law in laws}
+        means = {law: interval(of).mean for law, of in found.items()}
+        rank = sorted(means, key=lambda law: -means[law])
+        rival = next(law for law in rank if law != OURS)
+        margin = paired(found[OURS], found[rival])
+        said.append(
+            f"{form}: {mbps(results, UDP, OURS, form)} Mbit/s, place {rank.index(OURS) + 1} of "
+            f"{len(rank)}, {with_interval(margin)} to {rival}, {mbps(results, UDP, HOLD, form)} "
+            "with hold"
+        )
+    return "HTCP-BE beside UDP, " + "; ".join(said)
+
+
+def taken(results: Results, beside: str) -> str:
+    """What the other flow has beside hold more than beside HTCP-BE, run by run."""
+    change = paired(
+        goodputs(results, COSTS, HOLD, beside, flow=1),
+        goodputs(results, COSTS, OURS, beside, flow=1),
+    )
+    more = with_interval(change)
+    less = change.mean < 0
+    return f"{more.removeprefix('-')} Mbit/s {'less' if less else 'more'}"
+
+
+def beside_cases(own: Mapping[str, Any]) -> list[str]:
+    """Other flow and buffer."""
+    return [f"{other}, {buffer}" for buffer in own["buffers"] for other in own["beside"]]
+
+
+def table(results: Results, question: str, laws: Sequence[str], columns: Sequence[str]) -> Table:
+    """Goodput by law and case."""
+    return Table(
+        ("law", *columns),
+        tuple((law, *(mbps(results, question, law, column) for column in columns)) for law in laws),
+        1,
+    )
+
+
+def points(
+    results: Results, question: str, laws: Sequence[str], columns: Sequence[str]
+) -> dict[tuple[Any, ...], Any]:
+    """Goodput by law and place of the case."""
+    return {
+        (law, x): interval(goodputs(results, question, law, column))
+        for law in laws
+        for x, column in enumerate(columns)
+    }
+
+
+def on_kernel(settings: Mapping[str, Any]) -> OnKernel:
+    """HTCP-BE, H-TCP and Westwood+, one flow, in this kernel and in the simulator."""
+    own = settings["kernel"]
+    made = [
+        Case(
+            dumbbell(
+                rate=own["rate"],
+                rtt=own["rtt"],
+                buffer=buffer,
+                duration=own["duration"],
+                warmup=own["warmup"],
+                sample="100ms",
+                seed=seed,
+            ).flow(law, start="uniform(0s, 1s)"),
+            {"law": law, "buffer": buffer},
+        )
+        for buffer in own["buffers"]
+        for law in (OURS, "htcp", "westwood")
+        for seed in range(1, own["seeds"] + 1)
+    ]
+
+    def of_flow(key: str, scale: float = 1.0) -> Any:
+        def measure(run: Run) -> float:
+            return float(run.summary["flows"][0][key]) * scale
+
+        return measure
+
+    return OnKernel(
+        "HTCP-BE in Linux",
+        made,
+        {
+            "goodput (Mbit/s)": of_flow("goodput_bps", 1e-6),
+            "mean window (segments)": of_flow("mean_cwnd_segments"),
+            "loss events": of_flow("loss_events"),
+            "retransmits": of_flow("retransmits"),
+        },
+    )

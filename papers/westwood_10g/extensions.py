@@ -1,0 +1,199 @@
+"""What the Westwood+ paper leaves for later: its decrease with the probing of other laws.
+
+Reno's is Westwood+ itself, Scalable's the paper's own ``westwood-s``, H-TCP's is ``htcp-be``, whose
+filter is another; those of HSTCP and CUBIC are laws in Python (``laws.py``). Each meets the burst
+of UDP of Figures 6 to 9, and shares a link with two of its kind as in Figures 11 to 16.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from lfnlab import metrics, plot
+from lfnlab.extension import Extension, OnKernel
+from lfnlab.paper import nested
+from lfnlab.prototype import label
+from lfnlab.statistics import interval
+from lfnlab.summary import Table, with_interval
+from lfnlab.sweep import Case
+
+from .laws import WestwoodCubic, WestwoodHstcp
+from .runs import (
+    LAWS,
+    PEAK,
+    Study,
+    after_burst_s,
+    burst,
+    goodput_after,
+    jain_after,
+    least_ssthresh,
+    mean_goodput_bps,
+    per_flow,
+    swing,
+    three,
+    window_cov,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lfnlab import Law
+    from lfnlab.paper import Execute
+    from lfnlab.sweep import Run
+
+QUESTION = "Westwood+ with the probing of other laws"
+
+
+PROBINGS: dict[str, str | type[Law]] = {
+    "Reno's": "westwood",
+    "Scalable's": "westwood-s",
+    "H-TCP's": "htcp-be",
+    "HSTCP's": WestwoodHstcp,
+    "CUBIC's": WestwoodCubic,
+}
+
+
+def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
+    """Run each probing after the burst and among three flows."""
+    own = nested(settings, settings["extensions"])
+    buffer, made = own["buffers"][0], []
+    for seed in range(1, own["seeds"] + 1):
+        for law in PROBINGS.values():
+            for name, scenario in (("burst", burst), ("three", three)):
+                factors = {"experiment": name, "law": label(law)}
+                made.append(Case(scenario(own, buffer, law).with_seed(seed), factors))
+    study = Study(execute(made, QUESTION), own)
+    named = {probing: label(law) for probing, law in PROBINGS.items()}
+    after = {name: goodput_after(study, law) for name, law in named.items()}
+    each = {name: per_flow(study, law) for name, law in named.items()}
+    shared = {name: jain_mean(study, law) for name, law in named.items()}
+    return Extension(
+        results=study.results,
+        answers={
+            QUESTION: "after the burst "
+            + ", ".join(f"{name} {with_interval(of, 1e-9)}" for name, of in after.items())
+            + " Gbit/s; three flows have "
+            + ", ".join(f"{name} {with_interval(of, 1e-6)}" for name, of in each.items())
+            + " Mbit/s each, with a Jain index of "
+            + ", ".join(with_interval(of) for of in shared.values())
+        },
+        tables={
+            f"{QUESTION}, after the burst": Table(
+                (
+                    "probing",
+                    "law",
+                    "least ssthresh (MB)",
+                    "back at 90 % after (s)",
+                    "goodput after (Gbit/s)",
+                    "segments sent again",
+                ),
+                tuple(
+                    (
+                        name,
+                        law,
+                        with_interval(least_ssthresh(study, law), 1e-6),
+                        back_after(study, law),
+                        with_interval(after[name], 1e-9),
+                        with_interval(study.each("burst", law, sent_again)),
+                    )
+                    for name, law in named.items()
+                ),
+                2,
+            ),
+            f"{QUESTION}, three flows on {own['three']['rate']}": Table(
+                (
+                    "probing",
+                    "law",
+                    "goodput each (Mbit/s)",
+                    "CoV of windows",
+                    "Jain's index",
+                    "segments sent again",
+                ),
+                tuple(
+                    (
+                        name,
+                        law,
+                        with_interval(each[name], 1e-6),
+                        with_interval(swing(study, law)),
+                        with_interval(shared[name]),
+                        with_interval(study.each("three", law, sent_again)),
+                    )
+                    for name, law in named.items()
+                ),
+                2,
+            ),
+        },
+        figures={
+            "probing": (
+                plot.courses(
+                    {
+                        "one flow, a burst of UDP": [
+                            window_mb(study, study.runs("burst", law)[0], name)
+                            for name, law in named.items()
+                        ]
+                    },
+                    "congestion window (MB)",
+                ),
+                f"{QUESTION}: window of one flow, a burst of UDP from "
+                f"{own['burst']['start_s']} s on, first seed",
+            )
+        },
+    )
+
+
+def sent_again(run: Run) -> float:
+    """Retransmissions of all flows after the warm-up."""
+    return float(sum(flow["retransmits"] for flow in run.summary["flows"]))
+
+
+def jain_mean(study: Study, law: str) -> Any:
+    """Jain's index of three flows in seconds, mean over time."""
+    return study.each("three", law, lambda run: float(jain_after(run).mean()))
+
+
+def back_after(study: Study, law: str) -> str:
+    """Seconds from the end of the burst to 90 % of the window that the hosts allow.
+
+    From where the burst's losses have brought it down; a bound where a run did not see it.
+    """
+    own = study.settings["burst"]
+    end_s, goal = own["start_s"] + own["seconds"], 0.9 * PEAK * study.part
+    times = []
+    for run in study.runs("burst", law):
+        flow = run.table("flows").filter((pl.col("flow") == 0) & (pl.col("t_s") >= end_s))
+        t_s, window = flow["t_s"].to_numpy(), flow["cwnd_seg"].to_numpy() * study.packet_bytes
+        low = int(np.argmin(window[t_s <= after_burst_s(study)]))
+        reached = np.flatnonzero(window[low:] >= goal)
+        if not reached.size:
+            return f"> {t_s[-1] - end_s:.0f}"
+        times.append(float(t_s[low + reached[0]] - end_s))
+    return with_interval(interval(times))
+
+
+def window_mb(study: Study, run: Run, name: str) -> plot.Course:
+    """The window of the first flow over time."""
+    flow = run.table("flows").filter(pl.col("flow") == 0)
+    return name, flow["t_s"].to_numpy(), flow["cwnd_seg"].to_numpy() * study.packet_bytes / 1e6
+
+
+def on_kernel(settings: Mapping[str, Any]) -> OnKernel:
+    """Figures 11 to 16 on this kernel's TCP: three flows of New Reno, and of Westwood+."""
+    own = nested(settings, settings["kernel"])
+    return OnKernel(
+        "three flows in Linux",
+        [
+            Case(three(own, own["buffers"][0], law).with_seed(seed), {"law": law})
+            for law in LAWS
+            for seed in range(1, own["seeds"] + 1)
+        ],
+        {
+            "goodput each (Mbit/s)": lambda run: mean_goodput_bps(run) / 1e6,
+            "CoV of windows": window_cov,
+            "Jain's index": lambda run: metrics.jain(
+                [flow["goodput_bps"] for flow in run.summary["flows"]]
+            ),
+        },
+    )
