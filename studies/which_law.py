@@ -1,0 +1,152 @@
+"""Which law for which path: one flow's first minute, a newcomer's share, the queue, as a page.
+
+$ python -m studies.which_law             run what build/which-law has not yet; table, page, figure
+$ python -m studies.which_law --page      page and figure anew from the committed table
+
+Shares beside CUBIC are those of ``python -m validation.duels``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lfnlab import dumbbell
+from lfnlab.statistics import interval
+from lfnlab.store import code_version
+from lfnlab.sweep import Case, execute
+from studies import which_law_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lfnlab.results import Factor, Run
+
+TABLE = Path(__file__).parent / "reference" / "which_law.csv"
+
+LAWS = (
+    "reno",
+    "cubic",
+    "htcp",
+    "htcp-be",
+    "hstcp",
+    "scalable",
+    "illinois",
+    "westwood",
+    "bbr",
+    "bbr3",
+)
+"""Those that Linux has, as modules or built in, and the two that its users ask for beside them."""
+PACKETS = {"1Gbit/s": "1500B", "10Gbit/s": "9000B"}
+RTTS = ("20ms", "100ms", "200ms")
+BUFFERS = ("0.05bdp", "0.25bdp", "1bdp")
+LOSSES = (0.0, 1e-6, 1e-5, 1e-4)
+DURATION_S = 60
+SEEDS = 3
+NEWCOMER_RTT, NEWCOMER_BUFFER = "100ms", "0.25bdp"
+
+
+def alone() -> Iterator[Case]:
+    """Each law alone on each path, from its first packet on."""
+    for law, rate, rtt, buffer, loss in product(LAWS, PACKETS, RTTS, BUFFERS, LOSSES):
+        path = dumbbell(
+            rate=rate,
+            rtt=rtt,
+            buffer=buffer,
+            loss=loss or None,
+            duration=f"{DURATION_S}s",
+            sample="off",
+        )
+        factors = {"law": law, "rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
+        yield Case(path.flow(law, packet=PACKETS[rate]), {"what": "alone", **factors})
+
+
+def newcomers() -> Iterator[Case]:
+    """Two flows of a law; the second comes after 20 s, and 40 s later its share is taken."""
+    for law, rate in product(LAWS, PACKETS):
+        path = dumbbell(
+            rate=rate,
+            rtt=NEWCOMER_RTT,
+            buffer=NEWCOMER_BUFFER,
+            duration="80s",
+            warmup="60s",
+            sample="off",
+        )
+        first = path.flow(law, packet=PACKETS[rate])
+        both = first.flow(law, packet=PACKETS[rate], start="uniform(20s, 21s)")
+        factors = {"law": law, "rate": rate, "rtt": NEWCOMER_RTT, "buffer": NEWCOMER_BUFFER}
+        yield Case(both, {"what": "newcomer", **factors, "loss": 0.0})
+
+
+def measured(run: Run) -> float:
+    """Alone the goodput over the link's rate; else the newcomer's share of both. In percent."""
+    flows = [flow["goodput_bps"] for flow in run.summary["flows"]]
+    if run.factors["what"] == "alone":
+        return float(100 * flows[0] / run.summary["links"][0]["rate_bps"])
+    return float(100 * flows[1] / sum(flows))
+
+
+def row(case: Case, runs: list[Run]) -> dict[str, Any]:
+    """A path and a law: mean over its runs, and the hash of what they gave."""
+    value = interval([measured(run) for run in runs])
+    queues = [run.summary["links"][0]["mean_queue_s"] * 1e3 for run in runs]
+    return {
+        **case.factors,
+        "runs": len(runs),
+        "percent": round(value.mean, 2),
+        "half": None if len(runs) == 1 else round(value.half, 2),
+        "queue_ms": round(sum(queues) / len(queues), 3),
+        "hash": digest([run.summary["hash"] for run in runs])[:12],
+    }
+
+
+def digest(hashes: Iterable[str]) -> str:
+    """Of the hashes of several results."""
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16]
+
+
+def run(out: Path) -> pl.DataFrame:
+    """Nothing is random where one flow meets no loss: one run. Else there are three."""
+    cases = [*alone(), *newcomers()]
+    certain = [
+        case for case in cases if case.factors["what"] == "alone" and not case.factors["loss"]
+    ]
+    others = [case for case in cases if case not in certain]
+    runs: dict[tuple[Factor, ...], list[Run]] = {}
+    for some, seeds in ((certain, 1), (others, SEEDS)):
+        for found in execute(some, seeds=seeds, out=out, title="which law").runs:
+            runs.setdefault(tuple(found.factors.values()), []).append(found)
+    return pl.DataFrame(
+        [row(case, runs[tuple(case.factors.values())]) for case in cases], infer_schema_length=None
+    )
+
+
+def main() -> None:
+    """Parses the command line, runs, writes."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.which_law", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--out", type=Path, default=Path("build/which-law"), help="results store")
+    parser.add_argument("--page", action="store_true", help="only rewrite the page")
+    arguments = parser.parse_args()
+    if not arguments.page:
+        began_s = time.process_time()
+        table = run(arguments.out)
+        spent = f"{time.process_time() - began_s:.0f} s of CPU"
+        stamp = (
+            f"`python -m studies.which_law` with {code_version()} ({spent}), "
+            f"hash `{digest(table['hash'])}`."
+        )
+        TABLE.parent.mkdir(exist_ok=True)
+        TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
+    which_law_page.write(TABLE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""docs/which-law.md and its figure, from the table of :mod:`studies.which_law`."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "which-law.md"
+FIGURE = ROOT / "docs" / "figures" / "which-law.png"
+DUELS = ROOT / "validation" / "reference" / "duels.csv"
+DUEL_PATHS = {
+    "1g-40ms": "1 Gbit/s × 40 ms",
+    "1g-180ms": "1 Gbit/s × 180 ms",
+    "10g-100ms": "10 Gbit/s × 100 ms",
+}
+GOOD = 0.9
+"""Of the best law's goodput: as good, for somebody who chooses."""
+
+Row = dict[str, Any]
+Path_ = tuple[str, str, str, float]
+
+
+def by_path(table: pl.DataFrame) -> dict[Path_, dict[str, Row]]:
+    """Rows of flows alone by rate, RTT, buffer and loss, then by law."""
+    found: dict[Path_, dict[str, Row]] = {}
+    for row in table.filter(pl.col("what") == "alone").iter_rows(named=True):
+        path = (row["rate"], row["rtt"], row["buffer"], row["loss"])
+        found.setdefault(path, {})[row["law"]] = row
+    return found
+
+
+def reaching(laws: dict[str, Row], sure: bool) -> set[str]:
+    """Laws that have nine tenths of the best one's goodput; unless sure, as far as one can tell."""
+    best = max(laws.values(), key=lambda row: float(row["percent"]))
+    doubt = 0.0 if sure else 1.0
+
+    def half(row: Row) -> float:
+        return doubt * (row["half"] or 0.0)
+
+    floor = GOOD * (best["percent"] - half(best))
+    return {law for law, row in laws.items() if row["percent"] + half(row) >= floor}
+
+
+def values(table: pl.DataFrame, column: str) -> list[Any]:
+    """Those of flows alone, in the order of the study."""
+    alone = table.filter(pl.col("what") == "alone")
+    return alone[column].unique(maintain_order=True).to_list()
+
+
+def decisions(table: pl.DataFrame) -> list[str]:
+    """A line for each loss and buffer: the laws that are good at every RTT, at either rate."""
+    paths = by_path(table)
+    rtts = values(table, "rtt")
+    rates = values(table, "rate")
+    lines = [
+        "| random loss | buffer | " + " | ".join(map(spaced, rates)) + " |",
+        "|---" * (2 + len(rates)) + "|",
+    ]
+    for loss, buffer in product(values(table, "loss"), values(table, "buffer")):
+        cells = []
+        for rate in rates:
+            own = [paths[rate, rtt, buffer, loss] for rtt in rtts]
+            worst = {law: min(laws[law]["percent"] for laws in own) for law in own[0]}
+            surely = set.intersection(*(reaching(laws, sure=True) for laws in own))
+            perhaps = set.intersection(*(reaching(laws, sure=False) for laws in own)) - surely
+            names = [
+                ", ".join(
+                    f"{law} {worst[law]:.0f}" for law in sorted(some, key=lambda law: -worst[law])
+                )
+                for some in (surely, perhaps)
+            ]
+            cells.append("; perhaps ".join(filter(None, names)))
+        lines.append(f"| {probability(loss)} | {spaced(buffer)} | {' | '.join(cells)} |")
+    return lines
+
+
+def costs(table: pl.DataFrame) -> list[str]:
+    """A line a law: what it does to others, to a newcomer of its own kind, and to the queue."""
+    duels = pl.read_csv(DUELS, comment_prefix="#")
+    paths = by_path(table)
+    rates = values(table, "rate")
+    fills = [(rate, "100ms", "1bdp", 0.0) for rate in rates]
+    lines = [
+        "| law | "
+        + " | ".join(f"beside one CUBIC, {title}, %" for title in DUEL_PATHS.values())
+        + "".join(f" | newcomer after 40 s, {spaced(rate)}, %" for rate in rates)
+        + "".join(f" | mean queue, {spaced(rate)}, ms" for rate in rates)
+        + " |",
+        "|---" * (1 + len(DUEL_PATHS) + 2 * len(rates)) + "|",
+    ]
+    newcomers = {
+        (row["law"], row["rate"]): row
+        for row in table.filter(pl.col("what") == "newcomer").iter_rows(named=True)
+    }
+    for law in values(table, "law"):
+        cells = [f"{beside_cubic(duels, path, law):.0f}" for path in DUEL_PATHS]
+        cells += [
+            f"{newcomers[law, rate]['percent']:.0f} ± {newcomers[law, rate]['half']:.0f}"
+            for rate in rates
+        ]
+        cells += [f"{paths[path][law]['queue_ms']:.0f}" for path in fills]
+        lines.append(f"| {law} | {' | '.join(cells)} |")
+    return lines
+
+
+def beside_cubic(duels: pl.DataFrame, path: str, law: str) -> float:
+    """Share of a flow of a law that meets one of CUBIC, percent."""
+    for a, b in ((law, "cubic"), ("cubic", law)):
+        found = duels.filter((pl.col("path") == path) & (pl.col("a") == a) & (pl.col("b") == b))
+        if found.height:
+            row = found.row(0, named=True)
+            both = row["a_mbps"] + row["b_mbps"]
+            if law == "cubic":
+                return 50.0
+            return float(100 * row["a_mbps" if a == law else "b_mbps"] / both)
+    raise LookupError(f"{DUELS}: no duel of {law} and cubic on {path}")
+
+
+def draw(table: pl.DataFrame, file: Path) -> None:
+    """Goodput in percent of the link: a panel a buffer, a row a law, a column a path."""
+    paths = by_path(table)
+    laws, buffers = values(table, "law"), values(table, "buffer")
+    columns = list(product(values(table, "rate"), values(table, "rtt"), values(table, "loss")))
+    losses = len(values(table, "loss"))
+    figure = Figure(figsize=(10.5, 10), layout="constrained")
+    for axes, buffer in zip(figure.subplots(len(buffers), sharex=True), buffers, strict=True):
+        cells = np.array(
+            [
+                [paths[rate, rtt, buffer, loss][law]["percent"] for rate, rtt, loss in columns]
+                for law in laws
+            ]
+        )
+        image = axes.imshow(cells, cmap="viridis", vmin=0, vmax=100, aspect="auto")
+        axes.set_yticks(range(len(laws)), laws)
+        axes.set_title(f"buffer {spaced(buffer)}", loc="left")
+        axes.tick_params(length=0)
+        for (i, j), value in np.ndenumerate(cells):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            # Relative luminance (ITU-R BT.709).
+            dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.45
+            axes.text(
+                j,
+                i,
+                f"{value:.0f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="w" if dark else "k",
+            )
+        for j in range(losses, len(columns), losses):
+            axes.axvline(j - 0.5, color="w", linewidth=3)
+        axes.set_xticks(
+            range(len(columns)), [probability(loss) for _, _, loss in columns], rotation=90
+        )
+    for j in range(0, len(columns), losses):
+        rate, rtt, _ = columns[j]
+        figure.axes[0].annotate(
+            f"{spaced(rate)}\n× {spaced(rtt)}",
+            (j + (losses - 1) / 2, 1),
+            (0, 22),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+        )
+    figure.axes[-1].set_xlabel("probability that a packet is lost at random")
+    figure.suptitle("Goodput of one flow in its first minute, % of the link")
+    figure.savefig(file, dpi=110)
+
+
+def spaced(quantity: str) -> str:
+    """A quantity with a space before its unit."""
+    number = quantity.rstrip("abcdefghijklmnopqrstuvwxyzG/")
+    return f"{number} {quantity[len(number) :].replace('bdp', 'BDP')}"
+
+
+def probability(loss: float) -> str:
+    """0, or a power of ten."""
+    return f"{loss:.0e}".replace("e-0", "e-") if loss else "0"
+
+
+def page(file: Path) -> str:
+    """The page, from the committed table."""
+    table = pl.read_csv(file, comment_prefix="#")
+    return TEXT.format(
+        decisions="\n".join(decisions(table)),
+        costs="\n".join(costs(table)),
+        stamp=stamp(file),
+        duels=stamp(DUELS),
+    )
+
+
+def stamp(file: Path) -> str:
+    """What made a table: its first line."""
+    return file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+
+
+def write(file: Path) -> None:
+    """The page and its figure."""
+    draw(pl.read_csv(file, comment_prefix="#"), FIGURE)
+    PAGE.write_text(page(file), encoding="utf-8")
+
+
+TEXT = """\
+# Which law for which path
+
+One sender that wants the whole path: how much of it does each law get in the first minute, and
+what does that cost others? Find your path in the first table, then look the law up in the second.
+
+## Choose
+
+{decisions}
+
+A law is named where at 20, 100 and 200 ms alike it has nine tenths of the best one's goodput; the
+number is its goodput at the worst of the three RTTs, percent of the link. After *perhaps* stand
+those of which three seeds cannot tell: 95 % intervals overlap. Headers leave 96 % of the link at 1
+Gbit/s and 99 % at 10 Gbit/s.
+
+- **Packets are lost at random, or the buffer is far below a BDP: BBR**, v1 or v3. It has 79 % of
+  the link or more on every path here. Laws that take a loss for congestion do not: CUBIC at 10
+  Gbit/s × 200 ms and a quarter of a BDP has 94 % without loss, 54 % where one packet in a million
+  is lost, 15 % at 1e-5, 2 % at 1e-4.
+- **A clean path, a quarter of a BDP or more: CUBIC** has nine tenths of the best, and is what most
+  neighbours run.
+- **Several flows of your own on a clean path: H-TCP.** A newcomer has its half after 40 s, where
+  CUBIC's has a fifth to a third; it takes 57 to 74 % beside CUBIC.
+- **Nobody else on the path: Scalable or HSTCP** fill it best of the laws that live by loss. They
+  are bad neighbours, to newcomers of their own kind too.
+- **The queue matters: BBR** holds 5 ms of 100, v3 19, CUBIC over 50, Scalable 88.
+- **Others share the path, and it is not yours to take: not BBR.** Beside one CUBIC it has 87 to
+  98 %.
+
+## What it costs
+
+{costs}
+
+- *beside one CUBIC*: the law's share of what both have, in a buffer of half a BDP; 50 is even.
+  From [duels](duels.md), one seed.
+- *newcomer*: the share that a second flow of the same law has 40 to 60 s after it came, 100 ms, a
+  buffer of a quarter of a BDP, three seeds; 50 is even.
+- *mean queue*: of one flow alone, 100 ms, no random loss, a buffer of one BDP, which holds 100 ms.
+
+![Goodput of one flow in its first minute, percent of the link](figures/which-law.png)
+
+## Before you rely on it
+
+- *The first minute.* With packets of 1500 bytes Reno needs over an hour to recover from one loss at
+  10 Gbit/s × 100 ms; where losses are rare, a longer transfer moves slow laws up. `lfn theory
+  recovery` says how long.
+- *Losses a packet*: 1500 bytes at 1 Gbit/s, 9000 at 10 Gbit/s. With small packets at 10 Gbit/s the
+  same probability costs laws that live by loss more.
+- *Three seeds.* At 1e-6 a minute has five to eight random losses, when they come decides, and
+  intervals are wide: an order of two laws there is no finding unless the table says so. The
+  newcomers of BBR, BBR v3 and Scalable have intervals as wide as their shares. Without random loss
+  nothing is random: one run.
+- *One bottleneck, drop-tail.* What queues that drop early change is not here; for other RTTs see
+  [RTT fairness](rtt-fairness.md).
+- *Westwood+* has so little most likely because it grows by a segment a round trip, and a minute ends
+  before it has made good its first losses; [duels](duels.md) show the same over longer times.
+- *Laws as their papers and RFCs have them*, the default variants; Linux' own differ in detail
+  (`cubic:linux`). HTCP-BE and BBR v3 are not in Linux; `lfn kernel load htcp-be` puts one there.
+- *No host.* No CPU limits a sender here, and none sends in bursts of 64 kB
+  ([what is left out](engine.md)).
+
+## Where the numbers come from
+
+```sh not run: ten minutes of CPU
+python -m studies.which_law
+```
+
+{stamp} Every number is in [studies/reference/which_law.csv](../studies/reference/which_law.csv),
+with its interval, the number of its runs and the hash of what they gave. Duels: {duels}
+
+For a path of your own, with your buffer and loss:
+
+```sh
+lfn compare --law cubic,htcp,bbr --rate 100Mbit/s --rtt 100ms --buffer 0.25bdp --loss 1e-5 \\
+    --duration 20s --seeds 3 --no-report
+```
+"""
