@@ -71,7 +71,8 @@ def decisions(table: pl.DataFrame) -> list[str]:
             perhaps = set.intersection(*(reaching(laws, sure=False) for laws in own)) - surely
             names = [
                 ", ".join(
-                    f"{law} {worst[law]:.0f}" for law in sorted(some, key=lambda law: -worst[law])
+                    f"{law} {worst[law]:.0f}"
+                    for law in sorted(some, key=lambda law: (-worst[law], law))
                 )
                 for some in (surely, perhaps)
             ]
@@ -260,8 +261,8 @@ Gbit/s and 99 % at 10 Gbit/s.
   nothing is random: one run.
 - *One bottleneck, drop-tail.* What queues that drop early change is not here; for other RTTs see
   [RTT fairness](rtt-fairness.md).
-- *Westwood+* has so little most likely because it grows by a segment a round trip, and a minute ends
-  before it has made good its first losses; [duels](duels.md) show the same over longer times.
+- *Westwood+* has so little most likely because it grows by a segment a round trip, and a minute
+  ends before it has made good its first losses; [duels](duels.md) show the same over longer times.
 - *Laws as their papers and RFCs have them*, the default variants; Linux' own differ in detail
   (`cubic:linux`). HTCP-BE and BBR v3 are not in Linux; `lfn kernel load htcp-be` puts one there.
 - *No host.* No CPU limits a sender here, and none sends in bursts of 64 kB
