@@ -41,8 +41,8 @@ fn starts(config: &Config, seed: u64) -> Vec<(Time, u64)> {
 #[test]
 fn the_documented_example_is_a_trace() {
     let manual = include_str!("../../../../../docs/traffic.md");
-    let example = manual.split("```").nth(1).and_then(|block| block.strip_prefix("text"));
-    let trace: Trace = example.expect("a block of text").parse().expect("valid");
+    let (_, example) = manual.split("```").nth(1).and_then(|block| block.split_once('\n')).expect("a block");
+    let trace: Trace = example.parse().expect("valid");
     assert_eq!(trace.duration, Time::from_s(60));
     assert_eq!(trace.vectors.iter().map(|vector| vector.messages.len()).collect::<Vec<_>>(), [4, 1]);
     assert_eq!((trace.vectors[0].mss_bytes, trace.vectors[1].mss_bytes), (Some(1460), None));
