@@ -169,8 +169,8 @@ def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
     """A row an experiment, law and seed: exponent, utilisation of the link."""
     cases = [
         Case(experiment.scenario(name), {"experiment": experiment.name, "law": name})
-        for experiment in EXPERIMENTS
         for name in names
+        for experiment in EXPERIMENTS
         if not (experiment.name == "together" and name in FILLERS)
     ]
     found = execute(cases, seeds=SEEDS, out=out, jobs=1, title="RTT fairness")
