@@ -72,9 +72,15 @@ impl SendRing {
     }
 }
 
-/// Packets of a receiver, by number modulo the ring's size; full ones lie side by side.
+/// Packets side by side in one page of a receiver.
+const PAGE: u64 = 64;
+
+/// Packets of a receiver, by number. They lie in pages, and the page that was read last is filled next: while
+/// the reader keeps up, its memory stays in the cache however large the window is.
 pub(crate) struct ReceiveRing {
-    bytes: Vec<u8>,
+    /// By number modulo their count, one more than a window touches.
+    pages: Vec<Option<Box<[u8]>>>,
+    free: Vec<Box<[u8]>>,
     lengths: Vec<u16>,
     payload_bytes: usize,
     /// The packet that is read next, and what of it is read.
@@ -84,10 +90,11 @@ pub(crate) struct ReceiveRing {
 
 impl ReceiveRing {
     pub fn new(packets: u32, payload_bytes: usize) -> ReceiveRing {
-        let places = packets as usize;
+        let pages = u64::from(packets).div_ceil(PAGE) as usize + 1;
         ReceiveRing {
-            bytes: vec![0; places * payload_bytes],
-            lengths: vec![EMPTY; places],
+            pages: vec![None; pages],
+            free: Vec::new(),
+            lengths: vec![EMPTY; pages * PAGE as usize],
             payload_bytes,
             next: 0,
             offset: 0,
@@ -98,11 +105,22 @@ impl ReceiveRing {
         (index % self.lengths.len() as u64) as usize
     }
 
+    fn page(&self, index: u64) -> usize {
+        (index / PAGE % self.pages.len() as u64) as usize
+    }
+
+    /// Where the packet begins in its page.
+    fn start(&self, index: u64) -> usize {
+        (index % PAGE) as usize * self.payload_bytes
+    }
+
     /// A new packet within the window, no longer than a full one.
     pub fn put(&mut self, index: u64, payload: &[u8]) {
-        let place = self.place(index);
-        let start = place * self.payload_bytes;
-        self.bytes[start..start + payload.len()].copy_from_slice(payload);
+        let (place, page, start) = (self.place(index), self.page(index), self.start(index));
+        let (free, page_bytes) = (&mut self.free, PAGE as usize * self.payload_bytes);
+        let page = self.pages[page]
+            .get_or_insert_with(|| free.pop().unwrap_or_else(|| vec![0; page_bytes].into_boxed_slice()));
+        page[start..start + payload.len()].copy_from_slice(payload);
         self.lengths[place] = payload.len() as u16;
     }
 
@@ -111,34 +129,35 @@ impl ReceiveRing {
         self.next
     }
 
-    /// Bytes that can be read, up to about `most`, from packets before `end`.
-    pub fn readable(&mut self, end: u64, most: usize) -> &[u8] {
+    /// Bytes that can be read, of one page, from packets before `end`.
+    pub fn readable(&mut self, end: u64) -> &[u8] {
         // A packet may be empty.
         while self.next < end && self.offset == usize::from(self.lengths[self.place(self.next)]) {
             self.step();
         }
-        if self.next >= end {
+        let mut last = self.next;
+        if last >= end {
             return &[];
         }
-        let first = self.place(self.next);
-        let start = first * self.payload_bytes + self.offset;
-        let (mut last, mut index) = (first, self.next);
-        while usize::from(self.lengths[last]) == self.payload_bytes
-            && index + 1 < end
-            && last + 1 < self.lengths.len()
-            && (last - first) * self.payload_bytes < most
+        while usize::from(self.lengths[self.place(last)]) == self.payload_bytes
+            && last + 1 < end
+            && !(last + 1).is_multiple_of(PAGE)
         {
             last += 1;
-            index += 1;
         }
-        &self.bytes[start..last * self.payload_bytes + usize::from(self.lengths[last])]
+        let stop = self.start(last) + usize::from(self.lengths[self.place(last)]);
+        let page = self.pages[self.page(last)].as_deref().unwrap_or_default();
+        &page[self.start(self.next) + self.offset..stop]
     }
 
     fn step(&mut self) {
-        let place = self.place(self.next);
+        let (place, page) = (self.place(self.next), self.page(self.next));
         self.lengths[place] = EMPTY;
         self.next += 1;
         self.offset = 0;
+        if self.next.is_multiple_of(PAGE) {
+            self.free.extend(self.pages[page].take());
+        }
     }
 
     /// The reader took `bytes` of what was readable.

@@ -19,10 +19,10 @@ use crate::{ControlSpec, Plan, TransferError};
 /// A stream sleeps so long between looks at its socket: a wake-up costs as much as many packets. While it
 /// sends, what was due meanwhile leaves as one burst; what comes waits in the kernel, which notes the time.
 const QUANTUM: Time = Time::from_us(200);
-const RECEIVE_QUANTUM: Time = Time::from_ms(1);
+const RECEIVE_QUANTUM: Time = Time::from_us(400);
 /// A blocked stream looks around at least so often, for those who want to stop.
 const MAX_WAIT: Time = Time::from_ms(200);
-/// Bytes given out, or taken, at a time.
+/// Bytes of a file read at a time.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// The socket is looked at after so many, whether somebody waits or not: 1 ms at 1 Gbit/s.
 const ATTEND_BYTES: usize = 128 * 1024;
@@ -221,8 +221,8 @@ impl Stream {
     pub fn read(&mut self) -> Result<&[u8], TransferError> {
         loop {
             let end = self.connection.in_order();
-            if !self.incoming.readable(end, CHUNK_BYTES).is_empty() {
-                return Ok(self.incoming.readable(end, CHUNK_BYTES));
+            if !self.incoming.readable(end).is_empty() {
+                return Ok(self.incoming.readable(end));
             }
             match self.reason() {
                 Some(Reason::Peer | Reason::Closed) => return Ok(&[]),
