@@ -37,7 +37,7 @@ pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<S
 /// `lead_s`: the scenario begins so long after the path is there, and its links are sampled.
 #[pyfunction]
 #[pyo3(signature = (toml_text, file, command, serve, here, coalesce, seed=None, lead_s=None))]
-#[expect(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn run_shell(
     py: Python<'_>,
     toml_text: &str,

@@ -15,7 +15,7 @@ use crate::errors;
 #[pyfunction]
 #[pyo3(signature = (laws, base_rtts_s, windows, losses, *, rate_pps, buffer_packets, least_rtt,
     packets_to_loss, window_at_loss))]
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn fluid<'py>(
     py: Python<'py>,
     laws: Vec<String>,
