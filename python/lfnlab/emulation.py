@@ -93,9 +93,11 @@ def invalid(path: dict[str, Any]) -> str | None:
         return f"the emulator itself lost {own} bursts of packets"
     late_us = path["lateness"]["p999_us"]
     if late_us > LATENESS_BOUND_US:
+        stolen = path["stolen_s"] / path["wall_s"]
         return (
             f"one segment in a thousand was more than {late_us:.0f} us late, above the bound of "
-            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path"
+            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path (its "
+            f"hypervisor took {stolen:.1%} of a processor from it)"
         )
     return None
 

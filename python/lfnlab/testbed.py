@@ -289,6 +289,7 @@ def _summary(
                 "own_drops",
                 "cpu_s",
                 "spun_s",
+                "stolen_s",
                 "wall_s",
             )
         }

@@ -94,6 +94,8 @@ struct LinkState {
     name: String,
     server: QueuedLink,
     delay: Time,
+    /// The least that a packet needs behind it until it is delivered, or meets the next link.
+    beyond: Time,
     loss: RandomLoss,
     motion: Option<Box<Motion>>,
     router: Option<Box<Router>>,
@@ -156,11 +158,19 @@ impl Network {
     /// [`EmulatorError::Link`] when a link's parameters are out of range, or when its router speaks a
     /// protocol that real packets do not carry.
     pub fn new(config: &NetworkConfig) -> Result<Network, EmulatorError> {
-        let links = config
+        let mut links = config
             .links
             .iter()
             .map(|link| LinkState::new(link, config))
             .collect::<Result<Vec<_>, EmulatorError>>()?;
+        for (number, link) in links.iter_mut().enumerate() {
+            let beyond = config.routes.iter().filter_map(|route| match route.links.split_last() {
+                Some((_, before)) if before.contains(&(number as u16)) => Some(Time::ZERO),
+                Some((&last, _)) if usize::from(last) == number => Some(route.access),
+                _ => None,
+            });
+            link.beyond = beyond.min().unwrap_or(Time::ZERO);
+        }
         let mut first_line = Vec::new();
         let mut lines = Vec::new();
         for route in &config.routes {
@@ -199,7 +209,7 @@ impl Network {
         let changes = self.changes.front().map(|change| change.at);
         let stragglers = self.stragglers.peek().map(|Reverse(straggler)| straggler.0);
         let lines = self.lines.iter().filter_map(Line::due);
-        let links = self.links.iter().map(|link| link.server.free_at().after(link.delay));
+        let links = self.links.iter().map(|link| link.server.free_at().after(link.delay).after(link.beyond));
         changes.into_iter().chain(stragglers).chain(lines).chain(links).min().unwrap_or(Time::NEVER)
     }
 
@@ -436,6 +446,7 @@ impl LinkState {
                 network.largest_packet_bytes,
             ),
             delay: config.delay,
+            beyond: Time::ZERO,
             loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(|why| bad(why.to_string()))?,
             motion: Motion::new(&config.impair, stream).map_err(|why| bad(why.to_string()))?,
             router,

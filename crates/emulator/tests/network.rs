@@ -154,6 +154,23 @@ fn acks_are_spared_by_loss_and_data_is_not() {
 }
 
 #[test]
+fn nobody_need_look_before_a_packet_can_arrive() {
+    let (rate, delay, access) = (Rate(1_000_000_000), Time::from_ms(1), Time::from_ms(40));
+    let first_look = |links: Vec<LinkConfig>| {
+        let mut network = Network::new(&config(links, access)).unwrap();
+        let mut events = Events::default();
+        for token in 0..5 {
+            network.offer(Time::ZERO, packet(2 * token), &mut events);
+        }
+        network.next_at()
+    };
+    assert_eq!(first_look(vec![link("l", rate, 10, delay)]), serialised(1, rate) + delay + access);
+    // What meets another link is seen to when it does: others may come between.
+    let two = vec![link("l", rate, 10, delay), link("m", rate, 10, delay)];
+    assert_eq!(first_look(two), serialised(1, rate) + delay);
+}
+
+#[test]
 fn neighbours_come_together_and_others_do_not_wait() {
     let rate = Rate(1_000_000_000);
     let mut config = config(vec![link("l", rate, 100, Time::from_ms(1))], Time::ZERO);
