@@ -4,6 +4,7 @@ mod common;
 
 use common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
 use lfn_path::{AqmConfig, CodelConfig, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
+use lfn_sim::background::Direction;
 use lfn_sim::config::{Config, FlowConfig, LinkConfig, Loss};
 use lfn_sim::{Outcome, Sim, SimError};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -139,8 +140,7 @@ mod vcp {
     #[test]
     fn acks_bring_codes_back_over_a_queue_and_by_delay() {
         // The ACKs of one flow queue with the data of the other; some are delayed.
-        let reverse =
-            FlowConfig { direction: lfn_sim::background::Direction::Reverse, ..flow("vcp", ms(60)) };
+        let reverse = FlowConfig { direction: Direction::Reverse, ..flow("vcp", ms(60)) };
         let delayed = |flow: FlowConfig| {
             let receiver = ReceiverConfig { delayed_ack: true, ..flow.receiver };
             FlowConfig { receiver, ..flow }
@@ -343,5 +343,28 @@ mod rates {
         assert!(link.utilization > 0.93 && link.drops == 0, "{}", link.utilization);
         // 5 % of 100 ms.
         assert!(link.mean_queue_s < 0.005, "{}", link.mean_queue_s);
+    }
+}
+
+/// The EVCP paper's smallest scenario, which is one of the VCP paper's: five flows of unequal RTTs one after
+/// the other, as many on the way back, a buffer of one BDP; here they come each 10 s, not each 100 s.
+#[test]
+fn the_papers_smallest_scenario_fills_the_link_without_drops_or_a_queue() {
+    let vcp = RouterConfig::Vcp(VcpConfig::default());
+    for (law, router) in [("vcp", vcp), ("evcp", vcp), ("xcp", RouterConfig::Xcp(XcpConfig::default()))] {
+        let mut flows = Vec::new();
+        for (n, rtt) in [40, 50, 60, 70, 80].into_iter().enumerate() {
+            flows.push(FlowConfig { start: Time::from_s(10 * n as u64), ..flow(law, ms(rtt)) });
+            flows.push(FlowConfig { direction: Direction::Reverse, ..flow(law, ms(rtt)) });
+        }
+        let limited = LinkConfig { limit_packets: 225, ..link("45Mbit/s", router) };
+        let mut config = dumbbell(limited, flows, Time::from_s(80));
+        config.warmup = Time::from_s(30);
+        for link in &run(&config).summary.links {
+            assert_eq!(link.drops, 0, "{law}");
+            assert!(link.utilization > 0.9, "{law}: {}", link.utilization);
+            // 5 % of 60 ms.
+            assert!(link.mean_queue_s < 0.003, "{law}: {}", link.mean_queue_s);
+        }
     }
 }
