@@ -23,6 +23,7 @@ from .evcp import decreases
 ROUTER_OF = {"vcp": 'kind = "vcp"', "evcp": 'kind = "vcp"', "xcp": 'kind = "xcp"'}
 #: Start-up: the first flows come within 10 s and VCP takes 29 s at 1 Gbit/s.
 WARMUP_S = 40
+SAMPLE_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ schema = 1
 compat = "ns2"
 duration = "{self.duration_s}s"
 warmup = "{WARMUP_S}s"
-sample = "100ms"
+sample = "{SAMPLE_S}s"
 [link]
 rate = "{self.rate_mbps:g}Mbit/s"
 delay = "{min(self.rtts_ms) // 2}ms"
@@ -138,8 +139,9 @@ def load_before_decreases(run: Run) -> float:
     table = run.table("queues")
     sent = table.filter((table["link"] == 0) & (table["t_s"] >= WARMUP_S))
     t_s, sent_bits = sent["t_s"].to_numpy(), 8.0 * sent["sent_bytes"].to_numpy()
-    at_s = np.array([t for t, _ in decreases(run, 0) if t > WARMUP_S + 1])
-    before = np.interp(at_s, t_s, sent_bits) - np.interp(at_s - 1, t_s, sent_bits)
+    # A decrease is seen in the sample after it.
+    ends_s = np.array([t - SAMPLE_S for t, _ in decreases(run, 0) if t > WARMUP_S + 2])
+    before = np.interp(ends_s, t_s, sent_bits) - np.interp(ends_s - 1, t_s, sent_bits)
     return float(np.mean(before) / run.summary["links"][0]["rate_bps"])
 
 
