@@ -61,7 +61,14 @@ pub struct Link {
     free_at: Time,
     counters: Counters,
     data: DataTotals,
+    /// So many arrivals need no look at the queue.
+    unseen: u32,
 }
+
+/// How many packets leave between two arrivals of many flows no processor can foresee. So the queue forgets
+/// what has left once in so many arrivals, as long as that changes nothing; with more, it would be
+/// out of the cache by then.
+const MOST_UNSEEN: u64 = 32;
 
 impl Link {
     /// An idle link. `limit_packets` and `limit_bytes` bound what waits, besides the packet in
@@ -82,6 +89,7 @@ impl Link {
             free_at: Time::ZERO,
             counters: Counters::new(rate, limit_packets, limit_bytes, largest_packet_bytes),
             data: DataTotals::default(),
+            unseen: 0,
         }
     }
 
@@ -103,9 +111,10 @@ impl Link {
     /// Starts counting anew; packets in the queue count when they leave.
     pub fn reset_counters(&mut self) {
         self.counters = self.counters.restarted();
+        self.unseen = 0;
     }
 
-    /// Packets that wait or are in service.
+    /// Packets that wait or are in service; up to date after [`Link::advance`].
     pub fn packets(&self) -> u64 {
         self.pending.len() as u64
     }
@@ -121,7 +130,6 @@ impl Link {
     }
 
     /// Forgets what has left by `now`.
-    #[inline]
     pub fn advance(&mut self, now: Time) {
         while let Some(&Pending { at, wait, bytes, kind }) = self.pending.front() {
             if at > now {
@@ -161,8 +169,39 @@ impl Link {
         ect: bool,
         draw: impl FnOnce() -> f64,
     ) -> Offer {
-        self.advance(now);
         self.counters.arrivals += 1;
+        let mut marked = false;
+        if self.unseen > 0 {
+            self.unseen -= 1;
+        } else {
+            marked = match self.look(now, bytes, ect, draw) {
+                Ok(marked) => marked,
+                Err(reason) => {
+                    match reason {
+                        DropReason::Full => self.counters.drops_full += 1,
+                        DropReason::Early => self.counters.drops_early += 1,
+                    }
+                    return Offer::Dropped(reason);
+                }
+            };
+            self.counters.marks += u64::from(marked);
+        }
+        self.pending_bytes += u64::from(bytes);
+        let begins = if self.free_at > now { self.free_at } else { now };
+        self.free_at = begins + self.server.serialise(bytes);
+        self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes, kind });
+        Offer::Departs { at: self.free_at, marked }
+    }
+
+    /// Asks the queue as it is now whether it takes a packet, and marks it.
+    fn look(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        ect: bool,
+        draw: impl FnOnce() -> f64,
+    ) -> Result<bool, DropReason> {
+        self.advance(now);
         let in_service = self.pending.front().map_or(0, |head| u64::from(head.bytes));
         let waiting = (self.pending.len() as u64).saturating_sub(1);
         let queue = QueueState {
@@ -170,30 +209,22 @@ impl Link {
             bytes: self.pending_bytes - in_service,
             idle_since: self.pending.is_empty().then_some(self.free_at),
         };
-        let verdict = match &mut self.discipline {
-            Discipline::DropTail if self.limit.admits(queue, bytes) => Ok(false),
-            Discipline::DropTail => Err(DropReason::Full),
-            Discipline::Red(red) => red.admit(now, queue, self.limit, bytes, ect, draw),
-        };
-        let marked = match verdict {
-            Ok(marked) => marked,
-            Err(reason) => {
-                match reason {
-                    DropReason::Full => self.counters.drops_full += 1,
-                    DropReason::Early => self.counters.drops_early += 1,
+        let marked = match &mut self.discipline {
+            Discipline::DropTail if self.limit.admits(queue, bytes) => {
+                if self.limit.bytes == u64::MAX {
+                    // So many fit even if none leaves, and no more wait then than ever.
+                    let room = self.counters.max_waiting.saturating_sub(self.pending.len() as u64);
+                    self.unseen = room.min(MOST_UNSEEN) as u32;
                 }
-                return Offer::Dropped(reason);
+                false
             }
+            Discipline::DropTail => return Err(DropReason::Full),
+            Discipline::Red(red) => red.admit(now, queue, self.limit, bytes, ect, draw)?,
         };
-        self.counters.marks += u64::from(marked);
         if in_service != 0 {
             self.counters.max_waiting = self.counters.max_waiting.max(waiting + 1);
         }
-        self.pending_bytes += u64::from(bytes);
-        let begins = if self.free_at > now { self.free_at } else { now };
-        self.free_at = begins + self.server.serialise(bytes);
-        self.pending.push_back(Pending { at: self.free_at, wait: begins - now, bytes, kind });
-        Offer::Departs { at: self.free_at, marked }
+        Ok(marked)
     }
 }
 

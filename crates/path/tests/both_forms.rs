@@ -60,8 +60,12 @@ proptest! {
                 Offer::Dropped(_) => dropped.push((now, packet)),
             }
             driver.arrive(now, packet);
-            prop_assert_eq!(driver.link.packets(), closed.packets());
-            prop_assert_eq!(driver.link.bytes(), closed.bytes());
+            // Not always, so that it also has to count after it has not looked for a while.
+            if word % 50 == 49 {
+                closed.advance(now);
+                prop_assert_eq!(driver.link.packets(), closed.packets());
+                prop_assert_eq!(driver.link.bytes(), closed.bytes());
+            }
         }
         let end = Time::from_s(1000);
         closed.advance(end);
