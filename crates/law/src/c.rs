@@ -1,10 +1,11 @@
 //! Laws written in C behind the trait [`Law`].
 
+use crate::placed::Placed;
 use crate::{Ack, Config, Control, Law, Loss, Rate, PROBES};
 use std::ffi::c_void;
 
 /// LAW_STATE_BYTES and LAW_CONTROL_STATE_BYTES in words.
-const STATE_WORDS: usize = 10;
+pub(crate) const STATE_WORDS: usize = 10;
 const CONTROL_STATE_WORDS: usize = 32;
 
 /// `struct law_ops` of laws/law.h.
@@ -27,15 +28,15 @@ pub(crate) struct LawOps {
 }
 
 /// A connection under the law of `ops`, with as much state as its kind may have.
-pub(crate) fn build(ops: &'static LawOps, config: &Config, control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn build(ops: &'static LawOps, config: &Config, control: &mut Control) -> Placed {
     if ops.on_control.is_some() {
-        Box::new(CLaw::<CONTROL_STATE_WORDS>::new(ops, config, control))
+        Placed::Boxed(Box::new(CLaw::<CONTROL_STATE_WORDS>::new(ops, config, control)))
     } else {
-        Box::new(CLaw::<STATE_WORDS>::new(ops, config, control))
+        Placed::Here(CLaw::new(ops, config, control))
     }
 }
 
-struct CLaw<const WORDS: usize> {
+pub(crate) struct CLaw<const WORDS: usize> {
     ops: &'static LawOps,
     state: [u64; WORDS],
 }

@@ -10,11 +10,13 @@ mod c;
 pub mod card;
 mod end_host;
 pub mod fluid;
+mod placed;
 mod prototype;
 mod registry;
 mod slow_start;
 
 use lfn_header::Header;
+pub use placed::PlacedLaw;
 pub use prototype::{Build, Prototype, STAMP};
 pub use registry::{look, nearest, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};

@@ -1,6 +1,7 @@
 //! Which laws there are, and how a text such as `hstcp:ns2` names one.
 
 use crate::c::{self, LawOps};
+use crate::placed::{Placed, PlacedLaw};
 use crate::prototype::{Prototype, STAMP};
 use crate::{Config, Control, Law, SlowStartKind};
 use lfn_header::Protocol;
@@ -292,12 +293,22 @@ impl LawSpec {
     /// # Panics
     /// For a prototype that cannot be run.
     pub fn build(&self, config: &Config, control: &mut Control) -> Box<dyn Law> {
-        match &self.0 {
-            Spec::Registered(law) => law.build(config, control),
+        self.place(config, control).into()
+    }
+
+    /// The same, for one who keeps it by value.
+    ///
+    /// # Panics
+    /// For a prototype that cannot be run.
+    pub fn place(&self, config: &Config, control: &mut Control) -> PlacedLaw {
+        PlacedLaw(match &self.0 {
+            Spec::Registered(law) => law.place(config, control),
             Spec::Prototype(prototype) => {
-                prototype.build.as_ref().expect("its user has seen that it can be run")(config, control)
+                Placed::Boxed(prototype.build.as_ref().expect("its user has seen that it can be run")(
+                    config, control,
+                ))
             }
-        }
+        })
     }
 }
 
@@ -308,7 +319,7 @@ impl From<Prototype> for LawSpec {
 }
 
 impl Registered {
-    fn build(&self, config: &Config, control: &mut Control) -> Box<dyn Law> {
+    fn place(&self, config: &Config, control: &mut Control) -> Placed {
         let config = Config { variant: self.variant as u32, ..*config };
         match self.info.code {
             Code::C(ops) => {
@@ -316,7 +327,7 @@ impl Registered {
                 let ops = unsafe { ops() };
                 c::build(ops, &config, control)
             }
-            Code::Rust(new) => new(&config, &self.values, control),
+            Code::Rust(new) => Placed::Boxed(new(&config, &self.values, control)),
         }
     }
 
