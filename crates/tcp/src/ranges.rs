@@ -70,7 +70,7 @@ impl RangeSet {
         if window <= self.tags.len() as u64 {
             return;
         }
-        let mut grown = vec![0; window.next_power_of_two().max(64) as usize];
+        let mut grown = vec![0; window.next_power_of_two().max(16) as usize];
         let mask = grown.len() as u64 - 1;
         let old_len = self.tags.len() as u64;
         if self.count > 0 {

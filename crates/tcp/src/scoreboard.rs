@@ -60,8 +60,6 @@ struct Repair {
     retransmitted_end: u64,
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
-    /// Room for the segments that one ACK SACKs; empty between ACKs.
-    newly_sacked: Vec<u64>,
     /// For a law that looks at each lost segment: those found since it last looked.
     lost_log: Option<Vec<u64>>,
 }
@@ -97,6 +95,9 @@ impl Scoreboard {
             if let Some(sent) = self.sent.get(self.at(seq)) {
                 prefetch(sent);
             }
+        }
+        if self.dirty {
+            prefetch(&*self.repair);
         }
     }
 
@@ -301,25 +302,23 @@ impl Scoreboard {
             return delivered;
         }
         self.touch();
-        let mut new = std::mem::take(&mut self.repair.newly_sacked);
+        let mut sacked = std::mem::take(&mut self.repair.sacked);
         for block in blocks {
             let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
-            self.repair.sacked.insert_range(block, self.una, |seq| new.push(seq));
+            sacked.insert_range(block, self.una, |seq| {
+                delivered.count += 1;
+                self.note_delivery(seq, now, min_rtt, &mut delivered);
+                self.clear_outstanding(seq);
+                let at = self.at(seq);
+                self.repair.flags[at] &= EVER;
+                self.sacked_out += 1;
+                if seq > self.repair.highest_sacked[2] {
+                    self.repair.highest_sacked[2] = seq;
+                    self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
+                }
+            });
         }
-        for &seq in &new {
-            delivered.count += 1;
-            self.note_delivery(seq, now, min_rtt, &mut delivered);
-            self.clear_outstanding(seq);
-            let at = self.at(seq);
-            self.repair.flags[at] &= EVER;
-            self.sacked_out += 1;
-            if seq > self.repair.highest_sacked[2] {
-                self.repair.highest_sacked[2] = seq;
-                self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
-            }
-        }
-        new.clear();
-        self.repair.newly_sacked = new;
+        self.repair.sacked = sacked;
         delivered
     }
 
