@@ -192,6 +192,12 @@ impl Events {
         Some((Time((key >> 64) as u64), kind, index as usize, wire as u32))
     }
 
+    /// What the next event that is not of a wire is about.
+    #[inline]
+    pub fn next_other(&self) -> usize {
+        ((self.next_other as u64 >> INDEX_BITS) & INDEX) as usize
+    }
+
     /// Removes the next event, which is not of a wire.
     pub fn pop(&mut self) {
         self.others.pop();

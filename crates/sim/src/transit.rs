@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use lfn_header::Header;
 use lfn_path::PacketKind;
-use lfn_tcp::{prefetch, Acknowledgement, Range, Segment, SACK_BLOCKS};
+use lfn_tcp::{prefetch, prefetch_behind, Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
 use crate::events::{Events, Kind};
@@ -332,20 +332,19 @@ impl Transit {
         }
     }
 
-    /// The flow of the parcel so many places behind the first on `wire`, if there is one.
+    /// Brings the places near that parcels on `wire` will take next. Returns the first parcels on it: all of
+    /// them, or those up to the end of their ring.
     #[inline(always)]
-    pub fn flow_behind(&self, wire: u32, places: usize) -> Option<usize> {
-        let parcels = &self.wires.get(wire as usize)?.parcels;
-        parcels.get(places).map(|parcel| parcel.1.flow())
-    }
-
-    /// Brings the parcels that will be at the end of `wire` after some more into the cache.
-    #[inline(always)]
-    pub fn prefetch(&self, wire: u32) {
-        let parcels = self.wires.get(wire as usize).map(|wire| &wire.parcels);
-        if let Some(parcel) = parcels.and_then(|parcels| parcels.get(PARCELS_AHEAD)) {
+    pub fn prefetch(&self, wire: u32) -> &[(Time, Parcel)] {
+        let Some(wire) = self.wires.get(wire as usize) else { return &[] };
+        if let Some(last) = wire.parcels.back() {
+            prefetch_behind(last);
+        }
+        let (parcels, _) = wire.parcels.as_slices();
+        if let Some(parcel) = parcels.get(PARCELS_AHEAD) {
             prefetch(parcel);
         }
+        parcels
     }
 
     #[cold]

@@ -14,7 +14,7 @@ mod scoreboard;
 mod sender;
 
 pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SenderConfig};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_behind};
 pub use prr::Prr;
 pub use ranges::{Range, RangeSet};
 pub use receiver::{Acknowledgement, Receiver, SegmentIn, SACK_BLOCKS};

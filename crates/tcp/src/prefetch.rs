@@ -6,10 +6,22 @@ const LINE: usize = 64;
 /// Asks for all cache lines of `what`, so that they are near when it is used some events later.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(what: &T) {
+    prefetch_bytes(what, size_of_val(what));
+}
+
+/// Asks for the cache lines of its first `bytes`.
+#[inline(always)]
+pub(crate) fn prefetch_bytes<T: ?Sized>(what: &T, bytes: usize) {
     let start = std::ptr::from_ref(what).cast::<i8>();
-    for offset in (0..size_of_val(what)).step_by(LINE) {
+    for offset in (0..bytes).step_by(LINE) {
         hint(start.wrapping_add(offset));
     }
+}
+
+/// Asks for the cache line after that of `last`, the last of a ring so far, where more will be written.
+#[inline(always)]
+pub fn prefetch_behind<T>(last: &T) {
+    hint(std::ptr::from_ref(last).cast::<i8>().wrapping_add(LINE));
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -4,8 +4,11 @@
 //! knows a packet's arrival when it is sent need not wait for it. Therefore a delayed ACK whose timer
 //! ran out before the segment at hand is emitted first, with its own time.
 
+use std::mem::offset_of;
+
 use lfn_units::Time;
 
+use crate::prefetch::prefetch_bytes;
 use crate::{Range, RangeSet, ReceiverConfig};
 
 /// Blocks in one ACK: what fits beside timestamps (RFC 2018 §3).
@@ -47,18 +50,21 @@ pub struct Acknowledgement {
     pub blocks: u8,
 }
 
-/// Receiver of one connection.
+/// Receiver of one connection. In order of use: what an ordinary segment touches comes before `dup_acks`.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
     next: u64,
     /// When the held-back ACK goes out; NEVER if none is held back.
     deadline: Time,
-    delayed_ack_timeout: Time,
     received: u64,
+    delayed_ack_timeout: Time,
     /// Segments in order that no ACK covers yet.
     unacknowledged: u32,
-    quick_start: bool,
     compressed: u32,
+    /// How many of `recent`, from the first, changed since the last ACK.
+    unreported: u8,
+    quick_start: bool,
     delayed_ack: bool,
     sack: bool,
     ecn: bool,
@@ -70,8 +76,6 @@ pub struct Receiver {
     dup_acks: u32,
     /// Starts of the ranges that changed most recently.
     recent: [u64; SACK_BLOCKS],
-    /// How many of `recent`, from the first, changed since the last ACK.
-    unreported: usize,
     compression: Option<Time>,
     duplicates: u64,
 }
@@ -107,6 +111,12 @@ impl Receiver {
         let mut out_of_order = std::mem::take(&mut self.out_of_order);
         out_of_order.clear();
         *self = Receiver { out_of_order, ..Receiver::new(config) };
+    }
+
+    /// Brings what the next segment needs into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch_bytes(self, offset_of!(Receiver, dup_acks));
     }
 
     /// Everything below this has arrived.
@@ -224,8 +234,8 @@ impl Receiver {
             self.acknowledge(now, true, emit);
             return;
         };
-        let fresh = !self.recent[..self.unreported].iter().any(|start| range.contains(*start));
-        if fresh && self.unreported == SACK_BLOCKS {
+        let fresh = !self.recent[..usize::from(self.unreported)].iter().any(|start| range.contains(*start));
+        if fresh && usize::from(self.unreported) == SACK_BLOCKS {
             // No ACK has room for a fourth change: what was held back goes first (as in Linux).
             self.acknowledge(now, false, emit);
         }
@@ -253,7 +263,7 @@ impl Receiver {
             if count < SACK_BLOCKS && start != 0 && !range.contains(start) {
                 kept[count] = start;
                 count += 1;
-                unreported += usize::from(index < self.unreported);
+                unreported += u8::from(index < usize::from(self.unreported));
             }
         }
         self.unreported = unreported;

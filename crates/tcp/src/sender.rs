@@ -4,14 +4,16 @@
 mod output;
 mod recovery;
 
+use std::mem::offset_of;
+
 use lfn_header::Header;
 use lfn_law::{
-    Ack, Config as LawConfig, Control, Law, LawSpec, Loss, LossKind, SlowStart, ACK_CWND_LIMITED, ACK_DUP,
-    ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, ONE, PROBES,
+    Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, ACK_CWND_LIMITED,
+    ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, ONE, PROBES,
 };
 use lfn_units::Time;
 
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_bytes;
 use crate::prr::Prr;
 use crate::rate::RateSampler;
 use crate::receiver::Acknowledgement;
@@ -116,7 +118,8 @@ enum Timer {
     TailLossProbe,
 }
 
-/// Sender of one connection.
+/// Sender of one connection. In order of use: what an ordinary ACK touches comes before `slow_start`.
+#[repr(C)]
 pub struct Sender {
     board: Scoreboard,
     control: Control,
@@ -125,9 +128,6 @@ pub struct Sender {
     reorder_timer: Time,
     /// Pacing: no segment before this.
     next_send: Time,
-    /// Block pacing: no new block before this, and what this one may still send.
-    block_end: Time,
-    block_left: u32,
     end: u64,
     receive_window: u64,
     round_end: u64,
@@ -136,9 +136,8 @@ pub struct Sender {
     usage_max: u64,
     dup_acks: u64,
     observed: Time,
-    stats: SenderStats,
     rtt: RttEstimator,
-    law: Box<dyn Law>,
+    law: PlacedLaw,
     state: State,
     timer_kind: Timer,
     /// The law sees every ACK: it has on_sample or on_control.
@@ -146,25 +145,29 @@ pub struct Sender {
     /// Every segment sent is timed: for pacing that the law does not ask for, or for `rate`.
     times_sending: bool,
     cwnd_limited: bool,
-    undoable: bool,
-    retransmitted_in_episode: bool,
     /// One retransmission, or one new segment, may leave whatever the window says.
     force_retransmit: bool,
     force_new: bool,
     /// A segment was ready and had to wait for `next_send`.
     held_by_pacing: bool,
     send_cwr: bool,
+    undoable: bool,
+    retransmitted_in_episode: bool,
     backoff: u32,
+    probe_end: Option<u64>,
+    stats: SenderStats,
+    events: Vec<SenderEvent>,
     config: SenderConfig,
     slow_start: SlowStart,
+    /// Block pacing: no new block before this, and what this one may still send.
+    block_end: Time,
+    block_left: u32,
     wire_bits: u64,
     high_seq: u64,
     prior: Control,
     prr: Prr,
-    probe_end: Option<u64>,
-    /// Of a law that steers by delivery rates ([`Law::on_control`]).
+    /// Of a law that steers by delivery rates ([`lfn_law::Law::on_control`]).
     rate: Option<Box<RateSampler>>,
-    events: Vec<SenderEvent>,
 }
 
 /// Time that so much takes at a rate, in the same unit per second.
@@ -186,7 +189,7 @@ impl Sender {
             seed: ((u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
             ..LawConfig::default()
         };
-        let law = law.build(&law_config, &mut control);
+        let law = law.place(&law_config, &mut control);
         let rate = law.has_control().then(Box::<RateSampler>::default);
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
@@ -242,11 +245,16 @@ impl Sender {
         *self = Sender { board, ..new };
     }
 
-    /// Brings what the next ACK needs, beyond the struct itself, into the cache.
+    /// Brings what the next ACK needs of the struct itself into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch_bytes(self, offset_of!(Sender, slow_start));
+    }
+
+    /// Brings what the next ACK needs beyond the struct itself into the cache.
     #[inline(always)]
     pub fn prefetch_buffers(&self) {
         self.board.prefetch();
-        prefetch(&*self.law);
     }
 
     /// Window, ssthresh and pacing.

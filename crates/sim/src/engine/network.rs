@@ -403,7 +403,7 @@ impl Sim {
         let closed = matches!(self.links[data_end].server, Server::Closed(_));
         let plain =
             self.links[data_end].motion.is_none() && self.capture.is_none() && flow.protocol.is_none();
-        flow.direct = (data.links.len() == 1 && closed && plain && !flow.by_event).then_some(data_end);
+        flow.direct = (data.links.len() == 1 && closed && plain && !flow.by_event).then_some(data_end as u16);
 
         let to_acks = Place { cargo: Cargo::Ack, route: flow.ack_route, hop: 0 };
         let to_receiver = Place { cargo: Cargo::Data, route: flow.route, hop: 0 };
