@@ -1,8 +1,8 @@
 """What the EVCP paper leaves open, and whether its packets do what its equations say.
 
-$ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (2 min)
+$ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (30 s)
 $ python -m studies.evcp search    N1, N2 and S for the shortest convergence (1 min)
-$ python -m studies.evcp aqm       does active queue management break the joint decrease? (3 min)
+$ python -m studies.evcp aqm       does active queue management break the joint decrease? (2 min)
 
 ``docs/router.md`` says what came out.
 """
@@ -179,7 +179,7 @@ def converged_cycles(run: Run, setting: Setting) -> float:
 def utilisation(run: Run, setting: Setting) -> float:
     """Of the bottleneck, after the first flow's start-up."""
     rows = run.table("queues")
-    sent = rows.filter(rows["link"] == 0).filter(rows["t_s"] >= START_UP_S)
+    sent = rows.filter((rows["link"] == 0) & (rows["t_s"] >= START_UP_S))
     seconds = sent["t_s"][-1] - sent["t_s"][0]
     bits = 8.0 * (sent["sent_bytes"][-1] - sent["sent_bytes"][0])
     return float(bits / (seconds * setting.rate_bps))
@@ -282,28 +282,43 @@ def together(run: Run) -> float:
 
 
 def aqm(out: str) -> None:
-    """Prints how often two flows decrease together under each queue, for VCP, EVCP and HSTCP."""
-    rate_bps, rtt_ms = 100e6, 100
-    for law, router in (
-        ("vcp", 'kind = "vcp"'),
-        ("vcp", 'kind = "vcp", gamma = 1'),
-        ("evcp", 'kind = "vcp"'),
-        ("hstcp:ns2", None),
+    """Prints how often two flows decrease together under each queue, and what else becomes of them.
+
+    VCP and EVCP alone and beside background of level 2, without which there is no queue; HSTCP.
+    """
+    path = Setting(100e6, 100)
+    for law, router, level in (
+        ("vcp", 'kind = "vcp"', 0),
+        ("vcp", 'kind = "vcp", gamma = 1', 0),
+        ("evcp", 'kind = "vcp"', 0),
+        ("vcp", 'kind = "vcp"', 2),
+        ("evcp", 'kind = "vcp"', 2),
+        ("hstcp:ns2", None, 0),
     ):
         for name, queue in QUEUES.items():
             scenario = two_flows(
-                law, rate_bps, rtt_ms, newcomer="30s", duration_s=300, queue=queue, router=router
+                law,
+                path.rate_bps,
+                path.rtt_ms,
+                newcomer="30s",
+                duration_s=300,
+                queue=queue,
+                router=router,
             )
+            if level:
+                scenario = scenario.background(level, long_flows=10)
             runs = execute([Case(scenario)], seeds=SEEDS, out=out).runs
             shared = interval([together(run) for run in runs])
-            dropped = statistics.fmean(run.summary["links"][0]["drops"] for run in runs)
-            waits_ms = 1e3 * statistics.fmean(
-                run.summary["links"][0]["mean_queue_s"] for run in runs
-            )
-            speaks = router or "no router"
+            links = [run.summary["links"][0] for run in runs]
+            dropped = statistics.fmean(link["drops"] for link in links)
+            waits_ms = 1e3 * statistics.fmean(link["mean_queue_s"] for link in links)
+            used = statistics.fmean(utilisation(run, path) for run in runs)
+            cycles = interval([converged_cycles(run, path) for run in runs])
             print(
-                f"{law:10} {speaks:26} {name:10} decreases together {shared.mean:.2f} "
-                f"+-{shared.half:.2f}, drops {dropped:8.1f}, mean queue {waits_ms:7.3f} ms"
+                f"{law:10} {router or 'no router':26} level {level} {name:10} decreases together "
+                f"{shared.mean:.2f} +-{shared.half:.2f}, drops {dropped:8.1f}, "
+                f"mean queue {waits_ms:7.3f} ms, utilisation {used:.3f}, "
+                f"converged after {cycles.mean:.1f} +-{cycles.half:.1f} cycles"
             )
 
 
