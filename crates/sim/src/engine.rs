@@ -574,7 +574,7 @@ impl Sim {
     }
 
     /// Fetches what the next ACKs on `wire` will need. A flow's place is known beforehand, that of its
-    /// buffers only when the flow is there. Three places and one ahead took least time of 1 to 4.
+    /// buffers only when the flow is there, and that of repair's only when what leads to them is.
     #[inline(never)]
     fn prefetch(&self, wire: u32) {
         let parcels = self.transit.prefetch(wire);
@@ -582,8 +582,12 @@ impl Sim {
         if let Some(flow) = flow(3) {
             flow.prefetch();
         }
-        if let Some(flow) = flow(1) {
+        if let Some(flow) = flow(2) {
             flow.sender.prefetch_buffers();
+            flow.receiver.prefetch_buffers();
+        }
+        if let Some(flow) = flow(1) {
+            flow.sender.prefetch_repair();
         }
     }
 

@@ -4,6 +4,8 @@
 //! end at both ends (boundary tags), so inserting, merging and skipping a range cost the same however
 //! long the range or the window is.
 
+use crate::prefetch::prefetch;
+
 /// Half-open range of segment numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
@@ -55,6 +57,14 @@ impl RangeSet {
     fn set_tag(&mut self, seq: u64, tag: u64) {
         let mask = self.mask();
         self.tags[(seq & mask) as usize] = tag;
+    }
+
+    /// Brings what is known of `seq` and some after it into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, seq: u64) {
+        if let Some(tag) = self.tags.get((seq & (self.tags.len() as u64).wrapping_sub(1)) as usize) {
+            prefetch(tag);
+        }
     }
 
     /// Whether `seq` is in the set.

@@ -119,6 +119,14 @@ impl Receiver {
         prefetch_bytes(self, offset_of!(Receiver, dup_acks));
     }
 
+    /// Brings what lies beyond a gap into the cache.
+    #[inline(always)]
+    pub fn prefetch_buffers(&self) {
+        if !self.out_of_order.is_empty() {
+            self.out_of_order.prefetch(self.next);
+        }
+    }
+
     /// Everything below this has arrived.
     pub fn next_expected(&self) -> u64 {
         self.next

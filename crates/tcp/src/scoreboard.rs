@@ -88,7 +88,8 @@ impl Scoreboard {
         self.nxt
     }
 
-    /// Brings the transmission times that the next ACK needs into the cache.
+    /// Brings the transmission times that the next ACK needs into the cache, and of a flow in repair what
+    /// leads to its buffers.
     #[inline(always)]
     pub fn prefetch(&self) {
         for seq in [self.una, self.nxt] {
@@ -98,6 +99,17 @@ impl Scoreboard {
         }
         if self.dirty {
             prefetch(&*self.repair);
+        }
+    }
+
+    /// Brings the buffers of a flow in repair into the cache.
+    #[inline(always)]
+    pub fn prefetch_repair(&self) {
+        if self.dirty {
+            if let Some(flags) = self.repair.flags.get(self.at(self.una)) {
+                prefetch(flags);
+            }
+            self.repair.sacked.prefetch(self.una);
         }
     }
 

@@ -257,6 +257,12 @@ impl Sender {
         self.board.prefetch();
     }
 
+    /// Brings what repair needs beyond that into the cache.
+    #[inline(always)]
+    pub fn prefetch_repair(&self) {
+        self.board.prefetch_repair();
+    }
+
     /// Window, ssthresh and pacing.
     pub fn control(&self) -> &Control {
         &self.control
