@@ -14,8 +14,6 @@ use crate::network::{Delivery, Departure, Events, Network};
 use crate::process;
 use crate::tun::Tun;
 
-/// Bursts read from one device before we look at what is due.
-const READS: usize = 8;
 /// Buffers of this size and more are kept to be used again.
 const LARGE_BYTES: usize = 16_384;
 const POOL: usize = 64;
@@ -340,12 +338,9 @@ impl Emulator {
         }
     }
 
-    /// Takes what has come at one end, a few bursts at a time.
+    /// Takes what has come at one end, until something is due.
     fn take(&mut self, end: usize) -> io::Result<()> {
-        for _ in 0..READS {
-            if !self.ends[end].read(&mut self.buffer)? {
-                break;
-            }
+        while self.ends[end].read(&mut self.buffer)? {
             let now_ns = now_ns();
             self.reading.add(now_ns - self.seen_ns);
             let now = Time::from_ns(now_ns - self.began_ns);
@@ -358,6 +353,9 @@ impl Emulator {
             match Burst::parse(bytes) {
                 Some(burst) => self.offer(now, end as u16, burst),
                 None => self.unknown += 1,
+            }
+            if !self.events.delivered.is_empty() || self.next_sample <= now {
+                break;
             }
         }
         Ok(())
