@@ -94,10 +94,10 @@ def invalid(path: dict[str, Any]) -> str | None:
     late_us = path["lateness"]["p999_us"]
     if late_us > LATENESS_BOUND_US:
         stolen = path["stolen_s"] / path["wall_s"]
+        by_whom = f" (its hypervisor took {stolen:.1%} of a processor from it)" if stolen else ""
         return (
             f"one segment in a thousand was more than {late_us:.0f} us late, above the bound of "
-            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path (its "
-            f"hypervisor took {stolen:.1%} of a processor from it)"
+            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path{by_whom}"
         )
     return None
 
