@@ -18,6 +18,7 @@ import pytest
 from test_kernel_laws import assert_nothing_left, kernel_state
 
 from lfnlab import kernel
+from lfnlab.kernel import libbpf
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -117,14 +118,38 @@ def test_killed_at_any_moment_nothing_stays(how: signal.Signals) -> None:
     draws = random.Random(how)
     for _ in range(4):
         command = [*LFN, "kernel", "load", "reno", "cubic", "htcp", "bbr", "--for", "sleep", marker]
-        victim = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        # From before the first law is there to after the last.
-        time.sleep(draws.uniform(0.4, 2.0))
-        victim.send_signal(how)
-        victim.wait(timeout=10)
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as victim:
+            # From before the first law is there to after the last.
+            time.sleep(draws.uniform(0.4, 2.0))
+            victim.send_signal(how)
+            try:
+                victim.wait(timeout=60)
+            finally:
+                victim.kill()
         assert_nothing_left(before)
         asleep = [p for p in Path("/proc").glob("[0-9]*/cmdline") if is_asleep(p, marker)]
         assert not asleep
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_libbpf_speaks_is_not_lost(number: signal.Signals) -> None:
+    """Python drops what a signal's handler raises in a callback from C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    spoke = []
+
+    @libbpf.Print
+    def speak(*_: object) -> int:
+        signal.raise_signal(number)
+        spoke.append(True)
+        return 0
+
+    try:
+        with pytest.raises(KeyboardInterrupt), libbpf.signals_wait():
+            speak(0, b"", None)
+        assert spoke
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def is_asleep(cmdline: Path, marker: str) -> bool:

@@ -9,11 +9,18 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
+import threading
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import Unavailable
 from lfnlab.kernel.host import linux
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STRUCT_OPS_MAP, RINGBUF_MAP = 26, 27  # enum bpf_map_type
 STRUCT_OPS_LINK = 44  # enum bpf_attach_type
@@ -65,6 +72,25 @@ def _listen(level: int, text: bytes, arguments: int) -> int:
 
 
 _listener = Print(_listen)  # libbpf keeps it
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Handle SIGINT and SIGTERM when this ends: what they raise in a callback from C is lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python runs handlers in the main thread alone
+        return
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 @cache
@@ -121,23 +147,23 @@ class Attached:
     """
 
     def __init__(self, name: str, image: bytes) -> None:
-        bpf = library()
-        _said.clear()
         self.name = name
         self.linked = linux() >= (6, 4)
-        self._object = bpf.bpf_object__open_mem(image, len(image), None)
-        self.fd = -1
+        self._object, self.fd = None, -1
         self._pinned = False
-        if not self._object:
-            raise self._refused("libbpf cannot read the object")
         try:
-            self._attach()
+            self._attach(image)
         except BaseException:
             self.close()
             raise
 
-    def _attach(self) -> None:
+    @signals_wait()
+    def _attach(self, image: bytes) -> None:
         bpf = library()
+        _said.clear()
+        self._object = bpf.bpf_object__open_mem(image, len(image), None)
+        if not self._object:
+            raise self._refused("libbpf cannot read the object")
         operations = self._map(STRUCT_OPS_MAP)
         if self.linked:
             bpf.bpf_map__set_map_flags(operations, LINKED)
@@ -167,6 +193,7 @@ class Attached:
             raise self._refused(f"it has no map of type {kind}")
         return int(found)
 
+    @signals_wait()
     def records(self) -> bytes:
         """What the object has written into its ring buffer since the last call."""
         bpf = library()
@@ -195,6 +222,7 @@ class Attached:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @signals_wait()
     def close(self) -> None:
         """Let go; a law that nothing pins is gone."""
         if self.fd >= 0:
