@@ -101,7 +101,7 @@ def main() -> None:
                 into.mkdir()
                 port, arrived = _port(), Path("/dev/null") if discards else into / "file"
                 here = f"127.0.0.1:{port}"
-                common = ["--rate", "10Gbit/s", "--rtt", "10ms", "--quiet"]
+                common = ["--rate", "20Gbit/s", "--rtt", "10ms", "--quiet"]
                 serve = [ours, "serve", str(folder / "from"), "--listen", here, "--once", *common]
                 recv = [ours, "recv", str(into), "--listen", here, "--once", *common]
                 server, client = {

@@ -261,7 +261,8 @@ impl Receiver {
         if self.since_ack < LIGHT_ACK_PACKETS * (self.light_acks + 1) {
             return None;
         }
-        self.light_acks += 1;
+        // One for all that came at once.
+        self.light_acks = self.since_ack / LIGHT_ACK_PACKETS;
         let next = self.in_order();
         if next == self.confirmed {
             return None;
@@ -323,4 +324,25 @@ impl Receiver {
 
 fn us(time: Time) -> u32 {
     u32::try_from(time.0 / 1_000_000).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_come_at_once_have_one_light_ack() {
+        let (config, rtt, now) = (Config::default(), Rtt::default(), Time::from_ms(1));
+        let mut receiver = Receiver::new(Time::ZERO, &config, 1456);
+        for (packets, acked) in [(300, Some(300)), (19, None), (1, Some(320)), (63, None), (1, Some(384))] {
+            for _ in 0..packets {
+                let index = receiver.next;
+                let seq = Seq::new(index as u32);
+                assert_eq!(receiver.on_data(now, Some(index), seq, 1456, &rtt), Arrival::New);
+            }
+            let next = receiver.take_ack(now, &rtt, 0).map(|ack| ack.next);
+            assert_eq!(next, acked);
+            assert!(receiver.take_ack(now, &rtt, 0).is_none());
+        }
+    }
 }
