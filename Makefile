@@ -40,7 +40,7 @@ site: $(UV)
 	$(SYNC) --group docs
 	$(RUN) sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site . build/site
 
-# What the code blocks of README and docs/ show.
+# What the code blocks of README, docs/ and papers/ show, each paper with --quick and its verdicts among it.
 blocks: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python ci/blocks.py

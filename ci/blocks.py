@@ -14,8 +14,10 @@ The first line of a block says what becomes of it:
     ```text                 what the block before it printed, but for blank lines at its end
     ```LANGUAGE file=NAME   becomes that file; one of TOML is checked too
     ```sh needs A, B        run where this machine has these programs, or `lfn doctor` misses none
-                            of what it calls so; else as the next
-    ```sh not run: WHY      its commands must exist and have these options
+                            of what it calls so; else looked at
+    ```sh with OLD=NEW, ... looked at, and run with each OLD replaced, so that it takes less; may
+                            follow a need: `needs A, B; with OLD=NEW`
+    ```sh not run: WHY      looked at: its commands must exist and have these options
     ```text not run: WHY    no more than looked at
 
 Any other is a mistake, since nothing would test it.
@@ -69,7 +71,20 @@ class Block(NamedTuple):
 
     def said(self, word: str) -> str | None:
         """What follows this word on the first line."""
-        return self.more.removeprefix(word) if self.more.startswith(word) else None
+        for part in self.more.split("; "):
+            if part.startswith(word):
+                return part.removeprefix(word)
+        return None
+
+    def smaller(self) -> Block:
+        """With every replacement that its first line names."""
+        content = self.content
+        for pair in filter(None, (self.said("with ") or "").split(", ")):
+            old, _, new = pair.partition("=")
+            if old not in content:
+                raise Mistake(f"{self.where}: no {old!r} to replace")
+            content = content.replace(old, new)
+        return self._replace(content=content)
 
 
 def blocks(document: str) -> Iterator[Block]:
@@ -105,7 +120,10 @@ def execute(document: str, folder: Path) -> Counter[str]:
             look_at(block)
             done["not run"] += 1
         elif block.language in {"sh", "python"}:
-            printed = run(block, folder)
+            smaller = block.smaller()
+            if smaller != block:
+                look_at(block)
+            printed = run(smaller, folder)
             done["run"] += 1
         elif block.language == "text" and printed is not None:
             if printed.rstrip("\n") != block.content.rstrip("\n"):

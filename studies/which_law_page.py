@@ -270,10 +270,6 @@ Gbit/s and 99 % at 10 Gbit/s.
 
 ## Where the numbers come from
 
-```sh not run: ten minutes of CPU
-python -m studies.which_law
-```
-
 {stamp} Every number is in [studies/reference/which_law.csv](../studies/reference/which_law.csv),
 with its interval, the number of its runs and the hash of what they gave. Duels: {duels}
 

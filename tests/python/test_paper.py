@@ -11,7 +11,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from lfnlab import cli, paper, verdicts
+from lfnlab import paper, verdicts
 from lfnlab.paper import Finding, Reproduction, Verdict
 from lfnlab.sweep import Results, Run
 
@@ -64,11 +64,6 @@ def test_accepted_findings_name_every_claim() -> None:
         names = [f"H{i}" for i in range(1, 8)]
         names += [f"H{i} @ {b}" for b in settings["buffers"][1:] for i in range(1, 7)]
         assert sorted(expected[size]["findings"]) == sorted(names)
-
-
-@pytest.mark.parametrize("name", paper.papers())
-def test_quick_verdicts_are_the_accepted_ones(name: str, tmp_path: Path) -> None:
-    assert cli.call(["paper", name, "--quick", "--out", str(tmp_path)]) == cli.OK
 
 
 def test_the_page_is_that_of_the_accepted_findings() -> None:
