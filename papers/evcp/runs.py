@@ -14,6 +14,7 @@ from lfnlab.metrics import FirstPassage
 from lfnlab.quantity import BITS_PER_S, parse
 from lfnlab.scenario import dumbbell
 from lfnlab.statistics import interval
+from lfnlab.summary import with_interval
 from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
@@ -124,8 +125,8 @@ def newcomer_cases(settings: Mapping[str, Any]) -> list[Case]:
     points = [("6", flows, part["rate"]) for flows in part["flows"]]
     points += [("7", 2, rate) for rate in part["rates"]]
     for figure, flows, rate in points:
+        watch_s = round(20 + part["patience_s"] * gbps(rate) / flows)
         for law in LAWS:
-            watch_s = round(20 + part["patience_s"][law] * gbps(rate) / flows)
             for seed in range(1, settings["seeds"] + 1):
                 scenario = newcomer(
                     settings,
@@ -231,6 +232,13 @@ def together(times: Sequence[FirstPassage]) -> FirstPassage:
     """The mean; where a flow did not converge while it was watched, what the mean exceeds."""
     mean = interval(time.value for time in times).mean
     return FirstPassage(mean, any(time.censored for time in times))
+
+
+def said(times: Sequence[FirstPassage]) -> str:
+    """Their mean with its 95 % interval, where all flows converged, else what it exceeds; in s."""
+    if any(time.censored for time in times):
+        return f"{seconds(together(times))} s"
+    return f"{with_interval(interval(time.value for time in times))} s"
 
 
 def shorter(one: FirstPassage, other: FirstPassage) -> bool | None:

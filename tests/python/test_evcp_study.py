@@ -39,9 +39,9 @@ def test_figure_8_has_no_background_and_flows_back_of_the_same_rtts() -> None:
 
 
 def test_the_author_has_a_router_for_vcp_alone() -> None:
-    author = replace(SMALL, author=True)
-    assert "author" in author.scenario("vcp").to_toml()
-    assert "author" not in author.scenario("xcp").to_toml()
+    assert "author" in SMALL.scenario("vcp").to_toml()
+    assert "author" not in SMALL.scenario("xcp").to_toml()
+    assert "author" not in replace(SMALL, fixed_gamma=True).scenario("vcp").to_toml()
 
 
 def test_what_misses_the_aims_is_named() -> None:
