@@ -180,7 +180,12 @@ def running() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     command = [*LFN, "shell", "--serve", serve, "--", "sh", "-c", f"{stay} wait"]
     environment = {**os.environ, MARK: mark}
     victim = subprocess.Popen(
-        command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
+        command,
+        env=environment,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        # The tests may run under nohup, which would have it ignored by all.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     try:
         yield victim, mark
