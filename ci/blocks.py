@@ -17,6 +17,7 @@ The first line of a block says what becomes of it:
                             of what it calls so; else looked at
     ```sh with OLD=NEW, ... looked at, and run with each OLD replaced, so that it takes less; may
                             follow a need: `needs A, B; with OLD=NEW`
+    ```sh ...; bpffs        run where a bpffs is mounted that nobody else sees
     ```sh not run: WHY      looked at: its commands must exist and have these options
     ```text not run: WHY    no more than looked at
 
@@ -141,6 +142,9 @@ def run(block: Block, folder: Path) -> str:
         # The source of a class is looked for in its file.
         (folder / "example.py").write_text(block.content, encoding="utf-8")
         command = ["python", "example.py"]
+    if block.said("bpffs") is not None:
+        room = 'mount -t bpf bpf /sys/fs/bpf && exec "$@"'
+        command = ["unshare", "--mount", "sh", "-c", room, "sh", *command]
     done = subprocess.run(
         command,
         cwd=folder,
