@@ -180,12 +180,7 @@ def running() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     command = [*LFN, "shell", "--serve", serve, "--", "sh", "-c", f"{stay} wait"]
     environment = {**os.environ, MARK: mark}
     victim = subprocess.Popen(
-        command,
-        env=environment,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        # The tests may run under nohup, which would have it ignored by all.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
         yield victim, mark
