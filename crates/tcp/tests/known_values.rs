@@ -141,6 +141,22 @@ fn a_loss_after_an_echo_in_the_same_window_reduces_no_further() {
     assert_eq!((talk.sender.control().ssthresh, talk.sender.stats(talk.now).loss_events), (ssthresh, 1));
 }
 
+/// The ACK of all that was sent when the window came down still echoes the mark: the segment that says so is
+/// the next one.
+#[test]
+fn the_echo_that_ends_a_window_of_data_reduces_no_further() {
+    let mut talk = Talk::new(&SenderConfig { ecn: true, ..config() });
+    let high = talk.sender.nxt();
+    talk.hear(22, &[], |ack| ack.ece = true);
+    talk.hear(high, &[], |ack| ack.ece = true);
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).loss_events), (State::Cwr, 1));
+    // The first ACK beyond it ends the reduction; if it echoes, that is another mark.
+    talk.hear(high + 1, &[], |_| {});
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).loss_events), (State::Open, 1));
+    talk.hear(high + 2, &[], |ack| ack.ece = true);
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).loss_events), (State::Cwr, 2));
+}
+
 #[test]
 fn newreno_repairs_one_hole_per_round_trip() {
     let newreno = SenderConfig { sack: false, initial_window_segments: 20, ..SenderConfig::ns2(1460) };

@@ -63,9 +63,15 @@ impl Sender {
             && ack.echoes_original
             && una <= self.high_seq
             && matches!(self.state, State::Recovery | State::Loss);
+        // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag is next.
+        let ends = match self.state {
+            State::Cwr => una > self.high_seq,
+            State::Recovery | State::Loss => una >= self.high_seq,
+            State::Open | State::Disorder => false,
+        };
         if spurious {
             self.undo(now);
-        } else if una >= self.high_seq && matches!(self.state, State::Cwr | State::Recovery | State::Loss) {
+        } else if ends {
             self.end_episode(now, seen);
         }
         self.detect_losses(now);
