@@ -163,7 +163,7 @@ class Flow(TwoWay):
 
     The law is NAME, NAME:VARIANT, FILE.py:CLASS or a subclass of :class:`lfnlab.Law`.
     ``transport`` is "udt" by default under the law "udt"; with it, no fields from
-    ``initial_window`` on.
+    ``send_buffer`` on.
 
     ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
     nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
@@ -181,6 +181,7 @@ class Flow(TwoWay):
     direction: Literal["forward", "reverse"] | None = None
     packet: str | None = None
     receive_window: str | None = None
+    send_buffer: str | None = None
     initial_window: str | None = None
     initial_ssthresh: str | None = None
     slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
@@ -208,6 +209,7 @@ class FlowSettings(TypedDict, total=False):
     ack_route: tuple[str, ...]
     packet: str
     receive_window: str
+    send_buffer: str
     initial_window: str
     initial_ssthresh: str
     slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"]

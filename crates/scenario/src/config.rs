@@ -16,7 +16,7 @@ use lfn_sim::config::{
 use lfn_sim::rng::{Distribution, Stream};
 use lfn_sim::traffic::Model as SimModel;
 use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, udp, vectors, web, PathConfig};
-use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
@@ -25,12 +25,14 @@ use crate::model::{
     Weight, Xcp,
 };
 use crate::network::{Hop, Network};
-use crate::quantity::{BufferSize, Sample, Start, Text, Window};
+use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Text, Window};
 
 /// Largest flow window: packet numbers of UDT are found again over 2^30.
 pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
 /// IP packet of a full background segment.
 const BACKGROUND_PACKET: Bytes = Bytes(1500);
+/// The third number of Linux's `tcp_wmem`.
+const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
 /// What a background receiver takes its RTT to be: the middle of their range.
 const BACKGROUND_RTT: Time = Time::from_ms(100);
 
@@ -429,13 +431,31 @@ impl Scenario {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
         let routes = Routes::of(self);
-        let transfers = self.flow.iter().flat_map(|flow| (0..flow.count).map(move |_| flow)).enumerate();
-        let streams = transfers.flat_map(|(number, flow)| (0..flow.parallel).map(move |i| (number, flow, i)));
+        let limits = self.send_limits(&network, &sizing);
+        let groups = self.flow.iter().zip(limits);
+        let transfers = groups.flat_map(|group| (0..group.0.count).map(move |_| group)).enumerate();
+        let streams =
+            transfers.flat_map(|(number, group)| (0..group.0.parallel).map(move |i| (number, group, i)));
         let (mut flows, mut udt) = (Vec::new(), Vec::new());
-        for (connection, (number, flow, i)) in (0..).zip(streams) {
+        for (connection, (number, (flow, limit), i)) in (0..).zip(streams) {
             match flow.tcp {
-                Some(tcp) => flows.push(self.flow(flow, tcp, number, i, seed, &routes)),
-                None => udt.push(self.udt_flow(flow, connection, number, i, seed, &routes)),
+                Some(tcp) => {
+                    let mut config = self.flow(flow, tcp, number, i, seed, &routes);
+                    config.sender.send_buffer = match tcp.send_buffer {
+                        Some(Text(BufferText::Linux)) => {
+                            SendBuffer::Autotuned { max_bytes: SOCKET_BUFFER_MAX_BYTES }
+                        }
+                        _ => SendBuffer::Segments(limit),
+                    };
+                    flows.push(config);
+                }
+                None => {
+                    let mut config = self.udt_flow(flow, connection, number, i, seed, &routes);
+                    if flow.receive_window.is_none() {
+                        config.window_packets = config.window_packets.min(segments(limit));
+                    }
+                    udt.push(config);
+                }
             }
         }
         Config {

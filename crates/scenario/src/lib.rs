@@ -9,6 +9,7 @@ mod file;
 pub mod model;
 mod network;
 mod parse;
+mod peaks;
 mod predict;
 pub mod quantity;
 mod reader;

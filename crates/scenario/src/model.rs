@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::file::File;
-use crate::quantity::{Name, Packets, Sample, Start, Text, Window};
+use crate::quantity::{Name, Packets, Sample, SendBuffer, Start, Text, Window};
 
 mod link;
 mod queue;
@@ -134,7 +134,7 @@ pub struct Flow {
     /// IP packet (MTU), 64B to 64kB, over UDT at least 76B. Default "1500B".
     pub packet: Text<Bytes>,
     /// Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to 2^29. Default: no
-    /// limit.
+    /// limit; over UDT 4 times what the path holds, as for `send_buffer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<Text<Window>>,
     /// What only TCP has.
@@ -165,6 +165,11 @@ impl Transport {
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
 pub struct Tcp {
+    /// What the sending host may hold that is not acknowledged: packets or bytes of payload, or "linux" for the
+    /// buffer of an untuned host, which grows with the window up to 4 MiB in true sizes. Default: that of a
+    /// tuned host, 4 times BDP and buffers of the route, at least 64MB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<Text<SendBuffer>>,
     /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
     pub initial_window: Text<Packets>,
     /// Initial ssthresh, 2 packets at least. Default: infinite.

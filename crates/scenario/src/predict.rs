@@ -2,12 +2,13 @@
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::traffic::udp;
-use lfn_units::{Rate, Time};
+use lfn_units::Time;
 
 use crate::config::Sizing;
 use crate::demand::{pile_up, Demand};
 use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series, Transport};
 use crate::network::Network;
+use crate::peaks::Peaks;
 use crate::quantity::Sample;
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
@@ -124,7 +125,7 @@ impl Scenario {
     pub fn predict(&self) -> Prediction {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
-        let (rates, detour) = self.peaks(&network);
+        let Peaks { rates, longer } = Peaks::of(self, &network);
         let loads = self.loads();
         let duration_s = self.duration.0.as_s();
         // By link: what passes it, and whether it is the slowest link of some of that.
@@ -141,7 +142,7 @@ impl Scenario {
             let i = usize::from(link);
             let Some(wire_bytes) = passing[i].iter().map(|load| load.wire_bytes).min() else { continue };
             let wire_bytes = f64::from(wire_bytes);
-            let rtt = sizing.rtt(link).unwrap_or(Time::ZERO).after(detour);
+            let rtt = sizing.rtt(link).unwrap_or(Time::ZERO).after(longer);
             let bdp_bytes = if is_slowest[i] { rates[i].as_bps() / 8.0 * rtt.as_s() } else { 0.0 };
             let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size(), hop.way.mean_rate());
             let room = OVERSHOOT * (bdp_bytes + buffer_bytes) / wire_bytes;
@@ -221,51 +222,10 @@ impl Scenario {
         }
     }
 
-    /// The highest rate of each link, and by how much the schedule lengthens a round trip at most.
-    fn peaks(&self, network: &Network) -> (Vec<Rate>, Time) {
-        let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
-        let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay.0).collect();
-        let mut detour = Time::ZERO;
-        let faster = |rates: &mut Vec<Rate>, link: u16, rate: Rate| {
-            rates[usize::from(link)] = rates[usize::from(link)].max(rate);
-        };
-        let longer = |delays: &mut Vec<Time>, link: u16, delay: Time| {
-            delays[usize::from(link)] = delays[usize::from(link)].max(delay);
-        };
-        for change in &self.schedule {
-            match change {
-                Change::Link(change) => {
-                    change.rate.iter().for_each(|rate| faster(&mut rates, change.number, rate.0));
-                    change.delay.iter().for_each(|delay| longer(&mut delays, change.number, delay.0));
-                }
-                Change::File(change) => match &change.file.content {
-                    Series::Rate(rows) => {
-                        rows.iter().for_each(|row| faster(&mut rates, change.number, row.1))
-                    }
-                    Series::Delay(rows) => {
-                        rows.iter().for_each(|row| longer(&mut delays, change.number, row.1))
-                    }
-                    Series::Loss(_) => {}
-                },
-                Change::Route(change) => {
-                    let delay =
-                        change.links.iter().fold(Time::ZERO, |sum, links| sum.after(network.delay(links)));
-                    detour = detour.max(delay);
-                }
-            }
-        }
-        let longer = delays.iter().zip(&network.hops).map(|(delay, hop)| delay.since(hop.way.delay.0));
-        (rates, longer.fold(detour, Time::after))
-    }
-
     /// All that sends packets one by one.
     fn loads(&self) -> Vec<Load<'_>> {
         let flows = self.flow.iter().enumerate().flat_map(|(group, flow)| {
-            let changed = self.schedule.iter().filter_map(move |change| match change {
-                Change::Route(change) if change.group == group => Some(&*change.links[0]),
-                _ => None,
-            });
-            [&*flow.path.links].into_iter().chain(changed).map(move |links| Load {
+            self.data_routes(group, flow).map(move |links| Load {
                 links,
                 wire_bytes: self.compat.wire_bytes(flow.packet.0),
                 window: f64::from(flow.streams()) * self.window(flow),

@@ -45,6 +45,7 @@ quantity! {
     Bytes: "a size" "12.5MB";
     Packets: "a number of packets" "250 packets";
     Window: "a window" "20 packets";
+    SendBuffer: "a send buffer" "64MB";
     BufferSize: "a buffer size" "1bdp";
     Start: "a start" "uniform(0s, 20s)";
     Sample: "a sampling interval" "10ms";
@@ -141,6 +142,49 @@ impl fmt::Display for Window {
         match *self {
             Window::Packets(n) => Packets(n).fmt(f),
             Window::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
+/// What a sending host may hold: `"64MB"`, `"1000 packets"`, or `"linux"` for the buffer of an untuned host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendBuffer {
+    /// As Linux sizes it by default.
+    Linux,
+    /// So much.
+    Fixed(Window),
+}
+
+impl SendBuffer {
+    /// Full packets that it holds; `u64::MAX` if it grows with the window.
+    pub(crate) fn packets(self, payload_bytes: u32) -> u64 {
+        match self {
+            SendBuffer::Linux => u64::MAX,
+            SendBuffer::Fixed(window) => window.packets(payload_bytes),
+        }
+    }
+}
+
+impl FromStr for SendBuffer {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<SendBuffer, UnitError> {
+        if text.trim() == "linux" {
+            return Ok(SendBuffer::Linux);
+        }
+        if !text.trim().starts_with(|c: char| c.is_ascii_digit()) {
+            let allowed = "\"linux\", or a number of packets, B, kB, MB, GB, TB, KiB, MiB, GiB";
+            return Err(UnitError::BadUnit { unit: text.into(), what: "send buffer", allowed });
+        }
+        text.parse().map(SendBuffer::Fixed)
+    }
+}
+
+impl fmt::Display for SendBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendBuffer::Linux => f.write_str("linux"),
+            SendBuffer::Fixed(window) => window.fmt(f),
         }
     }
 }

@@ -99,6 +99,7 @@ fn line() -> impl Strategy<Value = String> {
         "direction",
         "packet",
         "receive_window",
+        "send_buffer",
         "initial_window",
         "initial_ssthresh",
         "slow_start",
@@ -178,6 +179,7 @@ const FLOW: &[&str] = &[
     "size = \"1GB\"",
     "packet = \"9000B\"",
     "receive_window = \"1MB\"",
+    "send_buffer = \"linux\"",
     "ecn = true",
 ];
 const RED: &[&str] =

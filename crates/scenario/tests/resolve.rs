@@ -12,7 +12,7 @@ use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
 use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};
 use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, web, Model, PathConfig};
-use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Rate, Time};
 
 fn parse(text: &str) -> Scenario {
@@ -47,7 +47,10 @@ fn defaults_are_those_of_linux() {
     assert_eq!((flow.direction, flow.rtt), (Direction::Forward, Time::from_ms(100)));
     assert_eq!((flow.start, flow.stop, flow.size_segments), (Time::ZERO, Time::NEVER, u64::MAX));
     let law_seed = flow.sender.law_seed;
-    assert_eq!(flow.sender, SenderConfig { law_seed, ..SenderConfig::linux(1448, SlowStartKind::HyStart) });
+    // Four times 125 MB and the buffer below, in payloads of 1448 bytes.
+    let send_buffer = SendBuffer::Segments(690_605);
+    let linux = SenderConfig::linux(1448, SlowStartKind::HyStart);
+    assert_eq!(flow.sender, SenderConfig { law_seed, send_buffer, ..linux });
     assert_eq!(flow.receiver, ReceiverConfig::linux(Time::from_ms(100)));
     // 125 MB in packets of 1514 bytes.
     for link in &config.links {
@@ -68,9 +71,40 @@ fn ns2_is_the_papers_simulator() {
     let flow = &config.flows[0];
     assert_eq!((flow.payload_bytes, flow.wire_bytes, flow.ack_bytes), (960, 1000, 40));
     let law_seed = flow.sender.law_seed;
-    assert_eq!(flow.sender, SenderConfig { law_seed, ..SenderConfig::ns2(960) });
+    // Four times 125 MB and 100 kB.
+    let send_buffer = SendBuffer::Segments(521_250);
+    assert_eq!(flow.sender, SenderConfig { law_seed, send_buffer, ..SenderConfig::ns2(960) });
     assert_eq!(flow.receiver, ReceiverConfig::ns2(Time::from_ms(100)));
     assert_eq!(config.links[0].limit_packets, 99);
+}
+
+#[test]
+fn a_tuned_host_holds_four_times_what_its_path_ever_holds_and_64_mb_at_least() {
+    let segments = |text: &str| {
+        let text = format!("schema = 1\nduration = \"60s\"\n{text}");
+        let flows = parse(&text).config(1).flows;
+        flows.iter().map(|flow| flow.sender.send_buffer).collect::<Vec<_>>()
+    };
+    let dumbbell = "[link]\nrate = \"1Gbit/s\"\nqueue = { size = \"1MB\" }\n";
+    let long = "[[flow]]\nlaw = \"reno\"\nrtt = \"400ms\"\n";
+    let of = |bytes: f64| SendBuffer::Segments((bytes / 1448.0).ceil() as u64);
+    assert_eq!(segments(&format!("{dumbbell}{long}")), [of(4.0 * 51e6)]);
+    // A path that holds little; and one on which the link becomes faster and longer.
+    assert_eq!(segments(&format!("{dumbbell}[[flow]]\nlaw = \"reno\"\nrtt = \"1ms\"\n")), [of(64e6)]);
+    let change = "[[schedule]]\nat = \"5s\"\nlink = \"forward\"\nrate = \"2Gbit/s\"\ndelay = \"100ms\"\n";
+    assert_eq!(segments(&format!("{dumbbell}{long}{change}")), [of(4.0 * 126e6)]);
+    // Two hops, two buffers; another flow has what it says.
+    let lot = "[parking-lot]\nhops = 2\nrate = \"1Gbit/s\"\nqueue = { size = \"10MB\" }\n";
+    let own = |buffer: &str| format!("{long}send_buffer = \"{buffer}\"\n");
+    assert_eq!(
+        segments(&format!("{lot}{long}{}{}{}", own("1MB"), own("7 packets"), own("linux"))),
+        [
+            of(4.0 * 70e6),
+            SendBuffer::Segments(690),
+            SendBuffer::Segments(7),
+            SendBuffer::Autotuned { max_bytes: 4_194_304 }
+        ]
+    );
 }
 
 #[test]
@@ -121,6 +155,7 @@ fn what_a_flow_says_is_what_it_gets() {
         ecn: true,
         pacing: true,
         law_seed: flow.sender.law_seed,
+        send_buffer: flow.sender.send_buffer,
         ..linux
     };
     assert_eq!(flow.sender, wanted);

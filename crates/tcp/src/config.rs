@@ -17,6 +17,8 @@ pub struct SenderConfig {
     pub initial_ssthresh_segments: Option<u32>,
     /// Most segments outstanding beyond the cumulative ACK; `u64::MAX` for no limit.
     pub receive_window_segments: u64,
+    /// What the sending host may hold that is not acknowledged.
+    pub send_buffer: SendBuffer,
     /// Slow start.
     pub slow_start: SlowStartKind,
     /// SACK (RFC 2018, 6675); otherwise NewReno (RFC 6582).
@@ -42,6 +44,20 @@ pub struct SenderConfig {
     pub pacing: bool,
     /// The connection's own draw, for laws that choose at random.
     pub law_seed: u32,
+}
+
+/// What a host may hold of the segments that wait for their acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendBuffer {
+    /// So many segments; the application has the next one ready at once. `u64::MAX` for no limit.
+    Segments(u64),
+    /// The socket buffer of Linux as it grows with the window, up to `max_bytes` in the kernel's memory
+    /// (the third number of `tcp_wmem`), with all that waits to be sent. The application is woken when a
+    /// third of it is free, and fills it.
+    Autotuned {
+        /// Most bytes.
+        max_bytes: u64,
+    },
 }
 
 /// How the sender finds that a segment is lost.
@@ -103,6 +119,7 @@ impl SenderConfig {
             initial_window_segments: 10,
             initial_ssthresh_segments: None,
             receive_window_segments: u64::MAX,
+            send_buffer: SendBuffer::Segments(u64::MAX),
             slow_start,
             sack: true,
             loss_detection: LossDetection::Rack,

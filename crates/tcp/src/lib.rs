@@ -13,7 +13,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SenderConfig};
+pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SendBuffer, SenderConfig};
 pub use prefetch::{prefetch, prefetch_behind};
 pub use prr::Prr;
 pub use ranges::{Range, RangeSet};

@@ -1,6 +1,7 @@
 //! Sender: window, recovery, timers. Linux-shaped, since that is the default that users meet:
 //! states Open, Disorder, CWR, Recovery, Loss; one reduction per window of data.
 
+mod buffer;
 mod output;
 mod recovery;
 
@@ -19,7 +20,8 @@ use crate::rate::RateSampler;
 use crate::receiver::Acknowledgement;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::{Reduction, SenderConfig};
+use crate::{Reduction, SendBuffer, SenderConfig};
+use buffer::SocketBuffer;
 
 /// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681).
 const DUP_THRESH: u64 = 3;
@@ -128,8 +130,10 @@ pub struct Sender {
     reorder_timer: Time,
     /// Pacing: no segment before this.
     next_send: Time,
+    /// What the application has written ends here.
     end: u64,
-    receive_window: u64,
+    /// Most segments outstanding.
+    room: u64,
     round_end: u64,
     delivered: u64,
     usage_end: u64,
@@ -150,6 +154,8 @@ pub struct Sender {
     force_new: bool,
     /// A segment was ready and had to wait for `next_send`.
     held_by_pacing: bool,
+    /// There is a `socket_buffer`.
+    buffered: bool,
     send_cwr: bool,
     undoable: bool,
     retransmitted_in_episode: bool,
@@ -168,6 +174,8 @@ pub struct Sender {
     prr: Prr,
     /// Of a law that steers by delivery rates ([`lfn_law::Law::on_control`]).
     rate: Option<Box<RateSampler>>,
+    /// Of an untuned host.
+    socket_buffer: Option<Box<SocketBuffer>>,
 }
 
 /// Time that so much takes at a rate, in the same unit per second.
@@ -191,6 +199,13 @@ impl Sender {
         };
         let law = law.place(&law_config, &mut control);
         let rate = law.has_control().then(Box::<RateSampler>::default);
+        let (room, socket_buffer) = match config.send_buffer {
+            SendBuffer::Segments(n) => (n, None),
+            SendBuffer::Autotuned { max_bytes } => {
+                let buffer = SocketBuffer::new(max_bytes, config.mss_bytes, end, rate.is_some());
+                (u64::MAX, Some(Box::new(buffer)))
+            }
+        };
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
         Sender {
@@ -207,8 +222,9 @@ impl Sender {
             block_end: Time::ZERO,
             block_left: 0,
             held_by_pacing: false,
-            end,
-            receive_window: config.receive_window_segments,
+            buffered: socket_buffer.is_some(),
+            end: if socket_buffer.is_some() { 0 } else { end },
+            room: room.min(config.receive_window_segments),
             round_end: 0,
             delivered: 0,
             usage_end: 0,
@@ -229,6 +245,7 @@ impl Sender {
             backoff: 0,
             probe_end: None,
             rate,
+            socket_buffer,
             config: *config,
             wire_bits: u64::from(wire_bytes) * 8,
             stats: SenderStats { min_cwnd: control.cwnd, max_cwnd: control.cwnd, ..SenderStats::default() },
@@ -347,21 +364,6 @@ impl Sender {
         self.board.memory_bytes() + self.rate.as_ref().map_or(0, |rate| rate.memory_bytes())
     }
 
-    /// All that there was to send is acknowledged.
-    pub fn is_done(&self) -> bool {
-        self.board.una() >= self.end
-    }
-
-    /// The application offers `segments` more.
-    pub fn offer(&mut self, segments: u64) {
-        self.end = self.end.saturating_add(segments);
-    }
-
-    /// The application stops: nothing new is sent.
-    pub fn stop(&mut self) {
-        self.end = self.end.min(self.board.nxt());
-    }
-
     /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] if not at all.
     #[inline]
     pub fn deadline(&self) -> Time {
@@ -380,7 +382,7 @@ impl Sender {
     }
 
     fn may_send_new(&self) -> bool {
-        self.board.nxt() < self.end && self.board.outstanding() < self.receive_window
+        self.board.nxt() < self.end && self.board.outstanding() < self.room
     }
 
     #[inline]

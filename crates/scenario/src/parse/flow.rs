@@ -11,7 +11,7 @@ use crate::config::UDT_WINDOW_MAX;
 use crate::error::ScenarioError;
 use crate::model::{Change, Compat, Flow, Router, Tcp, Transport};
 use crate::network::Network;
-use crate::quantity::{Packets, Start, Text, Window};
+use crate::quantity::{Packets, SendBuffer, Start, Text, Window};
 use crate::reader::{Choice, Item, Table};
 
 pub(crate) const FLOW: &[&str] = &[
@@ -32,6 +32,7 @@ pub(crate) const FLOW: &[&str] = &[
     "ack_route",
     "packet",
     "receive_window",
+    "send_buffer",
     "initial_window",
     "initial_ssthresh",
     "slow_start",
@@ -41,8 +42,16 @@ pub(crate) const FLOW: &[&str] = &[
     "pacing",
 ];
 /// Those of them that only TCP has.
-const TCP: &[&str] =
-    &["initial_window", "initial_ssthresh", "slow_start", "delayed_ack", "sack", "ecn", "pacing"];
+const TCP: &[&str] = &[
+    "send_buffer",
+    "initial_window",
+    "initial_ssthresh",
+    "slow_start",
+    "delayed_ack",
+    "sack",
+    "ecn",
+    "pacing",
+];
 /// Which laws can drive UDT.
 const LAWS_OVER_UDT: &str = "allowed: \"udt\", and laws that need neither routers nor rate samples";
 /// Smallest flow window, as in libudt.
@@ -116,7 +125,7 @@ pub(crate) fn read(
         packet: Text(packet),
         receive_window: table.quantity("receive_window")?.map(Text::<Window>),
         tcp: match &law {
-            ControlSpec::Law(law) if transport == Transport::Tcp => Some(tcp(table, compat, law)?),
+            ControlSpec::Law(law) if transport == Transport::Tcp => Some(tcp(table, packet, compat, law)?),
             _ => None,
         },
         law: Text(law),
@@ -167,7 +176,7 @@ fn check_window(table: &Table, flow: &Flow, compat: Compat) -> Result<(), Scenar
         let found = if least == 1 { "found less than a packet".into() } else { window.0.to_string() };
         (found, format!("allowed: at least {}", bound(least)))
     } else if packets > most {
-        (window.0.to_string(), format!("allowed: up to {}; leave it out for no limit", bound(most)))
+        (window.0.to_string(), format!("allowed: up to {}", bound(most)))
     } else {
         return Ok(());
     };
@@ -175,7 +184,7 @@ fn check_window(table: &Table, flow: &Flow, compat: Compat) -> Result<(), Scenar
 }
 
 /// How the ends of a TCP connection work.
-fn tcp(table: &Table, compat: Compat, law: &LawSpec) -> Result<Tcp, ScenarioError> {
+fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tcp, ScenarioError> {
     let initial_window = table.quantity_in("initial_window", Packets(1)..=Packets(WINDOW_MAX))?;
     let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
     // The ends of such protocols begin small, answer every packet, and send no bursts.
@@ -201,7 +210,14 @@ fn tcp(table: &Table, compat: Compat, law: &LawSpec) -> Result<Tcp, ScenarioErro
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
     }
     let ecn = table.boolean("ecn", law.family() == Some("ecn"))?;
+    let send_buffer: Option<SendBuffer> = table.quantity("send_buffer")?;
+    let payload = compat.payload_bytes(packet);
+    if send_buffer.is_some_and(|buffer| buffer.packets(payload) == 0) {
+        let hint = format!("allowed: at least 1 packet, {payload}B of payload, or \"linux\"");
+        return Err(table.error("send_buffer", "found less than a packet", hint));
+    }
     Ok(Tcp {
+        send_buffer: send_buffer.map(Text),
         initial_window: Text(initial_window.unwrap_or(default_window)),
         initial_ssthresh: initial_ssthresh.map(Text),
         slow_start: Text(slow_start),

@@ -19,10 +19,16 @@ impl Sender {
             }
         }
         if in_flight >= window && !self.force_new {
+            if self.buffered {
+                self.write();
+            }
             self.cwnd_limited = true;
             self.usage_end = self.board.nxt();
             self.usage_max = self.board.outstanding();
             return None;
+        }
+        if self.buffered && self.board.nxt() >= self.end {
+            self.write();
         }
         if !self.may_send_new() {
             if self.board.una() >= self.usage_end {
@@ -31,8 +37,9 @@ impl Sender {
                 self.usage_max = self.board.outstanding();
             }
             self.usage_max = self.usage_max.max(self.board.outstanding());
-            // A receive window that is full is no want of data; Linux marks none then either.
-            if let Some(rate) = self.rate.as_mut().filter(|_| self.board.nxt() >= self.end) {
+            // A receive window that is full is no want of data, a send buffer is; Linux marks them so too.
+            let waits = self.board.outstanding() >= self.config.receive_window_segments;
+            if let Some(rate) = self.rate.as_mut().filter(|_| !waits || self.board.nxt() >= self.end) {
                 rate.mark_app_limited(in_flight);
             }
             return None;

@@ -1,0 +1,96 @@
+//! The most that the links of a scenario give at any time of it, and what a tuned host's buffer is for that.
+
+use lfn_units::{Rate, Time};
+
+use crate::config::Sizing;
+use crate::model::{Change, Flow, Scenario, Series};
+use crate::network::Network;
+
+/// A tuned host's buffer holds so many times what the path holds, and so much at least.
+const TUNED_PATHS: f64 = 4.0;
+const TUNED_LEAST_BYTES: f64 = 64e6;
+
+/// What the schedule makes of the links at most.
+pub(crate) struct Peaks {
+    /// The highest rate of each link.
+    pub(crate) rates: Vec<Rate>,
+    /// By how much a round trip is longer than at first, at most.
+    pub(crate) longer: Time,
+}
+
+impl Peaks {
+    pub(crate) fn of(scenario: &Scenario, network: &Network) -> Peaks {
+        let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
+        let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay.0).collect();
+        let mut detour = Time::ZERO;
+        let faster = |rates: &mut Vec<Rate>, link: u16, rate: Rate| {
+            rates[usize::from(link)] = rates[usize::from(link)].max(rate);
+        };
+        let longer = |delays: &mut Vec<Time>, link: u16, delay: Time| {
+            delays[usize::from(link)] = delays[usize::from(link)].max(delay);
+        };
+        for change in &scenario.schedule {
+            match change {
+                Change::Link(change) => {
+                    change.rate.iter().for_each(|rate| faster(&mut rates, change.number, rate.0));
+                    change.delay.iter().for_each(|delay| longer(&mut delays, change.number, delay.0));
+                }
+                Change::File(change) => match &change.file.content {
+                    Series::Rate(rows) => {
+                        rows.iter().for_each(|row| faster(&mut rates, change.number, row.1))
+                    }
+                    Series::Delay(rows) => {
+                        rows.iter().for_each(|row| longer(&mut delays, change.number, row.1))
+                    }
+                    Series::Loss(_) => {}
+                },
+                Change::Route(change) => {
+                    let delay =
+                        change.links.iter().fold(Time::ZERO, |sum, links| sum.after(network.delay(links)));
+                    detour = detour.max(delay);
+                }
+            }
+        }
+        let longer = delays.iter().zip(&network.hops).map(|(delay, hop)| delay.since(hop.way.delay.0));
+        Peaks { rates, longer: longer.fold(detour, Time::after) }
+    }
+}
+
+impl Scenario {
+    /// The routes that the data of a group of flows ever take.
+    pub(crate) fn data_routes<'a>(
+        &'a self,
+        group: usize,
+        flow: &'a Flow,
+    ) -> impl Iterator<Item = &'a [u16]> + use<'a> {
+        let changed = self.schedule.iter().filter_map(move |change| match change {
+            Change::Route(change) if change.group == group => Some(&*change.links[0]),
+            _ => None,
+        });
+        [&*flow.path.links].into_iter().chain(changed)
+    }
+
+    /// Packets that the host of each group's flows may hold: what the scenario says, or a tuned host's
+    /// buffer. `u64::MAX` where the buffer grows with the window.
+    pub(crate) fn send_limits(&self, network: &Network, sizing: &Sizing) -> Vec<u64> {
+        let peaks = Peaks::of(self, network);
+        let path_bytes = |flow: &Flow, links: &[u16]| {
+            let rate = links.iter().map(|&link| peaks.rates[usize::from(link)]).min().unwrap_or(Rate(0));
+            let buffers = links.iter().map(|&link| {
+                let way = network.hop(link).way;
+                sizing.room_bytes(link, way.queue.size(), way.mean_rate())
+            });
+            rate.as_bps() / 8.0 * flow.rtt.0.after(peaks.longer).as_s() + buffers.sum::<f64>()
+        };
+        let limit = |(group, flow): (usize, &Flow)| {
+            let payload_bytes = flow.payload_bytes(self.compat);
+            if let Some(buffer) = flow.tcp.and_then(|tcp| tcp.send_buffer) {
+                return buffer.0.packets(payload_bytes);
+            }
+            let paths = self.data_routes(group, flow).map(|links| path_bytes(flow, links));
+            let bytes = (TUNED_PATHS * paths.fold(0.0, f64::max)).max(TUNED_LEAST_BYTES);
+            (bytes / f64::from(payload_bytes)).ceil() as u64
+        };
+        self.flow.iter().enumerate().map(limit).collect()
+    }
+}
