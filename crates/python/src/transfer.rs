@@ -138,8 +138,8 @@ pub(crate) fn udt_receive(
         serve(listener, &serving, &mut |served| {
             let report = match served {
                 Served::Progress(_, progress) => Report::Progress(progress),
-                Served::Done(Ok(statistics)) => Report::Done(statistics),
-                Served::Done(Err(error)) => Report::Failed(error.to_string()),
+                Served::Done(_, Ok(statistics)) => Report::Done(statistics),
+                Served::Done(peer, Err(error)) => Report::Failed(format!("{peer}: {error}")),
             };
             drop(say.send(report));
         })

@@ -1,12 +1,13 @@
 //! A flow without a file: zeros for as long as asked, and what its sender looked like on the way.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
-use std::thread;
 
 use lfn_units::Time;
 use serde::Serialize;
 
+use crate::connections::each_connection;
+use crate::statistics::Tally;
 use crate::stream::Clock;
 use crate::{Listener, Plan, Stream, TransferError};
 
@@ -127,19 +128,16 @@ fn send(bulk: &Bulk, stream: &mut Stream, sent: &mut Sent) -> Result<(), Transfe
 /// # Errors
 /// When the socket fails.
 pub fn drain(mut listener: Listener, stop: &Arc<AtomicBool>) -> Result<(), TransferError> {
-    while !stop.load(Relaxed) {
-        if let Some(mut stream) = listener.accept()? {
-            let stop = stop.clone();
-            stream.interrupt_when(move || stop.load(Relaxed));
-            thread::spawn(move || {
-                // A sender that goes away is the end.
-                while let Ok(bytes @ 1..) = stream.read().map(<[u8]>::len) {
-                    if stream.consume(bytes).is_err() {
-                        return;
-                    }
-                }
-            });
+    // A sender that goes away is the end.
+    each_connection(&mut listener, false, stop, &mut |_| (), |stream, _| {
+        let mut tally = Tally::default();
+        loop {
+            let bytes = stream.read()?.len();
+            if bytes == 0 {
+                return Ok(tally.finish(stream, None));
+            }
+            stream.consume(bytes)?;
+            tally.done_bytes += bytes as u64;
         }
-    }
-    Ok(())
+    })
 }

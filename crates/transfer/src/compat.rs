@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+use crate::connections::each_connection;
 use crate::place::Directory;
-use crate::receive::each_connection;
 use crate::statistics::Tally;
 use crate::stream::{read_at, CHUNK_BYTES};
 use crate::{ControlSpec, Listener, Plan, Progress, Served, Statistics, Stream, TransferError};
@@ -32,9 +32,7 @@ pub fn serve(
     let name = directory.display().to_string();
     let directory = Arc::new(Directory::open(directory).map_err(TransferError::io(name))?);
     let law = listener.control();
-    each_connection(&mut listener, once, stop, tell, move |mut stream, _| {
-        give(&mut stream, &directory, law.clone())
-    })
+    each_connection(&mut listener, once, stop, tell, move |stream, _| give(stream, &directory, law.clone()))
 }
 
 fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<Statistics, TransferError> {
@@ -45,6 +43,7 @@ fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<
     let mut name = vec![0; bytes as usize];
     stream.read_exact(&mut name)?;
     let name = String::from_utf8_lossy(&name).into_owned();
+    stream.activity().known();
     let file = directory.read(&name).and_then(|file| match file.metadata() {
         Ok(metadata) => Ok((file, metadata.len())),
         Err(error) => Err(format!("{name}: {error}")),

@@ -41,6 +41,15 @@ pub enum TransferError {
     /// Files arrived, and their hashes differ.
     #[error("{0} of the files differ from what was sent; run the same command again")]
     Differs(usize),
+    /// A peer that waited has the slot.
+    #[error("another peer took its slot, which had been idle")]
+    Taken,
+    /// Nothing but keep-alives.
+    #[error("nothing but keep-alives for ten minutes")]
+    Idle,
+    /// A mistake of this program's.
+    #[error("a defect in lfn-transfer: {0}; please report it")]
+    Defect(String),
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,

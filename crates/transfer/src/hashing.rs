@@ -27,7 +27,7 @@ pub(crate) fn hash_file(
         }
         hasher.update(&buffer[..got]);
         at += got as u64;
-        stream.pump(false)?;
+        stream.working()?;
     }
     Ok(())
 }
@@ -42,7 +42,7 @@ pub(crate) fn hash_zeros(
         let take = bytes.min(ZEROS.len() as u64);
         hasher.update(&ZEROS[..take as usize]);
         bytes -= take;
-        stream.pump(false)?;
+        stream.working()?;
     }
     Ok(())
 }

@@ -4,10 +4,13 @@
 //! protocol of ours ([`send`], [`serve`]), or in that of libudt's sample programs ([`compat`]). Nothing is
 //! encrypted: on a network that is not yours, use a tunnel.
 
+mod activity;
 mod bulk;
 pub mod compat;
+mod connections;
 mod error;
 mod hashing;
+mod listener;
 mod place;
 mod plan;
 mod receive;
@@ -19,10 +22,12 @@ mod stream;
 mod wire;
 
 pub use bulk::{drain, send_zeros, Bulk, Look, Sent};
+pub use connections::Served;
 pub use error::TransferError;
 pub use lfn_udt::{ControlError, ControlSpec};
+pub use listener::Listener;
 pub use plan::{Plan, Sizes};
-pub use receive::{serve, Served, Serving};
+pub use receive::{serve, Serving};
 pub use send::{send, Sending};
 pub use statistics::{Progress, Statistics};
-pub use stream::{Listener, Stream};
+pub use stream::Stream;

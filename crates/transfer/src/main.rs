@@ -134,9 +134,9 @@ fn run(command: &str, arguments: &Arguments) -> Result<(), String> {
             let mut last = Ok(());
             let mut served = |served: Served| match served {
                 Served::Progress(_, progress) => tell(&progress),
-                Served::Done(Ok(statistics)) => last = report(arguments, &statistics),
-                Served::Done(Err(error)) => {
-                    eprintln!("\rlfn-udt: {error}");
+                Served::Done(_, Ok(statistics)) => last = report(arguments, &statistics),
+                Served::Done(peer, Err(error)) => {
+                    eprintln!("\rlfn-udt: {peer}: {error}");
                     last = Err(error.to_string());
                 }
             };

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{mpsc, Arc};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use blake3::Hasher;
 
+use crate::connections::{each_connection, Served};
 use crate::hashing::{hash_file, hash_zeros};
 use crate::place::{Directory, Place};
 use crate::statistics::{Tally, Teller};
@@ -26,15 +27,6 @@ pub struct Serving<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What a server has to tell.
-#[derive(Debug)]
-pub enum Served {
-    /// A transfer goes on; the sender's address.
-    Progress(String, Progress),
-    /// A transfer is over.
-    Done(Result<Statistics, TransferError>),
-}
-
 /// Takes files from whoever connects, each connection in a thread of its own, until told to stop.
 ///
 /// # Errors
@@ -46,51 +38,9 @@ pub fn serve(
 ) -> Result<(), TransferError> {
     let name = serving.directory.display().to_string();
     let directory = Arc::new(Directory::open(serving.directory).map_err(TransferError::io(name))?);
-    each_connection(&mut listener, serving.once, &serving.stop, tell, move |mut stream, tell| {
-        receive(&mut stream, &directory, tell)
+    each_connection(&mut listener, serving.once, &serving.stop, tell, move |stream, tell| {
+        receive(stream, &directory, tell)
     })
-}
-
-/// Serves every connection in a thread of its own; `tell` hears what the threads say.
-pub(crate) fn each_connection(
-    listener: &mut Listener,
-    once: bool,
-    stop: &Arc<AtomicBool>,
-    tell: &mut dyn FnMut(Served),
-    work: impl Fn(Stream, &mut dyn FnMut(&Progress)) -> Result<Statistics, TransferError> + Send + Clone + 'static,
-) -> Result<(), TransferError> {
-    let (say, hear) = mpsc::channel();
-    let mut threads = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
-        if let Some(mut stream) = listener.accept()? {
-            let (work, say, stop, peer) = (work.clone(), say.clone(), stop.clone(), stream.peer().to_owned());
-            let socket = stream.connection().socket();
-            stream.interrupt_when(move || stop.load(Ordering::Relaxed));
-            threads.push(std::thread::spawn(move || {
-                // Nobody listens any more if the server was told to stop.
-                let done = work(stream, &mut |progress| {
-                    let _ = say.send((socket, Served::Progress(peer.clone(), *progress)));
-                });
-                let _ = say.send((socket, Served::Done(done)));
-            }));
-        }
-        for (socket, served) in hear.try_iter() {
-            let over = matches!(served, Served::Done(_));
-            tell(served);
-            if over {
-                listener.forget(socket);
-                threads.retain(|thread| !thread.is_finished());
-                if once {
-                    stop.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-    }
-    // Each tells its peer that it is over.
-    for thread in threads {
-        let _ = thread.join();
-    }
-    Ok(())
 }
 
 struct Expected {
@@ -141,6 +91,7 @@ fn take_files(
         return Err(TransferError::Protocol("something else than lfn send does".into()));
     }
     let expected = read_list(stream)?;
+    stream.activity().known();
     tally.files = expected.len() as u64;
     tally.total_bytes = expected.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
     let mut parts = tell_state(stream, directory, &expected)?;

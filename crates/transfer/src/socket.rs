@@ -25,6 +25,7 @@ pub(crate) struct Socket {
     udp: UdpSocket,
     segments: bool,
     buffers: Vec<u8>,
+    refusals: u32,
 }
 
 fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
@@ -101,7 +102,7 @@ impl Socket {
         let segments = set(&udp, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         // Without it a message came when it was taken.
         let _ = set(&udp, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
-        Ok(Socket { udp, segments, buffers: vec![0; MESSAGES * MESSAGE_BYTES] })
+        Ok(Socket { udp, segments, buffers: vec![0; MESSAGES * MESSAGE_BYTES], refusals: 0 })
     }
 
     /// Bytes that the kernel holds for what comes: it grants twice what was asked, for its own overhead.
@@ -119,11 +120,36 @@ impl Socket {
                     // This interface cannot: one by one from here on.
                     self.segments = false;
                 }
-                done => return ignore_unreachable(done),
+                done => return self.ignore_unreachable(done),
             }
         }
         for datagram in train.chunks(size) {
-            ignore_unreachable(self.udp.send(datagram).map(drop))?;
+            let done = self.udp.send(datagram).map(drop);
+            self.ignore_unreachable(done)?;
+        }
+        Ok(())
+    }
+
+    /// How often the peer's machine said that nobody listens at the port, since the last call.
+    pub fn take_refusals(&mut self) -> u32 {
+        std::mem::take(&mut self.refusals)
+    }
+
+    /// Nobody listens there yet, or not any more: the connection's timers find that out. Nor is it an end when
+    /// the path or this machine's queue is closed for a while.
+    fn ignore_unreachable(&mut self, done: io::Result<()>) -> io::Result<()> {
+        match done.as_ref().err().and_then(io::Error::raw_os_error) {
+            Some(libc::ECONNREFUSED) => self.refusals += 1,
+            Some(
+                libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::ENETDOWN
+                | libc::ENOBUFS
+                | libc::EPERM
+                | libc::EAGAIN
+                | libc::EINTR,
+            ) => {}
+            _ => return done,
         }
         Ok(())
     }
@@ -173,7 +199,7 @@ impl Socket {
         if count < 0 {
             return match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-                error => ignore_unreachable(Err(error)).map(|()| false),
+                error => self.ignore_unreachable(Err(error)).map(|()| false),
             };
         }
         let taken = time_of_day();
@@ -237,13 +263,4 @@ fn time_of_day() -> Time {
 fn time(at: &libc::timespec) -> Time {
     let ns = (at.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(at.tv_nsec as u64);
     Time(ns.wrapping_mul(1000))
-}
-
-/// Nobody listens there yet, or not any more: the connection's timers find that out.
-fn ignore_unreachable(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-        Err(error) if error.raw_os_error() == Some(libc::EHOSTUNREACH) => Ok(()),
-        done => done,
-    }
 }

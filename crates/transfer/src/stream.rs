@@ -3,18 +3,17 @@
 use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
 use std::time::Instant;
 
-use lfn_udt::{
-    data_header, Answer, Body, Connection, Event, Kind, Listener as Cookies, Packet, Reason, Seq, State,
-    Transmit,
-};
+use lfn_udt::{data_header, Body, Connection, Event, Packet, Reason, Seq, State, Transmit};
 use lfn_units::Time;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
+use crate::activity::{Activity, Steps};
 use crate::ring::{ReceiveRing, SendRing};
-use crate::socket::{bind_shared, Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
-use crate::{ControlSpec, Plan, TransferError};
+use crate::socket::{Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
+use crate::{Plan, TransferError};
 
 /// A stream sleeps so long between looks at its socket: a wake-up costs as much as many packets. While it
 /// sends, what was due meanwhile leaves as one burst; what comes waits in the kernel, which notes the time.
@@ -22,12 +21,17 @@ const QUANTUM: Time = Time::from_us(200);
 const RECEIVE_QUANTUM: Time = Time::from_us(400);
 /// A blocked stream looks around at least so often, for those who want to stop.
 const MAX_WAIT: Time = Time::from_ms(200);
+/// The peer's program has ended: its machine refused so often, and nothing came for so long. Between looks a
+/// keep-alive asks.
+const REFUSALS: u32 = 3;
+const REFUSED_AFTER: Time = Time::from_s(5);
+const PROBE_EVERY: Time = Time::from_s(1);
+/// No connection outlives such a silence, whatever RTT its peer claims to have.
+const SILENCE: Time = Time::from_s(60);
 /// Bytes of a file read at a time.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// The socket is looked at after so many, whether somebody waits or not: 1 ms at 1 Gbit/s.
 const ATTEND_BYTES: usize = 128 * 1024;
-/// Connections of one listener.
-const MAX_CONNECTIONS: usize = 16;
 
 /// The wall clock of one connection.
 #[derive(Clone, Copy)]
@@ -45,7 +49,7 @@ impl Clock {
 }
 
 /// Numbers that nobody can guess.
-fn random() -> Result<[u32; 4], TransferError> {
+pub(crate) fn random() -> Result<[u32; 4], TransferError> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| TransferError::io("random numbers")(error.into()))?;
@@ -72,6 +76,16 @@ pub struct Stream {
     /// Asked whenever the stream would wait: true ends it.
     interrupted: Box<dyn FnMut() -> bool + Send>,
     peer: String,
+    activity: Arc<Activity>,
+    steps: Steps,
+    /// Payload that the application took.
+    taken_bytes: u64,
+    /// When a packet last came; since then the peer's machine said so often that nobody listens there.
+    heard: Time,
+    refusals: u32,
+    next_probe: Time,
+    /// Ended here because nobody is there.
+    gone: Option<Reason>,
 }
 
 impl Stream {
@@ -100,7 +114,13 @@ impl Stream {
         Ok(stream)
     }
 
-    fn new(socket: Socket, connection: Connection, clock: Clock, plan: &Plan, peer: SocketAddr) -> Stream {
+    pub(crate) fn new(
+        socket: Socket,
+        connection: Connection,
+        clock: Clock,
+        plan: &Plan,
+        peer: SocketAddr,
+    ) -> Stream {
         let sizes = plan.sizes();
         // The smaller MSS of both ends holds; a client does not know it yet.
         let payload_bytes =
@@ -119,7 +139,28 @@ impl Stream {
             latest: Time::ZERO,
             interrupted: Box::new(|| false),
             peer: peer.to_string(),
+            activity: Arc::default(),
+            steps: Steps::default(),
+            taken_bytes: 0,
+            heard: Time::ZERO,
+            refusals: 0,
+            next_probe: Time::ZERO,
+            gone: None,
         }
+    }
+
+    pub(crate) fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
+    /// It works for its peer, whose slot is not idle meanwhile.
+    ///
+    /// # Errors
+    /// When the connection is over: so is the work.
+    pub(crate) fn working(&mut self) -> Result<(), TransferError> {
+        self.steps.on_work(self.clock.now(), &self.activity);
+        self.pump(false)?;
+        self.check()
     }
 
     /// The other end's address.
@@ -152,7 +193,7 @@ impl Stream {
 
     fn reason(&self) -> Option<Reason> {
         match self.connection.state() {
-            State::Closed(reason) => Some(reason),
+            State::Closed(reason) => Some(self.gone.unwrap_or(reason)),
             _ => None,
         }
     }
@@ -238,6 +279,7 @@ impl Stream {
     /// When the socket fails.
     pub fn consume(&mut self, bytes: usize) -> Result<(), TransferError> {
         self.incoming.consume(bytes);
+        self.taken_bytes += bytes as u64;
         self.connection.on_read(self.incoming.read_until());
         self.attend(bytes)
     }
@@ -287,7 +329,15 @@ impl Stream {
         if (self.interrupted)() {
             return Err(TransferError::Interrupted);
         }
+        if self.activity.is_taken() {
+            return Err(TransferError::Taken);
+        }
         self.drive()?;
+        let sent = self.connection.released().saturating_mul(self.connection.payload_bytes() as u64);
+        let bytes = self.taken_bytes.saturating_add(sent);
+        if self.steps.on_bytes(self.clock.now(), bytes, &self.activity) {
+            return Err(TransferError::Idle);
+        }
         if !wait || self.reason().is_some() {
             return Ok(());
         }
@@ -318,11 +368,32 @@ impl Stream {
         if now >= self.connection.deadline() {
             self.connection.on_deadline(now);
         }
+        self.look_for_peer(now);
         self.transmit(now).map_err(TransferError::io("sending"))
     }
 
+    /// Ends the connection when nobody is there: at once after some refusals by the peer's machine, else after
+    /// a silence that is longer than any of the peer's own making.
+    fn look_for_peer(&mut self, now: Time) {
+        self.refusals += self.socket.take_refusals();
+        let connecting = self.connection.state() == State::Connecting;
+        if self.refusals == 0 && now < self.heard + SILENCE || connecting || self.reason().is_some() {
+            return;
+        }
+        let silent = now - self.heard.min(now);
+        if self.refusals >= REFUSALS && silent >= REFUSED_AFTER || silent >= SILENCE {
+            let reason = if self.refusals >= REFUSALS { Reason::Gone } else { Reason::Silence };
+            self.gone = Some(reason);
+            self.connection.abort();
+        } else if now >= self.next_probe {
+            self.next_probe = now + PROBE_EVERY;
+            self.connection.keep_alive();
+        }
+    }
+
     fn receive(&mut self) -> io::Result<()> {
-        let Stream { socket, connection, incoming, outgoing, clock, busy, latest, .. } = self;
+        let Stream { socket, connection, incoming, outgoing, clock, busy, latest, heard, refusals, .. } =
+            self;
         loop {
             let now = clock.now();
             let more = socket.receive(|datagram, age| {
@@ -334,6 +405,7 @@ impl Stream {
                 if packet.destination != connection.socket() && !handshake {
                     return;
                 }
+                (*heard, *refusals) = (*latest, 0);
                 match connection.on_packet(*latest, &packet) {
                     Event::Data { index, payload } => {
                         *busy = Some(RECEIVE_QUANTUM);
@@ -408,105 +480,6 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.connection.abort();
         let _ = self.transmit(self.clock.now());
-    }
-}
-
-/// Accepts connections: cookies on a shared port, then a socket for each.
-pub struct Listener {
-    socket: UdpSocket,
-    local: SocketAddr,
-    cookies: Cookies,
-    clock: Clock,
-    plan: Plan,
-    next: u32,
-}
-
-impl Listener {
-    /// Listens at `local`, for example `127.0.0.1:9000`; port 0: any.
-    ///
-    /// # Errors
-    /// When the address is no address, or taken.
-    pub fn bind(local: &str, plan: Plan) -> Result<Listener, TransferError> {
-        let failed = || TransferError::io(format!("listening at {local}"));
-        let address = local.to_socket_addrs().map_err(failed())?.next();
-        let address = address.ok_or(io::ErrorKind::AddrNotAvailable.into()).map_err(failed())?;
-        // A port of somebody else's is taken, one of this user's is not: only the listener asks.
-        if address.port() != 0 {
-            drop(UdpSocket::bind(address).map_err(failed())?);
-        }
-        let socket = bind_shared(address).map_err(failed())?;
-        let local = socket.local_addr().map_err(failed())?;
-        let wait = std::time::Duration::from_millis(200);
-        socket.set_read_timeout(Some(wait)).map_err(failed())?;
-        let [a, b, c, next] = random()?;
-        let secret = [u64::from(a) << 32 | u64::from(b), c.into()];
-        let cookies = Cookies::new(secret, Kind::Stream, MAX_CONNECTIONS);
-        Ok(Listener { socket, local, cookies, clock: Clock::start(), plan, next: next >> 2 })
-    }
-
-    /// The address, with its port.
-    pub fn local(&self) -> SocketAddr {
-        self.local
-    }
-
-    /// What drives the sending side of its connections.
-    pub fn control(&self) -> ControlSpec {
-        self.plan.control.clone()
-    }
-
-    /// A connection is over.
-    pub fn forget(&mut self, socket: u32) {
-        self.cookies.forget(socket);
-    }
-
-    /// Waits a while for the next client whose cookie is good; `None`: nobody came.
-    ///
-    /// # Errors
-    /// When the socket fails.
-    pub fn accept(&mut self) -> Result<Option<Stream>, TransferError> {
-        let failed = || TransferError::io(format!("listening at {}", self.local));
-        let mut buffer = [0; 2048];
-        let (bytes, from) = match self.socket.recv_from(&mut buffer) {
-            Ok(got) => got,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-                ) =>
-            {
-                return Ok(None)
-            }
-            Err(error) => return Err(failed()(error)),
-        };
-        let Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) =
-            Packet::decode(&buffer[..bytes])
-        else {
-            return Ok(None);
-        };
-        match self.cookies.on_handshake(self.clock.now(), from, &handshake) {
-            Some(Answer::Reply(reply)) => {
-                let mut out = Vec::new();
-                let body = Body::Handshake(reply);
-                Packet { timestamp_us: 0, destination: handshake.socket, body }.encode(&mut out);
-                // An address that cannot be reached is the peer's affair.
-                let _ = self.socket.send_to(&out, from);
-                Ok(None)
-            }
-            Some(Answer::Accept) => {
-                let udp = bind_shared(self.local).map_err(failed())?;
-                udp.connect(from).map_err(failed())?;
-                let socket = Socket::new(udp, self.plan.sizes().socket_bytes).map_err(failed())?;
-                self.next = self.next % 0x3fff_ffff + 1;
-                let [_, _, seed, _] = random()?;
-                let control = self.plan.control.build(self.plan.mss_bytes, Time::ZERO, seed.into());
-                let (clock, config) = (Clock::start(), self.plan.config());
-                let connection = Connection::accept(config, Time::ZERO, from, self.next, &handshake, control);
-                self.cookies.accepted(from, &handshake, self.next);
-                Ok(Some(Stream::new(socket, connection, clock, &self.plan, from)))
-            }
-            // Its own socket answers.
-            Some(Answer::Existing(_)) | None => Ok(None),
-        }
     }
 }
 

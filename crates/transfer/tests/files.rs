@@ -1,98 +1,20 @@
 //! Files arrive whole, transfers go on after a cut, and a hostile sender gets nothing out of a receiver.
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use lfn_transfer::{
-    send, serve, Listener, Plan, Progress, Sending, Served, Serving, Statistics, Stream, TransferError,
-};
+use common::{contents, folder, noise, send_to, Server};
+use lfn_transfer::{send, Plan, Progress, Sending, Stream, TransferError};
 use lfn_units::Rate;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(folder.join("from")).unwrap();
-    fs::create_dir_all(folder.join("to")).unwrap();
-    folder
-}
-
-fn noise(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut noise = vec![0; bytes];
-    Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut noise);
-    noise
-}
-
-/// A receiver for as many transfers as come, until dropped.
-struct Server {
-    address: String,
-    stop: Arc<AtomicBool>,
-    done: Receiver<Result<Statistics, TransferError>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Server {
-    fn new(directory: PathBuf) -> Server {
-        let listener = Listener::bind("127.0.0.1:0", Plan::default()).unwrap();
-        let (address, stop) = (listener.local().to_string(), Arc::new(AtomicBool::new(false)));
-        let (say, done) = channel();
-        let end = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let serving = Serving { directory: &directory, once: false, stop: end };
-            let mut tell = |served| {
-                if let Served::Done(result) = served {
-                    let _ = say.send(result);
-                }
-            };
-            serve(listener, &serving, &mut tell).unwrap();
-        });
-        Server { address, stop, done, thread: Some(thread) }
-    }
-
-    fn done(&self) -> Result<Statistics, TransferError> {
-        self.done.recv_timeout(std::time::Duration::from_secs(20)).expect("the transfer ends")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-fn send_to(server: &Server, path: &Path) -> Result<Statistics, TransferError> {
-    let paths = [path.to_owned()];
-    let sending = Sending { paths: &paths, to: &server.address, plan: Plan::default() };
-    send(&sending, || false, &mut |_| ())
-}
 
 /// Slow enough to be cut: 60 MB take 1.2 s, of which up to 25 MB wait in the window.
 fn slow() -> Plan {
     Plan { max_rate: Some(Rate(400_000_000)), ..Plan::default() }
-}
-
-/// Names below `folder`, and what is in them.
-fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut todo = vec![folder.to_owned()];
-    while let Some(path) = todo.pop() {
-        if path.is_dir() {
-            todo.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-        } else {
-            found.push((path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap()));
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]

@@ -85,6 +85,9 @@ pub enum Reason {
     /// Nothing came from the peer for too long.
     #[error("nothing came from the peer for too long")]
     Silence,
+    /// The peer's machine said again and again that nobody listens at its port.
+    #[error("the peer's program ended: nobody listens at its address any more")]
+    Gone,
     /// The peer named packets that were never sent.
     #[error("the peer named packets that were never sent")]
     Attack,

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use lfn_units::Time;
 
-use crate::config::{Config, Event, Reason, State, MIN_MSS_BYTES};
+use crate::config::{Config, Event, Kind, Reason, State, MIN_MSS_BYTES};
 use crate::estimate::{Rtt, SYN};
 use crate::packet::{Body, Handshake, Packet, Request, HEADER_BYTES, IP_UDP_BYTES};
 use crate::receiver::{Arrival, Receiver, ReceiverStats};
@@ -260,6 +260,11 @@ impl Connection {
         self.receiver.on_read(until);
     }
 
+    /// A keep-alive leaves, to learn whether the peer is still there.
+    pub fn keep_alive(&mut self) {
+        self.keep_alive = true;
+    }
+
     /// Tells the peer of an error (packet type 8).
     pub fn report_error(&mut self, code: u32) {
         self.error = Some(code);
@@ -342,7 +347,8 @@ impl Connection {
                 }
                 Event::None
             }
-            Body::Drop { first, end, .. } => self.on_drop(first, end),
+            // A stream has no message that could expire: a hole in it would never be read.
+            Body::Drop { first, end, .. } if self.config.kind == Kind::Message => self.on_drop(first, end),
             Body::Handshake(handshake) => {
                 // Only a server answers an answer; two clients would do so for ever.
                 let again = self.is_server && handshake.request == Request::RESPONSE;
@@ -355,7 +361,7 @@ impl Connection {
             }
             Body::Shutdown => self.break_off(Reason::Peer),
             Body::PeerError { code } => Event::PeerError(code),
-            Body::KeepAlive | Body::User { .. } => Event::None,
+            Body::Drop { .. } | Body::KeepAlive | Body::User { .. } => Event::None,
         }
     }
 

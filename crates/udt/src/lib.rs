@@ -28,7 +28,7 @@ pub use control::{
     CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path, VARIANTS,
 };
 pub use estimate::{ArrivalFilters, Rtt, SYN};
-pub use listener::{Answer, Listener};
+pub use listener::{refusal, Answer, Listener};
 pub use loss_list::{LossList, LossReport};
 pub use packet::{
     data_header, AckReport, Body, Boundary, DecodeError, Handshake, Packet, Request, Speeds, HEADER_BYTES,

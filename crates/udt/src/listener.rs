@@ -18,8 +18,16 @@ pub enum Answer {
     Reply(Handshake),
     /// Its cookie is good: a new connection may begin (`Connection::accept`), then [`Listener::accepted`].
     Accept,
+    /// Its cookie is good, and as many connections as may be are there: [`Listener::forget`] one and go on as
+    /// for [`Answer::Accept`], or send [`refusal`].
+    Full,
     /// This connection has answered it already, and does so again (`Connection::on_packet`).
     Existing(u32),
+}
+
+/// The answer to a handshake that leads to no connection.
+pub fn refusal(handshake: &Handshake) -> Handshake {
+    Handshake { request: Request::REFUSED, ..*handshake }
 }
 
 /// Who may connect.
@@ -59,10 +67,11 @@ impl Listener {
                 }
                 let refused = handshake.version != VERSION
                     || handshake.kind != self.kind as u32
-                    || handshake.mss_bytes < MIN_MSS_BYTES
-                    || self.accepted.len() >= self.most;
+                    || handshake.mss_bytes < MIN_MSS_BYTES;
                 Some(if refused {
-                    Answer::Reply(Handshake { request: Request::REFUSED, ..*handshake })
+                    Answer::Reply(refusal(handshake))
+                } else if self.accepted.len() >= self.most {
+                    Answer::Full
                 } else {
                     Answer::Accept
                 })
@@ -202,8 +211,7 @@ mod tests {
         let answer = listener.on_handshake(Time::ZERO, from(9), &confirm);
         assert_eq!(answer, Some(Answer::Existing(42)));
         let second = Handshake { socket: 78, ..confirm };
-        let refused = Answer::Reply(Handshake { request: Request::REFUSED, ..second });
-        assert_eq!(listener.on_handshake(Time::ZERO, from(9), &second), Some(refused));
+        assert_eq!(listener.on_handshake(Time::ZERO, from(9), &second), Some(Answer::Full));
         listener.forget(42);
         assert_eq!(listener.on_handshake(Time::ZERO, from(9), &second), Some(Answer::Accept));
     }

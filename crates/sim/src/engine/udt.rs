@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 
 use lfn_tcp::State as SenderState;
 use lfn_udt::{
-    Answer, Body, Boundary, Config, Connection, ControlSpec, Event, Handshake, Kind as UdtKind, Listener,
-    Outgoing, Packet, Seq, State, Transmit, IP_UDP_BYTES, MIN_MSS_BYTES,
+    refusal, Answer, Body, Boundary, Config, Connection, ControlSpec, Event, Handshake, Kind as UdtKind,
+    Listener, Outgoing, Packet, Seq, State, Transmit, IP_UDP_BYTES, MIN_MSS_BYTES,
 };
 use lfn_units::Time;
 
@@ -158,6 +158,7 @@ impl UdtFlow {
         let from = address(SENDER);
         match self.listener.on_handshake(now, from, &handshake)? {
             Answer::Reply(answer) => return Some(answer),
+            Answer::Full => return Some(refusal(&handshake)),
             Answer::Existing(_) => {
                 if let Some(receiver) = &mut self.ends[RECEIVER].connection {
                     receiver.on_packet(now, packet);

@@ -166,7 +166,7 @@ impl Pair {
                     let now = self.now;
                     self.server().on_packet(now, &packet);
                 }
-                None => {}
+                Some(Answer::Full) | None => {}
             }
             return;
         }
