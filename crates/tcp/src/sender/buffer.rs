@@ -4,9 +4,11 @@ use lfn_law::ONE;
 
 use super::Sender;
 
-/// Linux keeps this much of its own with the payload of each segment (measured: 4 MiB hold 1,797 segments of
-/// 1,448 bytes), until SACKs come, when it merges what they cover (its counter TCPSackMerged).
-const SEGMENT_OVERHEAD_BYTES: u64 = 886;
+/// Linux 6.12 keeps this much of its own with the payload of each segment (measured: SO_MEMINFO counts 2,344
+/// bytes for 1,448), until SACKs come, when it merges what they cover.
+const SEGMENT_OVERHEAD_BYTES: u64 = 896;
+/// Into pieces of up to this size (measured: one segment of 45 keeps its overhead).
+const MERGED_BYTES: u64 = 65_536;
 /// It sizes the buffer for segments of this much more than the payload, as a power of two, and for this
 /// much besides (measured: 2,304 bytes for 1,448 of payload, 16,640 for 8,948).
 const HEADROOM_BYTES: u64 = 544;
@@ -50,7 +52,9 @@ impl SocketBuffer {
 
     /// Segments that the application writes when so many are there, `sacked` of them SACKed.
     fn to_write_now(&self, held: u64, sacked: u64, end: u64) -> u64 {
-        let held_bytes = held * self.segment_bytes - sacked * SEGMENT_OVERHEAD_BYTES;
+        let pieces = sacked * (self.segment_bytes - SEGMENT_OVERHEAD_BYTES) / MERGED_BYTES;
+        let merged = sacked.saturating_sub(pieces);
+        let held_bytes = held * self.segment_bytes - merged * SEGMENT_OVERHEAD_BYTES;
         // It is woken when a third of the buffer is free.
         if held_bytes > self.bytes / 3 * 2 {
             return 0;
@@ -67,9 +71,7 @@ impl Sender {
         let window = self.control.cwnd / ONE;
         let ran_out = self.board.nxt() > 0 && self.board.nxt() >= self.end && in_flight < window;
         let Some(buffer) = &mut self.socket_buffer else { return };
-        if in_flight < window {
-            buffer.grow(window);
-        }
+        buffer.grow(window);
         let segments = buffer.to_write_now(self.end - una, self.board.sacked_out(), self.end);
         if let Some(rate) = self.rate.as_mut().filter(|_| ran_out && segments > 0) {
             // The application came too late.
