@@ -1,4 +1,4 @@
-"""Analyses over a whole store: one row a run and law, of any number of runs, read lazily.
+"""Analyses over a whole store: one row a run, law and route, of any number of runs, read lazily.
 
 A run's own files are the truth. What analyses read is made from them and kept as
 Parquet in ``DIR/summary``: opening a store reads the runs that are not in there yet, drops those
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-EDITION = 1
+EDITION = 2
 """To be raised when a row is made otherwise: parts of another edition are made anew."""
 PART_ROWS = 20_000
 """Rows are written when so many have come together, and at the end."""
@@ -73,7 +73,7 @@ class Catalog:
             )
 
     def summary(self) -> pl.LazyFrame:
-        """One row a run and law, of a run without flows under test one with null as law.
+        """One row a run, law and route, of a run without flows under test one with null as law.
 
         The columns are those of :meth:`lfnlab.Results.frame`; ``key``, ``code``, ``name``,
         ``sim_s``, ``events``, ``wall_s``, ``cpu_s``; and every value of the resolved scenario

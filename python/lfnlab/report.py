@@ -12,6 +12,8 @@ import numpy as np
 
 from lfnlab import epochs, plot
 from lfnlab.law import look
+from lfnlab.looks import looks
+from lfnlab.results import route
 from lfnlab.store import Store, read_json
 from lfnlab.summary import Table, averaged, rate_unit, summary_tables
 
@@ -28,18 +30,9 @@ if TYPE_CHECKING:
 BUCKETS = 1000
 _MOST_TRACES = 12
 _CHANGES = " A dotted line stands where the scenario changes a link or a route."
-_DASHES: tuple[list[int], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3])
 
-CAPTIONS = {
-    "goodput": "Goodput of all flows of a law",
-    "cov": "Coefficient of variation of goodput: lower is steadier",
-    "jain": "Fairness between the flows of a law",
-    "cwnd": "Congestion windows",
-    "queue": "Queues",
-    "rate": "Goodput over time",
-}
 # Shown on the page as interactive charts instead.
-_TRACES = {CAPTIONS[name] for name in ("cwnd", "queue", "rate")}
+_TRACES = {plot.CAPTIONS[name] for name in ("cwnd", "queue", "rate")}
 
 
 def write_report(
@@ -57,17 +50,15 @@ def write_report(
         findings: verdicts on claims, shown first.
         figures: figures and their captions by file name, instead of the house's own.
         tables: further tables by their headings.
-        traced: the runs whose traces are shown; default the first seed of the first cases.
+        traced: the runs whose traces are shown; default the first seed of some cases.
 
     Returns:
         The path of the page.
     """
     store = Store(results.root)
-    traced = plot.first_seed(results)[:_MOST_TRACES] if traced is None else traced
+    traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
     if figures is None:
-        figures = {
-            name: (figure, CAPTIONS[name]) for name, figure in plot.figures(results, traced).items()
-        }
+        figures = plot.figures(results, traced)
     shown = {}
     for name, (figure, caption) in figures.items():
         files = plot.rendered(figure)
@@ -110,7 +101,9 @@ def _page(
             '<p class="dim">Drag to zoom in time, double-click for all, click a name to hide it; '
             "the trace next to the pointer stands out. "
             "Thinned for display: each pair of points is the smallest and the largest value of "
-            "its interval. The tables hold every sample."
+            "its interval. The tables hold every sample. Goodput counts what is released in order "
+            "when a loss is repaired in the bin of its release, which can exceed the link's rate."
+            f"{_shown(results)}"
             f"{_CHANGES if any(chart['changes'] for chart in charts) else ''}</p>"
         )
         body += [
@@ -140,6 +133,13 @@ def _page(
             f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n",
         ]
     )
+
+
+def _shown(results: Results) -> str:
+    """Which of the runs have traces, where not all have."""
+    cases = len(plot.first_seed(results))
+    some = f"{_MOST_TRACES} of {cases} cases, " if cases > _MOST_TRACES else ""
+    return f" Shown: {some}the first seed of each." if cases < len(results.runs) or some else ""
 
 
 def _subtitle(results: Results) -> str:
@@ -282,13 +282,15 @@ def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def _labelled(
     run: Run, traces: Sequence[plot.Series], most: int, *, of_links: bool
 ) -> Iterator[tuple[str, plot.Series]]:
+    flows = run.summary["flows"]
+    ways = {flow["id"]: route(flow) for flow in flows} if len(flows) > 1 else {}
     for trace in plot.some(traces, most):
         number, law = trace[:2]
         title = plot.panel_title(run, law)
-        if of_links and not run.is_dumbbell:
+        if of_links and (len(traces) > 1 or not run.is_dumbbell):
             title += f", {run.summary['links'][number]['id']}"
-        elif not of_links and len(run.summary["flows"]) > 1:
-            title += f" #{number}"
+        elif not of_links and ways:
+            title += f" #{number}{f', {ways[number]}' if len(set(ways.values())) > 1 else ''}"
         yield title, trace
 
 
@@ -302,16 +304,17 @@ def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:
         edges = np.linspace(every[0], every[-1], BUCKETS + 1)
         t = np.repeat(edges[:-1], 2) + np.tile([0.25, 0.75], BUCKETS) * (edges[1] - edges[0])
         values = [_extremes(edges, *trace[2:]) for _, trace in labelled]
-    seen: dict[str, int] = {}
+    # Names may be equal, as those of flows of prototypes: a look for each place.
+    styles = looks({i: name or None for i, (_, (_, name, _, _)) in enumerate(labelled)})
     series = []
-    for (label, (_, name, _, _)), y in zip(labelled, values, strict=True):
-        nth = seen[name] = seen.get(name, -1) + 1
+    for i, ((label, (_, name, _, _)), y) in enumerate(zip(labelled, values, strict=True)):
         known = [None if np.isnan(v) else float(f"{v:.5g}") for v in y]
+        alone = not name and len(labelled) == 1
         series.append(
             {
                 "label": label,
-                "color": plot.color(name) if name else None,
-                "dash": _DASHES[nth % len(_DASHES)],
+                "color": None if alone else styles[i].color,
+                "dash": [round(1.5 * length, 1) for length in styles[i].dashes],
                 "y": known,
             }
         )

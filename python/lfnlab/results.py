@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import metrics, statistics
-from lfnlab.errors import StoreError
+from lfnlab.errors import StoreError, UsageError
 from lfnlab.law import known
 from lfnlab.scenario import Scenario
 from lfnlab.store import read_json, read_table, read_text
@@ -18,9 +22,13 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.statistics import Interval
+
 Factor = str | int | float
 
 SCHEMA = 1
+COMPARED = "law compared"
+"""Column of rows: the law that is compared, where other laws run beside it."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,25 @@ class Run:
         return link(self.summary, flows)
 
     def by_law(self) -> list[dict[str, Any]]:
-        """One row a law: factors, seed, and the metrics of its flows and of their :meth:`link`."""
-        return [{**self.factors, **row} for row in by_law(self.summary)]
+        """One row a law and route: factors, seed, metrics of its flows and of their :meth:`link`.
+
+        Where other laws run beside the one that is compared, ``law compared`` says which that is.
+        """
+        factors = dict(self.factors)
+        if "law" in factors and self.laws != (factors["law"],):
+            factors[COMPARED] = factors["law"]
+        return [{**factors, **row} for row in by_law(self.summary)]
+
+
+def short(names: Sequence[str]) -> dict[str, str]:
+    """Keys of a scenario without the table in which they stand, where that leaves no two alike.
+
+    >>> short(["link.queue.size", "flow[*].rtt"])
+    {'link.queue.size': 'queue.size', 'flow[*].rtt': 'rtt'}
+    """
+    cut = {name: re.sub(r"^(link|flow|links)(\[[^]]*\])?\.(?=.)", "", name) for name in names}
+    kept = list(cut.values())
+    return {name: word if kept.count(word) == 1 else name for name, word in cut.items()}
 
 
 def is_dumbbell(summary: Mapping[str, Any]) -> bool:
@@ -86,23 +111,43 @@ def link(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> int:
     """Index of the link whose figures stand beside those of these flows.
 
     In a dumbbell the one of their data, the forward one where they go both ways or are none;
-    elsewhere the busiest of all.
+    elsewhere the busiest of those that their data pass, of all where they are none.
     """
     links = summary["links"]
     if is_dumbbell(summary):
         directions = [link["id"] for link in links]
         return directions.index(min((flow["direction"] for flow in flows), default="forward"))
-    return max(range(len(links)), key=lambda i: links[i]["utilization"])
+    passed = {name for flow in flows for way in flow.get("routes", ()) for name in way["links"]}
+    places = [i for i, link in enumerate(links) if link["id"] in passed] or range(len(links))
+    return max(places, key=lambda i: links[i]["utilization"])
+
+
+def route(flow: Mapping[str, Any]) -> str:
+    """The way of a flow's data in words.
+
+    "forward" or "reverse" in a dumbbell, elsewhere its links: "a > b", "a, then b" if it changes.
+    """
+    ways = [" > ".join(way["links"]) for way in flow.get("routes", ())]
+    return ", then ".join(way for way, _ in groupby(ways)) or str(flow["direction"])
 
 
 def by_law(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row a law of a run: seed, and :func:`metrics_of` its flows."""
-    rows = []
-    for law in dict.fromkeys(flow["law"] for flow in summary["flows"]):
-        flows = [flow for flow in summary["flows"] if flow["law"] == law]
-        about = {"law": law, "seed": summary["seed"], "flows": len(flows)}
-        rows.append({**about, **metrics_of(summary, flows), "hash": summary["hash"]})
-    return rows
+    """One row a law and route of a run: seed, and :func:`metrics_of` its flows."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for flow in summary["flows"]:
+        groups.setdefault((flow["law"], route(flow)), []).append(flow)
+    laws = list(dict.fromkeys(law for law, _ in groups))
+    return [
+        {
+            "law": law,
+            "route": way,
+            "seed": summary["seed"],
+            "flows": len(flows),
+            **metrics_of(summary, flows),
+            "hash": summary["hash"],
+        }
+        for (law, way), flows in sorted(groups.items(), key=lambda group: laws.index(group[0][0]))
+    ]
 
 
 def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -110,7 +155,7 @@ def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -
     beside = summary["links"][link(summary, flows)]
     goodputs = [flow["goodput_bps"] for flow in flows]
     return {
-        "goodput_bps": sum(goodputs),
+        "goodput_bps": together_bps(summary, flows),
         "jain": metrics.jain(goodputs),
         "cov": _mean(flow["cov"] for flow in flows),
         "retransmits": sum(flow["retransmits"] for flow in flows),
@@ -120,6 +165,26 @@ def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -
         "mean_queue_s": beside["mean_queue_s"],
         "drops": beside["drops"],
     }
+
+
+def together_bps(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> float:
+    """Goodput of flows in sum, in bit/s, over the time in which at least one of them was active.
+
+    A flow's own goodput counts its own time, from its start or the warm-up to its end. So a sum of
+    these is more than the link's rate where flows follow one another.
+    """
+    spans = []
+    for flow in flows:
+        if flow["goodput_bps"] > 0.0:
+            begin_s = max(float(flow["start_s"]), float(summary["warmup_s"]))
+            took_s = 8.0 * flow["delivered_bytes"] / flow["goodput_bps"]
+            spans.append((begin_s, begin_s + took_s))
+    active_s, until_s = 0.0, -math.inf
+    for begin_s, end_s in sorted(spans):
+        active_s += max(0.0, end_s - max(begin_s, until_s))
+        until_s = max(until_s, end_s)
+    delivered = sum(flow["delivered_bytes"] for flow in flows)
+    return 8.0 * delivered / active_s if active_s > 0.0 else 0.0
 
 
 def _mean(values: Iterable[float | None]) -> float:
@@ -169,8 +234,22 @@ class Results:
         return cls(root, title, runs)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a run and law, see :meth:`Run.by_law`."""
-        return [row for run in self.runs for row in run.by_law()]
+        """One row a run, law and route, see :meth:`Run.by_law`.
+
+        Where cases have the same factors, ``case`` tells them apart, from 1.
+        """
+        seen: Counter[tuple[Any, ...]] = Counter()
+        places = []
+        for run in self.runs:
+            same = (*run.factors.items(), run.seed)
+            seen[same] += 1
+            places.append(seen[same])
+        alike = max(places, default=1) > 1
+        return [
+            {"case": place, **row} if alike else row
+            for run, place in zip(self.runs, places, strict=True)
+            for row in run.by_law()
+        ]
 
     def frame(self) -> pl.DataFrame:
         """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""
@@ -178,22 +257,60 @@ class Results:
 
         return pl.DataFrame(self.rows(), infer_schema_length=None)
 
-    def intervals(self, metric: str, by: Sequence[str] = ("law",)) -> dict[tuple[Factor, ...], Any]:
-        """Mean and 95 % interval of a column of :meth:`frame` over the runs of each group."""
-        groups: dict[tuple[Factor, ...], list[float]] = {}
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of :meth:`rows` that name what was run: factors, law, route; not the seed.
+
+        A factor that only repeats the law is left out, and so is a route that all flows share.
+        """
+        rows = self.rows()
+        names = dict.fromkeys(name for run in self.runs for name in run.factors if name != "law")
+        told = [name for name in names if any(row.get(name, "") != row["law"] for row in rows)]
+        more = [name for name in ("case", COMPARED) if any(name in row for row in rows)]
+        several = ["route"] if len({row["route"] for row in rows}) > 1 else []
+        return (*dict.fromkeys((*more, *told)), "law", *several)
+
+    def intervals(
+        self, metric: str, by: Sequence[str] | None = None
+    ) -> dict[tuple[Factor, ...], Interval]:
+        """Mean and 95 % interval of a column of :meth:`frame` over the seeds of each group.
+
+        Args:
+            metric: the column.
+            by: the columns whose values make a group; default :attr:`keys`, which is all.
+
+        Raises:
+            UsageError: when a group has two rows of one seed, which are no replicates.
+        """
+        by = self.keys if by is None else by
+        groups: dict[tuple[Factor, ...], dict[int, float]] = {}
         for row in self.rows():
-            groups.setdefault(tuple(row[key] for key in by), []).append(row[metric])
-        return {group: statistics.interval(values) for group, values in groups.items()}
+            group = groups.setdefault(tuple(row.get(key, "") for key in by), {})
+            if row["seed"] in group:
+                left = ", ".join(key for key in self.keys if key not in by)
+                raise UsageError(
+                    f"intervals of {metric} by {', '.join(by)}: several values for one seed are no "
+                    f"replicates; name what differs too: {left or 'the factors'}"
+                )
+            group[row["seed"]] = row[metric]
+        return {group: statistics.interval(seeds.values()) for group, seeds in groups.items()}
+
+    def named(self, group: tuple[Factor, ...]) -> str:
+        """A group of :meth:`intervals` by all keys in words: law and route first, then factors."""
+        parts = dict(zip(self.keys, group, strict=True))
+        first = [str(parts.pop(key)) for key in ("law", "route") if key in parts]
+        words = short(list(parts))
+        return ", ".join([*first, *(f"{words[name]} {value}" for name, value in parts.items())])
 
     def to_json(self) -> dict[str, Any]:
-        """The object that ``--json`` prints: runs, aggregate by law over seeds, what to know."""
+        """What ``--json`` prints: runs, aggregate by :attr:`keys` over seeds, what to know."""
         from lfnlab import epochs
         from lfnlab.summary import averaged
 
         aggregate: dict[str, dict[str, Any]] = {}
         for metric in AGGREGATED:
-            for (law,), value in self.intervals(metric).items():
-                aggregate.setdefault(str(law), {})[metric] = value.to_json()
+            for group, value in self.intervals(metric).items():
+                aggregate.setdefault(self.named(group), {})[metric] = value.to_json()
         runs = [run.summary for run in self.runs]
         return {
             "schema": SCHEMA,

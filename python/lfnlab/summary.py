@@ -1,4 +1,4 @@
-"""The table that the terminal and the report both show: one row a law (and other factors)."""
+"""The table that the terminal and the report both show: one row a law, route and other factors."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def summary_table(results: Results) -> Table:
     """
     if not results.rows():
         return _links_table(results)
-    factors = [name for name in results.runs[0].factors if name != "law"]
-    by = [*factors, "law"]
-    rate_bps = results.runs[0].summary["links"][0]["rate_bps"]
-    unit, unit_bps = rate_unit(rate_bps)
+    by = results.keys
+    rates_bps = [link["rate_bps"] for run in results.runs for link in run.summary["links"][:1]]
+    unit, unit_bps = rate_unit(max(rates_bps))
+    alone = all(row["flows"] == 1 for row in results.rows())
     columns = [
-        (f"goodput ({unit})", "goodput_bps", 1 / unit_bps),
+        (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
         ("utilisation (%)", "utilization", 100.0),
         ("Jain", "jain", 1.0),
         ("CoV (1 s)", "cov", 1.0),
@@ -52,9 +52,9 @@ def summary_table(results: Results) -> Table:
         ("timeouts", "timeouts", 1.0),
         ("retransmits", "retransmits", 1.0),
     ]
-    if all(row["flows"] == 1 for row in results.rows()):
+    if alone:
         columns = [column for column in columns if column[1] != "jain"]
-    values = [results.intervals(metric, by) for _, metric, _ in columns]
+    values = [results.intervals(metric) for _, metric, _ in columns]
     rows = tuple(
         (
             *(str(part) for part in group),

@@ -224,7 +224,7 @@ def test_the_listing_names_the_documented_columns_and_units(
         (["--y", "cwnd_seg", "--where", "law>a"], "takes a column of numbers"),
         (["--y", "law"], "holds text"),
         (["--kind", "bar", "--x", "t_s", "--y", "cwnd_seg"], "too many bars"),
-        (["--kind", "cdf", "--y", "cwnd_seg", "--by", "t_s"], "at most 12 can be told apart"),
+        (["--kind", "cdf", "--y", "cwnd_seg", "--by", "t_s"], "at most 60 can be told apart"),
         (["--kind", "phase", "--where", "flow=0"], "flows here: 1"),
         (["--out", "figure.jpg"], '"figure.jpg" is no .png, .pdf, .svg'),
     ],

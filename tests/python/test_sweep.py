@@ -410,7 +410,7 @@ def test_the_summary_follows_the_runs(swept: Path, tmp_path: Path) -> None:
     copy(tmp_path / "run", run)
     assert Catalog(root).summary().sort("key").collect().equals(wanted, null_equal=True)
     names = sorted(path.name for path in (root / "summary").iterdir())
-    assert names == [".lock", "01-000002-000001.parquet", "01-000002-000002.parquet"]
+    assert names == [".lock", "02-000002-000001.parquet", "02-000002-000002.parquet"]
 
 
 def test_runs_without_flows_have_a_row(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from lfnlab.draw.choice import Request, chosen, default_by, first_seeds, selected
+from lfnlab.draw.choice import Request, chosen, default_by, first_seeds, selected, settled
 from lfnlab.draw.columns import unit
 from lfnlab.draw.painter import Painter
 from lfnlab.draw.tables import Tables, one_run
@@ -62,6 +62,8 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
     panel = request.panel
     if panel is None and kind in ("time", "heat") and request.by is None and not tables.several:
         panel = "case" if "case" in frame.columns and frame["case"].n_unique() > 1 else None
+    if kind in ("bar", "cdf"):
+        by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
     note = ""
     if kind in ("time", "phase") and by != "seed":
         frame, note = first_seeds(frame, request)

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["time", "cdf", "bar", "heat", "phase"]
 Log = Literal["x", "y", "xy"]
-#: Values of a column that colours and dashes can tell apart.
+#: Values of a column that get colours unasked.
 MOST_GROUPS = 12
-_RUN_COLUMNS = ("law", "direction", "case", "seed", "run", "source")
+#: Values of a column that colours and dashes can tell apart.
+MOST_TOLD = 60
+MOST_PANELS = 24
+_RUN_COLUMNS = ("law", "route", "direction", "case", "seed", "run", "source")
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,7 @@ def selected(tables: Tables, name: str, request: Request, numbers: Sequence[str]
     for text in request.where:
         column, sign, value = _condition(text)
         frame = frame.filter(_filter(text, column, columns[column], sign, value))
-    drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE]
+    drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE, *tables.factors]
     keep = list(dict.fromkeys(c for c in drawn if c and c in columns))
     rows = frame.select(keep).collect()
     finite = [c for c in numbers if columns[c].is_numeric()]
@@ -230,6 +233,55 @@ def default_by(frame: pl.DataFrame, several: bool) -> str | None:
     if "law" in frame.columns:
         return "law"
     return "source" if several else None
+
+
+def settled(
+    frame: pl.DataFrame,
+    factors: Sequence[str],
+    x: str | None,
+    by: str | None,
+    panel: str | None,
+    *,
+    asked: bool,
+) -> tuple[str | None, str | None]:
+    """Colours and panels under which only seeds are left to average over.
+
+    A mean over the buffers of a sweep says nothing, and its interval less. So what was not asked
+    for takes the factor that would be averaged over.
+
+    Args:
+        frame: the rows, each with its run's seed.
+        factors: of the experiment.
+        x, by, panel: the columns so far.
+        asked: whether ``by`` was asked for.
+
+    Raises:
+        UsageError: when too much differs for colours and panels.
+    """
+    if "seed" not in frame.columns:
+        return by, panel
+    told = [c for c in dict.fromkeys(("source", "seed", x, by, panel)) if c in frame.columns]
+    names = [c for c in (*factors, "law", "route") if c in frame.columns and c not in told]
+    if "case" in told:
+        names = [c for c in names if c == "route"]
+    counts = frame.group_by(told).agg(pl.col(c).n_unique() for c in names)
+    left = [c for c in names if (counts[c] > 1).any()]
+    if not left:
+        return by, panel
+    free = ([] if by not in (None, x) else ["by"]) + ([] if panel else ["panel"])
+    limits = {"by": MOST_GROUPS, "panel": MOST_PANELS}
+    more = left[0] if len(left) <= len(free) else "case"
+    place = next((p for p in free if frame[more].n_unique() <= limits[p]), None)
+    if (place is None or len(left) > len(free)) and not asked and "case" not in told:
+        # Of two factors beside the law one colour a case says both.
+        return settled(frame, factors, x, "case", panel, asked=True)
+    if place is None or more in told:
+        raise UsageError(
+            f"this would average over {', '.join(left)}, which are no replicates; name them with "
+            "--x, --by or --panel, or choose with --where"
+        )
+    given = (more, panel) if place == "by" else (by, more)
+    return settled(frame, factors, x, *given, asked=asked or place == "by")
 
 
 def first_seeds(frame: pl.DataFrame, request: Request) -> tuple[pl.DataFrame, str]:

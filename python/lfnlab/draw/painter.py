@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lfnlab import plot, statistics
-from lfnlab.draw.choice import MOST_GROUPS
+from lfnlab.draw.choice import MOST_PANELS, MOST_TOLD
 from lfnlab.draw.columns import PlainLog, axis_of
 from lfnlab.draw.tables import TRACE
 from lfnlab.errors import UsageError
-from lfnlab.law import known, laws
+from lfnlab.law import laws
+from lfnlab.layout import from_zero, legend, width_in, wrapped
+from lfnlab.looks import looks
+from lfnlab.results import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 _MOST_TRACES, _MOST_BARS = 10, 60
 _CELLS, _CURVE_POINTS = 80, 400
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 
 Trace = tuple[Any, "NDArray[np.float64]", "NDArray[np.float64]"]
 Pairs = tuple[str, str, list[list[Trace]]]
@@ -56,8 +57,12 @@ class Painter:
         self.by, self.panel, self.log, self.dots = by, panel, log or "", dots
         self.sources = _values(frame, "source")
         self.panels = _values(frame, panel) if panel else [None]
-        if len(self.panels) > 2 * MOST_GROUPS:
-            raise UsageError(f"--panel {panel}: {len(self.panels)} values are too many panels")
+        self.hatches: dict[tuple[Any, str], str] = {}
+        if len(self.panels) > MOST_PANELS:
+            raise UsageError(
+                f"--panel {panel}: {len(self.panels)} values are too many panels, of which there "
+                f"may be {MOST_PANELS}; choose some with --where"
+            )
 
     def paint(self, kind: Kind) -> tuple[Figure, str]:
         """The figure, and what of the rows it shows."""
@@ -71,21 +76,27 @@ class Painter:
         with plot.house_style():
             return made()
 
-    def _figure(self, size: tuple[float, float] = (6.4, 4.0)) -> tuple[Figure, list[Axes]]:
+    def _figure(
+        self, size: tuple[float, float] = (6.4, 3.8), panel_in: float = 3.6
+    ) -> tuple[Figure, list[Axes]]:
         count = len(self.panels)
-        columns = 1 if count == 1 else 2 if count <= 8 else 3
+        columns = 1 if count == 1 or panel_in > 5.0 else 2 if count <= 8 or panel_in > 3.6 else 3
         rows = -(-count // columns)
+        titles = [
+            wrapped(_in_words(self.panel, value), panel_in - 0.7, 9.0) for value in self.panels
+        ]
         if count > 1:
-            size = (3.6 * columns, 0.6 + 1.7 * rows)
+            tall = max(title.count("\n") for title in titles)
+            size = (panel_in * columns, 0.6 + (1.7 + 0.15 * tall) * rows)
         figure = Figure(figsize=size)
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
         for axes in grid[count:]:
             axes.remove()
         for axes in grid[max(0, count - columns) : count]:
             axes.tick_params(labelbottom=True)
-        for axes, value in zip(grid, self.panels, strict=False):
+        for axes, value, title in zip(grid, self.panels, titles, strict=False):
             if value is not None:
-                axes.set_title(str(value), pad=2)
+                axes.set_title(title, pad=2)
             for name, axis, scaled in (
                 ("x", axes.xaxis, axes.set_xscale),
                 ("y", axes.yaxis, axes.set_yscale),
@@ -103,7 +114,7 @@ class Painter:
                 self.frame if self.panel is None else self.frame.filter(pl.col(self.panel) == value)
             )
 
-    def _groups(self, most: int = MOST_GROUPS) -> dict[tuple[Any, str], dict[str, Any]]:
+    def _groups(self, most: int = MOST_TOLD) -> dict[tuple[Any, str], dict[str, Any]]:
         """Colour, marker, dash and label of each value of ``by`` in each source."""
         values = _values(self.frame, self.by) if self.by else [None]
         if len(values) > most:
@@ -113,25 +124,25 @@ class Painter:
             )
         columns = [c for c in dict.fromkeys((self.by, "source")) if c in self.frame.columns]
         there = set(self.frame.select(columns).unique().iter_rows()) if columns else {()}
-        looks: dict[tuple[Any, str], dict[str, Any]] = {}
-        used: Counter[str] = Counter()
-        for i, value in enumerate(values):
-            color, marker = _look(self.by, value, i)
-            for source in self.sources:
-                row = {"source": source, self.by: value}
-                if tuple(row[column] for column in columns) not in there:
-                    continue
-                words = [] if value is None else [_in_words(self.by, value)]
-                if len(self.sources) > 1 and self.by != "source":
-                    words.append(str(source))
-                looks[value, source] = {
-                    "color": color,
-                    "marker": marker,
-                    "linestyle": "none" if self.dots else _DASHES[used[color] % len(_DASHES)],
-                    "label": ", ".join(words),
-                }
-                used[color] += 1
-        return looks
+        whose = {
+            (value, source): _law(self.by, value)
+            for value in values
+            for source in self.sources
+            if tuple({"source": source, self.by: value}[column] for column in columns) in there
+        }
+        found: dict[tuple[Any, str], dict[str, Any]] = {}
+        for (value, source), look in looks(whose).items():
+            words = [] if value is None else [_in_words(self.by, value)]
+            if len(self.sources) > 1 and self.by != "source":
+                words.append(str(source))
+            found[value, source] = {
+                "color": look.color,
+                "marker": look.marker,
+                "linestyle": "none" if self.dots else look.linestyle,
+                "label": ", ".join(words),
+            }
+            self.hatches[value, source] = look.hatch
+        return found
 
     def _key(self, row: dict[str, Any]) -> tuple[Any, Any]:
         return (row[self.by] if self.by else None, row.get("source"))
@@ -163,15 +174,7 @@ class Painter:
             else Line2D([], [], **look, markersize=4)
             for look in shown
         ]
-        # A letter takes about a sixteenth of an inch, the handle as much as nine.
-        longest = max(len(look["label"]) for look in shown)
-        columns = int(16 * figure.get_figwidth() / (longest + 9))
-        figure.legend(
-            handles=handles,
-            loc="outside lower center",
-            ncols=max(1, min(4, columns, len(handles))),
-            handlelength=3,
-        )
+        legend(figure, handles)
 
     def _time(self) -> tuple[Figure, str]:
         assert self.x is not None
@@ -192,7 +195,8 @@ class Painter:
                 every = 1 if self.dots else max(1, t.size // 8)
                 look |= {"markevery": every, "markersize": 2.5 if self.dots else 3.5, "lw": 1.0}
                 axes.plot(t, v, **look)
-            self._floor(axes, y.of(self.frame))
+        if "y" not in self.log:
+            from_zero(grid)
         self._label(figure, grid, x.label, y.label)
         self._legend(figure, looks, seen)
         return figure, f"{drawn} of {there} traces" if drawn < there else _count(drawn, "trace")
@@ -209,10 +213,11 @@ class Painter:
                 keep = _thinned(u, v)
                 axes.plot(u[keep], v[keep], **{**looks[key], "label": None}, lw=0.8, alpha=0.9)
                 axes.plot(u[-1:], v[-1:], color=looks[key]["color"], marker="o", ms=4)
-            if self.x is None:
-                end = max(axes.get_xlim()[1], axes.get_ylim()[1])
+        if self.x is None:
+            end = max(max(axes.get_xlim()[1], axes.get_ylim()[1]) for axes in grid)
+            for axes in grid:
                 axes.plot([0, end], [0, end], color=plot.INK, lw=0.7, ls=(0, (2, 3)))
-                axes.set(xlim=(0, end), ylim=(0, end), aspect="equal")
+                axes.set(xlim=(0, end), ylim=(0, end), box_aspect=1)
         self._label(figure, grid, x_label, y_label)
         self._legend(figure, looks, seen)
         return figure, f"{_count(drawn, 'trace')}, each with a dot at its end"
@@ -312,19 +317,24 @@ class Painter:
                 "or --kind time or heat"
             )
         alone = self.by == self.x
-        looks = self._groups(_MOST_BARS if alone else MOST_GROUPS)
-        for (_, source), look in looks.items():
-            look["hatch"] = "///" if self.sources.index(source) else ""
+        looks = self._groups(_MOST_BARS if alone else MOST_TOLD)
+        for key, look in looks.items():
+            look["hatch"] = self.hatches[key]
         # Beside each other on one name: sources, where colours repeat the names; else all looks.
         places = {key: i for i, key in enumerate(looks)}
         if alone:
             sources = [None] if self.x == "source" else self.sources
             places = {key: sources.index(key[1]) if len(sources) > 1 else 0 for key in looks}
         side_by_side = max(places.values()) + 1
-        wide = 1.2 + 0.35 * len(names) * (0.7 + 0.6 * side_by_side)
-        figure, grid = self._figure((min(max(4.0, wide), 12.0), 3.6))
+        wide = min(max(3.6, 1.2 + 0.22 * len(names) * (0.7 + 0.5 * side_by_side)), 12.0)
+        figure, grid = self._figure((max(4.0, wide), 3.6), wide)
         axis = axis_of(self.frame, self.y)
         seen, most, width = set(), 0, 0.8 / side_by_side
+        words = [wrapped(_in_words(None, name), 1.6, 8.0, 2) for name in names]
+        slot_in = (wide - 0.8) / len(names)
+        upright = max(width_in(line, 8.0) for word in words for line in word.split("\n")) > slot_in
+        if upright and len(grid) > 1:
+            figure.set_figheight(figure.get_figheight() + 0.8)
         for axes, part in zip(grid, self._parts(), strict=True):
             for key, look in looks.items():
                 for at, name in enumerate(names):
@@ -356,14 +366,9 @@ class Painter:
                             capsize=2.5,
                             lw=1.0,
                         )
-            words = [_in_words(None, name) for name in names]
             axes.set_xticks(range(len(names)), words)
             axes.set_xlim(-0.6, len(names) - 0.4)
-            axes.tick_params(
-                axis="x",
-                length=0,
-                labelrotation=30 if max(map(len, words)) * len(words) > 50 else 0,
-            )
+            axes.tick_params(axis="x", length=0, labelrotation=90 if upright else 0)
             axes.grid(axis="x", visible=False)
         text = all(isinstance(name, str) for name in names)
         self._label(figure, grid, "" if text else axis_of(self.frame, self.x).label, axis.label)
@@ -406,10 +411,6 @@ class Painter:
         figure.colorbar(meshes[0], ax=grid, label=label)
         self._label(figure, grid, sides[0].label, sides[1].label)
         return figure, label
-
-    def _floor(self, axes: Axes, values: NDArray[np.float64]) -> None:
-        if "y" not in self.log and float(values.min()) >= 0.0:
-            axes.set_ylim(bottom=0.0)
 
     def _label(self, figure: Figure, grid: Sequence[Axes], x: str, y: str) -> None:
         if len(grid) == 1:
@@ -471,21 +472,17 @@ def _varies_within(frame: pl.DataFrame, x: str, by: str) -> bool:
     return frame.select(x, by).n_unique() > frame[x].n_unique()
 
 
-def _look(by: str | None, value: Any, index: int) -> tuple[str, str]:
-    """Colour and marker: a law's own, or the next of the house's."""
+def _law(by: str | None, value: Any) -> str | None:
+    """The law whose colour a value takes; None for the next of the house's."""
     if by is None:
-        return laws()[0].color, laws()[0].marker
-    if by in ("law", "case") and isinstance(value, str):
-        own = known(value.partition(",")[0])
-        if own is not None:  # otherwise such as a law of Linux that is none of ours
-            return own.color, own.marker
-    other = laws()[(index if by not in ("law", "case") else len(laws()) - 1 - index) % len(laws())]
-    return other.color, other.marker
+        return laws()[0].name
+    return value.partition(",")[0] if by in ("law", "case") and isinstance(value, str) else None
 
 
 def _in_words(by: str | None, value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{by} {text}" if by is not None and not isinstance(value, str) else text
+    named = by is not None and (not isinstance(value, str) or "." in by)
+    return f"{short([by])[by]} {text}" if by is not None and named else text
 
 
 def _count(number: int, what: str) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 
 from lfnlab import metrics, plot, statistics
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.results import route
 from lfnlab.store import TABLES
 from lfnlab.sweep import Results, Run
 
@@ -63,6 +64,12 @@ class Tables:
         stored = sorted(self._files, key=lambda n: (TABLES.index(n) if n in TABLES else 9, n))
         derived = [GOODPUT, SUMMARY, FLOWS, LINKS] if self._runs else []
         return list(dict.fromkeys([*stored, *(name for name in derived if self._has(name))]))
+
+    @cached_property
+    def factors(self) -> list[str]:
+        """Names of what differs between the cases of the experiments, the law aside."""
+        names = dict.fromkeys(name for run, _ in self._runs for name in run.factors)
+        return [name for name in names if name != "law"]
 
     def _has(self, name: str) -> bool:
         if name == GOODPUT:
@@ -152,12 +159,15 @@ def _derived(run: Run, name: str) -> pl.DataFrame | None:
 def _measured_by_law(run: Run) -> list[dict[str, Any]]:
     """As :meth:`Run.by_law`, of a measurement, which knows flows but no links."""
     rows = []
-    for name in run.laws:
-        flows = [flow for flow in run.summary["flows"] if flow["law"] == name]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for flow in run.summary["flows"]:
+        groups.setdefault((flow["law"], route(flow)), []).append(flow)
+    for (name, way), flows in groups.items():
         goodputs = [flow["goodput_bps"] for flow in flows]
         rows.append(
             {
                 "law": name,
+                "route": way,
                 "flows": len(flows),
                 "goodput_bps": sum(goodputs),
                 "jain": metrics.jain(goodputs),
@@ -173,7 +183,8 @@ def _named(frame: pl.LazyFrame, table: str, run: Run) -> pl.LazyFrame:
     summary = run.summary
     if "flow" in columns:
         frame = frame.with_columns(
-            law=_renamed("flow", {flow["id"]: flow["law"] for flow in summary["flows"]}, "other")
+            law=_renamed("flow", {flow["id"]: flow["law"] for flow in summary["flows"]}, "other"),
+            route=_renamed("flow", {flow["id"]: route(flow) for flow in summary["flows"]}, "other"),
         )
     if "link" in columns and columns["link"].is_integer():
         ids = {i: link["id"] for i, link in enumerate(summary["links"])}

@@ -1,0 +1,72 @@
+"""What makes a figure whole: every mark within its axes, every text within the figure."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from matplotlib.textpath import TextPath
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_POINTS = 72.0
+"""Of an inch."""
+_HANDLE_IN = 0.62
+"""What a legend's entry takes beside its text, at 8 points."""
+_LINE_IN = 0.165
+"""Height of a legend's line."""
+
+
+@lru_cache(maxsize=4096)
+def width_in(text: str, points: float) -> float:
+    """Width of a text in inches, in the font of figures."""
+    drawn = text.strip()
+    return float(TextPath((0, 0), drawn, size=points).get_extents().x1) / _POINTS if drawn else 0.0
+
+
+def wrapped(text: str, most_in: float, points: float, lines: int = 3) -> str:
+    """A text in lines of at most this width; what more lines would hold ends in dots."""
+    if width_in(text, points) <= most_in:
+        return text
+    each = max(4, int(len(text) * most_in / width_in(text, points)))
+    while True:
+        parts = textwrap.wrap(text, each, max_lines=lines, placeholder="…")
+        if each <= 4 or all(width_in(part, points) <= most_in for part in parts):
+            return "\n".join(parts)
+        each -= 1
+
+
+def from_zero(grid: Sequence[Axes], axis: str = "y") -> None:
+    """Let shared axes begin at zero where no mark lies below. Call it when all marks are drawn."""
+    lows = [axes.dataLim.y0 if axis == "y" else axes.dataLim.x0 for axes in grid]
+    finite = [low for low in lows if math.isfinite(low)]
+    if finite and min(finite) >= 0.0:
+        for axes in grid:
+            axes.set_ylim(bottom=0.0) if axis == "y" else axes.set_xlim(left=0.0)
+
+
+def legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """A legend above the axes, in as many columns as the figure is wide; it adds its own height."""
+    room_in = figure.get_figwidth() - 0.2
+    for handle in handles:
+        handle.set_label(wrapped(str(handle.get_label()), room_in - _HANDLE_IN, 8.0))
+    labels = [str(handle.get_label()) for handle in handles]
+    widest = max(width_in(line, 8.0) for label in labels for line in label.split("\n"))
+    columns = max(1, min(6, len(handles), int(room_in / (widest + _HANDLE_IN))))
+    tallest = max(label.count("\n") + 1 for label in labels)
+    rows = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + _LINE_IN * rows * tallest)
+    figure.legend(
+        handles=list(handles),
+        loc="outside upper center",
+        ncols=columns,
+        handlelength=3.2,
+        columnspacing=1.2,
+    )

@@ -1,0 +1,258 @@
+"""Do the figures of any experiment hold every mark and text, and say what the numbers say?
+
+The experiments are drawn at random and their numbers made up: nothing is simulated. A fixed handful
+runs by default, as many as ``LFN_FIGURES`` says otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import statistics
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+
+from lfnlab import plot
+from lfnlab.law import laws
+from lfnlab.looks import alike, looks
+from lfnlab.results import Results, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "5"))
+#: 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom, as tables print them.
+T = (12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216)
+NAMES = [f"{law.name}:{variant}" if i else law.name for law in laws() for i, variant in
+         enumerate(law.variants)]  # fmt: skip
+FACTORS = {
+    "link.queue.size": ["0.1bdp", "0.5bdp", "1bdp", "250 packets"],
+    "link.rate": ["100Mbit/s", "1Gbit/s", "10Gbit/s"],
+    "flow[*].rtt": ["10ms", "40ms", "160ms"],
+    "level": [0, 1, 2, 3],
+}
+
+
+class Made(Run):
+    """A run that was not run."""
+
+    summary: dict[str, Any]  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, rng: Random, place: int, seed: int, factors: Mapping[str, Any],
+           flows: list[tuple[str, list[str]]], links: list[str]) -> Made:  # fmt: skip
+        run = cls(Path(f"run-{place}-{seed}"), seed, dict(factors))
+        size = 10.0 ** rng.uniform(-1, 1)
+        made = []
+        for number, (law, way) in enumerate(flows):
+            goodput = rng.choice([0.0, rng.uniform(1e5, 1e8) * size, rng.gauss(5e7, 1e6)])
+            made.append(
+                {
+                    "id": number,
+                    "law": law,
+                    "direction": way[0] if way[0] in ("forward", "reverse") else "forward",
+                    "routes": [{"from_s": 0.0, "links": way}],
+                    "start_s": 0.0,
+                    "rtt_s": 0.04,
+                    "goodput_bps": goodput,
+                    "delivered_bytes": goodput * 10.0 / 8.0,
+                    "cov": rng.choice([None, rng.uniform(0, 2)]),
+                    **dict.fromkeys(("retransmits", "timeouts", "loss_events"), rng.randint(0, 99)),
+                }
+            )
+        run.__dict__["summary"] = {
+            "seed": seed,
+            "hash": "0" * 16,
+            "warmup_s": 2.0,
+            "sim_s": 12.0,
+            "flows": made,
+            "links": [
+                {
+                    "id": name,
+                    "rate_bps": 1e8,
+                    "utilization": rng.random(),
+                    "mean_queue_s": 0.01,
+                    "drops": 3,
+                }
+                for name in links
+            ],
+            "changes_s": rng.choice([[], [3.0, 7.0]]),
+        }
+        run.__dict__["height"] = size
+        return run
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A few samples of each flow or link, of a height that differs from run to run."""
+        t_s = np.linspace(0.0, 12.0, 13)
+        rng = np.random.default_rng(self.seed)
+        key, count = ("flow", len(self.summary["flows"])) if name == "flows" else (
+            "link", len(self.summary["links"]))  # fmt: skip
+        parts = []
+        for number in range(count):
+            values = self.__dict__["height"] * rng.random(t_s.size) * 100
+            columns: dict[str, Any] = {"t_s": t_s, key: np.full(t_s.size, number)}
+            if name == "flows":
+                total = np.cumsum(values * 1e4).astype(int)
+                columns |= {"cwnd_seg": values, "delivered_bytes": total}
+            else:
+                columns |= {"packets": values.astype(int)}
+            parts.append(pl.DataFrame(columns))
+        return pl.concat(parts).sort("t_s")
+
+
+def experiment(number: int) -> Results:
+    """One to three factors, one to twenty laws, one to ten seeds, ways forth, back or crossed."""
+    rng = Random(f"figures {number}")
+    links = rng.choice([["forward", "reverse"], ["forward", "reverse"], ["a", "b", "the far link"]])
+    chosen = rng.sample(NAMES, rng.choice([1, 2, 3, 8, 20]))
+    names = rng.sample(list(FACTORS), rng.randint(0, 2))
+    key = rng.choice(["law", "flow[*].law"])
+    values = [rng.sample(FACTORS[name], rng.randint(1, 3)) for name in names]
+    seeds = range(1, rng.randint(1, 10) + 1)
+    ways = [[links[0]], [links[1]]] if rng.random() < 0.5 else [[links[0]]]
+    if links[0] == "a":
+        ways.append(["a", "b"])
+    each, rival = rng.randint(1, 3), rng.random() < 0.3
+    runs = []
+    for place, (law, *rest) in enumerate(itertools.product(chosen, *values)):
+        flows = [(law, way) for way in ways for _ in range(each)]
+        if rival and key == "law":
+            flows.append(("reno", ways[0]))
+        factors = {key: law, **dict(zip(names, rest, strict=True))}
+        runs += [Made.of(rng, place, seed, factors, flows, links) for seed in seeds]
+    return Results(Path("none"), "made up", tuple(runs))
+
+
+@pytest.mark.parametrize("number", range(EXPERIMENTS))
+def test_figures_hold_what_they_draw(number: int) -> None:
+    results = experiment(number)
+    traced = plot.some(plot.first_seed(results), 12)
+    for name, (figure, _) in plot.figures(results, traced).items():
+        with plot.house_style():
+            FigureCanvasAgg(figure).draw()
+        assert list(faults(figure)) == [], f"experiment {number}, {name}"
+
+
+@pytest.mark.parametrize("number", range(EXPERIMENTS))
+def test_bars_and_intervals_are_those_of_an_independent_computation(number: int) -> None:
+    results = experiment(number)
+    if not results.rows():
+        return
+    figure, left_out = plot.bars(results.intervals("goodput_bps"), results.keys, "bit/s")
+    drawn = sorted(round(bar.get_width(), 3) for axes in figure.axes for bar in axes.patches)
+    halves = sorted(
+        round(float(np.ptp(segment[:, 0])) / 2, 3)
+        for axes in figure.axes
+        for bars in axes.collections
+        for segment in bars.get_segments()
+    )
+    # By case, law and way, straight from the flows.
+    groups: dict[Any, dict[int, float]] = {}
+    for run in results.runs:
+        for flow in run.summary["flows"]:
+            case = (*run.factors.items(), flow["law"], str(flow["routes"]))
+            of_seed = groups.setdefault(case, {})
+            of_seed[run.seed] = of_seed.get(run.seed, 0.0) + flow["goodput_bps"]
+    means = [statistics.fmean(group.values()) for group in groups.values()]
+    wide = [
+        T[len(g) - 2] * statistics.stdev(g.values()) / math.sqrt(len(g))
+        for g in groups.values()
+        if len(g) > 1
+    ]
+    if not left_out:
+        assert drawn == pytest.approx(sorted(means), rel=1e-6, abs=1e-2)
+        assert halves == pytest.approx(sorted(wide), rel=1e-5, abs=1e-2)
+
+
+def test_every_law_and_variant_looks_its_own() -> None:
+    for count in (1, 2, 8, 20, 60):
+        for first in range(len(NAMES)):
+            names = [NAMES[(first + i) % len(NAMES)] for i in range(count)]
+            found = list(looks({name: name for name in names}).values())
+            for one, other in itertools.combinations(found, 2):
+                if alike(one.color, other.color):
+                    assert one.dashes != other.dashes
+                    assert one.hatch != other.hatch
+                    if count <= 20:
+                        assert one.marker != other.marker
+
+
+def faults(figure: Figure) -> Iterator[str]:
+    """What a reader of the drawn figure would miss, or take for something else."""
+    for axes in figure.axes:
+        yield from outside(axes)
+        seen = [(to_hex(bar.get_facecolor()), bar.get_hatch() or "") for bar in axes.patches]
+        for one, other in itertools.combinations(seen, 2):
+            if alike(one[0], other[0]) and one[1] == other[1]:
+                yield f"two bars of {axes.get_title(loc='left')} look alike: {one}"
+    yield from texts(figure)
+    for legend in figure.legends:
+        told = [
+            (to_hex(line.get_color()), str(line._dash_pattern), str(line.get_marker()))
+            for line in legend.get_lines()
+        ]
+        for one, other in itertools.combinations(told, 2):
+            if alike(one[0], other[0]) and one[1:] == other[1:]:
+                yield f"two series look alike: {one}"
+
+
+def outside(axes: Axes) -> Iterator[str]:
+    """Marks that the axes cut."""
+    (left, right), (low, high) = sorted(axes.get_xlim()), sorted(axes.get_ylim())
+    marks = [np.column_stack(line.get_data()) for line in axes.lines
+             if line.get_transform() == axes.transData]  # fmt: skip
+    for bar in axes.patches:
+        marks.append(bar.get_bbox().get_points())
+    for collection in axes.collections:
+        if isinstance(collection, LineCollection):
+            marks += collection.get_segments()
+    for mark in marks:
+        x, y = np.asarray(mark, dtype=float).reshape(-1, 2).T
+        room_x, room_y = 1e-9 * (right - left), 1e-9 * (high - low)
+        if (
+            np.nanmin(x, initial=left) < left - room_x
+            or np.nanmax(x, initial=right) > right + room_x
+        ):
+            yield f"cut: {np.nanmin(x)} to {np.nanmax(x)} in x from {left} to {right}"
+        if np.nanmin(y, initial=low) < low - room_y or np.nanmax(y, initial=high) > high + room_y:
+            yield f"cut: {np.nanmin(y)} to {np.nanmax(y)} in y from {low} to {high}"
+
+
+def texts(figure: Figure) -> Iterator[str]:
+    """Texts that leave the figure or meet each other."""
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    drawn: list[Text] = [text for text in figure.texts if text is not None]
+    for axes in figure.axes:
+        drawn += [child for child in axes.get_children() if isinstance(child, Text)]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+            inside = [tick for tick in ticks if low <= tick.get_loc() <= high]
+            drawn += [axis.label, *(label for t in inside for label in (t.label1, t.label2))]
+    for legend in figure.legends:
+        drawn += legend.get_texts()
+    found = [
+        (text.get_text(), text.get_window_extent(renderer))
+        for text in drawn
+        if text.get_visible() and text.get_text().strip()
+    ]
+    box = figure.bbox
+    for said, area in found:
+        if area.x0 < box.x0 - 1 or area.x1 > box.x1 + 1 or area.y0 < -1 or area.y1 > box.y1 + 1:
+            yield f"{said!r} leaves the figure: {area} in {box}"
+    for (one, a), (other, b) in itertools.combinations(found, 2):
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1:
+            yield f"{one!r} and {other!r} overlap: {a}, {b}"
