@@ -4,9 +4,10 @@
 
 mod common;
 
-use common::{drop_tail, events, linux_flow, network, rate, run, Event, ECN};
+use common::{drop_tail, events, linux_flow, network, rate, run, Event, ECN, TIMEOUT};
 use lfn_path::{AqmConfig, CodelConfig};
-use lfn_sim::config::{Config, FlowConfig, LinkConfig};
+use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig};
+use lfn_sim::Outcome;
 use lfn_units::Time;
 
 const RTT: Time = Time::from_ms(50);
@@ -52,5 +53,76 @@ fn one_mark_is_one_reduction() {
     }
     for pair in marks.windows(2) {
         assert!((pair[1].t_s - pair[0].t_s - 2.585).abs() < 0.015, "{pair:?}");
+    }
+}
+
+/// When the first byte is acknowledged after `end`, and how long after that 100 ms pass at 90 % of the rate.
+fn recovery(outcome: &Outcome, end: f64) -> (f64, f64) {
+    let flows = &outcome.tables.flows;
+    let (t, bytes) = (&flows.t_s, &flows.delivered_bytes);
+    let down = (0..t.len()).rfind(|&i| t[i] <= end).expect("sampled");
+    let probe = (down..t.len()).find(|&i| bytes[i] > bytes[down]).expect("it recovers");
+    let full = (0.9 * 20e6 / 8.0 * 0.1 * 1448.0 / 1514.0) as u64;
+    let at = (probe..t.len() - 20).find(|&i| bytes[i + 20] - bytes[i] >= full).expect("full again");
+    (t[probe], t[at + 20] - t[probe])
+}
+
+#[test]
+fn a_link_that_was_down_is_full_again_as_soon_as_in_linux() {
+    // Linux: all data lost behind the bottleneck (80 packets) from 10 s on, for so long. Its timeouts, and the time
+    // from the first new acknowledgement until 100 ms passed at 90 % of the rate, by samples of 5 ms.
+    let linux = [
+        ("cubic:linux", 1000, 2, 0.495),
+        ("cubic:linux", 2300, 3, 0.490),
+        ("cubic:linux", 5000, 5, 0.495),
+        ("cubic:linux", 10_000, 6, 0.500),
+        ("reno:linux", 1000, 2, 1.110),
+        ("reno:linux", 2300, 4, 1.110),
+        ("reno:linux", 5000, 5, 1.110),
+        ("bbr", 1000, 3, 0.340),
+        ("bbr", 2300, 4, 0.345),
+        ("bbr", 5000, 5, 0.345),
+    ];
+    for (name, down_ms, timeouts, full_s) in linux {
+        let end = Time::from_ms(10_000 + down_ms);
+        let mut config = path(bottleneck(80), linux_flow(name, RTT), 16 + 3 * down_ms / 1000);
+        config.sample = Some(Time::from_ms(5));
+        config.changes = vec![
+            Change { at: Time::from_s(10), what: Changed::Loss(2, 1.0) },
+            Change { at: end, what: Changed::Loss(2, 0.0) },
+        ];
+        let outcome = run(&config);
+        let seen = of_kind(&events(&outcome.tables, 0), TIMEOUT);
+        assert_eq!(seen.len(), timeouts, "{name}, {down_ms} ms: {seen:?}");
+        let (_, took) = recovery(&outcome, end.as_s());
+        println!("{name}, {down_ms} ms: {took} s, Linux {full_s} s");
+        assert!((took - full_s).abs() < RTT.as_s() + 0.2, "{name}, {down_ms} ms: {took} s");
+    }
+}
+
+#[test]
+fn a_path_that_reorders_costs_few_retransmissions() {
+    // Linux's CUBIC, 20 s, so many percent of the packets late by so many us: retransmissions beyond what the queue
+    // of 80 packets dropped, recoveries, Mbit/s. Its RACK widens its window after the first.
+    let linux = [
+        (0.1, 25_000, 3, 7, 18.92),
+        (1.0, 3_125, 1, 5, 18.92),
+        (1.0, 6_250, 4, 5, 18.90),
+        (1.0, 25_000, 6, 7, 18.89),
+        (5.0, 6_250, 2, 4, 18.92),
+    ];
+    for (percent, late_us, needless, recoveries, mbps) in linux {
+        for seed in [2, 3, 4] {
+            let mut config = path(bottleneck(80), linux_flow("cubic:linux", RTT), 20);
+            config.seed = seed;
+            config.links[2].impair.reorder = Some((percent / 100.0, Time::from_us(late_us)));
+            let summary = run(&config).summary;
+            let (flow, drops) = (&summary.flows[0], summary.links[0].drops);
+            let text = format!("{percent} % by {late_us} us: {drops} drops, {flow:?}");
+            assert!((flow.retransmits - drops).abs_diff(needless) <= 5, "{text}");
+            assert!(flow.loss_events.abs_diff(recoveries) <= 3, "{text}");
+            assert_eq!(flow.timeouts, 0, "{text}");
+            assert!((flow.goodput_bps / (mbps * 1e6) - 1.0).abs() < 0.01, "{text}");
+        }
     }
 }

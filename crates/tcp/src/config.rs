@@ -32,6 +32,8 @@ pub struct SenderConfig {
     pub timestamps: bool,
     /// Tail loss probes (RFC 8985 §7).
     pub tail_loss_probe: bool,
+    /// F-RTO: new data after a timeout show whether it was spurious (RFC 5682).
+    pub frto: bool,
     /// Form of the retransmission timeout.
     pub rto: RtoForm,
     /// Least retransmission timeout.
@@ -99,6 +101,8 @@ pub struct ReceiverConfig {
     pub quick_start: bool,
     /// SACK blocks are reported.
     pub sack: bool,
+    /// What arrives twice is reported in a block of its own, the first (DSACK, RFC 2883); needs `sack`.
+    pub dsack: bool,
     /// SACK compression: from the fourth duplicate ACK on, ACKs wait for up to this long (and at
     /// most 5 % of `rtt_hint`); `None`: every out-of-order segment is acknowledged at once.
     pub sack_compression: Option<Time>,
@@ -126,6 +130,7 @@ impl SenderConfig {
             reduction: Reduction::Prr,
             timestamps: true,
             tail_loss_probe: true,
+            frto: true,
             rto: RtoForm::Linux,
             min_rto: Time::from_ms(200),
             max_rto: Time::from_s(120),
@@ -145,6 +150,7 @@ impl SenderConfig {
             reduction: Reduction::Immediate,
             timestamps: false,
             tail_loss_probe: false,
+            frto: false,
             rto: RtoForm::Rfc6298,
             max_rto: Time::from_s(60),
             ..SenderConfig::linux(mss_bytes, SlowStartKind::Classic)
@@ -160,6 +166,7 @@ impl ReceiverConfig {
             delayed_ack_timeout: Time::from_ms(40),
             quick_start: true,
             sack: true,
+            dsack: true,
             sack_compression: Some(Time::from_ms(1)),
             rtt_hint,
             ecn: false,
@@ -172,6 +179,7 @@ impl ReceiverConfig {
         ReceiverConfig {
             delayed_ack: false,
             quick_start: false,
+            dsack: false,
             sack_compression: None,
             ..ReceiverConfig::linux(rtt_hint)
         }

@@ -9,6 +9,7 @@ mod prr;
 mod ranges;
 mod rate;
 mod receiver;
+mod reordering;
 mod rtt;
 mod scoreboard;
 mod sender;

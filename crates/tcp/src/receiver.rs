@@ -40,11 +40,11 @@ pub struct Acknowledgement {
     pub cumulative: u64,
     /// The timestamp echoed is that of an original transmission (Eifel, RFC 3522).
     pub echoes_original: bool,
-    /// It answers a segment that was here already (DSACK, RFC 2883).
+    /// It answers a segment that was here already, which the first block names (DSACK, RFC 2883).
     pub duplicate: bool,
     /// Congestion is echoed (RFC 3168 ECE).
     pub ece: bool,
-    /// SACK blocks, most recent first; the first `blocks` of them.
+    /// SACK blocks, most recent first, after that of a duplicate; the first `blocks` of them.
     pub sack: [Range; SACK_BLOCKS],
     /// How many of `sack` are meant.
     pub blocks: u8,
@@ -67,6 +67,7 @@ pub struct Receiver {
     quick_start: bool,
     delayed_ack: bool,
     sack: bool,
+    dsack: bool,
     ecn: bool,
     echo_each_mark: bool,
     /// ECE of the next ACK.
@@ -97,6 +98,7 @@ impl Receiver {
             out_of_order: RangeSet::default(),
             delayed_ack: config.delayed_ack,
             sack: config.sack,
+            dsack: config.sack && config.dsack,
             ecn: config.ecn,
             echo_each_mark: config.echo_each_mark,
             delayed_ack_timeout: config.delayed_ack_timeout,
@@ -161,14 +163,14 @@ impl Receiver {
     #[inline]
     pub fn on_deadline(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         if self.deadline <= now {
-            self.acknowledge(self.deadline, false, emit);
+            self.acknowledge(self.deadline, None, emit);
         }
     }
 
     /// Emits the held-back ACK now, if there is one.
     pub fn flush(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         if self.deadline != Time::NEVER {
-            self.acknowledge(now, false, emit);
+            self.acknowledge(now, None, emit);
         }
     }
 
@@ -183,7 +185,10 @@ impl Receiver {
             self.on_other_segment(now, segment, echo_at_once && self.echo_each_mark, emit);
             return;
         }
-        self.echoes_original = !segment.retransmission;
+        // What is echoed is the timestamp of the first segment since the last ACK (RFC 7323 §4.3).
+        if self.unacknowledged == 0 {
+            self.echoes_original = !segment.retransmission;
+        }
         self.next += 1;
         self.unacknowledged += 1;
         let mut at_once = !self.delayed_ack || self.unacknowledged >= 2;
@@ -198,7 +203,7 @@ impl Receiver {
         }
         at_once |= self.quick_start || echo_at_once;
         if at_once {
-            self.acknowledge(now, false, emit);
+            self.acknowledge(now, None, emit);
         } else if self.deadline == Time::NEVER {
             self.deadline = now + self.delayed_ack_timeout;
         }
@@ -220,7 +225,7 @@ impl Receiver {
         if changes && self.deadline != Time::NEVER {
             // What came before is acknowledged by itself, so that no ACK covers marked and unmarked
             // segments: the two ACKs that §3.2 allows, and Linux sends.
-            self.acknowledge(now, false, emit);
+            self.acknowledge(now, None, emit);
         }
         self.ece = segment.ce;
         changes
@@ -239,13 +244,16 @@ impl Receiver {
             if segment.seq < self.next { None } else { self.out_of_order.insert(segment.seq, self.next) };
         let Some(range) = range else {
             self.duplicates += 1;
-            self.acknowledge(now, true, emit);
+            if segment.seq < self.next {
+                self.echoes_original &= !segment.retransmission;
+            }
+            self.acknowledge(now, Some(segment.seq), emit);
             return;
         };
         let fresh = !self.recent[..usize::from(self.unreported)].iter().any(|start| range.contains(*start));
         if fresh && usize::from(self.unreported) == SACK_BLOCKS {
             // No ACK has room for a fourth change: what was held back goes first (as in Linux).
-            self.acknowledge(now, false, emit);
+            self.acknowledge(now, None, emit);
         }
         self.quick_start = false;
         self.remember(range);
@@ -254,12 +262,12 @@ impl Receiver {
             Some(most) if self.sack && self.dup_acks > DUP_ACKS_UNCOMPRESSED && !at_once => {
                 self.compressed += 1;
                 if self.compressed > COMPRESSED_MAX {
-                    self.acknowledge(now, false, emit);
+                    self.acknowledge(now, None, emit);
                 } else {
                     self.deadline = self.deadline.min(now + most);
                 }
             }
-            _ => self.acknowledge(now, false, emit),
+            _ => self.acknowledge(now, None, emit),
         }
     }
 
@@ -278,7 +286,7 @@ impl Receiver {
         self.recent = kept;
     }
 
-    fn acknowledge(&mut self, at: Time, duplicate: bool, emit: &mut impl FnMut(&Acknowledgement)) {
+    fn acknowledge(&mut self, at: Time, duplicate: Option<u64>, emit: &mut impl FnMut(&Acknowledgement)) {
         self.unacknowledged = 0;
         self.compressed = 0;
         self.unreported = 0;
@@ -287,13 +295,16 @@ impl Receiver {
             at,
             cumulative: self.next,
             echoes_original: self.echoes_original,
-            duplicate,
             ece: self.ece,
             ..Acknowledgement::default()
         };
+        if let Some(start) = duplicate.filter(|_| self.dsack) {
+            ack.sack[0] = Range { start, end: start + 1 };
+            (ack.duplicate, ack.blocks) = (true, 1);
+        }
         if self.sack && !self.out_of_order.is_empty() {
             for start in self.recent {
-                if start <= self.next {
+                if start <= self.next || usize::from(ack.blocks) == SACK_BLOCKS {
                     continue;
                 }
                 if let Some(end) = self.out_of_order.end_of(start) {
@@ -472,9 +483,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_here_already_is_reported_as_a_duplicate() {
-        let out = acks(&ReceiverConfig::ns2(Time::from_ms(100)), &[(0, 0), (1, 1), (2, 0), (3, 3), (4, 3)]);
-        let dup: Vec<bool> = out.iter().map(|a| a.duplicate).collect();
-        assert_eq!(dup, [false, false, true, false, true]);
+    fn what_is_here_already_is_named_by_the_first_block() {
+        let segments = [(0, 0), (1, 1), (2, 0), (3, 3), (4, 3), (5, 5), (6, 7), (7, 3)];
+        let seen = |config| -> Vec<(bool, Vec<(u64, u64)>)> {
+            let blocks = |a: &Acknowledgement| a.sack[..usize::from(a.blocks)].to_vec();
+            let pairs = |a: &Acknowledgement| blocks(a).iter().map(|r| (r.start, r.end)).collect();
+            acks(&config, &segments).iter().map(|a| (a.duplicate, pairs(a))).collect()
+        };
+        let ns2 = ReceiverConfig::ns2(Time::from_ms(100));
+        let out = seen(ReceiverConfig { dsack: true, ..ns2 });
+        assert_eq!(out[2], (true, vec![(0, 1)]));
+        assert_eq!(out[4], (true, vec![(3, 4), (3, 4)]));
+        // Three blocks at most: the duplicate, and the two ranges that changed last.
+        assert_eq!(out[7], (true, vec![(3, 4), (7, 8), (5, 6)]));
+        assert!(seen(ns2).iter().all(|(duplicate, _)| !duplicate));
+        assert!(seen(ReceiverConfig { dsack: true, sack: false, ..ns2 }).iter().all(|ack| ack.1.is_empty()));
+    }
+
+    #[test]
+    fn the_timestamp_of_the_first_segment_since_the_last_ack_is_echoed() {
+        let mut receiver = Receiver::new(&quiet());
+        let mut echoes = Vec::new();
+        for (seq, retransmission) in [(0, true), (1, false), (2, false), (3, true), (4, false), (4, true)] {
+            let segment = SegmentIn { seq, retransmission, ce: false, cwr: false };
+            receiver.on_segment(Time::from_us(seq), segment, &mut |ack| echoes.push(ack.echoes_original));
+        }
+        assert_eq!(echoes, [false, true, false]);
     }
 }

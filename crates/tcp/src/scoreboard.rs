@@ -27,14 +27,30 @@ pub(crate) struct Delivered {
     pub newest_sent: Option<Time>,
     /// Transmission time of the oldest never-retransmitted one.
     pub oldest_sent: Option<Time>,
-    /// Transmission time of the retransmission that moved the cumulative ACK: what its timestamp echoes.
-    pub copy_sent: Option<Time>,
+    /// Transmission time of the first segment that the cumulative ACK covers, which is what its timestamp
+    /// echoes, and whether that is a copy's; none where nothing was SACKed, lost or repeated.
+    pub echoed: Option<(Time, bool)>,
     /// The one that was sent last, copies included, with its time; none where nothing was SACKed, lost
     /// or repeated, as there it is the last of `count`.
     pub newest: Option<(Time, u64)>,
+    /// Transmission time of the newest of which it is known which transmission was delivered.
+    newest_known: Option<Time>,
+    /// The lowest never-retransmitted one, in the same cases.
+    pub lowest_original: Option<u64>,
+    /// Some were SACKed, or a duplicate ACK stands for one.
+    pub beyond_gap: bool,
 }
 
-/// RACK's notion of the most recently sent segment that was delivered (RFC 8985 §6.2).
+/// The lesser of those that are.
+fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// RACK's notion of the most recently sent segment that was delivered, and the RTT of the one delivered last
+/// (RFC 8985 §6.2 step 2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     sent: Time,
@@ -55,6 +71,7 @@ struct Repair {
     lost: VecDeque<u64>,
     /// Lost retransmissions, and what a timeout marked out of order.
     lost_again: BinaryHeap<Reverse<u64>>,
+    /// Copies in flight by time of transmission; stale entries are skipped.
     retransmitted: VecDeque<(Time, u64)>,
     /// One past the highest segment ever retransmitted.
     retransmitted_end: u64,
@@ -136,6 +153,21 @@ impl Scoreboard {
 
     pub fn lost_out(&self) -> u64 {
         self.lost_out
+    }
+
+    /// When the first outstanding segment was last sent.
+    pub fn first_sent(&self) -> Time {
+        self.sent[self.at(self.una)]
+    }
+
+    /// Copies in flight.
+    pub fn retrans_out(&self) -> u64 {
+        self.retrans_out
+    }
+
+    /// The highest segment that was ever SACKed.
+    pub fn highest_sacked(&self) -> u64 {
+        self.repair.highest_sacked[0]
     }
 
     pub fn take_newly_lost(&mut self) -> u32 {
@@ -239,14 +271,19 @@ impl Scoreboard {
         let rtt = now - sent;
         delivered.newest = delivered.newest.max(Some((sent, seq)));
         if !ever {
-            delivered.oldest_sent = Some(delivered.oldest_sent.map_or(sent, |t| t.min(sent)));
-            delivered.newest_sent = Some(delivered.newest_sent.map_or(sent, |t| t.max(sent)));
+            delivered.oldest_sent = least(delivered.oldest_sent, Some(sent));
+            delivered.newest_sent = delivered.newest_sent.max(Some(sent));
+            delivered.lowest_original = least(delivered.lowest_original, Some(seq));
         } else if rtt < min_rtt {
             // The ACK is of the original: it says nothing about the copy (RFC 8985 §6.2 step 2).
             return;
         }
+        if Some(sent) >= delivered.newest_known {
+            delivered.newest_known = Some(sent);
+            self.rack.rtt = rtt;
+        }
         if (sent, seq) > (self.rack.sent, self.rack.seq) {
-            self.rack = Rack { sent, seq, rtt };
+            (self.rack.sent, self.rack.seq) = (sent, seq);
         }
     }
 
@@ -258,34 +295,33 @@ impl Scoreboard {
         let count = (cumulative - self.una) as u32;
         self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
         self.una = cumulative;
-        Delivered {
-            count,
-            newest_sent: Some(newest),
-            oldest_sent: Some(oldest),
-            copy_sent: None,
-            newest: None,
-        }
+        Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest), ..Delivered::default() }
     }
 
-    /// The cumulative ACK moved to `cumulative`, at most `nxt`.
-    pub fn on_cumulative(&mut self, cumulative: u64, now: Time, min_rtt: Time) -> Delivered {
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`; adds to what SACK blocks `delivered`.
+    pub fn on_cumulative(&mut self, cumulative: u64, now: Time, min_rtt: Time, delivered: &mut Delivered) {
         if !self.dirty {
-            return self.on_plain_cumulative(cumulative, now);
+            *delivered = self.on_plain_cumulative(cumulative, now);
+            return;
         }
-        let mut delivered = Delivered::default();
-        if self.flags(self.una) & EVER != 0 {
-            delivered.copy_sent = Some(self.sent[self.at(self.una)]);
-        }
+        let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
+        delivered.echoed = Some((self.sent[self.at(self.una)], self.flags(self.una) & EVER != 0));
+        let mut repeated = false;
         for seq in self.una..cumulative {
+            repeated |= self.flags(seq) & EVER != 0;
             if self.repair.sacked.contains(seq) {
                 self.sacked_out -= 1;
             } else {
                 delivered.count += 1;
-                self.note_delivery(seq, now, min_rtt, &mut delivered);
+                self.note_delivery(seq, now, min_rtt, delivered);
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);
             self.repair.flags[at] = 0;
+        }
+        if repeated {
+            // Originals that waited above a hole until its copy came give no RTT (Karn).
+            (delivered.oldest_sent, delivered.newest_sent) = sacked_times;
         }
         self.una = cumulative;
         self.repair.sacked.advance(cumulative);
@@ -297,7 +333,6 @@ impl Scoreboard {
             self.repair.lost_again.clear();
             self.repair.retransmitted.clear();
         }
-        delivered
     }
 
     /// A segment is no longer lost nor in flight as a copy: it was delivered.
@@ -308,10 +343,9 @@ impl Scoreboard {
     }
 
     /// SACK blocks, most recent first.
-    pub fn on_sack(&mut self, blocks: &[Range], now: Time, min_rtt: Time) -> Delivered {
-        let mut delivered = Delivered::default();
+    pub fn on_sack(&mut self, blocks: &[Range], now: Time, min_rtt: Time, delivered: &mut Delivered) {
         if blocks.is_empty() {
-            return delivered;
+            return;
         }
         self.touch();
         let mut sacked = std::mem::take(&mut self.repair.sacked);
@@ -319,11 +353,12 @@ impl Scoreboard {
             let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
             sacked.insert_range(block, self.una, |seq| {
                 delivered.count += 1;
-                self.note_delivery(seq, now, min_rtt, &mut delivered);
+                self.note_delivery(seq, now, min_rtt, delivered);
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
                 self.repair.flags[at] &= EVER;
                 self.sacked_out += 1;
+                delivered.beyond_gap = true;
                 if seq > self.repair.highest_sacked[2] {
                     self.repair.highest_sacked[2] = seq;
                     self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
@@ -331,7 +366,6 @@ impl Scoreboard {
             });
         }
         self.repair.sacked = sacked;
-        delivered
     }
 
     fn mark_lost(&mut self, seq: u64) {
@@ -349,6 +383,11 @@ impl Scoreboard {
         }
     }
 
+    /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
+    pub fn due_by_time(&self, now: Time, reorder_window: Time) -> Time {
+        now.since(self.rack.rtt + reorder_window)
+    }
+
     /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
     /// `rack.rtt + reorder_window` passed since. Returns when to look again, if something waits.
     pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Option<Time> {
@@ -361,7 +400,7 @@ impl Scoreboard {
                 self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
                 continue;
             }
-            if self.flags(seq) & (LOST | RETRANS) == 0 {
+            if self.flags(seq) & (LOST | EVER) == 0 {
                 let sent = self.sent[self.at(seq)];
                 if (sent, seq) >= (self.rack.sent, self.rack.seq) {
                     break;
@@ -376,9 +415,7 @@ impl Scoreboard {
             self.repair.examined += 1;
         }
         while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
-            let current =
-                seq >= self.una && self.flags(seq) & RETRANS != 0 && self.sent[self.at(seq)] == sent;
-            if current {
+            if self.is_copy_in_flight(sent, seq) {
                 if (sent, seq) >= (self.rack.sent, self.rack.seq) {
                     break;
                 }
@@ -386,20 +423,26 @@ impl Scoreboard {
                     waits = true;
                     break;
                 }
+                self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] &= !RETRANS;
-                self.retrans_out -= 1;
+                self.repair.flags[at] = EVER | LOST;
+                self.lost_out += 1;
                 self.note_loss(seq);
-                if self.repair.flags[at] & LOST == 0 {
-                    self.repair.flags[at] |= LOST;
-                    self.lost_out += 1;
-                }
                 self.repair.lost_again.push(Reverse(seq));
             }
             self.repair.retransmitted.pop_front();
         }
         // All that was sent before the delivered segment is due by then.
         waits.then(|| self.rack.sent + limit)
+    }
+
+    /// Whether the copy of `seq` that left at `sent` is its last transmission, and neither lost nor SACKed.
+    fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
+        let flags = if seq >= self.una { self.flags(seq) } else { 0 };
+        flags & EVER != 0
+            && flags & (LOST | RETRANS) != LOST
+            && self.sent[self.at(seq)] == sent
+            && !self.repair.sacked.contains(seq)
     }
 
     /// RFC 6675 IsLost: three SACKed segments above it.
@@ -438,30 +481,37 @@ impl Scoreboard {
         self.sacked_out = count.min((self.nxt - self.una).saturating_sub(self.lost_out.max(1)));
     }
 
-    /// Retransmission timeout: all that was not SACKed is lost, copies included.
-    pub fn mark_all_lost(&mut self) {
+    /// Retransmission timeout: the first segment is lost, and of those not SACKed all that were last sent by
+    /// `sent_by`, copies included.
+    pub fn mark_lost_by_timeout(&mut self, sent_by: Time) {
         self.touch();
         self.repair.lost.clear();
         self.repair.lost_again.clear();
-        self.repair.retransmitted.clear();
-        self.retrans_out = 0;
-        self.lost_out = 0;
+        self.repair.examined = self.nxt;
         for seq in self.una..self.nxt {
+            let (at, flags) = (self.at(seq), self.flags(seq));
             if self.repair.sacked.contains(seq) {
                 continue;
             }
-            let at = self.at(seq);
-            if self.repair.flags[at] & (LOST | RETRANS) != LOST {
+            let lost = flags & (LOST | RETRANS) == LOST;
+            if seq > self.una && !lost && self.sent[at] > sent_by {
+                if flags & EVER == 0 {
+                    self.repair.examined = self.repair.examined.min(seq);
+                }
+                continue;
+            }
+            if !lost {
                 self.note_loss(seq);
             }
-            self.repair.flags[at] = (self.repair.flags[at] & EVER) | LOST;
+            self.clear_outstanding(seq);
+            self.repair.flags[at] = (flags & EVER) | LOST;
             self.lost_out += 1;
             self.repair.lost.push_back(seq);
         }
-        self.repair.examined = self.nxt;
     }
 
-    /// The timeout or reduction was spurious: nothing is lost.
+    /// The timeout or reduction was spurious: nothing is lost, as far as that went. What was sent is
+    /// examined anew.
     pub fn unmark_lost(&mut self) {
         for seq in self.una..self.nxt {
             let at = self.at(seq);
@@ -470,6 +520,11 @@ impl Scoreboard {
         self.lost_out = 0;
         self.repair.lost.clear();
         self.repair.lost_again.clear();
+        self.repair.examined = self.una;
+        let copies = (self.una..self.nxt).filter(|&seq| self.flags(seq) & EVER != 0);
+        let mut copies: Vec<(Time, u64)> = copies.map(|seq| (self.sent[self.at(seq)], seq)).collect();
+        copies.sort_unstable();
+        self.repair.retransmitted = copies.into();
     }
 
     /// The lowest lost segment that has no copy in flight.

@@ -4,6 +4,7 @@
 mod buffer;
 mod output;
 mod recovery;
+mod undo;
 
 use std::mem::offset_of;
 
@@ -18,13 +19,13 @@ use crate::prefetch::prefetch_bytes;
 use crate::prr::Prr;
 use crate::rate::RateSampler;
 use crate::receiver::Acknowledgement;
+use crate::reordering::Reordering;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::{Reduction, SendBuffer, SenderConfig};
 use buffer::SocketBuffer;
+use undo::{Frto, Undo};
 
-/// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681).
-const DUP_THRESH: u64 = 3;
 /// Q32.32 segments × ps in segments × s.
 const Q32_PS: f64 = 1e-12 / ONE as f64;
 /// Linux allows this beyond 2 srtt before it probes for a tail loss.
@@ -157,8 +158,6 @@ pub struct Sender {
     /// There is a `socket_buffer`.
     buffered: bool,
     send_cwr: bool,
-    undoable: bool,
-    retransmitted_in_episode: bool,
     backoff: u32,
     probe_end: Option<u64>,
     stats: SenderStats,
@@ -170,8 +169,14 @@ pub struct Sender {
     block_left: u32,
     wire_bits: u64,
     high_seq: u64,
-    prior: Control,
     prr: Prr,
+    undo: Undo,
+    reordering: Reordering,
+    frto: Frto,
+    /// Timeouts since the cumulative ACK moved.
+    timeouts_in_row: u32,
+    /// Copies that arrived in vain: DSACKs.
+    dsacks: u64,
     /// Of a law that steers by delivery rates ([`lfn_law::Law::on_control`]).
     rate: Option<Box<RateSampler>>,
     /// Of an untuned host.
@@ -234,9 +239,11 @@ impl Sender {
             law,
             slow_start: SlowStart::new(config.slow_start),
             high_seq: 0,
-            prior: control,
-            undoable: false,
-            retransmitted_in_episode: false,
+            undo: Undo::default(),
+            reordering: Reordering::default(),
+            frto: Frto::Off,
+            timeouts_in_row: 0,
+            dsacks: 0,
             force_retransmit: false,
             force_new: false,
             send_cwr: false,
@@ -489,17 +496,15 @@ impl Sender {
         if let (Some(newest), Some(oldest)) = (delivered.newest_sent, delivered.oldest_sent) {
             seen.rtt_ns = (now - newest).as_ns().max(1);
             self.rtt.sample((now - oldest).as_ns(), seen.rtt_ns);
-        } else if let (Some(sent), true, false) =
-            (delivered.copy_sent, self.config.timestamps, ack.echoes_original)
-        {
-            let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
-            seen.rtt_ns = ms.max(1) * 1_000_000;
-            self.rtt.sample(seen.rtt_ns, seen.rtt_ns);
+            self.backoff = 0;
+        } else if let Some(rtt_ns) = self.rtt_by_timestamp(now, ack, &delivered) {
+            seen.rtt_ns = rtt_ns;
+            self.rtt.sample(rtt_ns, rtt_ns);
+            self.backoff = 0;
         }
         seen.srtt_ns = self.rtt.srtt_ns();
         seen.min_rtt_ns = self.rtt.min_ns();
         if advanced {
-            self.backoff = 0;
             self.restart_timer(now);
             if ack.cumulative > self.round_end {
                 self.round_end = self.board.nxt();
@@ -513,8 +518,8 @@ impl Sender {
         if matches!(self.state, State::Open | State::Disorder) {
             seen.flags |= ACK_OPEN;
         }
-        if self.state != State::Open || self.board.dirty() || ack.ece || self.probe_end.is_some() {
-            self.on_dubious(now, ack, advanced, &mut seen);
+        if !plain || self.state != State::Open || ack.ece || self.probe_end.is_some() {
+            self.on_dubious(now, ack, advanced, &delivered, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
         let may_grow = self.cwnd_limited
@@ -537,7 +542,7 @@ impl Sender {
             if self.config.reduction == Reduction::Prr && delivered.count > 0 {
                 self.reduce(u64::from(delivered.count), advanced && seen.newly_lost == 0);
             }
-        } else if advanced && may_grow && delivered.count > 0 {
+        } else if (advanced || self.reordering.is_strong()) && may_grow && delivered.count > 0 {
             let mut n = delivered.count;
             if self.control.cwnd < self.control.ssthresh {
                 n = self.slow_start.on_ack(n, &seen, &mut self.control);

@@ -299,3 +299,86 @@ fn a_law_that_paces_spreads_even_the_initial_window() {
         assert!((pair[1] - pair[0] - gap_s).abs() < 1e-3 * gap_s, "{pair:?}");
     }
 }
+
+/// Two segments are found lost although they were only late, and their copies are reported as duplicates.
+#[test]
+fn a_recovery_whose_copies_were_all_duplicates_is_taken_back() {
+    let mut talk = Talk::new(&config());
+    let before = *talk.sender.control();
+    for high in 26..=38 {
+        talk.ack(20, &[(25, high), (21, 24)]);
+    }
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).retransmits), (State::Recovery, 2));
+    // The first original comes; a copy is still in flight, and nothing is decided.
+    talk.ack(24, &[(25, 39)]);
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Recovery, 0));
+    talk.hear(24, &[(20, 21), (25, 39)], |ack| ack.duplicate = true);
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Recovery, 0));
+    // The second copy was first, and the original behind it is the duplicate.
+    talk.hear(39, &[(24, 25)], |ack| (ack.duplicate, ack.echoes_original) = (true, false));
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Open, 1));
+    assert!(talk.sender.control().cwnd >= before.cwnd && talk.sender.control().ssthresh >= before.ssthresh);
+    // What the network duplicates says nothing of copies.
+    talk.hear(39, &[(30, 31)], |ack| ack.duplicate = true);
+    assert_eq!(talk.sender.stats(talk.now).undos, 1);
+}
+
+/// What was lost before an undo is found by the next SACK, not by a timeout.
+#[test]
+fn losses_are_found_again_after_an_undo() {
+    let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
+    talk.wait_for_timer();
+    assert_eq!(talk.sender.state(), State::Loss);
+    // The timeout was spurious, but 22 is lost indeed.
+    talk.now = talk.now + Time::from_ms(50);
+    talk.ack(22, &[]);
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Open, 1));
+    let mut sent = Vec::new();
+    for high in 24..=41 {
+        talk.now = talk.now + Time::from_ms(1);
+        sent.extend(talk.ack(22, &[(23, high)]));
+    }
+    assert!(numbers(&sent).contains(&(22, true)), "{sent:?}");
+    assert_eq!(talk.sender.stats(talk.now).timeouts, 1);
+}
+
+/// RFC 5682: after a timeout new data are sent in place of copies; they tell whether the old ones were lost.
+#[test]
+fn after_a_timeout_new_data_tell_whether_it_was_spurious() {
+    for spurious in [true, false] {
+        let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
+        let before = *talk.sender.control();
+        let nxt = talk.sender.nxt();
+        assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
+        talk.now = talk.now + Time::from_ms(RTT_MS);
+        let sent = talk.hear(21, &[], |ack| ack.echoes_original = false);
+        assert_eq!(numbers(&sent), [(nxt, false), (nxt + 1, false)]);
+        talk.now = talk.now + Time::from_ms(RTT_MS);
+        if spurious {
+            // An original: the next in order, late.
+            talk.hear(22, &[], |ack| ack.echoes_original = false);
+            assert_eq!((talk.sender.state(), talk.sender.control().ssthresh), (State::Open, before.ssthresh));
+        } else {
+            let sent = talk.hear(21, &[(nxt, nxt + 1)], |ack| ack.echoes_original = false);
+            assert_eq!((talk.sender.state(), numbers(&sent)[0]), (State::Loss, (21, true)));
+        }
+    }
+}
+
+/// What waited above a hole tells nothing of the round trip when the copy of the first fills the hole (Karn); the
+/// echoed timestamp does, where there is one.
+#[test]
+fn what_waited_above_a_hole_gives_no_rtt() {
+    for timestamps in [true, false] {
+        let newreno = SenderConfig { sack: false, timestamps, ..config() };
+        let mut talk = Talk::new(&newreno);
+        for _ in 0..10 {
+            talk.ack(20, &[]);
+        }
+        assert_eq!(talk.sender.state(), State::Recovery);
+        let (srtt, min) = (talk.sender.rtt().srtt_ns(), talk.sender.rtt().min_ns());
+        talk.now = talk.now + Time::from_ms(RTT_MS);
+        talk.hear(41, &[], |ack| ack.echoes_original = false);
+        assert_eq!((talk.sender.rtt().srtt_ns(), talk.sender.rtt().min_ns()), (srtt, min));
+    }
+}

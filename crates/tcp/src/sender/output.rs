@@ -2,7 +2,7 @@
 
 use lfn_units::Time;
 
-use super::{gap, Segment, Sender, State};
+use super::{gap, Frto, Segment, Sender, State};
 
 impl Sender {
     /// The next segment that may leave now, which then counts as sent.
@@ -57,7 +57,7 @@ impl Sender {
     }
 
     fn segment_to_repeat(&mut self, window_open: bool) -> Option<u64> {
-        if !window_open && !self.force_retransmit {
+        if !window_open && !self.force_retransmit || self.frto == Frto::SendsNew && self.may_send_new() {
             return None;
         }
         let lost = self.board.next_lost();
@@ -69,7 +69,7 @@ impl Sender {
 
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
         self.force_retransmit = false;
-        self.retransmitted_in_episode = true;
+        self.undo.on_copy(self.board.nxt());
         self.board.on_retransmitted(seq, now);
         self.stats.retransmits += 1;
         if seq == self.board.una() {

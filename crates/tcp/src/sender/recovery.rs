@@ -3,9 +3,10 @@
 use lfn_law::{Ack, LossKind, INFINITE, ONE};
 use lfn_units::Time;
 
-use super::{EventKind, Sender, State, DUP_THRESH};
+use super::{EventKind, Frto, Sender, State, Timer};
 use crate::prr::Prr;
 use crate::receiver::Acknowledgement;
+use crate::reordering::DUP_THRESH;
 use crate::scoreboard::Delivered;
 use crate::{LossDetection, Reduction};
 
@@ -14,22 +15,38 @@ impl Sender {
     #[cold]
     pub(super) fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
         let min_rtt = Time::from_ns(self.rtt.min_ns());
-        let mut delivered = self.board.on_sack(&ack.sack[..usize::from(ack.blocks)], now, min_rtt);
+        let highest = self.board.highest_sacked();
+        let mut delivered = Delivered::default();
+        let blocks = &ack.sack[usize::from(ack.duplicate)..usize::from(ack.blocks)];
+        self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
-            let more = self.board.on_cumulative(ack.cumulative, now, min_rtt);
-            delivered.count += more.count;
-            delivered.copy_sent = more.copy_sent;
-            delivered.newest = delivered.newest.max(more.newest);
-            delivered.newest_sent = delivered.newest_sent.max(more.newest_sent);
-            delivered.oldest_sent = match (delivered.oldest_sent, more.oldest_sent) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
+            self.board.on_cumulative(ack.cumulative, now, min_rtt, &mut delivered);
+            self.timeouts_in_row = 0;
         }
-        if !self.config.sack {
+        if self.config.sack {
+            if let Some(late) = delivered.lowest_original.filter(|&seq| seq < highest) {
+                self.reordering.note(highest - late);
+            }
+        } else {
+            delivered.beyond_gap = !advanced;
             delivered.count = self.count_duplicates(advanced, delivered.count);
         }
         delivered
+    }
+
+    /// The RTT that the echoed timestamp gives, in whole milliseconds, where Karn's rule leaves none.
+    #[cold]
+    pub(super) fn rtt_by_timestamp(
+        &self,
+        now: Time,
+        ack: &Acknowledgement,
+        delivered: &Delivered,
+    ) -> Option<u64> {
+        // The first segment may have been sent again after the transmission that is echoed.
+        let (sent, _) =
+            delivered.echoed.filter(|&(_, copy)| self.config.timestamps && copy != ack.echoes_original)?;
+        let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
+        Some(ms.max(1) * 1_000_000)
     }
 
     /// NewReno: a duplicate ACK stands for one segment delivered somewhere (RFC 6582); what it stood for
@@ -54,29 +71,23 @@ impl Sender {
 
     /// Anything but the plain ACK of state Open: ends of episodes, undo, losses.
     #[cold]
-    pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
-        let una = self.board.una();
-        self.check_probe(now, ack);
-        let spurious = advanced
-            && self.undoable
-            && self.retransmitted_in_episode
-            && ack.echoes_original
-            && una <= self.high_seq
-            && matches!(self.state, State::Recovery | State::Loss);
-        // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag is next.
-        let ends = match self.state {
-            State::Cwr => una > self.high_seq,
-            State::Recovery | State::Loss => una >= self.high_seq,
-            State::Open | State::Disorder => false,
-        };
-        if spurious {
-            self.undo(now);
-        } else if ends {
-            self.end_episode(now, seen);
+    pub(super) fn on_dubious(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        advanced: bool,
+        delivered: &Delivered,
+        seen: &mut Ack,
+    ) {
+        if ack.duplicate {
+            self.on_dsack(ack.sack[0].start);
         }
-        self.detect_losses(now);
-        if !self.config.sack {
-            self.detect_newreno(advanced);
+        self.check_probe(now, ack);
+        if !self.settle(now, ack, advanced, delivered, seen) {
+            self.detect_losses(now);
+            if !self.config.sack {
+                self.detect_newreno(advanced);
+            }
         }
         seen.newly_lost = self.board.take_newly_lost();
         self.show_lost(now);
@@ -92,6 +103,88 @@ impl Sender {
         };
     }
 
+    /// What the ACK means for the episode under way: its end, or that it was in vain. Whether losses are not
+    /// to be looked for.
+    fn settle(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        advanced: bool,
+        delivered: &Delivered,
+        seen: &Ack,
+    ) -> bool {
+        let una = self.board.una();
+        let late = advanced && self.undo.shows_original(ack);
+        match self.state {
+            State::Loss => return self.settle_loss(now, advanced, late, delivered, seen),
+            // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
+            // is the next one.
+            State::Cwr if una > self.high_seq => self.end_episode(now, seen),
+            State::Recovery if una >= self.high_seq => {
+                if late || self.undo.all_in_vain() {
+                    self.undo(now, false);
+                } else {
+                    self.end_episode(now, seen);
+                }
+            }
+            State::Recovery if late => {
+                // A hole was filled by the original: the path reorders more than was known.
+                self.reordering.note(u64::from(seen.acked).max(1));
+                if self.board.retrans_out() == 0 {
+                    self.undo(now, true);
+                }
+                return true;
+            }
+            State::Cwr => {}
+            State::Open | State::Disorder | State::Recovery => {
+                if self.undo.all_in_vain() {
+                    self.reordering.keep();
+                    self.undo(now, false);
+                }
+            }
+        }
+        false
+    }
+
+    /// After a timeout: whether it was spurious (RFC 3522, RFC 5682), whether its repair is done.
+    fn settle_loss(
+        &mut self,
+        now: Time,
+        advanced: bool,
+        late: bool,
+        delivered: &Delivered,
+        seen: &Ack,
+    ) -> bool {
+        if advanced && (late || self.undo.all_in_vain()) {
+            self.undo(now, true);
+            return false;
+        }
+        let done = self.board.una() >= self.high_seq;
+        let sent_new = self.board.nxt() > self.high_seq;
+        match std::mem::replace(&mut self.frto, Frto::Off) {
+            Frto::Off => {}
+            // Step 3b: one that was never repeated arrived.
+            _ if delivered.lowest_original.is_some_and(|seq| seq < self.high_seq) => {
+                self.undo(now, true);
+                return false;
+            }
+            // Step 3a: what was sent since arrived, and there is still a gap.
+            _ if sent_new && delivered.beyond_gap => {}
+            // Step 2b: new data show whether the old ones are on their way.
+            _ if !sent_new && advanced && !done => {
+                if self.may_send_new() {
+                    self.high_seq = self.board.nxt();
+                    self.frto = Frto::SendsNew;
+                }
+            }
+            _ => self.frto = Frto::Watches,
+        }
+        if done {
+            self.end_episode(now, seen);
+        }
+        false
+    }
+
     pub(super) fn detect_losses(&mut self, now: Time) {
         if !self.config.sack || !self.board.dirty() {
             self.reorder_timer = Time::NEVER;
@@ -99,18 +192,16 @@ impl Sender {
         }
         match self.config.loss_detection {
             LossDetection::Rack => {
-                // No reordering was ever seen: no window once three are SACKed or repair has begun.
-                let repairing = matches!(self.state, State::Recovery | State::Loss);
-                let window_ns = if repairing || self.board.sacked_out() >= DUP_THRESH {
-                    0
-                } else {
-                    (self.rtt.min_ns() / 4).min(self.rtt.srtt_ns() / 8)
-                };
-                let again = self.board.detect_by_time(now, Time::from_ns(window_ns));
+                let again = self.board.detect_by_time(now, self.reorder_window());
                 self.reorder_timer = again.map_or(Time::NEVER, |at| at.max(now + Time::from_us(1)));
             }
             LossDetection::DupThresh => self.board.detect_by_count(),
         }
+    }
+
+    fn reorder_window(&self) -> Time {
+        let repairing = matches!(self.state, State::Recovery | State::Loss);
+        self.reordering.window(repairing, self.board.sacked_out(), &self.rtt)
     }
 
     fn detect_newreno(&mut self, advanced: bool) {
@@ -121,12 +212,6 @@ impl Sender {
             self.board.mark_head_lost();
             self.board.set_duplicate_acks(self.dup_acks);
         }
-    }
-
-    fn remember_for_undo(&mut self) {
-        self.prior = self.control;
-        self.undoable = true;
-        self.retransmitted_in_episode = false;
     }
 
     pub(super) fn enter_recovery(&mut self, now: Time, state: State, kind: LossKind) {
@@ -168,25 +253,14 @@ impl Sender {
         if self.state != State::Loss && self.control.ssthresh != INFINITE && self.rate.is_none() {
             self.control.cwnd = self.control.ssthresh;
         }
+        if self.state == State::Recovery {
+            self.reordering.on_recovery_end();
+        }
         self.state = State::Open;
-        self.undoable = false;
         self.force_retransmit = false;
         self.law.on_open(seen, &mut self.control);
         self.restart_timer(now);
         self.record(now, EventKind::RecoveryEnd, cwnd_before);
-    }
-
-    fn undo(&mut self, now: Time) {
-        let cwnd_before = self.control.cwnd;
-        self.control.cwnd = self.control.cwnd.max(self.prior.cwnd);
-        self.control.ssthresh = self.control.ssthresh.max(self.prior.ssthresh);
-        self.law.on_undo(&mut self.control);
-        self.board.unmark_lost();
-        self.state = State::Open;
-        self.undoable = false;
-        self.stats.undos += 1;
-        self.restart_timer(now);
-        self.record(now, EventKind::Undo, cwnd_before);
     }
 
     /// RFC 8985 §7.4: the probe repaired a loss unless the original arrives as well.
@@ -203,6 +277,13 @@ impl Sender {
     }
 
     pub(super) fn on_probe_timeout(&mut self, now: Time) {
+        if self.board.sacked_out() > 0 {
+            // SACKs came since: RACK looks for losses, and the timeout counts from the first segment.
+            self.timer_kind = Timer::Rto;
+            let due = self.board.first_sent() + Time::from_ns(self.rtt.backed_off_rto_ns(self.backoff));
+            self.timer = due.max(now + Time::from_us(1));
+            return;
+        }
         if self.may_send_new() {
             // New data probes as well, and tells nothing wrong (§7.3).
             self.probe_end = Some(self.board.nxt() + 1);
@@ -217,9 +298,14 @@ impl Sender {
     pub(super) fn on_timeout(&mut self, now: Time) {
         let cwnd_before = self.control.cwnd;
         self.stats.timeouts += 1;
-        let new_window =
-            matches!(self.state, State::Open | State::Disorder) || self.board.una() >= self.high_seq;
+        let repairing = matches!(self.state, State::Recovery | State::Loss);
+        let new_window = matches!(self.state, State::Open | State::Disorder)
+            || self.board.una() >= self.high_seq
+            || (self.state == State::Loss && self.timeouts_in_row == 0);
         self.end_block(now);
+        let all = self.config.loss_detection == LossDetection::DupThresh;
+        let sent_by = if all { now } else { self.board.due_by_time(now, self.reorder_window()) };
+        self.board.mark_lost_by_timeout(sent_by);
         if new_window {
             self.remember_for_undo();
             let loss = self.loss(now, LossKind::Rto);
@@ -227,12 +313,17 @@ impl Sender {
             self.slow_start.on_loss(&loss);
             self.stats.loss_events += 1;
         }
-        self.board.mark_all_lost();
+        self.frto = if self.config.frto && (!repairing || self.timeouts_in_row > 0) {
+            Frto::Watches
+        } else {
+            Frto::Off
+        };
+        self.timeouts_in_row += 1;
         self.board.take_newly_lost();
         self.show_lost(now);
         self.dup_acks = 0;
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
-        self.control.cwnd = ONE;
+        self.control.cwnd = (self.board.in_flight() + 1) * ONE;
         self.state = State::Loss;
         self.high_seq = self.board.nxt();
         self.probe_end = None;

@@ -1,0 +1,99 @@
+//! Whether a reduction was in vain, and how it is taken back: by timestamps (Eifel, RFC 3522), by DSACK
+//! (RFC 2883, RFC 3708), by F-RTO (RFC 5682).
+
+use lfn_law::Control;
+use lfn_units::Time;
+
+use super::{EventKind, Sender, State};
+use crate::receiver::Acknowledgement;
+
+/// What an undo needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// Window and threshold before the reduction; `None`: there is nothing to take back.
+    prior: Option<Control>,
+    /// The cumulative ACK at the reduction.
+    marker: u64,
+    /// One past the last segment that was sent before the first copy; 0 if there is no copy.
+    originals_end: u64,
+    /// Copies that no DSACK reported.
+    copies: u32,
+}
+
+/// Detection of a spurious timeout by what is delivered after it (RFC 5682, with SACK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frto {
+    /// Not, or no longer.
+    Off,
+    /// What is delivered next tells.
+    Watches,
+    /// New data leave in place of copies until the next ACK.
+    SendsNew,
+}
+
+impl Undo {
+    /// The cumulative ACK moved, and echoes the timestamp of a segment that was sent before the first copy.
+    pub fn shows_original(&self, ack: &Acknowledgement) -> bool {
+        self.prior.is_some() && ack.echoes_original && ack.cumulative <= self.originals_end
+    }
+
+    /// Every copy is reported as a duplicate.
+    pub fn all_in_vain(&self) -> bool {
+        self.prior.is_some() && self.originals_end > 0 && self.copies == 0
+    }
+
+    /// A copy leaves, when `nxt` segments were sent.
+    pub fn on_copy(&mut self, nxt: u64) {
+        self.copies += 1;
+        if self.originals_end == 0 {
+            self.originals_end = nxt;
+        }
+    }
+}
+
+impl Sender {
+    /// The window comes down now.
+    pub(super) fn remember_for_undo(&mut self) {
+        // Copies that are in flight still, a tail loss probe among them, may prove to be in vain as well.
+        let copies = self.board.retrans_out() as u32;
+        let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
+        let originals_end = if keeps { self.undo.originals_end } else { 0 };
+        self.undo = Undo { prior: Some(self.control), marker: self.board.una(), originals_end, copies };
+    }
+
+    /// Segment `seq` arrived twice.
+    pub(super) fn on_dsack(&mut self, seq: u64) {
+        self.dsacks += 1;
+        if self.dsacks > self.stats.retransmits {
+            // Copies that the path made say nothing.
+            return;
+        }
+        if seq >= self.undo.marker {
+            self.undo.copies = self.undo.copies.saturating_sub(1);
+        }
+        if self.probe_end != Some(seq + 1) {
+            self.reordering.on_dsack(self.board.una(), self.board.nxt());
+        }
+    }
+
+    /// The reduction is taken back; `unmark`: so is what was found lost, to be examined anew.
+    pub(super) fn undo(&mut self, now: Time, unmark: bool) {
+        let cwnd_before = self.control.cwnd;
+        if let Some(prior) = self.undo.prior.take() {
+            self.control.cwnd = self.control.cwnd.max(prior.cwnd);
+            self.control.ssthresh = self.control.ssthresh.max(prior.ssthresh);
+        }
+        self.law.on_undo(&mut self.control);
+        if unmark {
+            self.board.unmark_lost();
+        }
+        if self.state != State::Disorder {
+            self.state = State::Open;
+        }
+        self.frto = super::Frto::Off;
+        self.force_retransmit = false;
+        self.stats.undos += 1;
+        self.restart_timer(now);
+        self.record(now, EventKind::Undo, cwnd_before);
+    }
+}
