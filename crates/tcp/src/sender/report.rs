@@ -1,0 +1,84 @@
+//! What a sender shows: its state, segments, events, counters.
+
+use lfn_units::Time;
+
+/// Congestion state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// All is well.
+    Open = 0,
+    /// Duplicate ACKs or SACKs came; nothing is declared lost yet.
+    Disorder = 1,
+    /// The window comes down after an ECN echo or a tail loss.
+    Cwr = 2,
+    /// The window comes down after a loss, and losses are repaired.
+    Recovery = 3,
+    /// After a retransmission timeout.
+    Loss = 4,
+}
+
+/// A segment to put on the wire now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its number.
+    pub seq: u64,
+    /// It was sent before.
+    pub retransmission: bool,
+    /// It tells the receiver that the window was reduced (RFC 3168).
+    pub cwr: bool,
+}
+
+/// What happened, for the table of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EventKind {
+    /// Loss found by SACK, duplicate ACKs, RACK or a probe.
+    FastRetransmit = 0,
+    /// Retransmission timeout.
+    Timeout = 1,
+    /// ECN echo.
+    Ecn = 2,
+    /// The last reduction was spurious.
+    Undo = 3,
+    /// Recovery ended.
+    RecoveryEnd = 4,
+}
+
+/// An event with the window around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderEvent {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: EventKind,
+    /// Window before, Q32.32 segments.
+    pub cwnd_before: u64,
+    /// Window after, Q32.32 segments.
+    pub cwnd_after: u64,
+    /// Slow-start threshold after, Q32.32 segments.
+    pub ssthresh: u64,
+    /// Segments marked lost at that moment.
+    pub lost: u64,
+}
+
+/// Counters of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SenderStats {
+    /// Segments sent, copies included.
+    pub sent: u64,
+    /// Copies.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Reductions of the window, one per window of data.
+    pub loss_events: u64,
+    /// Reductions taken back.
+    pub undos: u64,
+    /// Integral of cwnd over time, segments × s.
+    pub cwnd_integral: f64,
+    /// Smallest window, Q32.32 segments.
+    pub min_cwnd: u64,
+    /// Largest window, Q32.32 segments.
+    pub max_cwnd: u64,
+}
