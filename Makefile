@@ -3,7 +3,7 @@
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
 # blocks, new-law.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site blocks new-law tools
+.PHONY: demo test lint test-rust test-python site blocks new-law tools linux
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -51,6 +51,10 @@ new-law: $(UV)
 
 tools:
 	ci/tools.sh
+
+# Linux's TCP in virtual time, for validation alone: linux/README.md. No test needs it.
+linux:
+	linux/build
 
 build/uv/bin/uv:
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/uv uv

@@ -4,6 +4,8 @@ $ python -m validation linux|ns2|ns3    run that peer and rewrite validation/ref
 $ python -m validation tried            run ns-3's rules here, and count ns-3's timeouts
 $ python -m validation ours             run the laboratory and print what differs from the reference
 $ python -m validation report           run the laboratory and rewrite docs/validation.md, figures
+$ python -m validation hunt             draw scenarios and find those where Linux differs (--help)
+$ python -m validation both FILE.toml   one scenario on Linux and here, and what differs
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from . import linux, ns2, ns3, ns3_tried, reference, report, theory
+from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory
 from .analyse import measure
 from .compare import explanation, open_differences
 from .report import Comparison
@@ -81,10 +83,14 @@ def judge() -> bool:
 
 def main() -> None:
     """Parses the command line and runs one command."""
+    for name, command in (("hunt", hunt.main), ("both", both.main)):
+        if sys.argv[1:2] == [name]:
+            command(sys.argv[2:])
+            return
     parser = argparse.ArgumentParser(
         prog="python -m validation", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("what", choices=[*PEERS, "tried", "ours", "report"])
+    parser.add_argument("what", choices=[*PEERS, "tried", "ours", "report", "hunt", "both"])
     parser.add_argument(
         "--raw",
         type=FilePath,

@@ -61,7 +61,7 @@ def run(path: str, name: str, longest_s: float) -> agree.Agreement:
     case = Case(scenario(path, name, longest_s), {"law": name})
     out = RUNS / f"{path}-{name}"
     with kernel.attached([law] if law.kernel_name not in kernel.available() else []):
-        return agree.agree([case], out=out, title=name, linux=linux.ORACLE)
+        return agree.agree([case], out=out, title=name, linux=linux.PROGRAM)
 
 
 def keep(path: str, law: str, agreement: agree.Agreement) -> dict[str, Any]:

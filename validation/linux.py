@@ -1,59 +1,39 @@
-"""Runs the matrix on a real Linux TCP stack in virtual time, and reads what it sampled."""
+"""Runs the matrix on Linux's own TCP in virtual time, and reads what it sampled."""
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from lfnlab import oracle
+from lfnlab import Scenario, oracle
 
+from . import ours, outcome
 from .scenarios import LINUX_RUNS, Run
 
 if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
     from lfnlab.sawtooth import Trace
 
 TITLE = "Linux 6.12"
 RUNS = LINUX_RUNS
 
-#: Where the virtual-time Linux lies, beside the repository.
-ORACLE = FilePath(__file__).resolve().parents[2] / "shared" / "oracle" / "run"
-
-
-def missing() -> str | None:
-    """What this machine lacks to run the matrix, or None."""
-    return None if ORACLE.exists() else f"no virtual-time Linux at {ORACLE}"
+#: What runs a scenario, and what this machine lacks to do so, or None.
+PROGRAM = outcome.PROGRAM
+missing = outcome.missing
 
 
 def simulate(run: Run, raw: FilePath) -> FilePath:
-    """Runs one flow or two for ``run.path.duration_s``; returns the first one's file of samples.
+    """Runs the flows of a scenario as the laboratory runs them; returns the file that says so.
 
-    A file that is already there is taken as it is. Raises RuntimeError if Linux wrote no samples.
+    Samples that are already there are taken as they are. Raises LabError if Linux did not end well.
     """
-    samples = raw / f"{run.tag}.csv"
-    if samples.exists():
-        return samples
-    path = run.path
-    raw.mkdir(parents=True, exist_ok=True)
-    keys = {
-        "cc": oracle.MODULES[run.law],
-        "dur": f"{path.duration_s:g}",
-        **oracle.path_keys(path.rate_bps, path.flow_rtt_s(0), path.buffer_packets),
-        "iv": round(run.sample_s * 1e6),
-    }
-    if path.flows == 2:
-        keys["delay2"] = f"{path.flow_rtt_s(1) * 1e3 / 2:g}ms"
-        keys["start2"] = f"{path.stagger_s:g}"
-    written = oracle.run(ORACLE, raw / "running", run.tag, keys)
-    # The first flow's file last: it says that both are there.
-    for file in reversed(_files(samples, path.flows)):
-        (written.parent / file.name).rename(file)
-    return samples
+    done = raw / f"{run.tag}.json"
+    if not done.exists():
+        resolved = Scenario.from_toml(ours.scenario("linux", run)).check()
+        oracle.run(PROGRAM, raw, run.tag, oracle.translated(resolved))
+    return done
 
 
-def _files(samples: FilePath, flows: int) -> list[FilePath]:
-    return [samples, samples.with_suffix(".f2.csv")][:flows]
-
-
-def read(samples: FilePath) -> list[Trace]:
+def read(done: FilePath) -> list[Trace]:
     """Reads the samples, a trace for each flow."""
-    return [oracle.read(file) for file in _files(samples, 2) if file.exists()]
+    return [oracle.trace(flow) for flow in oracle.ran(done.parent, done.stem).flows]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lfnlab import epochs, oracle, sawtooth, testbed
-from lfnlab.errors import LabError, UsageError
-from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab import oracle, sawtooth, testbed
+from lfnlab.errors import LabError, ScenarioError, UsageError
+from lfnlab.quantity import SECONDS, parse
 from lfnlab.statistics import finite
 from lfnlab.summary import Table
 from lfnlab.sweep import execute
@@ -49,7 +49,6 @@ QUANTITIES = {
 }
 WINDOW = "congestion window (segments)"
 SIMULATOR, TEST_BED, LINUX = "simulator", "test bed", "Linux's own"
-ORACLE_PACKET_BYTES = 1500
 
 
 @dataclass(frozen=True)
@@ -209,33 +208,17 @@ def compared(label: str, traces: Mapping[str, Trace]) -> list[Compared]:
 
 
 def _linux(scenario: Scenario, program: Path | None, notes: dict[str, None]) -> Trace | None:
-    """The third column: one flow over a drop-tail queue, under a law of Linux's own."""
+    """The third column: a lone flow, where Linux has its law and all of its path."""
     resolved = scenario.check()
-    link, flows = resolved.get("link", {}), resolved["flow"]
-    law = str(flows[0]["law"]).partition(":")[0]
-    queue = link.get("queue", {})
-    lone = (
-        queue.get("kind") == "drop-tail"
-        and not any(link.get(key) for key in ("loss", "jitter", "reorder", "duplicate", "router"))
-        and not any(resolved.get(key) for key in ("udp", "traffic", "schedule"))
-        and not resolved["background"]["level"]
-        and (len(flows), flows[0]["count"]) == (1, 1)
-        and parse(flows[0]["packet"], BYTES) == ORACLE_PACKET_BYTES
-    )
-    if not lone or law not in oracle.MODULES:
+    if len(resolved["flow"]) != 1 or resolved["flow"][0]["count"] != 1:
+        return None
+    try:
+        told = oracle.translated(resolved)
+    except ScenarioError:
         return None
     if program is None or not program.is_file():
         notes["no virtual-time Linux (--linux): no third column"] = None
         return None
-    wire_bytes = ORACLE_PACKET_BYTES + epochs.FRAMING_BYTES["linux"]
-    rate_bps, rtt_s = parse(link["rate"], BITS_PER_S), parse(flows[0]["rtt"], SECONDS)
-    waiting = epochs.queue_packets(queue["size"], rate_bps, rtt_s, wire_bytes)
-    keys = {
-        "cc": oracle.MODULES[law],
-        "dur": f"{parse(resolved['duration'], SECONDS):g}",
-        **oracle.path_keys(rate_bps, rtt_s, round(waiting) + 1),
-        "iv": round(parse(resolved["sample"], SECONDS) * 1e6),
-    }
     with tempfile.TemporaryDirectory() as work:
-        trace = oracle.read(oracle.run(program, Path(work), "run", keys))
-    return sawtooth.since(trace, parse(resolved["warmup"], SECONDS))
+        [flow] = oracle.run(program, Path(work), "run", told).flows
+    return sawtooth.since(oracle.trace(flow), parse(resolved["warmup"], SECONDS))

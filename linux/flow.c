@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The ends of a flow: a bulk sender that samples its socket, and a receiver. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <linux/tcp.h>
+
+#include "flow.h"
+#include "qdisc.h"
+
+int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+void sleep_until_us(int64_t at_us)
+{
+	struct timespec at = { at_us / 1000000, at_us % 1000000 * 1000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+/* Also of the receiver: DCTCP's echoes marks segment by segment. */
+static int open_socket(const struct flow *flow)
+{
+	int tcp = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (setsockopt(tcp, IPPROTO_TCP, TCP_CONGESTION, flow->law, strlen(flow->law)))
+		fail("congestion control %s: %m", flow->law);
+	return tcp;
+}
+
+void receive(const struct flow *flow)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int listener = open_socket(flow), yes = 1;
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+	if (bind(listener, (void *)&any, sizeof any) || listen(listener, 8))
+		fail("receiver: %m");
+	for (;;) {
+		int connection = accept(listener, NULL, NULL);
+
+		/* MSG_TRUNC: counted and freed, not copied. */
+		while (recv(connection, NULL, 64 << 20, MSG_TRUNC) > 0)
+			;
+		close(connection);
+	}
+}
+
+static void write_sample(FILE *out, int tcp, int64_t time_us, const struct queue_counters *queue)
+{
+	struct tcp_info info = { 0 };
+	socklen_t bytes = sizeof info;
+
+	getsockopt(tcp, IPPROTO_TCP, TCP_INFO, &info, &bytes);
+	fprintf(out, "%lld,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%llu,%llu,%llu,%u,%u,%u,%u,%u,%u,%u,%u,%u\n",
+		(long long)time_us, info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh, info.tcpi_rtt,
+		info.tcpi_min_rtt, info.tcpi_ca_state, info.tcpi_unacked, info.tcpi_sacked, info.tcpi_lost,
+		info.tcpi_retrans, info.tcpi_total_retrans, (unsigned long long)info.tcpi_bytes_acked,
+		info.tcpi_snd_wnd, (unsigned long long)info.tcpi_rwnd_limited,
+		(unsigned long long)info.tcpi_sndbuf_limited, (unsigned long long)info.tcpi_pacing_rate,
+		queue->waiting, queue->drops, queue->packets, info.tcpi_total_rto, info.tcpi_rto,
+		info.tcpi_reordering, info.tcpi_dsack_dups, info.tcpi_delivered_ce, info.tcpi_rcv_ooopack);
+}
+
+static const char header[] =
+	"t_us,cwnd,ssthresh,rtt_us,minrtt_us,ca,unacked,sacked,lost,retrans_out,total_retrans,bytes_acked,"
+	"snd_wnd,rwnd_lim_us,sndbuf_lim_us,pacing,qlen,qdrops,qpkts,timeouts,rto_us,reordering,dsacks,"
+	"delivered_ce,rcv_ooo\n";
+
+/* Writes what the socket takes. Whether there is more to write. */
+static int write_some(int tcp, uint64_t *left)
+{
+	static char zeros[1 << 20];
+
+	while (*left) {
+		ssize_t sent = send(tcp, zeros, *left < sizeof zeros ? *left : sizeof zeros, MSG_NOSIGNAL);
+
+		if (sent < 0)
+			return 1;
+		*left -= sent;
+	}
+	shutdown(tcp, SHUT_WR);
+	return 0;
+}
+
+void transmit(const struct scenario *scenario, const struct flow *flow, const char *address,
+	      int64_t begin_us, const char *file, int queue_socket, int queue_device)
+{
+	static char buffer[1 << 20];
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int64_t end_us = begin_us + scenario->duration_us, step_us = scenario->sample_us;
+	int64_t next_us = begin_us + (flow->start_us / step_us + 1) * step_us;
+	uint64_t left = flow->size_bytes ? flow->size_bytes : UINT64_MAX;
+	int tcp = open_socket(flow), writing = 1;
+	struct queue_counters queue = { 0 };
+	FILE *out = fopen(file, "w");
+
+	if (!out)
+		fail("%s: %m", file);
+	setvbuf(out, buffer, _IOFBF, sizeof buffer);
+	fputs(header, out);
+	inet_pton(AF_INET, address, &to.sin_addr);
+	sleep_until_us(begin_us + flow->start_us);
+	fcntl(tcp, F_SETFL, O_NONBLOCK);
+	if (connect(tcp, (void *)&to, sizeof to) && errno != EINPROGRESS)
+		fail("connect %s: %m", address);
+	while (next_us <= end_us) {
+		int64_t now = now_us();
+		struct pollfd waits = { writing ? tcp : -1, POLLOUT, 0 };
+		struct timespec until = { 0 };
+
+		if (now >= next_us) {
+			qdisc_read(queue_socket, queue_device, &queue);
+			write_sample(out, tcp, next_us - begin_us, &queue);
+			next_us += step_us;
+			continue;
+		}
+		until.tv_sec = (next_us - now) / 1000000;
+		until.tv_nsec = (next_us - now) % 1000000 * 1000;
+		if (ppoll(&waits, 1, &until, NULL) <= 0)
+			continue;
+		if (waits.revents & POLLERR)
+			writing = 0; /* given up by TCP: the samples show it */
+		else if (flow->stop_us >= 0 && now_us() >= begin_us + flow->stop_us)
+			writing = 0;
+		else
+			writing = write_some(tcp, &left);
+	}
+	fclose(out);
+	_exit(0);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What user space tells the queueing discipline "lfnlink": its attributes, in TCA_OPTIONS. */
+#ifndef LFNLINK_H
+#define LFNLINK_H
+
+#define LFNLINK_KIND "lfnlink"
+
+enum {
+	LFNLINK_UNSPEC,
+	LFNLINK_RATE,	   /* u64, bit/s; 0: the link is down, nothing leaves it */
+	LFNLINK_DELAY,	   /* u64, ns of propagation, of packets that leave from now on */
+	LFNLINK_HOLD,	   /* u64, ns that a packet chosen by LFNLINK_HELD is held up */
+	LFNLINK_LOST,	   /* u32[]: packets that are lost behind the queue */
+	LFNLINK_HELD,	   /* u32[]: packets that are held up, of those not lost */
+	LFNLINK_DUPLICATED, /* u32[]: packets that arrive twice, of those not lost */
+	LFNLINK_ACKS,	   /* flag: the three count packets without payload, not those with */
+	LFNLINK_FLAGS_END,
+};
+#define LFNLINK_MAX (LFNLINK_FLAGS_END - 1)
+
+/*
+ * Each list holds gaps: how many packets pass before the next that is chosen. A list that is at its
+ * end chooses no more. One attribute holds at most LFNLINK_GAPS of them; a later one goes on.
+ */
+#define LFNLINK_GAPS 8000
+
+#endif

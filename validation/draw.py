@@ -1,0 +1,296 @@
+"""Draws scenarios at random, of what both the laboratory and Linux in virtual time can run.
+
+A scenario is a :class:`Drawn`: plain values that are easy to make smaller, and its text in TOML.
+The same seed gives the same scenarios for ever: only :class:`random.Random` draws, one stream a
+scenario.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from dataclasses import dataclass, field, replace
+
+from lfnlab.oracle import MODULES
+
+LAWS = tuple(sorted(MODULES))
+#: What a scenario may cost: packets at the bottleneck, 50 µs of CPU each in Linux.
+MOST_PACKETS = 120_000
+FRAMING_B = 14
+JUMBO_B, USUAL_B = 9000, 1500
+AQMS = ("red", "codel", "fq-codel", "pie")
+#: How often each trait is drawn.
+SHARES = {
+    "aqm": 0.35,
+    "ecn": 0.6,  # of those with AQM
+    "loss": 0.15,
+    "reorder": 0.1,
+    "duplicate": 0.07,
+    "outage": 0.12,
+    "rate_step": 0.08,
+    "delay_step": 0.08,
+    "no_sack": 0.08,
+    "every_ack": 0.08,
+    "jumbo": 0.08,
+    "mixed_laws": 0.4,
+}
+
+
+@dataclass(frozen=True)
+class DrawnFlow:
+    """One flow."""
+
+    law: str
+    rtt_ms: float
+    start_s: float = 0.0
+    sack: bool = True
+    delayed_ack: bool = True
+    ecn: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of the bottleneck, or an outage of it that ends after ``down_s``."""
+
+    at_s: float
+    rate_mbps: float | None = None
+    delay_ms: float | None = None
+    down_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A scenario, its quantities in the units of their names."""
+
+    duration_s: float
+    rate_mbps: float
+    queue_packets: int
+    flows: tuple[DrawnFlow, ...]
+    queue: str = "drop-tail"
+    ecn: bool = False
+    packet_b: int = USUAL_B
+    loss: float = 0.0
+    reorder: float = 0.0
+    reorder_ms: float = 0.0
+    duplicate: float = 0.0
+    delay_ms: float = 0.0
+    steps: tuple[Step, ...] = field(default=())
+    seed: int = 1
+
+    @property
+    def packet_s(self) -> float:
+        """How long the bottleneck serves a full packet."""
+        return (self.packet_b + FRAMING_B) * 8 / (self.rate_mbps * 1e6)
+
+    @property
+    def packets(self) -> float:
+        """About how many packets the bottleneck can send."""
+        most_mbps = max([self.rate_mbps, *(s.rate_mbps for s in self.steps if s.rate_mbps)])
+        return self.duration_s * most_mbps / self.rate_mbps / self.packet_s
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """What sets it apart from one flow over drop-tail, for counts by class."""
+        found = {
+            "flows": len(self.flows) > 1,
+            "late": any(flow.start_s > 0 for flow in self.flows),
+            "mixed-laws": len({flow.law for flow in self.flows}) > 1,
+            self.queue: self.queue != "drop-tail",
+            "ecn": self.ecn,
+            "loss": self.loss > 0,
+            "reorder": self.reorder > 0,
+            "duplicate": self.duplicate > 0,
+            "outage": any(step.down_s for step in self.steps),
+            "rate-step": any(step.rate_mbps for step in self.steps),
+            "delay-step": any(step.delay_ms is not None for step in self.steps),
+            "no-sack": any(not flow.sack for flow in self.flows),
+            "every-ack": any(not flow.delayed_ack for flow in self.flows),
+            "jumbo": self.packet_b > USUAL_B,
+            "tiny-buffer": self.queue_packets < 10,
+        }
+        return tuple(name for name, has in found.items() if has) or ("plain",)
+
+    @property
+    def tag(self) -> str:
+        """A name by content: the same scenario has the same."""
+        return hashlib.sha256(self.toml().encode()).hexdigest()[:12]
+
+    def toml(self) -> str:
+        """The scenario for the laboratory. ACKs cost nothing on their way, as in Linux here."""
+        lines = [
+            "schema = 1",
+            f'duration = "{self.duration_s:g}s"',
+            f"seed = {self.seed}",
+            "",
+            "[link]",
+            f'rate = "{self.rate_mbps:g}Mbit/s"',
+            f"queue = {self._queue()}",
+        ]
+        if self.delay_ms:
+            lines.append(f'delay = "{self.delay_ms:g}ms"')
+        if self.loss:
+            lines.append(f"loss = {self.loss:.6f}")
+        if self.reorder:
+            lines.append(f'reorder = {{ p = {self.reorder:.6f}, delay = "{self.reorder_ms:g}ms" }}')
+        if self.duplicate:
+            lines.append(f"duplicate = {self.duplicate:.6f}")
+        lines += ["", "[link.reverse]", 'rate = "1Tbit/s"', 'delay = "0s"', _UNBOUNDED]
+        for flow in self.flows:
+            lines += ["", *self._flow(flow)]
+        for step in self.steps:
+            lines += ["", *_step(step)]
+        return "\n".join(lines) + "\n"
+
+    def _queue(self) -> str:
+        size = f'size = "{self.queue_packets} packets"'
+        ecn = f", ecn = {str(self.ecn).lower()}" if self.queue in AQMS else ""
+        if self.queue == "red":
+            low = max(3, self.queue_packets // 8)
+            return (
+                f'{{ kind = "red", preset = "classic", {size}, min_th = "{low} packets", '
+                f'max_th = "{3 * low} packets", weight = 0.001953125, max_p = 0.1, mark_p = 1.0, '
+                f"gentle = false, wait = false{ecn} }}"
+            )
+        return f'{{ kind = "{self.queue}", {size}{ecn} }}'
+
+    def _flow(self, flow: DrawnFlow) -> list[str]:
+        variant = "" if flow.law in ("dctcp", "bbr") else ":linux"
+        lines = [
+            "[[flow]]",
+            f'law = "{flow.law}{variant}"',
+            f'rtt = "{flow.rtt_ms:.9g}ms"',
+            f'packet = "{self.packet_b}B"',
+            f"ecn = {str(flow.ecn).lower()}",
+        ]
+        if flow.start_s:
+            lines.append(f'start = "{flow.start_s:g}s"')
+        if not flow.sack:
+            lines.append("sack = false")
+        if not flow.delayed_ack:
+            lines.append("delayed_ack = false")
+        return lines
+
+    def phases(self, count: int = 8) -> list[Drawn]:
+        """The same with RTTs that differ by parts of a packet's time, this one first.
+
+        Starts do not sample the phase between flows on drop-tail, since ACKs clock it away.
+        """
+        part_ms = self.packet_s * 1e3 / count
+        return [
+            replace(
+                self,
+                flows=tuple(
+                    replace(flow, rtt_ms=flow.rtt_ms + part_ms * (k * (2 * j + 1) % count))
+                    for j, flow in enumerate(self.flows)
+                ),
+            )
+            for k in range(count)
+        ]
+
+
+_UNBOUNDED = 'queue = { kind = "drop-tail", size = "1000000 packets" }\nloss = 0'
+
+
+def _step(step: Step) -> list[str]:
+    lines = ["[[schedule]]", f'at = "{step.at_s:g}s"', 'link = "forward"']
+    if step.down_s:
+        back_s = step.at_s + step.down_s
+        down = ["[[schedule]]", f'at = "{back_s:g}s"', 'link = "forward"', "down = false"]
+        return [*lines, "down = true", "", *down]
+    if step.rate_mbps is not None:
+        lines.append(f'rate = "{step.rate_mbps:g}Mbit/s"')
+    if step.delay_ms is not None:
+        lines.append(f'delay = "{step.delay_ms:g}ms"')
+    return lines
+
+
+def _log_uniform(draws: random.Random, low: float, high: float) -> float:
+    return math.exp(draws.uniform(math.log(low), math.log(high)))
+
+
+def _rounded(value: float, digits: int = 3) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _steps(
+    draws: random.Random, has: dict[str, bool], duration_s: float, rate: float, rtt_ms: float
+) -> tuple[float, tuple[Step, ...]]:
+    """The link's own delay, and what changes on the way."""
+    steps = []
+    delay_ms = 0.0
+    at_s = _rounded(draws.uniform(0.2, 0.5) * duration_s)
+    down_s = _rounded(min(_log_uniform(draws, 0.1, 10), 0.3 * duration_s))
+    if has["outage"]:
+        steps.append(Step(at_s, down_s=down_s))
+    else:
+        down_s = 0.0
+    later_s = _rounded((at_s + down_s) + draws.uniform(0.1, 0.4) * (duration_s - at_s - down_s))
+    to = _rounded(rate * draws.choice((0.25, 0.5, 2)))
+    if has["rate_step"]:
+        steps.append(Step(later_s, rate_mbps=to))
+    share = draws.uniform(0.1, 0.45)
+    to_share = draws.uniform(0.0, 0.9)
+    if has["delay_step"]:
+        delay_ms = _rounded(rtt_ms * share)
+        last_s = _rounded(later_s + 0.3 * (duration_s - later_s))
+        steps.append(Step(last_s, delay_ms=_rounded(rtt_ms * to_share)))
+    return delay_ms, tuple(steps)
+
+
+def draw(seed: int, number: int) -> Drawn:
+    """Scenario ``number`` of a seed."""
+    draws = random.Random(f"lfnlab hunt {seed} {number}")
+    has = {trait: draws.random() < share for trait, share in SHARES.items()}
+    rate = _rounded(_log_uniform(draws, 2, 300))
+    rtt_ms = _rounded(_log_uniform(draws, 5, 300))
+    packet_b = JUMBO_B if has["jumbo"] else USUAL_B
+    packet_s = (packet_b + FRAMING_B) * 8 / (rate * 1e6)
+    bdp_packets = rtt_ms / 1e3 / packet_s
+    queue_packets = round(_log_uniform(draws, 3, max(6.0, 5 * bdp_packets)))
+    queue = draws.choice(AQMS) if has["aqm"] else "drop-tail"
+    if queue == "red":  # its thresholds, an eighth and three, leave it room for bursts
+        queue_packets = max(queue_packets, 24)
+    ecn = has["aqm"] and has["ecn"]
+    count = draws.choice((1, 1, 1, 1, 2, 2, 3, 4, 5))
+    duration_s = _rounded(min(draws.choice((10, 20, 40)), 0.49 * MOST_PACKETS * packet_s))
+    first, sack, delayed = draws.choice(LAWS), not has["no_sack"], not has["every_ack"]
+    flows = []
+    for number_of in range(count):
+        law = draws.choice(LAWS)
+        factor = _log_uniform(draws, 0.5, 2)
+        start_s = _rounded(draws.uniform(0, 0.4) * duration_s)
+        late = draws.random() < (0.7 if number_of else 0.1)
+        flows.append(
+            DrawnFlow(
+                law=law if has["mixed_laws"] else first,
+                rtt_ms=_rounded(rtt_ms * factor) if number_of else rtt_ms,
+                start_s=start_s if late else 0.0,
+                sack=sack,
+                delayed_ack=delayed,
+                ecn=ecn,
+            )
+        )
+    shortest_ms = min(flow.rtt_ms for flow in flows)
+    delay_ms, steps = _steps(draws, has, duration_s, rate, shortest_ms)
+    loss, reorder, duplicate = (
+        _rounded(_log_uniform(draws, low, high), 2)
+        for low, high in ((1e-4, 0.02), (1e-3, 0.1), (1e-4, 0.02))
+    )
+    held_ms = _rounded(rtt_ms * draws.uniform(0.1, 0.5))
+    return Drawn(
+        duration_s=duration_s,
+        rate_mbps=rate,
+        queue_packets=queue_packets,
+        flows=tuple(flows),
+        queue=queue,
+        ecn=ecn,
+        packet_b=packet_b,
+        loss=loss if has["loss"] else 0.0,
+        reorder=reorder if has["reorder"] else 0.0,
+        reorder_ms=held_ms if has["reorder"] else 0.0,
+        duplicate=duplicate if has["duplicate"] else 0.0,
+        delay_ms=delay_ms,
+        steps=steps,
+        seed=number + 1,
+    )

@@ -1,0 +1,256 @@
+"""Hunts for scenarios in which the laboratory and Linux disagree, and makes them small.
+
+$ python -m validation hunt --seed 1 --count 100 [--hours 4] [--jobs 2] [--keep 3]
+
+Draws scenarios (:mod:`validation.draw`), runs both, and prints those that disagree. Where one run
+disagrees, the flows' RTTs are spread over a packet's time, eight times: if Linux's own runs then
+differ by more than 5 %, the scenario is chaotic and medians are compared. ``--keep N`` shrinks the
+N worst to the smallest scenario that still disagrees, and adds them to ``validation/cases``. What
+Linux gave is kept in ``build/hunt``: a hunt that was killed goes on there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from lfnlab.errors import LabError
+
+from . import outcome
+from .draw import USUAL_B, Drawn, DrawnFlow, Step, draw
+from .outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .outcome import Verdict
+
+ROOT = FilePath(__file__).resolve().parents[1]
+CACHE = ROOT / "build" / "hunt"
+CASES = FilePath(__file__).with_name("cases")
+LAST = FilePath(__file__).with_name("reference") / "hunt.json"
+#: Runs of Linux that the shrinking of one scenario may take.
+SHRINKING = 25
+
+
+@dataclass(frozen=True)
+class Found:
+    """One scenario on both sides. Of a chaotic one, medians over the phases."""
+
+    drawn: Drawn
+    theirs: Outcome
+    mine: Outcome
+    verdict: Verdict
+    chaotic: bool
+
+
+def judge(drawn: Drawn, cache: FilePath) -> Found:
+    """Runs a scenario on both sides; where they disagree, in its phases too."""
+    theirs, [mine] = outcome.linux(drawn, cache), outcome.ours([drawn])
+    verdict = outcome.compare(theirs, mine)
+    if verdict.agrees:
+        return Found(drawn, theirs, mine, verdict, chaotic=False)
+    phases = drawn.phases()
+    every = [outcome.linux(phase, cache) for phase in phases]
+    if not outcome.chaotic(every):
+        return Found(drawn, theirs, mine, verdict, chaotic=False)
+    theirs, mine = outcome.median(every), ours_of(drawn, chaotic=True)
+    return Found(drawn, theirs, mine, outcome.compare(theirs, mine), chaotic=True)
+
+
+# ---- shrinking ----
+
+
+def smaller(drawn: Drawn) -> Iterator[Drawn]:
+    """Scenarios that are simpler by one thing, the boldest first."""
+    flows = drawn.flows
+    if len(flows) > 1:
+        for gone in range(len(flows)):
+            yield replace(drawn, flows=flows[:gone] + flows[gone + 1 :])
+    for trait in ("loss", "reorder", "duplicate"):
+        if getattr(drawn, trait):
+            fewer: dict[str, Any] = {trait: 0.0}
+            yield replace(drawn, **fewer)
+    for gone in range(len(drawn.steps)):
+        yield replace(drawn, steps=drawn.steps[:gone] + drawn.steps[gone + 1 :])
+    if drawn.delay_ms and not any(step.delay_ms is not None for step in drawn.steps):
+        yield replace(drawn, delay_ms=0.0)
+    if drawn.queue != "drop-tail":
+        plain = tuple(replace(flow, ecn=False) for flow in flows)
+        if drawn.ecn:
+            yield replace(drawn, ecn=False, flows=plain)
+        yield replace(drawn, queue="drop-tail", ecn=False, flows=plain)
+    if drawn.packet_b != USUAL_B:
+        yield replace(drawn, packet_b=USUAL_B)
+    for trait, usual in (("sack", True), ("delayed_ack", True), ("start_s", 0.0)):
+        if any(getattr(flow, trait) != usual for flow in flows):
+            as_usual: dict[str, Any] = {trait: usual}
+            yield replace(drawn, flows=tuple(replace(flow, **as_usual) for flow in flows))
+    if len({flow.law for flow in flows}) > 1:
+        yield replace(drawn, flows=tuple(replace(flow, law=flows[0].law) for flow in flows))
+    for law in ("reno", "cubic"):
+        if all(flow.law != law for flow in flows):
+            yield replace(drawn, flows=tuple(replace(flow, law=law) for flow in flows))
+    last_s = max(
+        [0.0, *(s.at_s + (s.down_s or 0) for s in drawn.steps), *(f.start_s for f in flows)]
+    )
+    half_s = float(f"{drawn.duration_s / 2:.3g}")
+    if half_s > last_s + 2:
+        yield replace(drawn, duration_s=half_s)
+
+
+def shrunk(found: Found, cache: FilePath, most: int = SHRINKING) -> Found:
+    """The smallest scenario reached that still disagrees about as much."""
+    tries = 0
+    moved = True
+    while moved:
+        moved = False
+        for candidate in smaller(found.drawn):
+            if tries >= most:
+                return found
+            tries += 1
+            tried = judge(candidate, cache)
+            if not tried.verdict.agrees and not (tried.chaotic and not found.chaotic):
+                found, moved = tried, True
+                break
+    return found
+
+
+# ---- cases ----
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario that was kept, and what Linux gave; ``open`` where ours still differs."""
+
+    drawn: Drawn
+    theirs: Outcome
+    chaotic: bool
+    open: bool
+
+
+def keep(found: Found, folder: FilePath = CASES) -> FilePath:
+    """Writes a case."""
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{'-'.join(found.drawn.traits)}-{found.drawn.tag}.json"
+    written = {
+        "open": not found.verdict.agrees,
+        "chaotic": found.chaotic,
+        "linux": found.theirs.plain(),
+        "drawn": asdict(found.drawn),
+    }
+    file.write_text(json.dumps(written, indent=1) + "\n")
+    return file
+
+
+def case(file: FilePath) -> Case:
+    """Reads a case."""
+    kept = json.loads(file.read_text())
+    flows = tuple(DrawnFlow(**flow) for flow in kept["drawn"]["flows"])
+    steps = tuple(Step(**step) for step in kept["drawn"]["steps"])
+    drawn = Drawn(**kept["drawn"] | {"flows": flows, "steps": steps})
+    return Case(drawn, Outcome.of_plain(kept["linux"]), kept["chaotic"], kept["open"])
+
+
+def ours_of(drawn: Drawn, *, chaotic: bool) -> Outcome:
+    """What the laboratory gives: of a chaotic scenario medians over the phases."""
+    return outcome.median(outcome.ours(drawn.phases() if chaotic else [drawn]))
+
+
+def described(found: Found) -> str:
+    """A scenario that disagrees, in lines."""
+    head = f"{found.verdict.worst:8.1f}  {found.drawn.tag}  {' '.join(found.drawn.traits)}"
+    head += "  (chaotic: medians)" if found.chaotic else ""
+    return "\n".join([head, *(f"          {line} (Linux / ours)" for line in found.verdict.what)])
+
+
+# ---- the command ----
+
+
+def _judged(seed: int, numbers: range, jobs: int, until: float, cache: FilePath) -> Iterator[Found]:
+    """Scenarios of a seed as they are done, until the time is over."""
+    with ThreadPoolExecutor(jobs) as pool:
+
+        def one(number: int) -> Found | None:
+            if time.monotonic() > until:
+                return None
+            drawn = draw(seed, number)
+            try:
+                return judge(drawn, cache)
+            except LabError as error:
+                print(f"hunt: scenario {number} ({drawn.tag}): {error}", file=sys.stderr)
+                return None
+
+        waiting = [pool.submit(one, number) for number in numbers]
+        try:
+            for done in as_completed(waiting):
+                if found := done.result():
+                    yield found
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def summary(seed: int, every: list[Found]) -> dict[str, object]:
+    """What was drawn, and what share agrees, in all and by trait."""
+    drawn: Counter[str] = Counter()
+    agree: Counter[str] = Counter()
+    for found in every:
+        drawn.update(found.drawn.traits)
+        agree.update(found.drawn.traits if found.verdict.agrees else ())
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "seed": seed,
+        "scenarios": len(every),
+        "agree": sum(found.verdict.agrees for found in every),
+        "chaotic": sum(found.chaotic for found in every),
+        "traits": {trait: [agree[trait], drawn[trait]] for trait in sorted(drawn)},
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Parses the command line and hunts."""
+    parser = argparse.ArgumentParser(
+        prog="python -m validation hunt",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seed", type=int, default=1, help="what is drawn")
+    parser.add_argument("--first", type=int, default=0, help="number of the first scenario")
+    parser.add_argument("--count", type=int, default=100, help="how many scenarios")
+    parser.add_argument("--hours", type=float, default=4.0, help="no scenario begins later")
+    parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
+    parser.add_argument("--keep", type=int, default=0, help="shrink and keep so many of the worst")
+    parser.add_argument(
+        "--record", action="store_true", help="write validation/reference/hunt.json"
+    )
+    parser.add_argument("--cache", type=FilePath, default=CACHE, help="what Linux gave")
+    asked = parser.parse_args(arguments)
+    if why := outcome.missing():
+        sys.exit(f"validation: SKIPPED hunt: {why}")
+    until = time.monotonic() + 3600 * asked.hours
+    numbers = range(asked.first, asked.first + asked.count)
+    every = []
+    for found in _judged(asked.seed, numbers, asked.jobs, until, asked.cache):
+        every.append(found)
+        if not found.verdict.agrees:
+            print(described(found), flush=True)
+        print(f"hunt: {len(every)}/{asked.count}", file=sys.stderr)
+    every.sort(key=lambda found: -found.verdict.worst)
+    said = summary(asked.seed, every)
+    print(json.dumps(said))
+    if asked.record:
+        LAST.write_text(json.dumps(said, indent=1) + "\n")
+    for found in every[: asked.keep]:
+        if not found.verdict.agrees:
+            small = shrunk(found, asked.cache)
+            print(keep(small))
+            print(described(small), flush=True)

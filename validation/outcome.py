@@ -1,0 +1,231 @@
+"""Runs a drawn scenario on both sides, and says whether they agree."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lfnlab import Scenario, _core, oracle
+from lfnlab.quantity import SECONDS, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .draw import Drawn
+
+#: `make linux` builds what this runs.
+PROGRAM = FilePath(__file__).resolve().parents[1] / "linux" / "run"
+BUILT = PROGRAM.parents[1] / "build" / "linux" / "initramfs.gz"
+#: How far from Linux a figure may lie: a fraction, and what is below resolution.
+GOODPUT, WINDOW, COUNT = 0.05, 0.05, 0.25
+WINDOW_SEGMENTS, COUNT_PACKETS, TIMEOUTS = 1.0, 5.0, 1.0
+#: Linux's own runs over the phases differ by more: chaotic, and medians are compared.
+CHAOTIC = 0.05
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What one flow did: bit/s, segments over the samples, and counts of the whole run."""
+
+    goodput_bps: float
+    mean_window: float
+    retransmits: float
+    timeouts: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: its flows, and the bottleneck's drops and marks."""
+
+    flows: tuple[Flow, ...]
+    drops: float
+    marks: float
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def of_plain(value: dict[str, Any]) -> Outcome:
+        """From JSON."""
+        flows = tuple(Flow(**flow) for flow in value["flows"])
+        return Outcome(flows, value["drops"], value["marks"])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How two outcomes compare. ``worst`` is in units of what is allowed: at most 1 agrees."""
+
+    worst: float
+    what: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every figure is within what is allowed."""
+        return self.worst <= 1
+
+
+def missing() -> str | None:
+    """What this machine lacks to run Linux, or None."""
+    return None if BUILT.exists() else f"no {BUILT.relative_to(PROGRAM.parents[1])}: make linux"
+
+
+# ---- the two sides ----
+
+
+def _window(time_s: np.ndarray, window: np.ndarray, start_s: float, rtt_s: float) -> float:
+    """The mean of the samples from a round trip after the start."""
+    inside = time_s >= start_s + rtt_s
+    return float(np.mean(window[inside])) if inside.any() else 0.0
+
+
+def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
+    return [flow for flow in resolved["flow"] for _ in range(flow["count"])]
+
+
+def of_linux(resolved: dict[str, Any], ran: oracle.Ran) -> Outcome:
+    """From Linux's samples."""
+    flows = []
+    for flow, samples in zip(_expanded(resolved), ran.flows, strict=True):
+        start_s, rtt_s = parse(flow["start"], SECONDS), parse(flow["rtt"], SECONDS)
+        active_s = parse(resolved["duration"], SECONDS) - start_s
+        flows.append(
+            Flow(
+                # The SYN counts as a byte that was acknowledged.
+                goodput_bps=8 * max(0.0, float(samples["bytes_acked"][-1]) - 1) / active_s,
+                mean_window=_window(samples["t_us"] / 1e6, samples["cwnd"], start_s, rtt_s),
+                retransmits=float(samples["total_retrans"][-1]),
+                timeouts=float(samples["timeouts"][-1]),
+            )
+        )
+    queue = ran.queue
+    marks = sum(queue.get(key, 0) for key in ("ecn_mark", "marked", "ecn_marks"))
+    return Outcome(tuple(flows), float(queue["drops"]), float(marks))
+
+
+def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
+    """From the laboratory's summary and samples."""
+    summary, table = json.loads(run.summary()), run.table("flows")
+    flows = []
+    for number, (flow, said) in enumerate(zip(_expanded(resolved), summary["flows"], strict=True)):
+        of = table["flow"] == number
+        start_s, rtt_s = parse(flow["start"], SECONDS), parse(flow["rtt"], SECONDS)
+        active_s = parse(resolved["duration"], SECONDS) - start_s
+        flows.append(
+            Flow(
+                goodput_bps=8 * said["delivered_bytes"] / active_s,
+                mean_window=_window(table["t_s"][of], table["cwnd_seg"][of], start_s, rtt_s),
+                retransmits=float(said["retransmits"]),
+                timeouts=float(said["timeouts"]),
+            )
+        )
+    link = summary["links"][0]
+    return Outcome(tuple(flows), float(link["drops"]), float(link["marks"]))
+
+
+def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
+    """What Linux gives; kept in ``cache`` by what Linux was told, and not run again."""
+    resolved = Scenario.from_toml(drawn.toml()).check()
+    told = oracle.translated(resolved, *more)
+    file = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
+    if file.exists():
+        return Outcome.of_plain(json.loads(file.read_text()))
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as work:
+        found = of_linux(resolved, oracle.run(PROGRAM, FilePath(work), "run", told))
+    # By one rename: what is there is whole.
+    part = file.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(found.plain()) + "\n")
+    part.rename(file)
+    return found
+
+
+def ours(drawn: Sequence[Drawn]) -> list[Outcome]:
+    """What the laboratory gives."""
+    texts = [one.toml() for one in drawn]
+    runs = _core.run_many(
+        [(text, "hunt.toml", one.seed) for text, one in zip(texts, drawn, strict=True)], 1, None
+    )
+    return [
+        of_ours(Scenario.from_toml(text).check(), run)
+        for text, run in zip(texts, runs, strict=True)
+        if run is not None
+    ]
+
+
+# ---- the comparison ----
+
+
+def _relative(theirs: float, mine: float, fraction: float, least: float) -> float:
+    return abs(mine - theirs) / max(fraction * theirs, least, 1e-9)
+
+
+def _count(theirs: float, mine: float) -> float:
+    """Counts agree within a factor of 1.25 either way, or five packets."""
+    low, high = min(theirs, mine), max(theirs, mine)
+    return min((high - low) / max(COUNT * low, 1e-9), (high - low) / COUNT_PACKETS)
+
+
+def _distances(theirs: Flow, mine: Flow) -> Iterator[tuple[str, float, float, float]]:
+    pairs = {name: (getattr(theirs, name), getattr(mine, name)) for name in asdict(theirs)}
+    for name, (a, b) in pairs.items():
+        if name == "goodput_bps":
+            distance = _relative(a, b, GOODPUT, 1e4)
+        elif name == "mean_window":
+            distance = _relative(a, b, WINDOW, WINDOW_SEGMENTS)
+        elif name == "retransmits":
+            distance = _count(a, b)
+        else:
+            distance = abs(a - b) / TIMEOUTS
+        yield name, a, b, distance
+
+
+def compare(theirs: Outcome, mine: Outcome) -> Verdict:
+    """Each flow's figures beside Linux's."""
+    worst, what = 0.0, []
+    for number, (a, b) in enumerate(zip(theirs.flows, mine.flows, strict=True)):
+        for name, linux_has, we_have, distance in _distances(a, b):
+            worst = max(worst, distance)
+            if distance > 1:
+                what.append(f"flow {number} {name}: {linux_has:.6g} / {we_have:.6g}")
+    return Verdict(worst, tuple(what))
+
+
+def chaotic(outcomes: Sequence[Outcome]) -> bool:
+    """Whether Linux's own runs over the phases spread by more than 5 %."""
+    for flows in zip(*(outcome.flows for outcome in outcomes), strict=True):
+        for name in ("goodput_bps", "mean_window"):
+            values = [getattr(flow, name) for flow in flows]
+            middle = statistics.median(values)
+            if max(values) - min(values) > CHAOTIC * middle:
+                return True
+        counts = [flow.retransmits for flow in flows]
+        if _count(min(counts), max(counts)) > 1:
+            return True
+    return False
+
+
+def median(outcomes: Sequence[Outcome]) -> Outcome:
+    """Each figure's median over runs."""
+    flows = tuple(
+        Flow(
+            **{
+                name: statistics.median(getattr(f, name) for f in flows)
+                for name in asdict(flows[0])
+            }
+        )
+        for flows in zip(*(outcome.flows for outcome in outcomes), strict=True)
+    )
+    return Outcome(
+        flows,
+        statistics.median(outcome.drops for outcome in outcomes),
+        statistics.median(outcome.marks for outcome in outcomes),
+    )
