@@ -31,6 +31,7 @@ from lfnlab import Sweep, dumbbell, upkeep
 from lfnlab import open as open_store
 from lfnlab.catalog import PART_ROWS, Recorder
 from lfnlab.design import Design
+from lfnlab.integrity import NAMES
 from lfnlab.store import Store, stored
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _runnable() -> Iterator[list[int]]:
 
 
 def open_(runs: int) -> None:
-    """Opening a store and grouping its rows. Its runs are empty directories: nobody looks."""
+    """Opening a store and grouping its rows. Its runs have empty files: nobody looks into them."""
     with tempfile.TemporaryDirectory(prefix="lfn-open-") as name:
         home = Path(name)
         asked = Sweep(SHORT, Design(grid={"link.rate": ["10Mbit/s", "20Mbit/s"]}), 500)
@@ -183,6 +184,8 @@ def open_(runs: int) -> None:
             keys = [f"{i:024x}" for i in range(first, min(first + PART_ROWS, runs))]
             for key in keys:
                 store.path(key).mkdir()
+                for file in NAMES:
+                    (store.path(key) / file).touch()
             recorder.rows = [rows[i % len(rows)] | {"key": key} for i, key in enumerate(keys)]
             recorder.write()
         begun = time.monotonic()

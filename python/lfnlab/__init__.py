@@ -41,6 +41,7 @@ from lfnlab.elements import (
     Webtraf,
 )
 from lfnlab.errors import (
+    DamageWarning,
     LabError,
     LawError,
     PrototypeError,
@@ -62,6 +63,7 @@ __all__ = [
     "Case",
     "Change",
     "Choice",
+    "DamageWarning",
     "Design",
     "Draws",
     "File",

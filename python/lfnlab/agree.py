@@ -17,6 +17,7 @@ from lfnlab import oracle, sawtooth, testbed
 from lfnlab.errors import LabError, ScenarioError, UsageError
 from lfnlab.quantity import SECONDS, parse
 from lfnlab.statistics import finite
+from lfnlab.store import refuse_foreign
 from lfnlab.summary import Table
 from lfnlab.sweep import execute
 
@@ -158,7 +159,9 @@ def agree(
 
     Raises:
         ScenarioError, Unavailable, LabError: as :func:`lfnlab.testbed.run`.
+        StoreError: when the directory holds other files.
     """
+    refuse_foreign(out, {"simulated", "measured", "agree.png"})
     if any(case.scenario.check()["sample"] == "off" for case in cases):
         raise UsageError(f"{file}: sample: off; windows are compared sample by sample")
     plans = testbed.plans(cases, file=file)

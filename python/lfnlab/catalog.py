@@ -3,22 +3,27 @@
 A run's own files are the truth. What analyses read is made from them and kept as
 Parquet in ``DIR/summary``: opening a store reads the runs that are not in there yet, drops those
 that are gone, and writes the difference. One process at a time does that, under a lock that dies
-with it.
+with it. A part has the hash of its bytes in its name: a damaged one is not read, and its runs are
+read again. A run that lacks files has no row.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import json
+import os
+import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.integrity import content, incomplete, provenance_of, remedy
 from lfnlab.quantity import BITS_PER_S, SECONDS, parsed
 from lfnlab.results import by_law
-from lfnlab.store import check_layout, read_json, stored
+from lfnlab.store import LAYOUT_FILE, check_layout, read_json, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +39,7 @@ PART_ROWS = 20_000
 PARTS = 64
 """More parts than this are made one."""
 _LOCK = ".lock"
+_PART = re.compile(r"(\d{2})-(\d{6})-(\d{6})(-(?P<hash>[0-9a-f]{16}))?\.parquet")
 LISTED = 32
 """A list of more tables than this, such as of flows, is one column of JSON."""
 
@@ -47,11 +53,14 @@ class Catalog:
             raise StoreError(f"cannot read results: {self.root} holds no runs")
         check_layout(self.root)
         self._unwritten: list[Row] = []
+        self.wrong: dict[str, str] = {}
+        """Damaged runs, which have no rows, and why."""
         self.refresh()
 
     def refresh(self) -> None:
         """Take in what was stored, and drop what was removed, since."""
-        there = stored(self.root)
+        self.wrong = {}
+        there = {key for key in stored(self.root) if self._is_whole(key)}
         try:
             with _locked(self.root) as parts:
                 known = parts.known()
@@ -68,9 +77,15 @@ class Catalog:
     def _read(self, missing: Sequence[str]) -> Iterator[Row]:
         for key in missing:
             run = self.root / "runs" / key
-            yield from rows(
-                key, read_json(run / "summary.json"), read_json(run / "provenance.json")
-            )
+            try:
+                yield from rows(key, read_json(run / "summary.json"), provenance_of(run))
+            except StoreError as error:
+                self.wrong[key] = str(error)
+
+    def _is_whole(self, key: str) -> bool:
+        if (why := incomplete(self.root / "runs" / key)) is not None:
+            self.wrong[key] = f"{self.root / 'runs' / key}: {why}; {remedy(self.root)}"
+        return why is None
 
     def summary(self) -> pl.LazyFrame:
         """One row a run, law and route, of a run without flows under test one with null as law.
@@ -79,12 +94,27 @@ class Catalog:
         ``sim_s``, ``events``, ``wall_s``, ``cpu_s``; and every value of the resolved scenario
         under its key, such as ``link.queue.kind``. A time or a rate is a number with its unit in
         the name: ``link.rate_bps``, ``flow[0].rtt_s``; other quantities are texts.
+
+        Raises:
+            StoreError: when a run is damaged.
         """
+        if self.wrong:
+            raise self._damaged()
+        return self.whole()
+
+    def _damaged(self) -> StoreError:
+        several = f"{len(self.wrong):,} damaged runs, the first: " if len(self.wrong) > 1 else ""
+        return StoreError(several + self.wrong[min(self.wrong)])
+
+    def whole(self) -> pl.LazyFrame:
+        """:meth:`summary` of the runs that are not damaged, if others are."""
         import polars as pl
 
         frames = [pl.scan_parquet(file) for file in _Parts(self.root).files()]
         if self._unwritten:
             frames.append(_frame(self._unwritten).lazy())
+        if not frames and self.wrong:
+            raise self._damaged()
         if not frames:
             raise UsageError(f"{self.root} holds no finished run yet")
         return pl.concat(frames, how="diagonal_relaxed")
@@ -195,7 +225,7 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
 
 
 class _Parts:
-    """The Parquet files of ``DIR/summary``: EDITION-GENERATION-NUMBER.parquet.
+    """The Parquet files of ``DIR/summary``: EDITION-GENERATION-NUMBER-HASH.parquet.
 
     All parts of the newest generation together hold each run once. Rewriting them begins a
     generation with one rename, so whatever stops it leaves the older one or the newer.
@@ -203,11 +233,24 @@ class _Parts:
 
     def __init__(self, root: Path) -> None:
         self._home = root / "summary"
+        self._whole: dict[Path, bool] = {}
 
     def files(self) -> list[Path]:
-        """The parts of the newest generation, in order."""
-        found = sorted(self._home.glob(f"{EDITION:02d}-*.parquet"))
-        return [file for file in found if _generation(file) == _generation(found[-1])]
+        """The parts of the newest generation that are whole, in order."""
+        found = sorted(self._home.glob(f"{EDITION:02d}-??????-??????-*.parquet"))
+        newest = [file for file in found if _generation(file) == _generation(found[-1])]
+        return [file for file in newest if self.is_whole(file)]
+
+    def is_whole(self, file: Path) -> bool:
+        """Whether a part has the bytes that were written; looked at once."""
+        if file not in self._whole:
+            try:
+                hashed = not file.is_symlink() and _hash(content(file))
+            except StoreError:
+                hashed = False
+            named = _PART.fullmatch(file.name)
+            self._whole[file] = named is not None and hashed == named["hash"]
+        return self._whole[file]
 
     def known(self) -> set[str]:
         """The addresses of the runs that they hold."""
@@ -225,33 +268,48 @@ class _Parts:
         if fresh := [row for row in rows if row["key"] not in known]:
             files = self.files()
             generation = _generation(files[-1]) if files else 1
-            self._write(_frame(fresh), generation, len(files) + 1)
+            number = int(files[-1].name.split("-")[2]) if files else 0
+            self._write(_frame(fresh), generation, number + 1)
 
     def keep(self, there: set[str]) -> None:
         """One part in place of all, of the runs that are still there."""
         import polars as pl
 
-        files = self.files()
+        if not (files := self.files()):
+            return
         frame = pl.concat([pl.read_parquet(file) for file in files], how="diagonal_relaxed")
         kept = frame.filter(pl.col("key").is_in(list(there)))
         self._write(kept, _generation(files[-1]) + 1, 1)
         self.clear()
 
     def clear(self) -> None:
-        """Remove older generations and what a killed process left; under the lock nobody writes."""
-        current = {*self.files(), self._home / _LOCK}
+        """Remove older and damaged parts and what a kill left; under the lock nobody writes."""
+        current = self.files()
         for file in self._home.iterdir():
-            if file not in current:
+            ours = _PART.fullmatch(file.name.removeprefix(".")) is not None
+            if ours and file not in current and (file.is_symlink() or not file.is_dir()):
                 file.unlink()
 
     def _write(self, frame: pl.DataFrame, generation: int, number: int) -> None:
         # Through memory: polars hides the reason when a disk is full, Python tells it.
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
-        name = f"{EDITION:02d}-{generation:06d}-{number:06d}.parquet"
+        digest = _hash(buffer.getbuffer())
+        name = f"{EDITION:02d}-{generation:06d}-{number:06d}-{digest}.parquet"
         fresh = self._home / f".{name}"
         fresh.write_bytes(buffer.getbuffer())
         fresh.replace(self._home / name)
+
+
+def damaged(root: Path) -> list[Path]:
+    """Parts of a store's summary that are not what was written."""
+    parts = _Parts(root)
+    found = sorted((root / "summary").glob(f"{EDITION:02d}-*.parquet"))
+    return [file for file in found if not parts.is_whole(file)]
+
+
+def _hash(data: bytes | memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _generation(file: Path) -> int:
@@ -260,8 +318,14 @@ def _generation(file: Path) -> int:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[_Parts]:
-    """The parts of a store, for one process at a time."""
+    """The parts of a store, for one process at a time. Elsewhere than in a store none is written.
+
+    Raises:
+        OSError: they cannot be written here.
+    """
     home = root / "summary"
+    if not os.path.lexists(root / LAYOUT_FILE) or home.is_symlink():
+        raise PermissionError(f"{home} is not ours")
     home.mkdir(exist_ok=True)
     with (home / _LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

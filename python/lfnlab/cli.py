@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,7 @@ from cyclopts import App, CycloptsError, Parameter, validators
 
 from lfnlab import _core, commands, doctor, emulation, law_commands, sweeping, transfer
 from lfnlab.errors import (
+    DamageWarning,
     LabError,
     LawError,
     PrototypeError,
@@ -30,6 +32,7 @@ from lfnlab.progress import bar
 from lfnlab.prototype import label
 from lfnlab.provenance import code_version
 from lfnlab.scenario import Scenario, dumbbell
+from lfnlab.store import refuse_foreign
 from lfnlab.sweep import Case, Results, compare, execute, memory_limit_bytes
 from lfnlab.theory.cli import theory
 
@@ -217,13 +220,16 @@ def run(
 
 
 @app.command
-def report(directory: Path, /) -> int:
-    """Write the report of a results directory again.
+def report(directory: Path, /, *, out: Path | None = None) -> int:
+    """Write the report of a results directory again, of the runs that are there.
 
     Args:
-        directory: What `--out` named.
+        directory: What `--out` named when it was run.
+        out: Write `report.html` and `figures` here, not into the results directory.
     """
-    return _show(Results.load(directory), as_json=False, report=True)
+    if out is not None:
+        refuse_foreign(out, {"report.html", "figures"})
+    return _show(Results.load(directory), as_json=False, report=True, out=out)
 
 
 app.command(law_commands.laws)
@@ -323,6 +329,7 @@ def main() -> None:
     """Entry point: errors of the user end with one line and an exit code."""
     # A signal that asks for the end, such as a batch system's at the time limit, is an interrupt.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    warnings.showwarning = _warn
     for stream in (sys.stdout, sys.stderr):
         # Where the locale cannot write a sign of a table, the table is worth more than the sign.
         if isinstance(stream, io.TextIOWrapper):
@@ -366,6 +373,11 @@ def call(arguments: Sequence[str]) -> int:
         return _fail(STORE, f"{error.filename or 'stdout'}: {error.strerror}")
 
 
+def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    kind = "" if issubclass(category, DamageWarning) else f"{category.__name__}: "
+    print(f"lfn: {kind}{message}", file=sys.stderr)
+
+
 def _fail(code: int, why: object) -> int:
     print(f"lfn: {why}", file=sys.stderr)
     return code
@@ -380,7 +392,7 @@ def _foresee(scenarios: Sequence[Scenario]) -> None:
             print(f"lfn: {line}", file=sys.stderr)
 
 
-def _show(results: Results, *, as_json: bool, report: bool) -> int:
+def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = None) -> int:
     from lfnlab import epochs
     from lfnlab.summary import averaged, plain, summary_tables
 
@@ -388,7 +400,7 @@ def _show(results: Results, *, as_json: bool, report: bool) -> int:
     if report:
         from lfnlab.report import write_report
 
-        page = write_report(results)
+        page = write_report(results, out=out)
     if as_json:
         _print_json(results.to_json())
     else:

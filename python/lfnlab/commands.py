@@ -71,6 +71,8 @@ def plot(
     """
     from lfnlab import draw
     from lfnlab.plot import rendered
+    from lfnlab.results import Results
+    from lfnlab.store import EXPERIMENT
 
     sources = (source, *more)
     if list_:
@@ -89,6 +91,9 @@ def plot(
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
     print(f"{drawing.says}\n{file}")
+    for path in sources:
+        if (path / EXPERIMENT).is_file() and (some := Results.load(path).completeness) is not None:
+            print(f"{path}: {some}")
     return OK
 
 

@@ -39,3 +39,7 @@ class Unavailable(LabError):
 
 class MetricError(UsageError):
     """A metric that cannot be computed as asked. The text names the argument, what is allowed."""
+
+
+class DamageWarning(UserWarning):
+    """Stored results were damaged and are made again. The text says which, and why."""

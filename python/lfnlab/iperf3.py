@@ -21,6 +21,7 @@ import polars as pl
 from lfnlab import metrics
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.statistics import finite
+from lfnlab.store import LAYOUT_FILE, read_json, refuse_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,10 +128,15 @@ def store(measurement: Measurement, directory: Path) -> None:
 
     Raises:
         UsageError: when the directory holds an experiment.
-        StoreError: when it cannot be written.
+        StoreError: when it holds other files, or cannot be written.
     """
-    if (directory / "experiment.json").exists():
+    if (directory / "experiment.json").exists() or (directory / LAYOUT_FILE).exists():
         raise UsageError(f"--out: {directory} holds an experiment; choose another directory")
+    refuse_foreign(directory, {"flows.parquet", "goodput.parquet", "summary.json", "figures"})
+    if (directory / "summary.json").exists() and "iperf3" not in read_json(
+        directory / "summary.json"
+    ):
+        raise UsageError(f"--out: {directory} holds another result; choose another directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         files = {

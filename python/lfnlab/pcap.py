@@ -38,6 +38,7 @@ import polars as pl
 
 from lfnlab import _core
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.integrity import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +132,7 @@ def recorded(run: Run) -> pl.DataFrame:
         UsageError: when it recorded none.
         StoreError: when they cannot be read.
     """
-    if not (run.path / "packets.parquet").is_file():
+    if "packets" not in tables_of(run.path):
         raise UsageError(f"{run.path} has no table packets: its scenario did not ask for them")
     packets = run.table("packets")
     names = {i: link["id"] for i, link in enumerate(run.summary["links"])}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import tempfile
+from contextlib import contextmanager
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -11,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import epochs, plot
+from lfnlab.errors import StoreError
+from lfnlab.integrity import provenance_of
 from lfnlab.law import look
 from lfnlab.looks import looks
 from lfnlab.results import route
-from lfnlab.store import Store, read_json
+from lfnlab.store import read_text, replace_file
 from lfnlab.summary import Table, averaged, rate_unit, summary_tables
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ _TRACES = {plot.CAPTIONS[name] for name in ("cwnd", "queue", "rate")}
 def write_report(
     results: Results,
     *,
+    out: Path | None = None,
     findings: Sequence[Finding] = (),
     figures: Mapping[str, tuple[Figure, str]] | None = None,
     tables: Mapping[str, Table] | None = None,
@@ -47,6 +52,7 @@ def write_report(
 
     Args:
         results: the experiment.
+        out: another directory to write them to.
         findings: verdicts on claims, shown first.
         figures: figures and their captions by file name, instead of the house's own.
         tables: further tables by their headings.
@@ -54,20 +60,39 @@ def write_report(
 
     Returns:
         The path of the page.
+
+    Raises:
+        StoreError: when a run is damaged, or nothing can be written there.
     """
-    store = Store(results.root)
+    home = results.root if out is None else out
+    with _writing(results, home):
+        home.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=home).close()
     traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
     if figures is None:
         figures = plot.figures(results, traced)
     shown = {}
+    made: dict[str, bytes] = {}
     for name, (figure, caption) in figures.items():
         files = plot.rendered(figure)
         shown[caption] = files["svg"].decode()
-        for kind in ("png", "pdf"):
-            store.write(f"figures/{name}.{kind}", files[kind])
-    return store.write(
-        "report.html", _page(results, findings, shown, tables or {}, _charts(traced))
-    )
+        made |= {f"figures/{name}.{kind}": files[kind] for kind in ("png", "pdf")}
+    page = _page(results, findings, shown, tables or {}, _charts(traced))
+    with _writing(results, home):
+        for file, data in made.items():
+            replace_file(home / file, data)
+        return replace_file(home / "report.html", page)
+
+
+@contextmanager
+def _writing(results: Results, home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the report to {home}: {error.strerror}; "
+            f"lfn report {results.root} --out DIR writes it elsewhere"
+        ) from None
 
 
 def _page(
@@ -214,7 +239,7 @@ def _scenarios(results: Results) -> str:
     if len(cases) > 1:
         varied = ", ".join(results.runs[0].factors)
         parts.append(f"<p>The runs differ in {escape(varied)} and seed. The first:</p>")
-    text = (cases[0].path / "scenario.toml").read_text(encoding="utf-8")
+    text = read_text(cases[0].path / "scenario.toml")
     parts.append(f"<pre>{escape(text)}</pre>")
     return "\n".join(parts)
 
@@ -242,7 +267,7 @@ def _runs(results: Results) -> str:
 def _provenance(results: Results) -> str:
     seen = {
         f"lfnlab {p['code']}, Python {p['python']}, {p['system']}"
-        for p in (read_json(run.path / "provenance.json") for run in results.runs)
+        for p in (provenance_of(run.path) for run in results.runs)
     }
     return "".join(f'<p class="dim">Made by {escape(line)}.</p>' for line in sorted(seen))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab import metrics, statistics
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.integrity import KEY, damaged, incomplete, provenance_of, unsealed
 from lfnlab.law import known
 from lfnlab.scenario import Scenario
-from lfnlab.store import read_json, read_table, read_text
+from lfnlab.store import EXPERIMENT, check_layout, read_json, read_table, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,8 +45,8 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The run's result, see ``docs/results.md``."""
         summary: dict[str, Any] = read_json(self.path / "summary.json")
-        if (file := self.path / "provenance.json").is_file():
-            said = read_json(file)
+        if KEY.fullmatch(self.path.name):
+            said = provenance_of(self.path)
             summary |= {key: said[key] for key in ("wall_s", "cpu_s") if key in said}
         return summary
 
@@ -208,30 +210,52 @@ class Results:
     title: str
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...] = ()
+    missing: int = 0
+    """Runs of the experiment that are not there: it was interrupted, or they failed."""
 
     @classmethod
     def load(cls, root: str | Path) -> Results:
-        """The last experiment of a results directory.
+        """The last experiment of a results directory, with those of its runs that are there.
 
         Raises:
-            StoreError: when there is none.
+            StoreError: when there is none, or something of it is damaged.
         """
         root = Path(root)
-        file = root / "experiment.json"
-        if not file.is_file():
-            raise StoreError(f"cannot read results: {root} holds no finished one, no {file.name}")
-        experiment = read_json(file)
+        check_layout(root)
+        file = root / EXPERIMENT
+        if not os.path.lexists(file):
+            raise StoreError(
+                f"cannot read results: {root} holds no {file.name}; the command that made its runs "
+                "writes it, and runs none again that is there"
+            )
+        experiment = unsealed(file)
         try:
-            runs = tuple(
+            planned = [
                 Run(root / "runs" / entry["key"], entry["seed"], entry["factors"])
                 for entry in experiment["runs"]
-            )
+            ]
             title = experiment["title"]
+            count = experiment.get("planned", len(planned))
         except (KeyError, TypeError):
+            raise damaged(file, "does not list the runs of an experiment") from None
+        runs = tuple(run for run in planned if os.path.lexists(run.path))
+        for run in runs:
+            if (why := incomplete(run.path)) is not None:
+                raise damaged(run.path / "provenance.json", why)
+        if not runs:
             raise StoreError(
-                f"cannot read results: {file} does not list the runs of an experiment"
-            ) from None
-        return cls(root, title, runs)
+                f"cannot read results: of the {count} runs of {file} none is there; the command "
+                "that made them runs them again"
+            )
+        return cls(root, title, runs, missing=count - len(runs))
+
+    @property
+    def completeness(self) -> str | None:
+        """How many of how many runs are there, where some are missing."""
+        if not self.missing:
+            return None
+        planned = len(self.runs) + self.missing
+        return f"{len(self.runs):,} of {planned:,} runs are there; the same command runs the others"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a run, law and route, see :meth:`Run.by_law`.

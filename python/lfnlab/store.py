@@ -11,6 +11,8 @@
                  packets.parquet   where packets were recorded
                  provenance.json   by what, where, when, what it took, hashes of the other files
 
+Without ``store.json`` a directory is no store, and nothing is written or removed in it.
+
 KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
 there is not run again, and results of two code versions never mix. A run appears by one rename when
 all of its files are written, so an interrupted one leaves nothing that looks like a result. All
@@ -24,102 +26,113 @@ NAME.py, where it came from a file.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import _core, prototype, provenance
+from lfnlab import _core, integrity, prototype, provenance
 from lfnlab.errors import StoreError
+from lfnlab.integrity import TABLES
 from lfnlab.provenance import code_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
     from lfnlab.scenario import Scenario
 
-TABLES = ("flows", "queues", "events", "probes")
-"""Those that every run has; transfers and packets come where there are any."""
-_EXPERIMENT = "experiment.json"
+EXPERIMENT = "experiment.json"
 LAYOUT = 1
 """Version of the directory's layout."""
-_LAYOUT_FILE = "store.json"
+LAYOUT_FILE = "store.json"
+FEW = 8
+"""Up to so many runs are written to the disk file by file, at 3 ms a run; for more, one call that
+takes up to 70 ms writes the whole file system (measured on ext4)."""
 
 
 class Store:
     """A results directory, made if it is not there.
 
     Raises:
-        StoreError: when nothing can be written there, before any run is started.
+        StoreError: when it holds files and is no store, or nothing can be written there, before
+            any run is started.
     """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
         with self._writing():
-            self._runs.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(parents=True, exist_ok=True)
+            if not check_layout(self.root):
+                refuse_foreign(self.root)
+                # First of all: what begins without it is not ours.
+                self.write(LAYOUT_FILE, json.dumps({"layout": LAYOUT}), lasting=True)
+            self._runs.mkdir(exist_ok=True)
             with tempfile.TemporaryFile(dir=self._runs) as file:
                 file.write(b"writable")
-        check_layout(self.root)
-        if not (self.root / _LAYOUT_FILE).exists():
-            self.write(_LAYOUT_FILE, json.dumps({"layout": LAYOUT}))
 
     @property
     def _runs(self) -> Path:
         return self.root / "runs"
 
     def keys(self) -> set[str]:
-        """The addresses of the runs that are there."""
+        """The addresses of the runs that are there, whole or not."""
         return stored(self.root)
 
     def path(self, key: str) -> Path:
         """The directory of a run, whether it is there or not."""
         return self._runs / key
 
-    def put(self, key: str, files: Mapping[str, bytes]) -> Path:
-        """Write a finished run, see :func:`run_files`: all of it, or nothing and a StoreError."""
-        target = self.path(key)
-        with self._writing():
-            fresh = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs))
-            try:
-                for name, data in files.items():
-                    (fresh / name).write_bytes(data)
-                fresh.chmod(0o755)
-                try:
-                    fresh.rename(target)
-                except OSError:
-                    # The same run came from elsewhere meanwhile: it has the same bytes.
-                    if not target.is_dir():
-                        raise
-                    shutil.rmtree(fresh, ignore_errors=True)
-            except BaseException:
-                shutil.rmtree(fresh, ignore_errors=True)
-                raise
-        return target
+    def put(self, runs: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Write finished runs by their addresses, see :func:`run_files`.
 
-    def write(self, name: str, content: str | bytes) -> Path:
-        """Replace a file of the experiment in one step."""
-        target = self.root / name
-        data = content.encode() if isinstance(content, str) else content
+        They appear when all of their bytes are on the disk. One that is there stays, unless it is
+        damaged.
+        """
+        fresh: dict[str, Path] = {}
         with self._writing():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            fresh = target.with_name(f".{target.name}.{os.getpid()}")
             try:
-                fresh.write_bytes(data)
-                fresh.replace(target)
+                for key, files in runs.items():
+                    fresh[key] = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs))
+                    for name, data in files.items():
+                        (fresh[key] / name).write_bytes(data)
+                    fresh[key].chmod(0o755)
+                _to_disk(list(fresh.values()), self._runs)
+                for key, directory in fresh.items():
+                    self._appear(directory, self.path(key))
+                _sync(self._runs)
             finally:
-                fresh.unlink(missing_ok=True)
-        return target
+                for directory in fresh.values():
+                    shutil.rmtree(directory, ignore_errors=True)
+
+    def _appear(self, fresh: Path, target: Path) -> None:
+        if os.path.lexists(target):
+            # The same run came from elsewhere meanwhile, with the same bytes; or it is damaged.
+            if integrity.fault(target) is None:
+                return
+            discard(target)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if integrity.fault(target) is not None:
+                raise
+
+    def write(self, name: str, content: str | bytes, *, lasting: bool = False) -> Path:
+        """Replace a file of the experiment in one step; ``lasting``: once it is on the disk."""
+        with self._writing():
+            return replace_file(self.root / name, content, lasting=lasting)
 
     def write_experiment(self, experiment: dict[str, Any]) -> None:
         """Remember which runs make up the experiment."""
-        self.write(_EXPERIMENT, json.dumps(experiment, indent=1, default=_plain))
+        self.write(EXPERIMENT, integrity.sealed(experiment), lasting=True)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -127,35 +140,156 @@ class Store:
             yield
         except OSError as error:
             reason = error.strerror or str(error)
+            if Path(error.filename2 or "").parent == self.root:
+                reason = f"{error.filename2}: {reason}"
             raise StoreError(
                 f"cannot write results to {self.root}: {reason}. Runs that were stored before are "
                 "intact; mend it, or choose another directory, and give the same command again."
             ) from error
 
 
-def stored(root: Path) -> set[str]:
-    """The addresses of the runs of a results directory."""
-    with os.scandir(root / "runs") as entries:
-        return {entry.name for entry in entries if not entry.name.startswith(".")}
+def replace_file(target: Path, content: str | bytes, *, lasting: bool = False) -> Path:
+    """Write a file in one step, with its directory; ``lasting``: once it is on the disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+        if lasting:
+            _sync(fresh)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return target
 
 
-def check_layout(root: Path) -> None:
-    """Refuse a directory that a later lfnlab wrote.
+def discard(entry: Path) -> None:
+    """Remove a run by one rename first, so that no half of one stays. Links are not followed.
 
     Raises:
-        StoreError: naming both versions.
+        OSError: when that is not allowed.
     """
-    file = root / _LAYOUT_FILE
-    # Directories of lfnlab 0.1.0 have no such file; their runs are laid out as today's.
-    if not file.is_file():
+    gone = entry
+    if not entry.name.startswith("."):
+        gone = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.parent)) / "gone"
+        entry.rename(gone)
+    if gone.is_dir() and not gone.is_symlink():
+        shutil.rmtree(gone)
+    else:
+        gone.unlink()
+    if gone != entry:
+        gone.parent.rmdir()
+
+
+def _to_disk(directories: Sequence[Path], runs: Path) -> None:
+    """Have the files of runs written: one by one, or the whole file system when they are many."""
+    if len(directories) <= FEW:
+        for directory in directories:
+            for file in directory.iterdir():
+                _sync(file)
+            _sync(directory)
         return
-    found = read_json(file)
+    descriptor = os.open(runs, os.O_RDONLY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(descriptor)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def stored(root: Path) -> set[str]:
+    """The addresses of the runs of a results directory, whole or not.
+
+    Raises:
+        StoreError: when it has no readable directory of runs.
+    """
+    try:
+        return {name for name in os.listdir(root / "runs") if integrity.KEY.fullmatch(name)}
+    except OSError as error:
+        raise StoreError(f"cannot read results: {root / 'runs'}: {error.strerror}") from None
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a name in ``runs/`` is that of a run in the making, which a kill may leave."""
+    return re.fullmatch(rf"\.{integrity.KEY.pattern}\.([a-z0-9_]{{8}}|gone)", name) is not None
+
+
+def check_layout(root: Path) -> bool:
+    """Whether a directory says that it is a store; those of lfnlab 0.1.0 do not.
+
+    Raises:
+        StoreError: when a later lfnlab wrote it, naming both versions, or the file is damaged.
+    """
+    file = root / LAYOUT_FILE
+    if not os.path.lexists(file):
+        return False
+    try:
+        found = json.loads(integrity.content(file))
+    except ValueError:
+        found = None
     layout = found.get("layout") if isinstance(found, dict) else None
-    if not isinstance(layout, int) or layout > LAYOUT:
+    if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
+        raise StoreError(
+            f"cannot use results: {file} does not name a layout; if the directory is a store of "
+            f"this version, mend it: {_mend(root)}"
+        )
+    if layout > LAYOUT:
         raise StoreError(
             f"cannot use results: {file} says layout {layout}; this is lfnlab {_core.VERSION}, "
             f"which knows layouts up to {LAYOUT}. Install a later one, or choose another directory"
         )
+    return True
+
+
+def refuse_foreign(root: Path, ours: Collection[str] = ()) -> None:
+    """Refuse to write results among files that are not ours. A directory may be yet to be made.
+
+    Args:
+        root: the directory.
+        ours: names that may be there, and will be written over.
+
+    Raises:
+        StoreError: naming some of them, and what can be done with a store of an earlier version.
+    """
+    try:
+        names = {name for name in os.listdir(root) if not name.startswith(f".{LAYOUT_FILE}.")}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"cannot write results to {root}: {error.strerror}") from None
+    foreign = sorted(names.difference(ours))
+    if not foreign or check_layout(root):
+        return
+    if "runs" in names and (root / "runs").is_dir() and stored(root):
+        raise StoreError(
+            f"cannot write results to {root}: it holds runs and no {LAYOUT_FILE}, as lfnlab 0.1.0 "
+            "left it. They can be read; choose another directory, or take this one over: "
+            f"{_mend(root)}"
+        )
+    some = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+    raise StoreError(
+        f"cannot write results to {root}: it is neither empty nor a results directory (it holds "
+        f"{some} and no {LAYOUT_FILE}); choose another directory"
+    )
+
+
+def missing_layout(root: Path) -> str:
+    """What a directory without ``store.json`` is, and what can be done."""
+    return (
+        f"it has no {LAYOUT_FILE}, so it is no results directory, or one of lfnlab 0.1.0; if its "
+        f"runs are lfnlab's: {_mend(root)}"
+    )
+
+
+def _mend(root: Path) -> str:
+    return f"echo '{json.dumps({'layout': LAYOUT})}' > {root / LAYOUT_FILE}"
 
 
 def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
@@ -186,9 +320,15 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
         "hash": summary["hash"],
         "command": command,
         "resolved": json.loads(_core.check(toml_text, "scenario")),
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
-    return files | {"provenance.json": json.dumps(said).encode()}
+    return files | {"provenance.json": recorded(said, files)}
+
+
+def recorded(said: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """``provenance.json`` of these files: what is said of the run, their lengths and hashes."""
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    lengths = {name: len(data) for name, data in files.items()}
+    return integrity.sealed({**said, "bytes": lengths, "files": hashes})
 
 
 def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -233,12 +373,11 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
     import polars as pl
 
     file = run / f"{name}.parquet"
-    if not file.is_file():
+    if not file.is_file() and name not in integrity.tables_of(run):
         raise StoreError(f"{file}: there is no such table; a run has {', '.join(TABLES)}")
     try:
-        # Python opens it: polars knows no file whose name the locale cannot write.
-        with file.open("rb") as content:
-            return pl.read_parquet(content)
+        # Through memory: polars knows no file whose name the locale cannot write.
+        return pl.read_parquet(io.BytesIO(integrity.content(file)))
     except pl.exceptions.PolarsError:
         raise StoreError(f"cannot read results: {file} is not a table") from None
 
@@ -247,20 +386,13 @@ def read_json(file: Path) -> Any:
     """A JSON file of the store."""
     try:
         return json.loads(read_text(file))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise StoreError(f"cannot read results: {file} is not JSON") from None
 
 
 def read_text(file: Path) -> str:
     """A text file of the store."""
     try:
-        return file.read_text(encoding="utf-8")
+        return integrity.content(file).decode()
     except UnicodeDecodeError:
         raise StoreError(f"cannot read results: {file} is not UTF-8 text") from None
-    except OSError as error:
-        raise StoreError(f"cannot read results: {file}: {error.strerror}") from None
-
-
-def _plain(number: Any) -> Any:
-    """A number of numpy's, such as the factor of a sweep, as one of Python's."""
-    return number.item()

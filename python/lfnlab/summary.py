@@ -94,7 +94,8 @@ def averaged(results: Results, start_s: float | None = None, end_s: float | None
     last = _range(ends) if end_s is None else f"{end_s:g}"
     seeds = len({run.seed for run in results.runs})
     over = f"means over {seeds} seeds ± 95 % (Student's t)" if seeds > 1 else "one seed"
-    return f"from {first} to {last} s; {over}"
+    some = "" if results.completeness is None else f"; {results.completeness}"
+    return f"from {first} to {last} s; {over}{some}"
 
 
 def _range(values: set[float]) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Unpack
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 from lfnlab import executor as executors
 from lfnlab import prototype, provenance
+from lfnlab.batch import Batch
 from lfnlab.catalog import Catalog, Recorder
-from lfnlab.errors import LabError, LawError, ScenarioError
+from lfnlab.errors import DamageWarning, LabError, LawError, ScenarioError
 from lfnlab.executor import Files, Work, memory_limit_bytes
+from lfnlab.integrity import fault
 from lfnlab.plan import Case, Plan
 from lfnlab.results import SCHEMA, Factor, Failure, Results, Run
 from lfnlab.store import Store
@@ -92,7 +95,13 @@ def execute(
     plan = Plan(cases, seeds).shard(*shard or (1, 1))
     store = Store(out)
     _forget_prototypes(store, plan)
-    state = _State(store, plan, progress, keep_going)
+    entries = [
+        {"key": run.key, "seed": run.seed, "factors": dict(cases[run.case].factors)}
+        for run in plan.runs
+    ]
+    experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": entries}
+    experiment |= {} if source is None else {"source": source}
+    state = _State(store, plan, progress, keep_going, experiment if shard is None else None)
     command = provenance.command()
     try:
         if not state.pending:
@@ -104,7 +113,10 @@ def execute(
             with executors.dask_client(executor, workers) as client:
                 executors.on_dask(state.work(), client, command, state.took)
     finally:
-        state.recorder.write()
+        try:
+            state.batch.write()
+        finally:
+            state.recorder.write()
     runs = tuple(
         Run(store.path(run.key), run.seed, dict(cases[run.case].factors))
         for run in plan.runs
@@ -115,10 +127,6 @@ def execute(
         for run in plan.runs
         if run.key in state.failures
     )
-    if shard is None:
-        entries = [{"key": run.path.name, "seed": run.seed, "factors": run.factors} for run in runs]
-        experiment = {"schema": SCHEMA, "title": title, "runs": entries}
-        store.write_experiment(experiment if source is None else {**experiment, "source": source})
     return Results(store.root, title, runs, failures)
 
 
@@ -131,17 +139,35 @@ def _forget_prototypes(store: Store, plan: Plan) -> None:
         Catalog(store.root)  # drops their rows
 
 
+def _whole(store: Store, keys: set[str]) -> set[str]:
+    """Those of the runs that are there with all their files; tells of those that are not whole."""
+    faults = {key: fault(store.path(key)) for key in sorted(keys & store.keys())}
+    if wrong := [f"{key}: {why}" for key, why in faults.items() if why is not None]:
+        several = f"{len(wrong):,} damaged runs are" if len(wrong) > 1 else "a damaged run is"
+        more = f", and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
+        warnings.warn(f"{several} run again: {wrong[0]}{more}", DamageWarning, stacklevel=2)
+    return {key for key, why in faults.items() if why is None}
+
+
 class _State:
     """What is done of a plan. Called from the threads of an executor."""
 
     def __init__(
-        self, store: Store, plan: Plan, progress: Progress | None, keep_going: bool
+        self,
+        store: Store,
+        plan: Plan,
+        progress: Progress | None,
+        keep_going: bool,
+        experiment: dict[str, Any] | None,
     ) -> None:
         self.failures: dict[str, str] = {}
         self.recorder = Recorder(store.root)
+        self.batch = Batch(store, self._stored)
         self._store, self._plan, self._progress = store, plan, progress
-        self._keep_going = keep_going
-        there = store.keys()
+        self._keep_going, self._experiment = keep_going, experiment
+        there = _whole(store, {run.key for run in plan.runs})
+        if there:
+            self._remember()
         # By key: a run that two cases share is run once.
         self.pending = {run.key: run for run in plan.runs if run.key not in there}
         self._total = len({run.key for run in plan.runs})
@@ -153,7 +179,7 @@ class _State:
         """The runs to do, in order; another process may have stored some meanwhile."""
         self.tell_all()
         for run in self.pending.values():
-            if self._store.path(run.key).is_dir():
+            if fault(self._store.path(run.key)) is None:
                 self._end(run.key)
             else:
                 text = self._plan.text(run)
@@ -166,10 +192,19 @@ class _State:
                 raise files
             self.failures[work.key] = str(files)
         else:
-            self._store.put(work.key, files)
-            with self._lock:
-                self.recorder.add(work.key, files)
+            self.batch.add(work.key, files)
         self._end(work.key)
+
+    def _stored(self, runs: Mapping[str, Mapping[str, bytes]]) -> None:
+        self._remember()
+        for key, files in runs.items():
+            self.recorder.add(key, files)
+
+    def _remember(self) -> None:
+        """The experiment is that of the directory from its first run on."""
+        experiment, self._experiment = self._experiment, None
+        if experiment is not None:
+            self._store.write_experiment(experiment)
 
     def tell(self, work: Work, done: float) -> None:
         """A run in progress is so far."""

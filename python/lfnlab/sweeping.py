@@ -12,6 +12,7 @@ from lfnlab.errors import UsageError
 from lfnlab.progress import bar
 
 if TYPE_CHECKING:
+    from lfnlab.catalog import Catalog
     from lfnlab.plan import Estimate
     from lfnlab.study import Sweep
     from lfnlab.sweep import Results
@@ -62,6 +63,7 @@ def sweep(
     import os
 
     from lfnlab.executor import check_executor
+    from lfnlab.integrity import incomplete
     from lfnlab.plan import Plan
     from lfnlab.store import check_layout, stored
     from lfnlab.study import Sweep
@@ -74,7 +76,7 @@ def sweep(
         there: set[str] = set()
         if (out / "runs").is_dir():
             check_layout(out)
-            there = stored(out)
+            there = {key for key in stored(out) if incomplete(out / "runs" / key) is None}
         estimate = plan.estimate(there, jobs or len(os.sched_getaffinity(0)))
         _print_estimate(asked, estimate, as_json=json)
         return OK
@@ -137,7 +139,7 @@ def list_(
     *,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """List the runs of a store: address, code, seed, laws, scenario.
+    """List the runs of a store: address, code, seed, laws, scenario. Exit code 1: some are damaged.
 
     Example: `lfn store ls lfn-results`
 
@@ -151,9 +153,9 @@ def list_(
 
     from lfnlab.catalog import Catalog
 
+    catalog = Catalog(directory)
     runs = (
-        Catalog(directory)
-        .summary()
+        catalog.whole()
         .group_by("key", maintain_order=True)
         .agg(
             pl.first("code", "seed", "name", "sim_s", "cpu_s"),
@@ -164,12 +166,21 @@ def list_(
     )
     if json:
         print(dumps(runs.to_dicts(), indent=1))
-        return OK
+        return _tell_damaged(catalog)
     for run in runs.iter_rows(named=True):
         laws = ",".join(run["laws"])
         print(f"{run['key']}  {run['code']}  {run['seed']:6}  {laws:20}  {run['name'] or ''}")
     print(f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code", file=sys.stderr)
-    return OK
+    return _tell_damaged(catalog)
+
+
+def _tell_damaged(catalog: Catalog) -> int:
+    if not catalog.wrong:
+        return OK
+    print(f"lfn: {len(catalog.wrong):,} damaged runs are left out:", file=sys.stderr)
+    for why in list(catalog.wrong.values())[:LISTED]:
+        print(f"lfn: {why}", file=sys.stderr)
+    return FAILED
 
 
 @store.command
@@ -185,18 +196,19 @@ def show(directory: Path, key: str, /) -> int:
     from json import dumps
 
     from lfnlab import upkeep
+    from lfnlab.integrity import provenance_of
     from lfnlab.store import read_json, read_text
 
     run = upkeep.find(directory, key)
     print(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
-    for name in ("provenance.json", "summary.json"):
-        print(f"# {run / name}\n{dumps(read_json(run / name), indent=1)}")
+    print(f"# {run / 'provenance.json'}\n{dumps(provenance_of(run), indent=1)}")
+    print(f"# {run / 'summary.json'}\n{dumps(read_json(run / 'summary.json'), indent=1)}")
     return OK
 
 
 @store.command
 def verify(directory: Path = Path("lfn-results"), /) -> int:
-    """Compare every file of every run with the hash that was stored. Exit code 1 where one differs.
+    """Compare every file of a store with the hash that was stored. Exit code 1 where one differs.
 
     Example: `lfn store verify lfn-results`
 
@@ -204,15 +216,19 @@ def verify(directory: Path = Path("lfn-results"), /) -> int:
         directory: Results directory.
     """
     from lfnlab import upkeep
+    from lfnlab.integrity import KEY, remedy
 
-    checked, wrong = 0, []
-    for _, found in upkeep.verify(directory):
-        checked += 1
-        wrong += [] if found is None else [f"{found.key}: {found.why}"]
+    checked, damaged, wrong = 0, 0, []
+    for name, found in upkeep.verify(directory):
+        is_run = KEY.fullmatch(name) is not None
+        checked += is_run
+        if found is not None:
+            damaged += is_run
+            wrong.append(f"{found.key}: {found.why}")
     _print_some(wrong)
-    print(f"{checked:,} runs, {len(wrong):,} damaged")
-    if wrong:
-        print(f"lfn store gc {directory} --damaged removes them, to be run again")
+    print(f"{checked:,} runs, {damaged:,} damaged")
+    if damaged:
+        print(remedy(directory))
     return FAILED if wrong else OK
 
 
@@ -223,29 +239,29 @@ def gc(
     *,
     code: str | None = None,
     damaged: Annotated[bool, Parameter(negative="")] = False,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Remove what killed processes left, and runs that you name.
+    """List what killed processes left, and runs that you name; with `--yes`, remove them.
 
     What is younger than an hour stays: another process may be writing it. Examples:
 
-        lfn store gc lfn-results --dry-run
-        lfn store gc lfn-results --code 0.1.0+07b4c1d2e3f4
+        lfn store gc lfn-results
+        lfn store gc lfn-results --code 0.1.0+07b4c1d2e3f4 --yes
 
     Args:
         directory: Results directory.
-        code: Also remove the runs of this version of the code, as `lfn store ls` lists it.
-        damaged: Also remove the runs that `lfn store verify` finds damaged.
-        dry_run: List what would go.
+        code: Also the runs of this version of the code, as `lfn store ls` lists it.
+        damaged: Also the runs that `lfn store verify` finds damaged.
+        yes: Remove them.
     """
     from lfnlab import upkeep
     from lfnlab.catalog import Catalog
 
     found = upkeep.garbage(directory, code=code, damaged=damaged)
     left = sum(entry.name.startswith(".") for entry in found)
-    if dry_run:
-        _print_some([str(entry) for entry in found])
-        print(f"would remove {left:,} leftovers and {len(found) - left:,} runs")
+    if not yes:
+        print(*found, sep="\n", end="\n" if found else "")
+        print(f"{left:,} leftovers and {len(found) - left:,} runs; --yes removes them")
         return OK
     upkeep.remove(found)
     Catalog(directory)

@@ -27,7 +27,7 @@ from lfnlab.iperf3 import FLOWS
 from lfnlab.law import known
 from lfnlab.results import SCHEMA, Results
 from lfnlab.statistics import finite
-from lfnlab.store import Store
+from lfnlab.store import Store, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -122,12 +122,13 @@ def run(
         LabError: the sender failed.
     """
     store = Store(out)
-    runs = []
+    experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": []}
     for case, plan in zip(cases, plans, strict=True):
         key, files = _measure(case.scenario, plan)
-        store.put(key, files)
-        runs.append({"key": key, "seed": case.scenario.seed, "factors": dict(case.factors)})
-    store.write_experiment({"schema": SCHEMA, "title": title, "runs": runs})
+        store.put({key: files})
+        entry = {"key": key, "seed": case.scenario.seed, "factors": dict(case.factors)}
+        experiment["runs"].append(entry)
+        store.write_experiment(experiment | {"planned": len(cases)})
     return Results.load(out)
 
 
@@ -386,6 +387,5 @@ def _files(
         "hash": summary["hash"],
         "command": provenance.command(),
         "resolved": json.loads(_core.check(text, "scenario")),
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
-    return files | {"provenance.json": json.dumps(said).encode()}
+    return files | {"provenance.json": recorded(said, files)}

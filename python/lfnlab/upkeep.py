@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
+import os
+import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lfnlab import catalog, integrity
+from lfnlab.batch import Batch
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.store import Store, check_layout, read_json, stored
+from lfnlab.store import (
+    EXPERIMENT,
+    LAYOUT_FILE,
+    Store,
+    check_layout,
+    discard,
+    is_leftover,
+    missing_layout,
+    stored,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,13 +28,15 @@ if TYPE_CHECKING:
 
 DEAD_AFTER_S = 3600.0
 """A run is written in seconds: what is not finished for an hour was left by a killed process."""
+_HALF_FILE = re.compile(r"\.(store\.json|experiment\.json|report\.html|[\w-]+\.(png|pdf))\.\d+")
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A stored run that is not what was stored, and why."""
+    """Something stored that is not what was stored, and why."""
 
     key: str
+    """The address of a run, or the name of a file of the store."""
     why: str
 
 
@@ -54,43 +67,53 @@ def find(root: Path, key: str) -> Path:
 
 def damage(run: Path) -> Damage | None:
     """What is wrong with the files of a run, compared with the hashes in its provenance."""
-    try:
-        said = read_json(run / "provenance.json")
-    except StoreError as error:
-        return Damage(run.name, str(error))
-    hashes = said.get("files") if isinstance(said, dict) else None
-    if not isinstance(hashes, dict):
-        return Damage(run.name, "provenance.json has no hashes; lfnlab 0.1.0 wrote none")
-    for name, wanted in sorted(hashes.items()):
-        try:
-            found = hashlib.sha256((run / name).read_bytes()).hexdigest()
-        except OSError as error:
-            return Damage(run.name, f"{name}: {error.strerror}")
-        if found != wanted:
-            return Damage(run.name, f"{name} is not what was stored")
-    return None
+    why = integrity.fault(run, hashed_bytes=None)
+    return None if why is None else Damage(run.name, why)
 
 
 def verify(root: Path) -> Iterator[tuple[str, Damage | None]]:
-    """Every run of a store with what is wrong with it."""
+    """Every run of a store with what is wrong with it, then the files of the store that are wrong.
+
+    Raises:
+        StoreError: when the directory is no store, or of a later version.
+    """
     for key in runs_of(root):
         yield key, damage(root / "runs" / key)
+    if not check_layout(root):
+        yield LAYOUT_FILE, Damage(LAYOUT_FILE, missing_layout(root))
+    if (root / LAYOUT_FILE).is_symlink():
+        yield LAYOUT_FILE, Damage(LAYOUT_FILE, "is a link; a store makes none")
+    if os.path.lexists(root / EXPERIMENT):
+        try:
+            integrity.unsealed(root / EXPERIMENT)
+        except StoreError as error:
+            yield EXPERIMENT, Damage(EXPERIMENT, str(error))
+    for part in catalog.damaged(root):
+        name = str(part.relative_to(root))
+        why = f"is not what was stored and not read; lfn store ls {root} makes it anew"
+        yield name, Damage(name, why)
 
 
 def garbage(root: Path, *, code: str | None, damaged: bool) -> list[Path]:
     """What :func:`remove` may take away: what killed processes left, and what is asked for.
 
     Args:
+        root: the store. Nothing but what a store makes is ever found.
         code: also the runs of this version of the code.
         damaged: also the runs that :func:`verify` finds wrong, to be run again.
+
+    Raises:
+        StoreError: when the directory does not say that it is a store.
     """
+    if not check_layout(root):
+        raise StoreError(f"nothing is removed from {root}: {missing_layout(root)}")
     keys = runs_of(root)
     dead = time.time() - DEAD_AFTER_S
-    found = [
-        entry
-        for entry in (root / "runs").iterdir()
-        if entry.name.startswith(".") and entry.stat().st_mtime < dead
-    ]
+    ours = [entry for entry in (root / "runs").iterdir() if is_leftover(entry.name)]
+    for home in (root, root / "figures"):
+        if home.is_dir():
+            ours += [file for file in home.iterdir() if _HALF_FILE.fullmatch(file.name)]
+    found = [entry for entry in ours if entry.lstat().st_mtime < dead]
     for key in keys:
         run = root / "runs" / key
         if (damaged and damage(run)) or (code is not None and code_of(run) == code):
@@ -99,18 +122,14 @@ def garbage(root: Path, *, code: str | None, damaged: bool) -> list[Path]:
 
 
 def remove(entries: list[Path]) -> None:
-    """Remove runs, each by one rename first, so that no half of one stays.
+    """Remove what :func:`garbage` found.
 
     Raises:
         StoreError: when that is not allowed.
     """
     for entry in entries:
         try:
-            gone = entry
-            if not entry.name.startswith("."):
-                gone = entry.with_name(f".{entry.name}.gone")
-                entry.rename(gone)
-            shutil.rmtree(gone)
+            discard(entry)
         except OSError as error:
             raise StoreError(f"cannot remove {entry}: {error.strerror}") from None
 
@@ -118,9 +137,8 @@ def remove(entries: list[Path]) -> None:
 def code_of(run: Path) -> str | None:
     """The version of the code that made a run; None where that cannot be read."""
     try:
-        said: dict[str, Any] = read_json(run / "provenance.json")
-        return str(said["code"])
-    except (StoreError, KeyError, TypeError):
+        return str(integrity.provenance_of(run)["code"])
+    except (StoreError, KeyError):
         return None
 
 
@@ -138,24 +156,31 @@ class Merged:
 def merge(source: Path, into: Store) -> Merged:
     """Take the runs of a store that the other lacks. Damaged ones stay where they are.
 
+    No link in the source is followed.
+
     Raises:
         StoreError: when the source cannot be read or the other cannot be written.
     """
+    if (source / "runs").is_symlink():
+        raise StoreError(f"cannot read results: {source / 'runs'} is a link; a store makes none")
     there = into.keys()
     taken, known, damaged, unequal = 0, 0, [], []
+    batch = Batch(into, lambda _: None)
     for key in runs_of(source):
         run = source / "runs" / key
         if (found := damage(run)) is not None:
             damaged.append(found)
-        elif key in there:
+            continue
+        hashes = integrity.provenance_of(run).get("files")
+        if hashes is None:
+            damaged.append(Damage(key, "lfnlab 0.1.0 recorded no hashes, so it cannot be checked"))
+        elif key in there and damage(into.path(key)) is None:
             known += 1
-            if _hashes(run) != _hashes(into.path(key)):
+            if hashes != integrity.provenance_of(into.path(key)).get("files"):
                 unequal.append(key)
         else:
-            into.put(key, {file.name: file.read_bytes() for file in run.iterdir()})
+            files = {name: integrity.content(run / name) for name in (*hashes, "provenance.json")}
+            batch.add(key, files)
             taken += 1
+    batch.write()
     return Merged(taken, known, tuple(damaged), tuple(unequal))
-
-
-def _hashes(run: Path) -> Any:
-    return read_json(run / "provenance.json").get("files")

@@ -81,7 +81,7 @@ def test_a_result_that_comes_twice_or_late_is_kept_once(cluster: Any, tmp_path: 
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
     store = Store(tmp_path)
     for run in list((tmp_path / "runs").iterdir()):
-        store.put(run.name, {file.name: file.read_bytes() for file in run.iterdir()})
+        store.put({run.name: {file.name: file.read_bytes() for file in run.iterdir()}})
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
 
 

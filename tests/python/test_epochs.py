@@ -98,7 +98,9 @@ def test_few_losses_are_seen_and_enough_are_not(
     assert len(seen) == 1
     assert "reno" in seen[0]
     assert "theory: one in" in seen[0]
-    long = execute([Case(path(buffer="4 packets", duration="60s").flow("reno"))], out=tmp_path)
+    long = execute(
+        [Case(path(buffer="4 packets", duration="60s").flow("reno"))], out=tmp_path / "long"
+    )
     assert epochs.seen(long) == []
     assert cli.call(["report", str(tmp_path / "short")]) == cli.OK
     assert seen[0] in capsys.readouterr().out

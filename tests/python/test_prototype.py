@@ -192,7 +192,7 @@ def test_what_cannot_be_ends_the_run(
 ) -> None:
     mine.write_text(SOURCE.replace("self.cwnd += GAIN * n / self.cwnd", f"self.cwnd = {value}"))
     with pytest.raises(PrototypeError) as failure:
-        path.flow(f"{mine}:Mine").run(out=tmp_path)
+        path.flow(f"{mine}:Mine").run(out=tmp_path / "out")
     text = str(failure.value)
     assert text.startswith("scenario, seed 1: Mine.on_ack at ")
     assert said in text
@@ -223,7 +223,7 @@ def test_the_rules_of_law_h(
 ) -> None:
     mine.write_text(f"{SOURCE}\n\nclass Other(Mine):\n    def {callback}:\n        {body}\n")
     with pytest.raises(PrototypeError, match=said):
-        path.flow(f"{mine}:Other").run(out=tmp_path)
+        path.flow(f"{mine}:Other").run(out=tmp_path / "out")
 
 
 def test_all_callbacks(path: Scenario, tmp_path: Path) -> None:

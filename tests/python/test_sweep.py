@@ -29,13 +29,14 @@ from lfnlab import (
     Sweep,
     cli,
     dumbbell,
+    integrity,
     sweep,
     upkeep,
 )
 from lfnlab.catalog import Catalog
 from lfnlab.design import with_values
 from lfnlab.plan import Plan
-from lfnlab.store import Store
+from lfnlab.store import Store, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -305,7 +306,7 @@ def test_provenance_says_by_what_where_and_from_what(swept: Path) -> None:
         said = json.loads((run / "provenance.json").read_text())
         assert set(said) == {
             *("code", "git", "python", "packages", "system", "host", "cpu", "cores", "finished"),
-            *("wall_s", "cpu_s", "hash", "command", "resolved", "files"),
+            *("wall_s", "cpu_s", "hash", "command", "resolved", "bytes", "files", "sha256"),
         }
         assert said["resolved"] == Scenario.load(run / "scenario.toml").check()
         assert set(said["files"]) == {f.name for f in run.iterdir()} - {"provenance.json"}
@@ -321,8 +322,13 @@ def test_verify_finds_one_changed_bit_and_gc_removes_the_run(
     data[100] ^= 1
     (run / "flows.parquet").write_bytes(data)
     assert cli.call(["store", "verify", str(root)]) == cli.FAILED
-    assert f"{run.name}: flows.parquet is not what was stored" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"{run.name}: flows.parquet is not what was stored" in said
+    assert f"lfn store gc {root} --damaged --yes" in said
     assert cli.call(["store", "gc", str(root), "--damaged"]) == cli.OK
+    assert str(run) in capsys.readouterr().out
+    assert run.exists(), "it lists first"
+    assert cli.call(["store", "gc", str(root), "--damaged", "--yes"]) == cli.OK
     assert not run.exists()
     assert Catalog(root).summary().collect().height == 3
     sweep(SHORT, grid=LAWS, seeds=2, out=root)
@@ -331,24 +337,25 @@ def test_verify_finds_one_changed_bit_and_gc_removes_the_run(
 
 def test_gc_leaves_what_may_be_written_now(swept: Path, tmp_path: Path) -> None:
     root = copy(swept, tmp_path / "s")
-    for name, age_s in (("old", 2 * upkeep.DEAD_AFTER_S), ("new", 1.0)):
-        left = root / "runs" / f".{name}"
+    key = next((root / "runs").iterdir()).name
+    old, new = (root / "runs" / f".{key}.{word}" for word in ("aaaaaaaa", "bbbbbbbb"))
+    for left, age_s in ((old, 2 * upkeep.DEAD_AFTER_S), (new, 1.0)):
         left.mkdir()
         os.utime(left, (time.time() - age_s,) * 2)
-    assert cli.call(["store", "gc", str(root), "--dry-run"]) == cli.OK
-    assert (root / "runs" / ".old").exists()
     assert cli.call(["store", "gc", str(root)]) == cli.OK
-    assert not (root / "runs" / ".old").exists()
-    assert (root / "runs" / ".new").exists()
+    assert old.exists()
+    assert cli.call(["store", "gc", str(root), "--yes"]) == cli.OK
+    assert not old.exists()
+    assert new.exists()
     assert len(Store(root).keys()) == 4
 
 
 def test_gc_of_a_version_removes_its_runs_alone(swept: Path, tmp_path: Path) -> None:
     root = copy(swept, tmp_path / "s")
     run = sorted((root / "runs").iterdir())[0]
-    said = json.loads((run / "provenance.json").read_text())
-    (run / "provenance.json").write_text(json.dumps(said | {"code": "0.0.1+old"}))
-    assert cli.call(["store", "gc", str(root), "--code", "0.0.1+old"]) == cli.OK
+    said = integrity.provenance_of(run)
+    (run / "provenance.json").write_bytes(integrity.sealed(said | {"code": "0.0.1+old"}))
+    assert cli.call(["store", "gc", str(root), "--code", "0.0.1+old", "--yes"]) == cli.OK
     assert len(Store(root).keys()) == 3
     assert not run.exists()
 
@@ -359,14 +366,15 @@ def test_merge_leaves_damaged_runs_and_tells_of_unequal_ones(
     root = copy(swept, tmp_path / "s")
     bad, other, *_ = sorted((root / "runs").iterdir())
     (bad / "summary.json").write_text("{}")
-    said = json.loads((other / "provenance.json").read_text())
-    (other / "summary.json").write_text("{} ")
-    said["files"]["summary.json"] = upkeep.hashlib.sha256(b"{} ").hexdigest()
-    (other / "provenance.json").write_text(json.dumps(said))
+    files = {file.name: file.read_bytes() for file in other.iterdir()} | {"summary.json": b"{} "}
+    said = integrity.provenance_of(other)
+    del files["provenance.json"]
+    (other / "summary.json").write_bytes(b"{} ")
+    (other / "provenance.json").write_bytes(recorded(said, files))
     into = copy(swept, tmp_path / "into")
     assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
     out = capsys.readouterr().out
-    assert f"{bad.name}: summary.json is not what was stored" in out
+    assert f"{bad.name}: summary.json has 2 bytes" in out
     assert f"{other.name}: other bytes" in out
     assert contents(into) == contents(swept)
 
@@ -405,12 +413,12 @@ def test_the_summary_follows_the_runs(swept: Path, tmp_path: Path) -> None:
     run = sorted((root / "runs").iterdir())[0]
     copy(run, tmp_path / "run")
     subprocess.run(["rm", "-r", run], check=True)
-    (root / "summary" / ".01-000009-000001.parquet").write_bytes(b"half")
+    (root / "summary" / ".02-000009-000001-0123456789abcdef.parquet").write_bytes(b"half")
     assert Catalog(root).summary().collect().height == 3
     copy(tmp_path / "run", run)
     assert Catalog(root).summary().sort("key").collect().equals(wanted, null_equal=True)
     names = sorted(path.name for path in (root / "summary").iterdir())
-    assert names == [".lock", "02-000002-000001.parquet", "02-000002-000002.parquet"]
+    assert [name[:16] for name in names] == [".lock", "02-000002-000001", "02-000002-000002"]
 
 
 def test_runs_without_flows_have_a_row(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import polars as pl
 
 from lfnlab import metrics, plot, statistics
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.integrity import TABLES, checked, tables_of
 from lfnlab.results import route
-from lfnlab.store import TABLES
 from lfnlab.sweep import Results, Run
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ class Tables:
                 continue
             for run in _runs(path):
                 self._runs.append((run, name))
-                for file in sorted(run.path.glob("*.parquet")):
-                    self._files.setdefault(file.stem, []).append((file, run, name))
+                for table in tables_of(run.path):
+                    file = run.path / f"{table}.parquet"
+                    self._files.setdefault(table, []).append((file, run, name))
         self.several = len(paths) > 1
 
     @cached_property
@@ -98,7 +99,7 @@ class Tables:
         return self.frame(name).collect_schema()
 
     def _stored(self, file: Path, run: Run | None, source: str) -> pl.LazyFrame:
-        frame = pl.scan_parquet(file)
+        frame = pl.scan_parquet(checked(file))
         try:
             frame.collect_schema()
         except (pl.exceptions.PolarsError, OSError):

@@ -11,6 +11,7 @@ import numpy as np
 
 from lfnlab import metrics
 from lfnlab.errors import MetricError
+from lfnlab.integrity import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,7 +86,7 @@ class View:
     def transfers(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """Transfers that began and ended in the window, by the name of their model of traffic."""
         models = self.run.summary.get("traffic", [])
-        if not models or not (self.run.path / "transfers.parquet").is_file():
+        if not models or "transfers" not in tables_of(self.run.path):
             return
         table = self.run.table("transfers")
         begun_s = table["t_s"] - table["duration_s"]

@@ -1,0 +1,229 @@
+"""Are the files of a store those that were written? What is read is compared before it is used.
+
+A run's ``provenance.json`` has the length and the SHA-256 of every other file of the run. It and
+``experiment.json`` carry a seal: the SHA-256 of their own text, taken with zeros in its place. Runs
+that lfnlab stored before it wrote seals and lengths stay readable, as far as they can be checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Any
+
+from lfnlab.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+TABLES = ("flows", "queues", "events", "probes")
+"""Those that every run has; transfers and packets come where there are any."""
+NAMES = {
+    "summary.json",
+    "scenario.toml",
+    "provenance.json",
+    *(f"{table}.parquet" for table in TABLES),
+}
+"""Files that every run has."""
+KEY = re.compile(r"[0-9a-f]{24}")
+"""The name of a run's directory. Nothing else in ``runs/`` is a run."""
+_FILE = re.compile(r"\w[\w.-]*")
+HASHED_BYTES = 1 << 20
+"""Of a run that is there already, files up to this length are hashed; longer ones are measured."""
+SEAL = "sha256"
+_BLANK = "0" * 64
+_EARLIER = {
+    "provenance.json": {
+        *("code", "git", "python", "packages", "system", "host", "cpu", "cores", "finished"),
+        *("wall_s", "cpu_s", "hash", "command", "resolved", "files"),
+    },
+    "experiment.json": {"schema", "title", "runs", "source"},
+}
+"""Keys of those that have no seal. A changed letter in the name of a seal is no such key."""
+
+
+def sealed(document: Mapping[str, Any]) -> bytes:
+    """A JSON object with the hash of its own text."""
+    text = json.dumps({**document, SEAL: _BLANK}, default=lambda number: number.item())
+    front, _, back = text.rpartition(_BLANK)
+    return f"{front}{_sha256(text.encode())}{back}".encode()
+
+
+def unsealed(file: Path) -> dict[str, Any]:
+    """What a JSON file with a seal says.
+
+    Raises:
+        StoreError: when the file is damaged. The text names the remedy.
+    """
+    try:
+        text = _read(file).decode()
+        document = json.loads(text)
+    except OSError as error:
+        raise damaged(file, error.strerror or str(error)) from None
+    except (ValueError, RecursionError):
+        raise damaged(file, "is not JSON") from None
+    if not isinstance(document, dict):
+        raise damaged(file, "is not an object")
+    seal = document.pop(SEAL, None)
+    if seal is None:
+        if document.keys() - _EARLIER[file.name]:
+            raise damaged(file, "is not what was stored")
+        return document
+    front, found, back = text.rpartition(str(seal))
+    if not found or _sha256(f"{front}{_BLANK}{back}".encode()) != seal:
+        raise damaged(file, "is not what was stored")
+    return document
+
+
+def provenance_of(run: Path) -> dict[str, Any]:
+    """What ``provenance.json`` of a run says, see ``docs/results.md``.
+
+    Raises:
+        StoreError: when it is damaged.
+    """
+    return unsealed(run / "provenance.json")
+
+
+def content(file: Path) -> bytes:
+    """A file of a run, as it was stored. One outside of a store is read as it is.
+
+    Raises:
+        StoreError: when it is damaged, or cannot be read.
+    """
+    try:
+        data = _read(file)
+    except OSError as error:
+        raise damaged(file, error.strerror or str(error)) from None
+    wanted = _recorded(file)
+    if wanted is not None and _sha256(data) != wanted:
+        raise damaged(file, "is not what was stored")
+    return data
+
+
+def checked(file: Path) -> Path:
+    """A file of a run that will be read by its name, after :func:`content` has looked at it.
+
+    Raises:
+        StoreError: when it is damaged, or cannot be read.
+    """
+    try:
+        wanted = _recorded(file)
+        if wanted is not None and _hash_of(file) != wanted:
+            raise damaged(file, "is not what was stored")
+    except OSError as error:
+        raise damaged(file, error.strerror or str(error)) from None
+    return file
+
+
+def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
+    """What is wrong with the files of a run of a store, if anything is.
+
+    Args:
+        run: its directory.
+        hashed_bytes: longer files are measured and not hashed; None to hash all.
+    """
+    if (absent := incomplete(run)) is not None:
+        return absent
+    try:
+        said = provenance_of(run)
+    except StoreError:
+        return "provenance.json is not what was stored"
+    hashes, lengths = said.get("files"), said.get("bytes", {})
+    if hashes is None:
+        return None  # lfnlab 0.1.0 recorded none
+    for name, wanted in sorted(hashes.items()):
+        if not _FILE.fullmatch(name):
+            return f"provenance.json names {name!r}, which is no file of a run"
+        file = run / name
+        try:
+            found = os.lstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                return f"{name} is not a regular file"
+            length = lengths.get(name)
+            if length is not None and found.st_size != length:
+                return f"{name} has {found.st_size:,} bytes; {length:,} were stored"
+            short = hashed_bytes is None or length is None or length <= hashed_bytes
+            if short and _hash_of(file) != wanted:
+                return f"{name} is not what was stored"
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+    return None
+
+
+def tables_of(run: Path) -> list[str]:
+    """The tables of a run, by what was stored; of one outside of a store those that are there."""
+    said = provenance_of(run) if KEY.fullmatch(run.name) else {}
+    names = said.get("files") or [file.name for file in run.glob("*")]
+    return sorted(name.removesuffix(".parquet") for name in names if name.endswith(".parquet"))
+
+
+def incomplete(run: Path) -> str | None:
+    """What a run of a store lacks, by the names of its files alone."""
+    try:
+        if run.is_symlink():
+            return "it is a link; a store makes none"
+        absent = NAMES.difference(os.listdir(run))
+    except OSError as error:
+        return error.strerror or str(error)
+    return f"{min(absent)} is missing" if absent else None
+
+
+def remedy(root: Path) -> str:
+    """What to do about damaged runs of a store."""
+    return (
+        f"`lfn store gc {root} --damaged --yes` removes damaged runs, and the command that made "
+        "them runs them again"
+    )
+
+
+def damaged(file: Path, why: str) -> StoreError:
+    """The error for a damaged file, with its remedy."""
+    if KEY.fullmatch(file.parent.name):
+        todo = remedy(file.parents[2])
+    elif file.name == "experiment.json":
+        todo = "the command that made the experiment writes it again, and no run that is there"
+    else:
+        todo = "make it again"
+    return StoreError(f"cannot read results: {file}: {why}; {todo}")
+
+
+def _recorded(file: Path) -> str | None:
+    """The hash of a file of a run of a store; None where none was recorded."""
+    if not KEY.fullmatch(file.parent.name):
+        return None
+    hashes = provenance_of(file.parent).get("files")
+    if hashes is None or file.name == "provenance.json":
+        return None
+    if file.name not in hashes:
+        raise damaged(file, "no such file was stored")
+    return str(hashes[file.name])
+
+
+def _read(file: Path) -> bytes:
+    return b"".join(_chunks(file))
+
+
+def _hash_of(file: Path) -> str:
+    digest = hashlib.sha256()
+    for chunk in _chunks(file):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _chunks(file: Path) -> Iterator[bytes]:
+    """A regular file piece by piece. A run has no links, and a FIFO would have us wait for ever."""
+    in_run = KEY.fullmatch(file.parent.name) is not None
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | (os.O_NOFOLLOW if in_run else 0))
+    with open(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "is not a regular file")
+        while chunk := opened.read(1 << 20):
+            yield chunk
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
