@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{drop_tail, events, linux_flow, network, rate, run, Event, ECN, TIMEOUT};
-use lfn_path::{AqmConfig, CodelConfig};
-use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig};
+use common::{drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, TIMEOUT};
+use lfn_path::{AqmConfig, CodelConfig, RedConfig};
+use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, Loss};
 use lfn_sim::Outcome;
 use lfn_units::Time;
 
@@ -124,5 +124,71 @@ fn a_path_that_reorders_costs_few_retransmissions() {
             assert_eq!(flow.timeouts, 0, "{text}");
             assert!((flow.goodput_bps / (mbps * 1e6) - 1.0).abs() < 0.01, "{text}");
         }
+    }
+}
+
+#[test]
+fn without_sack_repair_is_as_in_linux() {
+    // Linux with tcp_sack=0, 20 s, receive and send buffers of 64 and 128 MB from the start (its automatic receive
+    // window and the default send buffer hold a long recovery's data back): law, packets of buffer, Mbit/s,
+    // retransmissions, recoveries.
+    let linux = [
+        ("reno:linux", 80, 17.13, 158, 3),
+        ("cubic:linux", 80, 18.92, 13, 4),
+        ("htcp:linux", 20, 16.98, 46, 10),
+    ];
+    for (name, packets, mbps, retransmits, recoveries) in linux {
+        let mut flow = linux_flow(name, RTT);
+        flow.sender.sack = false;
+        flow.receiver.sack = false;
+        let flow = &run(&path(bottleneck(packets), flow, 20)).summary.flows[0];
+        assert!((flow.goodput_bps / (mbps * 1e6) - 1.0).abs() < 0.01, "{name}: {flow:?}");
+        assert!(flow.retransmits.abs_diff(retransmits) <= 5, "{name}: {flow:?}");
+        assert!(flow.loss_events.abs_diff(recoveries) <= 1, "{name}: {flow:?}");
+        assert!(flow.timeouts == 0 && flow.srtt_s < 0.1, "{name}: {flow:?}");
+    }
+}
+
+#[test]
+fn without_sack_random_loss_costs_what_it_costs_linux() {
+    // Linux, with these buffers and CUBIC, 1 % of the packets lost: 3.06 Mbit/s, 53 retransmissions in 40 recoveries,
+    // no timeout.
+    let runs = (1..=4).map(|seed| {
+        let mut flow = linux_flow("cubic:linux", RTT);
+        flow.sender.sack = false;
+        flow.receiver.sack = false;
+        let mut config = path(bottleneck(80), flow, 20);
+        config.links[2].impair.loss = Loss::Bernoulli(0.01);
+        config.seed = seed;
+        run(&config).summary.flows.remove(0)
+    });
+    let (mut mbps, mut repeated, mut lost) = (0.0, 0.0, 0.0);
+    for flow in runs {
+        mbps += flow.goodput_bps / 4e6;
+        repeated += flow.retransmits as f64 / 4.0;
+        lost += flow.loss_events as f64 / 4.0;
+    }
+    assert!((mbps / 3.06 - 1.0).abs() < 0.15, "{mbps} Mbit/s");
+    assert!((repeated / 53.0 - 1.0).abs() < 0.25, "{repeated} retransmissions");
+    assert!((lost / 40.0 - 1.0).abs() < 0.25, "{lost} recoveries");
+}
+
+/// NewReno as ns-2 has it, behind RED: hundreds of packets are lost in start-up, one is repaired each round trip until
+/// a timeout, and then all goes as with SACK.
+#[test]
+fn newreno_of_ns2_fills_a_link_with_red() {
+    for name in ["reno", "cubic", "htcp"] {
+        let goodput = |sack: bool| {
+            let mut flow = ns2_flow(name, Time::from_ms(100));
+            flow.sender.sack = sack;
+            flow.receiver.sack = sack;
+            let queue = AqmConfig::Red(RedConfig::adaptive(1500));
+            let link = LinkConfig { queue, ..drop_tail(rate("45Mbit/s"), 499) };
+            let flow = run(&path(link, flow, 60)).summary.flows.remove(0);
+            assert!(flow.srtt_s < 0.15 && flow.timeouts < 5, "{name}: {flow:?}");
+            flow.goodput_bps
+        };
+        let (newreno, sack) = (goodput(false), goodput(true));
+        assert!(newreno > 0.9 * sack, "{name}: {newreno}, with SACK {sack}");
     }
 }

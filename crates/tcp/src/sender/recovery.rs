@@ -49,11 +49,24 @@ impl Sender {
         Some(ms.max(1) * 1_000_000)
     }
 
+    /// NewReno: whether a duplicate ACK stands for a delivery. Not where it may answer a segment that was
+    /// repeated in vain: after a timeout, and until more is acknowledged than was sent when repair began
+    /// (RFC 6582 §3.2 step 1).
+    fn duplicates_count(&self) -> bool {
+        match self.state {
+            State::Recovery => true,
+            State::Loss => self.board.nxt() > self.high_seq,
+            State::Open | State::Disorder | State::Cwr => {
+                self.high_seq == 0 || self.board.una() > self.high_seq
+            }
+        }
+    }
+
     /// NewReno: a duplicate ACK stands for one segment delivered somewhere (RFC 6582); what it stood for
     /// is not counted again when the cumulative ACK covers it.
     fn count_duplicates(&mut self, advanced: bool, delivered: u32) -> u32 {
         if !advanced {
-            if self.board.outstanding() == 0 {
+            if self.board.outstanding() == 0 || !self.duplicates_count() {
                 return delivered;
             }
             self.dup_acks += 1;
@@ -114,7 +127,7 @@ impl Sender {
         seen: &Ack,
     ) -> bool {
         let una = self.board.una();
-        let late = advanced && self.undo.shows_original(ack);
+        let late = advanced && self.config.timestamps && self.undo.shows_original(ack);
         match self.state {
             State::Loss => return self.settle_loss(now, advanced, late, delivered, seen),
             // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
