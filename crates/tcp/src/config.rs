@@ -30,10 +30,11 @@ pub struct SenderConfig {
     /// RFC 7323 timestamps, in whole milliseconds as Linux counts them: they give an RTT where Karn's
     /// rule leaves none.
     pub timestamps: bool,
+    /// A reduction that proves to be spurious is taken back: by timestamps (RFC 3522), DSACK (RFC 3708) or
+    /// F-RTO (RFC 5682).
+    pub undo: bool,
     /// Tail loss probes (RFC 8985 §7).
     pub tail_loss_probe: bool,
-    /// F-RTO: new data after a timeout show whether it was spurious (RFC 5682).
-    pub frto: bool,
     /// Form of the retransmission timeout.
     pub rto: RtoForm,
     /// Least retransmission timeout.
@@ -85,8 +86,8 @@ pub enum Reduction {
 pub enum RtoForm {
     /// srtt + max(min_rto, 4 rttvar): Linux.
     Linux,
-    /// max(min_rto, srtt + 4 rttvar): RFC 6298.
-    Rfc6298,
+    /// max(min_rto, srtt + max(30 ms, 4 rttvar)): RFC 6298 with the clock of ns-2, which ticks every 10 ms.
+    Ns2,
 }
 
 /// How the receiver acknowledges.
@@ -129,8 +130,8 @@ impl SenderConfig {
             loss_detection: LossDetection::Rack,
             reduction: Reduction::Prr,
             timestamps: true,
+            undo: true,
             tail_loss_probe: true,
-            frto: true,
             rto: RtoForm::Linux,
             min_rto: Time::from_ms(200),
             max_rto: Time::from_s(120),
@@ -149,9 +150,9 @@ impl SenderConfig {
             loss_detection: LossDetection::DupThresh,
             reduction: Reduction::Immediate,
             timestamps: false,
+            undo: false,
             tail_loss_probe: false,
-            frto: false,
-            rto: RtoForm::Rfc6298,
+            rto: RtoForm::Ns2,
             max_rto: Time::from_s(60),
             ..SenderConfig::linux(mss_bytes, SlowStartKind::Classic)
         }

@@ -18,6 +18,9 @@ pub struct RttEstimator {
 
 /// The timeout before the first sample (RFC 6298 §2.1).
 const INITIAL_RTO_NS: u64 = 1_000_000_000;
+/// The clock granularity G of RFC 6298 §2 in ns-2: its clock ticks every 10 ms, and its variation, kept in
+/// quarters of a tick, stops falling at three of them.
+const NS2_GRANULARITY_NS: u64 = 30_000_000;
 
 impl RttEstimator {
     /// No sample yet.
@@ -80,7 +83,9 @@ impl RttEstimator {
         }
         let rto = match self.form {
             RtoForm::Linux => self.srtt_ns + (4 * self.rttvar_ns).max(self.min_rto_ns),
-            RtoForm::Rfc6298 => (self.srtt_ns + 4 * self.rttvar_ns).max(self.min_rto_ns),
+            RtoForm::Ns2 => {
+                (self.srtt_ns + (4 * self.rttvar_ns).max(NS2_GRANULARITY_NS)).max(self.min_rto_ns)
+            }
         };
         rto.min(self.max_rto_ns)
     }
@@ -112,15 +117,22 @@ mod tests {
                     && (got.2 - want.2).abs() < 0.1
             )
         };
-        close(rto_ms(&[100], RtoForm::Rfc6298), (100.0, 50.0, 300.0));
-        close(rto_ms(&[100, 100, 100, 100], RtoForm::Rfc6298), (100.0, 21.09375, 200.0));
-        close(rto_ms(&[100, 100, 100, 180], RtoForm::Rfc6298), (110.0, 41.09375, 274.4));
+        close(rto_ms(&[100], RtoForm::Ns2), (100.0, 50.0, 300.0));
+        close(rto_ms(&[100, 100, 100, 100], RtoForm::Ns2), (100.0, 21.09375, 200.0));
+        close(rto_ms(&[100, 100, 100, 180], RtoForm::Ns2), (110.0, 41.09375, 274.4));
         close(rto_ms(&[100, 100, 100, 100], RtoForm::Linux), (100.0, 21.09375, 300.0));
     }
 
     #[test]
+    fn steady_samples_leave_ns2_the_granularity_of_its_clock() {
+        let (srtt, rttvar, rto) = rto_ms(&[250; 40], RtoForm::Ns2);
+        assert!((srtt - 250.0).abs() < 0.1 && rttvar < 1.0);
+        assert!((rto - 280.0).abs() < 0.1);
+    }
+
+    #[test]
     fn back_off_doubles_to_the_limit() {
-        let mut rtt = RttEstimator::new(RtoForm::Rfc6298, Time::from_ms(200), Time::from_s(60));
+        let mut rtt = RttEstimator::new(RtoForm::Ns2, Time::from_ms(200), Time::from_s(60));
         assert_eq!(rtt.backed_off_rto_ns(0), 1_000_000_000);
         rtt.sample(100_000_000, 100_000_000);
         assert_eq!(rtt.backed_off_rto_ns(3), 2_400_000_000);

@@ -326,7 +326,7 @@ impl Sender {
             self.slow_start.on_loss(&loss);
             self.stats.loss_events += 1;
         }
-        self.frto = if self.config.frto && (!repairing || self.timeouts_in_row > 0) {
+        self.frto = if self.config.undo && (!repairing || self.timeouts_in_row > 0) {
             Frto::Watches
         } else {
             Frto::Off

@@ -58,7 +58,8 @@ impl Sender {
         let copies = self.board.retrans_out() as u32;
         let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
         let originals_end = if keeps { self.undo.originals_end } else { 0 };
-        self.undo = Undo { prior: Some(self.control), marker: self.board.una(), originals_end, copies };
+        let prior = self.config.undo.then_some(self.control);
+        self.undo = Undo { prior, marker: self.board.una(), originals_end, copies };
     }
 
     /// Segment `seq` arrived twice.
