@@ -89,7 +89,7 @@ def real_s(path: Path, size_bytes: int, program: str) -> float:
             file.write(os.urandom(1 << 20) * (size_bytes >> 20))
         (folder / "path.toml").write_text(path.scenario(size_bytes).to_toml())
         plan = f"--rate {path.rate} --rtt {path.rtt} --quiet"
-        serve = f"{program} recv {folder}/into --listen 0.0.0.0:9000 --once {plan}"
+        serve = f"{program} recv {folder}/into --listen 0.0.0.0:9000 --insecure --once {plan}"
         to = f"--to $LFN_FAR:9000 --law {path.law}"
         send = f"sleep 1; {program} send {folder}/file {to} --json {plan}"
         lfn = [sys.executable, "-m", "lfnlab.cli"]

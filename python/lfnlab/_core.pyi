@@ -299,7 +299,13 @@ class UdtPlan:
     """What a path carries, and what drives the sender: quantities with units, MSS in bytes."""
 
     def __new__(
-        cls, rate: str, rtt: str, mss_bytes: int, max_rate: str | None, law: str
+        cls,
+        rate: str,
+        rtt: str,
+        mss_bytes: int,
+        max_rate: str | None,
+        law: str,
+        insecure: bool = False,
     ) -> UdtPlan:
         """Check the quantities.
 
@@ -308,28 +314,36 @@ class UdtPlan:
             LawError: no such law, or one that needs routers.
         """
 
-    def explain(self) -> str:
-        """The arithmetic of window and buffers, a line each."""
-
 def udt_send(paths: Sequence[Path], to: str, plan: UdtPlan, tell: Callable[[str], object]) -> None:
     """Send files and folders to a receiver, for example at ``127.0.0.1:9000``.
 
-    ``tell`` hears JSON objects of one key: ``progress`` a few times a second, ``done`` at the end.
+    ``tell`` hears JSON objects of one key: ``plan`` when the transfer begins, ``progress`` a few
+    times a second, ``done`` at the end.
 
     Raises:
+        UsageError: an address that is none.
+        StoreError: a file that cannot be read.
         LabError: what went wrong, and where.
         KeyboardInterrupt: the transfer is given up; the same call goes on from there.
     """
 
 def udt_receive(
-    directory: Path, listen: str, once: bool, plan: UdtPlan, tell: Callable[[str], object]
+    directory: Path,
+    listen: str,
+    once: bool,
+    overwrite: bool,
+    plan: UdtPlan,
+    tell: Callable[[str], object],
 ) -> None:
     """Take files into a directory from whoever connects, until interrupted, or ``once``.
 
-    ``tell`` hears JSON objects of one key: ``listening``, ``progress``, ``done``, ``failed``.
+    ``tell`` hears JSON objects of one key: ``plan``, ``listening``, ``progress``, ``done``,
+    ``failed``.
 
     Raises:
-        LabError: the directory is not there, or the address is taken.
+        UsageError: an address that is none, or that others reach.
+        StoreError: the directory is not there, or cannot be written.
+        LabError: the address is taken.
         KeyboardInterrupt: what is there stays.
     """
 

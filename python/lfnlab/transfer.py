@@ -40,7 +40,7 @@ def send(
     """Send files and folders to `lfn recv`, over UDT.
 
     The same command again goes on where the last one was cut. What arrives is checked by its
-    BLAKE3 hash. Nothing is encrypted: on a network that is not yours, use a tunnel. Example:
+    BLAKE3 hash. Example:
 
         lfn send data.bin --to 127.0.0.1:9000 --rate 10Gbit/s --rtt 100ms
 
@@ -52,7 +52,6 @@ def send(
         max_rate: The sender stays below, headers included.
     """
     plan = _core.UdtPlan(rate, rtt, mss, max_rate, law)
-    _explain(plan)
     with _listener(as_json=json) as tell:
         _core.udt_send([path, *more], to, plan, tell)
     return OK
@@ -62,8 +61,10 @@ def recv(
     directory: Path,
     /,
     *,
-    listen: str,
+    listen: str = "127.0.0.1:9000",
     once: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: Annotated[bool, Parameter(negative="")] = False,
+    insecure: Annotated[bool, Parameter(negative="")] = False,
     rate: Rate = "1Gbit/s",
     rtt: Rtt = "100ms",
     mss: Mss = 1500,
@@ -72,7 +73,7 @@ def recv(
     """Take files from `lfn send` into a directory, until interrupted.
 
     A file appears under its name when it is whole and its hash is the sender's. No name leads out
-    of the directory. Nobody is authenticated: whoever reaches the port may write. Example:
+    of the directory, and no file is replaced. Example:
 
         lfn recv incoming --listen 127.0.0.1:9000
 
@@ -80,19 +81,16 @@ def recv(
         directory: It must be there.
         listen: HOST:PORT; port 0: any.
         once: End after the first transfer.
+        overwrite: Replace files that are there.
+        insecure: Listen beyond loopback, though whoever reaches the port may write.
     """
-    plan = _core.UdtPlan(rate, rtt, mss, None, "udt")
-    _explain(plan)
+    plan = _core.UdtPlan(rate, rtt, mss, None, "udt", insecure)
     failures: list[str] = []
     with _listener(as_json=json, failures=failures) as tell:
-        _core.udt_receive(directory, listen, once, plan, tell)
+        _core.udt_receive(directory, listen, once, overwrite, plan, tell)
     if once and failures:
         raise LabError(failures[-1])
     return OK
-
-
-def _explain(plan: _core.UdtPlan) -> None:
-    print(plan.explain(), file=sys.stderr)
 
 
 @contextmanager
@@ -129,6 +127,8 @@ def _listener(
                 )
             elif kind == "done":
                 print(json_.dumps(value) if as_json else _line(value), flush=True)
+            elif kind == "plan":
+                print(value, file=sys.stderr)
             elif kind == "listening":
                 console.print(f"listening at {value}")
             else:

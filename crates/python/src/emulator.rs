@@ -106,6 +106,8 @@ impl TestbedEnd {
             mss_bytes: flow.mss_bytes,
             control: flow.control.clone(),
             window_packets: Some(flow.window_packets),
+            // In a network namespace of its own.
+            insecure: true,
         }
     }
 }

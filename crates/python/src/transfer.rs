@@ -13,7 +13,7 @@ use lfn_units::{Rate, UnitError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::errors::{LabError, LawError, UsageError};
+use crate::errors::{LabError, LawError, StoreError, UsageError};
 
 /// Python's signals are looked for so often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -22,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Report {
+    /// What buffers come to.
+    Plan(String),
     Listening(String),
     Progress(Progress),
     Done(Statistics),
@@ -39,8 +41,15 @@ fn quantity<T>(option: &str, parsed: Result<T, UnitError>) -> PyResult<T> {
 #[pymethods]
 impl UdtPlan {
     #[new]
-    #[pyo3(signature = (rate, rtt, mss_bytes, max_rate, law))]
-    fn new(rate: &str, rtt: &str, mss_bytes: u32, max_rate: Option<&str>, law: &str) -> PyResult<UdtPlan> {
+    #[pyo3(signature = (rate, rtt, mss_bytes, max_rate, law, insecure = false))]
+    fn new(
+        rate: &str,
+        rtt: &str,
+        mss_bytes: u32,
+        max_rate: Option<&str>,
+        law: &str,
+        insecure: bool,
+    ) -> PyResult<UdtPlan> {
         if !(576..=65_535).contains(&mss_bytes) {
             return Err(UsageError::new_err(format!("--mss: {mss_bytes} is not from 576 to 65535")));
         }
@@ -52,11 +61,8 @@ impl UdtPlan {
             mss_bytes,
             control: law.parse().map_err(|error| LawError::new_err(format!("{error}")))?,
             window_packets: None,
+            insecure,
         }))
-    }
-
-    fn explain(&self) -> String {
-        self.0.explain()
     }
 }
 
@@ -97,7 +103,11 @@ fn attended(
     outcome?;
     match done {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(LabError::new_err(error.to_string())),
+        Ok(Err(error)) => Err(match error.exit_code() {
+            2 => UsageError::new_err(error.to_string()),
+            3 => StoreError::new_err(error.to_string()),
+            _ => LabError::new_err(error.to_string()),
+        }),
         Err(_) => Err(LabError::new_err("a defect in the transfer")),
     }
 }
@@ -112,9 +122,13 @@ pub(crate) fn udt_send(
 ) -> PyResult<()> {
     let plan = plan.0.clone();
     attended(py, tell, move |say, stop| {
+        let mut explain = Some(Report::Plan(plan.explain()));
         let sending = Sending { paths: &paths, to: &to, plan };
         // The other end of the channel outlives this thread.
-        let mut progress = |progress: &Progress| drop(say.send(Report::Progress(*progress)));
+        let mut progress = |progress: &Progress| {
+            explain.take().map(|explain| say.send(explain));
+            drop(say.send(Report::Progress(*progress)));
+        };
         let done = send(&sending, move || stop.load(Relaxed), &mut progress)?;
         drop(say.send(Report::Done(done)));
         Ok(())
@@ -127,15 +141,21 @@ pub(crate) fn udt_receive(
     directory: PathBuf,
     listen: String,
     once: bool,
+    overwrite: bool,
     plan: &UdtPlan,
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let plan = plan.0.clone();
     attended(py, tell, move |say, stop| {
-        let listener = Listener::bind(&listen, plan)?;
-        drop(say.send(Report::Listening(listener.local().to_string())));
-        let serving = Serving { directory: &directory, once, stop };
-        serve(listener, &serving, &mut |served| {
+        let begin = || {
+            let explain = plan.explain();
+            let listener = Listener::bind(&listen, plan)?;
+            drop(say.send(Report::Plan(explain)));
+            drop(say.send(Report::Listening(listener.local().to_string())));
+            Ok(listener)
+        };
+        let serving = Serving { directory: &directory, once, overwrite, stop };
+        serve(begin, &serving, &mut |served| {
             let report = match served {
                 Served::Progress(_, progress) => Report::Progress(progress),
                 Served::Done(_, Ok(statistics)) => Report::Done(statistics),

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use crate::connections::each_connection;
-use crate::place::Directory;
+use crate::place::{Directory, Place};
 use crate::statistics::Tally;
 use crate::stream::{read_at, CHUNK_BYTES};
 use crate::{ControlSpec, Listener, Plan, Progress, Served, Statistics, Stream, TransferError};
@@ -23,14 +23,14 @@ const MAX_NAME_BYTES: i32 = 1023;
 /// # Errors
 /// When the directory is not there, or the listener fails.
 pub fn serve(
-    mut listener: Listener,
+    listener: impl FnOnce() -> Result<Listener, TransferError>,
     directory: &Path,
     once: bool,
     stop: &Arc<AtomicBool>,
     tell: &mut dyn FnMut(Served),
 ) -> Result<(), TransferError> {
-    let name = directory.display().to_string();
-    let directory = Arc::new(Directory::open(directory).map_err(TransferError::io(name))?);
+    let opened = Directory::open(directory).map_err(|error| TransferError::file(directory, error))?;
+    let (directory, mut listener) = (Arc::new(opened), listener()?);
     let law = listener.control();
     each_connection(&mut listener, once, stop, tell, move |stream, _| give(stream, &directory, law.clone()))
 }
@@ -80,14 +80,16 @@ pub fn fetch(
     peer: &str,
     remote: &str,
     local: &Path,
+    overwrite: bool,
     plan: &Plan,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Statistics, TransferError> {
-    let mut stream = Stream::connect(peer, plan)?;
+    let target = Target::new(local, overwrite)?;
     let name = remote.as_bytes();
     if name.len() > MAX_NAME_BYTES as usize {
         return Err(TransferError::file(remote.as_ref(), "a name has at most 1023 bytes"));
     }
+    let mut stream = Stream::connect(peer, plan)?;
     stream.write(&(name.len() as i32).to_le_bytes())?;
     stream.flush()?;
     stream.write(name)?;
@@ -96,9 +98,10 @@ pub fn fetch(
     let bytes =
         u64::try_from(bytes).map_err(|_| TransferError::Refused(format!("{remote}: cannot be opened")))?;
     let failed = || TransferError::io(local.display().to_string());
-    let mut file = File::create(local).map_err(failed())?;
+    let mut file = target.begin().map_err(failed())?;
     let mut tally = Tally { files: 1, total_bytes: bytes, ..Tally::default() };
     let mut teller = crate::statistics::Teller::new(tell);
+    teller.begin(&stream, &tally);
     while tally.done_bytes < bytes {
         let got = stream.read()?;
         let take = (got.len() as u64).min(bytes - tally.done_bytes) as usize;
@@ -111,7 +114,54 @@ pub fn fetch(
         tally.done_bytes += take as u64;
         teller.tell(&stream, &tally);
     }
+    target.finish(&file, overwrite).map_err(failed())?;
     let statistics = tally.finish(&stream, None);
     stream.close()?;
     Ok(statistics)
+}
+
+/// Where a fetched file goes: a name at which it appears whole, or a device.
+enum Target {
+    Place(Place),
+    Device(File),
+}
+
+impl Target {
+    fn new(local: &Path, overwrite: bool) -> Result<Target, TransferError> {
+        let failed = |error: std::io::Error| TransferError::file(local, error);
+        if let Ok(metadata) = local.metadata() {
+            if !metadata.is_file() {
+                return Ok(Target::Device(File::options().write(true).open(local).map_err(failed)?));
+            }
+            if !overwrite {
+                return Err(TransferError::file(local, "it is there; --overwrite replaces it"));
+            }
+        }
+        let name = local.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| TransferError::file(local, "it has no name in UTF-8"))?;
+        let folder = local.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let directory = Directory::open_to_write(folder.unwrap_or(Path::new(".")))?;
+        Ok(Target::Place(directory.place(name).map_err(|why| TransferError::file(local, why))?))
+    }
+
+    fn begin(&self) -> std::io::Result<File> {
+        match self {
+            Target::Device(file) => file.try_clone(),
+            Target::Place(place) => {
+                let file = place.part()?;
+                file.set_len(0)?;
+                Ok(file)
+            }
+        }
+    }
+
+    fn finish(&self, file: &File, overwrite: bool) -> std::io::Result<()> {
+        match self {
+            Target::Device(_) => Ok(()),
+            Target::Place(place) => {
+                file.sync_all()?;
+                place.finish(overwrite)
+            }
+        }
+    }
 }

@@ -30,7 +30,10 @@ pub enum TransferError {
     /// The peer gave a reason to refuse.
     #[error("the peer refuses: {0}")]
     Refused(String),
-    /// A file cannot be sent.
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A file cannot be sent, a directory not be written.
     #[error("{path}: {why}")]
     File {
         /// The file.
@@ -59,6 +62,15 @@ impl TransferError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> TransferError {
         let what = what.into();
         move |error| TransferError::Io { what, error }
+    }
+
+    /// The exit code of a command that ends with it: 2 for usage, 3 for files, else 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            TransferError::Usage(_) => 2,
+            TransferError::File { .. } => 3,
+            _ => 1,
+        }
     }
 
     pub(crate) fn file(path: &Path, why: impl ToString) -> TransferError {

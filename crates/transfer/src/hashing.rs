@@ -1,48 +1,98 @@
-//! BLAKE3 of parts of files, while the connection lives on.
+//! What a file holds, as one hash: holes cost nothing, and it is the same wherever they lie.
 
 use std::fs::File;
+use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use blake3::Hasher;
+use rustix::fs::{seek, SeekFrom};
+use rustix::io::Errno;
 
 use crate::stream::{read_at, CHUNK_BYTES};
 use crate::{Stream, TransferError};
 
-static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+/// Files are hashed, sent and resumed in blocks of so many bytes.
+pub(crate) const BLOCK_BYTES: u64 = 64 * 1024;
+static ZEROS: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
 
-/// Takes the first `bytes` of a file in.
-pub(crate) fn hash_file(
-    hasher: &mut Hasher,
-    file: &File,
-    bytes: u64,
-    name: &str,
-    stream: &mut Stream,
-) -> Result<(), TransferError> {
-    let mut buffer = vec![0; CHUNK_BYTES];
-    let mut at = 0;
-    while at < bytes {
-        let most = (bytes - at).min(CHUNK_BYTES as u64) as usize;
-        let got = read_at(file, &mut buffer[..most], at).map_err(TransferError::io(name))?;
-        if got == 0 {
-            return Err(TransferError::file(name.as_ref(), "it became shorter meanwhile"));
+/// BLAKE3 of the number (u64) and the BLAKE3 hash of each block that is not all zeros, and of the size (u64).
+#[derive(Clone, Default)]
+pub(crate) struct FileHash(Hasher);
+
+impl FileHash {
+    /// Takes bytes in that begin with a block, and end with one or with the file.
+    pub fn take(&mut self, at: u64, bytes: &[u8]) {
+        for (number, block) in (at / BLOCK_BYTES..).zip(bytes.chunks(BLOCK_BYTES as usize)) {
+            if block != &ZEROS[..block.len()] {
+                self.0.update(&number.to_le_bytes());
+                self.0.update(blake3::hash(block).as_bytes());
+            }
         }
-        hasher.update(&buffer[..got]);
-        at += got as u64;
-        stream.working()?;
     }
-    Ok(())
+
+    /// The hash of a file that ends here.
+    pub fn of(&self, bytes: u64) -> [u8; 32] {
+        *self.0.clone().update(&bytes.to_le_bytes()).finalize().as_bytes()
+    }
+
+    /// Takes `at..end` of a file in, while the connection lives on; `at` begins a block. `turn` bounds the work
+    /// of all who share it to one core.
+    pub fn take_file(
+        &mut self,
+        (file, name): (&File, &str),
+        mut at: u64,
+        end: u64,
+        turn: Option<&Mutex<()>>,
+        stream: &mut Stream,
+    ) -> Result<(), TransferError> {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        loop {
+            at = next_data(file, at, end).map_err(TransferError::io(name))?;
+            if at >= end {
+                return Ok(());
+            }
+            let most = (end - at).min(CHUNK_BYTES as u64) as usize;
+            let got = {
+                let _turn = turn.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+                let got = read_at(file, &mut buffer[..most], at).map_err(TransferError::io(name))?;
+                self.take(at, &buffer[..got]);
+                got
+            };
+            if got < most {
+                return Err(TransferError::file(name.as_ref(), "it became shorter meanwhile"));
+            }
+            at += got as u64;
+            stream.working()?;
+        }
+    }
 }
 
-/// Takes a hole in.
-pub(crate) fn hash_zeros(
-    hasher: &mut Hasher,
-    mut bytes: u64,
-    stream: &mut Stream,
-) -> Result<(), TransferError> {
-    while bytes > 0 {
-        let take = bytes.min(ZEROS.len() as u64);
-        hasher.update(&ZEROS[..take as usize]);
-        bytes -= take;
-        stream.working()?;
+/// The block in which data begin at or after `at`; a file system without holes has data everywhere.
+pub(crate) fn next_data(file: &File, at: u64, end: u64) -> io::Result<u64> {
+    match seek(file, SeekFrom::Data(at)) {
+        Ok(data) => Ok((data - data % BLOCK_BYTES).max(at).min(end)),
+        Err(Errno::NXIO) => Ok(end),
+        Err(Errno::INVAL | Errno::NOTSUP) => Ok(at),
+        Err(error) => Err(error.into()),
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_cost_nothing_and_sizes_and_places_count() {
+        let block = [7; BLOCK_BYTES as usize];
+        let hash = |blocks: &[(u64, &[u8])], bytes| {
+            let mut hash = FileHash::default();
+            blocks.iter().for_each(|(at, bytes)| hash.take(*at, bytes));
+            hash.of(bytes)
+        };
+        let plain = hash(&[(0, &block)], 3 * BLOCK_BYTES);
+        assert_eq!(plain, hash(&[(0, &block), (BLOCK_BYTES, &ZEROS)], 3 * BLOCK_BYTES));
+        assert_ne!(plain, hash(&[(0, &block)], 3 * BLOCK_BYTES + 1));
+        assert_ne!(plain, hash(&[(BLOCK_BYTES, &block)], 3 * BLOCK_BYTES));
+        assert_ne!(hash(&[(0, &[1, 0])], 2), hash(&[(0, &[1])], 2));
+    }
 }

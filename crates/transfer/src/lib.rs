@@ -10,6 +10,7 @@ pub mod compat;
 mod connections;
 mod error;
 mod hashing;
+mod list;
 mod listener;
 mod place;
 mod plan;

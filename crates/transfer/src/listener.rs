@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use lfn_udt::{refusal, Answer, Body, Connection, Handshake, Kind, Listener as Cookies, Packet};
@@ -10,7 +10,7 @@ use lfn_units::Time;
 
 use crate::activity::Activity;
 use crate::socket::{bind_shared, Socket};
-use crate::stream::{random, Clock};
+use crate::stream::{random, resolve, Clock};
 use crate::{ControlSpec, Plan, Stream, TransferError};
 
 /// Connections of one listener, and of one address.
@@ -43,8 +43,13 @@ impl Listener {
     /// When the address is no address, or taken.
     pub fn bind(local: &str, plan: Plan) -> Result<Listener, TransferError> {
         let failed = || TransferError::io(format!("listening at {local}"));
-        let address = local.to_socket_addrs().map_err(failed())?.next();
-        let address = address.ok_or(io::ErrorKind::AddrNotAvailable.into()).map_err(failed())?;
+        let address = resolve(local, "listening at")?;
+        if !address.ip().is_loopback() && !plan.insecure {
+            return Err(TransferError::Usage(format!(
+                "listening at {local}: whoever reaches the port could connect, and beyond loopback that is anybody; \
+                 --insecure allows it"
+            )));
+        }
         // A port of somebody else's is taken, one of this user's is not: only the listener asks.
         if address.port() != 0 {
             drop(UdpSocket::bind(address).map_err(failed())?);

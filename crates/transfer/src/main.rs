@@ -6,15 +6,23 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use lfn_transfer::{compat, send, serve, Listener, Plan, Progress, Sending, Served, Serving, Statistics};
+use lfn_transfer::{
+    compat, send, serve, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
+};
+
+/// Where a receiver listens if nothing else is said.
+const LISTEN: &str = "127.0.0.1:9000";
 
 const USAGE: &str = "\
-Files over UDT. Nothing is encrypted: on a network that is not yours, use a tunnel.
+Files over UDT.
 
-lfn-udt recv DIR --listen HOST:PORT [--once]    take what lfn-udt send brings, into DIR
+lfn-udt recv DIR [--listen HOST:PORT] [--once]  take what lfn-udt send brings, into DIR (127.0.0.1:9000)
 lfn-udt send FILE... --to HOST:PORT [--law LAW] send files and folders; again: go on after a cut
-lfn-udt serve DIR --listen HOST:PORT [--once]   serve the files of DIR to libudt's recvfile
+lfn-udt serve DIR [--listen HOST:PORT] [--once] serve the files of DIR to libudt's recvfile
 lfn-udt fetch HOST:PORT REMOTE LOCAL            fetch a file from libudt's sendfile
+
+--overwrite                  recv, fetch: replace files that are there
+--insecure                   recv, serve: listen beyond loopback, though nobody is authenticated
 
 --rate 1Gbit/s --rtt 100ms   what the path carries: sizes buffers and window (default as shown)
 --max-rate 900Mbit/s         the sender stays below (no limit)
@@ -30,8 +38,22 @@ struct Arguments {
     positional: Vec<String>,
     address: Option<String>,
     once: bool,
+    overwrite: bool,
     json: bool,
     quiet: bool,
+}
+
+/// Why a command ends, and its exit code.
+struct Failure(u8, String);
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Failure {
+        Failure(error.exit_code(), error.to_string())
+    }
+}
+
+fn usage(why: impl Into<String>) -> Failure {
+    Failure(2, why.into())
 }
 
 fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
@@ -53,6 +75,8 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, Strin
                 plan.mss_bytes = bytes.ok_or(format!("--mss: {text:?} is no number from 576 to 65535"))?;
             }
             "--once" => arguments.once = true,
+            "--overwrite" => arguments.overwrite = true,
+            "--insecure" => plan.insecure = true,
             "--json" => arguments.json = true,
             "--quiet" => arguments.quiet = true,
             option if option.starts_with('-') => return Err(format!("no option {option}\n\n{USAGE}")),
@@ -86,10 +110,10 @@ fn show(progress: &Progress) {
     );
 }
 
-fn report(arguments: &Arguments, statistics: &Statistics) -> Result<(), String> {
+fn report(arguments: &Arguments, statistics: &Statistics) -> Result<(), Failure> {
     if arguments.json {
-        let text = serde_json::to_string(statistics).map_err(|error| error.to_string())?;
-        writeln!(std::io::stdout(), "{text}").map_err(|error| format!("stdout: {error}"))?;
+        let text = serde_json::to_string(statistics).map_err(|error| Failure(1, error.to_string()))?;
+        writeln!(std::io::stdout(), "{text}").map_err(|error| Failure(3, format!("stdout: {error}")))?;
     } else if !arguments.quiet {
         eprintln!(
             "\r{} files, {} bytes ({} were there) in {:.2} s: {:.0} Mbit/s, {} of {} packets repeated",
@@ -105,57 +129,74 @@ fn report(arguments: &Arguments, statistics: &Statistics) -> Result<(), String> 
     Ok(())
 }
 
-fn run(command: &str, arguments: &Arguments) -> Result<(), String> {
-    let Arguments { plan, positional, address, quiet, once, .. } = arguments;
-    let live = !quiet && std::io::stderr().is_terminal();
-    let mut tell = |progress: &Progress| {
+/// Shows the arithmetic once the transfer begins, then how it goes on.
+fn teller(arguments: &Arguments) -> impl FnMut(&Progress) + '_ {
+    let live = !arguments.quiet && std::io::stderr().is_terminal();
+    let mut first = !arguments.quiet;
+    move |progress| {
+        if std::mem::take(&mut first) {
+            eprintln!("{}", arguments.plan.explain());
+        }
         if live {
             show(progress);
         }
-    };
-    let failed = |error: lfn_transfer::TransferError| error.to_string();
-    let address = |option| address.as_deref().ok_or(format!("{command} needs {option} HOST:PORT"));
-    if !quiet {
-        eprintln!("{}", plan.explain());
     }
+}
+
+fn take(command: &str, directory: &Path, arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { plan, address, quiet, once, .. } = arguments;
+    let listener = || {
+        let listener = Listener::bind(address.as_deref().unwrap_or(LISTEN), plan.clone())?;
+        if !quiet {
+            eprintln!("{}", plan.explain());
+        }
+        eprintln!("listening at {}", listener.local());
+        Ok(listener)
+    };
+    let mut last = Ok(());
+    let live = !quiet && std::io::stderr().is_terminal();
+    let mut served = |served: Served| match served {
+        Served::Progress(_, progress) if live => show(&progress),
+        Served::Progress(..) => {}
+        Served::Done(_, Ok(statistics)) => last = report(arguments, &statistics),
+        Served::Done(peer, Err(error)) => {
+            eprintln!("\rlfn-udt: {peer}: {error}");
+            last = Err(error.into());
+        }
+    };
+    if command == "recv" {
+        let overwrite = arguments.overwrite;
+        let serving = Serving { directory, once: *once, overwrite, stop: stop().clone() };
+        serve(listener, &serving, &mut served)?;
+    } else {
+        compat::serve(listener, directory, *once, stop(), &mut served)?;
+    }
+    if *once {
+        last
+    } else {
+        Ok(())
+    }
+}
+
+fn run(command: &str, arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { plan, positional, address, overwrite, .. } = arguments;
     match (command, &positional[..]) {
         ("send", [_, ..]) => {
+            let to = address.as_deref().ok_or_else(|| usage("send needs --to HOST:PORT"))?;
             let paths: Vec<PathBuf> = positional.iter().map(PathBuf::from).collect();
-            let sending = Sending { paths: &paths, to: address("--to")?, plan: plan.clone() };
-            report(arguments, &send(&sending, || stop().load(Ordering::Relaxed), &mut tell).map_err(failed)?)
-        }
-        ("fetch", [peer, remote, local]) => {
-            let done = compat::fetch(peer, remote, Path::new(local), plan, &mut tell).map_err(failed)?;
+            let sending = Sending { paths: &paths, to, plan: plan.clone() };
+            let done = send(&sending, || stop().load(Ordering::Relaxed), &mut teller(arguments))?;
             report(arguments, &done)
         }
-        ("recv" | "serve", [directory]) => {
-            let listener = Listener::bind(address("--listen")?, plan.clone()).map_err(failed)?;
-            eprintln!("listening at {}", listener.local());
-            let mut last = Ok(());
-            let mut served = |served: Served| match served {
-                Served::Progress(_, progress) => tell(&progress),
-                Served::Done(_, Ok(statistics)) => last = report(arguments, &statistics),
-                Served::Done(peer, Err(error)) => {
-                    eprintln!("\rlfn-udt: {peer}: {error}");
-                    last = Err(error.to_string());
-                }
-            };
-            let directory = Path::new(directory);
-            match command {
-                "recv" => {
-                    let serving = Serving { directory, once: *once, stop: stop().clone() };
-                    serve(listener, &serving, &mut served)
-                }
-                _ => compat::serve(listener, directory, *once, stop(), &mut served),
-            }
-            .map_err(failed)?;
-            if *once {
-                last
-            } else {
-                Ok(())
-            }
+        ("fetch", [peer, remote, local]) => {
+            let tell = &mut teller(arguments);
+            report(arguments, &compat::fetch(peer, remote, Path::new(local), *overwrite, plan, tell)?)
         }
-        _ => Err(format!("what is to be done?\n\n{USAGE}")),
+        ("recv" | "serve", [directory]) => take(command, Path::new(directory), arguments),
+        ("send", []) => Err(usage("send needs files or folders to send")),
+        ("recv" | "serve", _) => Err(usage(format!("{command} needs one directory"))),
+        ("fetch", _) => Err(usage("fetch needs HOST:PORT REMOTE LOCAL")),
+        _ => Err(usage(format!("what is to be done?\n\n{USAGE}"))),
     }
 }
 
@@ -182,9 +223,9 @@ fn main() -> ExitCode {
     };
     match run(&command, &arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("\rlfn-udt: {error}");
-            ExitCode::FAILURE
+        Err(Failure(code, why)) => {
+            eprintln!("\rlfn-udt: {why}");
+            ExitCode::from(code)
         }
     }
 }

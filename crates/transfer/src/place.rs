@@ -1,16 +1,22 @@
-//! Where files are put: nowhere outside one directory, whatever names and links say.
+//! Where files are put: nowhere outside one directory, whatever names and links say, and whole.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{fstat, mkdirat, open, openat, renameat, unlinkat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{
+    accessat, flock, fstat, fsync, linkat, mkdirat, open, openat, renameat, renameat_with, statat, unlinkat,
+    Access, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, CWD,
+};
 use rustix::io::Errno;
 
+use crate::TransferError;
+
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A name may have so many parts.
-const MAX_PARTS: usize = 64;
+/// A name may have so many parts, and bytes.
+const MAX_PARTS: usize = 32;
+const MAX_BYTES: usize = 4000;
 /// Files that are not whole yet.
 const PART_PREFIX: &str = ".lfn-";
 const PART_SUFFIX: &str = ".part";
@@ -25,22 +31,56 @@ pub(crate) struct Place {
     part: String,
 }
 
-/// The parts of a name that leads down only; else why not.
-fn parts(name: &str) -> Result<Vec<&str>, String> {
-    let parts: Vec<&str> = name.split('/').collect();
-    let bad = |part: &&&str| {
-        part.is_empty()
-            || **part == "."
-            || **part == ".."
-            || part.len() > 255
-            || part.contains('\0')
-            || (part.starts_with(PART_PREFIX) && part.ends_with(PART_SUFFIX))
+/// What stands under a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum There {
+    Nothing,
+    /// A file of so many bytes.
+    File(u64),
+    /// A folder, a link, a device.
+    Other,
+}
+
+/// What a part of a name may not be, because a terminal, a shell or another system would take it for something
+/// else.
+fn oddity(part: &str) -> Option<&'static str> {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
-    match parts.iter().find(bad) {
-        Some(part) => Err(format!("the name {name:?} has a part {part:?}, which no file here may have")),
-        None if parts.len() > MAX_PARTS => {
-            Err(format!("a name of {} parts; at most {MAX_PARTS}", parts.len()))
+    let stem = part.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    let numbered =
+        |device: &str| stem.strip_prefix(device).is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']));
+    let drive = matches!(part.as_bytes(), [b'a'..=b'z' | b'A'..=b'Z', b':', ..]);
+    match part {
+        "" => Some("is empty"),
+        "." | ".." => Some("leads elsewhere"),
+        _ if part.len() > 255 => Some("has more than 255 bytes"),
+        _ if part.chars().any(hidden) => Some("has control characters"),
+        _ if part.starts_with(PART_PREFIX) && part.ends_with(PART_SUFFIX) => {
+            Some("is kept for files that are not whole")
         }
+        _ if part.contains('\\') => Some("has a backslash, which separates folders on Windows"),
+        _ if drive => Some("begins with a drive's letter of Windows"),
+        _ if part.ends_with(['.', ' ']) => Some("ends with a dot or a space, which Windows drops"),
+        _ if matches!(&*stem, "CON" | "PRN" | "AUX" | "NUL") || numbered("COM") || numbered("LPT") => {
+            Some("is a device on Windows")
+        }
+        _ => None,
+    }
+}
+
+/// The parts of a name that leads down only; else why not.
+pub(crate) fn parts(name: &str) -> Result<Vec<&str>, String> {
+    let parts: Vec<&str> = name.split('/').collect();
+    if name.len() > MAX_BYTES {
+        return Err(format!("a name of {} bytes; at most {MAX_BYTES}", name.len()));
+    }
+    if parts.len() > MAX_PARTS {
+        return Err(format!("a name of {} parts; at most {MAX_PARTS}", parts.len()));
+    }
+    match parts.iter().find_map(|part| Some((part, oddity(part)?))) {
+        Some((part, why)) => Err(format!("the name {name:?}: its part {part:?} {why}")),
         None => Ok(parts),
     }
 }
@@ -51,27 +91,54 @@ impl Directory {
         Ok(Directory(openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// The place of a name. Folders on the way are made; a link on the way is an error.
-    pub fn place(&self, name: &str) -> Result<Place, String> {
-        let failed = |error: Errno| format!("{name}: {}", io::Error::from(error));
+    /// Opens a directory in which files will be made.
+    pub fn open_to_write(path: &Path) -> Result<Directory, TransferError> {
+        let failed = |error: io::Error| TransferError::file(path, error);
+        let directory = Directory::open(path).map_err(failed)?;
+        accessat(&directory.0, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty())
+            .map_err(|error| failed(error.into()))?;
+        Ok(directory)
+    }
+
+    /// The place of a name, if its folder is there or `make` makes it. A link on the way is an error.
+    fn find(&self, name: &str, make: bool) -> Result<Option<Place>, String> {
+        let failed = |error: io::Error| format!("{name}: {error}");
         let mut parts = parts(name)?;
         let last = parts.pop().unwrap_or_default();
-        let mut folder = self.0.try_clone().map_err(|error| format!("{name}: {error}"))?;
+        let mut folder = self.0.try_clone().map_err(failed)?;
         for part in parts {
-            match mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(failed(error)),
+            if make {
+                match mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
+                    Ok(()) => fsync(&folder).map_err(|error| failed(error.into()))?,
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(failed(error.into())),
+                }
             }
-            folder = openat(&folder, part, FOLDER, Mode::empty()).map_err(failed)?;
+            folder = match openat(&folder, part, FOLDER, Mode::empty()) {
+                Ok(folder) => folder,
+                Err(Errno::NOENT) => return Ok(None),
+                Err(error) => return Err(failed(error.into())),
+            };
         }
         let hash = blake3::hash(last.as_bytes()).to_hex();
         let part = format!("{PART_PREFIX}{}{PART_SUFFIX}", &hash[..16]);
-        Ok(Place { folder, name: last.to_owned(), part })
+        Ok(Some(Place { folder, name: last.to_owned(), part }))
+    }
+
+    /// The place of a name, without making anything; `None`: its folder is not there.
+    pub fn look(&self, name: &str) -> Result<Option<Place>, String> {
+        self.find(name, false)
+    }
+
+    /// The place of a name, whose folders are made.
+    pub fn place(&self, name: &str) -> Result<Place, String> {
+        self.find(name, true)?.ok_or_else(|| format!("{name}: its folder is gone"))
     }
 
     /// Opens a file to read.
     pub fn read(&self, name: &str) -> Result<File, String> {
-        self.place(name)?.whole().ok_or_else(|| format!("{name}: no such file"))
+        let file = self.look(name)?.and_then(|place| place.regular(&place.name, OFlags::RDONLY).ok());
+        file.ok_or_else(|| format!("{name}: no such file"))
     }
 }
 
@@ -85,24 +152,68 @@ impl Place {
         }
     }
 
-    /// The file, if it is there.
-    pub fn whole(&self) -> Option<File> {
-        self.regular(&self.name, OFlags::RDONLY).ok()
+    /// What stands under the name.
+    pub fn there(&self) -> io::Result<There> {
+        match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Ok(There::File(stat.st_size as u64))
+            }
+            Ok(_) => Ok(There::Other),
+            Err(Errno::NOENT) => Ok(There::Nothing),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// What is there of it, if anything.
-    pub fn part(&self) -> Option<File> {
-        self.regular(&self.part, OFlags::RDWR).ok()
+    /// The file under the name.
+    pub fn whole(&self) -> io::Result<File> {
+        Ok(self.regular(&self.name, OFlags::RDONLY)?)
     }
 
-    /// Begins it anew.
-    pub fn begin(&self) -> io::Result<File> {
-        Ok(self.regular(&self.part, OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC)?)
+    /// Bytes of what is there in part, if anything.
+    pub fn part_bytes(&self) -> u64 {
+        self.regular(&self.part, OFlags::RDONLY)
+            .ok()
+            .and_then(|file| file.metadata().ok())
+            .map_or(0, |m| m.len())
     }
 
-    /// It is whole.
-    pub fn finish(&self) -> io::Result<()> {
-        Ok(renameat(&self.folder, &self.part, &self.folder, &self.name)?)
+    /// Opens what is there in part, or begins; nobody else has it meanwhile.
+    pub fn part(&self) -> io::Result<File> {
+        loop {
+            let file = self.regular(&self.part, OFlags::RDWR | OFlags::CREATE)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(io::Error::other("another transfer of this name is under way"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+            // Its owner may have finished or removed it between the two calls.
+            let mine = fstat(&file)?;
+            match statat(&self.folder, &self.part, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if (stat.st_dev, stat.st_ino) == (mine.st_dev, mine.st_ino) => return Ok(file),
+                Ok(_) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// It is whole: it stands under its name, and stays there if the machine fails.
+    pub fn finish(&self, overwrite: bool) -> io::Result<()> {
+        let (folder, part, name) = (&self.folder, &*self.part, &*self.name);
+        if overwrite {
+            renameat(folder, part, folder, name)?;
+        } else {
+            match renameat_with(folder, part, folder, name, RenameFlags::NOREPLACE) {
+                // Not every file system can: a second name fails as well if there is a first.
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    linkat(folder, part, folder, name, AtFlags::empty())?;
+                    unlinkat(folder, part, AtFlags::empty())?;
+                }
+                done => done?,
+            }
+        }
+        Ok(fsync(folder)?)
     }
 
     /// It is worth nothing.
@@ -121,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_down_only() {
+    fn names_lead_down_only_and_are_what_they_look_like() {
         for name in [
             "",
             "/",
@@ -134,12 +245,30 @@ mod tests {
             "a\0b",
             ".lfn-0123.part",
             "a/.lfn-.part/b",
+            "a\nb",
+            "\x1b[2J",
+            "a\u{9b}b",
+            "a\u{202e}b",
+            "a\\b",
+            "C:b",
+            "c:",
+            "con",
+            "nul.txt",
+            "x/COM1.dat",
+            "lpt9",
+            "a.",
+            "a ",
+            "...",
+            "\u{7f}",
         ] {
             assert!(parts(name).is_err(), "{name:?}");
         }
-        assert!(parts(&"a/".repeat(70)).is_err());
+        assert!(parts(&format!("{}a", "a/".repeat(32))).is_err());
         assert!(parts(&"a".repeat(256)).is_err());
-        for name in ["a", "a/b/c.txt", "...", "a b", "ä", ".lfn", "x.part"] {
+        assert!(parts(&vec!["a".repeat(250); 17].join("/")).is_err());
+        for name in
+            ["a", "a/b/c.txt", "a b", "ä", ".lfn", "x.part", "12:30.dat", "COM", "com10", "console", "-rf"]
+        {
             assert!(parts(name).is_ok(), "{name:?}");
         }
     }

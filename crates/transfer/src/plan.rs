@@ -27,6 +27,8 @@ pub struct Plan {
     pub control: ControlSpec,
     /// Packets in flight at most, if that is less than what follows from rate and round-trip time.
     pub window_packets: Option<u32>,
+    /// A listener may be reached from other machines, though nobody is authenticated.
+    pub insecure: bool,
 }
 
 impl Default for Plan {
@@ -38,6 +40,7 @@ impl Default for Plan {
             mss_bytes: 1500,
             control: ControlSpec::default(),
             window_packets: None,
+            insecure: false,
         }
     }
 }

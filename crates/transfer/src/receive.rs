@@ -7,14 +7,18 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use blake3::Hasher;
-
 use crate::connections::{each_connection, Served};
-use crate::hashing::{hash_file, hash_zeros};
-use crate::place::{Directory, Place};
+use crate::hashing::{FileHash, BLOCK_BYTES};
+use crate::list::{Expected, List, Shared};
+use crate::place::{Directory, Place, There};
 use crate::statistics::{Tally, Teller};
-use crate::wire::{DATA, DONE, END, HOLE, MAGIC, MAX_FILES, MAX_NAME_BYTES, NO_FILE, READY, REFUSED};
+use crate::wire::{
+    BUSY, CLAIM, DATA, DONE, END, HOLE, MAGIC, NO_FILE, OTHER, PART, READY, REFUSED, SAME, WHOLE,
+};
 use crate::{Listener, Progress, Statistics, Stream, TransferError};
+
+/// Names looked at between two looks at the connection.
+const LOOKS: usize = 256;
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -23,45 +27,58 @@ pub struct Serving<'a> {
     pub directory: &'a Path,
     /// The first transfer is the last.
     pub once: bool,
+    /// Files that are there may be replaced.
+    pub overwrite: bool,
     /// Set when it is time to end; after [`Serving::once`] it is.
     pub stop: Arc<AtomicBool>,
 }
 
 /// Takes files from whoever connects, each connection in a thread of its own, until told to stop.
+/// `listener` is made when the directory can be written.
 ///
 /// # Errors
-/// When the directory is not there, or the listener fails.
+/// When the directory is not there or cannot be written, or the listener fails.
 pub fn serve(
-    mut listener: Listener,
+    listener: impl FnOnce() -> Result<Listener, TransferError>,
     serving: &Serving<'_>,
     tell: &mut dyn FnMut(Served),
 ) -> Result<(), TransferError> {
-    let name = serving.directory.display().to_string();
-    let directory = Arc::new(Directory::open(serving.directory).map_err(TransferError::io(name))?);
-    each_connection(&mut listener, serving.once, &serving.stop, tell, move |stream, tell| {
-        receive(stream, &directory, tell)
+    let directory = Directory::open_to_write(serving.directory)?;
+    let target = Arc::new(Target { directory, overwrite: serving.overwrite, shared: Shared::default() });
+    each_connection(&mut listener()?, serving.once, &serving.stop, tell, move |stream, tell| {
+        receive(stream, &target, tell)
     })
 }
 
-struct Expected {
-    name: String,
-    bytes: u64,
+/// Where files go, and what all connections share.
+struct Target {
+    directory: Directory,
+    overwrite: bool,
+    shared: Shared,
 }
+
+/// Files that are there, by index: as many bytes of them as the sender has too.
+type Agreed = BTreeMap<u32, u64>;
 
 fn receive(
     stream: &mut Stream,
-    directory: &Directory,
+    target: &Target,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Statistics, TransferError> {
     let mut tally = Tally::default();
-    let result = take_files(stream, directory, &mut tally, &mut Teller::new(tell));
+    let result = take_files(stream, target, &mut tally, &mut Teller::new(tell));
     match &result {
         Ok(differs) => {
             stream.write(&[DONE])?;
             stream.write(&differs.to_le_bytes())?;
         }
         // The connection is no use for a last word.
-        Err(TransferError::Connection { .. } | TransferError::Interrupted) => {}
+        Err(
+            TransferError::Connection { .. }
+            | TransferError::Interrupted
+            | TransferError::Taken
+            | TransferError::Idle,
+        ) => {}
         Err(error) => {
             let text = match error {
                 TransferError::Refused(why) => why.clone(),
@@ -69,7 +86,8 @@ fn receive(
             };
             stream.write(&[REFUSED])?;
             stream.write_text(&text)?;
-            stream.close()?;
+            // Why it was refused says more than how the connection ended.
+            let _ = stream.close();
         }
     }
     let differs = result?;
@@ -83,118 +101,196 @@ fn receive(
 
 fn take_files(
     stream: &mut Stream,
-    directory: &Directory,
+    target: &Target,
     tally: &mut Tally,
     teller: &mut Teller<'_>,
 ) -> Result<u32, TransferError> {
     if stream.read_array()? != MAGIC {
-        return Err(TransferError::Protocol("something else than lfn send does".into()));
+        return Err(TransferError::Protocol("something else than this version of lfn send does".into()));
     }
-    let expected = read_list(stream)?;
+    let list = List::read(stream, &target.shared)?;
     stream.activity().known();
-    tally.files = expected.len() as u64;
-    tally.total_bytes = expected.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
-    let mut parts = tell_state(stream, directory, &expected)?;
-    let mut differs = 0;
-    let mut sent = 0;
+    tally.files = list.files.len() as u64;
+    tally.total_bytes = list.files.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+    teller.begin(stream, tally);
+    let there = look(stream, target, &list.files)?;
+    let agreed = agree(stream, target, &list.files, &there)?;
+    let is_whole = |index| there.get(&index).is_some_and(|(whole, _)| *whole) && agreed.contains_key(&index);
+    let (mut differs, mut sent, mut next) = (0, 0u64, 0);
     loop {
         let index = stream.read_u32()?;
+        // What is not sent must be there, and be what the sender has.
+        let until = if index == NO_FILE { list.files.len() as u32 } else { index };
+        if let Some(missing) = (next..until).find(|index| !is_whole(*index)) {
+            return Err(TransferError::Protocol(format!("the end before file {missing}")));
+        }
         if index == NO_FILE {
             break;
         }
         let offset = stream.read_u64()?;
         let wrong = || TransferError::Protocol(format!("file {index} from byte {offset}"));
-        let file = expected.get(index as usize).ok_or_else(wrong)?;
-        let place = directory.place(&file.name).map_err(TransferError::Refused)?;
-        let (part, hasher) = match (offset, parts.remove(&index)) {
-            (0, _) => (place.begin().map_err(TransferError::io(&*file.name))?, Hasher::new()),
-            (offset, Some((bytes, hasher))) if bytes == offset => (place.part().ok_or_else(wrong)?, hasher),
-            _ => return Err(wrong()),
-        };
-        sent += file.bytes - offset;
-        tally.resumed_bytes += offset;
-        tally.done_bytes += offset;
-        if take_file(stream, file, &part, offset, hasher, tally, teller)? {
-            place.finish().map_err(TransferError::io(&*file.name))?;
-        } else {
-            place.discard().map_err(TransferError::io(&*file.name))?;
-            differs += 1;
+        let file = list.files.get(index as usize).ok_or_else(wrong)?;
+        if index < next || is_whole(index) || offset > 0 && agreed.get(&index) != Some(&offset) {
+            return Err(wrong());
         }
+        next = index + 1;
+        sent = sent.saturating_add(file.bytes - offset);
+        tally.resumed_bytes = tally.resumed_bytes.saturating_add(offset);
+        tally.done_bytes = tally.done_bytes.saturating_add(offset);
+        differs += u32::from(!take_file(stream, target, file, offset, tally, teller)?);
     }
-    // What was not sent was there.
     tally.resumed_bytes = tally.total_bytes.saturating_sub(sent);
     tally.done_bytes = tally.total_bytes;
     Ok(differs)
 }
 
-fn read_list(stream: &mut Stream) -> Result<Vec<Expected>, TransferError> {
-    let count = stream.read_u32()?;
-    if count >= MAX_FILES {
-        return Err(TransferError::Refused(format!("{count} files at once; at most {}", MAX_FILES - 1)));
+/// Says which files are there already, and nothing about what is in them. Makes nothing. Returns, by index, whether
+/// the file is whole, and its bytes.
+fn look(
+    stream: &mut Stream,
+    target: &Target,
+    files: &[Expected],
+) -> Result<BTreeMap<u32, (bool, u64)>, TransferError> {
+    let mut found = BTreeMap::new();
+    for (index, Expected { name, bytes }) in files.iter().enumerate() {
+        if index % LOOKS == 0 {
+            stream.working()?;
+        }
+        let refused = |why: &str| Err(TransferError::Refused(format!("{name}: {why}")));
+        let Some(place) = target.directory.look(name).map_err(TransferError::Refused)? else { continue };
+        match place.there().map_err(TransferError::io(&**name))? {
+            There::File(there) if there == *bytes => drop(found.insert(index as u32, (true, there))),
+            There::File(_) if !target.overwrite => {
+                return refused(
+                    "a file of this name is there, of another size; lfn recv --overwrite replaces it",
+                )
+            }
+            There::Other => return refused("something of this name is there, and is no file"),
+            There::File(_) | There::Nothing => {
+                // Blocks go on; a shorter rest is sent again.
+                let part = place.part_bytes().min(*bytes);
+                let part = part - part % BLOCK_BYTES;
+                if part > 0 {
+                    found.insert(index as u32, (false, part));
+                }
+            }
+        }
     }
-    let (mut expected, mut name_bytes) = (Vec::new(), 0);
-    for _ in 0..count {
-        let name = stream.read_text()?;
-        name_bytes += name.len() as u64;
-        if name_bytes > MAX_NAME_BYTES {
-            let why = format!("more than {MAX_NAME_BYTES} bytes of names");
+    stream.write(&[READY])?;
+    for (index, (whole, bytes)) in &found {
+        stream.write(&[if *whole { WHOLE } else { PART }])?;
+        stream.write(&index.to_le_bytes())?;
+        if !whole {
+            stream.write(&bytes.to_le_bytes())?;
+        }
+    }
+    stream.write(&[END])?;
+    stream.flush()?;
+    Ok(found)
+}
+
+/// Compares what the sender claims is there with what is there: each file once.
+fn agree(
+    stream: &mut Stream,
+    target: &Target,
+    files: &[Expected],
+    there: &BTreeMap<u32, (bool, u64)>,
+) -> Result<Agreed, TransferError> {
+    let mut agreed = Agreed::new();
+    stream.busy_word(Some(BUSY));
+    for (&index, &(whole, most)) in there {
+        match stream.word()? {
+            CLAIM => {}
+            got => return Err(TransferError::Protocol(format!("word {got} in place of a claim"))),
+        }
+        let (claimed, bytes, hash) = (stream.read_u32()?, stream.read_u64()?, stream.read_array()?);
+        if claimed != index || bytes > most {
+            return Err(TransferError::Protocol(format!("a claim to {bytes} bytes of file {claimed}")));
+        }
+        let name = &*files[index as usize].name;
+        let place = target.directory.look(name).map_err(TransferError::Refused)?;
+        let file = match place {
+            Some(place) if whole => place.whole().ok(),
+            Some(place) => place.part().ok(),
+            None => None,
+        };
+        let mut found = FileHash::default();
+        let same = match file {
+            Some(file) if file.metadata().is_ok_and(|there| there.len() >= bytes) => {
+                found.take_file((&file, name), 0, bytes, Some(&target.shared.turn), stream)?;
+                found.of(bytes) == hash
+            }
+            _ => false,
+        };
+        if same {
+            agreed.insert(index, bytes);
+        } else if whole && !target.overwrite {
+            let why = format!(
+                "{name}: a file of this name is there, with other contents; lfn recv --overwrite replaces it"
+            );
             return Err(TransferError::Refused(why));
         }
-        expected.push(Expected { name, bytes: stream.read_u64()? });
+        stream.write(&[if same { SAME } else { OTHER }])?;
     }
-    Ok(expected)
-}
-
-/// Says what is there already. Returns what is there in part: bytes, and the state of their hash.
-fn tell_state(
-    stream: &mut Stream,
-    directory: &Directory,
-    expected: &[Expected],
-) -> Result<BTreeMap<u32, (u64, Hasher)>, TransferError> {
-    // Every name is looked at before anything is promised.
-    let places: Result<Vec<Place>, String> = match expected.len() {
-        0..=256 => expected.iter().map(|file| directory.place(&file.name)).collect(),
-        // Each holds its folder open.
-        _ => expected.iter().try_for_each(|file| directory.place(&file.name).map(drop)).map(|()| Vec::new()),
-    };
-    drop(places.map_err(TransferError::Refused)?);
-    stream.write(&[READY])?;
-    let mut parts = BTreeMap::new();
-    for (index, file) in expected.iter().enumerate() {
-        let place = directory.place(&file.name).map_err(TransferError::Refused)?;
-        let length = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
-        let whole = place.whole().filter(|there| length(there) == file.bytes);
-        let part = place.part().filter(|there| length(there) <= file.bytes);
-        let is_part = whole.is_none();
-        let Some(there) = whole.or(part) else { continue };
-        let bytes = length(&there);
-        if bytes == 0 {
-            continue;
-        }
-        let mut hasher = Hasher::new();
-        hash_file(&mut hasher, &there, bytes, &file.name, stream)?;
-        stream.write(&(index as u32).to_le_bytes())?;
-        stream.write(&bytes.to_le_bytes())?;
-        stream.write(hasher.finalize().as_bytes())?;
-        if is_part {
-            parts.insert(index as u32, (bytes, hasher));
-        }
+    match stream.word()? {
+        END => {}
+        got => return Err(TransferError::Protocol(format!("word {got} in place of the end of claims"))),
     }
-    stream.write(&NO_FILE.to_le_bytes())?;
     stream.flush()?;
-    Ok(parts)
+    Ok(agreed)
 }
 
-/// Takes the rest of a file; says whether its hash is the sender's.
+/// Takes the rest of a file, and puts it under its name if what is on the disk is what the sender has.
 fn take_file(
+    stream: &mut Stream,
+    target: &Target,
+    file: &Expected,
+    offset: u64,
+    tally: &mut Tally,
+    teller: &mut Teller<'_>,
+) -> Result<bool, TransferError> {
+    let name = &*file.name;
+    let failed = || TransferError::io(name);
+    let place = target.directory.place(name).map_err(TransferError::Refused)?;
+    let part = place.part().map_err(failed())?;
+    if part.metadata().map_err(failed())?.len() < offset {
+        return Err(TransferError::Refused(format!("{name}: what was there of it is gone")));
+    }
+    // What lies beyond is of another try.
+    part.set_len(offset).map_err(failed())?;
+    let hash = take_extents(stream, file, &part, offset, tally, teller)?;
+    part.set_len(file.bytes).map_err(failed())?;
+    part.sync_all().map_err(failed())?;
+    let mut found = FileHash::default();
+    found.take_file((&part, name), 0, file.bytes, None, stream)?;
+    if found.of(file.bytes) != hash {
+        place.discard().map_err(failed())?;
+        return Ok(false);
+    }
+    put(&place, name, target.overwrite)?;
+    Ok(true)
+}
+
+fn put(place: &Place, name: &str, overwrite: bool) -> Result<(), TransferError> {
+    match place.finish(overwrite) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            // Somebody else was first. This one's bytes are nobody's now.
+            let _ = place.discard();
+            Err(TransferError::Refused(format!("{name}: a file of this name came meanwhile")))
+        }
+        done => done.map_err(TransferError::io(name)),
+    }
+}
+
+/// Writes what comes, and returns the hash that the sender says.
+fn take_extents(
     stream: &mut Stream,
     file: &Expected,
     part: &File,
     mut at: u64,
-    mut hasher: Hasher,
     tally: &mut Tally,
     teller: &mut Teller<'_>,
-) -> Result<bool, TransferError> {
+) -> Result<[u8; 32], TransferError> {
     let name = &*file.name;
     let beyond = || TransferError::Protocol(format!("more of {name} than its {} bytes", file.bytes));
     loop {
@@ -211,11 +307,10 @@ fn take_file(
                         return Err(TransferError::Protocol(format!("an end in the middle of {name}")));
                     }
                     part.write_all_at(&got[..take], at).map_err(TransferError::io(name))?;
-                    hasher.update(&got[..take]);
                     stream.consume(take)?;
                     at += take as u64;
                     left -= take as u64;
-                    tally.done_bytes += take as u64;
+                    tally.done_bytes = tally.done_bytes.saturating_add(take as u64);
                     teller.tell(stream, tally);
                 }
             }
@@ -226,10 +321,9 @@ fn take_file(
                 }
                 at += bytes;
                 part.set_len(at).map_err(TransferError::io(name))?;
-                hash_zeros(&mut hasher, bytes, stream)?;
-                tally.done_bytes += bytes;
+                tally.done_bytes = tally.done_bytes.saturating_add(bytes);
             }
-            END if at == file.bytes => return Ok(hasher.finalize() == stream.read_array::<32>()?),
+            END if at == file.bytes => return stream.read_array(),
             END => {
                 return Err(TransferError::Protocol(format!("{at} of the {} bytes of {name}", file.bytes)))
             }

@@ -1,17 +1,19 @@
 //! The sending side of `lfn send`.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use blake3::Hasher;
 use rustix::fs::{seek, SeekFrom};
-use rustix::io::Errno;
 
-use crate::hashing::{hash_file, hash_zeros};
-use crate::place::open_to_send;
+use crate::hashing::{next_data, FileHash, BLOCK_BYTES};
+use crate::place::{open_to_send, parts};
 use crate::statistics::{Tally, Teller};
 use crate::stream::{read_at, CHUNK_BYTES};
-use crate::wire::{DATA, DONE, END, HOLE, MAGIC, MAX_FILES, NO_FILE, READY};
+use crate::wire::{
+    BUSY, CLAIM, DATA, DONE, END, HOLE, MAGIC, MAX_FILES, NO_FILE, OTHER, PART, READY, SAME, WHOLE,
+};
 use crate::{Plan, Progress, Statistics, Stream, TransferError};
 
 /// What to send where.
@@ -50,10 +52,11 @@ pub fn send(
         ..Tally::default()
     };
     let mut teller = Teller::new(tell);
+    teller.begin(&stream, &tally);
     let sent = transfer(&mut stream, &entries, &mut tally, &mut teller);
     // What the receiver said last explains why the connection ended.
     let differs = match sent {
-        Err(TransferError::Connection { .. }) => stream.expect(DONE).and(sent)?,
+        Err(TransferError::Connection { .. }) => last_word(&mut stream).and(sent)?,
         sent => sent?,
     };
     let statistics = tally.finish(&stream, Some(sending.plan.control.clone()));
@@ -61,6 +64,17 @@ pub fn send(
     match differs {
         0 => Ok(statistics),
         count => Err(TransferError::Differs(count as usize)),
+    }
+}
+
+/// Why the receiver refused, if it said so before the connection ended.
+fn last_word(stream: &mut Stream) -> Result<(), TransferError> {
+    loop {
+        match stream.word() {
+            Ok(SAME | OTHER) => {}
+            Err(TransferError::Refused(why)) => return Err(TransferError::Refused(why)),
+            _ => return Ok(()),
+        }
     }
 }
 
@@ -78,31 +92,20 @@ fn transfer(
     }
     stream.flush()?;
     stream.expect(READY)?;
-    let mut there = vec![(0, [0; 32]); entries.len()];
-    loop {
-        let index = stream.read_u32()?;
-        if index == NO_FILE {
-            break;
-        }
-        let state = (stream.read_u64()?, stream.read_array()?);
-        let place = there.get_mut(index as usize);
-        *place.ok_or_else(|| TransferError::Protocol(format!("file {index} of {}", entries.len())))? = state;
-    }
-    for (index, (entry, (bytes, hash))) in entries.iter().zip(there).enumerate() {
-        let file = open_to_send(&entry.path).map_err(TransferError::io(entry.path.display().to_string()))?;
-        let mut hasher = Hasher::new();
-        let mut offset = bytes.min(entry.bytes);
-        hash_file(&mut hasher, &file, offset, &entry.name, stream)?;
-        if hasher.finalize() != hash || bytes > entry.bytes {
-            hasher = Hasher::new();
-            offset = 0;
-        }
+    let hashes = claim(stream, entries)?;
+    for (index, entry) in entries.iter().enumerate() {
+        let (offset, mut hash) = match hashes.get(&(index as u32)) {
+            Some(Claim { same: true, bytes, hash, .. }) => (*bytes, hash.clone()),
+            _ => (0, FileHash::default()),
+        };
         tally.done_bytes += offset;
         tally.resumed_bytes += offset;
-        if offset < entry.bytes || entry.bytes == 0 {
+        let whole = hashes.get(&(index as u32)).is_some_and(|claim| claim.same && claim.whole);
+        if !whole {
+            let file = open(entry)?;
             stream.write(&(index as u32).to_le_bytes())?;
             stream.write(&offset.to_le_bytes())?;
-            send_file(stream, entry, &file, offset, &mut hasher, tally, teller)?;
+            send_file(stream, entry, &file, offset, &mut hash, tally, teller)?;
         }
         teller.tell(stream, tally);
     }
@@ -112,65 +115,136 @@ fn transfer(
     stream.read_u32()
 }
 
+/// What the receiver has of a file, and whether it is what the sender has.
+struct Claim {
+    whole: bool,
+    bytes: u64,
+    hash: FileHash,
+    same: bool,
+}
+
+/// Hears what is there, and says what it should be.
+fn claim(stream: &mut Stream, entries: &[Entry]) -> Result<BTreeMap<u32, Claim>, TransferError> {
+    let mut claims = BTreeMap::new();
+    loop {
+        let word = stream.word()?;
+        if word == END {
+            break;
+        }
+        let index = stream.read_u32()?;
+        let wrong =
+            || TransferError::Protocol(format!("word {word} about file {index} of {}", entries.len()));
+        let entry = entries.get(index as usize).ok_or_else(wrong)?;
+        let bytes = match word {
+            WHOLE => entry.bytes,
+            PART => stream.read_u64()?,
+            _ => return Err(wrong()),
+        };
+        let claim = Claim { whole: word == WHOLE, bytes, hash: FileHash::default(), same: false };
+        if bytes > entry.bytes
+            || word == PART && bytes % BLOCK_BYTES != 0
+            || claims.insert(index, claim).is_some()
+        {
+            return Err(wrong());
+        }
+    }
+    stream.busy_word(Some(BUSY));
+    for (index, claim) in &mut claims {
+        let entry = &entries[*index as usize];
+        claim.hash.take_file((&open(entry)?, &entry.name), 0, claim.bytes, None, stream)?;
+        stream.write(&[CLAIM])?;
+        stream.write(&index.to_le_bytes())?;
+        stream.write(&claim.bytes.to_le_bytes())?;
+        stream.write(&claim.hash.of(claim.bytes))?;
+    }
+    stream.busy_word(None);
+    stream.write(&[END])?;
+    stream.flush()?;
+    for claim in claims.values_mut() {
+        claim.same = match stream.word()? {
+            SAME => true,
+            OTHER => false,
+            got => return Err(TransferError::Protocol(format!("answer {got} to a claim"))),
+        };
+    }
+    Ok(claims)
+}
+
+fn open(entry: &Entry) -> Result<File, TransferError> {
+    open_to_send(&entry.path).map_err(|error| TransferError::file(&entry.path, error))
+}
+
 fn send_file(
     stream: &mut Stream,
     entry: &Entry,
     file: &File,
     mut at: u64,
-    hasher: &mut Hasher,
+    hash: &mut FileHash,
     tally: &mut Tally,
     teller: &mut Teller<'_>,
 ) -> Result<(), TransferError> {
     let shorter = || TransferError::file(&entry.path, "it became shorter meanwhile");
+    let failed = |error| TransferError::file(&entry.path, error);
     let mut buffer = vec![0; CHUNK_BYTES];
     while at < entry.bytes {
-        let data = next_data(file, at, entry.bytes).map_err(TransferError::io(&*entry.name))?;
+        let data = next_data(file, at, entry.bytes).map_err(failed)?;
         if data > at {
-            stream.write(&[HOLE])?;
-            stream.write(&(data - at).to_le_bytes())?;
-            hash_zeros(hasher, data - at, stream)?;
+            write_hole(stream, data - at)?;
             tally.done_bytes += data - at;
             at = data;
             continue;
         }
         let end = match seek(file, SeekFrom::Hole(at)) {
-            Ok(hole) => hole.min(entry.bytes),
+            // The block may begin in a hole before its data.
+            Ok(hole) => hole.max(at + 1).next_multiple_of(BLOCK_BYTES).min(entry.bytes),
             Err(_) => entry.bytes,
         };
         while at < end {
             let most = (end - at).min(CHUNK_BYTES as u64) as usize;
-            let got = read_at(file, &mut buffer[..most], at).map_err(TransferError::io(&*entry.name))?;
-            if got == 0 {
+            let got = read_at(file, &mut buffer[..most], at).map_err(failed)?;
+            if got < most {
                 return Err(shorter());
             }
-            hasher.update(&buffer[..got]);
-            stream.write(&[DATA])?;
-            stream.write(&(got as u32).to_le_bytes())?;
-            stream.write(&buffer[..got])?;
+            hash.take(at, &buffer[..got]);
+            let data = data_pages(&buffer[..got]);
+            write_hole(stream, data.start as u64)?;
+            if !data.is_empty() {
+                stream.write(&[DATA])?;
+                stream.write(&(data.len() as u32).to_le_bytes())?;
+                stream.write(&buffer[data.clone()])?;
+            }
+            write_hole(stream, (got - data.end) as u64)?;
             at += got as u64;
             tally.done_bytes += got as u64;
             teller.tell(stream, tally);
         }
     }
     stream.write(&[END])?;
-    stream.write(hasher.finalize().as_bytes())
+    stream.write(&hash.of(entry.bytes))
 }
 
-/// Where data begin at or after `at`; a file system without holes has data everywhere.
-fn next_data(file: &File, at: u64, end: u64) -> std::io::Result<u64> {
-    match seek(file, SeekFrom::Data(at)) {
-        Ok(data) => Ok(data.min(end)),
-        Err(Errno::NXIO) => Ok(end),
-        Err(Errno::INVAL | Errno::NOTSUP) => Ok(at),
-        Err(error) => Err(error.into()),
+/// From the first to the last page that is not all zeros: what lies around stays a hole, or becomes one.
+fn data_pages(bytes: &[u8]) -> Range<usize> {
+    const PAGE: usize = 4096;
+    let data = |page: &[u8]| page.iter().any(|&byte| byte != 0);
+    let Some(first) = bytes.chunks(PAGE).position(data) else { return bytes.len()..bytes.len() };
+    let last = bytes.chunks(PAGE).rposition(data).unwrap_or(first);
+    first * PAGE..((last + 1) * PAGE).min(bytes.len())
+}
+
+fn write_hole(stream: &mut Stream, bytes: u64) -> Result<(), TransferError> {
+    if bytes == 0 {
+        return Ok(());
     }
+    stream.write(&[HOLE])?;
+    stream.write(&bytes.to_le_bytes())
 }
 
 /// Every file under `paths`, by name below the folder that each path lies in.
 fn entries(paths: &[PathBuf]) -> Result<Vec<Entry>, TransferError> {
     let mut entries = Vec::new();
     for path in paths {
-        let whole = path.canonicalize().map_err(TransferError::io(path.display().to_string()))?;
+        let whole = path.canonicalize().map_err(|error| TransferError::file(path, error))?;
         let name = whole.file_name().ok_or_else(|| TransferError::file(path, "it has no name"))?;
         add(&whole, Path::new(name), &mut entries)?;
     }
@@ -182,7 +256,7 @@ fn entries(paths: &[PathBuf]) -> Result<Vec<Entry>, TransferError> {
 }
 
 fn add(path: &Path, name: &Path, entries: &mut Vec<Entry>) -> Result<(), TransferError> {
-    let failed = |error| TransferError::io(path.display().to_string())(error);
+    let failed = |error: std::io::Error| TransferError::file(path, error);
     let kind = fs::symlink_metadata(path).map_err(failed)?;
     if kind.is_dir() {
         let inside = fs::read_dir(path).map_err(failed)?.collect::<Result<Vec<_>, _>>();
@@ -197,6 +271,9 @@ fn add(path: &Path, name: &Path, entries: &mut Vec<Entry>) -> Result<(), Transfe
         ));
     }
     let name = name.to_str().ok_or_else(|| TransferError::file(path, "its name is not UTF-8"))?.to_owned();
+    parts(&name).map_err(|why| TransferError::file(path, why))?;
+    // What cannot be read is found before anything is sent.
+    open_to_send(path).map_err(failed)?;
     entries.push(Entry { path: path.to_owned(), name, bytes: kind.len() });
     Ok(())
 }

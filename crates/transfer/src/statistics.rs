@@ -75,11 +75,19 @@ impl<'a> Teller<'a> {
         Teller { tell, last: Time::ZERO }
     }
 
+    /// Tells that the transfer begins.
+    pub fn begin(&mut self, stream: &Stream, tally: &Tally) {
+        self.report(stream.age(), stream, tally);
+    }
+
     pub fn tell(&mut self, stream: &Stream, tally: &Tally) {
         let now = stream.age();
-        if now < self.last + Self::EVERY {
-            return;
+        if now >= self.last + Self::EVERY {
+            self.report(now, stream, tally);
         }
+    }
+
+    fn report(&mut self, now: Time, stream: &Stream, tally: &Tally) {
         self.last = now;
         let (sent, received) = (stream.connection().sender_stats(), stream.connection().receiver_stats());
         let packets = (sent.sent + received.received).max(1);
@@ -97,7 +105,7 @@ impl Tally {
     pub fn finish(&self, stream: &Stream, law: Option<ControlSpec>) -> Statistics {
         let (sent, received) = (stream.connection().sender_stats(), stream.connection().receiver_stats());
         let completion_s = stream.age().as_s();
-        let delivered_bytes = self.done_bytes - self.resumed_bytes;
+        let delivered_bytes = self.done_bytes.saturating_sub(self.resumed_bytes);
         Statistics {
             transport: "udt",
             peer: stream.peer().to_owned(),

@@ -28,6 +28,8 @@ const REFUSED_AFTER: Time = Time::from_s(5);
 const PROBE_EVERY: Time = Time::from_s(1);
 /// No connection outlives such a silence, whatever RTT its peer claims to have.
 const SILENCE: Time = Time::from_s(60);
+/// Who works for a peer that waits says so this often.
+const BUSY_EVERY: Time = Time::from_s(5);
 /// Bytes of a file read at a time.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// The socket is looked at after so many, whether somebody waits or not: 1 ms at 1 Gbit/s.
@@ -54,6 +56,18 @@ pub(crate) fn random() -> Result<[u32; 4], TransferError> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| TransferError::io("random numbers")(error.into()))?;
     Ok([0, 4, 8, 12].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])))
+}
+
+/// The first address of HOST:PORT.
+pub(crate) fn resolve(text: &str, what: &str) -> Result<SocketAddr, TransferError> {
+    match text.to_socket_addrs().map(|mut addresses| addresses.next()) {
+        Ok(Some(address)) => Ok(address),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(TransferError::Usage(format!("{what} {text:?}: an address is HOST:PORT, as 127.0.0.1:9000")))
+        }
+        Ok(None) => Err(TransferError::io(format!("{what} {text}"))(io::ErrorKind::AddrNotAvailable.into())),
+        Err(error) => Err(TransferError::io(format!("{what} {text}"))(error)),
+    }
 }
 
 /// A connection of UDT as a stream of bytes in both directions.
@@ -86,6 +100,8 @@ pub struct Stream {
     next_probe: Time,
     /// Ended here because nobody is there.
     gone: Option<Reason>,
+    busy_word: Option<u8>,
+    next_busy: Time,
 }
 
 impl Stream {
@@ -95,8 +111,7 @@ impl Stream {
     /// When nobody answers within 3 s, or refuses.
     pub fn connect(peer: &str, plan: &Plan) -> Result<Stream, TransferError> {
         let failed = || TransferError::io(format!("connecting to {peer}"));
-        let address = peer.to_socket_addrs().map_err(failed())?.next();
-        let address = address.ok_or(io::ErrorKind::AddrNotAvailable.into()).map_err(failed())?;
+        let address = resolve(peer, "connecting to")?;
         let local = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let udp = UdpSocket::bind(local).map_err(failed())?;
         udp.connect(address).map_err(failed())?;
@@ -146,6 +161,8 @@ impl Stream {
             refusals: 0,
             next_probe: Time::ZERO,
             gone: None,
+            busy_word: None,
+            next_busy: Time::ZERO,
         }
     }
 
@@ -158,9 +175,21 @@ impl Stream {
     /// # Errors
     /// When the connection is over: so is the work.
     pub(crate) fn working(&mut self) -> Result<(), TransferError> {
-        self.steps.on_work(self.clock.now(), &self.activity);
+        let now = self.clock.now();
+        self.steps.on_work(now, &self.activity);
+        if let Some(word) = self.busy_word.filter(|_| now >= self.next_busy) {
+            self.busy_word(Some(word));
+            self.write(&[word])?;
+            self.flush()?;
+        }
         self.pump(false)?;
         self.check()
+    }
+
+    /// While it works for its peer, which waits, it says this word now and then.
+    pub(crate) fn busy_word(&mut self, word: Option<u8>) {
+        self.busy_word = word;
+        self.next_busy = self.clock.now() + BUSY_EVERY;
     }
 
     /// The other end's address.

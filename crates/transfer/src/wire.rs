@@ -1,20 +1,30 @@
 //! The protocol of `lfn send` and `lfn recv`, on one stream. Integers are little-endian.
 //!
 //! The sender begins: [`MAGIC`], the number of files (u32), and of each its name (u16 length, UTF-8, parts
-//! separated by `/`) and size (u64). The receiver answers [`READY`] and, of each file that is there in part
-//! or whole, its index (u32), bytes (u64) and their BLAKE3 hash; u32::MAX ends the list. Then come the
-//! files that are not there whole: index, offset (u64: what was there, or 0 if its hash is another), and
-//! extents: [`DATA`] with u32 bytes, [`HOLE`] with u64 bytes; [`END`] with the hash of the whole file.
-//! u32::MAX ends them. The receiver answers [`DONE`] and the number of files whose hash was another. In
-//! place of any answer it may say [`REFUSED`] and why (u16 length, UTF-8), and close.
+//! separated by `/`) and size (u64). The receiver answers [`READY`] and, of each file that is there,
+//! [`WHOLE`] and its index (u32) if it has that size, else [`PART`], index and bytes (u64); [`END`] ends the list.
+//! It tells no hash. The sender answers each with [`CLAIM`], index, bytes (u64) that it claims to be there, and
+//! their hash; [`END`] ends them. To each the receiver says [`SAME`] or [`OTHER`].
+//!
+//! Then come the files that are not there whole: index, offset (what was [`SAME`], or 0), and extents: [`DATA`]
+//! with u32 bytes, [`HOLE`] with u64 bytes; [`END`] with the hash of the whole file. u32::MAX ends them. The
+//! receiver hashes what is on its disk; at last it answers [`DONE`] and the number of files whose hash was
+//! another. In place of any answer it may say [`REFUSED`] and why (u16 length, UTF-8), and close. Who hashes for
+//! long says [`BUSY`] now and then where the other waits for a word.
 
 use crate::{Stream, TransferError};
 
-pub(crate) const MAGIC: [u8; 8] = *b"lfnudt-1";
+pub(crate) const MAGIC: [u8; 8] = *b"lfnudt-2";
+pub(crate) const END: u8 = 0;
 pub(crate) const READY: u8 = 1;
 pub(crate) const DONE: u8 = 2;
 pub(crate) const REFUSED: u8 = 3;
-pub(crate) const END: u8 = 0;
+pub(crate) const BUSY: u8 = 4;
+pub(crate) const PART: u8 = 5;
+pub(crate) const WHOLE: u8 = 6;
+pub(crate) const CLAIM: u8 = 7;
+pub(crate) const SAME: u8 = 8;
+pub(crate) const OTHER: u8 = 9;
 pub(crate) const DATA: u8 = 1;
 pub(crate) const HOLE: u8 = 2;
 /// Ends a list of files.
@@ -49,15 +59,31 @@ impl Stream {
     }
 
     pub(crate) fn write_text(&mut self, text: &str) -> Result<(), TransferError> {
-        let bytes = &text.as_bytes()[..text.len().min(usize::from(u16::MAX))];
-        self.write(&(bytes.len() as u16).to_le_bytes())?;
-        self.write(bytes)
+        let most = usize::from(u16::MAX);
+        let end = (0..=text.len().min(most)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        self.write(&(end as u16).to_le_bytes())?;
+        self.write(&text.as_bytes()[..end])
+    }
+
+    /// The peer's next word, or why it refuses.
+    pub(crate) fn word(&mut self) -> Result<u8, TransferError> {
+        loop {
+            match self.read_u8()? {
+                BUSY => {}
+                // What a peer says goes to a terminal.
+                REFUSED => {
+                    let why = self.read_text()?;
+                    let why = why.chars().map(|c| if c.is_control() { '?' } else { c }).take(2000).collect();
+                    return Err(TransferError::Refused(why));
+                }
+                word => return Ok(word),
+            }
+        }
     }
 
     /// The receiver's answer of this kind, or why it refuses.
     pub(crate) fn expect(&mut self, answer: u8) -> Result<(), TransferError> {
-        match self.read_u8()? {
-            REFUSED => Err(TransferError::Refused(self.read_text()?)),
+        match self.word()? {
             got if got == answer => Ok(()),
             got => Err(TransferError::Protocol(format!("answer {got} in place of {answer}"))),
         }

@@ -109,6 +109,10 @@ fn a_beginning_that_differs_is_sent_again() {
     // The same length, other bytes.
     fs::write(folder.join("to/file"), noise(1_000_000, 5)).unwrap();
     let server = Server::new(folder.join("to"));
+    let why = send_to(&server, &file).unwrap_err().to_string();
+    assert!(why.contains("a file of this name is there, with other contents; lfn recv --overwrite"), "{why}");
+    drop(server);
+    let server = Server::start(folder.join("to"), true);
     let sent = send_to(&server, &file).unwrap();
     assert_eq!((sent.resumed_bytes, sent.delivered_bytes), (0, 1_000_000));
     assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
@@ -117,7 +121,7 @@ fn a_beginning_that_differs_is_sent_again() {
 /// A sender that says what it likes: one file of this name and size, then `rest`.
 fn hostile(server: &Server, name: &str, bytes: u64, rest: &[u8]) -> Stream {
     let mut stream = Stream::connect(&server.address, &Plan::default()).unwrap();
-    stream.write(b"lfnudt-1").unwrap();
+    stream.write(b"lfnudt-2").unwrap();
     stream.write(&1u32.to_le_bytes()).unwrap();
     stream.write(&(name.len() as u16).to_le_bytes()).unwrap();
     stream.write(name.as_bytes()).unwrap();
@@ -151,15 +155,27 @@ fn no_name_leads_out_of_the_directory() {
     std::os::unix::fs::symlink(folder.join("outside/file"), folder.join("to/file")).unwrap();
     let server = Server::new(folder.join("to"));
     let absolute = folder.join("outside/new").to_str().unwrap().to_owned();
-    for name in ["../outside/new", &absolute, "a/../../outside/new", "link/new", "", ".", ".lfn-0.part"] {
+    for name in [
+        "../outside/new",
+        &absolute,
+        "a/../../outside/new",
+        "link/new",
+        "",
+        ".",
+        ".lfn-0.part",
+        "a\nb",
+        "\u{1b}]0;x\u{7}",
+        "a\\b",
+        "nul",
+    ] {
         let why = refusal(hostile(&server, name, 3, &[]));
         assert!(why.contains(&format!("{name:?}")) || why.contains(name), "{name:?}: {why}");
         assert!(matches!(server.done(), Err(TransferError::Refused(_))));
     }
-    // A link where the file is to stand is replaced, not followed.
+    // A link where the file is to stand is not followed, nor replaced.
     fs::write(folder.join("from/file"), b"after").unwrap();
-    send_to(&server, &folder.join("from/file")).unwrap();
-    assert_eq!(fs::read(folder.join("to/file")).unwrap(), b"after");
+    let why = send_to(&server, &folder.join("from/file")).unwrap_err().to_string();
+    assert!(why.contains("and is no file"), "{why}");
     let outside = contents(&folder.join("outside"));
     assert_eq!(outside, [(PathBuf::from("file"), b"before".to_vec())]);
 }
@@ -168,16 +184,19 @@ fn no_name_leads_out_of_the_directory() {
 fn a_file_is_not_longer_than_promised_and_not_other_than_its_hash() {
     let folder = folder("lies");
     let server = Server::new(folder.join("to"));
-    let begin = [&0u32.to_le_bytes()[..], &0u64.to_le_bytes()].concat();
+    // No claims; then the first file from its beginning.
+    let begin = [&[0][..], &0u32.to_le_bytes(), &0u64.to_le_bytes()].concat();
     let data = |bytes: u32| [&[1][..], &bytes.to_le_bytes()].concat();
     let hole = [&[2][..], &u64::MAX.to_le_bytes()].concat();
     for (lie, word) in [
+        ([&[7u8][..], &[0; 44]].concat(), "word 7 in place of the end of claims"),
         ([&begin[..], &data(4), b"four"].concat(), "more of file"),
         ([&begin[..], &hole].concat(), "more of file"),
         ([&begin[..], &[0]].concat(), "0 of the 3 bytes"),
         ([&begin[..], &[9]].concat(), "extent 9"),
-        ([&7u32.to_le_bytes()[..], &[0; 8]].concat(), "file 7"),
-        ([&0u32.to_le_bytes()[..], &9u64.to_le_bytes()].concat(), "from byte 9"),
+        ([&[0][..], &7u32.to_le_bytes(), &[0; 8]].concat(), "file 0"),
+        ([&[0][..], &0u32.to_le_bytes(), &9u64.to_le_bytes()].concat(), "from byte 9"),
+        ([&[0][..], &u32::MAX.to_le_bytes()].concat(), "the end before file 0"),
     ] {
         let why = refusal(hostile(&server, "file", 3, &lie));
         assert!(why.contains(word), "{why}");
@@ -185,10 +204,10 @@ fn a_file_is_not_longer_than_promised_and_not_other_than_its_hash() {
     }
     let other = [&begin[..], &data(3), b"abc", &[0], &[7; 32], &u32::MAX.to_le_bytes()].concat();
     let mut stream = hostile(&server, "file", 3, &other);
-    let mut said = [0; 10];
+    let mut said = [0; 7];
     stream.read_exact(&mut said).unwrap();
     // Ready, nothing there, done, one differs.
-    assert_eq!(said, [1, 255, 255, 255, 255, 2, 1, 0, 0, 0]);
+    assert_eq!(said, [1, 0, 2, 1, 0, 0, 0]);
     stream.close().unwrap();
     assert!(matches!(server.done(), Err(TransferError::Differs(1))));
     assert!(contents(&folder.join("to")).is_empty());
@@ -199,7 +218,7 @@ fn more_files_than_a_receiver_remembers_are_refused() {
     let folder = folder("many");
     let server = Server::new(folder.join("to"));
     let mut stream = Stream::connect(&server.address, &Plan::default()).unwrap();
-    stream.write(b"lfnudt-1").unwrap();
+    stream.write(b"lfnudt-2").unwrap();
     stream.write(&(1u32 << 20).to_le_bytes()).unwrap();
     stream.flush().unwrap();
     assert!(refusal(stream).contains("at most 1048575"));

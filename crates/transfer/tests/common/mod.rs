@@ -38,18 +38,22 @@ pub struct Server {
 
 impl Server {
     pub fn new(directory: PathBuf) -> Server {
+        Server::start(directory, false)
+    }
+
+    pub fn start(directory: PathBuf, overwrite: bool) -> Server {
         let listener = Listener::bind("127.0.0.1:0", Plan::default()).unwrap();
         let (address, stop) = (listener.local().to_string(), Arc::new(AtomicBool::new(false)));
         let (say, done) = channel();
         let end = stop.clone();
         let thread = std::thread::spawn(move || {
-            let serving = Serving { directory: &directory, once: false, stop: end };
+            let serving = Serving { directory: &directory, once: false, overwrite, stop: end };
             let mut tell = |served| {
                 if let Served::Done(_, result) = served {
                     let _ = say.send(result);
                 }
             };
-            serve(listener, &serving, &mut tell).unwrap();
+            serve(|| Ok(listener), &serving, &mut tell).unwrap();
         });
         Server { address, stop, done, thread: Some(thread) }
     }
@@ -69,8 +73,12 @@ impl Drop for Server {
 }
 
 pub fn send_to(server: &Server, path: &Path) -> Result<Statistics, TransferError> {
+    send_at(&server.address, path)
+}
+
+pub fn send_at(to: &str, path: &Path) -> Result<Statistics, TransferError> {
     let paths = [path.to_owned()];
-    let sending = Sending { paths: &paths, to: &server.address, plan: Plan::default() };
+    let sending = Sending { paths: &paths, to, plan: Plan::default() };
     send(&sending, || false, &mut |_| ())
 }
 

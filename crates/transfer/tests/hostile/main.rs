@@ -9,8 +9,8 @@ mod raw;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use common::{contents, folder, noise, send_to, Server};
-use lfn_transfer::{send, Plan, Sending, TransferError};
+use common::{contents, folder, noise, send_at, send_to, Server};
+use lfn_transfer::{send, Plan, Sending, Stream, TransferError};
 use lfn_udt::Body;
 use raw::Raw;
 
@@ -110,4 +110,193 @@ fn a_killed_peer_is_noticed() {
     assert!(error.contains("nobody listens at its address any more"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     receiver.join().unwrap();
+}
+
+/// A list as `lfn send` announces it.
+fn announce(server: &Server, files: &[(String, u64)]) -> Stream {
+    let mut stream = Stream::connect(&server.address, &Plan::default()).unwrap();
+    stream.write(b"lfnudt-2").unwrap();
+    stream.write(&(files.len() as u32).to_le_bytes()).unwrap();
+    for (name, bytes) in files {
+        stream.write(&(name.len() as u16).to_le_bytes()).unwrap();
+        stream.write(name.as_bytes()).unwrap();
+        stream.write(&bytes.to_le_bytes()).unwrap();
+    }
+    stream.flush().unwrap();
+    stream
+}
+
+/// What the receiver says until it closes.
+fn all_words(stream: &mut Stream) -> Vec<u8> {
+    let mut said = Vec::new();
+    while let Ok(got @ [_, ..]) = stream.read() {
+        let bytes = got.len();
+        said.extend(got);
+        stream.consume(bytes).unwrap();
+    }
+    said
+}
+
+fn cpu_s() -> f64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 * 1e-9
+}
+
+/// 48 bytes ask for a hole of 15 TiB; then the peer goes away, or stays.
+#[test]
+fn a_hole_without_end_costs_nothing() {
+    let folder = folder("hole");
+    let server = Server::new(folder.join("to"));
+    let bytes = 15u64 << 40;
+    let begun = cpu_s();
+    for stays in [false, true] {
+        let mut stream = announce(&server, &[("sparse".into(), bytes)]);
+        let mut rest = vec![0];
+        rest.extend(0u32.to_le_bytes());
+        rest.extend(0u64.to_le_bytes());
+        rest.push(2);
+        rest.extend(bytes.to_le_bytes());
+        rest.push(0);
+        rest.extend([7; 32]);
+        stream.write(&rest).unwrap();
+        if stays {
+            stream.write(&u32::MAX.to_le_bytes()).unwrap();
+            stream.flush().unwrap();
+            all_words(&mut stream);
+        }
+        drop(stream);
+        let error = server.done().unwrap_err();
+        assert!(!matches!(error, TransferError::Defect(_)), "{error}");
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(cpu_s() - begun < 5.0, "{} s of CPU", cpu_s() - begun);
+}
+
+#[test]
+fn a_list_makes_nothing_before_it_is_agreed() {
+    let folder = folder("list");
+    let server = Server::new(folder.join("to"));
+    let deep = |number: u32| (0..20).map(|part| format!("{number}-{part}/")).collect::<String>() + "file";
+    let many: Vec<_> = (0..20_000).map(|number| (deep(number), 0)).collect();
+    let said = all_words(&mut announce(&server, &many));
+    assert!(String::from_utf8_lossy(&said).contains("folders for 20000 files"), "{said:?}");
+    assert!(server.done().is_err());
+    // A list that is agreed makes nothing either until a file comes.
+    let few: Vec<_> = (0..10).map(|number| (deep(number), 0)).collect();
+    let mut stream = announce(&server, &few);
+    stream.read_exact(&mut [0; 2]).unwrap();
+    assert_eq!(std::fs::read_dir(folder.join("to")).unwrap().count(), 0);
+    drop(stream);
+    assert!(server.done().is_err());
+    // The same name twice is no list: no file is hashed twice.
+    std::fs::write(folder.join("to/file"), noise(100_000, 1)).unwrap();
+    let twice: Vec<_> = (0..2000).map(|_| ("file".to_owned(), 100_000)).collect();
+    let said = all_words(&mut announce(&server, &twice));
+    assert!(String::from_utf8_lossy(&said).contains("in the list twice"), "{said:?}");
+}
+
+/// Who knows a name and a size learns that they are right, and not what is in the file.
+#[test]
+fn no_hash_of_what_is_there_is_told() {
+    let folder = folder("oracle");
+    let secret = noise(100_000, 1);
+    std::fs::write(folder.join("to/file"), &secret).unwrap();
+    let server = Server::new(folder.join("to"));
+    let mut stream = announce(&server, &[("file".into(), 100_000)]);
+    stream.write(&[7]).unwrap();
+    stream.write(&0u32.to_le_bytes()).unwrap();
+    stream.write(&100_000u64.to_le_bytes()).unwrap();
+    stream.write(&[0; 33]).unwrap();
+    stream.flush().unwrap();
+    let said = all_words(&mut stream);
+    // Ready, whole, index, the end of what is there, refused.
+    assert_eq!(said[..8], [1, 6, 0, 0, 0, 0, 0, 3]);
+    assert!(String::from_utf8_lossy(&said[10..]).starts_with("file: a file of this name is there"));
+}
+
+/// Exactly one of two senders of one name wins, and its bytes stand there.
+#[test]
+fn two_senders_of_one_name() {
+    for round in 0..5 {
+        let folder = folder(&format!("two-senders-{round}"));
+        let server = Server::new(folder.join("to"));
+        let contents = [noise(5_000_000, 2 * round), noise(5_000_000, 2 * round + 1)];
+        let barrier = std::sync::Barrier::new(2);
+        let ends: Vec<_> = std::thread::scope(|scope| {
+            let senders: Vec<_> = (0..2)
+                .map(|number| {
+                    let (folder, contents) = (folder.join(format!("from/{number}")), &contents);
+                    let (to, barrier) = (&server.address, &barrier);
+                    scope.spawn(move || {
+                        std::fs::create_dir_all(&folder).unwrap();
+                        std::fs::write(folder.join("file"), &contents[number]).unwrap();
+                        barrier.wait();
+                        send_at(to, &folder.join("file"))
+                    })
+                })
+                .collect();
+            senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+        });
+        let winners: Vec<usize> = (0..2).filter(|&number| ends[number].is_ok()).collect();
+        assert_eq!(winners.len(), 1, "{ends:?}");
+        assert!(std::fs::read(folder.join("to/file")).unwrap() == contents[winners[0]]);
+        let why = ends[1 - winners[0]].as_ref().unwrap_err().to_string();
+        assert!(why.contains("of this name is"), "{why}");
+    }
+}
+
+/// Two receivers of one folder share nothing but the disk; each lets files be replaced.
+#[test]
+fn two_receivers_of_one_folder() {
+    let folder = folder("two-receivers");
+    let servers = [Server::start(folder.join("to"), true), Server::start(folder.join("to"), true)];
+    let contents = [noise(3_000_000, 1), noise(3_000_000, 2)];
+    for round in 0..4 {
+        let ends: Vec<_> = std::thread::scope(|scope| {
+            let senders: Vec<_> = (0..2)
+                .map(|number| {
+                    let path = folder.join(format!("from/{number}/file"));
+                    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    std::fs::write(&path, &contents[number]).unwrap();
+                    let to = &servers[number].address;
+                    scope.spawn(move || send_at(to, &path))
+                })
+                .collect();
+            senders.into_iter().map(|sender| sender.join().unwrap()).collect()
+        });
+        let there = std::fs::read(folder.join("to/file")).unwrap();
+        let won = (0..2).filter(|&number| ends[number].is_ok() && there == contents[number]).count();
+        assert_eq!(won, 1, "round {round}: {ends:?}");
+    }
+}
+
+/// A full disk and one that cannot be written: a tmpfs in a mount namespace of its own.
+#[test]
+fn a_full_disk_and_a_read_only_one_end_clearly() {
+    let folder = folder("full");
+    std::fs::write(folder.join("from/file"), noise(3_000_000, 1)).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=1m none "$1/to" || exit 77
+        "$2" recv "$1/to" --listen 127.0.0.1:0 --once --quiet 2> "$1/full" & 
+        for i in $(seq 100); do grep -q listening "$1/full" && break; sleep 0.1; done
+        "$2" send "$1/from/file" --to "$(sed -n 's/listening at //p' "$1/full")" --quiet; echo "send $?"
+        wait $!; echo "recv $?"
+        mount -o remount,ro "$1/to"
+        "$2" recv "$1/to" --listen 127.0.0.1:0 --once; echo "read-only $?"
+    "#;
+    let done = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&folder)
+        .arg(env!("CARGO_BIN_EXE_lfn-udt"))
+        .output();
+    let Ok(done) = done else { return eprintln!("SKIPPED: a full disk needs unshare") };
+    if !done.status.success() {
+        return eprintln!("SKIPPED: a full disk needs mounts: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert_eq!(out, "send 1\nrecv 1\nread-only 3\n", "{err}");
+    assert!(err.contains("the peer refuses: file: No space left on device"), "{err}");
+    assert!(err.contains("Read-only file system"), "{err}");
+    assert!(!err.contains("window:") || err.contains("listening"), "{err}");
+    assert!(std::fs::read_to_string(folder.join("full")).unwrap().contains("No space left on device"));
 }

@@ -118,7 +118,7 @@ fn libudt_sends_and_we_receive() {
         assert_eq!(line, "listening\n");
         let relay = Relay::new(server, case.way, case.seed);
         let (name, address) = (remote.to_str().unwrap(), relay.address.to_string());
-        let fetched = compat::fetch(&address, name, &local, &Plan::default(), &mut |_| ());
+        let fetched = compat::fetch(&address, name, &local, true, &Plan::default(), &mut |_| ());
         fetched.unwrap_or_else(|error| panic!("{error}: {}", describe(&case)));
         assert!(std::fs::read(&local).unwrap() == content(&case), "{}", describe(&case));
     }
@@ -131,7 +131,8 @@ fn we_send_and_libudt_receives() {
     let listener = Listener::bind("127.0.0.1:0", Plan::default()).unwrap();
     let (server, stop) = (listener.local(), Arc::new(AtomicBool::new(false)));
     let (end, served) = (stop.clone(), folder.clone());
-    let thread = std::thread::spawn(move || compat::serve(listener, &served, false, &end, &mut |_| ()));
+    let thread =
+        std::thread::spawn(move || compat::serve(|| Ok(listener), &served, false, &end, &mut |_| ()));
     for case in cases(3_000_000) {
         let local = folder.join("local");
         std::fs::write(folder.join("remote"), content(&case)).unwrap();

@@ -1,0 +1,128 @@
+//! What a sender announces, and the bounds on it: for one peer, and for all together.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::place::parts;
+use crate::wire::{MAX_FILES, MAX_NAME_BYTES};
+use crate::{Stream, TransferError};
+
+/// Lists of all peers together take so much memory at most.
+const MAX_MEMORY_BYTES: u64 = 256 << 20;
+/// Beside its name, a file in a list takes about so much.
+const FILE_BYTES: u64 = 128;
+/// A list may need so many folders, and so many more for each file.
+const FREE_FOLDERS: usize = 1024;
+const FOLDERS_PER_FILE: usize = 2;
+
+/// A file that a sender announces.
+pub(crate) struct Expected {
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// What all transfers of a receiver share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Names that transfers under way will write.
+    names: Mutex<BTreeSet<String>>,
+    memory_bytes: AtomicU64,
+    /// Who hashes what is there holds it: one core for all.
+    pub turn: Mutex<()>,
+}
+
+/// A list whose names are this transfer's until it is dropped.
+pub(crate) struct List<'a> {
+    pub files: Vec<Expected>,
+    shared: &'a Shared,
+    memory_bytes: u64,
+    reserved: usize,
+}
+
+impl Shared {
+    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for List<'_> {
+    fn drop(&mut self) {
+        self.shared.memory_bytes.fetch_sub(self.memory_bytes, Relaxed);
+        let mut names = self.shared.names();
+        for file in &self.files[..self.reserved] {
+            names.remove(&file.name);
+        }
+    }
+}
+
+impl<'a> List<'a> {
+    /// Reads a list, and checks it.
+    pub fn read(stream: &mut Stream, shared: &'a Shared) -> Result<List<'a>, TransferError> {
+        let count = stream.read_u32()?;
+        if count >= MAX_FILES {
+            let why = format!("{count} files at once; at most {}", MAX_FILES - 1);
+            return Err(TransferError::Refused(why));
+        }
+        let mut list = List { files: Vec::new(), shared, memory_bytes: 0, reserved: 0 };
+        let mut name_bytes = 0;
+        for _ in 0..count {
+            let name = stream.read_text()?;
+            let bytes = stream.read_u64()?;
+            name_bytes += name.len() as u64;
+            list.remember(name.len() as u64 + FILE_BYTES)?;
+            let why = match parts(&name) {
+                Err(why) => why,
+                _ if name_bytes > MAX_NAME_BYTES => format!("more than {MAX_NAME_BYTES} bytes of names"),
+                _ if i64::try_from(bytes).is_err() => format!("{name}: {bytes} bytes; no file has so many"),
+                Ok(_) => {
+                    list.files.push(Expected { name, bytes });
+                    continue;
+                }
+            };
+            return Err(TransferError::Refused(why));
+        }
+        list.count_folders()?;
+        list.reserve()?;
+        Ok(list)
+    }
+
+    fn remember(&mut self, bytes: u64) -> Result<(), TransferError> {
+        self.memory_bytes += bytes;
+        if self.shared.memory_bytes.fetch_add(bytes, Relaxed) + bytes > MAX_MEMORY_BYTES {
+            let why = "the lists of all senders are too long together; try again later, or send fewer files";
+            return Err(TransferError::Refused(why.into()));
+        }
+        Ok(())
+    }
+
+    fn count_folders(&self) -> Result<(), TransferError> {
+        let most = FREE_FOLDERS + FOLDERS_PER_FILE * self.files.len();
+        let mut folders = BTreeSet::new();
+        for Expected { name, .. } in &self.files {
+            for (at, _) in name.match_indices('/').rev() {
+                if !folders.insert(&name[..at]) {
+                    break;
+                }
+            }
+            if folders.len() > most {
+                let why = format!("more than {most} folders for {} files", self.files.len());
+                return Err(TransferError::Refused(why));
+            }
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self) -> Result<(), TransferError> {
+        let mut names = self.shared.names();
+        for Expected { name, .. } in &self.files {
+            if !names.insert(name.clone()) {
+                let why =
+                    format!("{name}: another transfer of this name is under way, or it is in the list twice");
+                return Err(TransferError::Refused(why));
+            }
+            self.reserved += 1;
+        }
+        Ok(())
+    }
+}
