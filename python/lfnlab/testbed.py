@@ -13,7 +13,6 @@ import math
 import shlex
 import shutil
 import sys
-import tempfile
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,17 +146,17 @@ def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
 def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
     """Key and files of one run."""
     ends = [sys.executable, "-m", testbed_ends.__name__]
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        (directory / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-        command = [*ends, "near", name]
-        serve = shlex.join(["exec", *ends, "end", "reverse", name])
+    with testbed_ends.Files.made() as files:
+        testbed_ends.tell(files.plan, plan)
+        command = [*ends, "near", str(files)]
+        serve = "exec " + shlex.join([*ends, "end", "reverse", str(files)])
         code, said = _core.run_shell(
             plan["scenario"], "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
         )
         if code != 0:
-            raise LabError(f"the near end of the test bed ended with exit code {code}")
-        found = _found(directory, plan)
+            why = (testbed_ends.told(files.seen) or {}).get("failed", f"exit code {code}")
+            raise LabError(f"the test bed failed: {why}")
+        found = _found(files, plan)
     path = json.loads(said)
     tables = _tables(path, found)
     summary = _summary(scenario, plan, path, found, tables) | {"invalid": _invalid(path, found)}
@@ -165,19 +164,18 @@ def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, b
     return key, _files(tables, summary, plan["scenario"], path)
 
 
-def _found(directory: Path, plan: dict[str, Any]) -> dict[str, Any]:
+def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
     """What both ends left: how late they were, what was seen of flows, what else was sent."""
     late_s, sent = [], []
     for direction in ("forward", "reverse"):
-        file = directory / f"{direction}.json"
-        if not file.exists():
+        said = testbed_ends.told(getattr(files, direction))
+        if said is None:
             raise LabError(f"an end of the test bed, which sends {direction}, did not finish")
-        said = json.loads(file.read_text(encoding="utf-8"))
         if "failed" in said:
             raise LabError(said["failed"])
         late_s.append(said["late_s"])
         sent += [{"direction": direction, **counts} for counts in said["sent"]]
-    seen = json.loads((directory / "seen.json").read_text(encoding="utf-8"))
+    seen = testbed_ends.told(files.seen) or {}
     over_udt = {counts["flow"]: counts for counts in sent if "flow" in counts}
     flows = [
         _seen_of_udt(number, flow, over_udt[number], plan) if flow["udt"] else seen[str(number)]

@@ -1,13 +1,15 @@
 """The programs at both ends of a test bed.
 
-``python -m lfnlab.testbed_ends end forward|reverse DIR`` takes what comes from the other end, sends
-what the plan in DIR has in this direction, and says in DIR what it sent. ``near DIR`` runs that for
-the forward direction in a process of its own, and looks at the sockets of flows over TCP.
+``python -m lfnlab.testbed_ends end forward|reverse FILES`` takes what comes from the other end,
+sends what the plan has in this direction, and says what it sent. ``near FILES`` runs that for the
+forward direction in a process of its own, and looks at the sockets of flows over TCP. FILES are
+descriptors of files in memory without a name (memfd_create(2)), which end with their processes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import multiprocessing
 import os
@@ -19,14 +21,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lfnlab import _core, testbed_watch
 from lfnlab.errors import LabError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 #: Where flows over TCP, UDT and iperf3 (by number), UDP (by number), the background are taken.
 TCP_PORT, UDT_PORT, SHORT_PORT, LONG_PORT = 5001, 5002, 5003, 5004
@@ -45,9 +46,74 @@ def ports(number: int, program: str) -> tuple[int, int]:
     return NEAR_PORT + number, IPERF3_PORT + number if program == "iperf3" else TCP_PORT
 
 
-def plan_of(directory: Path) -> Plan:
+class Files(NamedTuple):
+    """Descriptors of what the programs tell one another: each a JSON object on a line."""
+
+    plan: int
+    seen: int
+    forward: int
+    reverse: int
+
+    @classmethod
+    @contextlib.contextmanager
+    def made(cls) -> Iterator[Files]:
+        """New ones, which the programs inherit."""
+        with contextlib.ExitStack() as stack:
+            made = []
+            for name in cls._fields:
+                made.append(os.memfd_create(f"lfn-{name}", 0))
+                stack.callback(os.close, made[-1])
+            yield cls(*made)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+
+def tell(file: int, said: Plan) -> None:
+    """Write an object."""
+    rest = json.dumps(said).encode() + b"\n"
+    at = os.fstat(file).st_size
+    while rest:
+        written = os.pwrite(file, rest, at)
+        at, rest = at + written, rest[written:]
+
+
+def told(file: int) -> Plan | None:
+    """The last object that was written whole, if any was."""
+    lines = os.pread(file, os.fstat(file).st_size, 0).splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith(b"\n")]
+    said: Plan | None = json.loads(whole[-1]) if whole else None
+    return said
+
+
+class End:
+    """What the near end sees of an end: it holds a lock on its file as long as it lives."""
+
+    def __init__(self, name: str, file: int) -> None:
+        self._name, self._file, self._lived = name, file, False
+
+    def check(self) -> None:
+        """Look whether it lives, and has not failed.
+
+        Raises:
+            LabError: otherwise.
+        """
+        if os.fstat(self._file).st_size and "failed" in (said := told(self._file) or {}):
+            raise LabError(f"{self._name}: {said['failed']}")
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lived = True
+            return
+        fcntl.lockf(self._file, fcntl.LOCK_UN)
+        if self._lived:
+            raise LabError(f"{self._name} died, so the run is no result")
+
+
+def plan_of(files: Files) -> Plan:
     """The plan, and as ``zero_s`` when the scenario begins, by CLOCK_MONOTONIC."""
-    plan: Plan = json.loads((directory / "plan.json").read_text(encoding="utf-8"))
+    plan = told(files.plan)
+    assert plan is not None, "it was written before this program began"
     return plan | {"zero_s": int(os.environ["LFN_BEGAN_NS"]) * 1e-9 + plan["lead_s"]}
 
 
@@ -62,7 +128,8 @@ def send_tcp(plan: Plan, flow: Plan) -> None:
     sock.setsockopt(socket.SOL_TCP, socket.TCP_CONGESTION, flow["kernel_law"].encode())
     sock.bind(("", flow["near_port"]))
     sleep_until(plan, flow["start_s"])
-    with contextlib.suppress(OSError):
+    # A path that is down for long ends a connection, too; a peer that refuses or resets does not.
+    with contextlib.suppress(TimeoutError):
         sock.connect((os.environ["LFN_FAR"], flow["far_port"]))
         chunk = memoryview(bytes(CHUNK_BYTES))
         left, stop_s = flow["size_bytes"], flow["stop_s"]
@@ -90,7 +157,16 @@ def send_iperf3(plan: Plan, flow: Plan) -> None:
     to = ["--client", os.environ["LFN_FAR"], "--port", str(flow["far_port"])]
     law = ["--congestion", flow["kernel_law"], "--cport", str(flow["near_port"])]
     sleep_until(plan, flow["start_s"])
-    subprocess.run(["iperf3", *to, *law, *until], stdout=subprocess.DEVNULL, check=False)
+    done = subprocess.run(["iperf3", *to, *law, *until], stdout=subprocess.DEVNULL, check=False)
+    if done.returncode and time.monotonic() < plan["zero_s"] + end_s - PATIENCE_S:
+        raise ChildProcessError(done.returncode, f"iperf3 ended with {done.returncode}")
+
+
+def serve_iperf3(port: int) -> None:
+    """Take flows of iperf3, to the end of the run."""
+    command = ["iperf3", "--server", "--port", str(port)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    raise ChildProcessError(done.returncode, f"iperf3 --server ended with {done.returncode}")
 
 
 def send_udt(plan: Plan, this: _core.TestbedEnd, number: int) -> str:
@@ -101,7 +177,19 @@ def send_udt(plan: Plan, this: _core.TestbedEnd, number: int) -> str:
     return this.send_udt(number, UDT_PORT, end_s - flow["start_s"])
 
 
-def take(plan: Plan, this: _core.TestbedEnd, *, is_far: bool) -> list[socket.socket]:
+def apart(file: int, work: Callable[[], object]) -> None:
+    """Do this in a thread. When it fails, this end says why in its file, and the run is over."""
+
+    def attempt() -> None:
+        try:
+            work()
+        except (OSError, LabError) as error:
+            tell(file, {"failed": str(error)})
+
+    threading.Thread(target=attempt, daemon=True).start()
+
+
+def take(plan: Plan, this: _core.TestbedEnd, file: int, *, is_far: bool) -> list[socket.socket]:
     """Take what comes; what must stay open."""
     takers: list[Callable[[], None]] = []
     if (background := plan["background"]) is not None:
@@ -111,9 +199,7 @@ def take(plan: Plan, this: _core.TestbedEnd, *, is_far: bool) -> list[socket.soc
         if any(flow["udt"] for flow in plan["flows"]):
             takers.append(partial(this.take_udt, UDT_PORT))
         if plan["program"] == "iperf3":
-            for flow in plan["flows"]:
-                command = ["iperf3", "--server", "--port", str(flow["far_port"])]
-                subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            takers += [partial(serve_iperf3, flow["far_port"]) for flow in plan["flows"]]
         # The last: with it the command at the near end may begin.
         takers.append(partial(this.take_tcp, TCP_PORT))
     # The kernel throws away what nobody reads.
@@ -121,18 +207,20 @@ def take(plan: Plan, this: _core.TestbedEnd, *, is_far: bool) -> list[socket.soc
     for number, sink in enumerate(sinks):
         sink.bind(("", UDP_PORT + number))
     for taker in takers:
-        threading.Thread(target=taker, daemon=True).start()
+        apart(file, taker)
     return sinks
 
 
-def end(directory: Path, direction: str) -> None:
+def end(files: Files, direction: str) -> None:
     """One end: takes, sends, says what it sent, and stays until it is killed."""
-    plan = plan_of(directory)
+    file: int = getattr(files, direction)
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    plan = plan_of(files)
     is_far = direction == "reverse"
     other = os.environ["LFN_NEAR" if is_far else "LFN_FAR"]
     zero_ns = round(plan["zero_s"] * 1e9)
     this = _core.TestbedEnd(plan["scenario"], plan["seed"], other, zero_ns)
-    sinks = take(plan, this, is_far=is_far)
+    sinks = take(plan, this, file, is_far=is_far)
     senders: list[tuple[Plan, Callable[[], str]]] = [
         ({"udp": source["name"]}, partial(this.send_udp, number, UDP_PORT + number))
         for number, source in enumerate(plan["udp"])
@@ -147,7 +235,7 @@ def end(directory: Path, direction: str) -> None:
             senders.append(({"flow": number}, partial(send_udt, plan, this, number)))
         else:
             send = send_iperf3 if plan["program"] == "iperf3" else send_tcp
-            threading.Thread(target=send, args=(plan, flow), daemon=True).start()
+            apart(file, partial(send, plan, flow))
     late_s = time.monotonic() - plan["zero_s"]
     said: Plan = {"late_s": late_s}
     with ThreadPoolExecutor(max(len(senders), 1)) as pool:
@@ -156,31 +244,44 @@ def end(directory: Path, direction: str) -> None:
         said["sent"] = [what | json.loads(future.result()) for what, future in futures]
     except LabError as error:
         said["failed"] = str(error)
-    part = directory / f"{direction}.part"
-    part.write_text(json.dumps(said), encoding="utf-8")
-    part.rename(directory / f"{direction}.json")
+    tell(file, said)
     threading.Event().wait()
     del sinks
 
 
-def near(directory: Path) -> None:
+def near(files: Files) -> None:
     """Have the flows sent, look at them, and wait until both ends have said what they sent."""
-    plan = plan_of(directory)
+    plan = plan_of(files)
     # Forked, since to import all this again takes a second and more of a busy machine.
-    multiprocessing.get_context("fork").Process(target=end, args=(directory, "forward")).start()
-    seen = testbed_watch.watch(plan, plan["zero_s"])
-    (directory / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
-    said = [directory / f"{direction}.json" for direction in ("forward", "reverse")]
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not all(file.exists() for file in said) and time.monotonic() < deadline_s:
-        time.sleep(0.01)
+    multiprocessing.get_context("fork").Process(target=end, args=(files, "forward")).start()
+    ends = [End("the near end", files.forward), End("the far end", files.reverse)]
+
+    def check() -> None:
+        for each in ends:
+            each.check()
+
+    try:
+        tell(files.seen, testbed_watch.watch(plan, plan["zero_s"], check))
+        deadline_s = time.monotonic() + PATIENCE_S
+        while None in (told(files.forward), told(files.reverse)):
+            check()
+            if time.monotonic() > deadline_s:
+                break
+            time.sleep(0.01)
+    except LabError as error:
+        tell(files.seen, {"failed": str(error)})
+        os._exit(1)
     # Without a word to the peers: the namespace ends with us.
     os._exit(0)
 
 
+def _files(text: str) -> Files:
+    return Files(*map(int, text.split(",")))
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["near", directory]:
-            near(Path(directory))
-        case ["end", direction, directory]:
-            end(Path(directory), direction)
+        case ["near", descriptors]:
+            near(_files(descriptors))
+        case ["end", direction, descriptors]:
+            end(_files(descriptors), direction)

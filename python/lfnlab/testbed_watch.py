@@ -13,7 +13,10 @@ import socket
 import struct
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LOOK_EVERY_S = 0.005
 #: struct tcp_info (linux/tcp.h) up to tcpi_min_rtt.
@@ -176,13 +179,19 @@ class Flow:
         }
 
 
-def watch(plan: dict[str, Any], zero_s: float) -> dict[int, dict[str, Any]]:
-    """Look at the flows over TCP until the end of the run; what was seen, by number."""
+def watch(
+    plan: dict[str, Any], zero_s: float, check: Callable[[], None]
+) -> dict[str, dict[str, Any]]:
+    """Look at the flows over TCP until the end of the run; what was seen, by number.
+
+    ``check`` is called at each look, and ends it by an error.
+    """
     diag = SockDiag()
     near, far = os.environ["LFN_NEAR"], os.environ["LFN_FAR"]
     flows = [Flow(number, flow) for number, flow in enumerate(plan["flows"]) if flow["kernel_law"]]
     row, every_s = 0, min(LOOK_EVERY_S, plan["sample_s"])
     while (now_s := time.monotonic() - zero_s) < plan["duration_s"]:
+        check()
         on_grid = now_s >= row * plan["sample_s"]
         row += on_grid
         for flow in flows:
@@ -194,4 +203,4 @@ def watch(plan: dict[str, Any], zero_s: float) -> dict[int, dict[str, Any]]:
                     flow.note(now_s, seen, on_grid=on_grid, warm=warm)
         now_s = time.monotonic() - zero_s
         time.sleep(every_s - now_s % every_s)
-    return {flow.number: flow.found() for flow in flows}
+    return {str(flow.number): flow.found() for flow in flows}

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`lfn testbed`: a scenario on this kernel's TCP gives a run that adds up or is called invalid."""
 
+import contextlib
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
+import time
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +67,89 @@ def on_kernel(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
     scenario.write_text(text)
     command = [*LFN, "testbed", scenario, "--out", tmp_path / "out", "--json"]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+
+
+def processes(mark: str) -> dict[int, str]:
+    """Command lines of the processes with this word in their environment."""
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it is gone
+            if f"LFN_TEST_MARK={mark}".encode() in (directory / "environ").read_bytes():
+                line = (directory / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(directory.name)] = line.decode()
+    return found
+
+
+@contextlib.contextmanager
+def measuring(home: Path, duration: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A test bed at work, with a directory for temporary files of its own."""
+    mark = str(uuid.uuid4())
+    scenario = home / "scenario.toml"
+    scenario.write_text(SCENARIO.replace("6s", duration, 1))
+    (home / "tmp").mkdir()
+    environment = {**os.environ, "LFN_TEST_MARK": mark, "TMPDIR": str(home / "tmp")}
+    command = [*LFN, "testbed", scenario, "--out", home / "out"]
+    victim = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield victim, mark
+    finally:
+        for pid in processes(mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        victim.communicate()
+
+
+def await_far_end(victim: subprocess.Popen[str], mark: str) -> int:
+    """The far end, once it is more than started."""
+    deadline_s = time.monotonic() + 60
+    while True:
+        assert time.monotonic() < deadline_s
+        assert victim.poll() is None
+        names = processes(mark)
+        far = [pid for pid, line in names.items() if "testbed_ends end reverse" in line]
+        if far and any("testbed_ends near" in line for line in names.values()):
+            return far[0]
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("after_s", [3.0, 7.0], ids=["before the flows", "under way"])
+def test_a_far_end_that_dies_is_no_result(after_s: float, tmp_path: Path) -> None:
+    with measuring(tmp_path, "60s") as (victim, mark):
+        far = await_far_end(victim, mark)
+        time.sleep(after_s)
+        os.kill(far, signal.SIGKILL)
+        killed_s = time.monotonic()
+        while any("testbed_ends near" in line for line in processes(mark).values()):
+            assert time.monotonic() < killed_s + 1.0, "noticed within a second"
+            time.sleep(0.01)
+        _, err = victim.communicate(timeout=20)
+    assert victim.returncode == 1
+    assert err == "lfn: the test bed failed: the far end died, so the run is no result\n"
+    assert not list((tmp_path / "out" / "runs").iterdir())
+    assert not (tmp_path / "out" / "experiment.json").exists()
+
+
+@pytest.mark.parametrize("number", range(int(os.environ.get("LFN_TESTBED_KILLS", "4"))))
+def test_a_killed_test_bed_leaves_nothing(number: int, tmp_path: Path) -> None:
+    """At a random moment of start, run or end: no process and no temporary file."""
+    draw = random.Random(int(os.environ.get("LFN_SEED", "1")) * 1000 + number)
+    with measuring(tmp_path, "3s") as (victim, mark):
+        time.sleep(draw.uniform(0.0, 12.0))
+        group = draw.random() < 0.5
+        with contextlib.suppress(ProcessLookupError):
+            (os.killpg if group else os.kill)(victim.pid, signal.SIGKILL)
+        deadline_s = time.monotonic() + 10
+        while left := processes(mark):
+            assert time.monotonic() < deadline_s, f"left behind: {left}"
+            time.sleep(0.02)
+        assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_flows_over_tcp_and_udt_and_other_traffic_share_a_path(tmp_path: Path) -> None:
