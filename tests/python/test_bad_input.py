@@ -290,6 +290,42 @@ def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
     assert hashes[0].isdisjoint(hashes[1])
 
 
+@pytest.mark.parametrize("writer", [False, True], ids=["no writer", "a silent writer"])
+def test_a_fifo_without_a_word_ends_at_an_interrupt(writer: bool, tmp_path: Path) -> None:
+    fifo = tmp_path / "s.toml"
+    os.mkfifo(fifo)
+    other = os.open(fifo, os.O_RDWR) if writer else None
+    command = [*LFN, "run", str(fifo), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        if other is not None:
+            os.close(other)
+    assert process.returncode == 130
+    assert err.startswith("lfn: interrupted")
+
+
+def test_a_scenario_may_come_from_a_pipe_and_a_trace_may_not(tmp_path: Path) -> None:
+    text = SHORT.flow("reno").to_toml()
+    read, write = os.pipe()
+    os.write(write, text.encode())
+    os.close(write)
+    assert Scenario.load(f"/dev/fd/{read}") == SHORT.flow("reno")
+    os.close(read)
+    os.mkfifo(tmp_path / "trace")
+    (tmp_path / "s.toml").write_text(
+        'schema = 1\nduration = "1s"\n[link]\ntrace = "trace"\n'
+        '[[flow]]\nlaw = "reno"\nrtt = "10ms"\n'
+    )
+    with pytest.raises(ScenarioError, match="not a regular file"):
+        Scenario.load(tmp_path / "s.toml")
+
+
 def test_errors_have_one_root() -> None:
     for error in (ScenarioError, StoreError, LawError):
         assert issubclass(error, LabError)

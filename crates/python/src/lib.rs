@@ -10,6 +10,9 @@ mod transfer;
 mod vectors;
 
 use std::path::Path;
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::thread::spawn;
+use std::time::Duration;
 
 use batch::Finished;
 use lfn_law::{look, registry, LawInfo, LawSpec};
@@ -32,6 +35,8 @@ mod errors {
 
 /// Part of the available memory that runs may use, in percent.
 const MEMORY_PERCENT: u64 = 80;
+/// How often a wait looks for a signal.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A scenario whose laws may be in Python.
 fn parse(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<Scenario> {
@@ -108,8 +113,21 @@ impl Run {
 }
 
 #[pyfunction]
-fn read(file: &str) -> PyResult<String> {
-    lfn_scenario::read(file).map_err(scenario_error)
+fn read(py: Python<'_>, file: &str) -> PyResult<String> {
+    // A FIFO without a writer is never open: another thread waits for it, so that a signal ends the wait.
+    let (sender, mut receiver) = channel();
+    let path = file.to_string();
+    spawn(move || sender.send(lfn_scenario::read(&path)));
+    loop {
+        let receiver = &mut receiver;
+        match py.detach(move || receiver.recv_timeout(LOOK_EVERY)) {
+            Ok(text) => return text.map_err(scenario_error),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(errors::LabError::new_err(format!("{file}: cannot be read")));
+            }
+        }
+    }
 }
 
 #[pyfunction]

@@ -26,6 +26,10 @@ pub(crate) fn read<T>(
     let error = |found: String, hint: &str| at.error(format!("{}: {found}", quote(path)), hint);
     let hint = "write the path of a file, from the directory of the scenario";
     let mut bytes = Vec::new();
+    // A FIFO would keep us waiting, and what has been read from it once is gone.
+    if fs::metadata(at.beside(path)).is_ok_and(|found| !found.is_file()) {
+        return Err(error("not a regular file".into(), hint));
+    }
     fs::File::open(at.beside(path))
         .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(|cause| error(format!("cannot be read: {cause}"), hint))?;
