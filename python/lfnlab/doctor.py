@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import json as json_
 import os
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SYSCTL = Path("/proc/sys")
+TUN = Path("/dev/net/tun")
+OPEN_TUN = f"chmod a+rw {TUN}, as root"
 CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "refined-jiffies", "pit"}
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
@@ -119,6 +122,7 @@ def _bpf() -> Iterator[Finding]:
 def _emulator() -> Iterator[Finding]:
     costs = "the path emulator"
     yield _tun(costs)
+    yield from _tun_without_root()
     for subject, flags in (
         ("network namespaces", CLONE_NEWNET),
         ("namespaces without root", CLONE_NEWUSER | CLONE_NEWNET),
@@ -157,15 +161,29 @@ def _tun(costs: str) -> Finding:
     """A TUN device with vnet headers, which ends with its descriptor."""
     request = struct.pack("16sH22x", b"", IFF_TUN | IFF_NO_PI | IFF_VNET_HDR)
     try:
-        device = os.open("/dev/net/tun", os.O_RDWR)
+        device = os.open(TUN, os.O_RDWR)
         try:
             fcntl.ioctl(device, TUNSETIFF, request)
         finally:
             os.close(device)
     except OSError as error:
         mend = "modprobe tun; in a container, --device /dev/net/tun; root"
-        return Finding("TUN", "missing", f"/dev/net/tun: {error.strerror}", costs, mend)
-    return Finding("TUN", "ok", "/dev/net/tun, with vnet headers")
+        if error.errno == errno.EACCES:
+            mend = OPEN_TUN + ", or run as root"
+        return Finding("TUN", "missing", f"{TUN}: {error.strerror}", costs, mend)
+    return Finding("TUN", "ok", f"{TUN}, with vnet headers")
+
+
+def _tun_without_root() -> Iterator[Finding]:
+    """Whether users other than root may open the device: on many machines they may not."""
+    with suppress(OSError):
+        mode = TUN.stat().st_mode & 0o777
+        if mode & 0o006 != 0o006:
+            found = f"{TUN} has mode {mode:04o}"
+            costs = "the emulator of users other than its owner and group"
+            yield Finding("TUN without root", "limited", found, costs, OPEN_TUN)
+        else:
+            yield Finding("TUN without root", "ok", "everybody may open it")
 
 
 def _unshare(flags: int) -> str | None:

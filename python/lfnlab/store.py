@@ -97,20 +97,25 @@ class Store:
         They appear when all of their bytes are on the disk. One that is there stays, unless it is
         damaged.
         """
-        fresh: dict[str, Path] = {}
+        made: list[Path] = []
+        written: dict[str, Path] = {}
         with self._writing():
             try:
-                for key, files in runs.items():
-                    fresh[key] = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs))
-                    for name, data in files.items():
-                        (fresh[key] / name).write_bytes(data)
-                    fresh[key].chmod(0o755)
-                _to_disk(list(fresh.values()), self._runs)
-                for key, directory in fresh.items():
-                    self._appear(directory, self.path(key))
-                _sync(self._runs)
+                try:
+                    for key, files in runs.items():
+                        made.append(Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs)))
+                        for name, data in files.items():
+                            (made[-1] / name).write_bytes(data)
+                        made[-1].chmod(0o755)
+                        written[key] = made[-1]
+                finally:
+                    # Those before a full disk are whole.
+                    _to_disk(list(written.values()), self._runs)
+                    for key, directory in written.items():
+                        self._appear(directory, self.path(key))
+                    _sync(self._runs)
             finally:
-                for directory in fresh.values():
+                for directory in made:
                     shutil.rmtree(directory, ignore_errors=True)
 
     def _appear(self, fresh: Path, target: Path) -> None:

@@ -112,6 +112,11 @@ def test_a_user_without_rights_has_a_path_of_his_own() -> None:
         pytest.skip("USER NAMESPACES NOT TESTED: this kernel gives them to root alone")
     if subprocess.run([*nobody, *LFN, "--version"], capture_output=True).returncode:
         pytest.skip("USER NAMESPACES NOT TESTED: this checkout cannot be read by others")
+    if subprocess.run([*nobody, "sh", "-c", ": <>/dev/net/tun"], capture_output=True).returncode:
+        pytest.skip(
+            "USER NAMESPACES NOT TESTED: only root may open /dev/net/tun here; chmod a+rw "
+            "/dev/net/tun, as root (lfn doctor says so, too)"
+        )
     run = shell("--here", "--", "true", prefix=nobody)
     assert run.returncode == 4
     assert "CAP_SYS_ADMIN" in run.stderr
@@ -121,6 +126,28 @@ def test_a_user_without_rights_has_a_path_of_his_own() -> None:
     assert run.returncode == 9, run.stderr
     before_ns, after_ns = map(int, run.stdout.split())
     assert 50_000_000 <= after_ns - before_ns < 900_000_000
+
+
+def test_doctor_names_the_remedy_for_a_device_of_root_alone() -> None:
+    """On many machines /dev/net/tun has mode 0600. A mount namespace has one like that."""
+    if os.geteuid() != 0:
+        pytest.skip("DOCTOR NOT TESTED: only root can hide the device")
+    hide = (
+        "mount -t tmpfs none /dev/net && mknod /dev/net/tun c 10 200 && chmod 600 /dev/net/tun "
+        '|| exit 99; exec "$@"'
+    )
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    for prefix, subject, state in (
+        ((), "TUN without root", "limited"),
+        (nobody, "TUN", "missing"),
+    ):
+        command = ["unshare", "--mount", "sh", "-c", hide, "sh", *prefix, *LFN, "doctor", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+        if done.returncode == 99 or "No module" in done.stderr or "denied" in done.stderr:
+            pytest.skip(f"DOCTOR NOT TESTED: {done.stderr.strip()[:100]}")
+        (found,) = (one for one in json.loads(done.stdout)["checks"] if one["subject"] == subject)
+        assert found["state"] == state
+        assert found["mend"].startswith("chmod a+rw /dev/net/tun, as root")
 
 
 def test_exit_codes_are_the_commands() -> None:
