@@ -163,14 +163,14 @@ impl Receiver {
     #[inline]
     pub fn on_deadline(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         if self.deadline <= now {
-            self.acknowledge(self.deadline, None, emit);
+            self.acknowledge(self.deadline, emit);
         }
     }
 
     /// Emits the held-back ACK now, if there is one.
     pub fn flush(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         if self.deadline != Time::NEVER {
-            self.acknowledge(now, None, emit);
+            self.acknowledge(now, emit);
         }
     }
 
@@ -203,7 +203,7 @@ impl Receiver {
         }
         at_once |= self.quick_start || echo_at_once;
         if at_once {
-            self.acknowledge(now, None, emit);
+            self.acknowledge(now, emit);
         } else if self.deadline == Time::NEVER {
             self.deadline = now + self.delayed_ack_timeout;
         }
@@ -225,7 +225,7 @@ impl Receiver {
         if changes && self.deadline != Time::NEVER {
             // What came before is acknowledged by itself, so that no ACK covers marked and unmarked
             // segments: the two ACKs that §3.2 allows, and Linux sends.
-            self.acknowledge(now, None, emit);
+            self.acknowledge(now, emit);
         }
         self.ece = segment.ce;
         changes
@@ -247,13 +247,13 @@ impl Receiver {
             if segment.seq < self.next {
                 self.echoes_original &= !segment.retransmission;
             }
-            self.acknowledge(now, Some(segment.seq), emit);
+            self.acknowledge_duplicate(now, segment.seq, emit);
             return;
         };
         let fresh = !self.recent[..usize::from(self.unreported)].iter().any(|start| range.contains(*start));
         if fresh && usize::from(self.unreported) == SACK_BLOCKS {
             // No ACK has room for a fourth change: what was held back goes first (as in Linux).
-            self.acknowledge(now, None, emit);
+            self.acknowledge(now, emit);
         }
         self.quick_start = false;
         self.remember(range);
@@ -262,12 +262,12 @@ impl Receiver {
             Some(most) if self.sack && self.dup_acks > DUP_ACKS_UNCOMPRESSED && !at_once => {
                 self.compressed += 1;
                 if self.compressed > COMPRESSED_MAX {
-                    self.acknowledge(now, None, emit);
+                    self.acknowledge(now, emit);
                 } else {
                     self.deadline = self.deadline.min(now + most);
                 }
             }
-            _ => self.acknowledge(now, None, emit),
+            _ => self.acknowledge(now, emit),
         }
     }
 
@@ -286,34 +286,56 @@ impl Receiver {
         self.recent = kept;
     }
 
-    fn acknowledge(&mut self, at: Time, duplicate: Option<u64>, emit: &mut impl FnMut(&Acknowledgement)) {
+    fn acknowledge(&mut self, at: Time, emit: &mut impl FnMut(&Acknowledgement)) {
+        let mut ack = self.next_ack(at);
+        if !self.out_of_order.is_empty() {
+            self.add_blocks(&mut ack);
+        }
+        emit(&ack);
+    }
+
+    /// Segment `seq` was here already.
+    #[cold]
+    fn acknowledge_duplicate(&mut self, at: Time, seq: u64, emit: &mut impl FnMut(&Acknowledgement)) {
+        let mut ack = self.next_ack(at);
+        if self.dsack {
+            ack.sack[0] = Range { start: seq, end: seq + 1 };
+            (ack.duplicate, ack.blocks) = (true, 1);
+        }
+        self.add_blocks(&mut ack);
+        emit(&ack);
+    }
+
+    /// The ACK that leaves at `at`, without SACK blocks; nothing is held back any more.
+    #[inline(always)]
+    fn next_ack(&mut self, at: Time) -> Acknowledgement {
         self.unacknowledged = 0;
         self.compressed = 0;
         self.unreported = 0;
         self.deadline = Time::NEVER;
-        let mut ack = Acknowledgement {
+        Acknowledgement {
             at,
             cumulative: self.next,
             echoes_original: self.echoes_original,
             ece: self.ece,
             ..Acknowledgement::default()
-        };
-        if let Some(start) = duplicate.filter(|_| self.dsack) {
-            ack.sack[0] = Range { start, end: start + 1 };
-            (ack.duplicate, ack.blocks) = (true, 1);
         }
-        if self.sack && !self.out_of_order.is_empty() {
-            for start in self.recent {
-                if start <= self.next || usize::from(ack.blocks) == SACK_BLOCKS {
-                    continue;
-                }
-                if let Some(end) = self.out_of_order.end_of(start) {
-                    ack.sack[usize::from(ack.blocks)] = Range { start, end };
-                    ack.blocks += 1;
-                }
+    }
+
+    #[inline(always)]
+    fn add_blocks(&self, ack: &mut Acknowledgement) {
+        if !self.sack {
+            return;
+        }
+        for start in self.recent {
+            if start <= self.next || usize::from(ack.blocks) == SACK_BLOCKS {
+                continue;
+            }
+            if let Some(end) = self.out_of_order.end_of(start) {
+                ack.sack[usize::from(ack.blocks)] = Range { start, end };
+                ack.blocks += 1;
             }
         }
-        emit(&ack);
     }
 }
 

@@ -27,17 +27,22 @@ pub(crate) struct Delivered {
     pub newest_sent: Option<Time>,
     /// Transmission time of the oldest never-retransmitted one.
     pub oldest_sent: Option<Time>,
-    /// Transmission time of the first segment that the cumulative ACK covers, which is what its timestamp
-    /// echoes, and whether that is a copy's; none where nothing was SACKed, lost or repeated.
-    pub echoed: Option<(Time, bool)>,
     /// The one that was sent last, copies included, with its time; none where nothing was SACKed, lost
     /// or repeated, as there it is the last of `count`.
     pub newest: Option<(Time, u64)>,
+}
+
+/// What repair learns besides from one ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Learnt {
+    /// Transmission time of the first segment that the cumulative ACK covers, which is what its timestamp
+    /// echoes, and whether that is a copy's.
+    pub echoed: Option<(Time, bool)>,
     /// Transmission time of the newest of which it is known which transmission was delivered.
     newest_known: Option<Time>,
-    /// The lowest never-retransmitted one, in the same cases.
+    /// The lowest delivered segment that was never repeated.
     pub lowest_original: Option<u64>,
-    /// Some were SACKed, or a duplicate ACK stands for one.
+    /// Some were SACKed.
     pub beyond_gap: bool,
 }
 
@@ -77,6 +82,7 @@ struct Repair {
     retransmitted_end: u64,
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
+    learnt: Learnt,
     /// For a law that looks at each lost segment: those found since it last looked.
     lost_log: Option<Vec<u64>>,
 }
@@ -174,6 +180,21 @@ impl Scoreboard {
         std::mem::take(&mut self.repair.newly_lost)
     }
 
+    /// What repair learnt from the ACKs since the last call.
+    pub fn take_learnt(&mut self) -> Learnt {
+        std::mem::take(&mut self.repair.learnt)
+    }
+
+    /// The lowest segment that the ACK delivered and that was never repeated.
+    pub fn lowest_original(&self) -> Option<u64> {
+        self.repair.learnt.lowest_original
+    }
+
+    /// When the segment was sent whose timestamp the ACK echoes, and whether that is a copy's.
+    pub fn echoed(&self) -> Option<(Time, bool)> {
+        self.repair.learnt.echoed
+    }
+
     /// From now on each lost segment is noted, or none.
     pub fn log_losses(&mut self, log: bool) {
         self.repair.lost_log = log.then(Vec::new);
@@ -200,6 +221,7 @@ impl Scoreboard {
         repair.highest_sacked = [0; 3];
         repair.retransmitted_end = 0;
         repair.newly_lost = 0;
+        repair.learnt = Learnt::default();
         *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
     }
 
@@ -273,13 +295,14 @@ impl Scoreboard {
         if !ever {
             delivered.oldest_sent = least(delivered.oldest_sent, Some(sent));
             delivered.newest_sent = delivered.newest_sent.max(Some(sent));
-            delivered.lowest_original = least(delivered.lowest_original, Some(seq));
+            let lowest = &mut self.repair.learnt.lowest_original;
+            *lowest = least(*lowest, Some(seq));
         } else if rtt < min_rtt {
             // The ACK is of the original: it says nothing about the copy (RFC 8985 §6.2 step 2).
             return;
         }
-        if Some(sent) >= delivered.newest_known {
-            delivered.newest_known = Some(sent);
+        if Some(sent) >= self.repair.learnt.newest_known {
+            self.repair.learnt.newest_known = Some(sent);
             self.rack.rtt = rtt;
         }
         if (sent, seq) > (self.rack.sent, self.rack.seq) {
@@ -305,7 +328,7 @@ impl Scoreboard {
             return;
         }
         let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
-        delivered.echoed = Some((self.sent[self.at(self.una)], self.flags(self.una) & EVER != 0));
+        self.repair.learnt.echoed = Some((self.sent[self.at(self.una)], self.flags(self.una) & EVER != 0));
         let mut repeated = false;
         for seq in self.una..cumulative {
             repeated |= self.flags(seq) & EVER != 0;
@@ -358,7 +381,7 @@ impl Scoreboard {
                 let at = self.at(seq);
                 self.repair.flags[at] &= EVER;
                 self.sacked_out += 1;
-                delivered.beyond_gap = true;
+                self.repair.learnt.beyond_gap = true;
                 if seq > self.repair.highest_sacked[2] {
                     self.repair.highest_sacked[2] = seq;
                     self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));

@@ -418,7 +418,7 @@ impl Sender {
             seen.rtt_ns = (now - newest).as_ns().max(1);
             self.rtt.sample((now - oldest).as_ns(), seen.rtt_ns);
             self.backoff = 0;
-        } else if let Some(rtt_ns) = self.rtt_by_timestamp(now, ack, &delivered) {
+        } else if let Some(rtt_ns) = self.rtt_by_timestamp(now, ack) {
             seen.rtt_ns = rtt_ns;
             self.rtt.sample(rtt_ns, rtt_ns);
             self.backoff = 0;
@@ -440,7 +440,7 @@ impl Sender {
             seen.flags |= ACK_OPEN;
         }
         if !plain || self.state != State::Open || ack.ece || self.probe_end.is_some() {
-            self.on_dubious(now, ack, advanced, &delivered, &mut seen);
+            self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
         let may_grow = self.cwnd_limited

@@ -7,7 +7,7 @@ use super::{EventKind, Frto, Sender, State, Timer};
 use crate::prr::Prr;
 use crate::receiver::Acknowledgement;
 use crate::reordering::DUP_THRESH;
-use crate::scoreboard::Delivered;
+use crate::scoreboard::{Delivered, Learnt};
 use crate::{LossDetection, Reduction};
 
 impl Sender {
@@ -24,11 +24,10 @@ impl Sender {
             self.timeouts_in_row = 0;
         }
         if self.config.sack {
-            if let Some(late) = delivered.lowest_original.filter(|&seq| seq < highest) {
+            if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
                 self.reordering.note(highest - late);
             }
         } else {
-            delivered.beyond_gap = !advanced;
             delivered.count = self.count_duplicates(advanced, delivered.count);
         }
         delivered
@@ -36,15 +35,10 @@ impl Sender {
 
     /// The RTT that the echoed timestamp gives, in whole milliseconds, where Karn's rule leaves none.
     #[cold]
-    pub(super) fn rtt_by_timestamp(
-        &self,
-        now: Time,
-        ack: &Acknowledgement,
-        delivered: &Delivered,
-    ) -> Option<u64> {
+    pub(super) fn rtt_by_timestamp(&self, now: Time, ack: &Acknowledgement) -> Option<u64> {
         // The first segment may have been sent again after the transmission that is echoed.
-        let (sent, _) =
-            delivered.echoed.filter(|&(_, copy)| self.config.timestamps && copy != ack.echoes_original)?;
+        let usable = |copy: bool| self.config.timestamps && copy != ack.echoes_original;
+        let (sent, _) = self.board.echoed().filter(|&(_, copy)| usable(copy))?;
         let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
         Some(ms.max(1) * 1_000_000)
     }
@@ -84,19 +78,13 @@ impl Sender {
 
     /// Anything but the plain ACK of state Open: ends of episodes, undo, losses.
     #[cold]
-    pub(super) fn on_dubious(
-        &mut self,
-        now: Time,
-        ack: &Acknowledgement,
-        advanced: bool,
-        delivered: &Delivered,
-        seen: &mut Ack,
-    ) {
+    pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
+        let learnt = self.board.take_learnt();
         if ack.duplicate {
             self.on_dsack(ack.sack[0].start);
         }
         self.check_probe(now, ack);
-        if !self.settle(now, ack, advanced, delivered, seen) {
+        if !self.settle(now, ack, advanced, &learnt, seen) {
             self.detect_losses(now);
             if !self.config.sack {
                 self.detect_newreno(advanced);
@@ -123,13 +111,13 @@ impl Sender {
         now: Time,
         ack: &Acknowledgement,
         advanced: bool,
-        delivered: &Delivered,
+        learnt: &Learnt,
         seen: &Ack,
     ) -> bool {
         let una = self.board.una();
         let late = advanced && self.config.timestamps && self.undo.shows_original(ack);
         match self.state {
-            State::Loss => return self.settle_loss(now, advanced, late, delivered, seen),
+            State::Loss => return self.settle_loss(now, advanced, late, learnt, seen),
             // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
             // is the next one.
             State::Cwr if una > self.high_seq => self.end_episode(now, seen),
@@ -160,14 +148,7 @@ impl Sender {
     }
 
     /// After a timeout: whether it was spurious (RFC 3522, RFC 5682), whether its repair is done.
-    fn settle_loss(
-        &mut self,
-        now: Time,
-        advanced: bool,
-        late: bool,
-        delivered: &Delivered,
-        seen: &Ack,
-    ) -> bool {
+    fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, learnt: &Learnt, seen: &Ack) -> bool {
         if advanced && (late || self.undo.all_in_vain()) {
             self.undo(now, true);
             return false;
@@ -177,12 +158,12 @@ impl Sender {
         match std::mem::replace(&mut self.frto, Frto::Off) {
             Frto::Off => {}
             // Step 3b: one that was never repeated arrived.
-            _ if delivered.lowest_original.is_some_and(|seq| seq < self.high_seq) => {
+            _ if learnt.lowest_original.is_some_and(|seq| seq < self.high_seq) => {
                 self.undo(now, true);
                 return false;
             }
             // Step 3a: what was sent since arrived, and there is still a gap.
-            _ if sent_new && delivered.beyond_gap => {}
+            _ if sent_new && (learnt.beyond_gap || !(self.config.sack || advanced)) => {}
             // Step 2b: new data show whether the old ones are on their way.
             _ if !sent_new && advanced && !done => {
                 if self.may_send_new() {
