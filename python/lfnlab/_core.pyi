@@ -305,6 +305,7 @@ class UdtPlan:
         mss_bytes: int,
         max_rate: str | None,
         law: str,
+        key: Path | None = None,
         insecure: bool = False,
     ) -> UdtPlan:
         """Check the quantities.
@@ -312,6 +313,7 @@ class UdtPlan:
         Raises:
             UsageError: a quantity that is none, or an MSS that no packet has.
             LawError: no such law, or one that needs routers.
+            StoreError: a key that cannot be read, or that others can.
         """
 
 def udt_send(paths: Sequence[Path], to: str, plan: UdtPlan, tell: Callable[[str], object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_
 import sys
 from contextlib import contextmanager
-from pathlib import Path  # noqa: TC003  # cyclopts reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -22,6 +22,10 @@ Json = Annotated[
 ]
 Rate = Annotated[str, Parameter(help="What the path carries; with `--rtt` it sizes buffers.")]
 Rtt = Annotated[str, Parameter(help="Its largest round-trip time.")]
+Key = Annotated[
+    Path | None,
+    Parameter(help="File with the key of both ends: every packet is encrypted and authenticated."),
+]
 Mss = Annotated[int, Parameter(help="Bytes of the largest packet, IP and UDP headers included.")]
 
 
@@ -35,6 +39,7 @@ def send(
     rtt: Rtt = "100ms",
     max_rate: str | None = None,
     mss: Mss = 1500,
+    key: Key = None,
     json: Json = False,
 ) -> int:
     """Send files and folders to `lfn recv`, over UDT.
@@ -51,7 +56,7 @@ def send(
         law: What drives the sender: `udt`, `udt:4.10`, `udt:3.0`, `udt:2`, `udt:compat`, or a law.
         max_rate: The sender stays below, headers included.
     """
-    plan = _core.UdtPlan(rate, rtt, mss, max_rate, law)
+    plan = _core.UdtPlan(rate, rtt, mss, max_rate, law, key)
     with _listener(as_json=json) as tell:
         _core.udt_send([path, *more], to, plan, tell)
     return OK
@@ -68,6 +73,7 @@ def recv(
     rate: Rate = "1Gbit/s",
     rtt: Rtt = "100ms",
     mss: Mss = 1500,
+    key: Key = None,
     json: Json = False,
 ) -> int:
     """Take files from `lfn send` into a directory, until interrupted.
@@ -84,7 +90,7 @@ def recv(
         overwrite: Replace files that are there.
         insecure: Listen beyond loopback, though whoever reaches the port may write.
     """
-    plan = _core.UdtPlan(rate, rtt, mss, None, "udt", insecure)
+    plan = _core.UdtPlan(rate, rtt, mss, None, "udt", key, insecure)
     failures: list[str] = []
     with _listener(as_json=json, failures=failures) as tell:
         _core.udt_receive(directory, listen, once, overwrite, plan, tell)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -75,6 +78,62 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     error = nobody.stderr.splitlines()[-1]
     assert error.endswith("connection to 127.0.0.1:9: no answer to the handshake")
     assert "Traceback" not in nobody.stderr
+
+
+def test_exit_codes_and_no_arithmetic_before_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    key = tmp_path / "key"
+    key.write_text("A" * 43 + "=")
+    key.chmod(0o644)
+    for words, code, text in [
+        (["send", str(file), "--to", "nowhere"], 2, "HOST:PORT"),
+        (["send", str(tmp_path / "none"), "--to", "127.0.0.1:9"], 3, "No such file"),
+        (["recv", str(tmp_path / "none")], 3, "No such file"),
+        (["recv", str(tmp_path), "--listen", "0.0.0.0:0"], 2, "--insecure anybody"),
+        (["recv", str(tmp_path), "--listen", "nowhere"], 2, "HOST:PORT"),
+        (["send", str(file), "--to", "127.0.0.1:9", "--key", str(key)], 3, "chmod 600"),
+        (["send", str(file), "--to", "127.0.0.1:9"], 1, "no answer"),
+    ]:
+        ended = subprocess.run([*LFN, *words], capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (code, 1), ended.stderr
+        assert text in ended.stderr
+
+
+def test_a_key_on_both_ends(tmp_path: Path) -> None:
+    file, into, key = tmp_path / "file", tmp_path / "into", tmp_path / "key"
+    into.mkdir()
+    file.write_bytes(bytes(range(256)) * 1000)
+    line = f"(umask 077; head -c 32 /dev/urandom | base64 > {key})"
+    subprocess.run(["sh", "-c", line], check=True)
+    with receiver(into, "--once", "--key", str(key)) as (process, address):
+        plain = send(str(file), "--to", address)
+        assert plain.returncode == 1
+        assert "wants a key" in plain.stderr
+        sent = send(str(file), "--to", address, "--key", str(key))
+        assert sent.returncode == 0, sent.stderr
+        process.communicate(timeout=20)
+    assert (into / "file").read_bytes() == file.read_bytes()
+
+
+def test_a_progress_line_on_a_terminal(tmp_path: Path) -> None:
+    file, into = tmp_path / "file", tmp_path / "into"
+    into.mkdir()
+    file.write_bytes(bytes(range(256)) * 20_000)
+    with receiver(into, "--once") as (process, address):
+        ours, theirs = pty.openpty()
+        command = [*LFN, "send", str(file), "--to", address, "--max-rate", "20Mbit/s"]
+        with subprocess.Popen(command, stderr=theirs) as sender:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # its end of the terminal is closed
+                while got := os.read(ours, 4096):
+                    shown += got
+        os.close(ours)
+        assert sender.returncode == 0
+        process.communicate(timeout=20)
+    assert b"Mbit/s" in shown
+    assert b"RTT" in shown
 
 
 def test_a_plan_names_what_is_wrong() -> None:

@@ -106,6 +106,7 @@ impl TestbedEnd {
             mss_bytes: flow.mss_bytes,
             control: flow.control.clone(),
             window_packets: Some(flow.window_packets),
+            key: None,
             // In a network namespace of its own.
             insecure: true,
         }

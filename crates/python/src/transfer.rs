@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lfn_transfer::{
-    send, serve, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
+    send, serve, Key, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
 };
 use lfn_units::{Rate, UnitError};
 use pyo3::prelude::*;
@@ -38,16 +38,26 @@ fn quantity<T>(option: &str, parsed: Result<T, UnitError>) -> PyResult<T> {
     parsed.map_err(|error| UsageError::new_err(format!("{option}: {error}")))
 }
 
+/// The exception whose exit code is the error's.
+fn raised(error: TransferError) -> PyErr {
+    match error.exit_code() {
+        2 => UsageError::new_err(error.to_string()),
+        3 => StoreError::new_err(error.to_string()),
+        _ => LabError::new_err(error.to_string()),
+    }
+}
+
 #[pymethods]
 impl UdtPlan {
     #[new]
-    #[pyo3(signature = (rate, rtt, mss_bytes, max_rate, law, insecure = false))]
+    #[pyo3(signature = (rate, rtt, mss_bytes, max_rate, law, key = None, insecure = false))]
     fn new(
         rate: &str,
         rtt: &str,
         mss_bytes: u32,
         max_rate: Option<&str>,
         law: &str,
+        key: Option<PathBuf>,
         insecure: bool,
     ) -> PyResult<UdtPlan> {
         if !(576..=65_535).contains(&mss_bytes) {
@@ -61,6 +71,7 @@ impl UdtPlan {
             mss_bytes,
             control: law.parse().map_err(|error| LawError::new_err(format!("{error}")))?,
             window_packets: None,
+            key: key.map(|path| Key::read(&path)).transpose().map_err(raised)?,
             insecure,
         }))
     }
@@ -103,11 +114,7 @@ fn attended(
     outcome?;
     match done {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(match error.exit_code() {
-            2 => UsageError::new_err(error.to_string()),
-            3 => StoreError::new_err(error.to_string()),
-            _ => LabError::new_err(error.to_string()),
-        }),
+        Ok(Err(error)) => Err(raised(error)),
         Err(_) => Err(LabError::new_err("a defect in the transfer")),
     }
 }

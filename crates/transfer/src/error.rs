@@ -44,6 +44,14 @@ pub enum TransferError {
     /// Files arrived, and their hashes differ.
     #[error("{0} of the files differ from what was sent; run the same command again")]
     Differs(usize),
+    /// The keys of both ends are not the same, or packets were changed on the way.
+    #[error("connection to {peer}: {why}")]
+    Key {
+        /// The other end.
+        peer: String,
+        /// What was found.
+        why: String,
+    },
     /// A peer that waited has the slot.
     #[error("another peer took its slot, which had been idle")]
     Taken,

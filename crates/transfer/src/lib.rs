@@ -1,8 +1,8 @@
 //! Files over UDT on real sockets, and flows without files.
 //!
 //! A stream owns a connection (`lfn_udt`), a socket and two rings of packets; files travel on it in a
-//! protocol of ours ([`send`], [`serve`]), or in that of libudt's sample programs ([`compat`]). Nothing is
-//! encrypted: on a network that is not yours, use a tunnel.
+//! protocol of ours ([`send`], [`serve`]), or in that of libudt's sample programs ([`compat`]). With a [`Key`] every
+//! packet is encrypted and authenticated.
 
 mod activity;
 mod bulk;
@@ -16,6 +16,7 @@ mod place;
 mod plan;
 mod receive;
 mod ring;
+mod secure;
 mod send;
 mod socket;
 mod statistics;
@@ -29,6 +30,7 @@ pub use lfn_udt::{ControlError, ControlSpec};
 pub use listener::Listener;
 pub use plan::{Plan, Sizes};
 pub use receive::{serve, Serving};
+pub use secure::Key;
 pub use send::{send, Sending};
 pub use statistics::{Progress, Statistics};
 pub use stream::Stream;

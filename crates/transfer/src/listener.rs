@@ -9,13 +9,16 @@ use lfn_udt::{refusal, Answer, Body, Connection, Handshake, Kind, Listener as Co
 use lfn_units::Time;
 
 use crate::activity::Activity;
+use crate::secure::{prove, proven, unproven, Role, Secure, NO_KEY, OTHER_KEY};
 use crate::socket::{bind_shared, Socket};
-use crate::stream::{random, resolve, Clock};
-use crate::{ControlSpec, Plan, Stream, TransferError};
+use crate::stream::{random, random_bytes, resolve, Clock};
+use crate::{ControlSpec, Key, Plan, Stream, TransferError};
 
 /// Connections of one listener, and of one address.
 const MAX_CONNECTIONS: usize = 16;
 const MAX_PER_ADDRESS: usize = 8;
+/// Peers without the key are told of so often.
+const WARNINGS_EVERY: Time = Time::from_s(10);
 
 /// A connection's place among the few that there are.
 struct Slot {
@@ -34,6 +37,7 @@ pub struct Listener {
     plan: Plan,
     next: u32,
     failed: Vec<TransferError>,
+    next_warning: Time,
 }
 
 impl Listener {
@@ -44,10 +48,10 @@ impl Listener {
     pub fn bind(local: &str, plan: Plan) -> Result<Listener, TransferError> {
         let failed = || TransferError::io(format!("listening at {local}"));
         let address = resolve(local, "listening at")?;
-        if !address.ip().is_loopback() && !plan.insecure {
+        if !address.ip().is_loopback() && !plan.insecure && plan.key.is_none() {
             return Err(TransferError::Usage(format!(
                 "listening at {local}: whoever reaches the port could connect, and beyond loopback that is anybody; \
-                 --insecure allows it"
+                 --key FILE lets those in who have the key, --insecure anybody"
             )));
         }
         // A port of somebody else's is taken, one of this user's is not: only the listener asks.
@@ -62,7 +66,8 @@ impl Listener {
         let secret = [u64::from(a) << 32 | u64::from(b), c.into()];
         let cookies = Cookies::new(secret, Kind::Stream, MAX_CONNECTIONS);
         let (slots, failed) = (BTreeMap::new(), Vec::new());
-        Ok(Listener { socket, local, cookies, slots, clock: Clock::start(), plan, next: next >> 2, failed })
+        let (clock, next_warning) = (Clock::start(), Time::ZERO);
+        Ok(Listener { socket, local, cookies, slots, clock, plan, next: next >> 2, failed, next_warning })
     }
 
     /// The address, with its port.
@@ -108,14 +113,10 @@ impl Listener {
             }
             Err(error) => return Err(TransferError::io(format!("listening at {}", self.local))(error)),
         };
-        let Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) =
-            Packet::decode(&buffer[..bytes])
-        else {
-            return Ok(None);
-        };
+        let Some((handshake, client)) = self.proven(&buffer[..bytes], from) else { return Ok(None) };
         let answer = match self.cookies.on_handshake(self.clock.now(), from, &handshake) {
             Some(Answer::Accept | Answer::Full) if !self.make_room(from.ip()) => refusal(&handshake),
-            Some(Answer::Accept | Answer::Full) => match self.connect(from, &handshake) {
+            Some(Answer::Accept | Answer::Full) => match self.connect(from, &handshake, client) {
                 Ok(stream) => return Ok(Some(stream)),
                 Err(error) => {
                     self.failed.push(error);
@@ -126,12 +127,50 @@ impl Listener {
             // Its own socket answers.
             Some(Answer::Existing(_)) | None => return Ok(None),
         };
+        let client = self.plan.key.as_ref().map(|key| (key, client));
+        self.answer(from, &answer, client);
+        Ok(None)
+    }
+
+    /// A handshake for socket 0, and the client's number if there is a key. Who has no key, or another, is told
+    /// so with no more bytes than came.
+    fn proven(&mut self, datagram: &[u8], from: SocketAddr) -> Option<(Handshake, [u8; 32])> {
+        let plain = |datagram| match Packet::decode(datagram) {
+            Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) => Some(handshake),
+            _ => None,
+        };
+        let Some(key) = &self.plan.key else {
+            if let Some(handshake) = unproven(datagram) {
+                self.answer(from, &Handshake { request: NO_KEY, ..handshake }, None);
+            }
+            return plain(datagram).map(|handshake| (handshake, [0; 32]));
+        };
+        if let Some((packet, client)) = proven(key, Role::Client, datagram, None) {
+            return plain(packet).map(|handshake| (handshake, client));
+        }
+        let answer = match (unproven(datagram), plain(datagram)) {
+            (Some(handshake), _) => Handshake { request: OTHER_KEY, ..handshake },
+            (_, Some(handshake)) => refusal(&handshake),
+            _ => return None,
+        };
+        self.answer(from, &answer, None);
+        if self.clock.now() >= self.next_warning {
+            self.next_warning = self.clock.now() + WARNINGS_EVERY;
+            let why = "it has another key, or none".to_owned();
+            self.failed.push(TransferError::Key { peer: from.to_string(), why });
+        }
+        None
+    }
+
+    fn answer(&self, from: SocketAddr, answer: &Handshake, client: Option<(&Key, [u8; 32])>) {
         let mut out = Vec::new();
-        let body = Body::Handshake(answer);
-        Packet { timestamp_us: 0, destination: handshake.socket, body }.encode(&mut out);
+        let body = Body::Handshake(*answer);
+        Packet { timestamp_us: 0, destination: answer.socket, body }.encode(&mut out);
+        if let Some((key, client)) = client {
+            prove(key, Role::Server, &[0; 32], &client, &mut out);
+        }
         // An address that cannot be reached is the peer's affair.
         let _ = self.socket.send_to(&out, from);
-        Ok(None)
     }
 
     /// Whether there is a slot for this address. If there is none, it takes the slot that has been idle longest,
@@ -158,18 +197,26 @@ impl Listener {
         true
     }
 
-    fn connect(&mut self, from: SocketAddr, handshake: &Handshake) -> Result<Stream, TransferError> {
+    fn connect(
+        &mut self,
+        from: SocketAddr,
+        handshake: &Handshake,
+        client: [u8; 32],
+    ) -> Result<Stream, TransferError> {
         let failed = || TransferError::io(format!("accepting {from}"));
         let udp = bind_shared(self.local).map_err(failed())?;
         udp.connect(from).map_err(failed())?;
         let socket = Socket::new(udp, self.plan.sizes().socket_bytes).map_err(failed())?;
         self.next = self.next % 0x3fff_ffff + 1;
         let [_, _, seed, _] = random()?;
-        let control = self.plan.control.build(self.plan.mss_bytes, Time::ZERO, seed.into());
+        let control = self.plan.control.build(self.plan.packet_bytes(), Time::ZERO, seed.into());
         let (clock, config) = (Clock::start(), self.plan.config());
         let connection = Connection::accept(config, Time::ZERO, from, self.next, handshake, control);
         self.cookies.accepted(from, handshake, self.next);
-        let stream = Stream::new(socket, connection, clock, &self.plan, from);
+        let mut stream = Stream::new(socket, connection, clock, &self.plan, from);
+        if let Some(key) = &self.plan.key {
+            stream.secure(Secure::server(key, random_bytes()?, client));
+        }
         let slot = Slot { address: from.ip(), began: self.clock.now(), activity: stream.activity().clone() };
         self.slots.insert(self.next, slot);
         Ok(stream)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lfn_transfer::{
-    compat, send, serve, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
+    compat, send, serve, Key, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
 };
 
 /// Where a receiver listens if nothing else is said.
@@ -22,6 +22,7 @@ lfn-udt serve DIR [--listen HOST:PORT] [--once] serve the files of DIR to libudt
 lfn-udt fetch HOST:PORT REMOTE LOCAL            fetch a file from libudt's sendfile
 
 --overwrite                  recv, fetch: replace files that are there
+--key FILE                   send, recv: encrypt and authenticate every packet with the key in FILE
 --insecure                   recv, serve: listen beyond loopback, though nobody is authenticated
 
 --rate 1Gbit/s --rtt 100ms   what the path carries: sizes buffers and window (default as shown)
@@ -56,8 +57,8 @@ fn usage(why: impl Into<String>) -> Failure {
     Failure(2, why.into())
 }
 
-fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
-    let mut arguments = Arguments::default();
+fn arguments(mut words: impl Iterator<Item = String>) -> Result<(Arguments, Option<String>), String> {
+    let (mut arguments, mut key) = (Arguments::default(), None);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
         let plan = &mut arguments.plan;
@@ -76,6 +77,7 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, Strin
             }
             "--once" => arguments.once = true,
             "--overwrite" => arguments.overwrite = true,
+            "--key" => key = Some(value()?),
             "--insecure" => plan.insecure = true,
             "--json" => arguments.json = true,
             "--quiet" => arguments.quiet = true,
@@ -83,7 +85,7 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Arguments, Strin
             _ => arguments.positional.push(word),
         }
     }
-    Ok(arguments)
+    Ok((arguments, key))
 }
 
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -214,14 +216,14 @@ fn main() -> ExitCode {
         libc::signal(libc::SIGINT, handler);
         libc::signal(libc::SIGTERM, handler);
     }
-    let arguments = match arguments(words) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            eprintln!("lfn-udt: {error}");
-            return ExitCode::from(2);
+    let arguments = arguments(words).map_err(usage).and_then(|(mut arguments, key)| {
+        if key.is_some() && matches!(&*command, "serve" | "fetch") {
+            return Err(usage("--key is for send and recv: libudt does not know it"));
         }
-    };
-    match run(&command, &arguments) {
+        arguments.plan.key = key.map(|path| Key::read(Path::new(&path))).transpose()?;
+        Ok(arguments)
+    });
+    match arguments.and_then(|arguments| run(&command, &arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(code, why)) => {
             eprintln!("\rlfn-udt: {why}");

@@ -3,7 +3,8 @@
 use lfn_udt::{Config, HEADER_BYTES, IP_UDP_BYTES};
 use lfn_units::{Rate, Time};
 
-use crate::ControlSpec;
+use crate::secure::SEAL_BYTES;
+use crate::{ControlSpec, Key};
 
 /// The kernel must hold what comes while the receiving process does not run.
 const STALL: Time = Time::from_ms(50);
@@ -27,6 +28,8 @@ pub struct Plan {
     pub control: ControlSpec,
     /// Packets in flight at most, if that is less than what follows from rate and round-trip time.
     pub window_packets: Option<u32>,
+    /// Packets are encrypted and authenticated with it.
+    pub key: Option<Key>,
     /// A listener may be reached from other machines, though nobody is authenticated.
     pub insecure: bool,
 }
@@ -40,6 +43,7 @@ impl Default for Plan {
             mss_bytes: 1500,
             control: ControlSpec::default(),
             window_packets: None,
+            key: None,
             insecure: false,
         }
     }
@@ -57,10 +61,15 @@ pub struct Sizes {
 }
 
 impl Plan {
+    /// Bytes of the largest packet of UDT, headers of IP and UDP included: a seal takes some.
+    pub(crate) fn packet_bytes(&self) -> u32 {
+        self.mss_bytes - if self.key.is_some() { SEAL_BYTES as u32 } else { 0 }
+    }
+
     /// The sizes: twice the path's content, since what is in flight and what the application has not taken
     /// share the window.
     pub fn sizes(&self) -> Sizes {
-        let payload_bytes = self.mss_bytes as usize - HEADER_BYTES - IP_UDP_BYTES as usize;
+        let payload_bytes = self.packet_bytes() as usize - HEADER_BYTES - IP_UDP_BYTES as usize;
         let packets = 2 * self.rate.bdp(self.rtt).0.div_ceil(payload_bytes as u64);
         let socket_bytes = self.rate.bdp(STALL).0.clamp(1 << 20, 1 << 29) as usize;
         let window_packets = packets.clamp(MIN_WINDOW, MAX_WINDOW) as u32;
@@ -86,7 +95,7 @@ impl Plan {
 
     pub(crate) fn config(&self) -> Config {
         Config {
-            mss_bytes: self.mss_bytes,
+            mss_bytes: self.packet_bytes(),
             window_packets: self.sizes().window_packets,
             max_bytes_per_s: self.max_rate.map(|rate| rate.0 / 8),
             // The kernel wakes a process that late; the packets of that time leave together.

@@ -75,6 +75,7 @@ fn receive(
         // The connection is no use for a last word.
         Err(
             TransferError::Connection { .. }
+            | TransferError::Key { .. }
             | TransferError::Interrupted
             | TransferError::Taken
             | TransferError::Idle,

@@ -179,7 +179,7 @@ impl Socket {
 
     /// Takes what has come, without waiting; calls `take` with each datagram and how long ago it came.
     /// Returns whether there may be more.
-    pub fn receive(&mut self, mut take: impl FnMut(&[u8], Time)) -> io::Result<bool> {
+    pub fn receive(&mut self, mut take: impl FnMut(&mut [u8], Time)) -> io::Result<bool> {
         let mut rooms: [ControlRoom; MESSAGES] = [[0; 8]; MESSAGES];
         // SAFETY: all zeros are valid here.
         let (mut parts, mut messages) =
@@ -204,13 +204,13 @@ impl Socket {
         }
         let taken = time_of_day();
         for (message, buffer) in
-            messages[..count as usize].iter().zip(self.buffers.chunks_exact(MESSAGE_BYTES))
+            messages[..count as usize].iter().zip(self.buffers.chunks_exact_mut(MESSAGE_BYTES))
         {
-            let bytes = &buffer[..message.msg_len as usize];
+            let bytes = &mut buffer[..message.msg_len as usize];
             let Told { segment_bytes, came } = told(&message.msg_hdr);
             let age = came.map(|came| Time(taken.0.wrapping_sub(came.0)));
             let age = age.filter(|&age| age <= MAX_AGE).unwrap_or(Time::ZERO);
-            bytes.chunks(segment_bytes).for_each(|datagram| take(datagram, age));
+            bytes.chunks_mut(segment_bytes).for_each(|datagram| take(datagram, age));
         }
         Ok(count as usize == MESSAGES)
     }

@@ -12,6 +12,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use crate::activity::{Activity, Steps};
 use crate::ring::{ReceiveRing, SendRing};
+use crate::secure::{Secure, NO_KEY, OTHER_KEY, SEAL_BYTES};
 use crate::socket::{Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
 use crate::{Plan, TransferError};
 
@@ -50,11 +51,19 @@ impl Clock {
     }
 }
 
+/// Bytes that nobody can guess.
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TransferError> {
+    let mut bytes = [0; N];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(got) if got == N => Ok(bytes),
+        Ok(_) => Err(TransferError::io("random numbers")(io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => Err(TransferError::io("random numbers")(error.into())),
+    }
+}
+
 /// Numbers that nobody can guess.
 pub(crate) fn random() -> Result<[u32; 4], TransferError> {
-    let mut bytes = [0; 16];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| TransferError::io("random numbers")(error.into()))?;
+    let bytes: [u8; 16] = random_bytes()?;
     Ok([0, 4, 8, 12].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])))
 }
 
@@ -101,6 +110,8 @@ pub struct Stream {
     /// Ended here because nobody is there.
     gone: Option<Reason>,
     busy_word: Option<u8>,
+    secure: Option<Box<Secure>>,
+    sealed: Vec<u8>,
     next_busy: Time,
 }
 
@@ -117,11 +128,14 @@ impl Stream {
         udp.connect(address).map_err(failed())?;
         let [socket, initial, seed, _] = random()?;
         let (clock, id) = (Clock::start(), (socket >> 2).max(1));
-        let control = plan.control.build(plan.mss_bytes, Time::ZERO, seed.into());
+        let control = plan.control.build(plan.packet_bytes(), Time::ZERO, seed.into());
         let connection =
             Connection::connect(plan.config(), Time::ZERO, address, id, Seq::new(initial), control);
         let socket = Socket::new(udp, plan.sizes().socket_bytes).map_err(failed())?;
         let mut stream = Stream::new(socket, connection, clock, plan, address);
+        if let Some(key) = &plan.key {
+            stream.secure = Some(Box::new(Secure::client(key, random_bytes()?)));
+        }
         while stream.connection.state() == State::Connecting {
             stream.pump(true)?;
         }
@@ -162,6 +176,8 @@ impl Stream {
             next_probe: Time::ZERO,
             gone: None,
             busy_word: None,
+            secure: None,
+            sealed: Vec::new(),
             next_busy: Time::ZERO,
         }
     }
@@ -229,9 +245,28 @@ impl Stream {
 
     fn check(&self) -> Result<(), TransferError> {
         match self.reason() {
-            Some(reason) => Err(TransferError::Connection { peer: self.peer.clone(), reason }),
+            Some(reason) => Err(self.ended(reason)),
             None => Ok(()),
         }
+    }
+
+    fn ended(&self, reason: Reason) -> TransferError {
+        let peer = self.peer.clone();
+        let (hint, refused) = self.secure.as_ref().map_or((None, 0), |secure| (secure.hint, secure.refused));
+        let why = match (reason, hint) {
+            (Reason::NoAnswer, Some(OTHER_KEY)) => "it has another key".to_owned(),
+            (Reason::NoAnswer, Some(NO_KEY)) => "it has no key: both ends need --key, or neither".to_owned(),
+            (Reason::NoAnswer | Reason::Silence, _) if refused > 0 => {
+                format!("{reason}; {refused} packets were changed on the way, or not the peer's")
+            }
+            _ => return TransferError::Connection { peer, reason },
+        };
+        TransferError::Key { peer, why }
+    }
+
+    /// The server's end of a connection under a key.
+    pub(crate) fn secure(&mut self, secure: Secure) {
+        self.secure = Some(Box::new(secure));
     }
 
     /// Sends `bytes`, waiting while the window is full. [`Stream::flush`] sends what does not fill a packet.
@@ -323,7 +358,7 @@ impl Stream {
             let got = self.read()?;
             let take = got.len().min(bytes.len() - done);
             if take == 0 {
-                return Err(TransferError::Connection { peer: self.peer.clone(), reason: Reason::Peer });
+                return Err(self.ended(Reason::Peer));
             }
             bytes[done..done + take].copy_from_slice(&got[..take]);
             done += take;
@@ -421,13 +456,20 @@ impl Stream {
     }
 
     fn receive(&mut self) -> io::Result<()> {
-        let Stream { socket, connection, incoming, outgoing, clock, busy, latest, heard, refusals, .. } =
-            self;
+        let Stream { socket, connection, incoming, outgoing, clock, busy, .. } = self;
+        let Stream { latest, heard, refusals, secure, .. } = self;
         loop {
             let now = clock.now();
             let more = socket.receive(|datagram, age| {
                 // When it came, which may be before the connection last looked at the clock.
                 *latest = (now - age.min(now)).max(*latest);
+                let datagram = match secure {
+                    None => &*datagram,
+                    Some(secure) => match secure.open(datagram) {
+                        Some(packet) => packet,
+                        None => return,
+                    },
+                };
                 let Ok(packet) = Packet::decode(datagram) else { return };
                 // A server's socket also gets the repeated confirmation, which is for socket 0.
                 let handshake = matches!(packet.body, Body::Handshake(_)) && packet.destination == 0;
@@ -458,14 +500,23 @@ impl Stream {
         // First and last packet of a train that waits for its next one.
         let mut train: Option<(u64, u64)> = None;
         let mut measured = false;
-        let datagram = self.connection.payload_bytes() + lfn_udt::HEADER_BYTES;
+        let datagram = self.connection.payload_bytes() + lfn_udt::HEADER_BYTES + SEAL_BYTES;
         let most = (MAX_TRAIN_BYTES / datagram).clamp(1, MAX_SEGMENTS) as u64;
         while let Some(transmit) = self.connection.poll_transmit(now) {
             match transmit {
                 Transmit::Control(packet) => {
                     self.control.clear();
                     packet.encode(&mut self.control);
-                    self.socket.send(&self.control, usize::MAX)?;
+                    let Some(secure) = &mut self.secure else {
+                        self.socket.send(&self.control, usize::MAX)?;
+                        continue;
+                    };
+                    self.sealed.clear();
+                    let is_handshake = matches!(packet.body, Body::Handshake(_));
+                    secure.seal(&self.control, is_handshake, &mut self.sealed);
+                    if !self.sealed.is_empty() {
+                        self.socket.send(&self.sealed, usize::MAX)?;
+                    }
                 }
                 Transmit::Data(data, packet) => {
                     self.busy = Some(QUANTUM);
@@ -500,7 +551,12 @@ impl Stream {
 
     fn send_train(&mut self, (first, last): (u64, u64)) -> io::Result<()> {
         let (bytes, size) = self.outgoing.train(first, last);
-        self.socket.send(bytes, size)
+        let Some(secure) = &mut self.secure else { return self.socket.send(bytes, size) };
+        self.sealed.clear();
+        for packet in bytes.chunks(size) {
+            secure.seal(packet, false, &mut self.sealed);
+        }
+        self.socket.send(&self.sealed, size + SEAL_BYTES)
     }
 }
 

@@ -77,7 +77,7 @@ pub enum Reason {
     #[error("the peer closed the connection")]
     Peer,
     /// The server refused.
-    #[error("the server refused: another version, another type of socket, or too many connections")]
+    #[error("the server refused: another version, another type of socket, too many connections, or it wants a key")]
     Refused,
     /// Nobody answered the handshake.
     #[error("no answer to the handshake")]

@@ -42,7 +42,11 @@ impl Server {
     }
 
     pub fn start(directory: PathBuf, overwrite: bool) -> Server {
-        let listener = Listener::bind("127.0.0.1:0", Plan::default()).unwrap();
+        Server::under(Plan::default(), directory, overwrite)
+    }
+
+    pub fn under(plan: Plan, directory: PathBuf, overwrite: bool) -> Server {
+        let listener = Listener::bind("127.0.0.1:0", plan).unwrap();
         let (address, stop) = (listener.local().to_string(), Arc::new(AtomicBool::new(false)));
         let (say, done) = channel();
         let end = stop.clone();
