@@ -3,7 +3,7 @@
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
 # blocks, new-law.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site blocks new-law tools linux
+.PHONY: demo test lint test-rust test-python site blocks new-law soak tools linux
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -32,7 +32,7 @@ test-rust:
 test-python: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python -m mypy.stubtest lfnlab._core
-	$(RUN) pytest --numprocesses 2 --dist loadfile tests/python tests/test_house.py validation benches
+	$(RUN) pytest --numprocesses 2 --dist loadfile tests/python tests/test_house.py tests/test_dependencies.py validation benches
 	$(RUN) pytest tests/kernel tests/emulator
 
 # The pages of docs/, into build/site/index.html.
@@ -48,6 +48,22 @@ blocks: $(UV)
 new-law: $(UV)
 	$(SYNC)
 	ci/new_law.sh
+
+# New cases of what `make test` draws alike each time: property tests, hostile packets, damages of a
+# store, kills of shell, test bed and sweep. `make soak SEED=N` draws those of N again.
+ifeq ($(MAKECMDGOALS),soak)
+SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+$(info SEED=$(SEED))
+endif
+soak: $(UV)
+	$(SYNC) --all-extras
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=2000 cargo test --locked --workspace --exclude lfn-python
+	LFN_SEED=$(SEED) LFN_FUZZ_PACKETS=10000000 cargo test --locked --release -p lfn-udt --test fuzz
+	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/test_scenario.py tests/python/test_metrics.py tests/python/test_report.py
+	LFN_SEED=$(SEED) LFN_DAMAGES=1000 $(RUN) pytest --numprocesses 2 tests/python/test_damage.py
+	LFN_SEED=$(SEED) LFN_SHELL_KILLS=100 LFN_TESTBED_KILLS=100 $(RUN) pytest tests/emulator -k kill
+	LFN_SEED=$(SEED) $(RUN) python -m benches.sweep kill
+	@echo "SEED=$(SEED) held; write the date into CONTRIBUTING.md"
 
 tools:
 	ci/tools.sh

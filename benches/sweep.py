@@ -53,10 +53,11 @@ def kill(runs: int, kills: int) -> None:
         command = [sys.executable, "-m", "lfnlab.cli", "sweep", str(file), "--out"]
         subprocess.run([*command, home / "whole"], check=True, stdout=subprocess.DEVNULL)
         there = 0
+        first = int(os.environ.get("LFN_SEED", "0"))
         for killed in range(1, kills + 1):
             process = subprocess.Popen([*command, home / "killed"], stdout=subprocess.DEVNULL)
             there = kill_midway(
-                process, home / "killed", there, random.Random(killed), runs // kills
+                process, home / "killed", there, random.Random(first + killed), runs // kills
             )
             print(f"killed {killed:2} times, {there:6,} of {runs:,} runs are there", flush=True)
         subprocess.run([*command, home / "killed"], check=True, stdout=subprocess.DEVNULL)

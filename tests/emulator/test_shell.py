@@ -244,9 +244,9 @@ def descendants(parent: int) -> list[int]:
     return [children[0], *descendants(children[0])] if children else []
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_kill_at_a_random_moment_leaves_nothing(seed: int) -> None:
-    draw = random.Random(seed)
+@pytest.mark.parametrize("number", range(int(os.environ.get("LFN_SHELL_KILLS", "5"))))
+def test_a_kill_at_a_random_moment_leaves_nothing(number: int) -> None:
+    draw = random.Random(int(os.environ.get("LFN_SEED", "0")) * 1000 + number)
     before = host_state()
     with running() as (victim, mark):
         await_processes(victim, mark, draw.randint(1, EVERYBODY))

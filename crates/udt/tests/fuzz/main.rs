@@ -116,7 +116,10 @@ impl Mutator {
 fn mutated_packets_neither_panic_nor_grow() {
     let packets: u64 = std::env::var("LFN_FUZZ_PACKETS")
         .map_or(100_000, |count| count.parse().expect("LFN_FUZZ_PACKETS is a number of packets"));
-    let mut mutator = Mutator { random: Xoshiro256PlusPlus::seed_from_u64(2026), corpus: corpus() };
+    let seed: u64 =
+        std::env::var("LFN_SEED").map_or(2026, |seed| seed.parse().expect("LFN_SEED is a number"));
+    println!("LFN_SEED={seed}");
+    let mut mutator = Mutator { random: Xoshiro256PlusPlus::seed_from_u64(seed), corpus: corpus() };
     let mut target = Target::new(Time::from_s(1));
     let mut most_held = 0;
     for packet in 0..packets {
