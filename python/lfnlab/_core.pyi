@@ -23,13 +23,14 @@ __all__ = [
     "TestbedEnd",
     "UdtPlan",
     "Unavailable",
-    "available_memory_bytes",
     "canonical",
     "card",
     "check",
     "drive",
     "fluid",
     "laws",
+    "limit_memory",
+    "memory_limit_bytes",
     "plan_testbed",
     "predict",
     "read",
@@ -215,8 +216,19 @@ def predict(toml_text: str, file: str) -> dict[str, int]:
         ScenarioError: the first fault of the text.
     """
 
-def available_memory_bytes() -> int:
-    """Memory that can be taken without swapping, within this process's control group."""
+def limit_memory(size: str | None) -> None:
+    """Let the runs of this process take ``size`` together, such as "4GB"; None: what is free.
+
+    Raises:
+        UsageError: when that is no size.
+    """
+
+def memory_limit_bytes() -> int:
+    """Memory that the runs of this process may take together, those in progress included.
+
+    Without a limit that was set, 80 % of what can be taken without swapping, within this process's
+    control groups.
+    """
 
 def run_many(
     items: Sequence[tuple[str, str, int]],

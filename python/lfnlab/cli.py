@@ -26,7 +26,7 @@ from lfnlab.errors import (
     UsageError,
 )
 from lfnlab.kernel.cli import kernel
-from lfnlab.options import Jobs, naming_options
+from lfnlab.options import Jobs, Memory, naming_options
 from lfnlab.paper_commands import paper
 from lfnlab.progress import bar
 from lfnlab.prototype import label
@@ -113,6 +113,7 @@ def compare_(
     seed: Seed = 1,
     out: Path = Path("lfn-results"),
     jobs: Jobs = None,
+    memory: Memory = None,
     json: Json = False,
     report: Report = True,
 ) -> int:
@@ -138,6 +139,7 @@ def compare_(
         seed: The first seed.
         out: Results directory.
     """
+    _core.limit_memory(memory)
     base = dumbbell(
         rate=rate,
         rtt=rtt,
@@ -182,6 +184,7 @@ def run(
     seed: Seed | None = None,
     out: Path = Path("lfn-results"),
     jobs: Jobs = None,
+    memory: Memory = None,
     json: Json = False,
     report: Report = True,
 ) -> int:
@@ -205,6 +208,7 @@ def run(
         seed: The first seed; default the file's.
         out: Results directory.
     """
+    _core.limit_memory(memory)
     text = _core.read(str(file))
     _core.check(text, str(file), memory_limit_bytes())
     scenario = Scenario.from_toml(text, str(file))
@@ -275,6 +279,7 @@ def tcpeval(
     seeds: Count = 1,
     out: Path = Path("lfn-tcpeval"),
     jobs: Jobs = None,
+    memory: Memory = None,
     json: Json = False,
 ) -> int:
     """Run the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) with one law.
@@ -305,6 +310,7 @@ def tcpeval(
     from lfnlab import suite
     from lfnlab.summary import plain
 
+    _core.limit_memory(memory)
     chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
     with naming_options(), bar() as progress:
         results = execute(

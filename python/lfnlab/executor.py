@@ -47,8 +47,8 @@ Tell = Callable[[Work, float], None]
 
 
 def memory_limit_bytes() -> int:
-    """Memory that runs may take together: most of what is available now."""
-    return int(0.8 * _core.available_memory_bytes())
+    """Memory that runs may take together: what was allowed, else most of what is available now."""
+    return _core.memory_limit_bytes()
 
 
 def simulate(

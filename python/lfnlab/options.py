@@ -20,6 +20,15 @@ Jobs = Annotated[
     ),
 ]
 
+
+Memory = Annotated[
+    str | None,
+    Parameter(
+        help="What runs may take together, such as 4GB; default what is free. A run that would "
+        "take more is refused, one that does ends with an error."
+    ),
+]
+
 # Options of compare and shell by the key of the scenario that each one sets.
 OPTIONS = {
     "duration": "--duration",

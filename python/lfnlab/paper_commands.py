@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from lfnlab import _core
 from lfnlab.errors import UsageError
-from lfnlab.options import Jobs  # noqa: TC001  # cyclopts reads the annotations
+from lfnlab.options import Jobs, Memory  # noqa: TC001  # cyclopts reads the annotations
 from lfnlab.progress import bar
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def all_(
     quick: Annotated[bool, Parameter(negative="")] = False,
     accept: Annotated[bool, Parameter(negative="")] = False,
     jobs: Jobs = None,
+    memory: Memory = None,
 ) -> int:
     """Reproduce every paper, one after the other.
 
@@ -46,10 +48,11 @@ def all_(
     """
     from lfnlab.paper import papers
 
+    _core.limit_memory(memory)
     codes = []
     for name in papers():
         print(f"\n{name}")
-        codes.append(reproduce(name, quick=quick, accept=accept, jobs=jobs))
+        codes.append(reproduce(name, quick=quick, accept=accept, jobs=jobs, memory=memory))
     return max(codes, default=OK)
 
 
@@ -64,6 +67,7 @@ def reproduce(
     kernel: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
     jobs: Jobs = None,
+    memory: Memory = None,
 ) -> int:
     """Run the study of a paper and test its claims.
 
@@ -79,6 +83,7 @@ def reproduce(
     """
     from lfnlab import paper as papers
 
+    _core.limit_memory(memory)
     part: Literal["extensions", "kernel"] | None
     part = "extensions" if extensions else "kernel" if kernel else None
     size = "quick" if quick else None

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, validators
 
+from lfnlab import _core
 from lfnlab.errors import UsageError
+from lfnlab.options import Memory  # noqa: TC001  # cyclopts reads the annotations
 from lfnlab.progress import bar
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def sweep(
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     executor: str = "local",
     shard: str | None = None,
+    memory: Memory = None,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
@@ -68,6 +71,7 @@ def sweep(
     from lfnlab.store import check_layout, stored
     from lfnlab.study import Sweep
 
+    _core.limit_memory(memory)
     check_executor(executor)
     part = None if shard is None else _shard(shard)
     asked = Sweep.load(file)

@@ -18,12 +18,16 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::errors;
+use crate::memory::Share;
 use crate::prototype::{self, Fault};
 
 /// How often the caller hears of progress.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 /// How long a slice of a run should take: a cancelled run ends within about that.
 const SLICE: Duration = Duration::from_millis(30);
+
+/// Looking what a run holds may take this part of the time that it runs.
+const LOOK_PART: u32 = 50;
 
 /// A run to do.
 pub(crate) struct Job {
@@ -123,7 +127,7 @@ pub(crate) fn threads_in_memory(jobs: &[Job], threads: usize, limit_bytes: u64) 
     fit.count().min(threads).max(1)
 }
 
-/// Runs all jobs. `tell` gets index and fraction on this thread and answers whether to go on; `None`
+/// Runs all jobs; one ends with an error where runs hold more than they may. `tell` gets index and fraction on this thread and answers whether to go on; `None`
 /// is the result of a run that was cancelled.
 pub(crate) fn run(
     py: Python<'_>,
@@ -237,12 +241,23 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
         Err(error) => return Some(Err(error.to_string().into())),
     };
     let mut step = Time(config.duration.0 / 1_000).max(Time(1));
+    let (mut share, mut look_at) = (Share::default(), wall);
     while sim.now() < config.duration {
         if cancel.load(Relaxed) {
             return None;
         }
         let begun = now();
         attached(python, || sim.run_until(sim.now().after(step)));
+        let ended = now();
+        if ended >= look_at {
+            if let Err(why) = share.hold(sim.memory_bytes() as u64) {
+                let hint = "--memory allows more, a coarser sample or fewer flows take less";
+                return Some(Err(
+                    format!("ended at {} of {}: {why}; {hint}", sim.now(), config.duration).into()
+                ));
+            }
+            look_at = now() + ended.elapsed() * LOOK_PART;
+        }
         fraction.store((sim.now().as_s() / config.duration.as_s()).to_bits(), Relaxed);
         step = match begun.elapsed() {
             long if long > 2 * SLICE => Time((step.0 / 2).max(1)),

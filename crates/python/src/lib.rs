@@ -18,6 +18,7 @@ use batch::Finished;
 use lfn_law::{look, registry, LawInfo, LawSpec};
 use lfn_scenario::{Scenario, ScenarioError as Fault};
 use lfn_udt::ControlSpec;
+use lfn_units::{Bytes, UnitError};
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -33,8 +34,6 @@ mod errors {
     pyo3::import_exception!(lfnlab.errors, UsageError);
 }
 
-/// Part of the available memory that runs may use, in percent.
-const MEMORY_PERCENT: u64 = 80;
 /// How often a wait looks for a signal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -163,8 +162,22 @@ fn predict<'py>(py: Python<'py>, toml_text: &str, file: &str) -> PyResult<Bound<
 }
 
 #[pyfunction]
-fn available_memory_bytes() -> u64 {
-    memory::available_bytes()
+fn memory_limit_bytes() -> u64 {
+    memory::limit_bytes()
+}
+
+#[pyfunction]
+fn limit_memory(size: Option<&str>) -> PyResult<()> {
+    let parse = |text: &str| {
+        let wrong = |found: String| errors::UsageError::new_err(format!("--memory: {found}"));
+        let bytes: Bytes = text.parse().map_err(|error: UnitError| wrong(error.to_string()))?;
+        if bytes.0 == 0 {
+            return Err(wrong(format!("\"{text}\" is no memory; allowed: at least 1B")));
+        }
+        Ok(bytes.0)
+    };
+    memory::allow(size.map(parse).transpose()?);
+    Ok(())
 }
 
 #[pyfunction]
@@ -175,7 +188,7 @@ fn run_many(
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Option<Run>>> {
-    let limit_bytes = memory::available_bytes() / 100 * MEMORY_PERCENT;
+    let limit_bytes = memory::limit_bytes();
     let jobs = items
         .iter()
         .map(|(text, file, seed)| {
@@ -295,7 +308,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(canonical, module)?)?;
     module.add_function(wrap_pyfunction!(predict, module)?)?;
-    module.add_function(wrap_pyfunction!(available_memory_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(memory_limit_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(limit_memory, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(drive, module)?)?;
     module.add_function(wrap_pyfunction!(laws, module)?)?;

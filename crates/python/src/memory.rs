@@ -1,17 +1,130 @@
-//! How much memory there is.
+//! How much memory there is, how much runs may take, and how much they have taken.
 
 use std::fs::read_to_string;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bytes that can be taken without swapping: what the kernel estimates, or what the control group
-/// leaves, if that is less. `u64::MAX` where neither is known.
+/// Part of the available memory that runs may use where nobody says how much, in percent.
+const FREE_PERCENT: u64 = 80;
+
+/// What a user allowed; 0: nobody said.
+static ALLOWED: AtomicU64 = AtomicU64::new(0);
+/// What the runs in progress hold.
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+/// Runs of this process may take so many bytes together; `None`: what is free.
+pub(crate) fn allow(bytes: Option<u64>) {
+    ALLOWED.store(bytes.unwrap_or(0), Relaxed);
+}
+
+/// What runs may take together, those in progress included.
+pub(crate) fn limit_bytes() -> u64 {
+    match ALLOWED.load(Relaxed) {
+        0 => available_bytes().saturating_add(HELD.load(Relaxed)) / 100 * FREE_PERCENT,
+        bytes => bytes,
+    }
+}
+
+/// What one run holds, until it is dropped.
+#[derive(Default)]
+pub(crate) struct Share {
+    bytes: u64,
+}
+
+impl Share {
+    /// The run holds so much now. An error says why it must not go on.
+    pub(crate) fn hold(&mut self, bytes: u64) -> Result<(), String> {
+        let before = HELD.fetch_add(bytes, Relaxed);
+        HELD.fetch_sub(self.bytes, Relaxed);
+        let (all, most) = (before + bytes - self.bytes, limit_bytes());
+        self.bytes = bytes;
+        if all <= most {
+            return Ok(());
+        }
+        let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+        let others = if all > bytes { format!(", with other runs {}", mb(all)) } else { String::new() };
+        Err(format!("it holds {}{others}; allowed: {}", mb(bytes), mb(most)))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        HELD.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// Bytes that can be taken without swapping: what the kernel estimates, or what the control groups of this
+/// process leave, if that is less. `u64::MAX` where neither is known.
 pub(crate) fn available_bytes() -> u64 {
     let system = read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     });
-    let number = |file| read_to_string(file).ok()?.trim().parse::<u64>().ok();
-    let group = number("/sys/fs/cgroup/memory.max")
-        .zip(number("/sys/fs/cgroup/memory.current"))
-        .map(|(max, current)| max.saturating_sub(current));
-    [system, group].into_iter().flatten().min().unwrap_or(u64::MAX)
+    let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+    groups
+        .lines()
+        .filter_map(|line| left_in_groups(line, Path::new("/sys/fs/cgroup")))
+        .chain(system)
+        .min()
+        .unwrap_or(u64::MAX)
+}
+
+/// What a control group and those around it leave, by its line of `/proc/self/cgroup`.
+fn left_in_groups(line: &str, root: &Path) -> Option<u64> {
+    let mut fields = line.splitn(3, ':');
+    let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
+    let (root, files) = match controllers {
+        "" => (root.to_path_buf(), ["memory.max", "memory.current"]),
+        list if list.split(',').any(|name| name == "memory") => {
+            (root.join("memory"), ["memory.limit_in_bytes", "memory.usage_in_bytes"])
+        }
+        _ => return None,
+    };
+    let number = |file: &Path| read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let left = |group: &Path| {
+        let place = root.join(group);
+        let [most, used] = files.map(|file| number(&place.join(file)));
+        // Pages of files give way.
+        let stat = read_to_string(place.join("memory.stat")).unwrap_or_default();
+        let cache = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
+        Some(most?.saturating_sub(used?.saturating_sub(cache.unwrap_or(0))))
+    };
+    // The root is the group itself where a container sees no more.
+    Path::new(group.trim_start_matches('/')).ancestors().filter_map(left).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+
+    use super::*;
+
+    #[test]
+    fn the_tightest_of_the_groups_around_a_process_counts() {
+        let root = std::env::temp_dir().join(format!("lfn-cgroup-{}", std::process::id()));
+        let inner = root.join("a/b");
+        create_dir_all(&inner).unwrap();
+        create_dir_all(root.join("memory/c")).unwrap();
+        let put = |group: &Path, most: &str, used: &str| {
+            write(group.join("memory.max"), most).unwrap();
+            write(group.join("memory.current"), used).unwrap();
+        };
+        put(&root.join("a"), "1000\n", "900\n");
+        put(&inner, "max\n", "600\n");
+        assert_eq!(left_in_groups("0::/a/b", &root), Some(100));
+        write(root.join("a/memory.stat"), "anon 5\ninactive_file 300\n").unwrap();
+        assert_eq!(left_in_groups("0::/a/b", &root), Some(400));
+        put(&inner, "650\n", "600\n");
+        assert_eq!(left_in_groups("0::/a/b", &root), Some(50));
+        // More than is allowed is there; nothing is left.
+        put(&inner, "500\n", "600\n");
+        assert_eq!(left_in_groups("0::/a/b", &root), Some(0));
+        write(root.join("memory/c/memory.limit_in_bytes"), "70").unwrap();
+        write(root.join("memory/c/memory.usage_in_bytes"), "20").unwrap();
+        assert_eq!(left_in_groups("4:cpu,memory:/c", &root), Some(50));
+        for none in ["0::/elsewhere", "3:cpu:/a", "", "0", "0::", "::::"] {
+            assert_eq!(left_in_groups(none, &root), None, "{none}");
+        }
+        std::fs::remove_dir_all(root).unwrap();
+    }
 }

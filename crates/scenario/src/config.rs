@@ -32,7 +32,7 @@ pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
 /// IP packet of a full background segment.
 const BACKGROUND_PACKET: Bytes = Bytes(1500);
 /// The third number of Linux's `tcp_wmem`.
-const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
+pub(crate) const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
 /// What a background receiver takes its RTT to be: the middle of their range.
 const BACKGROUND_RTT: Time = Time::from_ms(100);
 

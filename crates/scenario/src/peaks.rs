@@ -71,7 +71,7 @@ impl Scenario {
     }
 
     /// Packets that the host of each group's flows may hold: what the scenario says, or a tuned host's
-    /// buffer. `u64::MAX` where the buffer grows with the window.
+    /// buffer.
     pub(crate) fn send_limits(&self, network: &Network, sizing: &Sizing) -> Vec<u64> {
         let peaks = Peaks::of(self, network);
         let path_bytes = |flow: &Flow, links: &[u16]| {

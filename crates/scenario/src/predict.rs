@@ -9,15 +9,19 @@ use crate::demand::{pile_up, Demand};
 use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::Peaks;
-use crate::quantity::Sample;
+use crate::quantity::{Sample, Start};
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
 const FLOW_BYTES: f64 = 2_500.0;
+/// The same of a flow that is reported in sum.
+const SHORT_FLOW_BYTES: f64 = 1_800.0;
 /// The same over UDT, where both ends are connections that measure.
 const UDT_FLOW_BYTES: f64 = 6_000.0;
 /// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room
 /// that these keep to grow.
 const PACKET_BYTES: f64 = 125.0;
+/// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
+const KEPT_BYTES: f64 = 80.0;
 /// What the sender keeps besides for a law that steers by delivery rates, with room to grow.
 const RATE_SAMPLE_BYTES: f64 = 96.0;
 /// A row of the table `flows`.
@@ -26,16 +30,28 @@ const FLOW_ROW_BYTES: f64 = 73.0;
 const PROBE_ROW_BYTES: f64 = 21.0;
 /// A row of the table `queues`.
 const QUEUE_ROW_BYTES: f64 = 54.0;
-/// A row of the table `transfers`, and the room that columns keep to grow.
-const TRANSFER_ROW_BYTES: f64 = 54.0;
+/// A row of the table `transfers`, whose number is a mean.
+const TRANSFER_ROW_BYTES: f64 = 36.0;
 /// A connection of a model of traffic, with its messages and what it has in flight.
 const CONNECTION_BYTES: f64 = 5_000.0;
-/// Tables exist twice while they are stored.
-const TABLE_COPIES: f64 = 2.0;
+/// Columns grow to up to twice what they hold, and exist once more while they are stored.
+const TABLE_COPIES: f64 = 3.0;
+/// What every run takes.
+const RUN_BYTES: f64 = 500_000.0;
 /// Slow start may send twice what path and buffer hold before it hears of a loss.
 const OVERSHOOT: f64 = 2.0;
+/// Beyond that, recoveries and queues of ACKs may hold so many packets, if the windows allow it.
+const SLACK_PACKETS: f64 = 200_000.0;
+/// Laws whose windows no loss keeps near what the path holds.
+const BOUNDLESS: [&str; 1] = ["hybla"];
+/// Rows that a packet makes where it is recorded, those dropped and ACKs included, at most.
+const CAPTURE_ROWS_PER_PACKET: f64 = 3.5;
 /// Short background flows at once for each Mbit/s of load.
 const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
+/// Short flows keep as many packets as their load sends in this time, in seconds.
+const BACKGROUND_PACKETS_S: f64 = 0.5;
+/// Short background flows that begin in a second for each Mbit/s of load.
+const BACKGROUND_FLOWS_PER_MBITPS_AND_S: f64 = 13.0;
 /// Half a packet's ACK, and the rest.
 const EVENTS_PER_PACKET: f64 = 1.5;
 /// Of a link: its histogram of waiting times and what it keeps besides packets.
@@ -110,6 +126,12 @@ impl Prediction {
     }
 }
 
+/// Whether nothing but the host limits the window of a law, as far as is known.
+fn is_boundless(law: &LawSpec) -> bool {
+    let label = law.label();
+    law.prototype().is_some() || BOUNDLESS.contains(&label.split(':').next().unwrap_or_default())
+}
+
 /// What one group of flows, or one UDP source, sends over a link.
 struct Load<'a> {
     links: &'a [u16],
@@ -118,6 +140,10 @@ struct Load<'a> {
     window: f64,
     /// Packets that it wants to deliver.
     demand: f64,
+    /// Its sender keeps what is outstanding.
+    keeps: bool,
+    /// Nothing but the host limits the window.
+    boundless: bool,
 }
 
 impl Scenario {
@@ -126,7 +152,7 @@ impl Scenario {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
         let Peaks { rates, longer } = Peaks::of(self, &network);
-        let loads = self.loads();
+        let loads = self.loads(&network, &sizing);
         let duration_s = self.duration.0.as_s();
         // By link: what passes it, and whether it is the slowest link of some of that.
         let mut passing: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
@@ -137,7 +163,11 @@ impl Scenario {
                 is_slowest[usize::from(link)] = true;
             }
         }
-        let (mut in_flight, mut packets) = (0.0, 0.0);
+        let windows: f64 = loads.iter().filter(|load| load.keeps).map(|load| load.window).sum();
+        let boundless = loads.iter().filter(|load| load.keeps && load.boundless);
+        let boundless = boundless.map(|load| load.window).sum::<f64>() * KEPT_BYTES / PACKET_BYTES;
+        let mut in_flight = windows.min(SLACK_PACKETS) + boundless;
+        let mut packets = 0.0;
         for (link, hop) in (0..).zip(&network.hops) {
             let i = usize::from(link);
             let Some(wire_bytes) = passing[i].iter().map(|load| load.wire_bytes).min() else { continue };
@@ -172,8 +202,11 @@ impl Scenario {
         let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
             * network.slowest(&self.background.path.links).as_bps();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
-        flows += long_flows + BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6;
-        in_flight += 20.0 * long_flows + load_bps / 8.0 / 1514.0;
+        // Hardly more at once than begin in all.
+        let begun = 100.0 + BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * duration_s;
+        let short_flows = (BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6).min(begun);
+        flows += long_flows;
+        in_flight += 20.0 * long_flows + BACKGROUND_PACKETS_S * load_bps / 8.0 / 1514.0;
         packets += load_bps / 8.0 * duration_s / 1514.0;
         let mut connections = 0.0;
         for (traffic, demand) in self.traffic.iter().zip(&demands) {
@@ -195,14 +228,18 @@ impl Scenario {
         for (link, rate) in (0..).zip(&rates) {
             connections += pile_up(&demands, link, rate.as_bps() / 8.0, duration_s);
         }
-        let capture_bytes = self
-            .capture
-            .as_ref()
-            .map_or(0.0, |capture| TABLE_COPIES * CAPTURE_ROW_BYTES * capture.max_rows as f64);
+        let capture_rows = self.capture.as_ref().map_or(0.0, |capture| {
+            (capture.max_rows as f64).min(100_000.0 + CAPTURE_ROWS_PER_PACKET * packets)
+        });
+        let capture_bytes = TABLE_COPIES * CAPTURE_ROW_BYTES * capture_rows;
         let samples_rates = |law: &LawSpec| law.slow_start() == SlowStartKind::None;
         let sample_bytes = if self.laws().any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
         let parts = [
-            flows * FLOW_BYTES + streams(Transport::Udt) * UDT_FLOW_BYTES + connections * CONNECTION_BYTES,
+            RUN_BYTES
+                + flows * FLOW_BYTES
+                + streams(Transport::Udt) * UDT_FLOW_BYTES
+                + short_flows * SHORT_FLOW_BYTES
+                + connections * CONNECTION_BYTES,
             in_flight * (PACKET_BYTES + sample_bytes),
             queues * LINK_BYTES + self.link_extra_bytes(&network),
             table_bytes,
@@ -223,13 +260,17 @@ impl Scenario {
     }
 
     /// All that sends packets one by one.
-    fn loads(&self) -> Vec<Load<'_>> {
-        let flows = self.flow.iter().enumerate().flat_map(|(group, flow)| {
+    fn loads(&self, network: &Network, sizing: &Sizing) -> Vec<Load<'_>> {
+        let limits: Vec<f64> = self.send_limits(network, sizing).into_iter().map(|n| n as f64).collect();
+        let limits = &limits;
+        let flows = self.flow.iter().enumerate().flat_map(move |(group, flow)| {
             self.data_routes(group, flow).map(move |links| Load {
                 links,
                 wire_bytes: self.compat.wire_bytes(flow.packet.0),
-                window: f64::from(flow.streams()) * self.window(flow),
+                window: f64::from(flow.streams()) * self.window(flow).min(limits[group]),
                 demand: f64::from(flow.count) * self.demand(flow),
+                keeps: true,
+                boundless: flow.law.0.law().is_some_and(is_boundless),
             })
         });
         let udp = self.udp.iter().map(|udp| {
@@ -243,6 +284,8 @@ impl Scenario {
                     udp::Pattern::Bursts(_) => (bytes / f64::from(traffic.packet_bytes)).ceil(),
                     udp::Pattern::OnOff(_) => f64::INFINITY,
                 },
+                keeps: false,
+                boundless: false,
             }
         });
         flows.chain(udp).collect()
@@ -273,7 +316,23 @@ impl Scenario {
     /// Most packets that a flow may have outstanding.
     fn window(&self, flow: &Flow) -> f64 {
         let window = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(self.compat) as f64);
-        window.min(self.demand(flow))
+        window.min(self.demand(flow)).min(self.grown(flow))
+    }
+
+    /// Most packets that slow start, which doubles the window in each round trip, makes of the initial window
+    /// until the end of the run.
+    fn grown(&self, flow: &Flow) -> f64 {
+        let Some(tcp) = flow.tcp.filter(|tcp| tcp.slow_start.0 != SlowStartKind::None) else {
+            return f64::INFINITY;
+        };
+        if flow.law.0.law().is_none_or(|law| is_boundless(law) || law.family() == Some("delay")) {
+            return f64::INFINITY;
+        }
+        let begins = match flow.start.0 {
+            Start::At(time) | Start::Uniform(time, _) => time,
+        };
+        let rounds = self.duration.0.since(begins).as_s() / flow.rtt.0.as_s();
+        tcp.initial_window.0 .0 as f64 * 2.0 * rounds.exp2()
     }
 
     /// Packets that a flow wants to deliver.

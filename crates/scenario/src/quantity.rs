@@ -8,6 +8,8 @@ use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time, UnitError};
 use serde::{Serialize, Serializer};
 
+use crate::config::SOCKET_BUFFER_MAX_BYTES;
+
 /// A value that is text in TOML and JSON, in the spelling that it prints and parses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text<T>(pub T);
@@ -156,10 +158,10 @@ pub enum SendBuffer {
 }
 
 impl SendBuffer {
-    /// Full packets that it holds; `u64::MAX` if it grows with the window.
+    /// Full packets that it holds at most.
     pub(crate) fn packets(self, payload_bytes: u32) -> u64 {
         match self {
-            SendBuffer::Linux => u64::MAX,
+            SendBuffer::Linux => SOCKET_BUFFER_MAX_BYTES / u64::from(payload_bytes),
             SendBuffer::Fixed(window) => window.packets(payload_bytes),
         }
     }

@@ -27,9 +27,12 @@ fn check_on(text: &str) {
     let (flows, probes, queues) =
         (tables.flows.t_s.len() as u64, tables.probes.t_s.len() as u64, tables.queues.t_s.len() as u64);
     let table_bytes = 73 * flows + 21 * probes + 54 * queues;
-    assert!(2 * table_bytes <= need.table_bytes, "{table_bytes} bytes of tables, stored twice, {need:?}");
+    assert!(
+        3 * table_bytes <= need.table_bytes,
+        "{table_bytes} bytes of tables, with room to grow, {need:?}"
+    );
     // An idle link and a flow that has ended have no rows.
-    assert!(need.table_bytes <= 2 * 2 * table_bytes, "{table_bytes} bytes of tables, {need:?}");
+    assert!(need.table_bytes <= 2 * 3 * table_bytes, "{table_bytes} bytes of tables, {need:?}");
 }
 
 /// A model of traffic on 20 Mbit/s: memory of connections and packets, and of the table of transfers, is

@@ -8,6 +8,7 @@
 mod capture;
 mod crowd;
 mod links;
+mod memory;
 mod network;
 mod outcome;
 mod setup;

@@ -89,7 +89,24 @@ pub struct PacketTable {
     pub sack3_end: Vec<u64>,
 }
 
+/// Bytes of the columns, which grow alike: by rows that there is room for, and the bytes of a row.
+const ROW_BYTES: [usize; 5] = [73, 54, 49, 21, 27];
+const PACKET_ROW_BYTES: usize = 82;
+
+impl Tables {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let times =
+            [&self.flows.t_s, &self.queues.t_s, &self.events.t_s, &self.probes.t_s, &self.transfers.t_s];
+        let rows = times.into_iter().zip(ROW_BYTES).map(|(t_s, bytes)| t_s.capacity() * bytes);
+        rows.sum::<usize>() + self.packets.memory_bytes()
+    }
+}
+
 impl PacketTable {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.t_ps.capacity() * PACKET_ROW_BYTES
+    }
+
     /// Brings rows in order of time; those of one instant stay as they are.
     pub(crate) fn sort(&mut self) {
         if self.t_ps.is_sorted() {

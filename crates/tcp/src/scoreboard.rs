@@ -206,7 +206,12 @@ impl Scoreboard {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.sent.capacity() * 8 + self.repair.flags.capacity() + self.repair.sacked.memory_bytes()
+        let repair = &self.repair;
+        self.sent.capacity() * 8
+            + repair.flags.capacity()
+            + repair.sacked.memory_bytes()
+            + (repair.lost.capacity() + repair.lost_again.capacity()) * 8
+            + repair.retransmitted.capacity() * 16
     }
 
     /// Starts again at segment 0; memory stays.

@@ -43,6 +43,10 @@ impl Capture {
         self.links[link]
     }
 
+    pub fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes()
+    }
+
     /// What was recorded, in order of time.
     pub fn into_table(mut self) -> PacketTable {
         // A link that is only a delay has told of departures when packets arrived.

@@ -3,7 +3,7 @@
 use lfn_law::ONE;
 use lfn_units::Time;
 
-use super::links::{LinkState, Server};
+use super::links::Server;
 use super::{mix, Outcome, Sim, SimError};
 use crate::config::{Change, Changed, Connection};
 use crate::events::Kind;
@@ -79,17 +79,8 @@ impl Sim {
                 hash = mix(hash, word);
             }
         }
-        let memory = Memory {
-            bytes_per_flow: std::mem::size_of::<Flow>(),
-            packet_bytes: self
-                .flows
-                .iter()
-                .map(|flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes())
-                .sum::<usize>()
-                + self.transit.memory_bytes()
-                + self.control.memory_bytes()
-                + self.links.iter().map(LinkState::memory_bytes).sum::<usize>(),
-        };
+        let memory =
+            Memory { bytes_per_flow: std::mem::size_of::<Flow>(), packet_bytes: self.packet_bytes() };
         let mut crowds: Vec<BackgroundSummary> =
             (0..self.crowds.len()).map(|number| self.crowd_summary(number, end)).collect();
         // The background comes first, and is the one without a name.

@@ -1,0 +1,137 @@
+//! Random scenarios need no more memory than was predicted, and not much less.
+//!
+//! `LFN_MEMORY_DRAWS` says how many, `LFN_SEED` which; `make soak` draws many anew.
+
+mod drawn;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use lfn_scenario::Scenario;
+use lfn_sim::Sim;
+
+/// Counts what is allocated, and the most of it at once.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn grow(bytes: usize) {
+    PEAK.fetch_max(LIVE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+}
+
+#[allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    reason = "each call is the system's, with what it was given"
+)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.dealloc(place, layout) };
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Old and new exist together while one is copied to the other.
+        grow(size);
+        let new = unsafe { System.realloc(place, layout, size) };
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        new
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: {text:?}")))
+}
+
+/// What a run of the scenario takes at most, with tables and summary as they are stored.
+fn measured(scenario: &Scenario) -> usize {
+    let before = LIVE.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    let config = scenario.config(scenario.seed);
+    let mut sim = Sim::new(&config).unwrap_or_else(|error| panic!("{error}"));
+    sim.run_until(config.duration);
+    let outcome = sim.finish().unwrap_or_else(|error| panic!("{error}"));
+    let stored = (serde_json::to_string(&outcome.summary).unwrap(), outcome.tables.clone());
+    drop((stored, outcome));
+    PEAK.load(Relaxed) - before
+}
+
+/// What a scenario needs, beside what was predicted.
+struct Need {
+    measured: f64,
+    predicted: f64,
+    parts: String,
+    text: String,
+}
+
+impl Need {
+    fn of(text: String, most_packets: f64) -> Option<Need> {
+        // Keys that do not go together were drawn.
+        let scenario = match Scenario::parse(&text, "drawn.toml", None) {
+            Ok(scenario) => scenario,
+            Err(error) => {
+                println!("not run: {error}");
+                return None;
+            }
+        };
+        let need = scenario.predict();
+        // What takes long to run, or fills this machine, is for the prediction alone.
+        if need.packets as f64 > most_packets || need.memory_bytes > 4_000_000_000 {
+            return None;
+        }
+        Some(Need {
+            measured: measured(&scenario) as f64,
+            predicted: need.memory_bytes as f64,
+            parts: format!("{need:?}"),
+            text,
+        })
+    }
+
+    fn is_far_too_high(&self) -> bool {
+        self.predicted > 3.0 * self.measured + 50e6
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "{:.2} MB, {:.2} predicted: {}\n{}",
+            self.measured / 1e6,
+            self.predicted / 1e6,
+            self.parts,
+            self.text
+        )
+    }
+}
+
+#[test]
+fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
+    let (draws, seed) = (number("LFN_MEMORY_DRAWS", 40), number("LFN_SEED", 1));
+    let most_packets = number("LFN_MEMORY_PACKETS", 2_000_000) as f64;
+    println!("LFN_MEMORY_DRAWS={draws} LFN_SEED={seed}");
+    let needs: Vec<Need> =
+        (0..draws).filter_map(|i| Need::of(drawn::scenario(seed, i, most_packets), most_packets)).collect();
+    assert!(needs.len() as u64 > draws / 3, "only {} of {draws} draws can be run", needs.len());
+    let (too_low, rest): (Vec<&Need>, Vec<&Need>) =
+        needs.iter().partition(|need| need.measured > need.predicted);
+    let far: Vec<&&Need> = rest.iter().filter(|need| need.is_far_too_high()).collect();
+    println!("{} runs, {} predicted too low, {} far too high", needs.len(), too_low.len(), far.len());
+    if std::env::var_os("LFN_MEMORY_PRINT").is_some() {
+        too_low.iter().for_each(|need| println!("TOO LOW {}", need.line()));
+        far.iter().for_each(|need| println!("TOO HIGH {}", need.line()));
+    }
+    let worst =
+        too_low.iter().max_by(|a, b| (a.measured / a.predicted).total_cmp(&(b.measured / b.predicted)));
+    assert!(worst.is_none(), "{}", worst.map(|need| need.line()).unwrap_or_default());
+    // One in twenty, and two standard deviations of such a count.
+    let expected = needs.len() as f64 / 20.0;
+    let most = expected + 2.0 * (0.95 * expected).sqrt();
+    assert!(far.len() as f64 <= most, "{} of {}: {}", far.len(), needs.len(), far[0].line());
+}

@@ -1,0 +1,28 @@
+//! What a run holds while it goes on.
+
+use std::mem::size_of;
+
+use super::links::LinkState;
+use super::Sim;
+use crate::flow::Flow;
+
+impl Sim {
+    /// Bytes for packets: what senders, receivers, lines and queues hold. Its cost grows with the flows and
+    /// links.
+    pub(super) fn packet_bytes(&self) -> usize {
+        let flows = self.flows.iter().map(|flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes());
+        flows.sum::<usize>()
+            + self.transit.memory_bytes()
+            + self.control.memory_bytes()
+            + self.links.iter().map(LinkState::memory_bytes).sum::<usize>()
+    }
+
+    /// Bytes that the run holds now: packets, flows, and the columns of its tables.
+    pub fn memory_bytes(&self) -> usize {
+        let recorded = self.capture.as_ref().map_or(0, |capture| capture.memory_bytes());
+        self.packet_bytes()
+            + self.flows.capacity() * size_of::<Flow>()
+            + self.tables.memory_bytes()
+            + recorded
+    }
+}
