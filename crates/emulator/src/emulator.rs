@@ -298,7 +298,7 @@ impl Emulator {
                 arrivals: counters.arrivals,
                 drops: counters.drops_full + counters.drops_early,
                 marks: counters.marks,
-                sent_bytes: counters.sent_bytes,
+                sent_bytes: (counters.sent_bytes as f64 + link.partly_sent_bytes(at)) as u64,
             });
         }
     }

@@ -13,7 +13,7 @@ use crate::counters::{Counters, DataTotals};
 use crate::limit::{DropReason, Limit};
 use crate::packet::PacketKind;
 use crate::red::{QueueState, Red};
-use crate::server::Serialiser;
+use crate::server::{rest_bytes, Serialiser};
 
 /// What decides about an arriving packet besides the limit.
 #[derive(Debug)]
@@ -122,6 +122,14 @@ impl Link {
     /// Bytes of those.
     pub fn bytes(&self) -> u64 {
         self.pending_bytes
+    }
+
+    /// Bytes of the packet in service that have left; up to date after [`Link::advance`].
+    pub fn partly_sent_bytes(&self, now: Time) -> f64 {
+        let head = self.pending.front();
+        let sent =
+            |head: &Pending| f64::from(head.bytes) - rest_bytes(self.server.rate(), head.at.since(now));
+        head.map_or(0.0, |head| sent(head).max(0.0))
     }
 
     /// Bytes of memory that grow with the queue.

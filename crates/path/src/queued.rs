@@ -144,6 +144,17 @@ impl QueuedLink {
         self.queue.bytes()
     }
 
+    /// Bytes of the packet in service that have left. On a link that follows a trace a packet leaves as a
+    /// whole.
+    pub fn partly_sent_bytes(&self, now: Time) -> f64 {
+        match (&self.server, &self.in_service) {
+            (Server::Rate(server), Some(serving)) => {
+                server.partly_sent_bytes(serving.packet.bytes, self.due, now)
+            }
+            _ => 0.0,
+        }
+    }
+
     /// Bytes of memory that grow with the queue.
     pub fn memory_bytes(&self) -> usize {
         self.queue.memory_bytes()

@@ -58,6 +58,11 @@ impl Serialiser {
     }
 }
 
+/// What a server of this rate sends in this time.
+pub(crate) fn rest_bytes(rate: Rate, time: Time) -> f64 {
+    rate.as_bps() / 8.0 * time.as_s()
+}
+
 /// A server whose rate may change at any time, also to 0: then it stands still.
 #[derive(Clone, Debug)]
 pub(crate) struct RateServer {
@@ -96,6 +101,15 @@ impl RateServer {
             self.owed += u128::from((leaves - now).0) * u128::from(old.rate.0);
         }
         Some(self.work_off(now))
+    }
+
+    /// Bytes that have left of a packet of so many, which ends at `leaves`.
+    pub(crate) fn partly_sent_bytes(&self, bytes: u32, leaves: Time, now: Time) -> f64 {
+        let rest_bytes = match leaves {
+            Time::NEVER => self.owed as f64 / BYTE as f64,
+            leaves => rest_bytes(self.rate(), leaves.since(now)),
+        };
+        (f64::from(bytes) - rest_bytes).max(0.0)
     }
 
     /// When the work owed is done.

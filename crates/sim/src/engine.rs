@@ -515,7 +515,7 @@ impl Sim {
                 continue;
             }
             link.advance(now);
-            let counters = link.counters();
+            let (counters, sent_bytes) = (link.counters(), link.sent_bytes(now));
             table.t_s.push(t_s);
             table.link.push(at as u16);
             table.packets.push(link.packets() as u32);
@@ -523,7 +523,7 @@ impl Sim {
             table.arrivals.push(counters.arrivals);
             table.drops.push(counters.drops_full + counters.drops_early);
             table.marks.push(counters.marks);
-            table.sent_bytes.push(counters.sent_bytes);
+            table.sent_bytes.push(sent_bytes as u64);
         }
     }
 }

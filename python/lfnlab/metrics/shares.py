@@ -116,7 +116,9 @@ def link_utilisation(
     """
     t, sent = link_counter(queues, "sent_bytes", link, start_s, end_s)
     rate = positive("rate_bps", mean_rate(rate_bps, t[0], t[-1]))
-    return float(8.0 * (sent[-1] - sent[0]) / (rate * (t[-1] - t[0])))
+    bits, most = 8.0 * (sent[-1] - sent[0]), rate * (t[-1] - t[0])
+    # The table has whole bytes: what is above 1 by less than one is 1.
+    return float(min(bits, max(most, bits - 8.0)) / most)
 
 
 def efficiency(

@@ -46,6 +46,8 @@ pub(super) struct LinkState {
     /// Bits that could have been sent until `rated`, since statistics began.
     capacity_bits: f64,
     rated: Time,
+    /// Bytes of the packet in service that had left when statistics began.
+    sent_before: f64,
 }
 
 impl LinkState {
@@ -88,6 +90,7 @@ impl LinkState {
             first_rate: rate,
             capacity_bits: 0.0,
             rated: Time::ZERO,
+            sent_before: 0.0,
             name,
         })
     }
@@ -121,6 +124,20 @@ impl LinkState {
             Server::Queued(link) => link.reset_counters(),
         }
         (self.capacity_bits, self.rated) = (0.0, now);
+        self.sent_before = self.partly_sent_bytes(now);
+    }
+
+    fn partly_sent_bytes(&self, now: Time) -> f64 {
+        match &self.server {
+            Server::Closed(link) => link.partly_sent_bytes(now),
+            Server::Queued(link) => link.partly_sent_bytes(now),
+        }
+    }
+
+    /// Bytes that have left since statistics began, those of the packet in service included; up to date after
+    /// [`LinkState::advance`].
+    pub fn sent_bytes(&self, now: Time) -> f64 {
+        (self.counters().sent_bytes as f64 + self.partly_sent_bytes(now) - self.sent_before).max(0.0)
     }
 
     /// Bits that could have been sent by `now`, since statistics began.

@@ -200,7 +200,7 @@ impl Sim {
             id: link.name.clone(),
             rate_bps: link.rate().0,
             rates: [first].into_iter().chain(self.changes_until(end).filter_map(rates)).collect(),
-            utilization: if capacity > 0.0 { counters.sent_bytes as f64 * 8.0 / capacity } else { 0.0 },
+            utilization: if capacity > 0.0 { link.sent_bytes(end) * 8.0 / capacity } else { 0.0 },
             arrivals: counters.arrivals,
             drops: counters.drops_full + counters.drops_early,
             early_drops: counters.drops_early,
