@@ -207,6 +207,8 @@ static __always_inline void tcp_cong_control(const struct law_ops *law, struct s
 	ack->newly_lost = sample->losses;
 	ack->mss_B = tp->mss_cache;
 	ack->inflight = inflight(tp);
+	ack->hold_us = tp->tcp_wstamp_ns > ack->now_ns
+			       ? (u32)law_min((tp->tcp_wstamp_ns - ack->now_ns) / 1000, ~0u) : 0;
 	ack->flags = ca_state(sk) == TCP_CA_Loss ? LAW_ACK_LOSS
 		     : ca_state(sk) == TCP_CA_Recovery ? LAW_ACK_RECOVERY : LAW_ACK_OPEN;
 	rate.delivered = ack->delivered;

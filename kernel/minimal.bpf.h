@@ -64,6 +64,7 @@ struct minmax {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 tcp_mstamp; /* us, of the packet or timer being handled */
+	u64 tcp_wstamp_ns; /* earliest departure of the next segment, for pacing */
 	struct minmax rtt_min; /* us */
 	u32 srtt_us; /* times 8 */
 	u32 mss_cache;

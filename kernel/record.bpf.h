@@ -11,7 +11,7 @@
 /* Every field of Linux's that the shim reads or writes. */
 #define SOCK_FIELDS(X) X(sk_pacing_status) X(sk_pacing_rate) X(sk_max_pacing_rate)
 #define TCP_FIELDS(X)                                                                           \
-	X(tcp_mstamp) X(srtt_us) X(mss_cache) X(snd_una) X(snd_nxt) X(high_seq) X(snd_cwnd)     \
+	X(tcp_mstamp) X(tcp_wstamp_ns) X(srtt_us) X(mss_cache) X(snd_una) X(snd_nxt) X(high_seq) X(snd_cwnd)     \
 	X(snd_cwnd_cnt) X(snd_cwnd_clamp) X(snd_ssthresh) X(prior_cwnd) X(prior_ssthresh)       \
 	X(packets_out) X(sacked_out) X(lost_out) X(retrans_out) X(max_packets_out) X(delivered) \
 	X(delivered_ce) X(lost) X(app_limited)

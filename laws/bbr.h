@@ -72,14 +72,20 @@ static inline u32 bbr_pacing_gain(const struct bbr *s)
 	return s->cycle ? RATE_GAIN_ONE * 3 / 4 : RATE_GAIN_ONE * 5 / 4;
 }
 
+/* Segments that leave at once where offloads let them. */
+static inline u64 bbr_burst(const struct law_ack *ack, const struct law_control *control)
+{
+	u64 least = control->pacing_Bps < BBR_TSO_LOW_BPS ? 1 : 2;
+
+	return law_min(law_max(rate_quantum(control->pacing_Bps, ack->mss_B, BBR_TSO_MAX_B), least), 127);
+}
+
 /* A BDP and room for what offloads hold back: three bursts, and an even number, since receivers
  * acknowledge every second segment. */
 static inline u64 bbr_budget(const struct bbr *s, const struct law_ack *ack, const struct law_control *control,
 			     u64 bdp)
 {
-	u64 least = control->pacing_Bps < BBR_TSO_LOW_BPS ? 1 : 2;
-	u64 goal = law_min(law_max(rate_quantum(control->pacing_Bps, ack->mss_B, BBR_TSO_MAX_B), least), 127);
-	u64 cwnd = (bdp + 3 * goal + 1) & ~1ULL;
+	u64 cwnd = (bdp + 3 * bbr_burst(ack, control) + 1) & ~1ULL;
 
 	return s->mode == BBR_PROBE_BW && !s->cycle ? cwnd + 2 : cwnd;
 }
@@ -95,6 +101,18 @@ static inline u64 bbr_inflight(const struct bbr *s, const struct law_ack *ack, c
 			       u32 gain)
 {
 	return bbr_budget(s, ack, control, bbr_bdp(s, s->bw.best[0].value, gain));
+}
+
+/* Of so many in flight, those that will be in the network at the earliest departure time: less what the path
+ * delivers by then. A phase that fills the path counts the burst that leaves then. */
+static inline u64 bbr_in_network(const struct bbr *s, const struct law_ack *ack, const struct law_control *control,
+				 u64 inflight)
+{
+	u64 delivered = rate_segments(bbr_bw(s), ack->hold_us);
+
+	if (bbr_pacing_gain(s) > RATE_GAIN_ONE)
+		inflight += bbr_burst(ack, control);
+	return inflight - law_min(delivered, inflight);
 }
 
 static inline void bbr_lt_restart(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate)
@@ -237,15 +255,16 @@ static inline u64 bbr_extra(const struct bbr *s)
 static inline void bbr_update_cycle(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate,
 				    const struct law_control *control)
 {
+	u64 inflight = bbr_in_network(s, ack, control, rate->prior_inflight);
 	u32 gain = bbr_pacing_gain(s);
 	int over = ack->now_ns - s->cycle_ns > s->min_rtt_us * 1000ULL;
 
 	if (s->mode != BBR_PROBE_BW)
 		return;
 	if (gain > RATE_GAIN_ONE)
-		over = over && (ack->newly_lost || rate->prior_inflight >= bbr_inflight(s, ack, control, gain));
+		over = over && (ack->newly_lost || inflight >= bbr_inflight(s, ack, control, gain));
 	else if (gain < RATE_GAIN_ONE)
-		over = over || rate->prior_inflight <= bbr_inflight(s, ack, control, RATE_GAIN_ONE);
+		over = over || inflight <= bbr_inflight(s, ack, control, RATE_GAIN_ONE);
 	if (over)
 		bbr_next_phase(s, ack->now_ns);
 }
@@ -268,7 +287,8 @@ static inline void bbr_check_drain(struct bbr *s, const struct law_ack *ack, con
 {
 	if (s->mode == BBR_STARTUP && s->full)
 		s->mode = BBR_DRAIN;
-	if (s->mode == BBR_DRAIN && ack->inflight <= bbr_inflight(s, ack, control, RATE_GAIN_ONE))
+	if (s->mode == BBR_DRAIN
+	    && bbr_in_network(s, ack, control, ack->inflight) <= bbr_inflight(s, ack, control, RATE_GAIN_ONE))
 		bbr_probe_bw(s, ack->now_ns);
 }
 

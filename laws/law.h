@@ -49,7 +49,7 @@ struct law_ack {
 	u32 ce;           /* segments whose CE mark this ACK echoes */
 	u32 mss_B;        /* payload bytes of a full segment */
 	u32 flags;        /* LAW_ACK_* */
-	u32 pad;
+	u32 hold_us;      /* on_control: pacing keeps the next segment back for so long from now */
 };
 #define LAW_ACK_OPEN 1u         /* sender in state Open or Disorder: no reduction under way */
 #define LAW_ACK_ROUND_START 2u  /* first ACK of a new packet-timed round trip */

@@ -77,8 +77,8 @@ pub struct Ack {
     pub mss_bytes: u32,
     /// `ACK_*`.
     pub flags: u32,
-    /// Zero.
-    pub pad: u32,
+    /// For a law with `on_control`: pacing keeps the next segment back for so long from now.
+    pub hold_us: u32,
 }
 
 /// What the path did between two deliveries. P is the newest segment that the ACK delivered, or the

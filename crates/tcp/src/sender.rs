@@ -481,6 +481,7 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let min_rtt = Time::from_ns(seen.min_rtt_ns);
         let rate = sampler.on_ack(self.delivered, newest, in_flight, min_rtt, now);
+        seen.hold_us = u32::try_from(self.next_send.since(now).as_ns() / 1000).unwrap_or(u32::MAX);
         seen.flags &= !ACK_CWND_LIMITED;
         if self.cwnd_limited {
             seen.flags |= ACK_CWND_LIMITED;

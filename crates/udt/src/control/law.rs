@@ -140,7 +140,7 @@ impl CongestionControl for LawControl {
             ce: 0,
             mss_bytes: payload_bytes(self.mss_bytes),
             flags,
-            pad: 0,
+            hold_us: 0,
         };
         if self.episode != Episode::Open && path.acked >= self.episode_end {
             self.episode = Episode::Open;
