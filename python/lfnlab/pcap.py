@@ -6,7 +6,8 @@ The table ``packets`` of a run has one row for each packet at each point of a li
     link            u16 or text
     point           u8    0 arrived at the queue, 1 was dropped, 2 left the link not lost at random
     flow            u32
-    kind            u8    0 data, 1 ACK, 2 UDP, 3 data over UDT, 4 control packet of UDT
+    kind            u8    0 data, 1 ACK, 2 UDP, 3 data over UDT, 4 control packet of UDT; of a
+                          handshake 5 SYN, 6 SYN-ACK, 7 the ACK that ends it
     direction       u8    0 forward, 1 reverse
     seq             u64   segment's number; of an ACK, the first segment that it waits for; of a
                           control packet, the first two words of its header but for the first bit
@@ -16,10 +17,11 @@ The table ``packets`` of a run has one row for each packet at each point of a li
     sack1_start ... sack3_end  u64  segments, the end excluded; null without block
 
 What the simulator abstracts from is made up so that the tools read the trace as it was meant: hosts
-(one pair a flow), a handshake at the first packet of a flow, which tells the window scale, and
-timestamps, where the packets have room for them. Windows are 1 GiB, so they never limit. Packets
-are cut behind their headers, those of UDT behind two words. Their original length is that of the
-simulated packet, except that SACK blocks take room on an ACK, as in a real one.
+(one pair a flow), for a flow of which no SYN was recorded a handshake at its first packet, which
+tells the window scale, and timestamps, where the packets have room for them. Windows are 1 GiB, so
+they never limit. Packets are cut behind their headers, those of UDT behind two words. Their
+original length is that of the simulated packet, except that SACK blocks take room on an ACK, as in
+a real one.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
 they have none (the papers' ns-2), so that no length is invented. Interfaces are links.
@@ -72,8 +74,9 @@ COLUMNS = (
 _ARRIVED, _DROPPED, _LEFT = 0, 1, 2
 _DATA, _ACK, _UDP, _UDT_DATA, _UDT_CONTROL = range(5)
 _RETRANSMISSION, _CE, _ECE, _CWR, _LAST = 1, 2, 4, 8, 16
-# Of a handshake's packets; a recorded packet is none of them.
-_RECORDED, _SYN, _SYN_ACK, _THIRD = 0, 1, 2, 3
+# Column `shake`: which packet of a handshake, if of any. In the table they are kinds of their own.
+_NO_SHAKE, _SYN, _SYN_ACK, _THIRD = 0, 1, 2, 3
+_HANDSHAKE = 4
 
 _ETHERNET, _IP, _TCP, _TIMESTAMPS = 14, 20, 20, 12
 _LINKTYPE_ETHERNET, _LINKTYPE_RAW = 1, 101
@@ -108,7 +111,8 @@ _ROW = np.dtype(
         ("window", ">u2"),
         ("checksum", ">u2"),
         ("urgent", ">u2"),
-        ("syn_options", "u1", 12),
+        ("syn_options", "u1", 8),
+        ("sack_permitted", "u1", 4),
         ("timestamps_head", "u1", 4),
         ("timestamps", ">u4", 2),
         ("sack_head", "u1", 4),
@@ -167,7 +171,7 @@ def write_pcapng(
         StoreError: when the file cannot be written.
     """
     _check(packets)
-    packets = packets.with_columns(pl.col("link").cast(pl.String))
+    packets = _with_shakes(packets.with_columns(pl.col("link").cast(pl.String)))
     flows = _flows(packets)
     seen = _seen(packets, view)
     if unknown := [link for link in links if link not in set(packets["link"])]:
@@ -187,7 +191,16 @@ def write_pcapng(
                 out.write(_blocks(chunk, names, framing, headers))
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
-    return seen.height
+    return seen.filter(pl.col("shake") == _NO_SHAKE).height
+
+
+def _with_shakes(packets: pl.DataFrame) -> pl.DataFrame:
+    """The packets of handshakes as data and ACKs, with the column ``shake``."""
+    kind = pl.col("kind")
+    shake = pl.when(kind > _HANDSHAKE).then(kind - _HANDSHAKE).otherwise(_NO_SHAKE).cast(pl.UInt8)
+    answer = pl.when(kind == _HANDSHAKE + _SYN_ACK).then(_ACK).otherwise(_DATA)
+    plain = pl.when(kind > _HANDSHAKE).then(answer).otherwise(kind).cast(packets["kind"].dtype)
+    return packets.with_columns(shake=shake, kind=plain)
 
 
 def _check(packets: pl.DataFrame) -> None:
@@ -205,7 +218,10 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
     data = pl.col("kind") == _DATA
     last = data & (pl.col("flags") & _LAST > 0)
     return packets.group_by("flow").agg(
-        mss=pl.col("payload_bytes").filter(data).max().fill_null(1),
+        mss=pl.col("payload_bytes")
+        .filter(data & (pl.col("shake") == _NO_SHAKE))
+        .max()
+        .fill_null(1),
         ecn=(pl.col("flags") & (_CE | _ECE | _CWR) > 0).any(),
         end=pl.col("seq").filter(last).max().cast(pl.Int64) + 1,
         end_payload=pl.col("payload_bytes").filter(last).max(),
@@ -217,7 +233,7 @@ def _seen(packets: pl.DataFrame, view: View) -> pl.DataFrame:
     if view == "departure":
         left = packets.filter(pl.col("point") == _LEFT)
         return left.with_columns(dropped=pl.lit(False)).sort("t_ps", maintain_order=True)
-    keys = ["link", "flow", "kind", "direction", "seq"]
+    keys = ["link", "flow", "kind", "shake", "direction", "seq"]
     arrived = packets.filter(pl.col("point") == _ARRIVED).sort("t_ps", maintain_order=True)
     arrived = arrived.with_row_index("arrival")
     drops = packets.filter(pl.col("point") == _DROPPED).sort("t_ps", maintain_order=True)
@@ -235,7 +251,7 @@ def _seen(packets: pl.DataFrame, view: View) -> pl.DataFrame:
 
 def _layout(seen: pl.DataFrame) -> tuple[int, int]:
     """Bytes of framing, and of IP and TCP headers without SACK: all packets have the same."""
-    tcp = seen.filter(pl.col("kind") < _UDP)
+    tcp = seen.filter((pl.col("kind") < _UDP) & (pl.col("shake") == _NO_SHAKE))
     udt = seen.filter(pl.col("kind") > _UDP)
     if tcp.height == 0 and udt.height > 0:
         # Headers and bodies of UDT are whole words.
@@ -256,9 +272,9 @@ def _layout(seen: pl.DataFrame) -> tuple[int, int]:
 
 
 def _with_handshakes(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in order of time, and before the first of each TCP flow its handshake."""
-    rows = rows.with_columns(shake=pl.lit(_RECORDED, pl.UInt8))
-    tcp = rows.filter(pl.col("kind") < _UDP)
+    """The rows in order of time, and at the first of a TCP flow a handshake if none is there."""
+    opened = rows.filter(pl.col("shake") != _NO_SHAKE)["flow"].unique()
+    tcp = rows.filter((pl.col("kind") < _UDP) & ~pl.col("flow").is_in(opened.implode()))
     ack = pl.col("kind") == _ACK
     # The side that sends data sends forward unless its ACKs do.
     first = tcp.group_by("flow", maintain_order=True).agg(
@@ -343,13 +359,15 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     syn = (shake == _SYN) | (shake == _SYN_ACK)
     timestamps = tcp & (headers > _IP + _TCP)
     blocks = [
-        tcp & chunk[f"sack{i}_end"].is_not_null().to_numpy() & (shake == _RECORDED)
+        tcp & chunk[f"sack{i}_end"].is_not_null().to_numpy() & (shake == _NO_SHAKE)
         for i in (1, 2, 3)
     ]
     sacks = sum(block.astype(np.int64) for block in blocks)
     comment = (p.flags & _RETRANSMISSION) + 2 * p.dropped
 
-    options = 12 * syn + 12 * timestamps + (4 + 8 * sacks) * (sacks > 0)
+    # With timestamps, "SACK permitted" stands in the place of their two NOPs, as in Linux.
+    apart = syn & ~timestamps
+    options = 8 * syn + 4 * apart + 12 * timestamps + (4 + 8 * sacks) * (sacks > 0)
     header = _IP + np.where(udp, 8 + 8 * udt, _TCP + options)
     total = np.where(udp, p.bytes - framing, header + p.payload_bytes)
     if total.size and int(total.max()) > 0xFFFF:
@@ -397,6 +415,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     only(udt, "udt")
     only(tcp, *_TCP_PARTS)
     only(syn, "syn_options")
+    only(apart, "sack_permitted")
     only(timestamps, "timestamps_head", "timestamps")
     only(sacks > 0, "sack_head")
     for i, block in enumerate(blocks):
@@ -413,8 +432,8 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
 def _fill_ip(rows: NDArray[Any], p: _Packets, total: NDArray[np.int64]) -> None:
     """Version 4, ECN bits, DF, TTL 64; hosts are in 10.0.0.0/9 (left) and 10.128.0.0/9 (right)."""
     ip = rows["ip"]
-    marked = (p.flags & _CE > 0) & (p.shake == _RECORDED)
-    capable = (p.ecn > 0) & (p.kind != _ACK) & (p.shake == _RECORDED)
+    marked = (p.flags & _CE > 0) & (p.shake == _NO_SHAKE)
+    capable = (p.ecn > 0) & (p.kind != _ACK) & (p.shake == _NO_SHAKE)
     ip[:, 0] = 0x45
     ip[:, 1] = np.where(marked, 3, np.where(capable, 2, 0))
     ip[:, 2], ip[:, 3] = total >> 8, total & 0xFF
@@ -456,7 +475,7 @@ def _fill_tcp(
     acked = np.where(shake == _SYN, 0, one)
     rows["ack"] = np.where(ack, number(p.seq), acked)
     rows["offset"] = np.where(udp, 0, length // 4 << 4)
-    recorded = shake == _RECORDED
+    recorded = shake == _NO_SHAKE
     bits = np.where(shake == _SYN, _SYN_BIT, _ACK_BIT | np.where(shake == _SYN_ACK, _SYN_BIT, 0))
     bits |= np.where(recorded & ~ack & (p.flags & _LAST > 0), _FIN, 0)
     bits |= np.where(recorded & (p.flags & _ECE > 0), _ECE_BIT, 0)
@@ -467,10 +486,12 @@ def _fill_tcp(
     rows["bits"] = bits
     rows["window"] = 0xFFFF
 
-    # Largest segment, SACK permitted, window scale; NOPs (1) align them.
-    rows["syn_options"] = np.array([2, 4, 0, 0, 1, 1, 4, 2, 1, 3, 3, _SCALE], np.uint8)
+    # Largest segment, window scale, SACK permitted; NOPs (1) align them.
+    rows["syn_options"] = np.array([2, 4, 0, 0, 1, 3, 3, _SCALE], np.uint8)
+    rows["sack_permitted"] = [1, 1, 4, 2]
     rows["syn_options"][:, 2], rows["syn_options"][:, 3] = p.mss >> 8 & 0xFF, p.mss & 0xFF
     rows["timestamps_head"] = [1, 1, 8, 10]
+    rows["timestamps_head"][syn] = [4, 2, 8, 10]
     rows["timestamps"][:, 0], rows["timestamps"][:, 1] = p.clock, p.echo
     rows["sack_head"][:, :3] = [1, 1, 5]
     rows["sack_head"][:, 3] = 2 + 8 * sacks
@@ -480,6 +501,7 @@ def _fill_tcp(
             rows[f"sack{i}"][:, side] = np.where(block, edge, 0)
     # What is not there counts nothing in the checksum.
     rows["syn_options"][~syn] = 0
+    rows["sack_permitted"][~syn | timestamps] = 0
     rows["timestamps_head"][~timestamps] = 0
     rows["timestamps"][~timestamps] = 0
     rows["sack_head"][sacks == 0] = 0

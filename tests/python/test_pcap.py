@@ -118,7 +118,7 @@ def test_a_lossless_trace_is_flawless(tmp_path: Path, headers: int) -> None:
     for source, to, length in shark(file, "ip.src", "ip.dst", "frame.len"):
         ways.setdefault((source, to), []).append(int(length))
     left, right = ("10.0.0.0", "10.1.17.112"), ("10.128.0.0", "10.129.17.112")
-    syn = headers + 12
+    syn = headers + (8 if headers in (52, 66) else 12)
     assert {way: (len(each), sum(each)) for way, each in ways.items()} == {
         (left[0], right[0]): (202, syn + headers + 200 * (MSS + headers)),
         (right[0], left[0]): (201, syn + 200 * headers),

@@ -7,6 +7,7 @@
 
 mod capture;
 mod crowd;
+mod handshake;
 mod links;
 mod memory;
 mod network;
@@ -32,6 +33,7 @@ use crate::transit::{Cargo, Place, Transit};
 use capture::Capture;
 use crowd::Crowd;
 pub(crate) use crowd::Errand;
+use handshake::Handshakes;
 use links::{LinkState, Server};
 use network::{Route, UdpState, Waiting};
 use outcome::Retired;
@@ -153,6 +155,7 @@ pub struct Sim {
     numbers: Vec<u32>,
     transfer: Vec<u32>,
     started: Vec<bool>,
+    handshakes: Handshakes,
     udt: Vec<UdtFlow>,
     /// Control packets of UDT that are under way.
     control: ControlPackets,
@@ -289,12 +292,8 @@ impl Sim {
             Kind::Udp => self.on_udp(index),
             Kind::Warmup => self.on_warmup(),
             Kind::Begin => self.on_begin(index),
-            Kind::Established => {
-                let rtt = self.base_rtt(index);
-                self.flows[index].sender.on_established(self.now, rtt);
-                self.take_syn_ack(index);
-                self.transmit(index);
-            }
+            Kind::Syn => self.on_syn_timer(index),
+            Kind::SynAck => self.on_syn_ack_timer(index),
             Kind::Stop => {
                 self.flows[index].sender.stop();
                 self.flows[index].finished.get_or_insert(self.now);
@@ -339,16 +338,10 @@ impl Sim {
     }
 
     fn on_begin(&mut self, index: usize) {
-        let Some(config) = self.reported.get(index) else { return self.transmit(index) };
-        self.started[index] = true;
-        if config.sender.handshake {
-            // SYN and SYN-ACK are small and meet no queue.
-            let established = self.now + self.base_rtt(index);
-            self.send_syn(index);
-            self.transit.events.push(established, Kind::Established, index);
-        } else {
-            self.transmit(index);
+        if let Some(started) = self.started.get_mut(index) {
+            *started = true;
         }
+        self.open(index);
     }
 
     /// Sends what the sender may send now.

@@ -23,15 +23,17 @@ pub(crate) enum Kind {
     Warmup,
     /// A flow begins: with a handshake, or at once with data.
     Begin,
-    /// A handshake is over.
-    Established,
+    /// A sender without a SYN-ACK sends its SYN again.
+    Syn,
+    /// A receiver that hears nothing after its SYN-ACK sends it again.
+    SynAck,
     /// A flow stops to send.
     Stop,
     /// The same over UDT.
     UdtStop,
     /// A packet reaches the next link of its route.
     AtLink,
-    /// A data packet reaches the receiver, or any packet of UDT the end that it is for.
+    /// A data packet reaches the receiver, or any packet of UDT or of a handshake the end that it is for.
     AtReceiver,
     /// An ACK reaches the sender.
     AckAtSender,
@@ -53,12 +55,13 @@ pub(crate) enum Kind {
     Sample,
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 19] = [
     Kind::Change,
     Kind::Depart,
     Kind::Warmup,
     Kind::Begin,
-    Kind::Established,
+    Kind::Syn,
+    Kind::SynAck,
     Kind::Stop,
     Kind::UdtStop,
     Kind::AtLink,

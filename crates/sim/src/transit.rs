@@ -31,6 +31,8 @@ const RETRANSMISSION: u8 = 1;
 const CWR: u8 = 2;
 /// A control packet of UDT goes to the sender of data.
 const TO_SENDER: u8 = 2;
+/// The ACK that ends a handshake.
+const THIRD: u8 = 1;
 const CE: u8 = 4;
 
 /// The SACK blocks of an ACK; those that it has come first.
@@ -51,21 +53,36 @@ pub(crate) enum Cargo {
     Udp,
     UdtData,
     UdtControl,
+    /// A SYN, or the ACK that ends a handshake: on the way of data.
+    Syn,
+    /// A SYN-ACK: on the way of ACKs.
+    SynAck,
 }
 
 impl Cargo {
     /// How many there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 7;
 
-    /// What queues and paths make of it: control packets of UDT are to them what ACKs are.
+    /// What queues and paths make of it: control packets of UDT are to them what ACKs are, those of TCP's
+    /// handshake what data are.
     pub fn packet_kind(self) -> PacketKind {
         match self {
             Cargo::Ack | Cargo::UdtControl => PacketKind::Ack,
-            Cargo::Data | Cargo::Udp | Cargo::UdtData => PacketKind::Data,
+            Cargo::Data | Cargo::Udp | Cargo::UdtData | Cargo::Syn | Cargo::SynAck => PacketKind::Data,
         }
     }
 
-    /// Whether impairments meet it.
+    /// Whether it has payload. Only such packets are held up, overtaken or doubled by chance.
+    pub fn has_payload(self) -> bool {
+        matches!(self, Cargo::Data | Cargo::Udp | Cargo::UdtData)
+    }
+
+    /// Whether its header asks the routers on its way.
+    pub fn asks_routers(self) -> bool {
+        matches!(self, Cargo::Data | Cargo::Syn)
+    }
+
+    /// Whether it counts as data.
     pub fn is_data(self) -> bool {
         self.packet_kind() == PacketKind::Data
     }
@@ -111,6 +128,26 @@ impl Parcel {
     /// Whether a control packet of UDT goes to the sender of data.
     pub fn is_to_sender(self) -> bool {
         self.flags() & TO_SENDER != 0
+    }
+
+    /// A SYN or SYN-ACK with the time that its timestamp shows, in ms.
+    pub fn of_syn(flow: usize, stamp_ms: u64) -> Parcel {
+        Parcel::new(flow, 0, stamp_ms)
+    }
+
+    /// The ACK that ends a handshake.
+    pub fn of_third(flow: usize) -> Parcel {
+        Parcel::new(flow, THIRD, 0)
+    }
+
+    /// The time that a SYN or SYN-ACK shows, modulo 2^32 ms.
+    pub fn stamp_ms(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether this packet of a handshake is the ACK that ends it.
+    pub fn is_third(self) -> bool {
+        self.flags() & THIRD != 0
     }
 
     pub fn of_segment(flow: usize, segment: Segment) -> Parcel {

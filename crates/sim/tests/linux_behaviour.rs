@@ -336,6 +336,8 @@ fn shares(name: &str) -> Vec<f64> {
             slow.start = Time::from_ms(1000 + 377 * offset);
             let flows = vec![linux_flow(name, Time::from_ms(40)), slow];
             let mut config = dumbbell(drop_tail(rate("50Mbit/s"), 412), flows, Time::from_s(150));
+            // The kernel's ACKs met no queue and took no time.
+            config.links[1].service = rate("1Tbit/s").into();
             config.warmup = Time::from_s(30);
             let flows = run(&config).summary.flows;
             flows[0].goodput_bps / (flows[0].goodput_bps + flows[1].goodput_bps)
@@ -351,7 +353,7 @@ fn two_flows_of_40_and_160_ms() {
         ("htcp:linux", 0.5090, 0.0040),
         ("cubic:linux", 0.7351, 0.0200),
         ("reno:linux", 0.7994, 0.0099),
-        ("hstcp:linux", 0.9240, 0.0042),
+        ("hstcp:linux", 0.9049, 0.0076),
     ];
     for (name, share, error) in kernel {
         let shares = shares(name);

@@ -31,14 +31,14 @@ fn ten_thousand_flows() {
             ..linux_flow("cubic", Time::from_ms(50 + i % 100))
         })
         .collect();
-    let config = dumbbell(drop_tail(rate("10Gbit/s"), 50_000), flows, Time::from_s(2));
+    let config = dumbbell(drop_tail(rate("10Gbit/s"), 50_000), flows, Time::from_s(3));
     let summary = run(&config).summary;
     let idle = summary.flows.iter().filter(|flow| flow.delivered_bytes == 0).count();
     println!(
         "{} bytes per flow, {} bytes of packets, utilisation {:.3}",
         summary.memory.bytes_per_flow, summary.memory.packet_bytes, summary.links[0].utilization
     );
-    // A few lose the whole first flight, and the second after the initial timeout of 1 s.
+    // A few lose their SYN or the whole first flight, and the second after the initial timeout of 1 s.
     assert!(idle < 100, "{idle}");
     assert!(summary.links[0].utilization > 0.8, "{}", summary.links[0].utilization);
     assert!(summary.memory.bytes_per_flow < 2048, "{}", summary.memory.bytes_per_flow);

@@ -9,7 +9,7 @@ use lfn_units::Time;
 pub struct SenderConfig {
     /// Payload bytes of a full segment; laws see it as their mss.
     pub mss_bytes: u32,
-    /// Data wait for a handshake of one base RTT, which is the first RTT sample.
+    /// Data wait for a handshake, which gives the first RTT sample.
     pub handshake: bool,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window_segments: u32,

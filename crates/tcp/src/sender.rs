@@ -244,6 +244,17 @@ impl Sender {
         &self.stats
     }
 
+    /// Whether data wait for a handshake.
+    pub fn has_handshake(&self) -> bool {
+        self.config.handshake
+    }
+
+    /// Two SYNs or more were lost: as Linux does (RFC 5681 section 3.1), one segment begins.
+    pub fn on_syns_lost(&mut self, now: Time) {
+        self.observe(now);
+        self.control.cwnd = ONE;
+    }
+
     /// The handshake took `rtt`: the first sample of the round-trip time.
     pub fn on_established(&mut self, now: Time, rtt: Time) {
         self.rtt.sample(rtt.as_ns(), rtt.as_ns());

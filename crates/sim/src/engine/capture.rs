@@ -85,6 +85,9 @@ impl Capture {
             Cargo::Udp => 2,
             Cargo::UdtData => 3,
             Cargo::UdtControl => 4,
+            Cargo::Syn if parcel.is_third() => 7,
+            Cargo::Syn => 5,
+            Cargo::SynAck => 6,
         });
         table.direction.push(u8::from(who.reverse));
         table.seq.push(who.seq);
@@ -93,7 +96,7 @@ impl Capture {
         table.flags.push(match who.cargo {
             Cargo::Data | Cargo::UdtData => parcel.data_flags(),
             Cargo::Ack => parcel.ack_flags(),
-            Cargo::Udp | Cargo::UdtControl => 0,
+            Cargo::Udp | Cargo::UdtControl | Cargo::Syn | Cargo::SynAck => 0,
         });
         let count = if who.cargo == Cargo::Ack { parcel.blocks() } else { 0 };
         for (n, columns) in [

@@ -7,6 +7,7 @@ use super::SimError;
 use crate::config::LinkConfig;
 use crate::impair::{Motion, RandomLoss};
 use crate::rng::Stream;
+use crate::transit::Cargo;
 
 /// What serves the packets of a link.
 pub(super) enum Server {
@@ -36,6 +37,8 @@ pub(super) struct LinkState {
     pub server: Server,
     pub delay: Time,
     pub loss: RandomLoss,
+    /// Loss of handshakes' packets: other draws, which alter no other packet's fate.
+    syn_loss: RandomLoss,
     pub motion: Option<Box<Motion>>,
     /// Tells its load to the senders.
     pub router: Option<Box<Router>>,
@@ -83,6 +86,7 @@ impl LinkState {
             server,
             delay: config.delay,
             loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(bad)?,
+            syn_loss: RandomLoss::new(config.impair.loss, stream("loss.handshake")).map_err(bad)?,
             motion: Motion::new(&config.impair, stream).map_err(bad)?,
             router,
             draws: stream("red"),
@@ -114,6 +118,21 @@ impl LinkState {
             link.advance(now);
         }
         self.loss.settle(now);
+    }
+
+    /// Whether a packet that joins the queue will be lost behind it, by chance.
+    #[inline]
+    pub fn chooses(&mut self, cargo: Cargo) -> bool {
+        match cargo {
+            Cargo::Syn | Cargo::SynAck => self.syn_loss.chooses(),
+            cargo => cargo.has_payload() && self.loss.chooses(),
+        }
+    }
+
+    /// From now on packets are lost each on its own with probability `p`.
+    pub fn change_loss(&mut self, p: f64) {
+        self.loss.change(p);
+        self.syn_loss.change(p);
     }
 
     /// Statistics begin.

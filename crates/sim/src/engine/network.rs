@@ -89,7 +89,7 @@ impl Sim {
             Server::Closed(server) => match server.offer(now, kind, who.bytes, who.ect, || draws.f64()) {
                 Offer::Dropped(_) => self.drop_parcel(at, place, parcel, extras),
                 Offer::Departs { at: departs, marked } => {
-                    if place.cargo.is_data() && link.loss.chooses() {
+                    if link.chooses(place.cargo) {
                         link.loss.lose(now, departs);
                         self.lose(place, parcel);
                     } else {
@@ -100,7 +100,7 @@ impl Sim {
             Server::Queued(server) => {
                 if let Some(router) = &mut link.router {
                     router.advance(now, server.waiting_bytes());
-                    let asks = if place.cargo.is_data() { &extras.header } else { &Header::None };
+                    let asks = if place.cargo.asks_routers() { &extras.header } else { &Header::None };
                     router.arrive(who.bytes, asks);
                 }
                 let slot = match self.free_slots.pop() {
@@ -116,7 +116,7 @@ impl Sim {
                 let packet = Packet { word: slot, flow, bytes, kind, ect, ce: parcel.ce() && ect };
                 let due = server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
                 let joined = self.dropped.iter().all(|dropped| dropped.word != slot);
-                if joined && place.cargo.is_data() && link.loss.chooses() {
+                if joined && link.chooses(place.cargo) {
                     if let Some(waiting) = &mut self.waiting[slot as usize] {
                         waiting.lost = true;
                     }
@@ -148,6 +148,7 @@ impl Sim {
                 reverse: false,
             },
             Cargo::UdtData | Cargo::UdtControl => self.udt_traveller(place.cargo, parcel),
+            Cargo::Syn | Cargo::SynAck => self.handshake_traveller(place.cargo, parcel),
             cargo => {
                 let flow = &self.flows[parcel.flow()];
                 let seq = parcel.seq(flow.sender.una());
@@ -193,7 +194,7 @@ impl Sim {
         match place.cargo {
             Cargo::Udp => self.udp[parcel.flow()].report.dropped += 1,
             Cargo::Ack | Cargo::UdtControl => self.acks_dropped += 1,
-            Cargo::Data | Cargo::UdtData => {}
+            Cargo::Data | Cargo::UdtData | Cargo::Syn | Cargo::SynAck => {}
         }
         self.forget(place, parcel);
     }
@@ -209,7 +210,7 @@ impl Sim {
     /// A packet is in the network no more.
     fn forget(&mut self, place: Place, parcel: Parcel) {
         match place.cargo {
-            Cargo::Data | Cargo::Ack => {
+            Cargo::Data | Cargo::Ack | Cargo::Syn | Cargo::SynAck => {
                 self.flows[parcel.flow()].under_way -= 1;
                 self.retire_if_silent(parcel.flow());
             }
@@ -229,7 +230,7 @@ impl Sim {
         let link = &mut self.links[at];
         let mut arrives = departs.after(link.delay);
         let mut twice = false;
-        if let (Some(motion), true) = (&mut link.motion, place.cargo.is_data()) {
+        if let (Some(motion), true) = (&mut link.motion, place.cargo.has_payload()) {
             (arrives, twice) = motion.apply(arrives);
         }
         if twice {
@@ -260,6 +261,7 @@ impl Sim {
                 let (wire, access) = self.udt[index].last_leg(place.cargo, parcel);
                 self.transit.send_parcel(wire, at + access, parcel, extras);
             }
+            Cargo::Syn | Cargo::SynAck => self.end_of_handshake(at, place.cargo, parcel, extras),
             Cargo::Ack => {
                 let flow = &self.flows[index];
                 self.transit.send_parcel(flow.return_wire, at + flow.return_access, parcel, extras);
@@ -300,6 +302,8 @@ impl Sim {
                 Cargo::Udp => return self.udp[index].report.delivered += 1,
                 Cargo::UdtData => return self.on_udt_data(index, parcel),
                 Cargo::UdtControl => return self.on_udt_control(index, parcel),
+                Cargo::Syn => return self.on_syn(index, parcel, extras.header),
+                Cargo::SynAck => return self.on_syn_ack(index, parcel, extras.header),
                 Cargo::Data | Cargo::Ack => {}
             }
             self.receive(index, self.now, parcel, &extras);
@@ -330,7 +334,7 @@ impl Sim {
                     &mut self.links[at]
                 {
                     let mut none = Header::None;
-                    let header = if place.cargo == Cargo::Data { &mut extras.header } else { &mut none };
+                    let header = if place.cargo.asks_routers() { &mut extras.header } else { &mut none };
                     router.depart(packet.bytes, server.waiting_bytes(), header);
                 }
                 self.depart(at, self.now, place, parcel, &extras);
@@ -370,7 +374,7 @@ impl Sim {
                 }
             }
             Changed::Delay(at, delay) => self.links[usize::from(at)].delay = delay,
-            Changed::Loss(at, p) => self.links[usize::from(at)].loss.change(p),
+            Changed::Loss(at, p) => self.links[usize::from(at)].change_loss(p),
             Changed::Route { flow, route, ack_route } => match self.connections[flow as usize] {
                 Connection::Tcp(flow) => {
                     self.flows[flow].route = route;
@@ -428,41 +432,6 @@ impl Sim {
         self.transit.aim(flow.to_link_wire, to_acks);
         flow.wire = if hop_by_hop { flow.to_link_wire } else { flow.return_wire };
     }
-
-    /// The header of a flow's SYN goes to the receiver, which sends it back with the SYN-ACK. Both are small
-    /// and meet no queue.
-    pub(super) fn send_syn(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        if flow.protocol.is_none() {
-            return;
-        }
-        flow.echo = flow.sender.header();
-        for &link in &self.routes[usize::from(flow.route)].links {
-            if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
-                &mut self.links[usize::from(link)]
-            {
-                let waiting = server.waiting_bytes();
-                router.advance(self.now, waiting);
-                router.depart(flow.ack_bytes, waiting, &mut flow.echo);
-            }
-        }
-    }
-
-    /// The SYN-ACK brings it back.
-    pub(super) fn take_syn_ack(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        if flow.protocol.is_some() {
-            flow.sender.on_header(std::mem::take(&mut flow.echo));
-        }
-    }
-
-    /// Round-trip time of an empty network as it is now, without serialisation.
-    pub(super) fn base_rtt(&self, index: usize) -> Time {
-        let flow = &self.flows[index];
-        let links = [flow.route, flow.ack_route].map(|route| &self.routes[usize::from(route)].links);
-        let access = flow.forward_access + flow.return_access;
-        links.into_iter().flatten().fold(access, |sum, &link| sum + self.links[usize::from(link)].delay)
-    }
 }
 
 /// By what fair queueing tells packets apart: the flow, and whether it is its data or its ACKs; over UDT,
@@ -471,6 +440,8 @@ fn fair_queueing_key(cargo: Cargo, parcel: Parcel) -> u32 {
     let flow = (parcel.flow() as u32) << 2;
     match cargo {
         Cargo::Data | Cargo::Ack | Cargo::Udp => flow | cargo as u32,
+        Cargo::Syn => flow | Cargo::Data as u32,
+        Cargo::SynAck => flow | Cargo::Ack as u32,
         Cargo::UdtData => UDT_KEY | flow,
         Cargo::UdtControl => UDT_KEY | flow | u32::from(parcel.is_to_sender()),
     }

@@ -252,8 +252,11 @@ impl Sim {
                 total.add(flow, now.max(flow.started));
             }
         }
-        let mut sent =
-            total.sent + self.copies + self.udp.iter().map(|source| source.report.sent).sum::<u64>();
+        let handshakes = &self.handshakes;
+        let mut sent = total.sent
+            + self.copies
+            + handshakes.sent
+            + self.udp.iter().map(|source| source.report.sent).sum::<u64>();
         for flow in &self.udt {
             let counts = flow.counts();
             sent += counts.sent;
@@ -261,7 +264,9 @@ impl Sim {
             total.unique += counts.unique;
             total.duplicates += counts.others;
         }
-        let received = total.received + self.udp.iter().map(|source| source.report.delivered).sum::<u64>();
+        let received = total.received
+            + handshakes.received
+            + self.udp.iter().map(|source| source.report.delivered).sum::<u64>();
 
         // Where a server knows departures, packets are already under way behind it, received or doomed.
         let (mut dropped, mut lost, mut doomed, mut in_queues) = (0, 0, 0, 0);

@@ -6,6 +6,7 @@ use lfn_path::{Bernoulli, RouterConfig, Service};
 use lfn_units::{Rate, Time};
 
 use super::capture::Capture;
+use super::handshake::Handshakes;
 use super::links::{LinkState, Use};
 use super::network::{Route, UdpState};
 use super::outcome::Retired;
@@ -58,6 +59,7 @@ impl Sim {
             numbers: Vec::with_capacity(config.flows.len()),
             transfer: Vec::with_capacity(config.flows.len()),
             started: vec![false; config.flows.len()],
+            handshakes: Handshakes::default(),
             udt: Vec::with_capacity(config.udt.len()),
             control: ControlPackets::default(),
             transfers: transfers(config, &connections),

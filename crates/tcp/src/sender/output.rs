@@ -4,6 +4,10 @@ use lfn_units::Time;
 
 use super::{gap, Frto, Segment, Sender, State};
 
+/// Linux paces a connection only behind its first ten segments. ns-2's hosts, which open without a handshake, and laws
+/// that are not Linux's pace from the first.
+const UNPACED_SEGMENTS: u64 = 10;
+
 impl Sender {
     /// The next segment that may leave now, which then counts as sent.
     #[inline(always)]
@@ -111,6 +115,10 @@ impl Sender {
             if !retransmission {
                 self.count_in_block(now);
             }
+            return;
+        }
+        let own = self.rate.is_none() && self.control.pacing_bytes_per_s != 0;
+        if self.stats.sent < UNPACED_SEGMENTS && self.config.handshake && !own {
             return;
         }
         let (bits, bits_per_s) = if self.control.pacing_bytes_per_s != 0 {
