@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use lfn_units::Time;
+
 use crate::place::parts;
 use crate::wire::{MAX_FILES, MAX_NAME_BYTES};
 use crate::{Stream, TransferError};
@@ -21,6 +23,9 @@ pub(crate) struct Expected {
     pub name: String,
     pub bytes: u64,
 }
+
+/// A peer that was killed is noticed sooner.
+const CUT_AFTER: Time = Time::from_s(15);
 
 /// What all transfers of a receiver share.
 #[derive(Default)]
@@ -83,7 +88,7 @@ impl<'a> List<'a> {
             return Err(TransferError::Refused(why));
         }
         list.count_folders()?;
-        list.reserve()?;
+        list.reserve(stream)?;
         Ok(list)
     }
 
@@ -113,16 +118,33 @@ impl<'a> List<'a> {
         Ok(())
     }
 
-    fn reserve(&mut self) -> Result<(), TransferError> {
-        let mut names = self.shared.names();
-        for Expected { name, .. } in &self.files {
-            if !names.insert(name.clone()) {
-                let why =
-                    format!("{name}: another transfer of this name is under way, or it is in the list twice");
+    /// Makes the names this transfer's. A transfer that was cut holds them until its receiver notices.
+    fn reserve(&mut self, stream: &mut Stream) -> Result<(), TransferError> {
+        let mut own = BTreeSet::new();
+        if let Some(Expected { name, .. }) = self.files.iter().find(|file| !own.insert(&*file.name)) {
+            return Err(TransferError::Refused(format!("{name}: it is in the list twice")));
+        }
+        drop(own);
+        let until = stream.age() + CUT_AFTER;
+        while let Some(taken) = self.try_reserve() {
+            if stream.age() > until {
+                let why = format!("{taken}: another transfer of this name is under way");
                 return Err(TransferError::Refused(why));
             }
-            self.reserved += 1;
+            stream.pump(true)?;
+            stream.working()?;
         }
         Ok(())
+    }
+
+    /// All names, or none and the first that is another's.
+    fn try_reserve(&mut self) -> Option<String> {
+        let mut names = self.shared.names();
+        if let Some(file) = self.files.iter().find(|file| names.contains(&file.name)) {
+            return Some(file.name.clone());
+        }
+        names.extend(self.files.iter().map(|file| file.name.clone()));
+        self.reserved = self.files.len();
+        None
     }
 }

@@ -1,9 +1,11 @@
 //! A receiver in a thread, folders and contents, for the tests over real sockets.
 
 #![allow(dead_code, reason = "each test uses a part")]
+#![allow(clippy::disallowed_methods, reason = "sockets live in real time")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
@@ -99,4 +101,35 @@ pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     }
     found.sort();
     found
+}
+
+/// A program that ends with the test, whatever happens.
+pub struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A receiver as a program of its own, and its address. What it says later goes to the file `said`.
+pub fn receiver(directory: &Path, said: &Path, options: &[&str]) -> (Process, String) {
+    let command = Command::new(env!("CARGO_BIN_EXE_lfn-udt"))
+        .args(["recv", "--listen", "127.0.0.1:0", "--quiet"])
+        .args(options)
+        .arg(directory)
+        .stderr(fs::File::create(said).unwrap())
+        .spawn();
+    let process = Process(command.unwrap());
+    for _ in 0..500 {
+        let text = fs::read_to_string(said).unwrap();
+        if let Some((_, rest)) = text.split_once("listening at ") {
+            if let Some((address, _)) = rest.split_once('\n') {
+                return (process, address.to_owned());
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("no receiver: {}", fs::read_to_string(said).unwrap());
 }

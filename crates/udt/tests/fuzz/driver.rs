@@ -1,4 +1,4 @@
-//! Hostile datagrams for a connection in the middle of a transfer; shared by the fuzz target and the test.
+//! Hostile datagrams for a connection in the middle of a transfer.
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
 //! The fuzzer's corpus, mutated by a seeded generator: no panic, no growth, no answer larger than what came.
 //!
-//! `LFN_FUZZ_PACKETS` says how many packets; the fuzz target (fuzz/) goes on from the same corpus.
+//! `LFN_FUZZ_PACKETS` says how many packets.
 
 mod driver;
 
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn corpus() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/connection");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.iter().map(|path| std::fs::read(path).unwrap()).collect()

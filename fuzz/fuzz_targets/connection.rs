@@ -1,9 +1,0 @@
-//! Datagrams for a connection in the middle of a transfer: `cargo +nightly fuzz run connection`.
-#![no_main]
-
-#[path = "../../crates/udt/tests/fuzz/driver.rs"]
-mod driver;
-
-use lfn_units::Time;
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| driver::Target::new(Time::from_s(1)).deliver_all(input));
