@@ -218,5 +218,6 @@ EXPLAINED: tuple[Explanation, ...] = (
 
 #: Without a known cause: the peer, the run and the figure, ours minus theirs in percent of theirs.
 OPEN: tuple[tuple[str, str, float], ...] = (
+    ("linux", "illinois-20m-40ms-0.5bdp period_long_s", -5.4),
     ("ns2", "hstcp-1g-40ms-0.5bdp-10flows-0.2-0.1s drops_per_s", 13.5),
 )

@@ -50,6 +50,8 @@ class Found:
     mine: Outcome
     verdict: Verdict
     chaotic: bool
+    #: The medians differ by no more than two standard errors where they differ by too much.
+    chance: bool = False
 
 
 def judge(drawn: Drawn, cache: FilePath) -> Found:
@@ -62,8 +64,11 @@ def judge(drawn: Drawn, cache: FilePath) -> Found:
     every = [outcome.linux(phase, cache) for phase in phases]
     if not outcome.chaotic(every):
         return Found(drawn, theirs, mine, verdict, chaotic=False)
-    theirs, mine = outcome.median(every), ours_of(drawn, chaotic=True)
-    return Found(drawn, theirs, mine, outcome.compare(theirs, mine), chaotic=True)
+    here = outcome.ours(phases)
+    theirs, mine = outcome.median(every), outcome.median(here)
+    verdict = outcome.compare(theirs, mine)
+    chance = outcome.compare(theirs, mine, outcome.error(every, here)).agrees
+    return Found(drawn, theirs, mine, verdict, chaotic=True, chance=chance)
 
 
 # ---- shrinking ----
@@ -169,7 +174,14 @@ def described(found: Found) -> str:
     """A scenario that disagrees, in lines."""
     head = f"{found.verdict.worst:8.1f}  {found.drawn.tag}  {' '.join(found.drawn.traits)}"
     head += "  (chaotic: medians)" if found.chaotic else ""
+    head += "  (within two standard errors)" if found.chance else ""
     return "\n".join([head, *(f"          {line} (Linux / ours)" for line in found.verdict.what)])
+
+
+def last() -> dict[str, Any]:
+    """What the last recorded hunt drew and found."""
+    found: dict[str, Any] = json.loads(LAST.read_text())
+    return found
 
 
 # ---- the command ----
@@ -212,6 +224,7 @@ def summary(seed: int, every: list[Found]) -> dict[str, object]:
         "scenarios": len(every),
         "agree": sum(found.verdict.agrees for found in every),
         "chaotic": sum(found.chaotic for found in every),
+        "chance": sum(found.chance and not found.verdict.agrees for found in every),
         "traits": {trait: [agree[trait], drawn[trait]] for trait in sorted(drawn)},
     }
 

@@ -60,6 +60,13 @@ def scenario(peer: str, run: Run) -> str:
         'kind = "drop-tail"',
         f'size = "{limit} packets"',
     ]
+    if peer == "linux":
+        # Its ACKs take no time: 8.8 µs for each of ours moved the shares of two flows by a third.
+        lines += [
+            "[link.reverse]",
+            'rate = "1Tbit/s"',
+            'queue = { kind = "drop-tail", size = "1000000 packets" }',
+        ]
     for flow in range(path.flows):
         lines += [
             "[[flow]]",

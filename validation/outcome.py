@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import statistics
 import tempfile
@@ -17,7 +18,7 @@ from lfnlab import Scenario, _core, oracle
 from lfnlab.quantity import SECONDS, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .draw import Drawn
 
@@ -188,15 +189,45 @@ def _distances(theirs: Flow, mine: Flow) -> Iterator[tuple[str, float, float, fl
         yield name, a, b, distance
 
 
-def compare(theirs: Outcome, mine: Outcome) -> Verdict:
-    """Each flow's figures beside Linux's."""
+def compare(theirs: Outcome, mine: Outcome, error: Outcome | None = None) -> Verdict:
+    """Each flow's figures beside Linux's.
+
+    Args:
+        theirs: Linux's.
+        mine: ours.
+        error: standard errors of the differences, where both are medians: what lies within two of
+            them agrees.
+    """
     worst, what = 0.0, []
     for number, (a, b) in enumerate(zip(theirs.flows, mine.flows, strict=True)):
         for name, linux_has, we_have, distance in _distances(a, b):
+            allowed = 2 * getattr(error.flows[number], name) if error else 0.0
+            if abs(linux_has - we_have) <= allowed:
+                continue
             worst = max(worst, distance)
             if distance > 1:
                 what.append(f"flow {number} {name}: {linux_has:.6g} / {we_have:.6g}")
     return Verdict(worst, tuple(what))
+
+
+def error(theirs: Sequence[Outcome], mine: Sequence[Outcome]) -> Outcome:
+    """Standard errors of the differences of medians: of each 1.2533 sd/√n, as of normal samples."""
+
+    def of(values: Iterable[float]) -> float:
+        some = list(values)
+        return 1.2533 * statistics.stdev(some) / math.sqrt(len(some))
+
+    def flow(number: int) -> Flow:
+        names = asdict(theirs[0].flows[number])
+        sides = (theirs, mine)
+        return Flow(
+            **{
+                name: math.hypot(*(of(getattr(o.flows[number], name) for o in s) for s in sides))
+                for name in names
+            }
+        )
+
+    return Outcome(tuple(flow(number) for number in range(len(theirs[0].flows))), 0, 0)
 
 
 def chaotic(outcomes: Sequence[Outcome]) -> bool:

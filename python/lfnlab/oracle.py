@@ -45,11 +45,8 @@ MODULES = {
         "dctcp",
     )
 } | {"hstcp": "highspeed"}
-#: Hosts as Linux sets them up, not tuned for long fat networks: lines for :func:`translated`.
-UNTUNED = (
-    "sysctl net.ipv4.tcp_rmem=4096 131072 6291456",
-    "sysctl net.ipv4.tcp_wmem=4096 16384 4194304",
-)
+#: Of a sending host as Linux is installed, not tuned for long fat networks.
+UNTUNED_SEND_BUFFER = "sysctl net.ipv4.tcp_wmem=4096 16384 4194304"
 #: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
 _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
@@ -202,6 +199,16 @@ def _flow(flow: Mapping[str, Any], own_s: float) -> str:
     return " ".join(words)
 
 
+def _send_buffers(flows: list[dict[str, Any]]) -> list[str]:
+    """Flows share their sending host, which is tuned or as Linux is installed."""
+    said = {flow.get("send_buffer") for flow in flows}
+    if said == {"linux"}:
+        return [UNTUNED_SEND_BUFFER]
+    if said != {None}:
+        raise _refused("flow.send_buffer", 'all flows say "linux" there, or none says anything')
+    return []
+
+
 def _schedule(entries: list[dict[str, Any]], rates: dict[str, float]) -> Iterator[str]:
     for entry in entries:
         way = entry.get("link")
@@ -271,6 +278,7 @@ def translated(resolved: Mapping[str, Any], *more: str) -> str:
     of_links_s = parse(forward["delay"], SECONDS) + parse(reverse["delay"], SECONDS)
     lines += [_flow(flow, parse(flow["rtt"], SECONDS) - of_links_s) for flow in flows]
     lines += _schedule(schedule, rates)
+    lines += _send_buffers(flows)
     return "\n".join([*lines, *more]) + "\n"
 
 
