@@ -113,7 +113,7 @@ def smaller(drawn: Drawn) -> Iterator[Drawn]:
 
 
 def shrunk(found: Found, cache: FilePath, most: int = SHRINKING) -> Found:
-    """The smallest scenario reached that still disagrees about as much."""
+    """The smallest scenario reached that still disagrees in the same figure and direction."""
     tries = 0
     moved = True
     while moved:
@@ -123,7 +123,8 @@ def shrunk(found: Found, cache: FilePath, most: int = SHRINKING) -> Found:
                 return found
             tries += 1
             tried = judge(candidate, cache)
-            if not tried.verdict.agrees and not (tried.chaotic and not found.chaotic):
+            alike = tried.verdict.signs & found.verdict.signs
+            if alike and not tried.chance and tried.chaotic <= found.chaotic:
                 found, moved = tried, True
                 break
     return found

@@ -67,6 +67,8 @@ class Verdict:
 
     worst: float
     what: tuple[str, ...]
+    #: Which figures of ours are too small ("-") or too large ("+"), whatever the flow.
+    signs: frozenset[str] = frozenset()
 
     @property
     def agrees(self) -> bool:
@@ -198,7 +200,7 @@ def compare(theirs: Outcome, mine: Outcome, error: Outcome | None = None) -> Ver
         error: standard errors of the differences, where both are medians: what lies within two of
             them agrees.
     """
-    worst, what = 0.0, []
+    worst, what, signs = 0.0, [], set()
     for number, (a, b) in enumerate(zip(theirs.flows, mine.flows, strict=True)):
         for name, linux_has, we_have, distance in _distances(a, b):
             allowed = 2 * getattr(error.flows[number], name) if error else 0.0
@@ -207,7 +209,8 @@ def compare(theirs: Outcome, mine: Outcome, error: Outcome | None = None) -> Ver
             worst = max(worst, distance)
             if distance > 1:
                 what.append(f"flow {number} {name}: {linux_has:.6g} / {we_have:.6g}")
-    return Verdict(worst, tuple(what))
+                signs.add(f"{name}{'+' if we_have > linux_has else '-'}")
+    return Verdict(worst, tuple(what), frozenset(signs))
 
 
 def error(theirs: Sequence[Outcome], mine: Sequence[Outcome]) -> Outcome:

@@ -3,7 +3,12 @@
 # ruff: noqa: D103
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +20,7 @@ from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 CASES = sorted(hunt.CASES.glob("*.json"))
 LONE = Drawn(10, 20, 60, (DrawnFlow("cubic", 40),))
@@ -177,7 +182,9 @@ def test_shrinking_ends_at_a_scenario_of_which_nothing_can_go(
     def judged(drawn: Drawn, _cache: object) -> hunt.Found:
         nothing = one(flow())
         worst = 3.0 if drawn.loss else 0.0
-        return hunt.Found(drawn, nothing, nothing, outcome.Verdict(worst, ()), chaotic=False)
+        signs = frozenset({"retransmits+"} if worst else ())
+        verdict = outcome.Verdict(worst, (), signs)
+        return hunt.Found(drawn, nothing, nothing, verdict, chaotic=False)
 
     monkeypatch.setattr(hunt, "judge", judged)
     start = replace(
@@ -195,3 +202,49 @@ def test_cases(file: Path) -> None:
     if case.open and not verdict.agrees:
         pytest.xfail(", ".join(verdict.what))
     assert verdict.agrees, verdict.what
+
+
+needs_kernel = pytest.mark.skipif(
+    outcome.missing() is not None, reason=f"needs Linux in virtual time: {outcome.missing()}"
+)
+
+
+@needs_kernel
+def test_linux_gives_twice_what_it_gave_once(tmp_path: Path) -> None:
+    drawn = replace(LONE, duration_s=3, steps=(Step(1, down_s=0.5),))
+    first, second = (outcome.linux(drawn, tmp_path / name) for name in "ab")
+    assert outcome.compare(first, second).agrees
+    assert first.flows[0].goodput_bps > 1e7
+
+
+@needs_kernel
+def test_a_killed_run_leaves_no_process(tmp_path: Path) -> None:
+    """Its files are named on every command line of it, so that processes of others do not count."""
+    file = tmp_path / "long.toml"
+    file.write_text(replace(LONE, duration_s=500).toml())
+    folder = tmp_path / "linux"
+    command = [sys.executable, "-m", "validation", "both", str(file), str(folder)]
+    process = subprocess.Popen(command, cwd=outcome.PROGRAM.parents[1])
+    try:
+        _until(lambda: len(_processes(folder)) > 3)
+    finally:
+        process.kill()
+        process.wait()
+    _until(lambda: not _processes(folder))
+
+
+def _processes(folder: Path) -> list[str]:
+    wanted = f"out={folder}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if wanted in entry.read_bytes().split(b"\0"):
+                found.append(entry.parent.name)
+    return found
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -290,9 +290,9 @@ def run(program: Path, work: Path, tag: str, scenario: str) -> Ran:
     """
     work.mkdir(parents=True, exist_ok=True)
     (work / f"{tag}.scenario").write_text(scenario, encoding="ascii")
-    done = subprocess.run(
-        [str(program), str(work), tag], check=False, capture_output=True, text=True
-    )
+    # Whoever kills this process ends the kernel too.
+    command = ["setpriv", "--pdeathsig", "TERM", str(program), str(work), tag]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise LabError(f"{program} {work} {tag}: {done.stderr.strip()}")
     return ran(work, tag)
