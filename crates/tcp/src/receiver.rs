@@ -286,56 +286,48 @@ impl Receiver {
         self.recent = kept;
     }
 
-    fn acknowledge(&mut self, at: Time, emit: &mut impl FnMut(&Acknowledgement)) {
-        let mut ack = self.next_ack(at);
-        if !self.out_of_order.is_empty() {
-            self.add_blocks(&mut ack);
-        }
-        emit(&ack);
-    }
-
-    /// Segment `seq` was here already.
-    #[cold]
-    fn acknowledge_duplicate(&mut self, at: Time, seq: u64, emit: &mut impl FnMut(&Acknowledgement)) {
-        let mut ack = self.next_ack(at);
-        if self.dsack {
-            ack.sack[0] = Range { start: seq, end: seq + 1 };
-            (ack.duplicate, ack.blocks) = (true, 1);
-        }
-        self.add_blocks(&mut ack);
-        emit(&ack);
-    }
-
-    /// The ACK that leaves at `at`, without SACK blocks; nothing is held back any more.
     #[inline(always)]
-    fn next_ack(&mut self, at: Time) -> Acknowledgement {
+    fn acknowledge(&mut self, at: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         self.unacknowledged = 0;
         self.compressed = 0;
         self.unreported = 0;
         self.deadline = Time::NEVER;
-        Acknowledgement {
+        let mut ack = Acknowledgement {
             at,
             cumulative: self.next,
             echoes_original: self.echoes_original,
+            duplicate: false,
             ece: self.ece,
             ..Acknowledgement::default()
+        };
+        if self.sack && !self.out_of_order.is_empty() {
+            for start in self.recent {
+                if start <= self.next {
+                    continue;
+                }
+                if let Some(end) = self.out_of_order.end_of(start) {
+                    ack.sack[usize::from(ack.blocks)] = Range { start, end };
+                    ack.blocks += 1;
+                }
+            }
         }
+        emit(&ack);
     }
 
-    #[inline(always)]
-    fn add_blocks(&self, ack: &mut Acknowledgement) {
-        if !self.sack {
-            return;
-        }
-        for start in self.recent {
-            if start <= self.next || usize::from(ack.blocks) == SACK_BLOCKS {
-                continue;
+    /// Segment `seq` was here already: its block is the first, and the oldest may lose its place.
+    #[cold]
+    fn acknowledge_duplicate(&mut self, at: Time, seq: u64, emit: &mut impl FnMut(&Acknowledgement)) {
+        let dsack = self.dsack;
+        self.acknowledge(at, &mut |ack: &Acknowledgement| {
+            let mut ack = *ack;
+            if dsack {
+                ack.sack.rotate_right(1);
+                ack.sack[0] = Range { start: seq, end: seq + 1 };
+                ack.blocks = (ack.blocks + 1).min(SACK_BLOCKS as u8);
+                ack.duplicate = true;
             }
-            if let Some(end) = self.out_of_order.end_of(start) {
-                ack.sack[usize::from(ack.blocks)] = Range { start, end };
-                ack.blocks += 1;
-            }
-        }
+            emit(&ack);
+        });
     }
 }
 

@@ -259,7 +259,8 @@ impl Scoreboard {
         self.repair.flags = flags;
     }
 
-    fn touch(&mut self) {
+    /// Something happens that only repair looks at.
+    pub fn touch(&mut self) {
         self.dirty = true;
         if self.repair.flags.is_empty() {
             self.repair.flags = vec![0; self.sent.len()];

@@ -450,7 +450,7 @@ impl Sender {
         if matches!(self.state, State::Open | State::Disorder) {
             seen.flags |= ACK_OPEN;
         }
-        if !plain || self.state != State::Open || ack.ece || self.probe_end.is_some() {
+        if self.state != State::Open || self.board.dirty() || ack.ece || self.probe_end.is_some() {
             self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
@@ -474,7 +474,7 @@ impl Sender {
             if self.config.reduction == Reduction::Prr && delivered.count > 0 {
                 self.reduce(u64::from(delivered.count), advanced && seen.newly_lost == 0);
             }
-        } else if (advanced || self.reordering.is_strong()) && may_grow && delivered.count > 0 {
+        } else if may_grow && delivered.count > 0 && (advanced || self.reordering.is_strong()) {
             let mut n = delivered.count;
             if self.control.cwnd < self.control.ssthresh {
                 n = self.slow_start.on_ack(n, &seen, &mut self.control);

@@ -17,11 +17,15 @@ impl Sender {
         let min_rtt = Time::from_ns(self.rtt.min_ns());
         let highest = self.board.highest_sacked();
         let mut delivered = Delivered::default();
+        self.board.take_learnt();
         let blocks = &ack.sack[usize::from(ack.duplicate)..usize::from(ack.blocks)];
         self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
             self.board.on_cumulative(ack.cumulative, now, min_rtt, &mut delivered);
             self.timeouts_in_row = 0;
+        }
+        if ack.duplicate {
+            self.board.touch();
         }
         if self.config.sack {
             if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
