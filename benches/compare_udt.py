@@ -5,13 +5,14 @@ $ python -m benches.compare_udt [--megabytes N] [--rounds N] [--json FILE]
 Run from the repository's root, with libudt-dev, g++ and cargo. Both move the same file from memory
 to memory (/dev/shm) with packets of 1500 bytes. libudt runs its sendfile and recvfile with default
 options; ours runs `serve` and `fetch`, the same protocol, and `send` and `recv`, which also check
-BLAKE3. Writing a file takes more than receiving it, so both also fetch one to /dev/null. CPU time
-is user and system of the whole process.
+BLAKE3, also under a key. Writing a file takes more than receiving it, so both also fetch one to
+/dev/null. CPU time is user and system of the whole process.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import shutil
@@ -29,6 +30,7 @@ KINDS = [
     ("libudt", False),
     ("serve, fetch", False),
     ("send, recv", False),
+    ("send, recv, --key", False),
     ("libudt", True),
     ("serve, fetch", True),
 ]
@@ -95,6 +97,9 @@ def main() -> None:
         (folder / "from").mkdir()
         file = folder / "from/file"
         file.write_bytes(os.urandom(1_000_000) * options.megabytes)
+        key = folder / "key"
+        key.touch(mode=0o600)
+        key.write_bytes(base64.b64encode(os.urandom(32)))
         for _ in range(options.rounds):
             for kind, discards in KINDS:
                 into = folder / "into"
@@ -104,15 +109,17 @@ def main() -> None:
                 common = ["--rate", "20Gbit/s", "--rtt", "10ms", "--quiet"]
                 serve = [ours, "serve", str(folder / "from"), "--listen", here, "--once", *common]
                 recv = [ours, "recv", str(into), "--listen", here, "--once", *common]
+                send = [ours, "send", str(file), "--to", here, *common]
                 server, client = {
                     "libudt": (
                         [peer, "serve", str(port)],
                         [peer, "fetch", str(port), str(file), str(arrived)],
                     ),
                     "serve, fetch": (serve, [ours, "fetch", here, "file", str(arrived), *common]),
-                    "send, recv": (recv, [ours, "send", str(file), "--to", here, *common]),
+                    "send, recv": (recv, send),
+                    "send, recv, --key": ([*recv, "--key", str(key)], [*send, "--key", str(key)]),
                 }[kind]
-                row = _measure(server, client, size_bytes, serves=kind != "send, recv")
+                row = _measure(server, client, size_bytes, serves="recv" not in kind)
                 if not discards and arrived.stat().st_size != size_bytes:
                     raise SystemExit(f"{kind}: a file of {arrived.stat().st_size} bytes")
                 rows.setdefault(f"{kind}, to /dev/null" if discards else kind, []).append(row)
@@ -121,10 +128,10 @@ def main() -> None:
         f"{'':26}{'Mbit/s':>8}{'send µs/kB':>12}{'receive µs/kB':>15}   median of {options.rounds}"
     )
     for kind, measured in rows.items():
-        goodput, send, receive = (
+        goodput, sends, receives = (
             statistics.median(row[key] for row in measured) for key in measured[0]
         )
-        print(f"{kind:26}{goodput:8.0f}{send:12.2f}{receive:15.2f}")
+        print(f"{kind:26}{goodput:8.0f}{sends:12.2f}{receives:15.2f}")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -35,6 +35,8 @@ struct Middle {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Vec<u8>>>>,
     changed: Arc<AtomicU64>,
+    /// Nothing passes.
+    outage: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -47,8 +49,11 @@ impl Middle {
         front.set_nonblocking(true).unwrap();
         back.set_nonblocking(true).unwrap();
         let (seen, changed, stop) = (Arc::default(), Arc::default(), Arc::default());
-        let mut middle = Middle { address: front.local_addr().unwrap(), seen, changed, stop, thread: None };
+        let outage = Arc::new(AtomicBool::new(false));
+        let mut middle =
+            Middle { address: front.local_addr().unwrap(), seen, changed, outage, stop, thread: None };
         let (seen, changed, stop) = (middle.seen.clone(), middle.changed.clone(), middle.stop.clone());
+        let outage = middle.outage.clone();
         middle.thread = Some(std::thread::spawn(move || {
             let (mut client, mut count, mut buffer) = (None, 0, [0; 65_536]);
             while !stop.load(Relaxed) {
@@ -56,12 +61,18 @@ impl Middle {
                 while let Ok((bytes, from)) = front.recv_from(&mut buffer) {
                     (client, idle, count) = (Some(from), false, count + 1);
                     seen.lock().unwrap().push(buffer[..bytes].to_vec());
+                    if outage.load(Relaxed) {
+                        continue;
+                    }
                     let leave = fate(count, &buffer[..bytes]);
                     changed.fetch_add(u64::from(leave != [&buffer[..bytes]]), Relaxed);
                     leave.iter().for_each(|datagram| drop(back.send(datagram)));
                 }
                 while let Ok(bytes) = back.recv(&mut buffer) {
                     (idle, count) = (false, count + 1);
+                    if outage.load(Relaxed) {
+                        continue;
+                    }
                     for datagram in fate(count, &buffer[..bytes]) {
                         client.map(|client| front.send_to(&datagram, client));
                     }
@@ -199,4 +210,25 @@ fn keys_that_others_may_read_are_refused() {
     }
     assert!(Key::read(&folder).unwrap_err().to_string().contains("a key is a file"));
     assert!(Key::read(&folder.join("none")).is_err());
+}
+
+/// Nothing passes for 40 s, and the transfer goes on.
+#[test]
+fn an_outage_of_40_s_survives() {
+    let folder = folder("outage");
+    std::fs::write(folder.join("from/file"), noise(20_000_000, 7)).unwrap();
+    let server = Server::new(folder.join("to"));
+    let middle = Middle::new(&server.address, |_, datagram| vec![datagram.to_vec()]);
+    let outage = middle.outage.clone();
+    let path = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        outage.store(true, Relaxed);
+        std::thread::sleep(Duration::from_secs(40));
+        outage.store(false, Relaxed);
+    });
+    let plan = Plan { max_rate: Some(lfn_units::Rate(80_000_000)), ..Plan::default() };
+    let sent = send_under(plan, &middle.address.to_string(), folder.join("from/file")).unwrap();
+    assert!(sent.completion_s > 40.0, "{sent:?}");
+    path.join().unwrap();
+    assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
 }
