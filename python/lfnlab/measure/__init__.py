@@ -145,7 +145,9 @@ def measure(
     for run in results.runs:
         if "changes_s" not in run.summary:
             raise MetricError(
-                f"{run.path}: of an earlier version, which told no routes; run it again"
+                f"{run.path}: of an earlier version, which told no routes; the command that made "
+                f"it runs it again with this one (`lfn store show {run.path.parents[1]} "
+                f"{run.path.name[:8]}` has it)"
             )
         first_s = float(run.summary["warmup_s"]) if start_s is None else start_s
         partner = None if base is None else _partner(run, base)
