@@ -25,9 +25,9 @@ pub struct Operations {
 }
 
 /// Words of `struct image`.
-const IMAGE: usize = 53;
+const IMAGE: usize = 54;
 /// The law's state begins here, of 13 words; the shim's storage follows.
-const PRIVATE: usize = 28;
+const PRIVATE: usize = 29;
 
 /// A socket before or after a call: fields of Linux, then the law's state, then the shim's.
 pub type Image = [u64; IMAGE];

@@ -9,7 +9,8 @@ const SEQUENCES: u64 = 250;
 const CALLS: usize = 400;
 
 /// Fields that Linux writes, with the bits of the widest value and the least value that it may write.
-const FIELDS: [(&str, u32, u64); 24] = [
+const FIELDS: [(&str, u32, u64); 25] = [
+    ("tcp_wstamp_ns", 50, 0),
     ("srtt_us", 30, 0),
     ("mss_cache", 16, 1),
     ("snd_una", 32, 0),

@@ -48,6 +48,8 @@ const BOUNDLESS: [&str; 1] = ["hybla"];
 const CAPTURE_ROWS_PER_PACKET: f64 = 3.5;
 /// Short background flows at once for each Mbit/s of load.
 const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
+/// Of a TCP connection at each link: a SYN, the ACK that ends its handshake, a SYN-ACK.
+const HANDSHAKE_PACKETS: f64 = 3.0;
 /// Short flows keep as many packets as their load sends in this time, in seconds.
 const BACKGROUND_PACKETS_S: f64 = 0.5;
 /// Short background flows that begin in a second for each Mbit/s of load.
@@ -185,6 +187,7 @@ impl Scenario {
             flows.map(|flow| f64::from(flow.streams())).sum()
         };
         let mut flows = streams(Transport::Tcp);
+        packets += HANDSHAKE_PACKETS * flows * network.hops.len() as f64;
         let rows = match self.sample.0 {
             Sample::Off => 0.0,
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
