@@ -160,6 +160,10 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
             format!("Some(Protocol::{protocol})")
         }
     };
+    // A law in C that uses the seed of its configuration draws; one in Rust is given none.
+    let draws = !line.is_rust()?
+        && fs::read_to_string(card.with_file_name(format!("../{}.h", line.name)))
+            .is_ok_and(|text| text.contains("->seed"));
     let code = if line.is_rust()? {
         if targets.iter().any(|target| target != "sim") {
             return Err("code=rust runs in the simulator only; write targets=sim".into());
@@ -181,7 +185,7 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, targets: &{targets:?}, \
          slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          parameters: &[{parameters}], header: {header}, \
-         ssthresh_is_estimate: {}, source: {:?}, card: include_str!({:?}), \
+         ssthresh_is_estimate: {}, draws: {draws}, source: {:?}, card: include_str!({:?}), \
          index: {index}, code: {code} }},\n",
         line.name,
         need("family")?,

@@ -28,6 +28,7 @@ __all__ = [
     "check",
     "drive",
     "fluid",
+    "is_random",
     "laws",
     "limit_memory",
     "memory_limit_bytes",
@@ -203,6 +204,15 @@ def canonical(toml_text: str, file: str) -> str:
 
     Raises:
         ScenarioError: the first fault.
+    """
+
+def is_random(toml_text: str, file: str) -> bool:
+    """Whether anything in the scenario draws random numbers, a law in Python counted as if it did.
+
+    If not, runs with other seeds are the same run again.
+
+    Raises:
+        ScenarioError: as :func:`check`.
     """
 
 def predict(toml_text: str, file: str) -> dict[str, int]:

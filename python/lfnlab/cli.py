@@ -55,7 +55,7 @@ A congestion-control laboratory for long fat networks.
 Start here:
 
     lfn demo
-    lfn compare --rate 10Gbit/s --rtt 100ms --buffer 1bdp --law reno,cubic,htcp-be --seeds 3
+    lfn compare --rate 10Gbit/s --rtt 100ms --background 2 --law reno,cubic,htcp-be --seeds 3
     lfn run scenario.toml --json
     lfn laws cubic
 
@@ -135,7 +135,7 @@ def compare_(
         packet: IP packet, `1500B` or `9000B`.
         background: Level of background traffic, 0 to 3: none, 10, 25 or 40 % of the rate.
         compat: `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
-        seeds: Runs of each law.
+        seeds: Runs of each law; one where nothing is random, as without background and loss.
         seed: The first seed.
         out: Results directory.
     """
@@ -204,7 +204,7 @@ def run(
 
     Args:
         file: A scenario in TOML.
-        seeds: Number of runs, each with the next seed.
+        seeds: Number of runs, each with the next seed; one where nothing is random.
         seed: The first seed; default the file's.
         out: Results directory.
     """
@@ -399,7 +399,7 @@ def _foresee(scenarios: Sequence[Scenario]) -> None:
 
 
 def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = None) -> int:
-    from lfnlab import epochs
+    from lfnlab import advice
     from lfnlab.summary import averaged, plain, summary_tables
 
     page = None
@@ -412,7 +412,7 @@ def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = N
     else:
         for table in summary_tables(results):
             print(*plain(table), sep="\n")
-        print(f"averages {averaged(results)}", *epochs.seen(results), sep="\n")
+        print(f"averages {averaged(results)}", *advice.seen(results), sep="\n")
         if page is not None:
             print(f"report: {page.resolve()}")
     return OK

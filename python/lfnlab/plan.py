@@ -66,10 +66,12 @@ class Estimate:
     disk_bytes: float
     probed: int
     """Runs that were begun to measure all this."""
+    alone: int
+    """Cases that are run once though more seeds were asked for: nothing in them is random."""
 
 
 class Plan:
-    """Every case with every seed, in order.
+    """Every case with every seed, in order; a case in which nothing is random with the first alone.
 
     Raises:
         ScenarioError: when there is nothing to run, or a case cannot be run here.
@@ -80,12 +82,16 @@ class Plan:
             raise ScenarioError("nothing to run: no case")
         self.cases = cases
         self.runs: list[Planned] = []
+        self.alone = 0
         limit_bytes = memory_limit_bytes()
         for place, case in enumerate(cases):
             text = case.scenario.to_toml()
             resolved = _core.check(text, "scenario", limit_bytes)
             need = _core.predict(text, "scenario")
             chosen = _seeds(seeds, case.scenario.seed)
+            if len(chosen) > 1 and not _core.is_random(text, "scenario"):
+                chosen = chosen[:1]  # the others would be the same run again
+                self.alone += 1
             needs = (need["memory_bytes"], need["table_bytes"], need["events"])
             self.runs += [
                 Planned(key, place, index(seed), *needs)
@@ -97,7 +103,8 @@ class Plan:
         if not 1 <= part <= parts:
             raise ScenarioError(f"shard: {part}/{parts}; allowed: i/n with i from 1 to n")
         chosen = object.__new__(Plan)
-        chosen.cases, chosen.runs = self.cases, self.runs[part - 1 :: parts]
+        chosen.cases, chosen.alone = self.cases, self.alone
+        chosen.runs = self.runs[part - 1 :: parts]
         return chosen
 
     def text(self, run: Planned) -> str:
@@ -140,6 +147,7 @@ class Plan:
             limit_bytes=memory_limit_bytes(),
             disk_bytes=disk_bytes,
             probed=len(groups),
+            alone=self.alone,
         )
 
     def _probe(self, run: Planned) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lfnlab import epochs, plot
+from lfnlab import advice, plot
 from lfnlab.errors import StoreError
 from lfnlab.integrity import provenance_of
 from lfnlab.law import look
@@ -191,7 +191,7 @@ def _count(items: Sequence[object], noun: str) -> str:
 
 
 def _note(results: Results) -> str:
-    return " ".join([f"Averages {averaged(results)}.", *epochs.seen(results)])
+    return " ".join([f"Averages {averaged(results)}.", *advice.seen(results)])
 
 
 def _table(table: Table) -> str:

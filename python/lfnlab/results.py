@@ -288,7 +288,8 @@ class Results:
         A factor that only repeats the law is left out, and so is a route that all flows share.
         """
         rows = self.rows()
-        names = dict.fromkeys(name for run in self.runs for name in run.factors if name != "law")
+        swept = dict.fromkeys(name for run in self.runs for name in run.factors)
+        names = [name for name in swept if name not in ("law", "seed")]
         told = [name for name in names if any(row.get(name, "") != row["law"] for row in rows)]
         more = [name for name in ("case", COMPARED) if any(name in row for row in rows)]
         several = ["route"] if len({row["route"] for row in rows}) > 1 else []
@@ -328,7 +329,7 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """What ``--json`` prints: runs, aggregate by :attr:`keys` over seeds, what to know."""
-        from lfnlab import epochs
+        from lfnlab import advice
         from lfnlab.summary import averaged
 
         aggregate: dict[str, dict[str, Any]] = {}
@@ -341,7 +342,7 @@ class Results:
             "runs": runs,
             "aggregate": aggregate,
             "averaged": averaged(self),
-            "warnings": epochs.seen(self),
+            "warnings": advice.seen(self),
         }
 
 

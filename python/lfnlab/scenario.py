@@ -171,6 +171,11 @@ class Scenario:
         resolved: dict[str, Any] = json.loads(_core.check(self.to_toml(), file))
         return resolved
 
+    @property
+    def is_random(self) -> bool:
+        """Whether anything in it draws random numbers; if not, every seed gives the same run."""
+        return _core.is_random(self.to_toml(), "scenario")
+
     def predict(self) -> dict[str, int]:
         """What a run needs at most: memory_bytes and its parts, packets, events."""
         return _core.predict(self.to_toml(), "scenario")

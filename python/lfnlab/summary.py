@@ -11,7 +11,7 @@ from lfnlab.statistics import Interval
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lfnlab.sweep import Results
+    from lfnlab.sweep import Results, Run
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,30 @@ def averaged(results: Results, start_s: float | None = None, end_s: float | None
     ends = {float(run.summary["sim_s"]) for run in results.runs}
     first = f"{_range(warmups)} s, the end of the warm-up," if start_s is None else f"{start_s:g} s"
     last = _range(ends) if end_s is None else f"{end_s:g}"
-    seeds = len({run.seed for run in results.runs})
-    over = f"means over {seeds} seeds ± 95 % (Student's t)" if seeds > 1 else "one seed"
     some = "" if results.completeness is None else f"; {results.completeness}"
-    return f"from {first} to {last} s; {over}{some}"
+    return f"from {first} to {last} s; {_over(results)}{some}"
+
+
+def _over(results: Results) -> str:
+    """How many runs a mean is of; a case in which nothing is random has but one."""
+    seeds: dict[tuple[object, ...], set[int]] = {}
+    runs: dict[tuple[object, ...], Run] = {}
+    for run in results.runs:
+        case: tuple[object, ...] = tuple(run.factors.items())
+        seeds.setdefault(case, set()).add(run.seed)
+        runs[case] = run
+    most = max((len(own) for own in seeds.values()), default=1)
+    alone = [runs[case] for case, own in seeds.items() if len(own) == 1]
+    fixed = [run for run in alone if "testbed" not in run.summary and not run.scenario.is_random]
+    if fixed and len(fixed) == len(seeds):
+        return "one run each, since nothing in the scenario is random"
+    if most == 1:
+        return "one seed"
+    said = f"means over {most} seeds ± 95 % (Student's t)"
+    if fixed:
+        laws = dict.fromkeys(law for run in fixed for law in run.laws)
+        said += f"; one run where nothing in the scenario is random: {', '.join(laws)}"
+    return said
 
 
 def _range(values: set[float]) -> str:

@@ -57,6 +57,7 @@ def execute(
 ) -> Results:
     """Run every case with every seed; a run that the store has is not run again.
 
+    A case in which nothing is random is run with the first seed alone: the others would be equal.
     One with a law in Python is: nothing can tell whether the class still does what it did.
     Each run is stored when it ends, so whatever stops the experiment costs at most the runs in
     progress: give the same call again to go on.

@@ -323,6 +323,8 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
         f"{estimate.runs:,} runs, {len(asked.design):,} points of "
         f"{', '.join(asked.design.keys())}; {estimate.there:,} are there, {todo:,} to do"
     )
+    if estimate.alone:
+        print(f"{estimate.alone:,} points are run once: nothing in them is random")
     if not todo:
         return
     print(
@@ -362,10 +364,13 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
     ]
     print(*plain(Table((*keys, "objective"), tuple(rows), len(keys))), sep="\n")
     print(f"minimise {search.minimise.text}: {search.trials} trials, {search.seeds} seeds each")
-    print(
-        f"the best with {tuned.confirmed.n} further seeds: {with_interval(tuned.confirmed)} "
-        "(95 %, Student's t)"
-    )
+    if tuned.confirmed.n == 1:
+        print(f"the best: {with_interval(tuned.confirmed)}, of one run, since nothing is random")
+    else:
+        print(
+            f"the best with {tuned.confirmed.n} further seeds: {with_interval(tuned.confirmed)} "
+            "(95 %, Student's t)"
+        )
     print(f"{len(equals)} points do not differ from it at 95 %, seed by seed:")
     for key, at in search.over.items():
         print(f"  {key}  {at.span(values[key])}")

@@ -38,15 +38,20 @@ _KEYS = ("minimise", "trials", "seeds", "seed", "over")
 
 @dataclass(frozen=True)
 class Trial:
-    """A point, and the objective by seed; None where it has none."""
+    """A point, and the objective by seed; None where it has none.
+
+    Where nothing is random one run stands for all seeds.
+    """
 
     point: Point
     values: tuple[float, ...] | None
+    alone: bool = False
+    """One run stands for all."""
 
     @property
     def objective(self) -> Interval:
         """Mean over seeds with its 95 % interval."""
-        return interval(self.values or ())
+        return interval((self.values or ())[: 1 if self.alone else None])
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,7 @@ class Search:
             range(first + self.seeds, first + 3 * self.seeds),
         )
 
-        def values(points: Sequence[Point], seeds: Sequence[int]) -> list[tuple[float, ...] | None]:
+        def tried(points: Sequence[Point], seeds: Sequence[int]) -> list[Trial]:
             results = execute(
                 self._cases(points),
                 seeds=seeds,
@@ -164,24 +169,26 @@ class Search:
                 keep_going=True,
                 source=self.source,
             )
-            return [self._values(results, place, len(seeds)) for place in range(len(points))]
+            return [
+                self._trial(results, place, point, len(seeds)) for place, point in enumerate(points)
+            ]
 
         found: list[Trial] = []
         while len(found) < self.trials:
             asked = [study.ask() for _ in range(min(BATCH, self.trials - len(found)))]
             points = [self._point(trial) for trial in asked]
-            for trial, point, got in zip(asked, points, values(points, told), strict=True):
-                found.append(Trial(point, got))
-                if got is None:
+            for trial, got in zip(asked, tried(points, told), strict=True):
+                found.append(got)
+                if got.values is None:
                     study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 else:
-                    study.tell(trial, interval(got).mean)
+                    study.tell(trial, got.objective.mean)
         # The experiment of the store is all of the search, and the confirmation stands beside it.
-        (confirmed,) = values([_best(found).point], fresh)
-        values([trial.point for trial in found], told)
+        (confirmed,) = tried([_best(found).point], fresh)
+        tried([trial.point for trial in found], told)
         # A point that was proposed twice is one point.
         distinct = {repr(trial.point): trial for trial in sorted(found, key=_mean)}
-        return Tuned(tuple(distinct.values()), interval(confirmed or ()))
+        return Tuned(tuple(distinct.values()), confirmed.objective)
 
     def _point(self, trial: Any) -> Point:
         """What the optimiser proposes; each range is [0, 1] to it."""
@@ -200,11 +207,13 @@ class Search:
             for place, case in enumerate(cases)
         ]
 
-    def _values(self, results: Results, place: int, seeds: int) -> tuple[float, ...] | None:
+    def _trial(self, results: Results, place: int, point: Point, seeds: int) -> Trial:
         """The objective by seed; None when a run failed or one has no value."""
         runs = [run for run in results.runs if run.factors["trial"] == place]
         found = [value for run in runs if (value := self.minimise.of(run.summary)) is not None]
-        return tuple(found) if len(found) == seeds else None
+        if len(runs) == len(found) == 1 < seeds and not runs[0].scenario.is_random:
+            return Trial(point, tuple(found * seeds), alone=True)
+        return Trial(point, tuple(found) if len(found) == seeds else None)
 
 
 def _mean(trial: Trial) -> float:

@@ -22,6 +22,7 @@ rate = "10Mbit/s"
 law = "cubic"
 rtt = "10ms"
 count = 2
+start = "uniform(0s, 1us)"
 """
 
 
@@ -70,7 +71,7 @@ def test_the_table_names_units_and_report(
     assert cli.call(["run", str(scenario), "--out", str(tmp_path / "out")]) == cli.OK
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("law")
-    assert "goodput (Mbit/s)" in lines[0]
+    assert "goodput, sum (Mbit/s)" in lines[0]
     assert lines[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
     page = (tmp_path / "out" / "report.html").read_text()
     (tmp_path / "out" / "report.html").unlink()

@@ -109,7 +109,10 @@ def test_few_losses_are_seen_and_enough_are_not(
     assert "from 0 s, the end of the warm-up, to 2 s" in page
     said = Results.load(tmp_path / "short").to_json()
     assert said["warnings"] == seen
-    assert said["averaged"] == "from 0 s, the end of the warm-up, to 2 s; one seed"
+    assert said["averaged"] == (
+        "from 0 s, the end of the warm-up, to 2 s; "
+        "one run each, since nothing in the scenario is random"
+    )
     json.dumps(said, allow_nan=False)
 
 

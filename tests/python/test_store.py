@@ -20,7 +20,8 @@ from lfnlab.sweep import Case, execute
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s")
+# The loss never comes; it makes seeds differ.
+SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 
 
@@ -136,6 +137,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_an_interrupt_keeps_finished_runs(tmp_path: Path) -> None:
     command = [*LFN, "compare", "--law", "reno,cubic", "--rate", "1Gbit/s", "--duration", "1s"]
+    command += ["--loss", "1e-9"]
     command += ["--seeds", "2", "--jobs", "1", "--no-report", "--json", "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     # The same four runs are there; of the hundreds that follow, the interrupt stops all but a few.

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]
-SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("cubic")
+# The loss never comes; it makes seeds differ.
+SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9).flow("cubic")
 LAWS = {"flow[0].law": ["reno", "cubic"]}
 FILE = """\
 schema = 1
@@ -54,6 +55,8 @@ rate = "10Mbit/s"
 law = "cubic"
 rtt = "10ms"
 """
+DRAWN = 'start = "uniform(0s, 1us)"\n'
+"""So that seeds differ."""
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -176,7 +179,7 @@ def test_a_fault_names_file_line_and_key(
 def test_a_sweep_runs_once_and_its_summary_is_a_frame(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(
-        FILE + "[sweep]\nseeds = 2\n[sweep.grid]\n'flow[0].law' = ['reno', 'cubic']\n"
+        FILE + DRAWN + "[sweep]\nseeds = 2\n[sweep.grid]\n'flow[0].law' = ['reno', 'cubic']\n"
         "'link.rate' = ['10Mbit/s', '20Mbit/s']\n"
     )
     out = tmp_path / "out"
@@ -261,7 +264,7 @@ def test_a_failed_run_is_listed_and_tried_again(
 def test_killed_at_random_a_sweep_ends_with_the_same_bytes(tmp_path: Path) -> None:
     """The short form of ``python -m benches.sweep kill``."""
     file = tmp_path / "s.toml"
-    file.write_text(f"{FILE}[sweep]\nseeds = 150\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
+    file.write_text(f"{FILE}{DRAWN}[sweep]\nseeds = 150\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
     command = [*LFN, "sweep", str(file), "--out"]
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True, timeout=120)
     there = 0
@@ -277,7 +280,7 @@ def test_killed_at_random_a_sweep_ends_with_the_same_bytes(tmp_path: Path) -> No
 
 def test_two_sweeps_share_a_store(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
-    file.write_text(f"{FILE}[sweep]\nseeds = 60\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
+    file.write_text(f"{FILE}{DRAWN}[sweep]\nseeds = 60\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
     command = [*LFN, "sweep", str(file), "--out", str(tmp_path / "out")]
     both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(120) for process in both] == [0, 0]

@@ -90,12 +90,27 @@ def test_the_search_finds_the_least_queue_that_fills_the_link(tmp_path: Path) ->
     assert before == {path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
 
 
+def test_a_search_without_chance_runs_each_point_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("cubic")
+    laws = Choice(["reno", "vegas", "bbr"])
+    search = Search(base, Objective("retransmits"), {"flow[0].law": laws}, trials=6, seeds=3)
+    tuned = search.run(out=tmp_path)
+    runs = {trial.point["flow[0].law"]: trial.objective.n for trial in tuned.trials}
+    assert {"reno": 1, "vegas": 1, "bbr": 3}.items() >= runs.items()
+    assert tuned.best in tuned.equals()
+
+
 def test_the_command_prints_point_interval_and_equals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "t.toml"
     file.write_text(
-        dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("cubic").to_toml()
+        dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
+        .background(1)
+        .flow("cubic")
+        .to_toml()
         + '[tune]\nminimise = "retransmits"\ntrials = 3\nseeds = 2\n'
         '[tune.over]\n"flow[0].law" = ["reno", "vegas"]\n'
     )

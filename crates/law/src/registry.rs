@@ -31,6 +31,8 @@ pub struct LawInfo {
     pub probes: &'static [Probe],
     /// [`Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.
     pub ssthresh_is_estimate: bool,
+    /// It draws random numbers, so that runs with other seeds differ.
+    pub draws: bool,
     /// What the equations come from.
     pub source: &'static str,
     /// The card, in Markdown.

@@ -162,6 +162,11 @@ fn predict<'py>(py: Python<'py>, toml_text: &str, file: &str) -> PyResult<Bound<
 }
 
 #[pyfunction]
+fn is_random(toml_text: &str, file: &str) -> PyResult<bool> {
+    Ok(parse(toml_text, file, None)?.is_random())
+}
+
+#[pyfunction]
 fn memory_limit_bytes() -> u64 {
     memory::limit_bytes()
 }
@@ -310,6 +315,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(predict, module)?)?;
     module.add_function(wrap_pyfunction!(memory_limit_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(limit_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(is_random, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(drive, module)?)?;
     module.add_function(wrap_pyfunction!(laws, module)?)?;

@@ -12,6 +12,7 @@ mod parse;
 mod peaks;
 mod predict;
 pub mod quantity;
+mod random;
 mod reader;
 #[cfg(test)]
 mod schema;

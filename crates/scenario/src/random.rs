@@ -1,0 +1,63 @@
+//! Whether a run depends on its seed.
+
+use lfn_law::LawSpec;
+use lfn_udt::ControlSpec;
+
+use crate::model::{Change, Flow, Loss, OneWay, Pattern, Queue, Router, Scenario, Series};
+use crate::network::Network;
+use crate::quantity::Start;
+
+impl Scenario {
+    /// Whether anything in it draws random numbers. If not, runs with other seeds are the same run again.
+    pub fn is_random(&self) -> bool {
+        Network::new(&self.topology).hops.iter().any(|hop| hop.way.is_random())
+            || self.flow.iter().any(Flow::is_random)
+            || self.udp.iter().any(|udp| matches!(udp.pattern, Pattern::OnOff(_)))
+            || !self.background.is_silent()
+            || !self.traffic.is_empty()
+            || self.schedule.iter().any(Change::is_random)
+    }
+}
+
+impl OneWay {
+    fn is_random(&self) -> bool {
+        let loses = match self.loss {
+            Loss::Bernoulli(p) => p > 0.0,
+            Loss::Bursts(_) => true,
+        };
+        loses
+            || self.duplicate > 0.0
+            || self.reorder.is_some_and(|reorder| reorder.p > 0.0)
+            || self.jitter.is_some()
+            || match self.queue {
+                Queue::DropTail(_) | Queue::DropHead(_) | Queue::Codel(_) => false,
+                // FQ-CoDel draws the hash that sorts flows into its queues.
+                Queue::Red(_) | Queue::Pie(_) | Queue::FqCodel(_) => true,
+            }
+            // Those that tell their load begin their intervals at a random time.
+            || self.router.as_ref().is_some_and(|router| !matches!(router, Router::None(_)))
+    }
+}
+
+impl Flow {
+    fn is_random(&self) -> bool {
+        matches!(self.start.0, Start::Uniform(low, high) if low < high)
+            || match &self.law.0 {
+                ControlSpec::Native(..) => true,
+                // What a class in Python draws nobody knows.
+                ControlSpec::Law(law) => LawSpec::info(law).is_none_or(|law| law.draws),
+            }
+    }
+}
+
+impl Change {
+    fn is_random(&self) -> bool {
+        match self {
+            Change::Link(change) => change.loss.is_some_and(|p| p > 0.0),
+            Change::File(change) => {
+                matches!(&change.file.content, Series::Loss(losses) if losses.iter().any(|&(_, p)| p > 0.0))
+            }
+            Change::Route(_) => false,
+        }
+    }
+}
