@@ -62,7 +62,8 @@ pub struct RedConfig {
     pub mean_packet_bytes: u32,
     /// Mark packets that can carry a mark instead of dropping them.
     pub ecn: bool,
-    /// Mark only while the probability is below this, else drop; 1 marks up to certain drop.
+    /// Mark only while the probability is below this, else drop; 1 marks also where drops are certain,
+    /// as a router for DCTCP does.
     pub mark_p: f64,
 }
 
@@ -292,7 +293,7 @@ impl Red {
             return Verdict::Accept;
         }
         self.count = 0.0;
-        if self.config.ecn && ect && base < self.config.mark_p {
+        if self.config.ecn && ect && (base < self.config.mark_p || self.config.mark_p >= 1.0) {
             Verdict::Mark
         } else {
             Verdict::Drop

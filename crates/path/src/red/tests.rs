@@ -202,7 +202,10 @@ fn marks_replace_drops_below_mark_p_only_where_the_packet_can_carry_one() {
     assert_eq!(verdict(ecn, 130, true), Verdict::Drop);
     let always = RedConfig { mark_p: 1.0, ..ecn };
     assert_eq!(verdict(always, 299, true), Verdict::Mark);
-    assert_eq!(verdict(always, 300, true), Verdict::Drop);
+    assert_eq!(verdict(RedConfig { mark_p: 0.99, ..ecn }, 300, true), Verdict::Drop);
+    // Where a drop is certain 1 marks too, which makes close thresholds the step that DCTCP wants.
+    assert_eq!(verdict(always, 300, true), Verdict::Mark);
+    assert_eq!(verdict(always, 300, false), Verdict::Drop);
 }
 
 #[test]
@@ -310,7 +313,7 @@ proptest! {
             prop_assert!((0.0..=longest as f64 + 1e-9).contains(&average), "average {average} of {longest}");
             prop_assert!(0.0 < red.max_p() && red.max_p() <= max_p.max(ADAPTIVE_TOP + 0.01));
             prop_assert!(verdict == Verdict::Accept || (average >= min_th && queue.packets > 1));
-            prop_assert!(verdict != Verdict::Mark || (ecn && ect && red.base_probability() < mark_p));
+            prop_assert!(verdict != Verdict::Mark || (ecn && ect && (red.base_probability() < mark_p || mark_p >= 1.0)));
         }
     }
 }

@@ -73,7 +73,8 @@ pub struct Red {
     pub byte_mode: bool,
     /// Mark packets of flows with `ecn` instead of dropping them. Default true in "adaptive".
     pub ecn: bool,
-    /// Mark only while the probability is below this, else drop; above 0, at most 1. Default 0.1.
+    /// Mark only while the probability is below this, else drop; above 0, at most 1, which marks also where drops
+    /// are certain. Default 0.1.
     #[cfg_attr(test, schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
     pub mark_p: f64,
 }
