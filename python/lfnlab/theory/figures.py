@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.law import look
+from lfnlab.layout import legend, wrapped
+from lfnlab.looks import looks
 from lfnlab.plot import INK, house_style
 
 if TYPE_CHECKING:
@@ -58,29 +61,24 @@ def curves(
         falling: the axis goes down to the right, as loss rates do towards fast paths.
     """
     with house_style():
-        figure = Figure(figsize=(5.6, 4.4))
+        figure = Figure(figsize=(5.6, 4.0))
         axes = figure.subplots()
-        for i, (law, (x, y)) in enumerate(lines.items()):
-            color, marker = look(law)
-            # Laws that coincide stay visible: dashes let what is below show through.
-            style = "-" if i % 2 == 0 else (0, (5, 2))
+        handles: list[Artist] = []
+        # Laws that coincide stay visible: the later ones are thinner.
+        for i, (law, style) in enumerate(looks({law: law for law in lines}).items()):
             x_points, y_points = points.get(law, ((), ()))
-            axes.loglog(x, y, color=color, linestyle=style)
-            axes.loglog(x_points, y_points, color=color, marker=marker, linestyle="none")
-            axes.plot(
-                [],
-                [],
-                color=color,
-                linestyle=style,
-                marker=marker if law in points else "",
-                label=law,
-            )
+            drawn: dict[str, Any] = {"color": style.color, "ls": style.linestyle}
+            drawn["lw"] = 2.0 - 1.2 * i / len(lines)
+            marker = style.marker if law in points else ""
+            axes.loglog(*lines[law], **drawn)
+            axes.loglog(x_points, y_points, color=style.color, marker=style.marker, ls="none")
+            handles.append(Line2D([], [], label=law, marker=marker, **drawn))
         _label_powers(axes)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         if falling:
             axes.invert_xaxis()
-        figure.legend(loc="outside lower center", ncols=4)
+        legend(figure, handles)
         return figure
 
 
@@ -96,7 +94,7 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
     with house_style():
         columns = min(2, len(teeth))
         rows = -(-len(teeth) // columns)
-        figure = Figure(figsize=(3.6 * columns, 0.6 + 1.5 * rows))
+        figure = Figure(figsize=(3.6 * columns, 0.6 + 1.6 * rows))
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
         for axes, tooth in zip(panels, teeth, strict=False):
             repeats = int(span_s / tooth.cycle_s[-1]) + 1
@@ -107,10 +105,12 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
             each = f"{tooth.period_s:,.0f}" if tooth.period_s >= 100 else f"{tooth.period_s:.3g}"
             losses = f"loss each {each} s" if np.isfinite(tooth.period_s) else "no loss"
             share = 100 * tooth.utilisation
-            axes.set_title(f"{tooth.law}: {losses}, link {share:.1f} %", pad=3)
+            title = f"{tooth.law}: {losses}, link {share:.1f} %"
+            axes.set_title(wrapped(title, 2.9, 9.0), pad=3)
             axes.yaxis.set_major_formatter("{x:,g}")
         panels[0].set_xlim(0, span_s)
-        panels[0].set_ylim(0, 1.05 * (bdp + buffer))
+        top = max(bdp + buffer, *(float(tooth.cycle.max()) for tooth in teeth))
+        panels[0].set_ylim(0, 1.05 * top)
         for axes in panels[len(teeth) :]:
             axes.remove()
         for axes in panels[max(0, len(teeth) - columns) : len(teeth)]:
