@@ -1,0 +1,42 @@
+"""Is a queue that drops where it was to mark warned of, and does DCTCP's recipe mark?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lfnlab import Results, Scenario, advice
+
+CARD = (Path(__file__).parents[2] / "laws" / "cards" / "dctcp.md").read_text()
+
+
+def run(out: Path, **changes: str) -> Results:
+    """The recipe of the card for 3 s, with keys changed."""
+    (text,) = re.findall(r"(?ms)^```toml file=dctcp.toml\n(.*?)^```", CARD)
+    for key, value in {"duration": '"3s"', "warmup": '"1s"', **changes}.items():
+        text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+    return Scenario.from_toml(text, "card").run(out=out)
+
+
+def test_the_recipe_keeps_the_queue_at_the_threshold(tmp_path: Path) -> None:
+    results = run(tmp_path)
+    link = results.runs[0].summary["links"][0]
+    assert link["drops"] == 0
+    assert link["marks"] > 10_000
+    assert link["utilization"] > 0.999
+    # K is 65 packets of 1514 bytes, 0.79 ms.
+    assert link["mean_queue_s"] == pytest.approx(60 * 1514 * 8 / 1e9, rel=0.05)
+    assert link["max_queue_packets"] < 80
+    assert advice.unmarked(results) == []
+
+
+def test_drops_in_place_of_marks_are_warned_of(tmp_path: Path) -> None:
+    results = run(tmp_path, mark_p="0.1")
+    (warning,) = advice.unmarked(results)
+    assert "queue of forward has ecn = true" in warning
+    assert "marked 0" in warning
+    assert warning in results.to_json()["warnings"]
+    # Who wants no marks is told nothing.
+    assert advice.unmarked(run(tmp_path, mark_p="0.1", ecn="false")) == []
