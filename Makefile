@@ -60,6 +60,7 @@ soak: $(UV)
 	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=2000 cargo test --locked --workspace --exclude lfn-python
 	LFN_SEED=$(SEED) LFN_FUZZ_PACKETS=10000000 cargo test --locked --release -p lfn-udt --test fuzz
 	LFN_SEED=$(SEED) LFN_MEMORY_DRAWS=1000 LFN_MEMORY_PACKETS=10000000 cargo test --locked -p lfn-scenario --test memory
+	LFN_SEED=$(SEED) LFN_UDT_DRAWS=1000 cargo test --locked -p lfn-sim --test udt_trouble
 	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/test_scenario.py tests/python/test_metrics.py tests/python/test_report.py
 	LFN_SEED=$(SEED) LFN_DAMAGES=1000 $(RUN) pytest --numprocesses 2 tests/python/test_damage.py
 	LFN_SEED=$(SEED) LFN_SHELL_KILLS=100 LFN_TESTBED_KILLS=100 $(RUN) pytest tests/emulator -k kill
