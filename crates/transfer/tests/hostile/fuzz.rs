@@ -79,8 +79,11 @@ impl Fuzzer {
     fn packet(&mut self, peer: &Raw) -> Vec<u8> {
         let initial = peer.initial;
         let (mut seq, mut end, word) = (self.seq(initial), self.seq(initial), self.word());
-        let kind = self.below(14);
-        if self.1 && kind <= 5 {
+        let mut kind = self.below(14);
+        if self.1 && kind == 5 {
+            // Nothing was sent that a NAK could name.
+            kind = 13;
+        } else if self.1 && kind < 5 {
             let near = if kind <= 2 { 2 + self.below(60) as u32 } else { 0 };
             (seq, end) = (Seq::new(initial.wrapping_add(near)), Seq::new(initial));
         }

@@ -22,8 +22,12 @@ fn message_drops_in_a_stream_end_nothing() {
     // More than there are slots.
     for number in 0..20u32 {
         let peer = Raw::connect(&server.address, "127.0.0.1").expect("a slot is free");
-        peer.data(0, b"lfn");
-        peer.drop_message(1, 2 + number * 100);
+        // In a page that is not there, and beyond the end of one that is.
+        let there = number % 2 * 40;
+        (0..there).for_each(|index| {
+            peer.data(index, if index < 8 { &b"lfnudt-2"[index as usize..][..1] } else { b"" })
+        });
+        peer.drop_message(there, there + 2 + number * 100);
         peer.drop_message(0, 1);
         peer.data(3, &[1; 1456]);
         peer.send(Body::Shutdown);
