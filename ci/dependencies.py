@@ -108,7 +108,7 @@ def licence_of(name: str) -> str | None:
     classifiers = [line.split(" :: ") for line in said.get_all("Classifier", [])]
     names = [words[-1] for words in classifiers if words[0] == "License" and len(words) > 2]
     text = names or [str(said.get("License") or "none named").partition("\n")[0]]
-    return " OR ".join(SPDX.get(one, one) for one in text)
+    return " OR ".join(SPDX.get(one, re.sub(r"[()]", "", one)) for one in text)
 
 
 def allowed(licence: str, names: set[str]) -> bool:
