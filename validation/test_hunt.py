@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CASES = sorted(hunt.CASES.glob("*.json"))
+#: Packets with data in the column `kind` of a capture.
+DATA = 0
 LONE = Drawn(10, 20, 60, (DrawnFlow("cubic", 40),))
 
 
@@ -73,8 +75,10 @@ def test_both_lose_the_same_packets() -> None:
     assert run is not None
     packets = run.table("packets")
     sides: tuple[list[tuple[int, int]], ...] = ([], [], [])
-    for point, *packet in zip(packets["point"], packets["seq"], packets["flags"], strict=True):
-        sides[point].append(tuple(packet))
+    columns = (packets[name] for name in ("point", "kind", "seq", "flags"))
+    for point, kind, *packet in zip(*columns, strict=True):
+        if kind == DATA:
+            sides[point].append(tuple(packet))
     left = iter(sides[2])
     expected = next(left)
     lost = []

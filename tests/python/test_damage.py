@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]
-SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("cubic")
+# The loss never comes; it makes seeds differ.
+PATH = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
+SHORT = PATH.flow("cubic")
 LAWS = {"flow[0].law": ["reno", "cubic"]}
 DAMAGES = int(os.environ.get("LFN_DAMAGES", "100"))
 SEED = int(os.environ.get("LFN_SEED", "1"))

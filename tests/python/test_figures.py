@@ -22,7 +22,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from lfnlab import plot
+from lfnlab import dumbbell, plot
 from lfnlab.law import laws
 from lfnlab.looks import alike, looks
 from lfnlab.results import Results, Run
@@ -38,6 +38,7 @@ EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "5"))
 T = (12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216)
 NAMES = [f"{law.name}:{variant}" if i else law.name for law in laws() for i, variant in
          enumerate(law.variants)]  # fmt: skip
+SCENARIO = dumbbell(rate="100Mbit/s", rtt="40ms", buffer="1bdp").flow("reno")
 FACTORS = {
     "link.queue.size": ["0.1bdp", "0.5bdp", "1bdp", "250 packets"],
     "link.rate": ["100Mbit/s", "1Gbit/s", "10Gbit/s"],
@@ -91,6 +92,7 @@ class Made(Run):
             ],
             "changes_s": rng.choice([[], [3.0, 7.0]]),
         }
+        run.__dict__["scenario"] = SCENARIO
         run.__dict__["height"] = size
         return run
 

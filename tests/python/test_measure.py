@@ -233,7 +233,7 @@ def test_coarse_samples_leave_out_what_they_cannot_show(tmp_path: Path) -> None:
 
 def test_the_warm_up_is_said(late: Results) -> None:
     said = measure.measure(late).window
-    assert said.startswith("from 2 s, the end of the warm-up, to 12 s; means over 2 seeds")
+    assert said.startswith("from 2 s, the end of the warm-up, to 12 s; one run each")
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,10 @@ def test_tshark_counts_what_a_run_counted(tmp_path: Path) -> None:
 
     assert shark(file, "frame.number", where="_ws.malformed") == []
     data = shark(file, "tcp.stream", "frame.len", "frame.comment", where="tcp.len > 0")
-    assert len(data) == forward["arrivals"]
+    here = 'frame.interface_name == "forward"'
+    shaken = shark(file, "frame.len", where=f"{here} && tcp.len == 0")
+    assert len(shaken) == 2 * len(flows), "SYN and the ACK that ends the handshake"
+    assert len(data) + len(shaken) == forward["arrivals"]
     for flow in flows:
         own = [comment for stream, _, comment in data if stream == str(flow["id"])]
         assert len(own) == flow["sent"]
@@ -409,10 +412,11 @@ def test_tshark_counts_what_a_run_counted(tmp_path: Path) -> None:
     assert len(dropped) == forward["drops"] > 0
     queues = run.table("queues")
     sent_bytes = queues.filter(queues["link"] == 0)["sent_bytes"].max()
-    assert sum(int(length) for _, length, _ in data) - sum(dropped) == sent_bytes
+    sent = sum(int(length) for _, length, _ in data) + sum(int(length) for (length,) in shaken)
+    assert sent - sum(dropped) == sent_bytes
     # No queue counts ACKs on a link that nothing else passes: their count is that of the table.
     packets = run.table("packets")
-    acks = 'frame.interface_name == "reverse" && tcp.flags.syn == 0'
+    acks = 'frame.interface_name == "reverse"'
     recorded = packets.filter((pl.col("link") == 1) & (pl.col("point") == 0))
     assert len(shark(file, "frame.number", where=acks)) == recorded.height > 0
 
@@ -426,7 +430,7 @@ def test_tshark_counts_what_a_run_counted(tmp_path: Path) -> None:
     # Behind the queue, what the link then loses at random is missing too.
     assert cli.call(["pcap", str(tmp_path), "-o", str(file), "--after-queue"]) == cli.OK
     passed = forward["arrivals"] - forward["drops"] - forward["random_losses"]
-    assert len(shark(file, "frame.number", where="tcp.len > 0")) == passed
+    assert len(shark(file, "frame.number", where=here)) == passed
     assert forward["random_losses"] > 0
 
     blocks = packets.filter(pl.col("sack1_end").is_not_null())

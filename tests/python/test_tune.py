@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 pytest.importorskip("optuna", reason="needs optuna: install lfnlab[search]")
 
 SUMMARY = {
+    "warmup_s": 0.0,
     "flows": [
         {"law": "reno", "goodput_bps": 3e6, "cov": None, "retransmits": 2, "timeouts": 1}
-        | {"loss_events": 1, "direction": "forward"},
+        | {"loss_events": 1, "direction": "forward", "start_s": 0.0, "delivered_bytes": 3750000},
         {"law": "reno", "goodput_bps": 1e6, "cov": 0.5, "retransmits": 0, "timeouts": 0}
-        | {"loss_events": 0, "direction": "forward"},
+        | {"loss_events": 0, "direction": "forward", "start_s": 0.0, "delivered_bytes": 1250000},
     ],
     "links": [
         {

@@ -133,7 +133,9 @@ pub(crate) fn udt_send(
         let sending = Sending { paths: &paths, to: &to, plan };
         // The other end of the channel outlives this thread.
         let mut progress = |progress: &Progress| {
-            explain.take().map(|explain| say.send(explain));
+            if let Some(explain) = explain.take() {
+                drop(say.send(explain));
+            }
             drop(say.send(Report::Progress(*progress)));
         };
         let done = send(&sending, move || stop.load(Relaxed), &mut progress)?;

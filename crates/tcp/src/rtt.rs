@@ -11,8 +11,9 @@ pub struct RttEstimator {
     rttvar_ns: u64,
     min_ns: u64,
     latest_ns: u64,
-    form: RtoForm,
-    min_rto_ns: u64,
+    /// The timeout is srtt + max(`least_margin_ns`, 4 rttvar), at least `least_ns` and at most `max_rto_ns`.
+    least_margin_ns: u64,
+    least_ns: u64,
     max_rto_ns: u64,
 }
 
@@ -25,13 +26,17 @@ const NS2_GRANULARITY_NS: u64 = 30_000_000;
 impl RttEstimator {
     /// No sample yet.
     pub fn new(form: RtoForm, min_rto: Time, max_rto: Time) -> RttEstimator {
+        let (least_margin_ns, least_ns) = match form {
+            RtoForm::Linux => (min_rto.as_ns(), 0),
+            RtoForm::Ns2 => (NS2_GRANULARITY_NS, min_rto.as_ns()),
+        };
         RttEstimator {
             srtt_ns: 0,
             rttvar_ns: 0,
             min_ns: 0,
             latest_ns: 0,
-            form,
-            min_rto_ns: min_rto.as_ns(),
+            least_margin_ns,
+            least_ns,
             max_rto_ns: max_rto.as_ns(),
         }
     }
@@ -81,13 +86,8 @@ impl RttEstimator {
         if self.srtt_ns == 0 {
             return INITIAL_RTO_NS;
         }
-        let rto = match self.form {
-            RtoForm::Linux => self.srtt_ns + (4 * self.rttvar_ns).max(self.min_rto_ns),
-            RtoForm::Ns2 => {
-                (self.srtt_ns + (4 * self.rttvar_ns).max(NS2_GRANULARITY_NS)).max(self.min_rto_ns)
-            }
-        };
-        rto.min(self.max_rto_ns)
+        let rto = self.srtt_ns + (4 * self.rttvar_ns).max(self.least_margin_ns);
+        rto.max(self.least_ns).min(self.max_rto_ns)
     }
 
     /// Retransmission timeout after `backoff` doublings.

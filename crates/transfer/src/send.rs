@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use lfn_udt::Reason;
 use rustix::fs::{seek, SeekFrom};
 
 use crate::hashing::{next_data, FileHash, BLOCK_BYTES};
@@ -60,7 +61,11 @@ pub fn send(
         sent => sent?,
     };
     let statistics = tally.finish(&stream, Some(sending.plan.control.clone()));
-    stream.close()?;
+    match stream.close() {
+        // It said that all is there. Its goodbye may come before its last acknowledgement.
+        Ok(()) | Err(TransferError::Connection { reason: Reason::Peer, .. }) => {}
+        Err(error) => return Err(error),
+    }
     match differs {
         0 => Ok(statistics),
         count => Err(TransferError::Differs(count as usize)),

@@ -31,10 +31,7 @@ impl Sender {
             self.usage_max = self.board.outstanding();
             return None;
         }
-        if self.buffered && self.board.nxt() >= self.end {
-            self.write();
-        }
-        if !self.may_send_new() {
+        if !self.may_send_new() && !self.writes_more() {
             if self.board.una() >= self.usage_end {
                 self.cwnd_limited = false;
                 self.usage_end = self.board.nxt();
@@ -58,6 +55,14 @@ impl Sender {
         }
         self.force_new = false;
         Some(self.sent(now, seq, false))
+    }
+
+    /// The application had written no more, and now has.
+    fn writes_more(&mut self) -> bool {
+        if self.buffered && self.board.nxt() >= self.end {
+            self.write();
+        }
+        self.may_send_new()
     }
 
     fn segment_to_repeat(&mut self, window_open: bool) -> Option<u64> {
