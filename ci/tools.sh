@@ -11,6 +11,7 @@ need() { # PACKAGE COMMAND...
 need bpftool command -v bpftool
 need chromium command -v chromium
 need clang-14 command -v clang-14
+need iperf3 command -v iperf3
 need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
 need libudt-dev test -e /usr/include/udt/udt.h
