@@ -22,13 +22,14 @@ include_patterns = [
     "CONTRIBUTING.md",
     "docs/**.md",
     "laws/cards/*.md",
+    "linux/README.md",
     "papers/*/README.md",
 ]
 # Of no other folder are the files even listed.
 exclude_patterns = [
     entry.name
     for entry in ROOT.iterdir()
-    if entry.is_dir() and entry.name not in {"docs", "laws", "papers"}
+    if entry.is_dir() and entry.name not in {"docs", "laws", "linux", "papers"}
 ]
 
 myst_heading_anchors = 3
