@@ -81,7 +81,7 @@ fn sack1_drops_as_much_and_hardly_times_out() {
 
 /// ns-2's TCP-Linux agent with H-TCP, least timeout 1 s: 15106, 13003, 13869 and 12996 drops; Jain 0.853,
 /// 0.745, 0.839, 0.843. Unlike Sack1 it lowers the window gradually, and a hundred flows show that: cut at
-/// once, as `compat = "ns2"` has it, they drop half as much again.
+/// once, as `compat = "ns2"` has it, they drop 1.6 times as much.
 #[test]
 fn tcp_linux_lowers_the_window_gradually() {
     agrees(&measure("htcp:ns2", Reduction::Prr), 13744.0, 0.820);
