@@ -215,6 +215,12 @@ def is_random(toml_text: str, file: str) -> bool:
         ScenarioError: as :func:`check`.
     """
 
+def tables() -> list[tuple[str, str, list[tuple[str, str, str, str, list[str]]]]]:
+    """Every table of a run: (name, meaning of a row, columns).
+
+    Of each column (name, type, unit, meaning, words of its codes from 0 on).
+    """
+
 def predict(toml_text: str, file: str) -> dict[str, int]:
     """What a run needs.
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use batch::Finished;
 use lfn_law::{look, registry, LawInfo, LawSpec};
 use lfn_scenario::{Scenario, ScenarioError as Fault};
+use lfn_sim::tables::{Column, ColumnSchema, TABLES};
 use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, UnitError};
 use numpy::PyArray1;
@@ -65,51 +66,49 @@ impl Run {
 
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.tables.bind(py).get_item(name)?.ok_or_else(|| {
-            PyKeyError::new_err(format!(
-                "no table {name:?}; tables: flows, queues, events, probes, transfers, packets"
-            ))
+            let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+            PyKeyError::new_err(format!("no table {name:?}; tables: {}", names.join(", ")))
         })
     }
 }
 
-/// A dictionary of columns, each an array that owns the vector: no copy.
-macro_rules! columns {
-    ($py:ident, $table:expr, $($field:ident)*) => {{
-        let (columns, table) = (PyDict::new($py), $table);
-        $(columns.set_item(stringify!($field), PyArray1::from_vec($py, table.$field))?;)*
-        columns
-    }};
+/// An array that owns the vector: no copy.
+fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
+    match column {
+        Column::F64(values) => PyArray1::from_vec(py, values).into_any(),
+        Column::U64(values) => PyArray1::from_vec(py, values).into_any(),
+        Column::U32(values) => PyArray1::from_vec(py, values).into_any(),
+        Column::U16(values) => PyArray1::from_vec(py, values).into_any(),
+        Column::U8(values) => PyArray1::from_vec(py, values).into_any(),
+    }
 }
 
 impl Run {
     fn new(py: Python<'_>, finished: Finished) -> PyResult<Run> {
         let Finished { summary, tables, wall_s, cpu_s } = finished;
         let all = PyDict::new(py);
-        all.set_item(
-            "flows",
-            columns!(py, tables.flows, t_s flow cwnd_seg ssthresh_seg srtt_s rtt_s
-            inflight_seg delivered_bytes retransmits state pacing_bps),
-        )?;
-        all.set_item(
-            "queues",
-            columns!(py, tables.queues, t_s link packets bytes arrivals drops marks
-            sent_bytes),
-        )?;
-        all.set_item(
-            "events",
-            columns!(py, tables.events, t_s flow kind cwnd_before_seg
-            cwnd_after_seg ssthresh_seg lost),
-        )?;
-        all.set_item("probes", columns!(py, tables.probes, t_s flow probe value))?;
-        all.set_item("transfers", columns!(py, tables.transfers, t_s traffic direction bytes duration_s))?;
-        all.set_item(
-            "packets",
-            columns!(py, tables.packets, t_ps link point flow kind direction seq bytes
-            payload_bytes flags sack1_start sack1_end sack2_start sack2_end sack3_start sack3_end),
-        )?;
+        for (name, columns) in tables.into_columns() {
+            let table = PyDict::new(py);
+            for (name, column) in columns {
+                table.set_item(name, array(py, column))?;
+            }
+            all.set_item(name, table)?;
+        }
         Ok(Run { summary, tables: all.unbind(), wall_s, cpu_s })
     }
 }
+
+/// Every table of a run: (name, meaning of a row, columns), of each column (name, type, unit, meaning, codes).
+#[pyfunction]
+fn tables() -> Vec<(&'static str, &'static str, Vec<ColumnRow>)> {
+    let column = |c: &ColumnSchema| (c.name, c.kind, c.unit, c.meaning, c.codes.to_vec());
+    TABLES
+        .iter()
+        .map(|table| (table.name, table.meaning, table.columns.iter().map(column).collect()))
+        .collect()
+}
+
+type ColumnRow = (&'static str, &'static str, &'static str, &'static str, Vec<&'static str>);
 
 #[pyfunction]
 fn read(py: Python<'_>, file: &str) -> PyResult<String> {
@@ -309,6 +308,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<prototype::LawState>()?;
     module.add_class::<prototype::PyAck>()?;
     module.add_class::<prototype::PyLoss>()?;
+    module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(read, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(canonical, module)?)?;

@@ -1,6 +1,7 @@
 //! What a run will need, before it starts.
 
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_sim::tables::{FlowTable, PacketTable, ProbeTable, QueueTable, TransferTable};
 use lfn_sim::traffic::udp;
 use lfn_units::Time;
 
@@ -24,14 +25,8 @@ const PACKET_BYTES: f64 = 125.0;
 const KEPT_BYTES: f64 = 80.0;
 /// What the sender keeps besides for a law that steers by delivery rates, with room to grow.
 const RATE_SAMPLE_BYTES: f64 = 96.0;
-/// A row of the table `flows`.
-const FLOW_ROW_BYTES: f64 = 73.0;
-/// A row of the table `probes`.
-const PROBE_ROW_BYTES: f64 = 21.0;
-/// A row of the table `queues`.
-const QUEUE_ROW_BYTES: f64 = 54.0;
-/// A row of the table `transfers`, whose number is a mean.
-const TRANSFER_ROW_BYTES: f64 = 36.0;
+/// Rows of the table `transfers` are a mean number: there may be a third more.
+const TRANSFERS: f64 = 4.0 / 3.0;
 /// A connection of a model of traffic, with its messages and what it has in flight.
 const CONNECTION_BYTES: f64 = 5_000.0;
 /// Columns grow to up to twice what they hold, and exist once more while they are stored.
@@ -60,8 +55,6 @@ const EVENTS_PER_PACKET: f64 = 1.5;
 const LINK_BYTES: f64 = 20_000.0;
 /// Of each queue of FQ-CoDel.
 const FAIR_QUEUE_BYTES: f64 = 256.0;
-/// A row of the table of recorded packets.
-const CAPTURE_ROW_BYTES: f64 = 82.0;
 /// Of a change that is scheduled.
 const CHANGE_BYTES: f64 = 64.0;
 /// A UDP source of many.
@@ -192,16 +185,19 @@ impl Scenario {
             Sample::Off => 0.0,
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
         };
+        let row = |bytes: usize| bytes as f64;
         let flow_row_bytes = |flow: &Flow| {
             let law = flow.law.0.law().filter(|_| flow.transport == Transport::Tcp);
             let probes = law.map_or(0, |law| law.probes().len()) as f64;
-            f64::from(flow.count) * (FLOW_ROW_BYTES + probes * PROBE_ROW_BYTES)
+            f64::from(flow.count) * (row(FlowTable::ROW_BYTES) + probes * row(ProbeTable::ROW_BYTES))
         };
         let queues = network.hops.len() as f64;
-        let row_bytes = self.flow.iter().map(flow_row_bytes).sum::<f64>() + queues * QUEUE_ROW_BYTES;
+        let row_bytes =
+            self.flow.iter().map(flow_row_bytes).sum::<f64>() + queues * row(QueueTable::ROW_BYTES);
         let demands: Vec<Demand> = self.traffic.iter().map(Demand::of).collect();
         let transfers = demands.iter().map(Demand::messages_per_s).sum::<f64>() * duration_s;
-        let table_bytes = TABLE_COPIES * (rows * row_bytes + transfers * TRANSFER_ROW_BYTES);
+        let table_bytes =
+            TABLE_COPIES * (rows * row_bytes + TRANSFERS * transfers * row(TransferTable::ROW_BYTES));
         let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
             * network.slowest(&self.background.path.links).as_bps();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
@@ -234,7 +230,7 @@ impl Scenario {
         let capture_rows = self.capture.as_ref().map_or(0.0, |capture| {
             (capture.max_rows as f64).min(100_000.0 + CAPTURE_ROWS_PER_PACKET * packets)
         });
-        let capture_bytes = TABLE_COPIES * CAPTURE_ROW_BYTES * capture_rows;
+        let capture_bytes = TABLE_COPIES * row(PacketTable::ROW_BYTES) * capture_rows;
         let samples_rates = |law: &LawSpec| law.slow_start() == SlowStartKind::None;
         let sample_bytes = if self.laws().any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
         let parts = [

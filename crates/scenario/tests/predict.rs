@@ -1,6 +1,7 @@
 //! The prediction bounds what runs then take, and not by far.
 
 use lfn_scenario::Scenario;
+use lfn_sim::tables::{FlowTable, ProbeTable, QueueTable, TransferTable};
 use lfn_sim::Sim;
 
 fn check(text: &str) {
@@ -24,9 +25,9 @@ fn check_on(text: &str) {
     let packet_bytes = summary.memory.packet_bytes as u64;
     assert!(packet_bytes <= need.packet_bytes, "{packet_bytes} bytes of packets, {need:?}");
     let tables = &outcome.tables;
-    let (flows, probes, queues) =
-        (tables.flows.t_s.len() as u64, tables.probes.t_s.len() as u64, tables.queues.t_s.len() as u64);
-    let table_bytes = 73 * flows + 21 * probes + 54 * queues;
+    let table_bytes = (FlowTable::ROW_BYTES * tables.flows.t_s.len()
+        + ProbeTable::ROW_BYTES * tables.probes.t_s.len()
+        + QueueTable::ROW_BYTES * tables.queues.t_s.len()) as u64;
     assert!(
         3 * table_bytes <= need.table_bytes,
         "{table_bytes} bytes of tables, with room to grow, {need:?}"
@@ -53,7 +54,7 @@ fn check_model(model: &str) {
     let bytes = (connections + summary.memory.packet_bytes) as u64;
     let predicted = need.flow_bytes + need.packet_bytes;
     assert!(bytes <= predicted && predicted <= 10 * bytes + 10_000_000, "{bytes} bytes, {need:?}");
-    let table_bytes = 2 * 27 * outcome.tables.transfers.t_s.len() as u64;
+    let table_bytes = (2 * TransferTable::ROW_BYTES * outcome.tables.transfers.t_s.len()) as u64;
     assert!(
         table_bytes * 9 / 10 <= need.table_bytes && need.table_bytes <= 6 * table_bytes,
         "{table_bytes}, {need:?}"

@@ -27,7 +27,7 @@ use crate::config::{Change, Connection, FlowConfig};
 use crate::events::Kind;
 use crate::flow::{Flow, Role};
 use crate::summary::Summary;
-use crate::tables::Tables;
+use crate::tables::{EventRow, FlowRow, ProbeRow, QueueRow, Tables};
 use crate::traffic::BadTraffic;
 use crate::transit::{Cargo, Place, Transit};
 use capture::Capture;
@@ -412,14 +412,15 @@ impl Sim {
             if !reported {
                 continue;
             }
-            let table = &mut self.tables.events;
-            table.t_s.push(event.at.as_s());
-            table.flow.push(self.transfer[index]);
-            table.kind.push(event.kind as u8);
-            table.cwnd_before_seg.push(segments(event.cwnd_before));
-            table.cwnd_after_seg.push(segments(event.cwnd_after));
-            table.ssthresh_seg.push(segments(event.ssthresh));
-            table.lost.push(event.lost as u32);
+            self.tables.events.push(EventRow {
+                t_s: event.at.as_s(),
+                flow: self.transfer[index],
+                kind: event.kind,
+                cwnd_before_seg: segments(event.cwnd_before),
+                cwnd_after_seg: segments(event.cwnd_after),
+                ssthresh_seg: segments(event.ssthresh),
+                lost: event.lost as u32,
+            });
         }
     }
 
@@ -478,45 +479,44 @@ impl Sim {
                 continue;
             };
             let config = &self.reported[streams.start];
-            table.t_s.push(t_s);
-            table.flow.push(number);
-            table.srtt_s.push(first.sender.rtt().srtt_ns() as f64 * 1e-9);
-            table.rtt_s.push(first.sender.rtt().latest_ns() as f64 * 1e-9);
-            table.state.push(first.sender.state() as u8);
             let values = first.sender.probe();
             for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
-                let table = &mut self.tables.probes;
-                table.t_s.push(t_s);
-                table.flow.push(number);
-                table.probe.push(probe as u8);
-                table.value.push(value as f64 / (info.scale as f64).exp2());
+                let value = value as f64 / (info.scale as f64).exp2();
+                self.tables.probes.push(ProbeRow { t_s, flow: number, probe: probe as u8, value });
             }
+            let (rtt, state) = (first.sender.rtt(), first.sender.state());
             let sum = |of: fn(&Flow) -> f64| of_transfer.iter().filter(|flow| under_way(flow)).map(of).sum();
-            table.cwnd_seg.push(sum(|flow| segments(flow.sender.control().cwnd)));
-            table.ssthresh_seg.push(sum(|flow| segments(flow.sender.control().ssthresh)));
-            table.pacing_bps.push(sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0));
-            table.inflight_seg.push(sum(|flow| flow.sender.in_flight() as f64) as u32);
             let acknowledged: u64 = of_transfer.iter().map(|flow| flow.sender.una()).sum();
-            table.delivered_bytes.push(acknowledged * u64::from(config.payload_bytes));
-            table
-                .retransmits
-                .push(of_transfer.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum());
+            table.push(FlowRow {
+                t_s,
+                flow: number,
+                cwnd_seg: sum(|flow| segments(flow.sender.control().cwnd)),
+                ssthresh_seg: sum(|flow| segments(flow.sender.control().ssthresh)),
+                srtt_s: rtt.srtt_ns() as f64 * 1e-9,
+                rtt_s: rtt.latest_ns() as f64 * 1e-9,
+                inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
+                delivered_bytes: acknowledged * u64::from(config.payload_bytes),
+                state,
+                pacing_bps: sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0),
+                retransmits: of_transfer.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum(),
+            });
         }
-        let table = &mut self.tables.queues;
         for (at, link) in self.links.iter_mut().enumerate() {
             if !link.modelled {
                 continue;
             }
             link.advance(now);
             let (counters, sent_bytes) = (link.counters(), link.sent_bytes(now));
-            table.t_s.push(t_s);
-            table.link.push(at as u16);
-            table.packets.push(link.packets() as u32);
-            table.bytes.push(link.bytes());
-            table.arrivals.push(counters.arrivals);
-            table.drops.push(counters.drops_full + counters.drops_early);
-            table.marks.push(counters.marks);
-            table.sent_bytes.push(sent_bytes as u64);
+            self.tables.queues.push(QueueRow {
+                t_s,
+                link: at as u16,
+                packets: link.packets() as u32,
+                bytes: link.bytes(),
+                arrivals: counters.arrivals,
+                drops: counters.drops_full + counters.drops_early,
+                marks: counters.marks,
+                sent_bytes: sent_bytes as u64,
+            });
         }
     }
 }

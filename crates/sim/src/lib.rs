@@ -11,10 +11,10 @@ mod flow;
 pub mod impair;
 pub mod rng;
 mod summary;
-mod tables;
+pub mod tables;
 pub mod traffic;
 mod transit;
 
 pub use engine::{Outcome, Sim, SimError};
 pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
-pub use tables::{EventTable, FlowTable, ProbeTable, QueueTable, Tables};
+pub use tables::Tables;

@@ -1,112 +1,203 @@
-//! Columns of a run's results. Names carry the unit; docs/results.md describes them.
+//! The tables of a run's results, each column declared once: name, type, unit and meaning. Rows, columns, their
+//! sizes, the arrays in Python, the polars schema and docs/results.md follow from this list.
 
-/// Sampled senders, one row per flow and sample.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the column's name is its documentation")]
-pub struct FlowTable {
-    pub t_s: Vec<f64>,
-    pub flow: Vec<u32>,
-    pub cwnd_seg: Vec<f64>,
-    /// Infinite before the first reduction.
-    pub ssthresh_seg: Vec<f64>,
-    pub srtt_s: Vec<f64>,
-    pub rtt_s: Vec<f64>,
-    pub inflight_seg: Vec<u32>,
-    /// Acknowledged payload since the flow began.
-    pub delivered_bytes: Vec<u64>,
-    pub retransmits: Vec<u64>,
-    pub state: Vec<u8>,
-    pub pacing_bps: Vec<f64>,
+mod declare;
+
+use declare::{codes, tables, Named};
+pub use declare::{Cell, Column, ColumnSchema, TableSchema};
+use lfn_tcp::{EventKind, State};
+
+use crate::traffic::Direction;
+
+tables! {
+    /// a sample of a flow; of parallel streams the sum, with RTTs, state and probes of the first that is active
+    flows: FlowRow in FlowTable {
+        /// Simulated time.
+        t_s: f64, "s";
+        /// `id` of the flow in the summary.
+        flow: u32, "";
+        /// Congestion window.
+        cwnd_seg: f64, "segments";
+        /// Slow-start threshold; infinite before the first reduction.
+        ssthresh_seg: f64, "segments";
+        /// Smoothed RTT.
+        srtt_s: f64, "s";
+        /// Latest RTT sample.
+        rtt_s: f64, "s";
+        /// Segments in the network, as the sender estimates (RFC 6675 pipe).
+        inflight_seg: u32, "segments";
+        /// Payload acknowledged since the flow began.
+        delivered_bytes: u64, "B";
+        /// Segments sent again, since the flow began.
+        retransmits: u64, "segments";
+        /// Congestion state of the sender.
+        state: State, "";
+        /// Pacing rate; 0 without pacing.
+        pacing_bps: f64, "bit/s";
+    }
+
+    /// a sample of a link
+    queues: QueueRow in QueueTable {
+        /// Simulated time.
+        t_s: f64, "s";
+        /// Place of the link in the summary's `links`; in a dumbbell 0 is forward, 1 reverse.
+        link: u16, "";
+        /// Packets that wait.
+        packets: u32, "packets";
+        /// Bytes that wait.
+        bytes: u64, "B";
+        /// Packets that arrived at the queue since the warm-up.
+        arrivals: u64, "packets";
+        /// Packets that the queue dropped since the warm-up.
+        drops: u64, "packets";
+        /// Packets that the queue marked since the warm-up.
+        marks: u64, "packets";
+        /// Bytes sent since the warm-up, with the sent part of the packet in service.
+        sent_bytes: u64, "B";
+    }
+
+    /// a congestion event of a flow
+    events: EventRow in EventTable {
+        /// Simulated time.
+        t_s: f64, "s";
+        /// `id` of the flow in the summary.
+        flow: u32, "";
+        /// Kind of the event.
+        kind: EventKind, "";
+        /// Congestion window before the event.
+        cwnd_before_seg: f64, "segments";
+        /// Congestion window after the event.
+        cwnd_after_seg: f64, "segments";
+        /// Slow-start threshold that the law set.
+        ssthresh_seg: f64, "segments";
+        /// Segments marked lost so far in the episode.
+        lost: u32, "segments";
+    }
+
+    /// a sample of a variable of a law
+    probes: ProbeRow in ProbeTable {
+        /// Simulated time.
+        t_s: f64, "s";
+        /// `id` of the flow in the summary.
+        flow: u32, "";
+        /// Place of the variable in the law's list (`lfn laws NAME --json`).
+        probe: u8, "";
+        /// Value of the variable.
+        value: f64, "";
+    }
+
+    /// a transfer of a traffic model that began after the warm-up and is complete
+    transfers: TransferRow in TransferTable {
+        /// Time at which the last byte reached the receiver.
+        t_s: f64, "s";
+        /// Place of the model in the scenario, after the background if there is one.
+        traffic: u16, "";
+        /// Direction of the data.
+        direction: Direction, "";
+        /// Payload.
+        bytes: u64, "B";
+        /// Time from the first byte at the sender to the last byte at the receiver.
+        duration_s: f64, "s";
+    }
+
+    /// a packet at a point of a link, where packets are recorded
+    packets: PacketRow in PacketTable {
+        /// Simulated time.
+        t_ps: u64, "ps";
+        /// Place of the link in the summary's `links`.
+        link: u16, "";
+        /// Point of the link.
+        point: Point, "";
+        /// Number of the connection, or of the UDP source.
+        flow: u32, "";
+        /// Kind of the packet.
+        kind: PacketClass, "";
+        /// Direction of the packet.
+        direction: Direction, "";
+        /// Segment number of data, cumulative number of an ACK, first two words of a control packet of UDT
+        /// without the bit that marks it.
+        seq: u64, "segments";
+        /// Size on the wire.
+        bytes: u32, "B";
+        /// Size of the payload.
+        payload_bytes: u32, "B";
+        /// Sum of 1: retransmission, 2: CE, 4: ECE, 8: CWR.
+        flags: u8, "";
+        /// First SACK block of an ACK: its first segment; 0 without a block.
+        sack1_start: u64, "segments";
+        /// First SACK block: the segment after its last.
+        sack1_end: u64, "segments";
+        /// Second SACK block: its first segment.
+        sack2_start: u64, "segments";
+        /// Second SACK block: the segment after its last.
+        sack2_end: u64, "segments";
+        /// Third SACK block: its first segment.
+        sack3_start: u64, "segments";
+        /// Third SACK block: the segment after its last.
+        sack3_end: u64, "segments";
+    }
 }
 
-/// Sampled links.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the column's name is its documentation")]
-pub struct QueueTable {
-    pub t_s: Vec<f64>,
-    pub link: Vec<u16>,
-    pub packets: Vec<u32>,
-    pub bytes: Vec<u64>,
-    /// Cumulative from the end of the warm-up, as the next three.
-    pub arrivals: Vec<u64>,
-    pub drops: Vec<u64>,
-    pub marks: Vec<u64>,
-    pub sent_bytes: Vec<u64>,
+codes! { State { Open: "open", Disorder: "disorder", Cwr: "CWR", Recovery: "recovery", Loss: "loss", } }
+codes! {
+    EventKind {
+        FastRetransmit: "fast retransmit",
+        Timeout: "timeout",
+        Ecn: "ECN",
+        Undo: "undo",
+        RecoveryEnd: "end of recovery",
+    }
 }
+codes! { Direction { Forward: "forward", Reverse: "reverse", } }
 
-/// Losses, timeouts, undo, ends of recovery.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the column's name is its documentation")]
-pub struct EventTable {
-    pub t_s: Vec<f64>,
-    pub flow: Vec<u32>,
-    pub kind: Vec<u8>,
-    pub cwnd_before_seg: Vec<f64>,
-    pub cwnd_after_seg: Vec<f64>,
-    pub ssthresh_seg: Vec<f64>,
-    pub lost: Vec<u32>,
+/// Where at a link a packet is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Point {
+    /// At the queue.
+    Arrived,
+    /// At the queue, which drops it.
+    Dropped,
+    /// Behind the link: its last bit is sent.
+    Left,
 }
+codes! { Point { Arrived: "arrived", Dropped: "dropped", Left: "left", } }
 
-/// The laws' own variables.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the column's name is its documentation")]
-pub struct ProbeTable {
-    pub t_s: Vec<f64>,
-    pub flow: Vec<u32>,
-    /// Index in the law's list of probes.
-    pub probe: Vec<u8>,
-    pub value: Vec<f64>,
+/// What a recorded packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PacketClass {
+    /// Payload of TCP.
+    Data,
+    /// An ACK of TCP without payload.
+    Ack,
+    /// A datagram of UDP.
+    Udp,
+    /// Payload of UDT.
+    UdtData,
+    /// A control packet of UDT.
+    UdtControl,
+    /// A SYN.
+    Syn,
+    /// A SYN-ACK.
+    SynAck,
+    /// The ACK that ends a handshake.
+    HandshakeAck,
 }
-
-/// Packets recorded at links.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the column's name is its documentation")]
-pub struct PacketTable {
-    pub t_ps: Vec<u64>,
-    pub link: Vec<u16>,
-    /// 0: arrives at the queue; 1: dropped there; 2: its last bit leaves.
-    pub point: Vec<u8>,
-    /// Number of the connection, or of the UDP source.
-    pub flow: Vec<u32>,
-    /// 0: data; 1: ACK; 2: UDP; 3: data over UDT; 4: control packet of UDT.
-    pub kind: Vec<u8>,
-    /// 0: forward; 1: reverse.
-    pub direction: Vec<u8>,
-    /// Segment number of data, cumulative one of an ACK, the first two words of a control packet
-    /// without the bit that says so.
-    pub seq: Vec<u64>,
-    /// On the wire.
-    pub bytes: Vec<u32>,
-    pub payload_bytes: Vec<u32>,
-    /// 1: retransmission; 2: CE; 4: ECE; 8: CWR.
-    pub flags: Vec<u8>,
-    /// SACK blocks of an ACK; 0 where there is none.
-    pub sack1_start: Vec<u64>,
-    pub sack1_end: Vec<u64>,
-    pub sack2_start: Vec<u64>,
-    pub sack2_end: Vec<u64>,
-    pub sack3_start: Vec<u64>,
-    pub sack3_end: Vec<u64>,
-}
-
-/// Bytes of the columns, which grow alike: by rows that there is room for, and the bytes of a row.
-const ROW_BYTES: [usize; 5] = [73, 54, 49, 21, 27];
-const PACKET_ROW_BYTES: usize = 82;
-
-impl Tables {
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let times =
-            [&self.flows.t_s, &self.queues.t_s, &self.events.t_s, &self.probes.t_s, &self.transfers.t_s];
-        let rows = times.into_iter().zip(ROW_BYTES).map(|(t_s, bytes)| t_s.capacity() * bytes);
-        rows.sum::<usize>() + self.packets.memory_bytes()
+codes! {
+    PacketClass {
+        Data: "data",
+        Ack: "ACK",
+        Udp: "UDP",
+        UdtData: "UDT data",
+        UdtControl: "UDT control",
+        Syn: "SYN",
+        SynAck: "SYN-ACK",
+        HandshakeAck: "handshake ACK",
     }
 }
 
 impl PacketTable {
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.t_ps.capacity() * PACKET_ROW_BYTES
-    }
-
     /// Brings rows in order of time; those of one instant stay as they are.
     pub(crate) fn sort(&mut self) {
         if self.t_ps.is_sorted() {
@@ -114,58 +205,6 @@ impl PacketTable {
         }
         let mut order: Vec<usize> = (0..self.t_ps.len()).collect();
         order.sort_by_key(|&row| self.t_ps[row]);
-        fn reorder<T: Copy>(order: &[usize], columns: &mut [&mut Vec<T>]) {
-            for column in columns {
-                **column = order.iter().map(|&row| column[row]).collect();
-            }
-        }
-        reorder(&order, &mut [&mut self.link]);
-        reorder(&order, &mut [&mut self.point, &mut self.kind, &mut self.direction, &mut self.flags]);
-        reorder(&order, &mut [&mut self.flow, &mut self.bytes, &mut self.payload_bytes]);
-        reorder(
-            &order,
-            &mut [
-                &mut self.t_ps,
-                &mut self.seq,
-                &mut self.sack1_start,
-                &mut self.sack1_end,
-                &mut self.sack2_start,
-                &mut self.sack2_end,
-                &mut self.sack3_start,
-                &mut self.sack3_end,
-            ],
-        );
+        self.reorder(&order);
     }
-}
-
-/// Transfers of models of traffic that began after the warm-up and are done.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the column's name is its documentation")]
-pub struct TransferTable {
-    /// When the last byte reached the receiver.
-    pub t_s: Vec<f64>,
-    /// Place of the model among the crowds of the run, the background first.
-    pub traffic: Vec<u16>,
-    /// 0: forward; 1: reverse.
-    pub direction: Vec<u8>,
-    pub bytes: Vec<u64>,
-    /// From the first byte at the sender until then.
-    pub duration_s: Vec<f64>,
-}
-
-/// All tables of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Tables {
-    /// Sampled senders.
-    pub flows: FlowTable,
-    /// Sampled links.
-    pub queues: QueueTable,
-    /// Events.
-    pub events: EventTable,
-    /// Laws' variables.
-    pub probes: ProbeTable,
-    /// Transfers of models of traffic.
-    pub transfers: TransferTable,
-    /// Packets, if they were recorded.
-    pub packets: PacketTable,
 }

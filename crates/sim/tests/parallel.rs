@@ -47,7 +47,7 @@ fn a_transfer_is_the_sum_of_its_streams() {
 #[test]
 fn sampled_windows_are_sums() {
     let (sum, single) = (run(&transfers(true)).tables.flows, run(&transfers(false)).tables.flows);
-    let at_1_s = |table: &lfn_sim::FlowTable, flows: std::ops::Range<u32>| -> f64 {
+    let at_1_s = |table: &lfn_sim::tables::FlowTable, flows: std::ops::Range<u32>| -> f64 {
         let rows = (0..table.t_s.len()).filter(|&i| table.t_s[i] == 1.0 && flows.contains(&table.flow[i]));
         rows.map(|i| table.cwnd_seg[i]).sum()
     };

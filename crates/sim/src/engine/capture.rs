@@ -5,12 +5,9 @@ use lfn_units::Time;
 
 use super::Traveller;
 use crate::config;
-use crate::tables::PacketTable;
+use crate::tables::{PacketClass, PacketRow, PacketTable, Point};
+use crate::traffic::Direction;
 use crate::transit::{Blocks, Cargo, Parcel};
-
-const ARRIVES: u8 = 0;
-const DROPPED: u8 = 1;
-const DEPARTS: u8 = 2;
 
 pub(super) struct Capture {
     /// Whether a link is recorded, by its place.
@@ -55,18 +52,26 @@ impl Capture {
     }
 
     pub fn arrives(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
-        self.record(ARRIVES, at, link, who, parcel, blocks);
+        self.record(Point::Arrived, at, link, who, parcel, blocks);
     }
 
     pub fn dropped(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
-        self.record(DROPPED, at, link, who, parcel, blocks);
+        self.record(Point::Dropped, at, link, who, parcel, blocks);
     }
 
     pub fn departs(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
-        self.record(DEPARTS, at, link, who, parcel, blocks);
+        self.record(Point::Left, at, link, who, parcel, blocks);
     }
 
-    fn record(&mut self, point: u8, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
+    fn record(
+        &mut self,
+        point: Point,
+        at: Time,
+        link: usize,
+        who: &Traveller,
+        parcel: Parcel,
+        blocks: &Blocks,
+    ) {
         if !self.links[link] || at < self.from || at >= self.to {
             return;
         }
@@ -74,43 +79,39 @@ impl Capture {
         if self.rows > self.max_rows {
             return;
         }
-        let table = &mut self.table;
-        table.t_ps.push(at.0);
-        table.link.push(link as u16);
-        table.point.push(point);
-        table.flow.push(who.number);
-        table.kind.push(match who.cargo {
-            Cargo::Data => 0,
-            Cargo::Ack => 1,
-            Cargo::Udp => 2,
-            Cargo::UdtData => 3,
-            Cargo::UdtControl => 4,
-            Cargo::Syn if parcel.is_third() => 7,
-            Cargo::Syn => 5,
-            Cargo::SynAck => 6,
+        let blocks = if who.cargo == Cargo::Ack { &blocks[..parcel.blocks()] } else { &[] };
+        let block = |n: usize| blocks.get(n).copied().unwrap_or_default();
+        let [first, second, third] = [block(0), block(1), block(2)];
+        self.table.push(PacketRow {
+            t_ps: at.0,
+            link: link as u16,
+            point,
+            flow: who.number,
+            kind: match who.cargo {
+                Cargo::Data => PacketClass::Data,
+                Cargo::Ack => PacketClass::Ack,
+                Cargo::Udp => PacketClass::Udp,
+                Cargo::UdtData => PacketClass::UdtData,
+                Cargo::UdtControl => PacketClass::UdtControl,
+                Cargo::Syn if parcel.is_third() => PacketClass::HandshakeAck,
+                Cargo::Syn => PacketClass::Syn,
+                Cargo::SynAck => PacketClass::SynAck,
+            },
+            direction: if who.reverse { Direction::Reverse } else { Direction::Forward },
+            seq: who.seq,
+            bytes: who.bytes,
+            payload_bytes: who.payload_bytes,
+            flags: match who.cargo {
+                Cargo::Data | Cargo::UdtData => parcel.data_flags(),
+                Cargo::Ack => parcel.ack_flags(),
+                Cargo::Udp | Cargo::UdtControl | Cargo::Syn | Cargo::SynAck => 0,
+            },
+            sack1_start: first.start,
+            sack1_end: first.end,
+            sack2_start: second.start,
+            sack2_end: second.end,
+            sack3_start: third.start,
+            sack3_end: third.end,
         });
-        table.direction.push(u8::from(who.reverse));
-        table.seq.push(who.seq);
-        table.bytes.push(who.bytes);
-        table.payload_bytes.push(who.payload_bytes);
-        table.flags.push(match who.cargo {
-            Cargo::Data | Cargo::UdtData => parcel.data_flags(),
-            Cargo::Ack => parcel.ack_flags(),
-            Cargo::Udp | Cargo::UdtControl | Cargo::Syn | Cargo::SynAck => 0,
-        });
-        let count = if who.cargo == Cargo::Ack { parcel.blocks() } else { 0 };
-        for (n, columns) in [
-            (&mut table.sack1_start, &mut table.sack1_end),
-            (&mut table.sack2_start, &mut table.sack2_end),
-            (&mut table.sack3_start, &mut table.sack3_end),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let (start, end) = columns;
-            let block = if n < count { blocks[n] } else { lfn_tcp::Range::default() };
-            start.push(block.start);
-            end.push(block.end);
-        }
     }
 }

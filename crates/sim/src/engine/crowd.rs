@@ -12,6 +12,7 @@ use crate::events::Kind;
 use crate::flow::{Flow, FlowSetup, Role};
 use crate::rng::{Stream, Streams};
 use crate::summary::BackgroundSummary;
+use crate::tables::TransferRow;
 use crate::traffic::{Flows, Transfer};
 
 enum Source {
@@ -308,12 +309,13 @@ impl Sim {
             flows.on_done(session, now);
         }
         if begun >= self.warmup {
-            let table = &mut self.tables.transfers;
-            table.t_s.push(now.as_s());
-            table.traffic.push(number as u16);
-            table.direction.push(self.flows[index].direction as u8);
-            table.bytes.push(bytes);
-            table.duration_s.push(now.since(begun).as_s());
+            self.tables.transfers.push(TransferRow {
+                t_s: now.as_s(),
+                traffic: number as u16,
+                direction: self.flows[index].direction,
+                bytes,
+                duration_s: now.since(begun).as_s(),
+            });
         }
         self.schedule_arrival(number);
     }

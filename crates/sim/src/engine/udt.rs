@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use lfn_tcp::State as SenderState;
+use lfn_tcp::{EventKind, State as SenderState};
 use lfn_udt::{
     refusal, Answer, Body, Boundary, Config, Connection, ControlSpec, Event, Handshake, Kind as UdtKind,
     Listener, Outgoing, Packet, Seq, State, Transmit, IP_UDP_BYTES, MIN_MSS_BYTES,
@@ -18,7 +18,7 @@ use crate::config::UdtConfig;
 use crate::events::Kind;
 use crate::flow::NO_WIRE;
 use crate::summary::FlowSummary;
-use crate::tables::{EventTable, FlowTable};
+use crate::tables::{EventRow, EventTable, FlowRow, FlowTable};
 use crate::transit::{Cargo, Extras, Parcel, Place};
 
 /// The end that sends data, and asked for the connection; the other.
@@ -30,10 +30,6 @@ const SOCKETS: [u32; 2] = [1, 2];
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// As many packets as nobody sends in a run.
 const WITHOUT_END: u64 = 1 << 60;
-/// Kinds of the table `events`.
-const LOSS: u8 = 0;
-const TIMEOUT: u8 = 1;
-
 fn address(end: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, end as u8], 9000))
 }
@@ -214,7 +210,12 @@ impl UdtFlow {
             return None;
         }
         self.loss_events += 1;
-        Some(Lost { kind: LOSS, before: before.1, after: window, packets: stats.lost - before.2.lost })
+        Some(Lost {
+            kind: EventKind::FastRetransmit,
+            before: before.1,
+            after: window,
+            packets: stats.lost - before.2.lost,
+        })
     }
 
     /// An end's timers are due. Returns what was found lost.
@@ -228,7 +229,7 @@ impl UdtFlow {
         }
         let (after, packets) = (connection.window_packets(), connection.repairing() - waiting);
         self.window.observe(now, window, after);
-        Some(Lost { kind: TIMEOUT, before: window, after, packets })
+        Some(Lost { kind: EventKind::Timeout, before: window, after, packets })
     }
 
     /// Statistics begin.
@@ -262,7 +263,7 @@ impl UdtFlow {
 
 /// Packets found lost, and the window around that.
 struct Lost {
-    kind: u8,
+    kind: EventKind,
     before: u64,
     after: u64,
     packets: u64,
@@ -270,13 +271,15 @@ struct Lost {
 
 impl Lost {
     fn record(&self, now: Time, transfer: u32, table: &mut EventTable) {
-        table.t_s.push(now.as_s());
-        table.flow.push(transfer);
-        table.kind.push(self.kind);
-        table.cwnd_before_seg.push(self.before as f64);
-        table.cwnd_after_seg.push(self.after as f64);
-        table.ssthresh_seg.push(f64::INFINITY);
-        table.lost.push(self.packets as u32);
+        table.push(EventRow {
+            t_s: now.as_s(),
+            flow: transfer,
+            kind: self.kind,
+            cwnd_before_seg: self.before as f64,
+            cwnd_after_seg: self.after as f64,
+            ssthresh_seg: f64::INFINITY,
+            lost: self.packets as u32,
+        });
     }
 }
 
@@ -527,18 +530,19 @@ pub(super) fn sample(flows: &[UdtFlow], now: Time, number: u32, table: &mut Flow
     let bits = f64::from(config.mss_bytes) * 8.0;
     let repairing = under_way.iter().any(|sender| sender.repairing() > 0);
     let latest = flows[0].ends[RECEIVER].connection.as_ref().map(|receiver| receiver.rtt().latest);
-    table.t_s.push(now.as_s());
-    table.flow.push(number);
-    table.cwnd_seg.push(under_way.iter().map(|sender| sender.window_packets() as f64).sum());
-    table.ssthresh_seg.push(f64::INFINITY);
-    table.srtt_s.push(first.rtt().smoothed.as_s());
-    table.rtt_s.push(latest.unwrap_or_default().as_s());
-    table.inflight_seg.push(under_way.iter().map(|sender| sender.in_flight()).sum::<u64>() as u32);
     let acknowledged: u64 = flows.iter().map(UdtFlow::acknowledged).sum();
-    table.delivered_bytes.push(acknowledged * u64::from(config.payload_bytes()));
     let senders = flows.iter().filter_map(UdtFlow::sender);
-    table.retransmits.push(senders.map(|sender| sender.sender_stats().retransmits).sum());
-    let state = if repairing { SenderState::Recovery } else { SenderState::Open };
-    table.state.push(state as u8);
-    table.pacing_bps.push(under_way.iter().map(|sender| bits / sender.period().as_s()).sum());
+    table.push(FlowRow {
+        t_s: now.as_s(),
+        flow: number,
+        cwnd_seg: under_way.iter().map(|sender| sender.window_packets() as f64).sum(),
+        ssthresh_seg: f64::INFINITY,
+        srtt_s: first.rtt().smoothed.as_s(),
+        rtt_s: latest.unwrap_or_default().as_s(),
+        inflight_seg: under_way.iter().map(|sender| sender.in_flight()).sum::<u64>() as u32,
+        delivered_bytes: acknowledged * u64::from(config.payload_bytes()),
+        retransmits: senders.map(|sender| sender.sender_stats().retransmits).sum(),
+        state: if repairing { SenderState::Recovery } else { SenderState::Open },
+        pacing_bps: under_way.iter().map(|sender| bits / sender.period().as_s()).sum(),
+    });
 }
