@@ -1,9 +1,13 @@
-//! One run in numbers. Serialised as it stands: names are the JSON's.
+//! The summary of a run. It is serialised as it stands: names are the keys of `summary.json`, and the sentences
+//! are its documentation (docs/reference/summary.schema.json, made by the test at the end).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A run.
+/// The summary of a run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Summary {
     /// Hash of every ACK that reached a sender and of all counters, 16 hexadecimal digits.
     pub hash: String,
@@ -11,64 +15,68 @@ pub struct Summary {
     pub seed: u64,
     /// Simulated time.
     pub sim_s: f64,
-    /// Statistics below count from here.
+    /// Time at which averages and counters of links begin.
     pub warmup_s: f64,
-    /// Data packets that left the bottleneck, both directions, whole run.
+    /// Data packets that links delivered, each link counted on its own, background included, whole run; in a
+    /// dumbbell, through the bottleneck.
     pub data_packets_delivered: u64,
-    /// Events processed.
+    /// Events that the engine processed.
     pub events: u64,
-    /// Jain's index of the flows' goodput; null if no flow delivered anything.
+    /// Jain's fairness index of the flows' goodput; null if no flow delivered anything.
     pub jain: Option<f64>,
-    /// Mean over flows of the coefficient of variation of goodput in bins of 1 s; null for runs
-    /// shorter than two bins.
+    /// Mean over flows of the coefficient of variation (population standard deviation over mean) of goodput
+    /// in bins of 1 s; null below two bins.
     pub cov: Option<f64>,
-    /// The flows.
+    /// Flows under test.
     pub flows: Vec<FlowSummary>,
-    /// The links.
+    /// Links; in a dumbbell forward, then reverse.
     pub links: Vec<LinkSummary>,
-    /// When the schedule changed a link or a route.
+    /// Times at which the schedule changed a link or a route.
     pub changes_s: Vec<f64>,
-    /// UDP sources; left out if there are none.
+    /// UDP sources; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub udp: Vec<UdpSummary>,
-    /// Rows that a recording of packets would have had without its limit; null without one.
+    /// Rows that a recording of packets would have had without its limit; absent without a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captured_rows: Option<u64>,
-    /// Background traffic, if there was any.
+    /// Background traffic in sum; null without any.
     pub background: Option<BackgroundSummary>,
-    /// Models of TCP traffic; left out if there are none.
+    /// Traffic models; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<BackgroundSummary>,
-    /// Where every data packet is.
+    /// Where every data packet of all flows is.
     pub conservation: Conservation,
-    /// Largest memory held for packets and flows.
+    /// Memory held for packets and flows.
     pub memory: Memory,
 }
 
 /// A flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct FlowSummary {
-    /// Number, from 0, in the order of the scenario.
+    /// Number from 0, in the order of the scenario; column `flow` of the tables.
     pub id: u32,
-    /// Parallel connections that it is the sum of; left out if it is one.
+    /// Parallel connections of the flow; absent if it is one. Counters, goodput and mean window are their
+    /// sum, `srtt_s` their mean; smallest and largest are those of any one.
     #[serde(skip_serializing_if = "is_one")]
     pub streams: u32,
-    /// Law and variant; `udt/LAW` where a law of TCP's drives UDT.
+    /// NAME or NAME:VARIANT of the law; of a law in Python `NAME (prototype)`; `udt/LAW` if a TCP law drives
+    /// UDT.
     pub law: String,
-    /// `udt`; left out over TCP.
+    /// `udt`; absent over TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<&'static str>,
-    /// forward or reverse.
+    /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// Links of its data, from the beginning of the run and from each change on.
+    /// Links of its data, from the beginning and from each change of route on.
     pub routes: Vec<RouteSummary>,
     /// Payload of a full segment.
     pub segment_bytes: u32,
-    /// A full packet at a queue.
+    /// Size of a full packet at a queue.
     pub wire_bytes: u32,
     /// Base round-trip time.
     pub rtt_s: f64,
-    /// When it began.
+    /// Start time.
     pub start_s: f64,
     /// Payload acknowledged per second, from the later of start and warm-up to the end of the flow.
     pub goodput_bps: f64,
@@ -87,19 +95,19 @@ pub struct FlowSummary {
     pub loss_events: u64,
     /// Reductions taken back, whole run.
     pub undos: u64,
-    /// Time average.
+    /// Congestion window, mean over time since the warm-up.
     pub mean_cwnd_segments: f64,
-    /// Smallest.
+    /// Smallest congestion window.
     pub min_cwnd_segments: f64,
-    /// Largest.
+    /// Largest congestion window.
     pub max_cwnd_segments: f64,
     /// Smoothed RTT at the end.
     pub srtt_s: f64,
     /// Smallest RTT.
     pub min_rtt_s: f64,
-    /// Coefficient of variation of goodput in bins of 1 s.
+    /// Coefficient of variation of goodput in bins of 1 s; null below two bins.
     pub cov: Option<f64>,
-    /// From start until the last byte was acknowledged; null if it has no size or did not finish.
+    /// Time from start until the last byte was acknowledged; null without a size, or if it did not finish.
     pub completion_s: Option<f64>,
 }
 
@@ -133,55 +141,60 @@ fn is_one(streams: &u32) -> bool {
 
 /// A route that a flow's data take for some time.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct RouteSummary {
-    /// Since when.
+    /// Time from which it holds.
     pub from_s: f64,
-    /// Names of its links, in the order in which a packet meets them.
+    /// Names of the links, in the order in which a packet passes them.
     pub links: Vec<String>,
 }
 
 /// A rate that a link has for some time.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct RateSummary {
-    /// Since when.
+    /// Time from which it holds.
     pub from_s: f64,
-    /// Bits per second; of a trace the mean.
+    /// Rate; of a trace the mean; 0 while the link is down.
     pub rate_bps: u64,
 }
 
 /// A link.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct LinkSummary {
-    /// Its name; forward or reverse in a dumbbell.
+    /// Name; `forward` or `reverse` in a dumbbell.
     pub id: String,
-    /// Rate at the end.
+    /// Rate at the end; of a trace the mean.
     pub rate_bps: u64,
-    /// Its rates, from the beginning of the run and from each change on.
+    /// Rates, from the beginning and from each change on.
     pub rates: Vec<RateSummary>,
-    /// Bits sent over capacity.
+    /// Bits sent over capacity, since the warm-up.
     pub utilization: f64,
-    /// Packets offered.
+    /// Packets offered since the warm-up, ACKs included; 0 on a link that carries only ACKs and has room for
+    /// all, which is a pure delay.
     pub arrivals: u64,
-    /// Packets dropped by queue or AQM.
+    /// Packets dropped by the queue since the warm-up.
     pub drops: u64,
-    /// Of those, by the AQM before the queue was full.
+    /// Packets of `drops` that the AQM dropped before the queue was full.
     pub early_drops: u64,
-    /// Packets marked.
+    /// Packets that the AQM marked since the warm-up.
     pub marks: u64,
     /// Packets lost at random behind the queue, whole run.
     pub random_losses: u64,
-    /// Mean waiting time.
+    /// Mean waiting time since the warm-up.
     pub mean_queue_s: f64,
-    /// 99th percentile of the waiting time.
+    /// 99th percentile of the waiting time since the warm-up.
     pub p99_queue_s: f64,
-    /// Most packets that waited.
+    /// Largest number of packets that waited since the warm-up.
     pub max_queue_packets: u64,
 }
 
 /// A UDP source, whole run, in packets.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct UdpSummary {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Bits sent per second over the whole run, headers included.
     pub offered_bps: f64,
@@ -189,25 +202,26 @@ pub struct UdpSummary {
     pub received_bps: f64,
     /// Packets sent.
     pub sent: u64,
-    /// Of those, received, duplicates included.
+    /// Packets received, duplicates included.
     pub delivered: u64,
-    /// Dropped by queues.
+    /// Packets that queues dropped.
     pub dropped: u64,
-    /// Lost behind queues, or about to be.
+    /// Packets lost at random behind queues.
     pub lost: u64,
 }
 
 /// Background traffic, or a model of traffic, in sum, whole run.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct BackgroundSummary {
-    /// Of a model of traffic, as the scenario calls it.
+    /// Name of the traffic model in the scenario; absent for the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Short flows begun.
+    /// Short flows that began.
     pub flows_started: u64,
-    /// Short flows done.
+    /// Short flows that completed.
     pub flows_completed: u64,
-    /// Most flows at once.
+    /// Largest number of flows at once.
     pub max_active: u64,
     /// Payload of the short flows that began, per second: forward, reverse.
     pub offered_bps: [f64; 2],
@@ -221,24 +235,42 @@ pub struct BackgroundSummary {
 
 /// Data packets of all flows: `sent = dropped + lost + delivered + in_flight`, checked in every run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Conservation {
-    /// By the senders, and duplicates that links made.
+    /// Packets that senders sent, and duplicates that links made.
     pub sent: u64,
-    /// By queues.
+    /// Packets that queues dropped.
     pub dropped: u64,
-    /// At random.
+    /// Packets lost at random.
     pub lost: u64,
-    /// To receivers; those behind the last queue count, though some are still on the line.
+    /// Packets delivered to receivers, those behind the last queue included.
     pub delivered: u64,
-    /// In a queue, or between two links.
+    /// Packets in a queue or between two links.
     pub in_flight: u64,
 }
 
 /// Memory that grows with packets in flight and with flows, at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct Memory {
-    /// One flow without packets.
+    /// Memory of one flow without packets.
     pub bytes_per_flow: usize,
-    /// Held by scoreboards, receivers, lines, and queues.
+    /// Memory that scoreboards, receivers, delay lines and queues held.
     pub packet_bytes: usize,
+}
+
+/// docs/reference/summary.schema.json describes these types. With LFN_REGENERATE set, writes the file
+/// instead.
+#[test]
+fn the_schema_of_the_summary_is_current() {
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/summary.schema.json");
+    let schema = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let schema = schema.into_generator().into_root_schema_for::<Summary>();
+    let current = serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n";
+    if std::env::var_os("LFN_REGENERATE").is_some() {
+        std::fs::write(&file, &current).expect("docs/reference can be written");
+    }
+    let stored = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(stored == current, "stale: run LFN_REGENERATE=1 cargo test -p lfn-sim --lib");
 }
