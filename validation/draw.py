@@ -19,6 +19,8 @@ LAWS = tuple(sorted(MODULES))
 MOST_PACKETS = 120_000
 FRAMING_B = 14
 JUMBO_B, USUAL_B = 9000, 1500
+#: Between the seeds of a scenario's phases; numbers of scenarios, which are seeds too, are below.
+SEEDS_APART = 1_000_000
 AQMS = ("red", "codel", "fq-codel", "pie")
 #: How often each trait is drawn.
 SHARES = {
@@ -171,22 +173,24 @@ class Drawn:
             lines.append("delayed_ack = false")
         return lines
 
-    def phases(self, count: int = 8) -> list[Drawn]:
-        """The same with RTTs that differ by parts of a packet's time, this one first.
+    def phase(self, number: int) -> Drawn:
+        """The same with RTTs that differ by parts of a packet's time; number 0 is this one.
 
-        Starts do not sample the phase between flows on drop-tail, since ACKs clock it away.
+        Starts do not sample the phase between flows on drop-tail, since ACKs clock it away. The
+        first 2^m numbers spread the parts evenly. Queues that draw themselves draw anew for each.
         """
-        part_ms = self.packet_s * 1e3 / count
-        return [
-            replace(
-                self,
-                flows=tuple(
-                    replace(flow, rtt_ms=flow.rtt_ms + part_ms * (k * (2 * j + 1) % count))
-                    for j, flow in enumerate(self.flows)
-                ),
-            )
-            for k in range(count)
-        ]
+        turn = sum(1 / 2 ** (bit + 1) for bit in range(number.bit_length()) if number >> bit & 1)
+        packet_ms = self.packet_s * 1e3
+        flows = tuple(
+            replace(flow, rtt_ms=flow.rtt_ms + packet_ms * (turn * (2 * j + 1) % 1))
+            for j, flow in enumerate(self.flows)
+        )
+        own = self.seed + SEEDS_APART * number if self.queue in ("red", "pie") else self.seed
+        return replace(self, flows=flows, seed=own)
+
+    def phases(self, count: int) -> list[Drawn]:
+        """The first so many phases."""
+        return [self.phase(number) for number in range(count)]
 
 
 _UNBOUNDED = 'queue = { kind = "drop-tail", size = "1000000 packets" }\nloss = 0'

@@ -3,9 +3,12 @@
 $ python -m validation hunt --seed 1 --count 100 [--hours 4] [--jobs 2] [--keep 3]
 
 Draws scenarios (:mod:`validation.draw`), runs both, and prints those that disagree. Where one run
-disagrees, the flows' RTTs are spread over a packet's time, eight times: if Linux's own runs then
-differ by more than 5 %, the scenario is chaotic and medians are compared. ``--keep N`` shrinks the
-N worst to the smallest scenario that still disagrees, and adds them to ``validation/cases``. What
+disagrees, or flows meet, RTTs are spread over a packet's time, eight times: if Linux's own runs
+then differ by more than 5 %, the scenario is chaotic and medians are compared. If those of eight
+differ by too much, 32 runs a side are drawn, and differ where some figure's medians do by more than
+is allowed and by more than chance (:mod:`validation.chance`). ``--itself`` puts Linux in our place,
+at other phases: what it then disagrees about is the judge's own error. ``--keep N`` shrinks the N
+worst to the smallest scenario that still disagrees, and adds them to ``validation/cases``. What
 Linux gave is kept in ``build/hunt``: a hunt that was killed goes on there.
 """
 
@@ -13,10 +16,12 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path as FilePath
@@ -25,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 from lfnlab.errors import LabError
 
 from . import outcome
-from .draw import USUAL_B, Drawn, DrawnFlow, Step, draw
+from .chance import Chance, exchanged
+from .draw import MOST_PACKETS, USUAL_B, Drawn, DrawnFlow, Step, draw
 from .outcome import Outcome
 
 if TYPE_CHECKING:
@@ -33,10 +39,15 @@ if TYPE_CHECKING:
 
     from .outcome import Verdict
 
+#: What runs scenarios.
+Side = Callable[[Sequence[Drawn]], list[Outcome]]
+
 ROOT = FilePath(__file__).resolve().parents[1]
 CACHE = ROOT / "build" / "hunt"
 CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
+#: Phases of a chaotic scenario; where the medians of few differ, many.
+FEW, MANY = 8, 32
 #: Runs of Linux that the shrinking of one scenario may take.
 SHRINKING = 25
 
@@ -50,25 +61,50 @@ class Found:
     mine: Outcome
     verdict: Verdict
     chaotic: bool
-    #: The medians differ by no more than two standard errors where they differ by too much.
-    chance: bool = False
+    #: What chance does to these medians, where they were tested.
+    chance: Chance | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what differs is allowed, or may be chance."""
+        return self.verdict.agrees or (self.chance is not None and self.chance.explains)
 
 
-def judge(drawn: Drawn, cache: FilePath) -> Found:
-    """Runs a scenario on both sides; where they disagree, in its phases too."""
-    theirs, [mine] = outcome.linux(drawn, cache), outcome.ours([drawn])
+def judge(drawn: Drawn, cache: FilePath, ours: Side = outcome.ours) -> Found:
+    """Runs a scenario on both sides; where they disagree or flows meet, in its phases too."""
+    theirs, [mine] = outcome.linux(drawn, cache), ours([drawn])
     verdict = outcome.compare(theirs, mine)
-    if verdict.agrees:
+    if verdict.agrees and len(drawn.flows) == 1:
         return Found(drawn, theirs, mine, verdict, chaotic=False)
-    phases = drawn.phases()
-    every = [outcome.linux(phase, cache) for phase in phases]
-    if not outcome.chaotic(every):
-        return Found(drawn, theirs, mine, verdict, chaotic=False)
-    here = outcome.ours(phases)
-    theirs, mine = outcome.median(every), outcome.median(here)
-    verdict = outcome.compare(theirs, mine)
-    chance = outcome.compare(theirs, mine, outcome.error(every, here)).agrees
-    return Found(drawn, theirs, mine, verdict, chaotic=True, chance=chance)
+    every: list[Outcome] = []
+    here: list[Outcome] = []
+    for count in (FEW, MANY):
+        more = drawn.phases(count)[len(every) :]
+        every += [outcome.linux(phase, cache) for phase in more]
+        if not outcome.chaotic(every):
+            return Found(drawn, theirs, mine, verdict, chaotic=False)
+        here += ours(more)
+        found = Found(drawn, *compared(every, here), chaotic=True)
+        if found.verdict.agrees:
+            return found
+    return replace(found, chance=exchanged(every, here))
+
+
+def compared(
+    theirs: Sequence[Outcome], mine: Sequence[Outcome]
+) -> tuple[Outcome, Outcome, Verdict]:
+    """The medians of both sides, and how they compare."""
+    a, b = outcome.median(theirs), outcome.median(mine)
+    return a, b, outcome.compare(a, b)
+
+
+def itself(cache: FilePath) -> Side:
+    """Linux in our place, at phases between those that are drawn."""
+
+    def runs(drawn: Sequence[Drawn]) -> list[Outcome]:
+        return [outcome.linux(one.phase(MANY), cache) for one in drawn]
+
+    return runs
 
 
 # ---- shrinking ----
@@ -124,7 +160,7 @@ def shrunk(found: Found, cache: FilePath, most: int = SHRINKING) -> Found:
             tries += 1
             tried = judge(candidate, cache)
             alike = tried.verdict.signs & found.verdict.signs
-            if alike and not tried.chance and tried.chaotic <= found.chaotic:
+            if alike and not tried.agrees and tried.chaotic <= found.chaotic:
                 found, moved = tried, True
                 break
     return found
@@ -148,7 +184,7 @@ def keep(found: Found, folder: FilePath = CASES) -> FilePath:
     folder.mkdir(exist_ok=True)
     file = folder / f"{'-'.join(found.drawn.traits)}-{found.drawn.tag}.json"
     written = {
-        "open": not found.verdict.agrees,
+        "open": not found.agrees,
         "chaotic": found.chaotic,
         "linux": found.theirs.plain(),
         "drawn": asdict(found.drawn),
@@ -168,14 +204,15 @@ def case(file: FilePath) -> Case:
 
 def ours_of(drawn: Drawn, *, chaotic: bool) -> Outcome:
     """What the laboratory gives: of a chaotic scenario medians over the phases."""
-    return outcome.median(outcome.ours(drawn.phases() if chaotic else [drawn]))
+    return outcome.median(outcome.ours(drawn.phases(FEW) if chaotic else [drawn]))
 
 
 def described(found: Found) -> str:
     """A scenario that disagrees, in lines."""
     head = f"{found.verdict.worst:8.1f}  {found.drawn.tag}  {' '.join(found.drawn.traits)}"
     head += "  (chaotic: medians)" if found.chaotic else ""
-    head += "  (within two standard errors)" if found.chance else ""
+    if found.chance:
+        head += f"  (p {found.chance.p:.4f}; finds {found.chance.finds:.0%})"
     return "\n".join([head, *(f"          {line} (Linux / ours)" for line in found.verdict.what)])
 
 
@@ -188,7 +225,9 @@ def last() -> dict[str, Any]:
 # ---- the command ----
 
 
-def _judged(seed: int, numbers: range, jobs: int, until: float, cache: FilePath) -> Iterator[Found]:
+def _judged(
+    seed: int, numbers: Sequence[int], jobs: int, until: float, cache: FilePath, ours: Side
+) -> Iterator[Found]:
     """Scenarios of a seed as they are done, until the time is over."""
     with ThreadPoolExecutor(jobs) as pool:
 
@@ -197,7 +236,7 @@ def _judged(seed: int, numbers: range, jobs: int, until: float, cache: FilePath)
                 return None
             drawn = draw(seed, number)
             try:
-                return judge(drawn, cache)
+                return judge(drawn, cache, ours)
             except LabError as error:
                 print(f"hunt: scenario {number} ({drawn.tag}): {error}", file=sys.stderr)
                 return None
@@ -218,14 +257,17 @@ def summary(seed: int, every: list[Found]) -> dict[str, object]:
     agree: Counter[str] = Counter()
     for found in every:
         drawn.update(found.drawn.traits)
-        agree.update(found.drawn.traits if found.verdict.agrees else ())
+        agree.update(found.drawn.traits if found.agrees else ())
+    tested = [found.chance for found in every if found.chance]
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "seed": seed,
         "scenarios": len(every),
         "agree": sum(found.verdict.agrees for found in every),
         "chaotic": sum(found.chaotic for found in every),
-        "chance": sum(found.chance and not found.verdict.agrees for found in every),
+        # Beyond what is allowed, but not beyond chance; and what the tests said.
+        "chance": sum(found.agrees and not found.verdict.agrees for found in every),
+        "tested": [[round(one.p, 4), round(one.finds, 3)] for one in tested],
         "traits": {trait: [agree[trait], drawn[trait]] for trait in sorted(drawn)},
     }
 
@@ -241,6 +283,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first scenario")
     parser.add_argument("--count", type=int, default=100, help="how many scenarios")
     parser.add_argument("--hours", type=float, default=4.0, help="no scenario begins later")
+    parser.add_argument("--several", action="store_true", help="only those of several flows")
+    parser.add_argument(
+        "--packets", type=float, default=MOST_PACKETS, help="only those of so many at most"
+    )
+    parser.add_argument("--itself", action="store_true", help="Linux in our place")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
     parser.add_argument("--keep", type=int, default=0, help="shrink and keep so many of the worst")
     parser.add_argument(
@@ -251,20 +298,27 @@ def main(arguments: list[str]) -> None:
     if why := outcome.missing():
         sys.exit(f"validation: SKIPPED hunt: {why}")
     until = time.monotonic() + 3600 * asked.hours
-    numbers = range(asked.first, asked.first + asked.count)
+    wanted = (
+        number
+        for number in itertools.count(asked.first)
+        if (drawn := draw(asked.seed, number)).packets <= asked.packets
+        and (len(drawn.flows) > 1 or not asked.several)
+    )
+    numbers = list(itertools.islice(wanted, asked.count))
+    ours = itself(asked.cache) if asked.itself else outcome.ours
     every = []
-    for found in _judged(asked.seed, numbers, asked.jobs, until, asked.cache):
+    for found in _judged(asked.seed, numbers, asked.jobs, until, asked.cache, ours):
         every.append(found)
         if not found.verdict.agrees:
             print(described(found), flush=True)
         print(f"hunt: {len(every)}/{asked.count}", file=sys.stderr)
-    every.sort(key=lambda found: -found.verdict.worst)
+    every.sort(key=lambda found: (found.agrees, -found.verdict.worst))
     said = summary(asked.seed, every)
     print(json.dumps(said))
     if asked.record:
         LAST.write_text(json.dumps(said, indent=1) + "\n")
     for found in every[: asked.keep]:
-        if not found.verdict.agrees:
+        if not found.agrees:
             small = shrunk(found, asked.cache)
             print(keep(small))
             print(described(small), flush=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import statistics
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from lfnlab import Scenario, _core, oracle
 from lfnlab.quantity import SECONDS, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from .draw import Drawn
 
@@ -27,7 +26,7 @@ PROGRAM = FilePath(__file__).resolve().parents[1] / "linux" / "run"
 BUILT = PROGRAM.parents[1] / "build" / "linux" / "initramfs.gz"
 #: How far from Linux a figure may lie: a fraction, and what is below resolution.
 GOODPUT, WINDOW, COUNT = 0.05, 0.05, 0.25
-WINDOW_SEGMENTS, COUNT_PACKETS, TIMEOUTS = 1.0, 5.0, 1.0
+GOODPUT_BPS, WINDOW_SEGMENTS, COUNT_PACKETS, TIMEOUTS = 1e4, 1.0, 5.0, 1.0
 #: Linux's own runs over the phases differ by more: chaotic, and medians are compared.
 CHAOTIC = 0.05
 
@@ -167,70 +166,41 @@ def ours(drawn: Sequence[Drawn]) -> list[Outcome]:
 # ---- the comparison ----
 
 
-def _relative(theirs: float, mine: float, fraction: float, least: float) -> float:
-    return abs(mine - theirs) / max(fraction * theirs, least, 1e-9)
+#: The figures of a flow, in the order of an array's last axis.
+FIGURES = tuple(field.name for field in fields(Flow))
 
 
-def _count(theirs: float, mine: float) -> float:
-    """Counts agree within a factor of 1.25 either way, or five packets."""
-    low, high = min(theirs, mine), max(theirs, mine)
-    return min((high - low) / max(COUNT * low, 1e-9), (high - low) / COUNT_PACKETS)
+def figures(outcomes: Sequence[Outcome]) -> np.ndarray:
+    """An array of runs, flows, figures."""
+    return np.array(
+        [[[getattr(flow, n) for n in FIGURES] for flow in one.flows] for one in outcomes]
+    )
 
 
-def _distances(theirs: Flow, mine: Flow) -> Iterator[tuple[str, float, float, float]]:
-    pairs = {name: (getattr(theirs, name), getattr(mine, name)) for name in asdict(theirs)}
-    for name, (a, b) in pairs.items():
-        if name == "goodput_bps":
-            distance = _relative(a, b, GOODPUT, 1e4)
-        elif name == "mean_window":
-            distance = _relative(a, b, WINDOW, WINDOW_SEGMENTS)
-        elif name == "retransmits":
-            distance = _count(a, b)
-        else:
-            distance = abs(a - b) / TIMEOUTS
-        yield name, a, b, distance
+def allowed(theirs: np.ndarray, mine: np.ndarray) -> np.ndarray:
+    """How far figures may lie from Linux's.
 
-
-def compare(theirs: Outcome, mine: Outcome, error: Outcome | None = None) -> Verdict:
-    """Each flow's figures beside Linux's.
-
-    Args:
-        theirs: Linux's.
-        mine: ours.
-        error: standard errors of the differences, where both are medians: what lies within two of
-            them agrees.
+    Counts of packets agree within a factor of 1.25 either way, or five packets.
     """
-    worst, what, signs = 0.0, [], set()
-    for number, (a, b) in enumerate(zip(theirs.flows, mine.flows, strict=True)):
-        for name, linux_has, we_have, distance in _distances(a, b):
-            allowed = 2 * getattr(error.flows[number], name) if error else 0.0
-            if abs(linux_has - we_have) <= allowed:
-                continue
-            worst = max(worst, distance)
-            if distance > 1:
-                what.append(f"flow {number} {name}: {linux_has:.6g} / {we_have:.6g}")
-                signs.add(f"{name}{'+' if we_have > linux_has else '-'}")
-    return Verdict(worst, tuple(what), frozenset(signs))
+    may = np.empty_like(theirs)
+    may[..., 0] = np.maximum(GOODPUT * theirs[..., 0], GOODPUT_BPS)
+    may[..., 1] = np.maximum(WINDOW * theirs[..., 1], WINDOW_SEGMENTS)
+    low = np.minimum(theirs[..., 2], mine[..., 2])
+    may[..., 2] = np.maximum(COUNT * low, COUNT_PACKETS)
+    may[..., 3] = TIMEOUTS
+    return may
 
 
-def error(theirs: Sequence[Outcome], mine: Sequence[Outcome]) -> Outcome:
-    """Standard errors of the differences of medians: of each 1.2533 sd/√n, as of normal samples."""
-
-    def of(values: Iterable[float]) -> float:
-        some = list(values)
-        return 1.2533 * statistics.stdev(some) / math.sqrt(len(some))
-
-    def flow(number: int) -> Flow:
-        names = asdict(theirs[0].flows[number])
-        sides = (theirs, mine)
-        return Flow(
-            **{
-                name: math.hypot(*(of(getattr(o.flows[number], name) for o in s) for s in sides))
-                for name in names
-            }
-        )
-
-    return Outcome(tuple(flow(number) for number in range(len(theirs[0].flows))), 0, 0)
+def compare(theirs: Outcome, mine: Outcome) -> Verdict:
+    """Each flow's figures beside Linux's."""
+    a, b = figures([theirs])[0], figures([mine])[0]
+    apart = np.abs(a - b) / allowed(a, b)
+    what, signs = [], set()
+    for number, figure in np.argwhere(apart > 1):
+        name, linux_has, we_have = FIGURES[figure], a[number, figure], b[number, figure]
+        what.append(f"flow {number} {name}: {linux_has:.6g} / {we_have:.6g}")
+        signs.add(f"{name}{'+' if we_have > linux_has else '-'}")
+    return Verdict(float(apart.max()), tuple(what), frozenset(signs))
 
 
 def chaotic(outcomes: Sequence[Outcome]) -> bool:
@@ -242,24 +212,16 @@ def chaotic(outcomes: Sequence[Outcome]) -> bool:
             if max(values) - min(values) > CHAOTIC * middle:
                 return True
         counts = [flow.retransmits for flow in flows]
-        if _count(min(counts), max(counts)) > 1:
+        if max(counts) - min(counts) > max(COUNT * min(counts), COUNT_PACKETS):
             return True
     return False
 
 
 def median(outcomes: Sequence[Outcome]) -> Outcome:
     """Each figure's median over runs."""
-    flows = tuple(
-        Flow(
-            **{
-                name: statistics.median(getattr(f, name) for f in flows)
-                for name in asdict(flows[0])
-            }
-        )
-        for flows in zip(*(outcome.flows for outcome in outcomes), strict=True)
-    )
+    middle = np.median(figures(outcomes), axis=0)
     return Outcome(
-        flows,
+        tuple(Flow(*map(float, flow)) for flow in middle),
         statistics.median(outcome.drops for outcome in outcomes),
         statistics.median(outcome.marks for outcome in outcomes),
     )

@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from lfnlab import Scenario, _core, oracle, streams
 from lfnlab.errors import ScenarioError
-from validation import hunt, outcome
+from validation import chance, hunt, outcome
 from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome
 
@@ -164,11 +165,79 @@ def test_large_counts_agree_within_a_factor_of_five_quarters() -> None:
 
 
 def test_the_phases_lie_within_one_packet_time() -> None:
-    phases = draw(3, 5).phases()
+    phases = draw(3, 5).phases(32)
     assert phases[0] == draw(3, 5)
     for phase in phases[1:]:
         for moved, base in zip(phase.flows, phases[0].flows, strict=True):
             assert 0 < (moved.rtt_ms - base.rtt_ms) / 1e3 < phases[0].packet_s
+    for count in (8, 32):
+        parts = sorted(
+            phase.flows[0].rtt_ms - phases[0].flows[0].rtt_ms for phase in phases[:count]
+        )
+        even = [k * phases[0].packet_s * 1e3 / count for k in range(count)]
+        assert parts == pytest.approx(even)
+
+
+@pytest.mark.parametrize(
+    ("queue", "seeds"), [("drop-tail", 1), ("codel", 1), ("red", 8), ("pie", 8)]
+)
+def test_a_queue_that_draws_draws_anew_for_each_phase(queue: str, seeds: int) -> None:
+    assert len({phase.seed for phase in replace(LONE, queue=queue).phases(8)}) == seeds
+
+
+def drawn_runs(draws: np.random.Generator, mean: float, count: int = 32) -> list[Outcome]:
+    """Runs of two flows whose shares of a link spread by 15 %."""
+    shares = mean * (1 + 0.15 * draws.standard_normal(count))
+    return [
+        Outcome((flow(1e7 * one, 50 * one), flow(1e7 * (2 - one), 50 * (2 - one))), 0, 0)
+        for one in shares
+    ]
+
+
+def test_sides_that_are_the_same_are_seldom_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 300 pairs 3 are expected, and 9 or more have a probability of half a percent."""
+    monkeypatch.setattr(chance, "EXCHANGES", 400)
+    draws = np.random.default_rng(3)
+    pairs = [(drawn_runs(draws, 1), drawn_runs(draws, 1)) for _ in range(300)]
+    beyond = sum(not outcome.compare(*map(outcome.median, pair)).agrees for pair in pairs)
+    assert beyond > 60  # medians alone would call a fifth and more different
+    assert sum(not chance.exchanged(*pair).explains for pair in pairs) < 9
+
+
+def test_a_difference_beyond_the_reach_of_chance_is_found() -> None:
+    draws = np.random.default_rng(4)
+    told = chance.exchanged(drawn_runs(draws, 1), drawn_runs(draws, 1.2))
+    assert not told.explains
+    assert 0.05 < told.finds < 0.2
+
+
+def test_a_difference_of_the_sum_is_found_where_shares_spread_wide() -> None:
+    """Shares spread by 15 %, the sum not at all: 8 % less of it is no chance."""
+    draws = np.random.default_rng(6)
+    theirs, less = (drawn_runs(draws, 1) for _ in range(2))
+    less = [
+        Outcome(tuple(replace(f, goodput_bps=0.92 * f.goodput_bps) for f in one.flows), 0, 0)
+        for one in less
+    ]
+    assert not chance.exchanged(theirs, less).explains
+
+
+def test_of_a_scenario_that_is_chaotic_more_phases_are_drawn_where_few_differ(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    draws = np.random.default_rng(5)
+    two = replace(LONE, flows=LONE.flows * 2)
+
+    def judged(mean: float) -> hunt.Found:
+        theirs = iter(drawn_runs(draws, 1, 40))
+        mine = iter(drawn_runs(draws, mean, 40))
+        monkeypatch.setattr(outcome, "linux", lambda _drawn, _cache: next(theirs))
+        return hunt.judge(two, tmp_path, lambda phases: [next(mine) for _ in phases])
+
+    several = [judged(1) for _ in range(40)]
+    assert all(found.agrees for found in several)
+    assert 0 < sum(found.chance is not None for found in several) < 40
+    assert sum(judged(1.25).agrees for _ in range(20)) < 3
 
 
 def test_what_is_smaller_is_simpler_and_can_be_run() -> None:
