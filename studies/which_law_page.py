@@ -210,39 +210,38 @@ def write(file: Path) -> None:
 TEXT = """\
 # Which law for which path
 
-One sender that wants the whole path: how much of it does each law get in the first minute, and
-what does that cost others? Find your path in the first table, then look the law up in the second.
+This page shows how much of a path one flow of each law gets in the first minute, and how much it
+costs other flows. Find your path in the first table, then the law in the second.
 
 ## Choose
 
 {decisions}
 
-A law is named where at 20, 100 and 200 ms alike it has nine tenths of the best one's goodput; the
-number is its goodput at the worst of the three RTTs, percent of the link. After *perhaps* stand
-those of which three seeds cannot tell: 95 % intervals overlap. Headers leave 96 % of the link at 1
-Gbit/s and 99 % at 10 Gbit/s.
+The table names each law with at least nine tenths of the best law's goodput at 20, 100 and 200 ms.
+The number is its goodput at the worst of the three RTTs, in percent of the link. After *perhaps*
+are laws that three seeds cannot decide: the 95 % intervals overlap. Headers leave 96 % of the link
+at 1 Gbit/s and 99 % at 10 Gbit/s.
 
-- **Packets are lost at random, or the buffer is far below a BDP: BBR**, v1 or v3. It has 79 % of
-  the link or more on every path here. Laws that take a loss for congestion do not: CUBIC at 10
-  Gbit/s × 200 ms and a quarter of a BDP has 94 % without loss, 54 % where one packet in a million
-  is lost, 15 % at 1e-5, 2 % at 1e-4.
-- **A clean path, a quarter of a BDP or more: CUBIC** has nine tenths of the best, and is what most
-  neighbours run.
-- **Several flows of your own on a clean path: H-TCP.** A newcomer has its half after 40 s, where
-  CUBIC's has a fifth to a third; it takes 57 to 74 % beside CUBIC.
-- **Nobody else on the path: Scalable or HSTCP** fill it best of the laws that live by loss. They
-  are bad neighbours, to newcomers of their own kind too.
-- **The queue matters: BBR** holds 5 ms of 100, v3 19, CUBIC over 50, Scalable 88.
-- **Others share the path, and it is not yours to take: not BBR.** Beside one CUBIC it has 87 to
-  98 %.
+- **Random loss, or a buffer far below a BDP: BBR**, v1 or v3. It has at least 79 % of the link on
+  every path here. Laws that treat a loss as congestion do not: CUBIC at 10 Gbit/s × 200 ms and a
+  quarter of a BDP has 94 % without loss, 54 % if one packet in a million is lost, 15 % at 1e-5, 2 %
+  at 1e-4.
+- **A clean path, a quarter of a BDP or more: CUBIC** has nine tenths of the best, and most
+  neighbours run it.
+- **Several flows of your own on a clean path: H-TCP.** A new flow has its half after 40 s; with
+  CUBIC it has a fifth to a third. H-TCP takes 57 to 74 % beside CUBIC.
+- **No other flows on the path: Scalable or HSTCP** have the highest goodput of the loss-based laws.
+  They are unfair to other flows, also to new flows of the same law.
+- **A short queue matters: BBR** holds 5 ms of 100, v3 19, CUBIC over 50, Scalable 88.
+- **A shared path that is not yours: not BBR.** Beside one CUBIC it has 87 to 98 %.
 
 ## What it costs
 
 {costs}
 
-- *beside one CUBIC*: the law's share of what both have, in a buffer of half a BDP; 50 is even.
-  From [duels](duels.md), one seed.
-- *newcomer*: the share that a second flow of the same law has 40 to 60 s after it came, 100 ms, a
+- *beside one CUBIC*: the law's share of the goodput of both, with a buffer of half a BDP; 50 is
+  even. From [duels](duels.md), one seed.
+- *newcomer*: the share of a second flow of the same law 40 to 60 s after its start, 100 ms, a
   buffer of a quarter of a BDP, three seeds; 50 is even.
 - *mean queue*: of one flow alone, 100 ms, no random loss, a buffer of one BDP, which holds 100 ms.
 
@@ -251,27 +250,28 @@ Gbit/s and 99 % at 10 Gbit/s.
 ## Before you rely on it
 
 - *The first minute.* With packets of 1500 bytes Reno needs over an hour to recover from one loss at
-  10 Gbit/s × 100 ms; where losses are rare, a longer transfer moves slow laws up. `lfn theory
-  recovery` says how long.
-- *Losses a packet*: 1500 bytes at 1 Gbit/s, 9000 at 10 Gbit/s. With small packets at 10 Gbit/s the
-  same probability costs laws that live by loss more.
-- *Three seeds.* At 1e-6 a minute has five to eight random losses, when they come decides, and
-  intervals are wide: an order of two laws there is no finding unless the table says so. The
+  10 Gbit/s × 100 ms. If losses are rare, slow laws do better in a longer transfer. `lfn theory
+  recovery` computes the time.
+- *Loss probability per packet*: packets have 1500 bytes at 1 Gbit/s, 9000 at 10 Gbit/s. With small
+  packets at 10 Gbit/s the same probability costs loss-based laws more.
+- *Three seeds.* At 1e-6 a minute has five to eight random losses. Their times decide the result, so
+  intervals are wide, and an order of two laws there is significant only if the table says so. The
   newcomers of BBR, BBR v3 and Scalable have intervals as wide as their shares. Without random loss
-  nothing is random: one run.
-- *One bottleneck, drop-tail.* What queues that drop early change is not here; for other RTTs see
+  there is one run, since nothing is random.
+- *One bottleneck, drop-tail.* The effect of AQM is not tested here; for other RTTs see
   [RTT fairness](rtt-fairness.md).
-- *Westwood+* has so little most likely because it grows by a segment a round trip, and a minute
-  ends before it has made good its first losses; [duels](duels.md) show the same over longer times.
-- *Laws as their papers and RFCs have them*, the default variants; Linux' own differ in detail
-  (`cubic:linux`). HTCP-BE and BBR v3 are not in Linux; `lfn kernel load htcp-be` puts one there.
-- *No host.* No CPU limits a sender here, and none sends in bursts of 64 kB
+- *Westwood+* has a low share, most likely because it grows by one segment per round trip, and a
+  minute is too short to recover from its first losses; [duels](duels.md) show the same over longer
+  times.
+- *Default variants*, as in papers and RFCs; Linux' own differ in detail (`cubic:linux`). HTCP-BE
+  and BBR v3 are not in Linux; `lfn kernel load htcp-be` loads one.
+- *No host.* No CPU limits a sender here, and no sender sends bursts of 64 kB
   ([what is left out](engine.md)).
 
 ## Where the numbers come from
 
 {stamp} Every number is in [studies/reference/which_law.csv](../studies/reference/which_law.csv),
-with its interval, the number of its runs and the hash of what they gave. Duels: {duels}
+with its interval, the number of its runs and the hash of their results. Duels: {duels}
 
 For a path of your own, with your buffer and loss:
 
