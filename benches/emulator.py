@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lfnlab.emulation import invalid
+from lfnlab.cli.testbed import invalid
 
 # Rate, RTT, IP packet in bytes.
 PATHS = [("1Gbit/s", "180ms", 1500), ("10Gbit/s", "40ms", 9000)]

@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from lfnlab import Sweep, dumbbell, upkeep
+from lfnlab import Sweep, dumbbell
 from lfnlab import open as open_store
-from lfnlab.catalog import PART_ROWS, Recorder
-from lfnlab.design import Design
-from lfnlab.integrity import NAMES
-from lfnlab.store import Store, stored
+from lfnlab.experiment.design import Design
+from lfnlab.results import maintenance as upkeep
+from lfnlab.results.index import PART_ROWS, Recorder
+from lfnlab.results.integrity import NAMES
+from lfnlab.results.store import Store, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -42,10 +42,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lfnlab import LabError, Scenario, doctor
-from lfnlab.cli import app
-from lfnlab.study import Sweep
-from lfnlab.tune import Search
+from lfnlab import LabError, Scenario
+from lfnlab.cli import doctor
+from lfnlab.cli.app import app
+from lfnlab.experiment.sweep import Sweep
+from lfnlab.experiment.tune import Search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lfnlab import Scenario
+from lfnlab.experiment.run import Case, Run, execute
 from lfnlab.metrics import FirstPassage, convergence, goodput_bins
-from lfnlab.sweep import Case, Run, execute
 
 from .evcp import decreases
 

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import dumbbell
+from lfnlab.experiment.run import Case, execute
+from lfnlab.results.store import code_version
 from lfnlab.statistics import interval
-from lfnlab.store import code_version
-from lfnlab.sweep import Case, execute
 from studies import which_law_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from lfnlab.results import Factor, Run
+    from lfnlab.results.runs import Factor, Run
 
 TABLE = Path(__file__).parent / "reference" / "which_law.csv"
 

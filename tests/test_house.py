@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lfnlab import _core
-from lfnlab.cli import app
+from lfnlab.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 

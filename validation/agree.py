@@ -17,16 +17,19 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import Case, Results, agree, dumbbell, epochs, kernel, sawtooth
-from lfnlab.agree import QUANTITIES
-from lfnlab.plot import courses, rendered
-from lfnlab.summary import plain
+from lfnlab import Case, Results, dumbbell, kernel
+from lfnlab.analysis import run_length as epochs
+from lfnlab.analysis import sawtooth
+from lfnlab.analysis.summary import plain
+from lfnlab.figures.plot import courses, rendered
+from lfnlab.testbed import agree
+from lfnlab.testbed.agree import QUANTITIES
 
 from . import linux
 
 if TYPE_CHECKING:
-    from lfnlab.plot import Course
-    from lfnlab.scenario import Scenario
+    from lfnlab.figures.plot import Course
+    from lfnlab.scenario.builder import Scenario
 
 ROOT = FilePath(__file__).resolve().parents[1]
 KEPT = ROOT / "validation" / "agree"

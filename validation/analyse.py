@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.sawtooth import Figures, Trace, figures
+from lfnlab.analysis.sawtooth import Figures, Trace, figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,9 @@ import argparse
 import tempfile
 from pathlib import Path as FilePath
 
-from lfnlab import Scenario, _core, oracle
+from lfnlab import Scenario, _core
 from lfnlab.errors import LabError
+from lfnlab.testbed import virtual_linux as oracle
 
 from . import outcome
 

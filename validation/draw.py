@@ -12,7 +12,7 @@ import math
 import random
 from dataclasses import dataclass, field, replace
 
-from lfnlab.oracle import MODULES
+from lfnlab.testbed.virtual_linux import MODULES
 
 LAWS = tuple(sorted(MODULES))
 #: What a scenario may cost: packets at the bottleneck, 50 µs of CPU each in Linux.

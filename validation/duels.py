@@ -22,8 +22,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from lfnlab import dumbbell, laws
-from lfnlab.store import code_version
-from lfnlab.sweep import Case, execute
+from lfnlab.experiment.run import Case, execute
+from lfnlab.results.store import code_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from lfnlab.scenario import Scenario
+    from lfnlab.scenario.builder import Scenario
 
 ROOT = FilePath(__file__).resolve().parents[1]
 TABLE = FilePath(__file__).parent / "reference" / "duels.csv"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lfnlab import Scenario, oracle
+from lfnlab import Scenario
+from lfnlab.testbed import virtual_linux as oracle
 
 from . import ours, outcome
 from .scenarios import LINUX_RUNS, Run
@@ -12,7 +13,7 @@ from .scenarios import LINUX_RUNS, Run
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
-    from lfnlab.sawtooth import Trace
+    from lfnlab.analysis.sawtooth import Trace
 
 TITLE = "Linux 6.12"
 RUNS = LINUX_RUNS

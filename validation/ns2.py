@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 import numpy as np
 
-from lfnlab.sawtooth import Trace
+from lfnlab.analysis.sawtooth import Trace
 
 from .scenarios import NS2_RUNS, NS_PACKET_B, Run
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.sawtooth import Trace
+from lfnlab.analysis.sawtooth import Trace
 
 from .scenarios import NS3_RUNS, NS_PACKET_B, Run
 
 if TYPE_CHECKING:
-    from lfnlab.sawtooth import Floats
+    from lfnlab.analysis.sawtooth import Floats
 
 TITLE = "ns-3.37"
 RUNS = NS3_RUNS

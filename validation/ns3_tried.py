@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import lfnlab
-from lfnlab import sawtooth
-from lfnlab.elements import Link, Queue
-from lfnlab.scenario import Scenario
+from lfnlab.analysis import sawtooth
+from lfnlab.scenario.builder import Scenario
+from lfnlab.scenario.elements import Link, Queue
 
 from . import ns3, ours
 from .analyse import measure

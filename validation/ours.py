@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from lfnlab import _core
-from lfnlab.sawtooth import Trace
+from lfnlab.analysis.sawtooth import Trace
 
 from .scenarios import LAWS, LINUX_LAWS, Run
 

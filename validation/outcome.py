@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lfnlab import Scenario, _core, oracle
-from lfnlab.quantity import SECONDS, parse
+from lfnlab import Scenario, _core
+from lfnlab.scenario.quantity import SECONDS, parse
+from lfnlab.testbed import virtual_linux as oracle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

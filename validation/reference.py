@@ -16,7 +16,7 @@ from .analyse import thinned
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lfnlab.sawtooth import Floats, Trace
+    from lfnlab.analysis.sawtooth import Floats, Trace
 
     from .scenarios import Run
 

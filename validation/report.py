@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
 
-    from lfnlab.sawtooth import Trace
+    from lfnlab.analysis.sawtooth import Trace
 
     from .scenarios import Run
     from .theory import Check
@@ -96,10 +96,10 @@ _METHOD = """
 **How measured.** This page is written by `python -m validation report`, from a fresh run of the
 laboratory and the peers' figures in `validation/reference`. `python -m validation linux|ns2|ns3`
 runs a peer again; `python -m validation ours` prints what lies beyond the aim. One function
-(`python/lfnlab/sawtooth.py`) measures every trace, from samples 10 ms apart. What lies within one
-sample, one segment or one packet counts as agreeing. Drop-tail queues lock the phases of several
-flows, and one run says little: their figures are means over six offsets of start, and agree within
-two standard errors of the difference.
+(`python/lfnlab/analysis/sawtooth.py`) measures every trace, from samples 10 ms apart. What lies
+within one sample, one segment or one packet counts as agreeing. Drop-tail queues lock the phases of
+several flows, and one run says little: their figures are means over six offsets of start, and agree
+within two standard errors of the difference.
 
 **How to read the tables.** Cells read *theirs / ours (difference)*. A number in brackets names the
 rule behind a difference beyond the aim, **!** marks one without a known cause. A period runs from

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from lfnlab import dumbbell, laws
-from lfnlab.elements import Change
+from lfnlab.experiment.run import Case, execute
 from lfnlab.metrics import rtt_exponent
+from lfnlab.results.store import code_version
+from lfnlab.scenario.elements import Change
 from lfnlab.statistics import interval
-from lfnlab.store import code_version
-from lfnlab.sweep import Case, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lfnlab.results import Run
-    from lfnlab.scenario import Scenario
+    from lfnlab.results.runs import Run
+    from lfnlab.scenario.builder import Scenario
 
 ROOT = FilePath(__file__).resolve().parents[1]
 TABLE = FilePath(__file__).parent / "reference" / "rtt_fairness.csv"

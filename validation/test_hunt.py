@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from lfnlab import Scenario, _core, oracle, streams
+from lfnlab import Scenario, _core
 from lfnlab.errors import ScenarioError
+from lfnlab.testbed import random_streams as streams
+from lfnlab.testbed import virtual_linux as oracle
 from validation import chance, hunt, outcome
 from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome

@@ -8,7 +8,7 @@ import functools
 import numpy as np
 import pytest
 
-from lfnlab.sawtooth import Trace, figures
+from lfnlab.analysis.sawtooth import Trace, figures
 from validation import linux, ns2, ns3, ns3_rules, ns3_tried, reference, theory
 from validation.analyse import shared_figures
 from validation.compare import explanation, open_differences

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.sawtooth import Episode, Trace, episodes
+from lfnlab.analysis.sawtooth import Episode, Trace, episodes
 from lfnlab.theory import sawtooth_at_loss
 from lfnlab.theory.closed import (
     additive_utilisation,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from lfnlab import dumbbell
 
 if TYPE_CHECKING:
-    from lfnlab.scenario import Scenario
+    from lfnlab.scenario.builder import Scenario
 
 ROOT = FilePath(__file__).resolve().parents[1]
 WITHIN = 0.05

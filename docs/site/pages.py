@@ -18,8 +18,8 @@ from pygments.lexers.special import TextLexer
 import lfnlab
 import lfnlab.errors
 from lfnlab import laws
-from lfnlab.cli import app as lfn
-from lfnlab.paper import expected, papers, title_of
+from lfnlab.cli.app import app as lfn
+from lfnlab.papers.paper import expected, papers, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,10 +31,10 @@ MODULES = {
     "lfnlab": "Scenarios, runs and sweeps",
     "lfnlab.errors": "Errors",
     "lfnlab.metrics": "Metrics of tables",
-    "lfnlab.measure": "Metrics of stored runs",
+    "lfnlab.analysis.measure": "Metrics of stored runs",
     "lfnlab.statistics": "Confidence intervals",
     "lfnlab.theory": "Closed forms and fluids",
-    "lfnlab.pcap": "Packet traces",
+    "lfnlab.formats.pcap": "Packet traces",
 }
 BOUNDS = {
     "minimum": "at least",

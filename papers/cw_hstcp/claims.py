@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from lfnlab import metrics, plot
-from lfnlab.paper import (
+from lfnlab import metrics
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.figures import plot
+from lfnlab.papers.paper import (
     Execute,
     Finding,
     Reproduction,
@@ -25,7 +27,6 @@ from lfnlab.paper import (
     verdict,
 )
 from lfnlab.statistics import Interval, interval, paired
-from lfnlab.summary import Table, with_interval
 from lfnlab.theory.closed import hstcp_increase, hstcp_removed
 from lfnlab.theory.fluid import Bottleneck, Course, synchronised
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import metrics
-from lfnlab.elements import Capture, Queue
-from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
-from lfnlab.scenario import dumbbell
+from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.scenario.builder import dumbbell
+from lfnlab.scenario.elements import Capture, Queue
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.statistics import Interval, interval
-from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

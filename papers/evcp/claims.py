@@ -13,10 +13,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import plot
-from lfnlab.paper import Execute, Finding, Reproduction, judged, true_of, verdict
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.figures import plot
+from lfnlab.papers.paper import Execute, Finding, Reproduction, judged, true_of, verdict
 from lfnlab.statistics import interval
-from lfnlab.summary import Table, with_interval
 from lfnlab.theory.vcp import Controller
 
 from .runs import (
@@ -46,8 +46,8 @@ from .runs import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from lfnlab.experiment.run import Run
     from lfnlab.metrics import FirstPassage
-    from lfnlab.sweep import Run
 
 TITLE = "EVCP: a convergence time improved congestion control protocol"
 

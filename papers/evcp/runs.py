@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.elements import Router
+from lfnlab.analysis.summary import with_interval
+from lfnlab.experiment.run import Case, Results, Run
 from lfnlab.metrics import FirstPassage
-from lfnlab.quantity import BITS_PER_S, parse
-from lfnlab.scenario import dumbbell
+from lfnlab.scenario.builder import dumbbell
+from lfnlab.scenario.elements import Router
+from lfnlab.scenario.quantity import BITS_PER_S, parse
 from lfnlab.statistics import interval
-from lfnlab.summary import with_interval
-from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
-    from lfnlab.scenario import Scenario
+    from lfnlab.scenario.builder import Scenario
 
 LAWS = ("vcp", "evcp")
 # Start-up: multiplicative increase fills 1 Gbit/s in 29 s (laws/cards/vcp.md).

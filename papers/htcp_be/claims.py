@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lfnlab import plot
-from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, signed, verdict
-from lfnlab.scenario import dumbbell
+from lfnlab.analysis.summary import with_interval
+from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.figures import plot
+from lfnlab.papers.paper import Execute, Finding, Reproduction, chosen_last, judged, signed, verdict
+from lfnlab.scenario.builder import dumbbell
 from lfnlab.statistics import Interval, interval, paired
-from lfnlab.summary import with_interval
-from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

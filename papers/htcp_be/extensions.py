@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import plot
-from lfnlab.elements import Burst, OnOff, Udp
-from lfnlab.extension import Extension, OnKernel, select
-from lfnlab.quantity import BITS_PER_S, SECONDS, parse
-from lfnlab.scenario import dumbbell
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.experiment.run import Case
+from lfnlab.figures import plot
+from lfnlab.papers.extension import Extension, OnKernel, select
+from lfnlab.scenario.builder import dumbbell
+from lfnlab.scenario.elements import Burst, OnOff, Udp
+from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
 from lfnlab.statistics import interval, paired
-from lfnlab.summary import Table, with_interval
-from lfnlab.sweep import Case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lfnlab.paper import Execute
-    from lfnlab.scenario import Scenario
-    from lfnlab.sweep import Results, Run
+    from lfnlab.experiment.run import Results, Run
+    from lfnlab.papers.paper import Execute
+    from lfnlab.scenario.builder import Scenario
 
 OURS, HOLD = "htcp-be", "htcp-be:hold"
 OVER_UDT = f"udt/{OURS}"

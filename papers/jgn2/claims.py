@@ -14,11 +14,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from lfnlab import metrics, plot
-from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, nested, true_of
-from lfnlab.quantity import BITS_PER_S, parse
+from lfnlab import metrics
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.figures import plot
+from lfnlab.papers.paper import Execute, Finding, Reproduction, chosen_last, judged, nested, true_of
+from lfnlab.scenario.quantity import BITS_PER_S, parse
 from lfnlab.statistics import interval
-from lfnlab.summary import Table, with_interval
 
 from .runs import (
     PAPER,

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from lfnlab import metrics, plot
-from lfnlab.elements import Change, NamedLink, Queue
-from lfnlab.extension import Extension, OnKernel
-from lfnlab.paper import nested
-from lfnlab.quantity import SECONDS, parse
-from lfnlab.scenario import graph
+from lfnlab import metrics
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.experiment.run import Case
+from lfnlab.figures import plot
+from lfnlab.papers.extension import Extension, OnKernel
+from lfnlab.papers.paper import nested
+from lfnlab.scenario.builder import graph
+from lfnlab.scenario.elements import Change, NamedLink, Queue
+from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.statistics import interval
-from lfnlab.summary import Table, with_interval
-from lfnlab.sweep import Case
 
 from .claims import below_both, heat_map, listed
 from .runs import PAPER, PAPER_MBPS, Pair, Study, buffer, full_mbps, matrix_cases
@@ -22,9 +23,9 @@ from .runs import PAPER, PAPER_MBPS, Pair, Study, buffer, full_mbps, matrix_case
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lfnlab.paper import Execute
-    from lfnlab.scenario import Scenario
-    from lfnlab.sweep import Run
+    from lfnlab.experiment.run import Run
+    from lfnlab.papers.paper import Execute
+    from lfnlab.scenario.builder import Scenario
 
 QUESTION = "Table 2 at other rates, with laws of today"
 

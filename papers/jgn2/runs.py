@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.elements import Change, NamedLink, Queue
-from lfnlab.quantity import BITS_PER_S, SECONDS, parse
-from lfnlab.scenario import dumbbell, graph
+from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.scenario.builder import dumbbell, graph
+from lfnlab.scenario.elements import Change, NamedLink, Queue
+from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
 from lfnlab.statistics import Interval, interval
-from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
-    from lfnlab.scenario import Scenario
+    from lfnlab.scenario.builder import Scenario
 
 UDT = "udt"
 #: Table 2: total throughput of two flows in Mbit/s.

@@ -13,10 +13,19 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from lfnlab import metrics, plot
-from lfnlab.paper import Execute, Finding, Reproduction, chosen_last, judged, true_of, verdict
-from lfnlab.quantity import SECONDS, parse
-from lfnlab.summary import Table, with_interval
+from lfnlab import metrics
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.figures import plot
+from lfnlab.papers.paper import (
+    Execute,
+    Finding,
+    Reproduction,
+    chosen_last,
+    judged,
+    true_of,
+    verdict,
+)
+from lfnlab.scenario.quantity import SECONDS, parse
 
 from .runs import (
     LAWS,
@@ -34,7 +43,7 @@ from .runs import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lfnlab.sweep import Run
+    from lfnlab.experiment.run import Run
 
 TITLE = "Westwood+ over transatlantic links at 10 Gbit/s"
 NAMES = {"reno": "New Reno", "westwood": "Westwood+"}

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lfnlab import metrics, plot
-from lfnlab.extension import Extension, OnKernel
-from lfnlab.paper import nested
-from lfnlab.prototype import label
+from lfnlab import metrics
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.control_laws.prototype import label
+from lfnlab.experiment.run import Case
+from lfnlab.figures import plot
+from lfnlab.papers.extension import Extension, OnKernel
+from lfnlab.papers.paper import nested
 from lfnlab.statistics import interval
-from lfnlab.summary import Table, with_interval
-from lfnlab.sweep import Case
 
 from .laws import WestwoodCubic, WestwoodHstcp
 from .runs import (
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lfnlab import Law
-    from lfnlab.paper import Execute
-    from lfnlab.sweep import Run
+    from lfnlab.experiment.run import Run
+    from lfnlab.papers.paper import Execute
 
 QUESTION = "Westwood+ with the probing of other laws"
 

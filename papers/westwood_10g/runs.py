@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from lfnlab import metrics
-from lfnlab.elements import Burst, Change, Jitter, NamedLink, Queue, Udp
-from lfnlab.quantity import BYTES, SECONDS, parse
-from lfnlab.scenario import dumbbell, graph
+from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.scenario.builder import dumbbell, graph
+from lfnlab.scenario.elements import Burst, Change, Jitter, NamedLink, Queue, Udp
+from lfnlab.scenario.quantity import BYTES, SECONDS, parse
 from lfnlab.statistics import Interval, interval
-from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,9 +9,23 @@
 """
 
 from lfnlab._core import Ack, Loss
-from lfnlab.catalog import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
-from lfnlab.design import Choice, Design, Draws, Range
-from lfnlab.elements import (
+from lfnlab.control_laws.prototype import Law
+from lfnlab.control_laws.registry import LawInfo, law, laws
+from lfnlab.errors import (
+    DamageWarning,
+    LabError,
+    LawError,
+    PrototypeError,
+    ScenarioError,
+    StoreError,
+    Unavailable,
+)
+from lfnlab.experiment.design import Choice, Design, Draws, Range
+from lfnlab.experiment.run import Case, Results, Run, compare, execute
+from lfnlab.experiment.sweep import Sweep, sweep
+from lfnlab.results.index import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
+from lfnlab.scenario.builder import Scenario, dumbbell, graph, parking_lot
+from lfnlab.scenario.elements import (
     Background,
     Burst,
     Capture,
@@ -40,20 +54,6 @@ from lfnlab.elements import (
     Vectors,
     Webtraf,
 )
-from lfnlab.errors import (
-    DamageWarning,
-    LabError,
-    LawError,
-    PrototypeError,
-    ScenarioError,
-    StoreError,
-    Unavailable,
-)
-from lfnlab.law import LawInfo, law, laws
-from lfnlab.prototype import Law
-from lfnlab.scenario import Scenario, dumbbell, graph, parking_lot
-from lfnlab.study import Sweep, sweep
-from lfnlab.sweep import Case, Results, Run, compare, execute
 
 __all__ = [
     "Ack",

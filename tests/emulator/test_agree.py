@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lfnlab import agree, dumbbell, sawtooth
-from lfnlab.results import Results
-from lfnlab.sawtooth import Trace
-from lfnlab.testbed_watch import SockDiag
+from lfnlab import dumbbell
+from lfnlab.analysis import sawtooth
+from lfnlab.analysis.sawtooth import Trace
+from lfnlab.results.runs import Results
+from lfnlab.testbed import agree
+from lfnlab.testbed.sock_diag import SockDiag
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 LIMIT_S = 90

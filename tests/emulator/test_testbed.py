@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from lfnlab import _core
-from lfnlab import testbed as bed
 from lfnlab.errors import ScenarioError, Unavailable
-from lfnlab.results import Results
-from lfnlab.store import read_table
+from lfnlab.results.runs import Results
+from lfnlab.results.store import read_table
+from lfnlab.testbed import run as bed
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 LIMIT_S = 90

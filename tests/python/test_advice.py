@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lfnlab import Results, Scenario, advice
+from lfnlab import Results, Scenario
+from lfnlab.analysis import advice
 
 CARD = (Path(__file__).parents[2] / "laws" / "cards" / "dctcp.md").read_text()
 

@@ -24,13 +24,13 @@ from lfnlab import (
     Scenario,
     ScenarioError,
     StoreError,
-    cli,
     compare,
     dumbbell,
     execute,
 )
+from lfnlab.cli import app as cli
+from lfnlab.control_laws.registry import law
 from lfnlab.errors import LawError
-from lfnlab.law import law
 
 if TYPE_CHECKING:
     from collections.abc import Callable

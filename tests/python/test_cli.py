@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lfnlab import cli
+from lfnlab.cli import app as cli
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\
@@ -175,7 +175,8 @@ def test_papers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_does_not_import_the_heavy_modules() -> None:
     code = (
-        "import sys, lfnlab.cli; print([m for m in ('matplotlib', 'polars') if m in sys.modules])"
+        "import sys, lfnlab.cli.app; "
+        "print([m for m in ('matplotlib', 'polars') if m in sys.modules])"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

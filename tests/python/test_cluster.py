@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lfnlab import Unavailable, cli, dumbbell, executor, sweep
-from lfnlab.catalog import Catalog
+from lfnlab import Unavailable, dumbbell, sweep
+from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
-from lfnlab.executor import Work, on_dask
-from lfnlab.store import Store
+from lfnlab.experiment import executor
+from lfnlab.experiment.executor import Work, on_dask
+from lfnlab.results.index import Catalog
+from lfnlab.results.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

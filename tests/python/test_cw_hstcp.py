@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lfnlab import Scenario
-from lfnlab.sweep import Case, execute
+from lfnlab.experiment.run import Case, execute
 
 if TYPE_CHECKING:
     from pathlib import Path

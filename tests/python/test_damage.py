@@ -21,9 +21,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import lfnlab
-from lfnlab import DamageWarning, Results, StoreError, cli, dumbbell, integrity, sweep, upkeep
-from lfnlab.catalog import Catalog
-from lfnlab.store import LAYOUT_FILE, refuse_foreign
+from lfnlab import DamageWarning, Results, StoreError, dumbbell, sweep
+from lfnlab.cli import app as cli
+from lfnlab.results import integrity
+from lfnlab.results import maintenance as upkeep
+from lfnlab.results.index import Catalog
+from lfnlab.results.store import LAYOUT_FILE, refuse_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable

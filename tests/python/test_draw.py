@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab import Case, cli, draw, dumbbell, execute, law, metrics
+from lfnlab import Case, dumbbell, execute, law, metrics
+from lfnlab.cli import app as cli
+from lfnlab.figures import draw
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:

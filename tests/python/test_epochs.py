@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from lfnlab import Case, Results, Run, Scenario, cli, compare, dumbbell, epochs, execute, law
-from lfnlab.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab import Case, Results, Run, Scenario, compare, dumbbell, execute, law
+from lfnlab.analysis import run_length as epochs
+from lfnlab.cli import app as cli
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

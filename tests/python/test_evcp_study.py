@@ -15,7 +15,7 @@ from studies.evcp_paper import (
     outcome,
 )
 
-from lfnlab.sweep import Case, Run, execute
+from lfnlab.experiment.run import Case, Run, execute
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from lfnlab import cli, dumbbell, extension, paper, testbed
-from lfnlab.sweep import Case, execute
+from lfnlab import dumbbell
+from lfnlab.cli import app as cli
+from lfnlab.experiment.run import Case, execute
+from lfnlab.papers import extension, paper
+from lfnlab.testbed import run as testbed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lfnlab.extension import Extension
-    from lfnlab.sweep import Results
+    from lfnlab.experiment.run import Results
+    from lfnlab.papers.extension import Extension
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from lfnlab import dumbbell, plot
-from lfnlab.law import laws
-from lfnlab.looks import alike, looks
-from lfnlab.results import Results, Run
+from lfnlab import dumbbell
+from lfnlab.control_laws.registry import laws
+from lfnlab.figures import plot
+from lfnlab.figures.looks import alike, looks
+from lfnlab.results.runs import Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,8 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab import cli, draw, iperf3, law
+from lfnlab import law
+from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
+from lfnlab.figures import draw
+from lfnlab.formats import iperf3
 
 if TYPE_CHECKING:
     from collections.abc import Callable

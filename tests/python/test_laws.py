@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lfnlab import LawError, LawInfo, cli, law, laws
+from lfnlab import LawError, LawInfo, law, laws
+from lfnlab.cli import app as cli
 
 SIGNALS = {"loss", "delay", "rate", "ecn", "router"}
 

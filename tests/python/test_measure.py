@@ -18,14 +18,14 @@ from lfnlab import (
     Results,
     ShortFlows,
     Traffic,
-    cli,
     dumbbell,
     execute,
     graph,
-    measure,
     parking_lot,
 )
-from lfnlab.measure import METRICS, View
+from lfnlab.analysis import measure
+from lfnlab.analysis.measure import METRICS, View
+from lfnlab.cli import app as cli
 from lfnlab.metrics import FirstPassage
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def values(results: Results, name: str, **window: Any) -> dict[tuple[str, str], 
 def test_the_documentation_is_that_of_the_functions() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("|")]
-    assert rows == measure.documentation(), "print(*lfnlab.measure.documentation(), sep='\\n')"
+    assert rows == measure.documentation(), "print(*measure.documentation(), sep='\\n')"
     for metric in METRICS.values():
         assert set(metric.documentation) == {"meaning", "Formula", "Unit", "Source"}
 

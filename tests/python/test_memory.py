@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import _core
-from lfnlab.cli import call
+from lfnlab.cli.app import call
 from lfnlab.errors import LabError, UsageError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from lfnlab import paper, verdicts
-from lfnlab.paper import Finding, Reproduction, Verdict
-from lfnlab.sweep import Results, Run
+from lfnlab.experiment.run import Results, Run
+from lfnlab.papers import paper, verdicts
+from lfnlab.papers.paper import Finding, Reproduction, Verdict
 
 ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
 
@@ -68,7 +68,7 @@ def test_accepted_findings_name_every_claim() -> None:
 
 def test_the_page_is_that_of_the_accepted_findings() -> None:
     page = ROOT.parents[1] / "docs" / "papers.md"
-    assert page.read_text() == verdicts.page(), "python -m lfnlab.verdicts writes it"
+    assert page.read_text() == verdicts.page(), "python -m lfnlab.papers.verdicts writes it"
 
 
 def test_kept_fraction_and_growth_of_known_losses(tiny: Reproduction, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab import paper
+from lfnlab.experiment.run import Run
 from lfnlab.metrics import FirstPassage
-from lfnlab.paper import Reproduction, Verdict
-from lfnlab.sweep import Run
+from lfnlab.papers import paper
+from lfnlab.papers.paper import Reproduction, Verdict
 
 ROOT = Path(__file__).parents[2] / "papers" / "evcp"
 CLAIMS = [f"E{i}" for i in range(1, 10)]

@@ -11,9 +11,9 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from lfnlab import paper
-from lfnlab.paper import Reproduction, Verdict
-from lfnlab.sweep import execute
+from lfnlab.experiment.run import execute
+from lfnlab.papers import paper
+from lfnlab.papers.paper import Reproduction, Verdict
 
 ROOT = Path(__file__).parents[2] / "papers" / "jgn2"
 CLAIMS = [f"J{i}" for i in range(1, 7)]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from lfnlab import Case, cli, dumbbell, execute, pcap
+from lfnlab import Case, dumbbell, execute
+from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
+from lfnlab.formats import pcap
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import Ack, Law, LawError, Loss, _core, cli
-from lfnlab.port import vectors
+from lfnlab import Ack, Law, LawError, Loss, _core
+from lfnlab.cli import app as cli
+from lfnlab.control_laws.port import vectors
 
 if TYPE_CHECKING:
     from pathlib import Path

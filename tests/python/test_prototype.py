@@ -25,11 +25,11 @@ from lfnlab import (
     ScenarioError,
     ShortFlows,
     Traffic,
-    cli,
     compare,
     dumbbell,
-    prototype,
 )
+from lfnlab.cli import app as cli
+from lfnlab.control_laws import prototype
 
 SOURCE = """\
 import lfnlab
@@ -110,7 +110,7 @@ def test_wherever_a_law_may_stand(path: Scenario, mine: Path, tmp_path: Path) ->
 
 
 def test_results_are_marked(path: Scenario, mine: Path, tmp_path: Path) -> None:
-    from lfnlab.report import write_report
+    from lfnlab.figures.report import write_report
 
     results = compare([f"{mine}:Mine", "reno"], path, out=tmp_path / "out")
     prototype_run, registry_run = results.runs

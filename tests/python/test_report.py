@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from browser import Page, chromium
 from lfnlab import Case, Results, Scenario, dumbbell, execute, law
-from lfnlab.plot import thin
-from lfnlab.report import write_report
-from lfnlab.summary import summary_table
+from lfnlab.analysis.summary import summary_table
+from lfnlab.figures.plot import thin
+from lfnlab.figures.report import write_report
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 

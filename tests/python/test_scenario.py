@@ -48,7 +48,7 @@ from lfnlab import (
     laws,
     parking_lot,
 )
-from lfnlab.plot import changes_s, cwnd_series, figures, traces
+from lfnlab.figures.plot import changes_s, cwnd_series, figures, traces
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "scenarios").glob("*.toml"))

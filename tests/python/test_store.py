@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import Results, Scenario, StoreError, compare, dumbbell
-from lfnlab.store import TABLES, run_key
-from lfnlab.sweep import Case, execute
+from lfnlab.experiment.run import Case, execute
+from lfnlab.results.store import TABLES, run_key
 
 if TYPE_CHECKING:
     from pathlib import Path

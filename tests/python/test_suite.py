@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lfnlab import cli, execute, quantity, suite
+from lfnlab import execute, suite
+from lfnlab.cli import app as cli
+from lfnlab.scenario import quantity
 
 if TYPE_CHECKING:
     from pathlib import Path

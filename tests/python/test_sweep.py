@@ -27,16 +27,16 @@ from lfnlab import (
     ScenarioError,
     StoreError,
     Sweep,
-    cli,
     dumbbell,
-    integrity,
     sweep,
-    upkeep,
 )
-from lfnlab.catalog import Catalog
-from lfnlab.design import with_values
-from lfnlab.plan import Plan
-from lfnlab.store import Store, recorded
+from lfnlab.cli import app as cli
+from lfnlab.experiment.design import with_values
+from lfnlab.experiment.plan import Plan
+from lfnlab.results import integrity
+from lfnlab.results import maintenance as upkeep
+from lfnlab.results.index import Catalog
+from lfnlab.results.store import Store, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -241,7 +241,7 @@ def test_shards_merge_into_the_same_store(tmp_path: Path) -> None:
 def test_a_failed_run_is_listed_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lfnlab import executor
+    from lfnlab.experiment import executor
 
     real = executor.simulate
 
@@ -437,7 +437,7 @@ def _note(done: list[str], work: Any, _: object) -> None:
 
 
 def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lfnlab import executor
+    from lfnlab.experiment import executor
 
     running, most = 0, 0
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lfnlab.store import Store
+from lfnlab.results.store import Store
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8")

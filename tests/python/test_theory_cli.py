@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import cli, law
-from lfnlab.theory import figures
+from lfnlab import law
+from lfnlab.cli import app as cli
+from lfnlab.figures import theory as figures
 from lfnlab.theory.fluid import Bottleneck, synchronised
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lfnlab import _core, cli, compare, dumbbell, law, theory
+from lfnlab import _core, compare, dumbbell, law, theory
+from lfnlab.cli import app as cli
+from lfnlab.control_laws.registry import laws
 from lfnlab.errors import LawError
-from lfnlab.law import laws
 from lfnlab.theory import closed, functions
 from lfnlab.theory.fluid import Bottleneck, sawtooth_at_loss, shares, synchronised
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import Choice, Range, ScenarioError, cli, dumbbell
+from lfnlab import Choice, Range, ScenarioError, dumbbell
+from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
-from lfnlab.objective import Objective
-from lfnlab.tune import Search
+from lfnlab.experiment.objective import Objective
+from lfnlab.experiment.tune import Search
 
 if TYPE_CHECKING:
     from pathlib import Path

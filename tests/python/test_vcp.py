@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lfnlab import Scenario
-from lfnlab.sweep import Case, execute
+from lfnlab.experiment.run import Case, execute
 from lfnlab.theory import vcp as fluid
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lfnlab.sweep import Run
+    from lfnlab.experiment.run import Run
 
 GIGABIT_PPS = 1e9 / 12_000
 approx = pytest.approx

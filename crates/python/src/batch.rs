@@ -76,7 +76,7 @@ impl Failure {
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         let Some(raised) = self.raised else { return errors::LabError::new_err(self.message) };
         // A hint that fails is none.
-        let hint: String = (py.import("lfnlab.prototype"))
+        let hint: String = (py.import("lfnlab.control_laws.prototype"))
             .and_then(|module| module.call_method1("hint", (raised.value(py),))?.extract())
             .unwrap_or_default();
         let error = errors::PrototypeError::new_err(format!("{}: {raised}{hint}", self.message));

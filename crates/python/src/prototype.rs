@@ -1,6 +1,6 @@
 //! Laws written in Python, behind the trait [`Law`].
 //!
-//! python/lfnlab/prototype.py says what such a class may do. A window that cannot be, or an exception,
+//! python/lfnlab/control_laws/prototype.py says what such a class may do. A window that cannot be, or an exception,
 //! ends the run: [`Fault`] unwinds to `batch`, since no callback of a law returns an error.
 
 use std::ffi::c_long;
@@ -346,7 +346,7 @@ impl PythonLaw {
         }
         object.call_method0("__init__")?;
         *control = object.borrow().control;
-        let base = py.import("lfnlab.prototype")?.getattr("Law")?;
+        let base = py.import("lfnlab.control_laws.prototype")?.getattr("Law")?;
         let bound = |name: &str| -> PyResult<Option<Py<PyAny>>> {
             if class.getattr(name)?.is(&base.getattr(name)?) {
                 return Ok(None);
@@ -478,9 +478,9 @@ pub(crate) fn interrupt(_py: Python<'_>, thread: u64) {
     unsafe { ffi::PyThreadState_SetAsyncExc(thread as c_long, ffi::PyExc_KeyboardInterrupt) };
 }
 
-/// The law of a class that `lfnlab.prototype.Law` is a base of.
+/// The law of a class that `lfnlab.control_laws.prototype.Law` is a base of.
 fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
-    let described = class.py().import("lfnlab.prototype")?.call_method1("describe", (class,))?;
+    let described = class.py().import("lfnlab.control_laws.prototype")?.call_method1("describe", (class,))?;
     let (name, source, slow_start, names): (String, String, String, Vec<String>) = described.extract()?;
     let slow_start: SlowStartKind = slow_start
         .parse()
@@ -511,7 +511,7 @@ pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>>
     }
     Python::attach(|py| {
         let found = py
-            .import("lfnlab.prototype")
+            .import("lfnlab.control_laws.prototype")
             .and_then(|module| module.call_method1("find", (text, folder)))
             .and_then(|class| class.cast::<PyType>().ok().map(spec_of).transpose());
         found.map_err(|error| error.value(py).to_string()).transpose()

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from lfnlab.elements import Queue
+from lfnlab.experiment.run import Case, Results
+from lfnlab.scenario.elements import Queue
 from lfnlab.suite.experiment import (
     DROPS,
     QUEUE,
@@ -24,14 +25,13 @@ from lfnlab.suite.experiment import (
     seconds,
 )
 from lfnlab.suite.topology import BASIC, Basic, drop_tail, pair_rtts_us, pairs, topology
-from lfnlab.sweep import Case, Results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import polars as pl
 
-    from lfnlab.scenario import Scenario
+    from lfnlab.scenario.builder import Scenario
 
 
 # Basic scenarios

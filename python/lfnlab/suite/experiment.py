@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import statistics
-from lfnlab.summary import Table, with_interval
+from lfnlab.analysis.summary import Table, with_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lfnlab.sweep import Case, Factor, Results, Run
+    from lfnlab.experiment.run import Case, Factor, Results, Run
 
 SCHEMA = 1
 WINDOW = "64MB"

@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from lfnlab.elements import Burst, Suite, Traffic, Udp
-from lfnlab.scenario import dumbbell
+from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.scenario.builder import dumbbell
+from lfnlab.scenario.elements import Burst, Suite, Traffic, Udp
 from lfnlab.suite.experiment import (
     DROPS,
     WINDOW,
@@ -24,7 +25,6 @@ from lfnlab.suite.experiment import (
     us,
 )
 from lfnlab.suite.topology import BASIC, pair_rtts_us
-from lfnlab.sweep import Case, Results, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

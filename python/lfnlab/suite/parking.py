@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lfnlab import statistics
-from lfnlab.elements import Suite, Traffic
-from lfnlab.scenario import parking_lot
+from lfnlab.experiment.run import Case, Results
+from lfnlab.scenario.builder import parking_lot
+from lfnlab.scenario.elements import Suite, Traffic
 from lfnlab.suite.experiment import (
     DROPS,
     WINDOW,
@@ -19,7 +20,6 @@ from lfnlab.suite.experiment import (
     link_of,
     packets,
 )
-from lfnlab.sweep import Case, Results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lfnlab.elements import NamedLink, Queue, Reverse, Suite, Traffic
-from lfnlab.scenario import Scenario, graph
+from lfnlab.scenario.builder import Scenario, graph
+from lfnlab.scenario.elements import NamedLink, Queue, Reverse, Suite, Traffic
 from lfnlab.suite.experiment import WINDOW, bps, packets, us
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lfnlab import _core
+from lfnlab.control_laws.registry import law as law_info
 from lfnlab.errors import LawError, UsageError
-from lfnlab.law import law as law_info
 from lfnlab.metrics import jain
 from lfnlab.theory.senders import LEAST_WINDOW, SENDERS, sender
 

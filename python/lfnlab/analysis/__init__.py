@@ -1,0 +1,1 @@
+"""Analyses of results: metrics of stored runs, summaries, sawtooths, what to know about them."""

@@ -1,0 +1,70 @@
+"""What to know about results before they are believed, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lfnlab.analysis import run_length as epochs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lfnlab.experiment.run import Results, Run
+
+
+def seen(results: Results) -> list[str]:
+    """Means that are left to chance, and queues that were to mark and dropped instead."""
+    return [*epochs.seen(results), *unmarked(results)]
+
+
+def unmarked(results: Results) -> list[str]:
+    """RED queues with ``ecn`` that dropped more packets early than they marked.
+
+    RED marks only while its probability is below ``mark_p``, 0.1 unless said otherwise: with
+    thresholds close together the average queue is seldom there.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for run in results.runs:
+        suspects = [link for link in run.summary["links"] if _dropped(link)]
+        if suspects and "testbed" not in run.summary:
+            marking = _marking(run)
+            for link in suspects:
+                if marking.get(link["id"], 1.0) < 1.0:
+                    counts = (link["early_drops"], link["marks"])
+                    found.setdefault(link["id"], []).append(counts)
+    return [
+        f"The queue of {name} has ecn = true, and dropped {_range([d for d, _ in counts])} packets "
+        f"early and marked {_range([m for _, m in counts])}: it marks only while its probability "
+        "is below mark_p; mark_p = 1 marks always."
+        for name, counts in found.items()
+    ]
+
+
+def _dropped(link: Mapping[str, Any]) -> bool:
+    return bool(link.get("early_drops", 0) > link.get("marks", 0))
+
+
+def _marking(run: Run) -> dict[str, float]:
+    """``mark_p`` of the RED queues that mark, where every flow can carry a mark."""
+    resolved = run.scenario.check()
+    flows = resolved.get("flow", [])
+    if not flows or not all(flow.get("ecn") for flow in flows):
+        return {}
+    if resolved.get("background", {}).get("level") or resolved.get("traffic"):
+        return {}
+    ways: dict[str, Mapping[str, Any]] = {}
+    if "link" in resolved:
+        ways = {"forward": resolved["link"], "reverse": resolved["link"].get("reverse", {})}
+    for link in resolved.get("links", []):
+        ways[link["name"]] = link
+    queues = {name: way.get("queue", {}) for name, way in ways.items()}
+    return {
+        name: float(queue["mark_p"])
+        for name, queue in queues.items()
+        if queue.get("kind") == "red" and queue.get("ecn")
+    }
+
+
+def _range(counts: list[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,460 @@
+"""Every metric by its name, and the rows that it has of a run: what it is applied to."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lfnlab import metrics
+from lfnlab.analysis.measure.view import Flow, View, rates
+from lfnlab.errors import MetricError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from lfnlab.metrics import FirstPassage, Spread
+
+#: Time scales of Jain's index and of the coefficient of variation, where none is asked for.
+JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
+COV_BINS_S = (0.1, 1.0, 10.0)
+
+
+class Row(NamedTuple):
+    """One value: of a law, a link, two laws or all flows; ``detail`` says which one."""
+
+    of: str
+    detail: str
+    value: float | FirstPassage
+
+
+def _goodput(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        yield Row(law, "sum of flows", sum(view.goodputs[flow["id"]] for flow in flows))
+        for rtt_s, mean in _mean_by_rtt(view, flows).items():
+            yield Row(law, f"mean flow, RTT {_ms(rtt_s)}", mean)
+
+
+def _utilisation(view: View) -> Iterator[Row]:
+    for link, flows in view.loaded_links():
+        carried = [view.carried(link["id"], flow) for flow in flows]
+        yield Row(link["id"], "goodput", metrics.utilisation(carried, view.rate(link)))
+
+
+def _link_utilisation(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        used = metrics.link_utilisation(
+            view.queue_table, number, rates(link), start_s=view.start_s, end_s=view.end_s
+        )
+        yield Row(link["id"], "bits sent", used)
+
+
+def _efficiency(view: View) -> Iterator[Row]:
+    for link, flows in view.loaded_links():
+        if len(sizes := {(flow["segment_bytes"], flow["wire_bytes"]) for flow in flows}) == 1:
+            payload, wire = sizes.pop()
+            used = metrics.efficiency(
+                [view.carried(link["id"], flow) for flow in flows],
+                view.rate(link),
+                payload_bytes=payload,
+                wire_bytes=wire,
+            )
+            yield Row(link["id"], "goodput", used)
+
+
+def _jain(view: View) -> Iterator[Row]:
+    for of, flows in view.groups():
+        yield Row(of, "whole", metrics.jain([view.goodputs[flow["id"]] for flow in flows]))
+
+
+def _jain_over_time(view: View) -> Iterator[Row]:
+    for of, flows in view.groups():
+        own, window = view.lives(flows)
+        for window_s in view.scales(JAIN_WINDOWS_S, 1):
+            found = metrics.jain_over_time(own, window_s, **window)
+            yield Row(of, f"mean over {window_s:g} s", _mean(found["jain"]))
+
+
+def _min_over_max(view: View) -> Iterator[Row]:
+    for of, flows in view.groups():
+        yield Row(of, "whole", metrics.min_over_max([view.goodputs[f["id"]] for f in flows]))
+
+
+def _cov(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        own, window = view.lives(flows)
+        for bin_s in view.scales(COV_BINS_S, 2):
+            each, together = metrics.cov_over_time(own, bin_s, **window)
+            yield Row(law, f"mean flow, {bin_s:g} s", _mean(each.values()))
+            if len(flows) > 1:
+                yield Row(law, f"sum of flows, {bin_s:g} s", together)
+
+
+def _smoothness(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        own, window = view.lives(flows)
+        yield Row(law, "largest of flows", max(metrics.smoothness(own, **window).values()))
+
+
+def _rtt_fairness(view: View) -> Iterator[Row]:
+    for law, (rtt_a, rtt_b), (a, b) in _rtt_pairs(view):
+        yield Row(law, f"RTT {_ms(rtt_a)} to {_ms(rtt_b)}", metrics.rtt_fairness(a, b))
+
+
+def _rtt_exponent(view: View) -> Iterator[Row]:
+    for law, (rtt_a, rtt_b), (a, b) in _rtt_pairs(view):
+        theta = metrics.rtt_exponent(a, b, rtt_a, rtt_b)
+        yield Row(law, f"RTT {_ms(rtt_a)} to {_ms(rtt_b)}", theta)
+
+
+def _convergence(view: View) -> Iterator[Row]:
+    if (new := _newcomer(view)) is None:
+        return
+    shares = [
+        (view.rate(link) / n, n)
+        for link, flows in view.loaded_links()
+        if new.flow in flows and (n := 1 + sum(flow["id"] in new.beside for flow in flows))
+    ]
+    fair: dict[str, ArrayLike] = {f"C/{n}": share for share, n in sorted(shares)[:1]}
+    fair["mean of flows"] = np.nanmean(new.all, axis=0)
+    for name, share in fair.items():
+        for tolerance in (0.0, 0.1):
+            reached = metrics.convergence(
+                new.t_s, new.own, share, start_s=new.flow["start_s"], tolerance=tolerance
+            )
+            yield Row(new.flow["law"], f"last flow to {name}, tolerance {tolerance:g}", reached)
+
+
+def _delta_fair(view: View) -> Iterator[Row]:
+    new = _newcomer(view)
+    if new is not None and len(new.others) == 1:
+        start_s = new.flow["start_s"]
+        reached = metrics.delta_fair(new.t_s, new.own, new.others[0], start_s=start_s)
+        yield Row(new.flow["law"], "last flow, delta 0.1", reached)
+
+
+def _epsilon_fair(view: View) -> Iterator[Row]:
+    if (new := _newcomer(view)) is not None:
+        start_s, rtt_s = new.flow["start_s"], new.flow["rtt_s"]
+        reached = metrics.epsilon_fair(new.t_s, new.all, rtt_s, start_s=start_s)
+        yield Row(new.flow["law"], "last flow, epsilon 0.1", reached)
+
+
+def _ramp_up(view: View) -> Iterator[Row]:
+    if (new := _newcomer(view)) is not None:
+        times = metrics.ramp_up(view.flow_table, new.flow["id"], new.flow["start_s"])
+        for n, seconds in times.items():
+            yield Row(new.flow["law"], f"last flow, byte 1500e{n}", seconds)
+
+
+def _loss_rate(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        lost = metrics.loss_rate(view.queue_table, number, start_s=view.start_s, end_s=view.end_s)
+        yield Row(link["id"], "drops", lost)
+
+
+def _loss_events(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        yield Row(law, "mean flow", _mean([view.loss_events(flow) for flow in flows]))
+
+
+def _loss_event_rate(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        events = sum(view.loss_events(flow) for flow in flows)
+        sent = sum(view.sent[flow["id"]][0] for flow in flows)
+        yield Row(law, "all its flows", metrics.loss_event_rate(events, sent))
+
+
+def _retransmission_ratio(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        sent, again = (sum(view.sent[flow["id"]][i] for flow in flows) for i in (0, 1))
+        yield Row(law, "all its flows", metrics.retransmission_ratio(sent, again))
+    summary = view.run.summary
+    if background := summary["background"]:
+        sent = summary["conservation"]["sent"] - sum(flow["sent"] for flow in summary["flows"])
+        again = metrics.retransmission_ratio(sent, background["retransmits"])
+        yield Row("background", "whole run", again)
+
+
+def _loss_bursts(view: View) -> Iterator[Row]:
+    gap_s = max((flow["rtt_s"] for flow in view.flows), default=0.0)
+    for number, link in view.links():
+        bursts = metrics.loss_bursts(
+            view.queue_table, number, gap_s, start_s=view.start_s, end_s=view.end_s
+        )
+        yield from _spread(link["id"], metrics.spread(bursts["drops"]), "drops an episode")
+
+
+def _phase_locked(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        routes = [" ".join(link for r in flow["routes"] for link in r["links"]) for flow in flows]
+        for route in dict.fromkeys(routes):
+            together = [flow for flow, own in zip(flows, routes, strict=True) if own == route]
+            if len(together) > 1:
+                sent, again = zip(*(view.sent[flow["id"]] for flow in together), strict=True)
+                locked = metrics.phase_locked(again, sent)
+                yield Row(law, f"flows locked on {route}", float(len(locked)))
+
+
+def _reno_ratio(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        ratios = []
+        for flow in flows:
+            own, window = view.lives([flow])
+            inside = own.filter(own["t_s"].is_between(window["start_s"], window["end_s"]))
+            rtts = inside["srtt_s"].to_numpy()
+            loss = metrics.loss_event_rate(view.loss_events(flow), view.sent[flow["id"]][0])
+            if loss > 0:
+                rtt_s, payload = float(np.mean(rtts[rtts > 0])), flow["segment_bytes"]
+                ratios.append(metrics.reno_ratio(view.goodputs[flow["id"]], rtt_s, loss, payload))
+        yield Row(law, "mean flow", _mean(ratios))
+
+
+def _friendliness(view: View) -> Iterator[Row]:
+    standard = [flow for flow in view.flows if _base_name(flow["law"]) == "reno"]
+    for law, flows in view.by_law():
+        for rtt_s in sorted({flow["rtt_s"] for flow in flows}):
+            new = [view.goodputs[flow["id"]] for flow in flows if flow["rtt_s"] == rtt_s]
+            tcp = [view.goodputs[flow["id"]] for flow in standard if flow["rtt_s"] == rtt_s]
+            if tcp and _base_name(law) != "reno":
+                yield Row(law, f"to reno, RTT {_ms(rtt_s)}", metrics.friendliness(new, tcp))
+
+
+def _camps(view: View) -> Iterator[Row]:
+    if view.base is None:
+        return
+    base = View(view.base, view.start_s, view.end_s)
+    pairs = list(zip(view.run.summary["flows"], base.run.summary["flows"], strict=False))
+    changed = [mix["law"] != standard["law"] for mix, standard in pairs]
+    if len(base.run.summary["flows"]) != len(view.run.summary["flows"]):
+        raise MetricError("base: not as many flows as here; allowed: the same flows, all standard")
+    if all(changed) or not any(changed):
+        raise MetricError("base: the laws of all flows or of none differ; allowed: of one camp")
+
+    def camp(run: View, *, b: bool) -> list[float]:
+        return [goodput for flow, goodput in run.goodputs.items() if changed[flow] == b]
+
+    impact = metrics.camps(
+        base_a=camp(base, b=False),
+        base_b=camp(base, b=True),
+        mix_a=camp(view, b=False),
+        mix_b=camp(view, b=True),
+    )
+    yield Row(pairs[changed.index(True)][0]["law"], "G, what camp B gains", impact.gain)
+    yield Row(pairs[changed.index(False)][0]["law"], "L, what camp A keeps", impact.loss)
+
+
+def _queueing_delay(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        delay = metrics.queueing_delay(
+            view.queue_table, number, rates(link), start_s=view.start_s, end_s=view.end_s
+        )
+        yield from _spread(link["id"], delay)
+
+
+def _queue_empty(view: View) -> Iterator[Row]:
+    for number, link in view.links():
+        empty = metrics.queue_empty(
+            view.queue_table, number, start_s=view.start_s, end_s=view.end_s
+        )
+        yield Row(link["id"], "of the time", empty)
+
+
+def _rtt_excess(view: View) -> Iterator[Row]:
+    for law, flows in view.by_law():
+        spreads = []
+        for flow in flows:
+            own, window = view.lives([flow])
+            spreads.append(metrics.rtt_excess(own, flow["id"], flow["rtt_s"], **window))
+        for name in ("mean", "p50", "p95", "p99", "max"):
+            yield Row(law, f"{name}, mean flow", _mean([getattr(s, name) for s in spreads]))
+
+
+def _completion(view: View) -> Iterator[Row]:
+    for law, flows in _sized(view):
+        done = [flow for flow in flows if flow["completion_s"] is not None]
+        sizes = [flow["delivered_bytes"] for flow in done]
+        times = [flow["completion_s"] for flow in done]
+        yield from _by_decade(law, sizes, times)
+    for model, own in view.transfers():
+        yield from _by_decade(model, own["bytes"].to_numpy(), own["duration_s"].to_numpy())
+
+
+def _by_decade(of: str, size_bytes: ArrayLike, seconds: ArrayLike) -> Iterator[Row]:
+    for decade, found in metrics.completion(size_bytes, seconds).items():
+        yield from _spread(of, found, f"1e{decade} to 1e{decade + 1} B")
+
+
+def _unfinished(view: View) -> Iterator[Row]:
+    for law, flows in _sized(view):
+        yield Row(law, "flows", metrics.unfinished([flow["completion_s"] for flow in flows]))
+
+
+def _sized(view: View) -> Iterator[tuple[str, list[Flow]]]:
+    """By law the flows with a size that began in the window, so that all their bytes count."""
+    for law in dict.fromkeys(flow["law"] for flow in view.run.summary["flows"]):
+        flows = [
+            flow
+            for flow in view.run.summary["flows"]
+            if flow["law"] == law
+            and view.start_s <= flow["start_s"] < view.last_s
+            and "size" in view.settings[flow["id"]]
+        ]
+        if flows:
+            yield law, flows
+
+
+def _spread(of: str, found: Spread, what: str = "") -> Iterator[Row]:
+    for name in ("mean", "p50", "p95", "p99", "max"):
+        yield Row(of, f"{name}, {what}" if what else name, getattr(found, name))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Of those that are defined."""
+    defined = [value for value in values if not math.isnan(value)]
+    return float(np.mean(defined)) if defined else math.nan
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:g} ms"
+
+
+def _base_name(law: str) -> str:
+    return law.partition(":")[0]
+
+
+def _mean_by_rtt(view: View, flows: Sequence[Flow]) -> dict[float, float]:
+    """Mean goodput of the flows of each RTT, the shortest first, where there are several."""
+    rtts = sorted({flow["rtt_s"] for flow in flows})
+    means = {
+        rtt_s: _mean(view.goodputs[flow["id"]] for flow in flows if flow["rtt_s"] == rtt_s)
+        for rtt_s in rtts
+    }
+    return means if len(rtts) > 1 else {}
+
+
+def _rtt_pairs(view: View) -> Iterator[tuple[str, tuple[float, float], tuple[float, float]]]:
+    """Each law with flows of several RTTs: shortest and longest, and the mean goodputs there."""
+    for law, flows in view.by_law():
+        if means := _mean_by_rtt(view, flows):
+            shortest, longest = min(means), max(means)
+            yield law, (shortest, longest), (means[shortest], means[longest])
+
+
+@dataclass(frozen=True)
+class _Newcomer:
+    """The flow that began last, after others, and the goodputs of all from then on."""
+
+    flow: Flow
+    t_s: NDArray[np.float64]
+    own: NDArray[np.float64]
+    others: NDArray[np.float64]
+    beside: frozenset[int]
+    """Numbers of the others."""
+
+    @property
+    def all(self) -> NDArray[np.float64]:
+        return np.vstack((self.others, self.own))
+
+
+def _newcomer(view: View) -> _Newcomer | None:
+    last = max(view.flows, key=lambda flow: (flow["start_s"], flow["id"]), default=None)
+    if last is None or last["start_s"] <= min(flow["start_s"] for flow in view.flows):
+        return None
+    # A second, or the next multiple of the sampling grid.
+    grid_s = metrics.sampling_s(view.queue_table)
+    bin_s = view.window_s or grid_s * math.ceil(1.0 / grid_s - 1e-6)
+    own, window = view.lives([last])
+    began_s = float(np.min(own["t_s"].to_numpy()))
+    if view.window_s is None and window["end_s"] - began_s < bin_s:
+        return None
+    t, numbers, x = metrics.goodput_matrix(
+        view.flow_table, bin_s, start_s=began_s, end_s=window["end_s"]
+    )
+    others = ~np.all(np.isnan(x), axis=1)
+    others[numbers.index(last["id"])] = False
+    beside = frozenset(flow for flow, lives in zip(numbers, others, strict=True) if lives)
+    return _Newcomer(last, t, x[numbers.index(last["id"])], x[others], beside)
+
+
+# The metrics by name
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by its name; the docstring of ``function`` gives formula, unit and source."""
+
+    name: str
+    function: Callable[..., Any]
+    rows: Callable[[View], Iterable[Row]]
+    shown: tuple[str, float] = ("", 1.0)
+    """Unit in the printed table, and what a value in the metric's own unit is multiplied by."""
+    needs: str = "flows under test"
+    """What a run must have."""
+
+    @property
+    def documentation(self) -> dict[str, str]:
+        """Keys meaning (the first line), Formula, Unit, Source: of the docstring."""
+        text = inspect.getdoc(self.function) or ""
+        sections = re.findall(r"^(Formula|Unit|Source): (.*(?:\n {4}.*)*)", text, re.MULTILINE)
+        found = {name: " ".join(said.split()) for name, said in sections}
+        return {"meaning": text.partition("\n")[0].rstrip("."), **found}
+
+
+_RATE, _DELAY, _PERCENT = ("Mbit/s", 1e-6), ("ms", 1e3), ("%", 100.0)
+_SEVERAL, _LATER = "several flows", "a flow that begins after others"
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("goodput", metrics.goodput, _goodput, _RATE),
+        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT),
+        Metric("link-utilisation", metrics.link_utilisation, _link_utilisation, _PERCENT, ""),
+        Metric("efficiency", metrics.efficiency, _efficiency, _PERCENT, "packets of one size"),
+        Metric("jain", metrics.jain, _jain, needs=_SEVERAL),
+        Metric("jain-over-time", metrics.jain_over_time, _jain_over_time, needs=_SEVERAL),
+        Metric("min-over-max", metrics.min_over_max, _min_over_max, needs=_SEVERAL),
+        Metric("cov", metrics.cov_over_time, _cov),
+        Metric("smoothness", metrics.smoothness, _smoothness, _PERCENT),
+        Metric("rtt-fairness", metrics.rtt_fairness, _rtt_fairness, needs="flows of several RTTs"),
+        Metric("rtt-exponent", metrics.rtt_exponent, _rtt_exponent, needs="flows of several RTTs"),
+        Metric("convergence", metrics.convergence, _convergence, ("s", 1.0), _LATER),
+        Metric("delta-fair", metrics.delta_fair, _delta_fair, ("s", 1.0), "a flow, then another"),
+        Metric("epsilon-fair", metrics.epsilon_fair, _epsilon_fair, ("RTT", 1.0), _LATER),
+        Metric("ramp-up", metrics.ramp_up, _ramp_up, ("s", 1.0), _LATER),
+        Metric(
+            "friendliness",
+            metrics.friendliness,
+            _friendliness,
+            needs="flows of reno beside others of the same RTT",
+        ),
+        Metric("reno-ratio", metrics.reno_ratio, _reno_ratio, needs="flows that lose"),
+        Metric("camps", metrics.camps, _camps, needs="--base, the run with one law for all"),
+        Metric("loss-rate", metrics.loss_rate, _loss_rate, _PERCENT, ""),
+        Metric("loss-events", metrics.loss_events, _loss_events),
+        Metric("loss-event-rate", metrics.loss_event_rate, _loss_event_rate, _PERCENT),
+        Metric("loss-bursts", metrics.loss_bursts, _loss_bursts, ("packets", 1.0), "drops"),
+        Metric(
+            "retransmission-ratio", metrics.retransmission_ratio, _retransmission_ratio, _PERCENT
+        ),
+        Metric(
+            "phase-locked", metrics.phase_locked, _phase_locked, needs="flows of a law and route"
+        ),
+        Metric("queueing-delay", metrics.queueing_delay, _queueing_delay, _DELAY, ""),
+        Metric("queue-empty", metrics.queue_empty, _queue_empty, _PERCENT, ""),
+        Metric("rtt-excess", metrics.rtt_excess, _rtt_excess, _DELAY),
+        Metric(
+            "completion",
+            metrics.completion,
+            _completion,
+            ("s", 1.0),
+            "flows with a size, or models of traffic",
+        ),
+        Metric("unfinished", metrics.unfinished, _unfinished, _PERCENT, "flows with a size"),
+    )
+}

@@ -1,0 +1,206 @@
+"""A stored run through a window of time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lfnlab import metrics
+from lfnlab.errors import MetricError
+from lfnlab.results.integrity import tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from lfnlab.experiment.run import Run
+
+Flow = dict[str, Any]
+"""A flow of the summary."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A stored run through a window of time.
+
+    Args:
+        run: the run.
+        start_s: where the window begins; default the end of the warm-up.
+        end_s: where it ends; default the last sample.
+        window_s: the time scale of metrics that have one; default those of the field that fit.
+        base: for the impact on standard TCP: the run in which all flows were standard.
+    """
+
+    run: Run
+    start_s: float
+    end_s: float | None = None
+    window_s: float | None = None
+    base: Run | None = None
+
+    @cached_property
+    def flow_table(self) -> pl.DataFrame:
+        """Table flows."""
+        return self.run.table("flows")
+
+    @cached_property
+    def queue_table(self) -> pl.DataFrame:
+        """Table queues."""
+        return self.run.table("queues")
+
+    @cached_property
+    def event_table(self) -> pl.DataFrame:
+        """Table events."""
+        return self.run.table("events")
+
+    @cached_property
+    def _flow_parts(self) -> dict[int, pl.DataFrame]:
+        return metrics.by_flow(self.flow_table)
+
+    @cached_property
+    def _event_parts(self) -> dict[int, pl.DataFrame]:
+        return metrics.by_flow(self.event_table)
+
+    @property
+    def last_s(self) -> float:
+        """End of the window."""
+        return float(self.run.summary["sim_s"]) if self.end_s is None else self.end_s
+
+    @cached_property
+    def goodputs(self) -> dict[int, float]:
+        """Of the flows that live in the window, in bit/s."""
+        if not self.run.summary["flows"]:
+            return {}
+        found = metrics.goodput(self.flow_table, start_s=self.start_s, end_s=self.end_s)
+        return {flow: x for flow, x in found.items() if not math.isnan(x)}
+
+    @cached_property
+    def flows(self) -> list[Flow]:
+        """The flows under test that live in the window."""
+        return [flow for flow in self.run.summary["flows"] if flow["id"] in self.goodputs]
+
+    def transfers(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """Transfers that began and ended in the window, by the name of their model of traffic."""
+        models = self.run.summary.get("traffic", [])
+        if not models or "transfers" not in tables_of(self.run.path):
+            return
+        table = self.run.table("transfers")
+        begun_s = table["t_s"] - table["duration_s"]
+        table = table.filter((begun_s >= self.start_s) & (table["t_s"] <= self.last_s))
+        # The background, if there is one, has number 0.
+        first = int(self.run.summary["background"] is not None)
+        for number, model in enumerate(models, first):
+            yield model["name"], table.filter(table["traffic"] == number)
+
+    def lives(self, flows: Sequence[Flow]) -> tuple[pl.DataFrame, dict[str, float]]:
+        """Table flows of these flows alone, and what of the window they live in."""
+        if len(flows) == 1:
+            own = self._flow_parts[flows[0]["id"]]
+        else:
+            own = self.flow_table.filter(
+                self.flow_table["flow"].is_in([flow["id"] for flow in flows])
+            )
+        last_s = float(np.max(own["t_s"].to_numpy()))
+        return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
+
+    def carried(self, link: str, flow: Flow) -> float:
+        """Goodput of a flow while its data pass a link, over the whole window, in bit/s."""
+        bits = 0.0
+        for start_s, end_s in self._spells(link, flow):
+            (x,) = metrics.goodput_bins(
+                self._flow_parts[flow["id"]], bin_s=end_s - start_s, start_s=start_s, end_s=end_s
+            )["goodput_bps"]
+            bits += x * (end_s - start_s)
+        return bits / (self.last_s - self.start_s)
+
+    def _spells(self, link: str, flow: Flow) -> list[tuple[float, float]]:
+        """When in the window a flow's data take a route over a link."""
+        routes = flow["routes"]
+        ends = [*(route["from_s"] for route in routes[1:]), math.inf]
+        spells = [
+            (max(self.start_s, route["from_s"]), min(self.last_s, end))
+            for route, end in zip(routes, ends, strict=True)
+            if link in route["links"]
+        ]
+        return [(start, end) for start, end in spells if start < end]
+
+    def by_law(self) -> Iterator[tuple[str, list[Flow]]]:
+        """Flows by law, laws in the order of the flows."""
+        for law in dict.fromkeys(flow["law"] for flow in self.flows):
+            yield law, [flow for flow in self.flows if flow["law"] == law]
+
+    def groups(self) -> Iterator[tuple[str, list[Flow]]]:
+        """Each law's flows where it has several, and all flows where there are several laws."""
+        laws = list(self.by_law())
+        yield from ((law, flows) for law, flows in laws if len(flows) > 1)
+        if len(laws) > 1:
+            yield "all flows", self.flows
+
+    def links(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Links that were sampled: their number in table queues, and their summary."""
+        if not self.queue_table.height:
+            raise MetricError("table queues has no samples: the scenario says sample = off")
+        sampled = set(self.queue_table["link"].unique())
+        for number, link in enumerate(self.run.summary["links"]):
+            if number in sampled:
+                yield number, link
+
+    def loaded_links(self) -> Iterator[tuple[dict[str, Any], list[Flow]]]:
+        """Links that carry data of flows under test in the window, with these flows."""
+        for _, link in self.links():
+            if flows := [flow for flow in self.flows if self._spells(link["id"], flow)]:
+                yield link, flows
+
+    def rate(self, link: Mapping[str, Any]) -> float:
+        """Mean rate of a link in the window, in bit/s."""
+        return metrics.mean_rate(rates(link), self.start_s, self.last_s)
+
+    @cached_property
+    def settings(self) -> dict[int, Mapping[str, Any]]:
+        """The scenario's table of each flow."""
+        tables = [
+            table for table in self.run.scenario.check()["flow"] for _ in range(int(table["count"]))
+        ]
+        return dict(enumerate(tables))
+
+    @cached_property
+    def sent(self) -> dict[int, tuple[float, float]]:
+        """Segments that each flow sent in the window, and how many of them again."""
+        payloads = {flow["id"]: flow["segment_bytes"] for flow in self.flows}
+        counts = {
+            payload: metrics.segments_sent(
+                self.flow_table, payload, start_s=self.start_s, end_s=self.end_s
+            )
+            for payload in set(payloads.values())
+        }
+        return {number: counts[payload][number] for number, payload in payloads.items()}
+
+    def loss_events(self, flow: Flow) -> int:
+        """Of a flow in the window."""
+        own = self._event_parts.get(flow["id"], self.event_table.clear())
+        return metrics.loss_events(
+            own, flow["id"], flow["rtt_s"], start_s=self.start_s, end_s=self.last_s
+        )
+
+    def scales(self, usual: Sequence[float], least: int) -> list[float]:
+        """The time scale that was asked for, or those of ``usual`` that fit ``least`` times."""
+        if self.window_s is not None:
+            return [self.window_s]
+        grid_s = metrics.sampling_s(self.queue_table)
+        length_s = self.last_s - self.start_s
+        return [
+            scale_s
+            for scale_s in usual
+            if round(scale_s / grid_s) >= 1
+            and abs(scale_s / grid_s - round(scale_s / grid_s)) < 1e-3
+            and least * scale_s <= length_s * (1 + 1e-9)
+        ]
+
+
+def rates(link: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """A link's rates, each after the second from which it holds."""
+    return [(rate["from_s"], rate["rate_bps"]) for rate in link["rates"]]

@@ -1,0 +1,149 @@
+"""Is a run long enough to have a mean? It holds after several epochs, from loss to loss.
+
+A law that grows until it loses draws a sawtooth, and what is measured over a part of a tooth
+depends on where the run ends: Reno on 10 Gbit/s x 100 ms loses once in three hours.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import theory
+from lfnlab.control_laws.registry import known
+from lfnlab.errors import LabError
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from lfnlab.experiment.run import Results, Run
+    from lfnlab.scenario.builder import Scenario
+
+#: With fewer epochs a flow's mean is left to chance: the 95 % interval of the mean of ten is still
+#: 0.7 of their standard deviation wide to each side (2.26 / sqrt 10).
+WANTED = 10
+#: Of a packet on the wire beyond the IP packet, by the scenario's ``compat``.
+FRAMING_BYTES = {"linux": 14, "ns2": 0}
+_REDUCTIONS = (0, 1, 2)
+
+
+def epoch_s(scenario: Scenario) -> dict[str, float]:
+    """Seconds from loss to loss by law, for laws that grow until they lose and have equations.
+
+    The flows of a direction lose together and share its drop-tail queue evenly
+    (:func:`lfnlab.theory.sawtooth`, of the law's default variant); other traffic makes epochs
+    shorter.
+    """
+    resolved = scenario.check()
+    link = resolved.get("link", {})
+    queue = link.get("queue", {})
+    if queue.get("kind") != "drop-tail" or link.get("loss") or "trace" in link:
+        return {}
+    found: dict[str, float] = {}
+    flows = resolved.get("flow", [])
+    longest_s = max((parse(flow["rtt"], SECONDS) for flow in flows), default=0.0)
+    for flow in flows:
+        sharing = sum(int(f["count"]) for f in flows if f["direction"] == flow["direction"])
+        wire_bytes = parse(flow["packet"], BYTES) + FRAMING_BYTES[resolved["compat"]]
+        rate_bps = parse(link["rate"], BITS_PER_S)
+        rate_pps = rate_bps / (8 * wire_bytes)
+        buffer = queue_packets(queue["size"], rate_bps, longest_s, wire_bytes)
+        name = flow["law"].partition(":")[0]
+        rtt_s = parse(flow["rtt"], SECONDS)
+        if name in theory.SENDERS and "transport" not in flow and _grows_until_loss(name):
+            seconds = _period_s(name, rate_pps / sharing, rtt_s, buffer / sharing)
+            found[flow["law"]] = max(found.get(flow["law"], 0.0), seconds)
+    return found
+
+
+def _grows_until_loss(name: str) -> bool:
+    """Whether the registry says so; of a prototype nobody knows."""
+    info = known(name)
+    return info is not None and info.family == "loss"
+
+
+@cache
+def _period_s(name: str, rate_pps: float, rtt_s: float, buffer: float) -> float:
+    return theory.sawtooth(name, rate_pps, rtt_s, buffer).period_s
+
+
+def queue_packets(size: str, rate_bps: float, rtt_s: float, wire_bytes: float) -> float:
+    """Packets of one size that a queue of a scenario holds, the one in service not counted."""
+    number, _, unit = size.partition(" ")
+    if unit.startswith("packet"):
+        return float(number)
+    if size.endswith("bdp"):
+        return float(size.removesuffix("bdp")) * rate_bps * rtt_s / (8 * wire_bytes)
+    return parse(size, BYTES) / wire_bytes
+
+
+def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
+    """What to say before runs that theory calls too short; a line, or nothing."""
+    short: dict[str, float] = {}
+    for scenario in scenarios:
+        resolved = scenario.check()
+        length_s = parse(resolved["duration"], SECONDS) - parse(resolved["warmup"], SECONDS)
+        try:
+            found = epoch_s(scenario)
+        except LabError:  # a path that theory does not have
+            continue
+        for law, seconds in found.items():
+            if seconds * WANTED > length_s:
+                short[law] = max(short.get(law, 0.0), seconds)
+    if not short:
+        return []
+    said = ", ".join(f"{law} in about {_seconds(seconds)}" for law, seconds in short.items())
+    return [
+        f"short for a steady mean, which wants {WANTED} losses a flow; alone on this path one "
+        f"comes for {said}"
+    ]
+
+
+def seen(results: Results) -> list[str]:
+    """What to say of results whose flows lost too seldom after the warm-up; a line, or nothing."""
+    counts: dict[str, list[int]] = {}
+    expected: dict[str, float] = {}
+    for run in results.runs:
+        for law, losses in _losses(run).items():
+            counts.setdefault(law, []).extend(losses)
+    few = {law: losses for law, losses in counts.items() if min(losses) < WANTED}
+    if not few:
+        return []
+    for run in results.runs:
+        try:
+            found = epoch_s(run.scenario)
+        except LabError:  # a path that theory does not have, or a scenario of another version
+            continue
+        for law, seconds in found.items():
+            expected[law] = max(expected.get(law, 0.0), seconds)
+    said = ", ".join(_said(law, losses, expected) for law, losses in few.items())
+    return [
+        f"Few losses after the warm-up, where a steady mean wants at least {WANTED} a flow: {said}."
+    ]
+
+
+def _said(law: str, losses: list[int], expected: Mapping[str, float]) -> str:
+    low, high = min(losses), max(losses)
+    text = f"{law} {low}" if low == high else f"{law} {low} to {high}"
+    return f"{text} (theory: one in {_seconds(expected[law])})" if law in expected else text
+
+
+def _losses(run: Run) -> dict[str, list[int]]:
+    """Reductions after the warm-up, one number for each flow that is to last, by law."""
+    import polars as pl
+
+    flows: list[dict[str, Any]] = run.summary["flows"]
+    events = run.table("events").filter(
+        pl.col("kind").is_in(_REDUCTIONS) & (pl.col("t_s") >= run.summary["warmup_s"])
+    )
+    count = dict(events.group_by("flow").len().iter_rows())
+    found: dict[str, list[int]] = {}
+    for flow in flows:
+        if _grows_until_loss(flow["law"]) and flow["completion_s"] is None:
+            found.setdefault(flow["law"], []).append(count.get(flow["id"], 0))
+    return found
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"

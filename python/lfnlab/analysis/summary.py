@@ -1,0 +1,154 @@
+"""The table that the terminal and the report both show: one row a law, route and other factors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lfnlab.statistics import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lfnlab.experiment.run import Results, Run
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and cells as text; the first ``keys`` columns name the row."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    keys: int
+
+
+def summary_tables(results: Results) -> list[Table]:
+    """The summary, and in other networks than a dumbbell the links."""
+    found = [summary_table(results)]
+    if results.rows() and not all(run.is_dumbbell for run in results.runs):
+        found.append(_links_table(results))
+    return found
+
+
+def summary_table(results: Results) -> Table:
+    """Means over seeds, with 95 % intervals where there are several.
+
+    Without flows under test, what the links of each run carried.
+    """
+    if not results.rows():
+        return _links_table(results)
+    by = results.keys
+    rates_bps = [link["rate_bps"] for run in results.runs for link in run.summary["links"][:1]]
+    unit, unit_bps = rate_unit(max(rates_bps))
+    alone = all(row["flows"] == 1 for row in results.rows())
+    columns = [
+        (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
+        ("utilisation (%)", "utilization", 100.0),
+        ("Jain", "jain", 1.0),
+        ("CoV (1 s)", "cov", 1.0),
+        ("mean queue (ms)", "mean_queue_s", 1e3),
+        ("loss events", "loss_events", 1.0),
+        ("timeouts", "timeouts", 1.0),
+        ("retransmits", "retransmits", 1.0),
+    ]
+    if alone:
+        columns = [column for column in columns if column[1] != "jain"]
+    values = [results.intervals(metric) for _, metric, _ in columns]
+    rows = tuple(
+        (
+            *(str(part) for part in group),
+            *(
+                with_interval(value[group], scale)
+                for value, (_, _, scale) in zip(values, columns, strict=True)
+            ),
+        )
+        for group in values[0]
+    )
+    return Table((*by, *(heading for heading, _, _ in columns)), rows, len(by))
+
+
+def _links_table(results: Results) -> Table:
+    rows = tuple(
+        (
+            *(str(value) for value in run.factors.values()),
+            str(run.seed),
+            link["id"],
+            *(
+                with_interval(Interval(link[key] * scale, math.nan, 1))
+                for key, scale in (("utilization", 100.0), ("mean_queue_s", 1e3), ("drops", 1.0))
+            ),
+        )
+        for run in results.runs
+        for link in run.summary["links"]
+    )
+    keys = (*results.runs[0].factors, "seed", "link")
+    return Table((*keys, "utilisation (%)", "mean queue (ms)", "drops"), rows, len(keys))
+
+
+def averaged(results: Results, start_s: float | None = None, end_s: float | None = None) -> str:
+    """What of the runs was averaged, and over how many: "from 2 s, the end of the warm-up, to"."""
+    warmups = {float(run.summary["warmup_s"]) for run in results.runs}
+    ends = {float(run.summary["sim_s"]) for run in results.runs}
+    first = f"{_range(warmups)} s, the end of the warm-up," if start_s is None else f"{start_s:g} s"
+    last = _range(ends) if end_s is None else f"{end_s:g}"
+    some = "" if results.completeness is None else f"; {results.completeness}"
+    return f"from {first} to {last} s; {_over(results)}{some}"
+
+
+def _over(results: Results) -> str:
+    """How many runs a mean is of; a case in which nothing is random has but one."""
+    seeds: dict[tuple[object, ...], set[int]] = {}
+    runs: dict[tuple[object, ...], Run] = {}
+    for run in results.runs:
+        case: tuple[object, ...] = tuple(run.factors.items())
+        seeds.setdefault(case, set()).add(run.seed)
+        runs[case] = run
+    most = max((len(own) for own in seeds.values()), default=1)
+    alone = [runs[case] for case, own in seeds.items() if len(own) == 1]
+    fixed = [run for run in alone if "testbed" not in run.summary and not run.scenario.is_random]
+    if fixed and len(fixed) == len(seeds):
+        return "one run each, since nothing in the scenario is random"
+    if most == 1:
+        return "one seed"
+    said = f"means over {most} seeds ± 95 % (Student's t)"
+    if fixed:
+        laws = dict.fromkeys(law for run in fixed for law in run.laws)
+        said += f"; one run where nothing in the scenario is random: {', '.join(laws)}"
+    return said
+
+
+def _range(values: set[float]) -> str:
+    return " to ".join(f"{value:g}" for value in sorted({min(values), max(values)}))
+
+
+def rate_unit(rate_bps: float) -> tuple[str, float]:
+    """The unit that suits a rate, and its size in bit/s."""
+    return ("Gbit/s", 1e9) if rate_bps >= 1e9 else ("Mbit/s", 1e6)
+
+
+def with_interval(value: Interval, scale: float = 1.0) -> str:
+    """Three digits, and the half-width to the same place: "9.41 ± 0.02"; below 0.001 "3e-06"."""
+    mean, half = value.mean * scale, value.half * scale
+    if not math.isfinite(mean):
+        return "–"
+    if mean == 0.0 and not half > 0.0:
+        return "0"
+    if max(abs(mean), half if half > 0 else 0.0) < 1e-3:
+        return f"{mean:.0e}"
+    digits = max(0, 2 - math.floor(math.log10(max(abs(mean), abs(half) if half > 0 else 0.0))))
+    text = f"{mean:.{digits}f}"
+    return text if math.isnan(half) else f"{text} ± {half:.{digits}f}"
+
+
+def plain(table: Table) -> Sequence[str]:
+    """The table as aligned lines of text."""
+    lines = [table.headings, *table.rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(table.headings))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < table.keys else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,5 @@
+"""``python -m lfnlab.cli`` is ``lfn``."""
+
+from lfnlab.cli import main
+
+main()

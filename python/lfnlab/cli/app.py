@@ -1,0 +1,427 @@
+"""The command ``lfn``. Heavy modules are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter, validators
+
+from lfnlab import _core
+from lfnlab.cli import doctor, transfer
+from lfnlab.cli import laws as law_commands
+from lfnlab.cli import results as commands
+from lfnlab.cli import sweep as sweeping
+from lfnlab.cli import testbed as emulation
+from lfnlab.cli.kernel import kernel
+from lfnlab.cli.options import Jobs, Memory, naming_options
+from lfnlab.cli.papers import paper
+from lfnlab.cli.progress import bar
+from lfnlab.cli.theory import theory
+from lfnlab.control_laws.prototype import label
+from lfnlab.errors import (
+    DamageWarning,
+    LabError,
+    LawError,
+    PrototypeError,
+    ScenarioError,
+    StoreError,
+    Unavailable,
+    UsageError,
+)
+from lfnlab.experiment.run import Case, Results, compare, execute, memory_limit_bytes
+from lfnlab.results.provenance import code_version
+from lfnlab.results.store import refuse_foreign
+from lfnlab.scenario.builder import Scenario, dumbbell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lfnlab.scenario.elements import FlowSettings
+
+OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
+
+app = App(
+    name="lfn",
+    version=code_version,
+    help_format="markdown",
+    suppress_keyboard_interrupt=False,  # call() ends an interrupted command
+    help="""\
+A congestion-control laboratory for long fat networks.
+
+Start here:
+
+    lfn demo
+    lfn compare --rate 10Gbit/s --rtt 100ms --background 2 --law reno,cubic,htcp-be --seeds 3
+    lfn run scenario.toml --json
+    lfn laws cubic
+
+Quantities carry units: 10Gbit/s, 100ms, 1bdp, "250 packets". Results go to a directory (`--out`);
+a run that is there is not run again, so the same command goes on where it was interrupted.
+
+Exit codes: 0 done, 1 a check failed or a verdict changed, 2 wrong scenario or usage, 3 results
+cannot be read or written, 4 not available here, 5 a law in Python raised, 6 the test
+bed was too late, 130 interrupted.
+""",
+)
+
+Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
+Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
+
+
+@app.command
+def demo(*, out: Path = Path("lfn-demo"), jobs: Jobs = None) -> int:
+    """Eight laws, one flow each in turn, on 10 Gbit/s x 100 ms.
+
+    Args:
+        out: Results directory.
+    """
+    base = dumbbell(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="30s")
+    with bar() as progress:
+        results = compare(
+            DEMO_LAWS,
+            base,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title="Eight laws on 10 Gbit/s × 100 ms",
+        )
+    return _show(results, as_json=False, report=True)
+
+
+@app.command(name="compare")
+def compare_(
+    *,
+    law: str,
+    rate: str = "10Gbit/s",
+    rtt: str = "100ms",
+    buffer: str = "1bdp",
+    flows: Count = 1,
+    duration: str = "60s",
+    warmup: str | None = None,
+    sample: str | None = None,
+    loss: float | None = None,
+    packet: str | None = None,
+    background: int | None = None,
+    compat: Literal["linux", "ns2"] | None = None,
+    seeds: Count = 1,
+    seed: Seed = 1,
+    out: Path = Path("lfn-results"),
+    jobs: Jobs = None,
+    memory: Memory = None,
+    json: Json = False,
+    report: Report = True,
+) -> int:
+    """Give each of several laws the same path in turn, and compare.
+
+    Example: `lfn compare --law reno,cubic,htcp-be --rate 10Gbit/s --rtt 100ms --background 2`
+
+    Args:
+        law: Names, with commas between: `reno,cubic`. A variant follows a colon: `cubic:linux`. A
+            law in Python is `FILE.py:CLASS`.
+        rate: Rate of the bottleneck.
+        rtt: Base RTT of the flows under test.
+        buffer: `1bdp`, `250 packets` or `12.5MB`.
+        flows: Flows under test, all of one law.
+        duration: Simulated time.
+        warmup: Averages begin here.
+        sample: Grid of the tables, or `off`.
+        loss: Probability that a data packet is lost.
+        packet: IP packet, `1500B` or `9000B`.
+        background: Level of background traffic, 0 to 3: none, 10, 25 or 40 % of the rate.
+        compat: `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
+        seeds: Runs of each law; one where nothing is random, as without background and loss.
+        seed: The first seed.
+        out: Results directory.
+    """
+    _core.limit_memory(memory)
+    base = dumbbell(
+        rate=rate,
+        rtt=rtt,
+        buffer=buffer,
+        duration=duration,
+        loss=loss,
+        warmup=warmup,
+        sample=sample,
+        compat=compat,
+        seed=seed,
+    )
+    if background is not None:
+        base = base.background(background)
+    laws = [name.strip() for name in law.split(",")]
+    if not all(laws):
+        raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
+    settings: FlowSettings = {"count": flows}
+    if packet is not None:
+        settings["packet"] = packet
+    with naming_options():
+        _foresee([base.flow(name, **settings) for name in laws])
+    with naming_options(), bar() as progress:
+        results = compare(
+            laws,
+            base,
+            seeds=seeds,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title=f"{', '.join(map(label, laws))} on {rate} × {rtt}",
+            **settings,
+        )
+    return _show(results, as_json=json, report=report)
+
+
+@app.command
+def run(
+    file: Path,
+    /,
+    *,
+    seeds: Count = 1,
+    seed: Seed | None = None,
+    out: Path = Path("lfn-results"),
+    jobs: Jobs = None,
+    memory: Memory = None,
+    json: Json = False,
+    report: Report = True,
+) -> int:
+    """Run a scenario file.
+
+    Example: `lfn run scenario.toml --seeds 3`, where the file says
+
+        schema = 1
+        duration = "60s"
+        [link]
+        rate = "10Gbit/s"
+        [[flow]]
+        law = "cubic"
+        rtt = "100ms"
+
+    Every other key has a default; an error names those that are allowed.
+
+    Args:
+        file: A scenario in TOML.
+        seeds: Number of runs, each with the next seed; one where nothing is random.
+        seed: The first seed; default the file's.
+        out: Results directory.
+    """
+    _core.limit_memory(memory)
+    text = _core.read(str(file))
+    _core.check(text, str(file), memory_limit_bytes())
+    scenario = Scenario.from_toml(text, str(file))
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    title = scenario.name or file.stem
+    _foresee([scenario])
+    with bar() as progress:
+        results = execute(
+            [Case(scenario)], seeds=seeds, out=out, jobs=jobs, progress=progress, title=title
+        )
+    return _show(results, as_json=json, report=report)
+
+
+@app.command
+def report(directory: Path, /, *, out: Path | None = None) -> int:
+    """Write the report of a results directory again, of the runs that are there.
+
+    Args:
+        directory: What `--out` named when it was run.
+        out: Write `report.html` and `figures` here, not into the results directory.
+    """
+    if out is not None:
+        refuse_foreign(out, {"report.html", "figures"})
+    return _show(Results.load(directory), as_json=False, report=True, out=out)
+
+
+app.command(law_commands.laws)
+app.command(law_commands.port)
+app.command(commands.plot)
+app.command(commands.pcap)
+app.command(commands.importing)
+app.command(commands.metrics)
+app.command(sweeping.sweep)
+app.command(sweeping.tune)
+app.command(sweeping.store)
+app.command(theory)
+app.command(kernel)
+app.command(doctor.doctor)
+app.command(transfer.send)
+app.command(transfer.recv)
+app.command(emulation.shell)
+app.command(emulation.on_kernel, name="testbed")
+app.command(emulation.agree)
+app.command(paper)
+
+suites = App(name="suite", help="Run a benchmark of the field.")
+app.command(suites)
+
+
+@suites.command
+def tcpeval(
+    *,
+    law: str,
+    experiment: Literal[
+        "basic",
+        "delay-throughput",
+        "ramp-up",
+        "transients",
+        "impact",
+        "fairness",
+        "parking-lot",
+    ] = "basic",
+    scenario: str | None = None,
+    load: str | None = None,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    tmrg: Annotated[bool, Parameter(negative="")] = False,
+    seeds: Count = 1,
+    out: Path = Path("lfn-tcpeval"),
+    jobs: Jobs = None,
+    memory: Memory = None,
+    json: Json = False,
+) -> int:
+    """Run the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) with one law.
+
+    Connections are drawn from a model in place of the suite's traces, which cannot be passed on;
+    docs/suite.md says what else is ours. The basic scenarios at full length take about a quarter
+    of an hour of one core and 4 GB for each seed. Examples:
+
+        lfn suite tcpeval --law cubic --quick
+        lfn suite tcpeval --law htcp --scenario access,geo-satellite --load 85 --seeds 3
+        lfn suite tcpeval --law htcp --experiment impact --seeds 3 --json
+
+    `basic` gives utilisation, drop rate and mean queueing delay in each direction. `ramp-up`: how
+    soon a new flow comes up. `transients`: answers to steps of UDP traffic. `impact`: what the law
+    takes from the standard TCP. `fairness`: two flows, RTTs of 10 to 160 ms.
+
+    Args:
+        law: The law of all connections under test, NAME or NAME:VARIANT.
+        experiment: The basic scenarios or one of the suite's further experiments.
+        scenario: Of `basic`, with commas between: `data-centre`, `access`, `trans-oceanic`,
+            `geo-satellite`, `wlan`, `dial-up`; default all.
+        load: Of `basic`, percent of the central link's rate: `60`, `85`, `110`; default all.
+        quick: Divide all times by 20, in ramp-up and transients by 5; a trial, not a result.
+        tmrg: Of `basic`, `delay-throughput`, `ramp-up`: as TMRG's suite of 2009 has them.
+        seeds: Runs of each case; figures are means over them with 95 % intervals.
+        out: Results directory.
+    """
+    from lfnlab import suite
+    from lfnlab.analysis.summary import plain
+
+    _core.limit_memory(memory)
+    chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
+    with naming_options(), bar() as progress:
+        results = execute(
+            chosen.cases(asked),
+            seeds=seeds,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title=f"TCP evaluation suite, {chosen.title}: {law}",
+        )
+    rows = suite.measured(chosen, results)
+    notes = suite.notes(asked, results)
+    if json:
+        _print_json(suite.to_json(experiment, asked, rows, notes))
+    else:
+        print(f"{law}: {chosen.title}")
+        print(*plain(suite.table(chosen, rows, seeds)), *notes, sep="\n")
+    return OK
+
+
+def main() -> None:
+    """Entry point: errors of the user end with one line and an exit code."""
+    # A signal that asks for the end, such as a batch system's at the time limit, is an interrupt.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    warnings.showwarning = _warn
+    for stream in (sys.stdout, sys.stderr):
+        # Where the locale cannot write a sign of a table, the table is worth more than the sign.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code: int | None = app(
+            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+        )
+        print(end="", flush=True)
+        return code or OK
+    except CycloptsError as error:
+        return _fail(USAGE, f"{error} See lfn --help.")
+    except UnicodeEncodeError as error:
+        found = error.object[error.start : error.end]
+        return _fail(USAGE, f"{os.fsencode(found)!r} is not UTF-8 text")
+    except StoreError as error:
+        return _fail(STORE, error)
+    except Unavailable as error:
+        return _fail(UNAVAILABLE, error)
+    except (ScenarioError, LawError, UsageError) as error:
+        return _fail(USAGE, error)
+    except PrototypeError as error:
+        traceback.print_exception(error.__cause__)
+        return _fail(RAISED, error)
+    except LabError as error:
+        return _fail(FAILED, error)
+    except KeyboardInterrupt:
+        return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command goes on")
+    except OSError as error:
+        # The results have an error of their own, so this is stdout. Python flushes it once more at
+        # exit: give it somewhere to go.
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return OK  # the reader has seen enough
+        return _fail(STORE, f"{error.filename or 'stdout'}: {error.strerror}")
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    kind = "" if issubclass(category, DamageWarning) else f"{category.__name__}: "
+    print(f"lfn: {kind}{message}", file=sys.stderr)
+
+
+def _fail(code: int, why: object) -> int:
+    print(f"lfn: {why}", file=sys.stderr)
+    return code
+
+
+def _foresee(scenarios: Sequence[Scenario]) -> None:
+    """Tell who waits at a terminal that theory calls the runs too short, before they begin."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        from lfnlab.analysis import run_length as epochs
+
+        for line in epochs.foreseen(scenarios):
+            print(f"lfn: {line}", file=sys.stderr)
+
+
+def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = None) -> int:
+    from lfnlab.analysis import advice
+    from lfnlab.analysis.summary import averaged, plain, summary_tables
+
+    page = None
+    if report:
+        from lfnlab.figures.report import write_report
+
+        page = write_report(results, out=out)
+    if as_json:
+        _print_json(results.to_json())
+    else:
+        for table in summary_tables(results):
+            print(*plain(table), sep="\n")
+        print(f"averages {averaged(results)}", *advice.seen(results), sep="\n")
+        if page is not None:
+            print(f"report: {page.resolve()}")
+    return OK
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=1, allow_nan=False))

@@ -1,0 +1,112 @@
+"""Commands of ``lfn`` on laws: what there is, and the way from Python to a C header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from lfnlab.analysis.summary import Table, plain
+from lfnlab.control_laws import prototype
+from lfnlab.control_laws.registry import LawInfo
+from lfnlab.control_laws.registry import law as law_of
+from lfnlab.control_laws.registry import laws as all_laws
+from lfnlab.errors import LawError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK = 0
+
+
+def laws(
+    name: str | None = None,
+    /,
+    *,
+    bibtex: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter("--json", negative="", help="Print a JSON list.")] = False,
+) -> int:
+    """List the laws, or show the card of one.
+
+    The list: name, family (what ends its growth), signals (all that it listens to), targets (where
+    it runs: simulator, Linux kernel), the slow start that precedes it, variants, source.
+
+    Example: `lfn laws cubic`
+
+    Args:
+        name: Show this law's card: prose, equations with their source, test vectors.
+        bibtex: Print the reference instead, of all laws or of this one.
+    """
+    if json and bibtex:
+        raise UsageError("--json, --bibtex: allowed: one of them")
+    if name is not None and prototype.is_prototype(name):
+        raise LawError(
+            f"{name} is a law in Python, which has no card; `lfn port` records its vectors"
+        )
+    chosen = all_laws() if name is None else (law_of(name),)
+    if json:
+        from json import dumps
+
+        print(dumps([vars(entry) for entry in chosen], indent=1))
+    elif bibtex:
+        print("\n".join(entry.bibtex() for entry in chosen), end="")
+    elif name is not None:
+        print(chosen[0].card())
+    else:
+        print(*plain(_table(chosen)), sep="\n")
+    return OK
+
+
+def port(
+    law: str,
+    /,
+    *,
+    out: Path | None = None,
+    name: str | None = None,
+    tolerance: float = 0.001,
+) -> int:
+    """Record vectors from a law in Python, for its C header to meet.
+
+    They are a part of the header's card, which `cargo test -p lfn-law` executes. Example:
+
+        lfn port ./mine.py:Mine --out vectors.md
+
+    Args:
+        law: FILE.py:CLASS.
+        out: Where to write them; default stdout.
+        name: What the header is called; default the law's name in lower case.
+        tolerance: Relative; a header counts in integers, Python in floats.
+    """
+    from lfnlab.control_laws.port import vectors
+
+    found = prototype.find(law, Path())
+    if found is None:
+        raise LawError(f"{law} is no law in Python; write FILE.py:CLASS")
+    text = vectors(found, name or found.name.lower(), tolerance)
+    if out is None:
+        print(text, end="")
+        return OK
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    print(out)
+    return OK
+
+
+def _table(chosen: Sequence[LawInfo]) -> Table:
+    headings = ("law", "family", "signals", "targets", "slow start", "variants", "source")
+    rows = tuple(
+        (
+            law.name,
+            law.family,
+            ",".join(law.signals),
+            ",".join(law.targets),
+            law.slow_start,
+            ",".join(law.variants),
+            law.source,
+        )
+        for law in chosen
+    )
+    return Table(headings, rows, len(headings))

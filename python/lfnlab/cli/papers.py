@@ -1,0 +1,148 @@
+"""``lfn paper``: reproductions of papers. Heavy modules wait until they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from lfnlab import _core
+from lfnlab.cli.options import Jobs, Memory  # noqa: TC001  # cyclopts reads the annotations
+from lfnlab.cli.progress import bar
+from lfnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from lfnlab.papers.paper import Reproduction
+
+OK, FAILED = 0, 1
+
+paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
+
+
+@paper.command(name="list")
+def list_() -> int:
+    """List the papers that can be reproduced."""
+    from lfnlab.papers.paper import papers, title_of
+
+    for name in papers():
+        print(f"{name:12} {title_of(name)}")
+    return OK
+
+
+@paper.command(name="all")
+def all_(
+    *,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    accept: Annotated[bool, Parameter(negative="")] = False,
+    jobs: Jobs = None,
+    memory: Memory = None,
+) -> int:
+    """Reproduce every paper, one after the other.
+
+    Exit code 1 when a verdict is not the accepted one.
+
+    Args:
+        quick: The same paths with short runs.
+        accept: Make today's findings the expected ones.
+    """
+    from lfnlab.papers.paper import papers
+
+    _core.limit_memory(memory)
+    codes = []
+    for name in papers():
+        print(f"\n{name}")
+        codes.append(reproduce(name, quick=quick, accept=accept, jobs=jobs, memory=memory))
+    return max(codes, default=OK)
+
+
+@paper.default
+def reproduce(
+    name: str,
+    /,
+    *,
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    accept: Annotated[bool, Parameter(negative="")] = False,
+    extensions: Annotated[bool, Parameter(negative="")] = False,
+    kernel: Annotated[bool, Parameter(negative="")] = False,
+    out: Path | None = None,
+    jobs: Jobs = None,
+    memory: Memory = None,
+) -> int:
+    """Run the study of a paper and test its claims.
+
+    Exit code 1 when a verdict is not the accepted one.
+
+    Args:
+        name: See `lfn paper list`; `lfn paper all` reproduces every one.
+        quick: The same path with short runs.
+        accept: Make today's findings the expected ones.
+        extensions: What the paper left for later, instead of its claims.
+        kernel: Beside the simulator, in real time, this kernel's TCP (`lfn testbed`).
+        out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
+    """
+    from lfnlab.papers import paper as papers
+
+    _core.limit_memory(memory)
+    part: Literal["extensions", "kernel"] | None
+    part = "extensions" if extensions else "kernel" if kernel else None
+    size = "quick" if quick else None
+    out = out or Path("-".join(word for word in ("lfn", name, part, size) if word))
+    if part is not None:
+        return _extend(name, part, quick=quick, accept=accept, out=out, jobs=jobs)
+    with bar() as progress:
+        reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
+    _show(reproduction)
+    if accept:
+        print(f"\naccepted: {papers.accept(name, quick, reproduction)}")
+    if changes := papers.changed(name, quick, reproduction):
+        print("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
+        return FAILED
+    return OK
+
+
+def _extend(
+    name: str,
+    part: Literal["extensions", "kernel"],
+    *,
+    quick: bool,
+    accept: bool,
+    out: Path,
+    jobs: Jobs,
+) -> int:
+    from lfnlab.analysis.summary import plain
+    from lfnlab.figures.report import write_report
+    from lfnlab.papers import extension
+
+    if quick and accept:
+        raise UsageError(f"--accept: only the full --{part} are kept; leave out --quick")
+    run = {"extensions": extension.extend, "kernel": extension.on_kernel}[part]
+    with bar() as progress:
+        found = run(name, quick=quick, out=out, jobs=jobs, progress=progress)
+    for question, answer in found.answers.items():
+        print(f"{question}\n    {answer}")
+    for heading, table in found.tables.items():
+        print(f"\n{heading}", *plain(table), sep="\n")
+    page = write_report(found.results, figures=found.figures, tables=found.tables, traced=())
+    print(f"report: {page.resolve()}")
+    if accept:
+        print(f"accepted: {extension.accept(name, part, found)}")
+    return OK
+
+
+def _show(reproduction: Reproduction) -> None:
+    from lfnlab.figures.report import write_report
+
+    for finding in reproduction.findings:
+        print(f"{finding.claim}  {finding.verdict}\n    paper: {finding.says}")
+        print(f"    ours:  {finding.ours}")
+        if finding.cause:
+            print(f"    cause: {finding.cause}")
+    page = write_report(
+        reproduction.results,
+        findings=reproduction.findings,
+        figures=reproduction.figures,
+        tables=reproduction.tables,
+        traced=reproduction.traced,
+    )
+    print(f"report: {page.resolve()}")

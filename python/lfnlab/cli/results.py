@@ -1,0 +1,231 @@
+"""Commands of ``lfn`` on results that are there. Heavy modules wait until they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from lfnlab.errors import MetricError, StoreError, UsageError
+
+OK = 0
+# Options of metrics by the argument that each one sets.
+OPTIONS = {
+    "bin_s": "--window",
+    "window_s": "--window",
+    "start_s": "--start",
+    "end_s": "--end",
+    "start_s, end_s": "--start, --end",
+    "base": "--base",
+}
+
+
+def plot(
+    source: Path,
+    /,
+    *more: Path,
+    x: str | None = None,
+    y: str | None = None,
+    z: str | None = None,
+    kind: Literal["time", "cdf", "bar", "heat", "phase"] | None = None,
+    by: str | None = None,
+    panel: str | None = None,
+    where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    table: str | None = None,
+    log: Literal["x", "y", "xy"] | None = None,
+    out: Path | None = None,
+    list_: Annotated[bool, Parameter("--list", negative="")] = False,
+) -> int:
+    """Draw any table of a result, or several results in one figure.
+
+    What is not said is chosen; `--list` shows what there is. Examples:
+
+        lfn plot lfn-results
+        lfn plot lfn-results --list
+        lfn plot lfn-results --y goodput_bps --where "t_s>=10" --by flow
+        lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
+        lfn plot lfn-results --kind bar --x law --y mean_queue_s
+        lfn plot lfn-results --kind heat --x t_s --y flow --z goodput_bps
+        lfn plot lfn-results --kind phase --y cwnd_seg --where flow=0,1
+        lfn plot lfn-results lfn-iperf3-measured --y goodput_bps
+        lfn plot lfn-results/runs/KEY/queues.parquet --y packets
+
+    Bars and CDFs are means over the runs (seeds) with 95 % intervals; time series and phase plots
+    show the first seed of each case. Traces are thinned for display, peaks kept.
+
+    Args:
+        source: Results directory, directory of one run or measurement, or TABLE.parquet.
+        more: Further sources, drawn in the same figure, told apart by dashes.
+        x: Column across; default `t_s`, for bars the law.
+        y: Column up; for a CDF, `--x` or `--y` names the one column.
+        z: For a heat map: the column whose mean colours the cells; default the share of samples.
+        kind: Without `--x`, `phase` draws one flow over another.
+        by: Column whose values have colours.
+        panel: Column whose values have panels of their own.
+        where: Rows to take, as often as needed: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
+        table: Table to take the columns from; default the first that has them all.
+        log: Axes with a logarithmic scale.
+        out: FILE.png, FILE.pdf or FILE.svg; default `figures/Y-KIND.png` in the first source.
+        list_: List tables and columns with types and units, draw nothing.
+    """
+    from lfnlab.figures import draw
+    from lfnlab.figures.plot import rendered
+    from lfnlab.results.runs import Results
+    from lfnlab.results.store import EXPERIMENT
+
+    sources = (source, *more)
+    if list_:
+        print(draw.listing(sources))
+        return OK
+    form = "png" if out is None else out.suffix.removeprefix(".")
+    if form not in draw.FORMATS:
+        raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in draw.FORMATS)}')
+    asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
+    drawing = draw.draw(sources, asked)
+    home = source.parent if source.suffix == ".parquet" else source / "figures"
+    file = out or home / f"{drawing.name}.png"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(rendered(drawing.figure, (form,))[form])
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from None
+    print(f"{drawing.says}\n{file}")
+    for path in sources:
+        if (path / EXPERIMENT).is_file() and (some := Results.load(path).completeness) is not None:
+            print(f"{path}: {some}")
+    return OK
+
+
+def metrics(
+    directory: Path | None = None,
+    /,
+    *,
+    metric: str | None = None,
+    window: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    base: Path | None = None,
+    list_: Annotated[bool, Parameter("--list", negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Print the metrics of the field for stored results, from their tables alone.
+
+    Nothing is run again. Every value is a mean over seeds with its 95 % interval; a time that a run
+    did not see end is printed as a bound, such as `> 23`. Examples:
+
+        lfn metrics lfn-results
+        lfn metrics lfn-results --metric jain-over-time,cov --window 10s
+        lfn metrics lfn-results --metric queueing-delay --start 20s --end 60s
+        lfn metrics mix --metric camps --base all-standard
+        lfn metrics --list
+
+    `--list` says what each one is, with its formula, unit and source, as docs/metrics.md does.
+
+    Args:
+        directory: Results directory.
+        metric: Names, with commas between; default all that the runs have.
+        window: Time scale of Jain's index, CoV and convergence; default 0.1, 1, 10, 60 s that fit.
+        start: Start of what is measured; default the end of the warm-up.
+        end: End of what is measured; default the end of the run.
+        base: For `camps`: results with the same flows and seeds, all of the standard law.
+        list_: List the metrics, measure nothing.
+        json: Print one JSON object to stdout.
+    """
+    from json import dumps
+
+    from lfnlab.analysis import measure
+    from lfnlab.analysis.summary import plain
+    from lfnlab.experiment.run import Results
+    from lfnlab.scenario.quantity import seconds
+
+    if list_:
+        for name, known in measure.METRICS.items():
+            said = known.documentation
+            print(f"{name}: {said['meaning']}.\n    {said['Formula']}  [{said['Unit']}]")
+            print(f"    {said['Source']}")
+        return OK
+    if directory is None:
+        raise UsageError("metrics: which results? Write for example lfn metrics lfn-results")
+    try:
+        found = measure.measure(
+            Results.load(directory),
+            [name.strip() for name in metric.split(",")] if metric else (),
+            start_s=seconds("--start", start),
+            end_s=seconds("--end", end),
+            window_s=seconds("--window", window),
+            base=None if base is None else Results.load(base),
+        )
+    except MetricError as error:
+        argument, colon, rest = str(error).partition(": ")
+        raise MetricError(f"{OPTIONS.get(argument, argument)}{colon}{rest}") from None
+    if json:
+        print(dumps(found.to_json(), indent=1, allow_nan=False))
+        return OK
+    print(*plain(measure.table(found.values)), sep="\n")
+    print(found.window)
+    for name, reason in found.refused.items():
+        print(f"no {name}: {reason}")
+    return OK
+
+
+def pcap(
+    directory: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(("--out", "-o"))],
+    link: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    run: str | None = None,
+    after_queue: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Write the packets of a run as pcapng, for Wireshark, tshark and tcptrace.
+
+    The run must have recorded its packets. Drops and retransmissions have comments. Examples:
+
+        lfn pcap lfn-results -o run.pcapng
+        lfn pcap lfn-results --run 2 --link forward --link reverse -o run.pcapng
+        tshark -r run.pcapng -q -z io,stat,1,tcp.analysis.retransmission
+
+    Args:
+        directory: Results directory, or the directory of one run.
+        out: FILE.pcapng.
+        link: Links to write; default all. A packet that crosses two is in the file twice.
+        run: Seed or key of the run; default the only one.
+        after_queue: As packets left the queues; default as they arrived, drops included.
+    """
+    from lfnlab.figures import draw
+    from lfnlab.formats import pcap
+
+    packets = pcap.recorded(draw.one_run(directory, run))
+    view: Literal["arrival", "departure"] = "departure" if after_queue else "arrival"
+    count = pcap.write_pcapng(out, packets, view=view, links=link)
+    print(f"{count:,} packets\n{out}")
+    return OK
+
+
+importing = App(name="import", help="Store what another tool measured as a result.")
+
+
+@importing.command(name="iperf3")
+def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
+    """Store a measurement of iperf3, to be drawn beside simulated flows.
+
+    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
+
+        lfn import iperf3 measured.json --out measured
+        lfn plot lfn-results measured --y goodput_bps
+
+    Args:
+        file: What `iperf3 -J` wrote, at the client or at the server.
+        out: Directory; default `lfn-iperf3-NAME` for NAME.json.
+    """
+    from lfnlab.formats import iperf3
+
+    measurement = iperf3.read(file)
+    directory = out or Path(f"lfn-iperf3-{file.stem}")
+    iperf3.store(measurement, directory)
+    for flow in measurement.summary["flows"]:
+        rate = f"{flow['goodput_bps'] / 1e6:.4g} Mbit/s"
+        print(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
+    print(directory)
+    return OK

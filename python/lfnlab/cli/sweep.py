@@ -1,0 +1,422 @@
+"""Commands of ``lfn`` for sweeps and their stores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter, validators
+
+from lfnlab import _core
+from lfnlab.cli.options import Memory  # noqa: TC001  # cyclopts reads the annotations
+from lfnlab.cli.progress import bar
+from lfnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from lfnlab.experiment.plan import Estimate
+    from lfnlab.experiment.run import Results
+    from lfnlab.experiment.sweep import Sweep
+    from lfnlab.experiment.tune import Search, Tuned
+    from lfnlab.results.index import Catalog
+
+OK, FAILED = 0, 1
+SHOWN = 5
+"""Points of a search."""
+LISTED = 20
+"""Failures, damaged runs and such are listed up to so many."""
+
+
+def sweep(
+    file: Path,
+    /,
+    *,
+    out: Path = Path("lfn-results"),
+    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    executor: str = "local",
+    shard: str | None = None,
+    memory: Memory = None,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Run a scenario over many values of its keys: the file's `[sweep]` table says which.
+
+    Every run is stored when it ends, and none that is there is run again: after whatever stopped
+    it, the same command goes on. Runs that fail are listed, and tried again by the same command;
+    exit code 1. Examples:
+
+        lfn sweep scenario.toml --dry-run
+        lfn sweep scenario.toml --out results
+        lfn sweep scenario.toml --out results --executor dask --jobs 8
+        lfn sweep scenario.toml --out part-2 --shard 2/10
+
+    docs/sweep.md says what `[sweep]` may hold, and how to read the results.
+
+    Args:
+        file: A scenario in TOML with a table `[sweep]`.
+        out: Results directory.
+        jobs: Runs at a time, fewer where memory would not do; default one for each core. With
+            Dask the number of processes, with a batch system that of jobs.
+        executor: `local` (threads), `dask` (processes of this machine), `dask://HOST:PORT`, or
+            `dask-jobqueue:slurm`, `:pbs`, `:htcondor` as dask-jobqueue is configured.
+        shard: `i/n`: only the i-th of n parts of the runs.
+        dry_run: Say how many runs there are, what they will take, and run none.
+        json: Print one JSON object to stdout.
+    """
+    import os
+
+    from lfnlab.experiment.executor import check_executor
+    from lfnlab.experiment.plan import Plan
+    from lfnlab.experiment.sweep import Sweep
+    from lfnlab.results.integrity import incomplete
+    from lfnlab.results.store import check_layout, stored
+
+    _core.limit_memory(memory)
+    check_executor(executor)
+    part = None if shard is None else _shard(shard)
+    asked = Sweep.load(file)
+    if dry_run:
+        plan = Plan(asked.cases, asked.seeds).shard(*part or (1, 1))
+        there: set[str] = set()
+        if (out / "runs").is_dir():
+            check_layout(out)
+            there = {key for key in stored(out) if incomplete(out / "runs" / key) is None}
+        estimate = plan.estimate(there, jobs or len(os.sched_getaffinity(0)))
+        _print_estimate(asked, estimate, as_json=json)
+        return OK
+    with bar() as progress:
+        results = asked.run(
+            out=out,
+            jobs=jobs,
+            executor=executor,
+            shard=part,
+            progress=progress,
+            title=asked.base.name or file.stem,
+        )
+    _print_swept(results, as_json=json)
+    return FAILED if results.failures else OK
+
+
+def tune(
+    file: Path,
+    /,
+    *,
+    out: Path = Path("lfn-results"),
+    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    executor: str = "local",
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Search for the values of keys that minimise an objective, as the file's `[tune]` table says.
+
+    The best point is run again with seeds that the search did not see. Runs go through the store:
+    the same command goes on where it was stopped. Needs Optuna, lfnlab[search]. Example:
+
+        lfn tune scenario.toml --out results
+
+    docs/sweep.md says what `[tune]` may hold.
+
+    Args:
+        file: A scenario in TOML with a table `[tune]`.
+        out: Results directory.
+        jobs: Runs at a time; default one for each core.
+        executor: As for `lfn sweep`.
+        json: Print one JSON object to stdout.
+    """
+    from lfnlab.experiment.executor import check_executor
+    from lfnlab.experiment.tune import Search
+
+    check_executor(executor)
+    search = Search.load(file)
+    with bar() as progress:
+        tuned = search.run(out=out, jobs=jobs, executor=executor, progress=progress)
+    _print_tuned(search, tuned, as_json=json)
+    return OK
+
+
+store = App(name="store", help="Look after a results directory: list, check, clean, merge.")
+
+
+@store.command(name="ls")
+def list_(
+    directory: Path = Path("lfn-results"),
+    /,
+    *,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """List the runs of a store: address, code, seed, laws, scenario. Exit code 1: some are damaged.
+
+    Example: `lfn store ls lfn-results`
+
+    Args:
+        directory: Results directory.
+        json: Print a JSON list.
+    """
+    from json import dumps
+
+    import polars as pl
+
+    from lfnlab.results.index import Catalog
+
+    catalog = Catalog(directory)
+    runs = (
+        catalog.whole()
+        .group_by("key", maintain_order=True)
+        .agg(
+            pl.first("code", "seed", "name", "sim_s", "cpu_s"),
+            laws=pl.col("law").drop_nulls().unique(maintain_order=True),
+        )
+        .sort("code", "key")
+        .collect()
+    )
+    if json:
+        print(dumps(runs.to_dicts(), indent=1))
+        return _tell_damaged(catalog)
+    for run in runs.iter_rows(named=True):
+        laws = ",".join(run["laws"])
+        print(f"{run['key']}  {run['code']}  {run['seed']:6}  {laws:20}  {run['name'] or ''}")
+    print(f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code", file=sys.stderr)
+    return _tell_damaged(catalog)
+
+
+def _tell_damaged(catalog: Catalog) -> int:
+    if not catalog.wrong:
+        return OK
+    print(f"lfn: {len(catalog.wrong):,} damaged runs are left out:", file=sys.stderr)
+    for why in list(catalog.wrong.values())[:LISTED]:
+        print(f"lfn: {why}", file=sys.stderr)
+    return FAILED
+
+
+@store.command
+def show(directory: Path, key: str, /) -> int:
+    """Show one run: its scenario, its provenance, its result.
+
+    Example: `lfn store show lfn-results 07b4`
+
+    Args:
+        directory: Results directory.
+        key: Address of the run, or how it begins.
+    """
+    from json import dumps
+
+    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results.integrity import provenance_of
+    from lfnlab.results.store import read_json, read_text
+
+    run = upkeep.find(directory, key)
+    print(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
+    print(f"# {run / 'provenance.json'}\n{dumps(provenance_of(run), indent=1)}")
+    print(f"# {run / 'summary.json'}\n{dumps(read_json(run / 'summary.json'), indent=1)}")
+    return OK
+
+
+@store.command
+def verify(directory: Path = Path("lfn-results"), /) -> int:
+    """Compare every file of a store with the hash that was stored. Exit code 1 where one differs.
+
+    Example: `lfn store verify lfn-results`
+
+    Args:
+        directory: Results directory.
+    """
+    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results.integrity import KEY, remedy
+
+    checked, damaged, wrong = 0, 0, []
+    for name, found in upkeep.verify(directory):
+        is_run = KEY.fullmatch(name) is not None
+        checked += is_run
+        if found is not None:
+            damaged += is_run
+            wrong.append(f"{found.key}: {found.why}")
+    _print_some(wrong)
+    print(f"{checked:,} runs, {damaged:,} damaged")
+    if damaged:
+        print(remedy(directory))
+    return FAILED if wrong else OK
+
+
+@store.command
+def gc(
+    directory: Path = Path("lfn-results"),
+    /,
+    *,
+    code: str | None = None,
+    damaged: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """List what killed processes left, and runs that you name; with `--yes`, remove them.
+
+    What is younger than an hour stays: another process may be writing it. Examples:
+
+        lfn store gc lfn-results
+        lfn store gc lfn-results --code 0.1.0+07b4c1d2e3f4 --yes
+
+    Args:
+        directory: Results directory.
+        code: Also the runs of this version of the code, as `lfn store ls` lists it.
+        damaged: Also the runs that `lfn store verify` finds damaged.
+        yes: Remove them.
+    """
+    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results.index import Catalog
+
+    found = upkeep.garbage(directory, code=code, damaged=damaged)
+    left = sum(entry.name.startswith(".") for entry in found)
+    if not yes:
+        print(*found, sep="\n", end="\n" if found else "")
+        print(f"{left:,} leftovers and {len(found) - left:,} runs; --yes removes them")
+        return OK
+    upkeep.remove(found)
+    Catalog(directory)
+    print(f"removed {left:,} leftovers and {len(found) - left:,} runs")
+    return OK
+
+
+@store.command
+def merge(into: Path, /, *sources: Path) -> int:
+    """Take the runs of other stores into one. Those that are there, and damaged ones, stay out.
+
+    Exit code 1 when a run was damaged, or is in both with other bytes. Example:
+
+        lfn store merge results part-1 part-2 part-3
+
+    Args:
+        into: Results directory, made if it is not there.
+        sources: Results directories.
+    """
+    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results.index import Catalog
+    from lfnlab.results.store import Store
+
+    if not sources:
+        raise UsageError("store merge: merge what? Write lfn store merge INTO FROM...")
+    for source in sources:
+        upkeep.runs_of(source)
+    home = Store(into)
+    wrong = []
+    for source in sources:
+        merged = upkeep.merge(source, home)
+        print(f"{source}: {merged.taken:,} runs taken, {merged.there:,} were there")
+        wrong += [f"{source}: {found.key}: {found.why}" for found in merged.damaged]
+        wrong += [f"{source}: {key}: other bytes than in {into}" for key in merged.unequal]
+    _print_some(wrong)
+    Catalog(into)
+    return FAILED if wrong else OK
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise UsageError(f'--shard: "{text}"; allowed: i/n with i from 1 to n, such as 2/10')
+    return int(part), int(parts)
+
+
+def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
+    from json import dumps
+
+    if as_json:
+        print(dumps(vars(estimate) | {"points": len(asked.design)}, indent=1))
+        return
+    todo = estimate.runs - estimate.there
+    print(
+        f"{estimate.runs:,} runs, {len(asked.design):,} points of "
+        f"{', '.join(asked.design.keys())}; {estimate.there:,} are there, {todo:,} to do"
+    )
+    if estimate.alone:
+        print(f"{estimate.alone:,} points are run once: nothing in them is random")
+    if not todo:
+        return
+    print(
+        f"time    about {_span(estimate.wall_s)}, {estimate.jobs} at a time; CPU "
+        f"{_span(estimate.cpu_s)} (measured on {estimate.probed} of the runs)"
+    )
+    print(
+        f"memory  at most {_size(estimate.memory_bytes)} a run; "
+        f"{_size(estimate.limit_bytes)} may be used"
+    )
+    print(f"disk    about {_size(estimate.disk_bytes)}")
+
+
+def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
+    from json import dumps
+
+    from lfnlab.analysis.summary import Table, plain, with_interval
+
+    equals = tuned.equals()
+    values = {key: [trial.point[key] for trial in equals] for key in search.over}
+    if as_json:
+        said = {
+            "schema": 1,
+            "minimise": search.minimise.text,
+            "best": tuned.best.point,
+            "objective": tuned.best.objective.to_json(),
+            "confirmed": tuned.confirmed.to_json(),
+            "equals": [trial.point for trial in equals],
+            "trials": [{"point": trial.point, "values": trial.values} for trial in tuned.trials],
+        }
+        print(dumps(said, indent=1))
+        return
+    keys = tuple(search.over)
+    rows = [
+        (*(str(trial.point[key]) for key in keys), with_interval(trial.objective))
+        for trial in tuned.trials[:SHOWN]
+    ]
+    print(*plain(Table((*keys, "objective"), tuple(rows), len(keys))), sep="\n")
+    print(f"minimise {search.minimise.text}: {search.trials} trials, {search.seeds} seeds each")
+    if tuned.confirmed.n == 1:
+        print(f"the best: {with_interval(tuned.confirmed)}, of one run, since nothing is random")
+    else:
+        print(
+            f"the best with {tuned.confirmed.n} further seeds: {with_interval(tuned.confirmed)} "
+            "(95 %, Student's t)"
+        )
+    print(f"{len(equals)} points do not differ from it at 95 %, seed by seed:")
+    for key, at in search.over.items():
+        print(f"  {key}  {at.span(values[key])}")
+
+
+def _print_swept(results: Results, *, as_json: bool) -> None:
+    from json import dumps
+
+    failures = [
+        f"{', '.join(f'{key} = {value}' for key, value in failed.factors.items())}, "
+        f"seed {failed.seed}: {failed.error}"
+        for failed in results.failures
+    ]
+    if as_json:
+        said: dict[str, Any] = {
+            "schema": 1,
+            "store": str(results.root),
+            "runs": [
+                {"key": run.path.name, "seed": run.seed, "factors": dict(run.factors)}
+                for run in results.runs
+            ],
+            "failures": [vars(failed) for failed in results.failures],
+        }
+        print(dumps(said, indent=1, default=lambda number: number.item()))
+        return
+    print(f"{len(results.runs):,} runs in {results.root}")
+    if failures:
+        print(f"{len(failures):,} failed; the same command tries them again:")
+        _print_some(failures)
+
+
+def _print_some(lines: list[str]) -> None:
+    print(*lines[:LISTED], sep="\n", end="\n" if lines else "")
+    if len(lines) > LISTED:
+        print(f"and {len(lines) - LISTED:,} more")
+
+
+def _span(seconds: float) -> str:
+    for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def _size(number_bytes: float) -> str:
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if number_bytes >= size:
+            return f"{number_bytes / size:.3g} {unit}"
+    return f"{number_bytes / 1e3:.3g} kB"

@@ -1,0 +1,230 @@
+"""``lfn shell``, ``lfn testbed``, ``lfn agree``: programs and scenarios over an emulated path."""
+
+from __future__ import annotations
+
+import json as json_
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from lfnlab import _core
+from lfnlab.cli.options import naming_options
+from lfnlab.errors import StoreError, UsageError
+from lfnlab.scenario.builder import dumbbell
+
+if TYPE_CHECKING:
+    from lfnlab.scenario.elements import FlowSettings
+
+OK, DIFFERS, INVALID = 0, 1, 6
+# Up to three segments of 1500 bytes at 1 Gbit/s.
+COALESCE = "25us"
+# A run of which more than one in a thousand segments came later than this does not count: a
+# hundredth of the shortest RTT of long fat networks.
+LATENESS_BOUND_US = 1000
+
+
+def shell(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    rate: str = "1Gbit/s",
+    rtt: str = "100ms",
+    buffer: str = "1bdp",
+    loss: float | None = None,
+    packet: str | None = None,
+    scenario: Path | None = None,
+    serve: str | None = None,
+    here: Annotated[bool, Parameter(negative="")] = False,
+    coalesce: str = COALESCE,
+    report: Path | None = None,
+) -> int:
+    """Run a program behind an emulated path, in a network namespace of its own.
+
+    The other end of the path is at the address that `LFN_FAR` names. Nothing of this stays when the
+    program ends. Without root the program is root in a user namespace. Its exit code is that of
+    the command. Examples:
+
+        lfn shell --rate 1Gbit/s --rtt 180ms --serve "iperf3 -s" -- sh -c 'iperf3 -c $LFN_FAR'
+        lfn shell --rate 100Mbit/s --rtt 20ms -- bash
+        lfn shell --scenario scenario.toml --serve ./server -- ./client
+
+    Args:
+        command: Program and arguments, after `--`.
+        rate: Rate of the path, each way.
+        rtt: Its round-trip time.
+        buffer: Queue, each way: `1bdp`, `250 packets` or `12.5MB`.
+        loss: Probability that a packet is lost, each way; ACKs without data are spared.
+        packet: IP packet, `1500B` or `9000B`: the MTU.
+        scenario: The path of this file's first flow, with its queues, losses and schedule, instead
+            of the options above.
+        serve: A line for `sh` that runs at the far end as long as the command, which begins when
+            it listens on a port of TCP, or after 5 s.
+        here: The far end is the network namespace of the caller, also when that is a path's near
+            end: a path behind a path. Needs root.
+        coalesce: Segments of a burst that are due within so long a time are handed over together,
+            with the last of them: longer costs less CPU, 0s keeps every segment apart.
+        report: Write here, in JSON, what the path did and how late it was.
+    """
+    if not command:
+        raise UsageError("no command; write it after --, for example: lfn shell -- bash")
+    if scenario is None:
+        settings: FlowSettings = {} if packet is None else {"packet": packet}
+        options = dumbbell(rate=rate, rtt=rtt, buffer=buffer, loss=loss).flow("reno", **settings)
+        text, file = options.to_toml(), "scenario"
+    else:
+        text, file = _core.read(str(scenario)), str(scenario)
+    with naming_options():
+        code, done = _core.run_shell(text, file, command, serve, here, coalesce)
+    path: dict[str, Any] = json_.loads(done)
+    if report is not None:
+        try:
+            report.write_text(json_.dumps(path, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"{report}: {error.strerror}") from None
+    if why := invalid(path):
+        print(f"lfn: INVALID: {why}", file=sys.stderr)
+    return code
+
+
+def invalid(path: dict[str, Any]) -> str | None:
+    """Why what was measured over an emulated path does not count, if it does not."""
+    own = sum(path["own_drops"].values())
+    if own:
+        return f"the emulator itself lost {own} bursts of packets"
+    late_us = path["lateness"]["p999_us"]
+    if late_us > LATENESS_BOUND_US:
+        stolen = path["stolen_s"] / path["wall_s"]
+        by_whom = f" (its hypervisor took {stolen:.1%} of a processor from it)" if stolen else ""
+        return (
+            f"one segment in a thousand was more than {late_us:.0f} us late, above the bound of "
+            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path{by_whom}"
+        )
+    return None
+
+
+def on_kernel(
+    file: Path,
+    /,
+    *,
+    seed: int | None = None,
+    iperf3: Annotated[bool, Parameter(negative="")] = False,
+    out: Path = Path("lfn-testbed"),
+    json: Annotated[bool, Parameter("--json", negative="")] = False,
+) -> int:
+    """Run a scenario on the TCP of this kernel, over the emulated path.
+
+    Flows of one path, with laws of the kernel or ours where they are loaded; tables, summary and
+    report are the simulator's. A run in which the emulator was late or lost packets is marked
+    invalid. Example: `lfn testbed scenario.toml --out measured`
+
+    Args:
+        file: A scenario in TOML.
+        seed: Of the path's random losses; default the file's.
+        iperf3: Let iperf3 send the flows over TCP, not a sender of ours.
+        out: Results directory.
+        json: Print one JSON object to stdout.
+
+    Exit code 6 when the run is invalid.
+    """
+    from lfnlab.analysis.summary import Table, averaged, plain, summary_tables
+    from lfnlab.experiment.run import Case
+    from lfnlab.figures.report import write_report
+    from lfnlab.scenario.builder import Scenario
+    from lfnlab.testbed import run as bed
+
+    scenario = Scenario.from_toml(_core.read(str(file)), str(file))
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    title = f"{scenario.name or file.stem}, on Linux"
+    cases = [Case(scenario)]
+    plans = bed.plans(cases, file=str(file), iperf3=iperf3)
+    results = bed.run(cases, plans, out=out, title=title)
+    said, why = (results.runs[0].summary[key] for key in ("testbed", "invalid"))
+    late = said["lateness"]
+    verdict = f"INVALID: {why}" if why else "valid"
+    rows = (
+        ("this run", verdict),
+        ("late by p50, p99, p99.9, max (us)", _us(late)),
+        ("emulator's share of a core", f"{said['cpu_s'] / said['wall_s']:.0%}"),
+    )
+    page = write_report(results, tables={"Test bed": Table(("test bed", ""), rows, 1)})
+    if json:
+        print(json_.dumps(results.to_json(), indent=1, allow_nan=False))
+    else:
+        for table in summary_tables(results):
+            print(*plain(table), sep="\n")
+        print(f"averages {averaged(results)}", f"report: {page.resolve()}", sep="\n")
+    if why:
+        print(f"lfn: INVALID: {why}", file=sys.stderr)
+        return INVALID
+    return OK
+
+
+def _us(late: dict[str, float]) -> str:
+    return ", ".join(f"{late[key]:.0f}" for key in ("p50_us", "p99_us", "p999_us", "max_us"))
+
+
+def agree(
+    file: Path,
+    /,
+    *,
+    law: str | None = None,
+    seed: int | None = None,
+    linux: Path | None = None,
+    out: Path = Path("lfn-agree"),
+    json: Annotated[bool, Parameter("--json", negative="")] = False,
+) -> int:
+    """Run a scenario in the simulator and on the test bed, and say where they differ.
+
+    Goodput, sawtooth, windows and drops of each flow after the warm-up, side by side, and a figure
+    with the windows of both. The two should be within 3 % in goodput, within 5 % in period and mean
+    window. Laws are those of this kernel, ours first; `lfn kernel load LAW --for lfn agree ...`
+    loads them. Example: `lfn agree scenario.toml --law reno,htcp-be`
+
+    Args:
+        file: A scenario in TOML.
+        law: Names, with commas between: each in turn in place of the laws of the file.
+        seed: Of random losses; default the file's.
+        linux: A program that runs Linux in virtual time, for a third column.
+        out: Directory: `simulated` and `measured` in it are results directories.
+        json: Print one JSON object to stdout.
+
+    Exit code 1 when a bar is not met, 6 when a measured run is invalid.
+    """
+    from dataclasses import replace
+
+    from lfnlab.analysis.summary import plain
+    from lfnlab.experiment.run import Case
+    from lfnlab.figures.plot import courses, rendered
+    from lfnlab.scenario.builder import Scenario
+    from lfnlab.testbed import agree as level2
+
+    scenario = Scenario.from_toml(_core.read(str(file)), str(file))
+    if seed is not None:
+        scenario = scenario.with_seed(seed)
+    cases = [Case(scenario)]
+    if law is not None:
+        cases = [
+            Case(
+                replace(scenario, flows=tuple(replace(flow, law=name) for flow in scenario.flows)),
+                {"law": name},
+            )
+            for name in law.split(",")
+        ]
+    title = scenario.name or file.stem
+    agreement = level2.agree(cases, out=out, title=title, linux=linux, file=str(file))
+    figure = out / "agree.png"
+    try:
+        drawn = courses(agreement.panels(), level2.WINDOW)
+        figure.write_bytes(rendered(drawn, ("png",))["png"])
+    except OSError as error:
+        raise StoreError(f"{figure}: {error.strerror}") from None
+    if json:
+        print(json_.dumps(agreement.to_json(), indent=1, allow_nan=False))
+    else:
+        print(*plain(agreement.table()), *agreement.notes, f"figure: {figure}", sep="\n")
+    for name, why in agreement.invalid.items():
+        print(f"lfn: INVALID: {name}: {why}", file=sys.stderr)
+    if agreement.invalid:
+        return INVALID
+    return OK if agreement.within else DIFFERS

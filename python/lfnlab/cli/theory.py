@@ -1,0 +1,560 @@
+"""``lfn theory``: response functions, sawtooths, vector diagrams. Heavy modules wait."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter, validators
+
+from lfnlab.cli import theory_options as options
+from lfnlab.cli.theory_options import (  # cyclopts reads the annotations
+    Code,  # noqa: TC001
+    Json,  # noqa: TC001
+    Losses,  # noqa: TC001
+    Out,  # noqa: TC001
+)
+from lfnlab.errors import LawError, UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LAWS = "reno,hstcp,scalable,bic,cubic,htcp,westwood,htcp-be"
+
+theory = App(
+    name="theory",
+    help="""\
+What the laws do in theory: closed forms and sawtooths, no simulation.
+
+Start here:
+
+    lfn theory response --out response.png
+    lfn theory recovery --rate 10Gbit/s --rtt 100ms
+    lfn theory sawtooth --rate 10Gbit/s --rtt 100ms --buffer 0.2bdp --out sawtooth.png
+    lfn theory vector --law reno,hstcp --rtt 120ms,60ms --out vector.png
+    lfn theory fairness --rtt 60ms,120ms
+    lfn theory padhye --rtt 100ms --rto 400ms
+
+Laws are all of `lfn laws`, and their variants: `hstcp:ns2`. What has no equations here, and
+with `--code` every law, is its own code on a path that is a fluid. `docs/theory.md` has the
+figures and what they leave out.
+""",
+)
+
+
+@theory.command
+def response(
+    *,
+    law: str = LAWS,
+    loss: str = "1e-3,1e-4,1e-5,1e-6,1e-7,1e-8",
+    rtt: str = "100ms",
+    kept: float = 0.8,
+    code: Code = False,
+    json: Json = False,
+    out: Out = None,
+) -> int:
+    """Response functions: the mean window for a rate of loss events.
+
+    The first number of a cell is the closed form; the second, after it, what the law's own sawtooth
+    gives when it loses one packet in each 1/p: of its equations or its code. Example:
+
+        lfn theory response --law reno,cubic --loss 1e-4,1e-7 --rtt 50ms
+
+    Args:
+        law: Names, with commas between.
+        loss: Loss events a packet, with commas between.
+        rtt: Round-trip time, for the laws that depend on it.
+        kept: RTT_min/RTT_max at a loss, of which H-TCP, Westwood+ and HTCP-BE make their window.
+        code: Sawtooths by the laws' own code.
+    """
+    from lfnlab.theory import fluid, functions
+
+    names, losses = options.names(law), options.losses(loss)
+    rtt_s, kept = options.quantity("--rtt", rtt, options.TIMES), options.kept(kept)
+    closed, points, notes = {}, {}, options.unanswered(names)
+    for name in names:
+        try:
+            points[name] = [
+                fluid.sawtooth_at_loss(name, p, rtt_s, kept, code=code).mean_window for p in losses
+            ]
+        except LawError as error:
+            notes.append(str(error))
+        if name in functions.RESPONDING:
+            closed[name] = [functions.response(name, p, rtt_s, kept) for p in losses]
+    by = {name: options.by(code, name) for name in points}
+    result = {
+        "rtt_s": rtt_s,
+        "kept": kept,
+        "loss_events_per_packet": losses,
+        "mean_window_segments": {
+            name: {
+                "closed": closed.get(name),
+                "sawtooth": points.get(name),
+                "sawtooth_by": by.get(name),
+            }
+            for name in names
+        },
+    }
+
+    def figure() -> Figure:
+        from lfnlab.figures.theory import curves
+
+        fine = [float(p) for p in options.spaced(losses)]
+        lines = {}
+        for name in points:
+            if name in closed:
+                lines[name] = fine, [functions.response(name, p, rtt_s, kept) for p in fine]
+            else:
+                lines[name] = losses, points[name]
+        return curves(
+            lines,
+            {name: (losses, found) for name, found in points.items()},
+            "loss events a packet",
+            "mean window (segments)",
+            falling=True,
+        )
+
+    def cell(name: str, i: int) -> str:
+        both = (closed.get(name), points.get(name))
+        return " ".join(f"{found[i]:.5g}" if found else "-" for found in both)
+
+    rows = [
+        (name, *(cell(name, i) for i in range(len(losses))), by.get(name, "-")) for name in names
+    ]
+    headings = ("law", *(f"p = {p:g}" for p in losses), "sawtooth by")
+    return options.tell(headings, rows, result, json, out, figure, notes)
+
+
+@theory.command
+def recovery(
+    *,
+    law: str = LAWS,
+    rate: str = "10Gbit/s",
+    rtt: str = "100ms",
+    packet: str = "1500B",
+    kept: float = 0.8,
+    code: Code = False,
+    json: Json = False,
+    out: Out = None,
+) -> int:
+    """Time to grow back after one loss on a full path without a queue.
+
+    In closed form, or from the law's own code. The figure shows it for rates from 10 Mbit/s to
+    100 Gbit/s at this RTT. Example:
+
+        lfn theory recovery --rate 10Gbit/s --rtt 265ms --packet 9000B
+
+    Args:
+        law: Names, with commas between.
+        rate: Of the path.
+        rtt: Round-trip time.
+        packet: Packet on the wire.
+        kept: RTT_min/RTT_max at a loss, of which Westwood+ and HTCP-BE make their window.
+        code: By the laws' own code.
+    """
+    from lfnlab.theory import functions
+
+    names, kept = options.names(law), options.kept(kept)
+    rtt_s = options.quantity("--rtt", rtt, options.TIMES)
+    size_bits = 8 * options.quantity("--packet", packet, options.SIZES)
+    window = options.quantity("--rate", rate, options.RATES) * rtt_s / size_bits
+    if window < 100:
+        raise UsageError(
+            f"--rate and --rtt: the path holds {window:.3g} packets; "
+            "allowed: 100 or more, where no law is Reno"
+        )
+
+    def time_s(name: str, segments: float) -> float:
+        return functions.recovery_s(name, segments, rtt_s, kept, code=code)
+
+    times_s = {name: time_s(name, window) for name in names}
+    closed = [] if code else [name for name in names if name in functions.RECOVERING]
+    by = {name: "closed form" if name in closed else "code" for name in names}
+    result = {
+        "window_segments": window,
+        "rtt_s": rtt_s,
+        "kept": kept,
+        "recovery_s": times_s,
+        "by": by,
+    }
+    notes = options.unanswered(names)
+    still = [name for name in names if times_s[name] == 0]
+    if still:
+        notes.append(f"{', '.join(still)}: a loss does not make it fall")
+
+    def figure() -> Figure:
+        from lfnlab.figures.theory import curves
+
+        lines = {}
+        for name in names:
+            if name not in still:
+                # Code takes a second for a large window.
+                spaced = options.spaced([1e7, 1e11], 121 if name in closed else 9)
+                rates = [r for r in spaced if r * rtt_s / size_bits >= 100]
+                times = [time_s(name, r * rtt_s / size_bits) for r in rates]
+                lines[name] = [r / 1e6 for r in rates], times
+        here = window * size_bits / rtt_s / 1e6
+        return curves(
+            lines,
+            {name: ([here], [times_s[name]]) for name in lines},
+            f"rate of the path (Mbit/s), RTT {rtt}",
+            "time to grow back after a loss (s)",
+        )
+
+    rows = [(name, f"{s:.5g}", f"{s / rtt_s:.5g}", by[name]) for name, s in times_s.items()]
+    headings = ("law", "recovery (s)", "round trips", "by")
+    return options.tell(headings, rows, result, json, out, figure, notes)
+
+
+@theory.command
+def sawtooth(
+    *,
+    law: str = LAWS,
+    rate: str = "10Gbit/s",
+    rtt: str = "100ms",
+    buffer: str = "1bdp",
+    packet: str = "1500B",
+    span: str | None = None,
+    code: Code = False,
+    json: Json = False,
+    out: Out = None,
+) -> int:
+    """The sawtooth of one flow on a path: period, mean window, utilisation, loss events.
+
+    Example: `lfn theory sawtooth --law reno,cubic --rate 1Gbit/s --rtt 40ms --buffer 0.2bdp`
+
+    Args:
+        law: Names, with commas between.
+        rate: Of the bottleneck.
+        rtt: Base RTT.
+        buffer: `1bdp`, `250 packets`, `12.5MB`, or `0 packets`.
+        packet: Packet on the wire.
+        span: Time that the figure shows; default three of the median period.
+        code: By the laws' own code.
+    """
+    from lfnlab.theory import fluid
+
+    names, rtt_s = options.names(law), options.quantity("--rtt", rtt, options.TIMES)
+    size_b = options.quantity("--packet", packet, options.SIZES)
+    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
+    bdp = rate_pps * rtt_s
+    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    span_s = None if span is None else options.quantity("--span", span, options.TIMES)
+    if bdp + queue < 4:
+        raise UsageError(
+            f"--rate, --rtt, --buffer: path and buffer hold {bdp + queue:.3g} packets; "
+            "allowed: 4 or more"
+        )
+    teeth = [fluid.sawtooth(name, rate_pps, rtt_s, queue, code=code) for name in names]
+    left_out = ("law", "cycle_s", "cycle")
+    result = {
+        "rate_pps": rate_pps,
+        "rtt_s": rtt_s,
+        "buffer_packets": queue,
+        "laws": {
+            tooth.law: {
+                "by": options.by(code, tooth.law),
+                **{
+                    field.name: getattr(tooth, field.name)
+                    for field in dataclasses.fields(tooth)
+                    if field.name not in left_out
+                },
+            }
+            for tooth in teeth
+        },
+    }
+
+    def figure() -> Figure:
+        from lfnlab.figures.theory import sawtooths
+
+        periods_s = [tooth.period_s for tooth in teeth if math.isfinite(tooth.period_s)]
+        shown_s = span_s or 3 * statistics.median(periods_s or [100 * rtt_s])
+        return sawtooths(teeth, shown_s, bdp, queue)
+
+    rows = [
+        (
+            tooth.law,
+            f"{tooth.period_s:.4g}",
+            f"{tooth.window_before:,.0f}",
+            f"{tooth.window_after:,.0f}",
+            f"{tooth.mean_window:,.0f}",
+            f"{1e3 * tooth.mean_rtt_s:.4g}",
+            f"{100 * tooth.utilisation:.2f}",
+            f"{tooth.loss_events_per_packet:.3g}",
+            f"{tooth.growth:.3g}",
+            options.by(code, tooth.law),
+        )
+        for tooth in teeth
+    ]
+    headings = (
+        "law",
+        "period (s)",
+        "before",
+        "after",
+        "mean window",
+        "mean RTT (ms)",
+        "link (%)",
+        "loss events a packet",
+        "growth a round trip",
+        "by",
+    )
+    notes = options.unanswered(names)
+    return options.tell(headings, rows, result, json, out, figure, notes)
+
+
+@theory.command
+def vector(
+    *,
+    law: str = "reno,hstcp,cw-hstcp",
+    rtt: str = "120ms,60ms",
+    rate: str = "1Gbit/s",
+    buffer: str = "0 packets",
+    packet: str = "1000B",
+    start: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    losses: Losses = 300,
+    axes: Literal["window", "rate"] = "window",
+    code: Code = False,
+    json: Json = False,
+    out: Out = None,
+) -> int:
+    """Two flows that lose together: Chiu and Jain's vector diagram, and where it ends.
+
+    As in Fig. 3 of the CW-HSTCP paper, flow 1 has the longer RTT unless told otherwise. A panel
+    shows one law; a pair `a+b` gives flow 1 law a and flow 2 law b. Examples:
+
+        lfn theory vector --out vector.png
+        lfn theory vector --law reno+cubic --rtt 50ms,50ms --start 100,4000 --axes rate --json
+
+    Args:
+        law: Names, or pairs, with commas between.
+        rtt: Base RTT of flow 1 and of flow 2.
+        rate: Of the bottleneck.
+        buffer: `1bdp` (of the mean RTT), `250 packets`, `12.5MB`.
+        packet: Packet on the wire.
+        start: Windows of flow 1 and flow 2 in segments, as `3000,1000`; as often as needed. Default
+            two starts, from which either flow has two thirds of 90 % of the link.
+        losses: Losses to go through.
+        axes: Windows, or rates.
+        code: By the laws' own code, as always where one of the two laws has no equations.
+    """
+    from lfnlab.theory import fluid
+
+    rtts_s = options.pair("--rtt", rtt)
+    size_b = options.quantity("--packet", packet, options.SIZES)
+    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
+    bdp = rate_pps * sum(rtts_s) / 2
+    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    path = fluid.Bottleneck(rate_pps, rtts_s, queue)
+    starts = [options.start(text) for text in start]
+    if not starts:
+        starts = [
+            (first * rate_pps * rtts_s[0], second * rate_pps * rtts_s[1])
+            for first, second in ((0.6, 0.3), (0.3, 0.6))
+        ]
+    pairs = options.pairs(law)
+    courses = {
+        name: [fluid.synchronised(pair, path, w, losses, code=code) for w in starts]
+        for name, pair in pairs.items()
+    }
+    ends = {name: [fluid.shares(course, path) for course in each] for name, each in courses.items()}
+    result = {
+        "rate_pps": rate_pps,
+        "base_rtts_s": rtts_s,
+        "buffer_packets": queue,
+        "losses": losses,
+        "laws": {
+            name: [
+                {
+                    "by": options.by(code, *pairs[name]),
+                    "start_segments": windows,
+                    "window_after_last_loss_segments": course.epochs[-1].after.tolist(),
+                    **dataclasses.asdict(end),
+                    "loss_s": [epoch.end_s for epoch in course.losses()],
+                    "window_before_segments": [e.before.tolist() for e in course.losses()],
+                    "window_after_segments": [e.after.tolist() for e in course.losses()],
+                }
+                for windows, course, end in zip(starts, courses[name], ends[name], strict=True)
+            ]
+            for name in courses
+        },
+    }
+
+    def figure() -> Figure:
+        from lfnlab.figures.theory import vectors
+
+        return vectors(courses, path, axes)
+
+    rows = [
+        (
+            name,
+            f"{windows[0]:.0f}, {windows[1]:.0f}",
+            f"{after[0]:.0f}, {after[1]:.0f}",
+            " / ".join(f"{100 * share:.2f}" for share in end.shares),
+            f"{100 * end.utilisation:.1f}",
+            f"{end.jain:.3f}",
+            "-" if math.isnan(end.exponent) else f"{end.exponent:.2f}",
+            "yes" if end.settled else "no",
+            options.by(code, *pairs[name]),
+        )
+        for name in courses
+        for windows, course, end in zip(starts, courses[name], ends[name], strict=True)
+        for after in [course.epochs[-1].after]
+    ]
+    shown = ("law", "start", "end", "shares (%)", "link (%)", "Jain", "exponent", "settled", "by")
+    notes = options.unanswered([law for pair in pairs.values() for law in pair])
+    return options.tell(shown, rows, result, json, out, figure, notes)
+
+
+@theory.command
+def fairness(
+    *,
+    law: str = f"{LAWS},cw-hstcp",
+    rtt: str = "60ms,120ms",
+    rate: str = "1Gbit/s",
+    buffer: str = "0 packets",
+    packet: str = "1000B",
+    loss: str = "1e-6",
+    kept: float = 0.8,
+    losses: Losses = 300,
+    code: Code = False,
+    json: Json = False,
+) -> int:
+    """RTT unfairness: E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E, for two flows of a law.
+
+    Once where both lose together, and once where each loses on its own at the same rate. Without a
+    buffer Westwood+ and HTCP-BE, which fall to what the path holds, never fall. 0 is fair to every
+    RTT, 1 gives equal windows, 2 is Reno's with losses together. Example:
+
+        lfn theory fairness --law reno,cubic --rtt 20ms,200ms
+
+    Args:
+        law: Names, with commas between.
+        rtt: Base RTT of flow 1 and of flow 2, which differ.
+        rate: Of the bottleneck where they lose together.
+        buffer: There: `0.2bdp` (of the mean RTT), `250 packets`, `12.5MB`.
+        packet: Packet on the wire.
+        loss: Loss events a packet, where each loses on its own.
+        kept: RTT_min/RTT_max at such a loss.
+        losses: Losses to go through together.
+        code: By the laws' own code.
+    """
+    from lfnlab.theory import fluid, functions
+
+    rtts_s = options.pair("--rtt", rtt)
+    if rtts_s[0] == rtts_s[1]:
+        raise UsageError(f'--rtt: "{rtt}" are equal; allowed: two RTTs that differ, 60ms,120ms')
+    (loss_rate, *_), names = options.losses(loss), options.names(law)
+    kept, notes = options.kept(kept), options.unanswered(names)
+    size_b = options.quantity("--packet", packet, options.SIZES)
+    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
+    bdp = rate_pps * sum(rtts_s) / 2
+    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    path = fluid.Bottleneck(rate_pps, rtts_s, queue)
+    found: dict[str, Any] = {}
+    for name in names:
+        together = None
+        if code or queue or name not in ("westwood", "htcp-be"):
+            windows = [0.45 * rate_pps * rtt_s for rtt_s in rtts_s]
+            course = fluid.synchronised([name, name], path, windows, losses, code=code)
+            together = fluid.shares(course, path)
+        apart = None
+        try:
+            apart = functions.independent_exponent(name, loss_rate, rtts_s, kept, code=code)
+        except LawError as error:
+            notes.append(str(error))
+        found[name] = {
+            "by": options.by(code, name),
+            "synchronised": together and dataclasses.asdict(together),
+            "independent_exponent": apart,
+        }
+    result = {
+        "base_rtts_s": rtts_s,
+        "rate_pps": rate_pps,
+        "buffer_packets": queue,
+        "loss_events_per_packet": loss_rate,
+        "laws": found,
+    }
+    rows = []
+    for name, entry in found.items():
+        end = entry["synchronised"]
+        apart = entry["independent_exponent"]
+        rows.append(
+            (
+                name,
+                f"{end['exponent']:.2f}" if end else "-",
+                " / ".join(f"{100 * share:.2f}" for share in end["shares"]) if end else "-",
+                "-" if apart is None else f"{apart:.2f}",
+                entry["by"],
+            )
+        )
+    headings = ("law", "E, losses together", "shares (%)", "E, losses apart", "together by")
+    return options.tell(headings, rows, result, json, None, None, notes)
+
+
+@theory.command
+def padhye(
+    *,
+    loss: str = "1e-1,3e-2,1e-2,1e-3,1e-4,1e-5",
+    rtt: str = "100ms",
+    rto: str = "400ms",
+    ack: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 1,
+    window: Annotated[float, Parameter(validator=validators.Number(gt=0))] = math.inf,
+    packet: str = "1500B",
+    json: Json = False,
+    out: Out = None,
+) -> int:
+    """Reno's throughput with timeouts (Padhye et al. 1998), beside 1/sqrt(p) without.
+
+    Example: `lfn theory padhye --loss 1e-2,1e-3 --rtt 100ms --rto 400ms --ack 2`
+
+    Args:
+        loss: Loss events a packet, with commas between.
+        rtt: Round-trip time.
+        rto: First timeout.
+        ack: Segments that one ACK covers, 2 with delayed ACKs.
+        window: Largest window in segments.
+        packet: Packet on the wire, for Mbit/s.
+    """
+    from lfnlab.theory import closed
+
+    losses, rtt_s = options.losses(loss), options.quantity("--rtt", rtt, options.TIMES)
+    rto_s, size_b = (
+        options.quantity("--rto", rto, options.TIMES),
+        options.quantity("--packet", packet, options.SIZES),
+    )
+
+    def full(p: float) -> float:
+        return closed.padhye_pps(p, rtt_s, rto_s, segments_per_ack=ack, max_window=window)
+
+    def plain(p: float) -> float:
+        return closed.mathis_pps(p, rtt_s, segments_per_ack=ack)
+
+    result = {
+        "rtt_s": rtt_s,
+        "rto_s": rto_s,
+        "segments_per_ack": ack,
+        "loss_events_per_packet": losses,
+        "padhye_pps": [full(p) for p in losses],
+        "sqrt_pps": [plain(p) for p in losses],
+    }
+
+    def figure() -> Figure:
+        from lfnlab.figures.theory import padhye as draw
+
+        fine = options.spaced(losses)
+        return draw(fine, [full(p) for p in fine], [plain(p) for p in fine], 8 * size_b / 1e6)
+
+    rows = [
+        (
+            f"{p:g}",
+            f"{full(p):.2f}",
+            f"{full(p) * 8 * size_b / 1e6:.4g}",
+            f"{plain(p):.2f}",
+            f"{full(p) / plain(p):.3f}",
+        )
+        for p in losses
+    ]
+    headings = ("p", "Padhye (packets/s)", "Padhye (Mbit/s)", "1/sqrt(p) (packets/s)", "ratio")
+    return options.tell(headings, rows, result, json, out, figure)

@@ -1,0 +1,1 @@
+"""Laws of congestion control: the registry, prototypes in Python, their way to C."""

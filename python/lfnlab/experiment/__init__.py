@@ -1,0 +1,1 @@
+"""Experiments: what is run, in what order, where, and for which values."""

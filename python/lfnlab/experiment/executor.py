@@ -1,0 +1,244 @@
+"""Where runs are done: on threads of this process, or on the workers of a Dask cluster.
+
+Either way a run is :func:`simulate`, and its files go to the store of the process that asked. A
+result that comes late, or twice, meets a run that is there and changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import _core
+from lfnlab.errors import LabError, StoreError, Unavailable, UsageError
+from lfnlab.results.provenance import code_version
+from lfnlab.results.store import run_files
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Files = dict[str, bytes]
+"""The files of a run by name."""
+
+JOBQUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "htcondor": "HTCondorCluster"}
+"""Batch systems, and the classes of dask-jobqueue that speak to them."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run to do: its address, scenario as TOML, seed, and the memory that it needs at most."""
+
+    key: str
+    text: str
+    seed: int
+    memory_bytes: int
+
+
+Took = Callable[[Work, "Files | LabError"], None]
+"""Called from any thread with the files of a run, or why there are none."""
+Tell = Callable[[Work, float], None]
+"""Called from any thread with a run and the fraction done."""
+
+
+def memory_limit_bytes() -> int:
+    """Memory that runs may take together: what was allowed, else most of what is available now."""
+    return _core.memory_limit_bytes()
+
+
+def simulate(
+    text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+) -> Files | None:
+    """One run, as the files that the store keeps; None when ``tell`` gave it up."""
+    (run,) = _core.run_many(
+        [(text, "scenario", seed)], 1, None if tell is None else lambda _, done: tell(done)
+    )
+    return None if run is None else run_files(run, text, command)
+
+
+def on_threads(work: Iterator[Work], jobs: int, command: str, took: Took, tell: Tell) -> None:
+    """Do the runs on ``jobs`` threads, as many at a time as memory allows.
+
+    A run waits while its prediction and those of the runs in progress are more than was available
+    at the start, or its own more than is available now (others use the machine too). One run alone
+    never waits.
+    """
+    limit_bytes = memory_limit_bytes()
+    stop = threading.Event()
+    ended = threading.Condition()
+    running: list[int] = []
+
+    def begin() -> Work | None:
+        with ended:
+            item = next(work, None)
+            if item is None:
+                return None
+            while running and (
+                sum(running) + item.memory_bytes > limit_bytes
+                or item.memory_bytes > memory_limit_bytes()
+            ):
+                ended.wait(1.0)
+            running.append(item.memory_bytes)
+            return item
+
+    def worker() -> None:
+        while not stop.is_set() and (item := begin()) is not None:
+
+            def going(done: float, item: Work = item) -> bool:
+                tell(item, done)
+                return not stop.is_set()
+
+            try:
+                files = simulate(item.text, item.seed, command, going)
+                if files is not None:
+                    took(item, files)
+            except StoreError:
+                raise
+            except LabError as error:
+                took(item, error)
+            finally:
+                with ended:
+                    running.remove(item.memory_bytes)
+                    ended.notify_all()
+
+    with ThreadPoolExecutor(jobs) as pool:
+        threads = [pool.submit(worker) for _ in range(jobs)]
+        try:
+            # By turns: an interrupt that another thread of the process catches wakes nobody.
+            while wait(threads, 0.2, FIRST_EXCEPTION).not_done and not any(map(_failed, threads)):
+                pass
+        finally:
+            stop.set()
+        for thread in threads:
+            thread.result()
+
+
+def _failed(thread: Future[None]) -> bool:
+    return thread.done() and thread.exception() is not None
+
+
+def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> None:
+    """Do the runs on a Dask cluster, at any time about two for each of its threads.
+
+    A run whose worker died is given to another one, three times at most; then it has failed. Tasks
+    are named by the run's address: two sweeps on one cluster share a run that both want.
+
+    Raises:
+        LabError: when the scheduler is lost.
+    """
+    from distributed import as_completed
+    from distributed.scheduler import KilledWorker
+
+    futures: dict[Any, Work] = {}
+
+    def room() -> int:
+        threads = sum(client.nthreads().values())
+        return int(max(16, 2 * threads)) - len(futures)
+
+    def submit(count: int) -> Iterator[Any]:
+        for _, item in zip(range(count), work, strict=False):
+            future = client.submit(
+                _remote, item.text, item.seed, command, code_version(), key=f"lfn-{item.key}"
+            )
+            futures[future] = item
+            yield future
+
+    queue = as_completed(list(submit(room())))
+    try:
+        for future in queue:
+            item = futures.pop(future)
+            try:
+                took(item, future.result())
+            except KilledWorker as error:
+                took(item, LabError(f"its workers died: {error}"))
+            except (StoreError, Unavailable):
+                raise
+            except LabError as error:
+                took(item, error)
+            future.release()
+            for fresh in submit(room()):
+                queue.add(fresh)
+    except (OSError, TimeoutError, CancelledError) as error:
+        raise LabError(
+            f"lost the Dask scheduler: {error}; finished runs are kept, the same command goes on"
+        ) from None
+    finally:
+        client.cancel(list(futures))
+
+
+def _remote(text: str, seed: int, command: str, code: str) -> Files:
+    """:func:`simulate` on a worker, which must have the same code."""
+    if code_version() != code:
+        raise Unavailable(
+            f"a Dask worker has lfnlab {code_version()}, this process {code}; versions do not mix: "
+            "install the same build on all machines"
+        )
+    files = simulate(text, seed, command)
+    assert files is not None, "nobody gave it up"
+    return files
+
+
+@contextmanager
+def dask_client(executor: str, workers: int) -> Iterator[Client]:
+    """A client of the cluster that ``executor`` names; what was started for it ends with it.
+
+    Args:
+        executor: "dask" for processes of this machine, "dask://HOST:PORT" for a scheduler that
+            runs, "dask-jobqueue:slurm", ":pbs" or ":htcondor" for jobs of a batch system as
+            dask-jobqueue's own configuration describes them.
+        workers: processes or jobs to start; none for a scheduler that runs.
+
+    Raises:
+        Unavailable: when Dask is not installed or the scheduler does not answer.
+    """
+    kind, _, place = executor.partition(":")
+    try:
+        import distributed
+
+        if kind == "dask-jobqueue":
+            # Its import makes an interrupt end the process without a word.
+            before = signal.getsignal(signal.SIGINT)
+            import dask_jobqueue
+
+            signal.signal(signal.SIGINT, before)
+    except ImportError as error:
+        raise Unavailable(
+            f"--executor {executor} needs {error.name}; install lfnlab[cluster]"
+        ) from None
+    if place.startswith("//"):
+        try:
+            client = distributed.Client(f"tcp:{place}", timeout=5)
+        except (OSError, ValueError) as error:
+            raise Unavailable(f"no Dask scheduler answers at {executor}: {error}") from None
+        with client:
+            yield client
+        return
+    if kind == "dask":
+        cluster = distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+        )
+    else:
+        try:
+            cluster = getattr(dask_jobqueue, JOBQUEUES[place])()
+        except (ValueError, TypeError) as error:
+            raise Unavailable(f"dask-jobqueue is not configured for {place}: {error}") from None
+        cluster.scale(jobs=workers)
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def check_executor(executor: str) -> None:
+    """Refuse a name that is no executor's.
+
+    Raises:
+        UsageError: naming those that are.
+    """
+    kind, _, place = executor.partition(":")
+    fixed = ("local", "dask", *(f"dask-jobqueue:{name}" for name in JOBQUEUES))
+    if executor not in fixed and not (kind == "dask" and re.fullmatch(r"//\S+:\d+", place)):
+        raise UsageError(f'--executor: "{executor}"; allowed: {", ".join(fixed)}, dask://HOST:PORT')

@@ -1,0 +1,120 @@
+"""Objectives: arithmetic over the result of a run, as a text that no code hides in."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+from lfnlab.errors import ScenarioError, UsageError
+from lfnlab.results.runs import metrics_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "abs": abs,
+    "exp": math.exp,
+    "log": math.log,
+    "max": max,
+    "min": min,
+    "sqrt": math.sqrt,
+}
+_LISTS = {"flow": "flows", "link": "links"}
+
+
+class Objective:
+    """A formula such as ``mean_queue_s / 0.01 - utilization``.
+
+    Names are the metrics of all flows under test together (:func:`lfnlab.results.metrics_of`);
+    ``flow[1].goodput_bps`` and ``link[0].p99_queue_s`` are keys of one flow or link in the result
+    (``docs/results.md``). Operators: + - * / **, and abs, exp, log, max, min, sqrt.
+
+    Raises:
+        ScenarioError: when it is no such formula.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise _refused(text, "is no formula") from None
+        self._check(self._tree)
+
+    def of(self, summary: Mapping[str, Any]) -> float | None:
+        """Its value for a run; None where that is no finite number.
+
+        Raises:
+            UsageError: when it names what a run has not.
+        """
+        try:
+            value = self._value(self._tree, summary)
+        except UsageError:
+            raise
+        except (ArithmeticError, ValueError, TypeError):
+            return None
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+    def _check(self, node: ast.expr) -> None:
+        match node:
+            case ast.Constant(value=int() | float()) | ast.Name():
+                return
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                self._check(inner)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                self._check(left)
+                self._check(right)
+            case ast.Call(func=ast.Name(id=name), args=inners, keywords=[]) if name in _FUNCTIONS:
+                for inner in inners:
+                    self._check(inner)
+            case ast.Attribute(
+                value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int()))
+            ) if name in _LISTS:
+                return
+            case _:
+                raise _refused(self.text, f"has {ast.unparse(node)!r} in it")
+
+    def _value(self, node: ast.expr, summary: Mapping[str, Any]) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                found = metrics_of(summary, summary["flows"])
+                if name not in found:
+                    raise UsageError(f"minimise: no metric {name}; allowed: {', '.join(found)}")
+                return found[name]
+            case ast.UnaryOp(operand=inner):
+                return -self._value(inner, summary)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _BINARY[type(op)](self._value(left, summary), self._value(right, summary))
+            case ast.Call(func=ast.Name(id=name), args=inners):
+                return _FUNCTIONS[name](*(self._value(inner, summary) for inner in inners))
+            case ast.Attribute(
+                value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(place))),
+                attr=key,
+            ):
+                entries = summary[_LISTS[name]]
+                if not 0 <= place < len(entries):
+                    raise UsageError(f"minimise: {name}[{place}]: the run has {len(entries)}")
+                if key not in entries[place]:
+                    allowed = ", ".join(entries[place])
+                    raise UsageError(f"minimise: {name}[{place}].{key}; allowed: {allowed}")
+                return entries[place][key]
+        raise AssertionError(ast.dump(node))
+
+
+def _refused(text: str, why: str) -> ScenarioError:
+    functions = ", ".join(_FUNCTIONS)
+    return ScenarioError(
+        f'minimise: "{text}" {why}; allowed: numbers, metrics, flow[0].KEY, link[0].KEY, '
+        f"+ - * / ** ( ), {functions}"
+    )

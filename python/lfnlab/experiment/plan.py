@@ -1,0 +1,187 @@
+"""What an experiment will run, and what that will take, before anything is run."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import index
+from typing import TYPE_CHECKING, NamedTuple
+
+from lfnlab import _core
+from lfnlab.errors import ScenarioError
+from lfnlab.experiment.executor import Files, memory_limit_bytes, simulate
+from lfnlab.results.store import run_keys
+
+if TYPE_CHECKING:
+    from lfnlab.results.runs import Factor
+    from lfnlab.scenario.builder import Scenario
+
+PROBES = 5
+"""Runs that an estimate measures, and for how long each at most."""
+PROBE_S = 0.4
+BLOCK_BYTES = 4096
+"""A file takes whole blocks of a disk."""
+TABLE_COPIES = 3
+"""A prediction counts tables three times: columns with room to grow, and what is stored."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario, and the factors that set it apart in its experiment, such as the law."""
+
+    scenario: Scenario
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+
+
+class Planned(NamedTuple):
+    """A run to be: its address, place of its case, seed, and what it is predicted to need."""
+
+    key: str
+    case: int
+    seed: int
+    memory_bytes: int
+    table_bytes: int
+    events: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the rest of a plan will take on this machine."""
+
+    runs: int
+    """All of the plan."""
+    there: int
+    """Of those, in the store."""
+    jobs: int
+    """At a time."""
+    cpu_s: float
+    wall_s: float
+    memory_bytes: int
+    """Of the largest run, at most."""
+    limit_bytes: int
+    """What runs may take together."""
+    disk_bytes: float
+    probed: int
+    """Runs that were begun to measure all this."""
+    alone: int
+    """Cases that are run once though more seeds were asked for: nothing in them is random."""
+
+
+class Plan:
+    """Every case with every seed, in order; a case in which nothing is random with the first alone.
+
+    Raises:
+        ScenarioError: when there is nothing to run, or a case cannot be run here.
+    """
+
+    def __init__(self, cases: Sequence[Case], seeds: int | Sequence[int] = 1) -> None:
+        if not cases:
+            raise ScenarioError("nothing to run: no case")
+        self.cases = cases
+        self.runs: list[Planned] = []
+        self.alone = 0
+        limit_bytes = memory_limit_bytes()
+        for place, case in enumerate(cases):
+            text = case.scenario.to_toml()
+            resolved = _core.check(text, "scenario", limit_bytes)
+            need = _core.predict(text, "scenario")
+            chosen = _seeds(seeds, case.scenario.seed)
+            if len(chosen) > 1 and not _core.is_random(text, "scenario"):
+                chosen = chosen[:1]  # the others would be the same run again
+                self.alone += 1
+            needs = (need["memory_bytes"], need["table_bytes"], need["events"])
+            self.runs += [
+                Planned(key, place, index(seed), *needs)
+                for key, seed in zip(run_keys(resolved, chosen), chosen, strict=True)
+            ]
+
+    def shard(self, part: int, parts: int) -> Plan:
+        """The part-th of ``parts`` equal parts, from 1: every ``parts``-th run."""
+        if not 1 <= part <= parts:
+            raise ScenarioError(f"shard: {part}/{parts}; allowed: i/n with i from 1 to n")
+        chosen = object.__new__(Plan)
+        chosen.cases, chosen.alone = self.cases, self.alone
+        chosen.runs = self.runs[part - 1 :: parts]
+        return chosen
+
+    def text(self, run: Planned) -> str:
+        """The scenario of a run as TOML."""
+        return self.cases[run.case].scenario.with_seed(run.seed).to_toml()
+
+    def fitting(self, jobs: int) -> int:
+        """As many jobs as memory allows were all of them the largest run."""
+        need = max((run.memory_bytes for run in self.runs), default=1)
+        return max(1, min(jobs, memory_limit_bytes() // max(1, need)))
+
+    def estimate(self, there: set[str], jobs: int) -> Estimate:
+        """What the runs that are not ``there`` will take, from beginning a few of them.
+
+        The runs are divided by their predicted events into groups of equal size. Of each the middle
+        one is run for up to :data:`PROBE_S`, and its CPU time an event is taken for all of its
+        group.
+        """
+        missing = {run.key: run for run in self.runs if run.key not in there}
+        pending = sorted(missing.values(), key=lambda run: run.events)
+        cpu_s = disk_bytes = 0.0
+        if pending:  # what only the first run of a process takes
+            self._probe(pending[0])
+        groups = list(_groups(pending, PROBES))
+        for group in groups:
+            middle = group[len(group) // 2]
+            took_s, kept_bytes = self._probe(middle)
+            events = sum(run.events for run in group)
+            cpu_s += took_s * events / max(1, middle.events)
+            tables = sum(run.table_bytes for run in group) / max(1, middle.table_bytes)
+            disk_bytes += kept_bytes * tables
+        jobs = max(1, min(self.fitting(jobs), len(pending)))
+        return Estimate(
+            runs=len({run.key for run in self.runs}),
+            there=len({run.key for run in self.runs}) - len(pending),
+            jobs=jobs,
+            cpu_s=cpu_s,
+            wall_s=cpu_s / jobs,
+            memory_bytes=max((run.memory_bytes for run in pending), default=0),
+            limit_bytes=memory_limit_bytes(),
+            disk_bytes=disk_bytes,
+            probed=len(groups),
+            alone=self.alone,
+        )
+
+    def _probe(self, run: Planned) -> tuple[float, float]:
+        """CPU time and disk that a run takes, at most where it was given up before its end."""
+        begun, begun_cpu = time.monotonic(), time.process_time()
+        fraction = 0.0
+
+        def going(done: float) -> bool:
+            nonlocal fraction
+            fraction = done
+            return time.monotonic() - begun < PROBE_S
+
+        files = simulate(self.text(run), run.seed, "", going)
+        took_s = time.process_time() - begun_cpu
+        if files is None:
+            return took_s / max(fraction, 1e-9), run.table_bytes / TABLE_COPIES
+        return took_s, _disk_bytes(files)
+
+
+def _disk_bytes(files: Files) -> float:
+    """Whole blocks of the files, and one of the directory."""
+    blocks = sum(math.ceil(len(data) / BLOCK_BYTES) for data in files.values()) + 1
+    return float(blocks * BLOCK_BYTES)
+
+
+def _groups(runs: Sequence[Planned], count: int) -> Iterator[Sequence[Planned]]:
+    ends = [len(runs) * i // count for i in range(count + 1)]
+    for begin, end in pairwise(ends):
+        if end > begin:
+            yield runs[begin:end]
+
+
+def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:
+    chosen = seeds if isinstance(seeds, Sequence) else range(first, first + index(seeds))
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ScenarioError(f"seeds: {seeds!r}; allowed: at least one, each once")
+    return chosen

@@ -1,0 +1,259 @@
+"""Run scenarios over seeds, in parallel, into a store."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from lfnlab.control_laws import prototype
+from lfnlab.errors import DamageWarning, LabError, LawError, ScenarioError
+from lfnlab.experiment import executor as executors
+from lfnlab.experiment.executor import Files, Work, memory_limit_bytes
+from lfnlab.experiment.plan import Case, Plan
+from lfnlab.results import provenance
+from lfnlab.results.batch import Batch
+from lfnlab.results.index import Catalog, Recorder
+from lfnlab.results.integrity import fault
+from lfnlab.results.maintenance import remove
+from lfnlab.results.runs import SCHEMA, Factor, Failure, Results, Run
+from lfnlab.results.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lfnlab.control_laws.prototype import Law
+    from lfnlab.scenario.builder import Scenario
+    from lfnlab.scenario.elements import FlowSettings
+
+__all__ = [
+    "Case",
+    "Factor",
+    "Progress",
+    "Results",
+    "Run",
+    "compare",
+    "execute",
+    "memory_limit_bytes",
+]
+
+Progress = Callable[[float, int], None]
+"""Called from any thread with the runs done, counting fractions, and the number of runs."""
+
+
+def execute(
+    cases: Sequence[Case],
+    *,
+    seeds: int | Sequence[int] = 1,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    title: str = "",
+    executor: str = "local",
+    shard: tuple[int, int] | None = None,
+    keep_going: bool = False,
+    source: str | None = None,
+) -> Results:
+    """Run every case with every seed; a run that the store has is not run again.
+
+    A case in which nothing is random is run with the first seed alone: the others would be equal.
+    One with a law in Python is: nothing can tell whether the class still does what it did.
+    Each run is stored when it ends, so whatever stops the experiment costs at most the runs in
+    progress: give the same call again to go on.
+
+    Args:
+        cases: the scenarios, at least one.
+        seeds: the seeds, or how many, counted from each scenario's own; at least one.
+        out: the results directory.
+        jobs: runs at a time; default one for each core, fewer where memory would not do. With
+            ``executor`` "dask" the number of processes, with a batch system that of its jobs.
+        progress: told how far it is.
+        title: of the experiment, for its report.
+        executor: "local", or a Dask cluster: ``lfnlab.experiment.executor`` has its names.
+        shard: (i, n) for the i-th of n parts of the runs, from 1. A part is no experiment: run all,
+            which takes no time when the parts are there, or merge their stores first.
+        keep_going: a run that fails is listed in the results and does not end the others.
+        source: the text that the cases were made from, to be kept with the experiment.
+
+    Raises:
+        ScenarioError: before anything is run.
+        LawError: before anything is run, when a law is not there.
+        PrototypeError: when a law in Python fails, unless ``keep_going``.
+        StoreError: when a result cannot be written.
+        LabError: when a run fails, unless ``keep_going``.
+        KeyboardInterrupt: runs in progress are given up, finished ones stay.
+    """
+    executors.check_executor(executor)
+    if jobs is None:
+        jobs = len(os.sched_getaffinity(0))
+    elif jobs < 1:
+        raise ScenarioError(f"jobs: {jobs!r}; allowed: at least 1")
+    laws = [law for case in cases for law in case.scenario.laws]
+    prototype.check_names(laws)
+    if executor != "local" and any(map(prototype.is_prototype, laws)):
+        raise LawError(f"--executor {executor}: a law in Python runs in this process alone")
+    plan = Plan(cases, seeds).shard(*shard or (1, 1))
+    store = Store(out)
+    _forget_prototypes(store, plan)
+    entries = [
+        {"key": run.key, "seed": run.seed, "factors": dict(cases[run.case].factors)}
+        for run in plan.runs
+    ]
+    experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": entries}
+    experiment |= {} if source is None else {"source": source}
+    state = _State(store, plan, progress, keep_going, experiment if shard is None else None)
+    command = provenance.command()
+    try:
+        if not state.pending:
+            state.tell_all()
+        elif executor == "local":
+            executors.on_threads(state.work(), jobs, command, state.took, state.tell)
+        else:
+            workers = plan.fitting(jobs) if executor == "dask" else jobs
+            with executors.dask_client(executor, workers) as client:
+                executors.on_dask(state.work(), client, command, state.took)
+    finally:
+        try:
+            state.batch.write()
+        finally:
+            state.recorder.write()
+    runs = tuple(
+        Run(store.path(run.key), run.seed, dict(cases[run.case].factors))
+        for run in plan.runs
+        if run.key not in state.failures
+    )
+    failures = tuple(
+        Failure(run.seed, dict(cases[run.case].factors), state.failures[run.key])
+        for run in plan.runs
+        if run.key in state.failures
+    )
+    return Results(store.root, title, runs, failures)
+
+
+def _forget_prototypes(store: Store, plan: Plan) -> None:
+    """Remove runs of laws in Python: nothing can tell whether a class still does what it did."""
+    own = [any(map(prototype.is_prototype, case.scenario.laws)) for case in plan.cases]
+    there = store.keys()
+    if stale := {run.key for run in plan.runs if own[run.case] and run.key in there}:
+        remove([store.path(key) for key in sorted(stale)])
+        Catalog(store.root)  # drops their rows
+
+
+def _whole(store: Store, keys: set[str]) -> set[str]:
+    """Those of the runs that are there with all their files; tells of those that are not whole."""
+    faults = {key: fault(store.path(key)) for key in sorted(keys & store.keys())}
+    if wrong := [f"{key}: {why}" for key, why in faults.items() if why is not None]:
+        several = f"{len(wrong):,} damaged runs are" if len(wrong) > 1 else "a damaged run is"
+        more = f", and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
+        warnings.warn(f"{several} run again: {wrong[0]}{more}", DamageWarning, stacklevel=2)
+    return {key for key, why in faults.items() if why is None}
+
+
+class _State:
+    """What is done of a plan. Called from the threads of an executor."""
+
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        progress: Progress | None,
+        keep_going: bool,
+        experiment: dict[str, Any] | None,
+    ) -> None:
+        self.failures: dict[str, str] = {}
+        self.recorder = Recorder(store.root)
+        self.batch = Batch(store, self._stored)
+        self._store, self._plan, self._progress = store, plan, progress
+        self._keep_going, self._experiment = keep_going, experiment
+        there = _whole(store, {run.key for run in plan.runs})
+        if there:
+            self._remember()
+        # By key: a run that two cases share is run once.
+        self.pending = {run.key: run for run in plan.runs if run.key not in there}
+        self._total = len({run.key for run in plan.runs})
+        self._ended = self._total - len(self.pending)
+        self._running: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def work(self) -> Iterator[Work]:
+        """The runs to do, in order; another process may have stored some meanwhile."""
+        self.tell_all()
+        for run in self.pending.values():
+            if fault(self._store.path(run.key)) is None:
+                self._end(run.key)
+            else:
+                text = self._plan.text(run)
+                yield Work(run.key, text, run.seed, run.memory_bytes)
+
+    def took(self, work: Work, files: Files | LabError) -> None:
+        """A run has its files, or has failed."""
+        if isinstance(files, LabError):
+            if not self._keep_going:
+                raise files
+            self.failures[work.key] = str(files)
+        else:
+            self.batch.add(work.key, files)
+        self._end(work.key)
+
+    def _stored(self, runs: Mapping[str, Mapping[str, bytes]]) -> None:
+        self._remember()
+        for key, files in runs.items():
+            self.recorder.add(key, files)
+
+    def _remember(self) -> None:
+        """The experiment is that of the directory from its first run on."""
+        experiment, self._experiment = self._experiment, None
+        if experiment is not None:
+            self._store.write_experiment(experiment)
+
+    def tell(self, work: Work, done: float) -> None:
+        """A run in progress is so far."""
+        with self._lock:
+            self._running[work.key] = done
+        self.tell_all()
+
+    def tell_all(self) -> None:
+        """How far it is."""
+        if self._progress is not None:
+            with self._lock:
+                done = self._ended + sum(self._running.values())
+            self._progress(done, self._total)
+
+    def _end(self, key: str) -> None:
+        with self._lock:
+            self._running.pop(key, None)
+            self._ended += 1
+        self.tell_all()
+
+
+def compare(
+    laws: Sequence[str | type[Law]],
+    base: Scenario,
+    *,
+    seeds: int | Sequence[int] = 1,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    title: str = "",
+    **settings: Unpack[FlowSettings],
+) -> Results:
+    """Give each law the same path in turn: ``base`` and flows of that law.
+
+    ``laws`` are names, NAME:VARIANT, FILE.py:CLASS or subclasses of :class:`lfnlab.Law`.
+    ``settings`` are those of :meth:`Scenario.flow`, such as ``count``; the rest as :func:`execute`.
+
+    >>> from lfnlab import compare, dumbbell
+    >>> base = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s")
+    >>> compare(["reno", "cubic"], base, seeds=3).frame()  # doctest: +SKIP
+    """
+    if isinstance(laws, str | type):
+        raise ScenarioError(
+            f"laws: {laws!r}; write a list of names or classes, for example ['cubic']"
+        )
+    cases = [Case(base.flow(law, **settings), {"law": prototype.label(law)}) for law in laws]
+    specs = [case.scenario.check()["flow"][-1]["law"] for case in cases]
+    if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
+        raise ScenarioError(f"law {twice[0]} is named twice; write each law once")
+    return execute(cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title)

@@ -1,0 +1,1 @@
+"""Figures and reports of results and of the theory."""

@@ -1,0 +1,85 @@
+"""Draw any table of a result: time series, CDF, bars, heat map, phase plot.
+
+A source is a results directory, the directory of one run (or of a measured flow), or one Parquet
+file. Every row also carries what tells its run apart: ``law``, ``seed``, the factors of the
+experiment, ``case`` (law and factors in words), ``run`` and ``source``. Columns say their units by
+their names (``docs/results.md``), and so do the axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from lfnlab.errors import UsageError
+from lfnlab.figures.draw.choice import Request, chosen, default_by, first_seeds, selected, settled
+from lfnlab.figures.draw.columns import unit
+from lfnlab.figures.draw.painter import Painter
+from lfnlab.figures.draw.tables import Tables, one_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+__all__ = ["FORMATS", "Drawing", "Request", "Tables", "draw", "listing", "one_run", "unit"]
+
+FORMATS = ("png", "pdf", "svg")
+# Tables of things that happened: dots, where samples are joined by lines.
+_EVENTS = ("events", "packets")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, what it shows in one line, and a name for its file."""
+
+    figure: Figure
+    says: str
+    name: str
+
+
+def draw(paths: Sequence[Path], request: Request) -> Drawing:
+    """Draw what was asked for of these sources.
+
+    Raises:
+        UsageError: for a table, column or condition that is not there, or a selection without rows.
+        StoreError: when a source cannot be read.
+    """
+    tables = Tables(paths)
+    kind, name, x, y = chosen(tables, request)
+    columns = tables.columns(name)
+    frame = selected(tables, name, request, [c for c in (x, y, request.z) if c])
+    for column in dict.fromkeys(c for c in (y, request.z) if c):
+        if not columns[column].is_numeric():
+            raise UsageError(
+                f"{column} of {name} holds text, which has no axis of numbers; use it as "
+                f"--by {column} or --panel {column}"
+            )
+    by = request.by or default_by(frame, tables.several)
+    panel = request.panel
+    if panel is None and kind in ("time", "heat") and request.by is None and not tables.several:
+        panel = "case" if "case" in frame.columns and frame["case"].n_unique() > 1 else None
+    if kind in ("bar", "cdf"):
+        by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
+    note = ""
+    if kind in ("time", "phase") and by != "seed":
+        frame, note = first_seeds(frame, request)
+    painter = Painter(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
+    figure, more = painter.paint(kind)
+    says = f"{kind} of table {name}: {', '.join(n for n in (note, more) if n)}"
+    return Drawing(figure, says, f"{y}-{kind}")
+
+
+def listing(paths: Sequence[Path]) -> str:
+    """Every table with its rows, and its columns with type and unit."""
+    tables = Tables(paths)
+    lines = []
+    for name in tables.names:
+        frame = tables.frame(name)
+        lines.append(f"{name}: {frame.select(pl.len()).collect().item():,} rows")
+        for column, dtype in frame.collect_schema().items():
+            lines.append(f"    {column:20} {str(dtype).lower():8} {unit(column)}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,298 @@
+"""Which table, columns and rows a request means."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from lfnlab.errors import UsageError
+from lfnlab.figures.draw.tables import AND, SAMPLE, TRACE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lfnlab.figures.draw.tables import Tables
+
+Kind = Literal["time", "cdf", "bar", "heat", "phase"]
+Log = Literal["x", "y", "xy"]
+#: Values of a column that get colours unasked.
+MOST_GROUPS = 12
+#: Values of a column that colours and dashes can tell apart.
+MOST_TOLD = 60
+MOST_PANELS = 24
+_RUN_COLUMNS = ("law", "route", "direction", "case", "seed", "run", "source")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to draw; None is "choose".
+
+    ``where`` holds conditions such as "flow=0,3", "law!=reno", "t_s>=10".
+    """
+
+    kind: Kind | None = None
+    x: str | None = None
+    y: str | None = None
+    z: str | None = None
+    by: str | None = None
+    panel: str | None = None
+    table: str | None = None
+    where: tuple[str, ...] = ()
+    log: Log | None = None
+
+
+def chosen(tables: Tables, request: Request) -> tuple[Kind, str, str | None, str]:
+    """Kind, table, x and y: as asked for, or what shows most."""
+    kind, x, y = request.kind, request.x, request.y
+    if kind == "cdf" and y is None:
+        x, y = None, x
+    if y is None:
+        kind, y = _overview(tables, request)
+    if x is None and kind in ("time", "heat"):
+        x = "t_s"
+    wanted = _wanted(request, x, y)
+    if kind is None and x not in (None, "t_s"):
+        name = _table_of(tables, request, wanted, timed=False)
+        assert x is not None
+        timed = "t_s" in tables.columns(name)
+        text = not tables.columns(name)[x].is_numeric()
+        kind = "bar" if text or x in _RUN_COLUMNS or not timed else "phase"
+    name = _table_of(tables, request, wanted, timed=kind != "bar")
+    columns = tables.columns(name)
+    if kind is None:
+        kind = "time" if "t_s" in columns else "bar"
+    if x is None and kind == "time":
+        x = "t_s"
+    if x is None and kind == "bar":
+        x = next((c for c in ("case", "law", "link", "flow", "source") if c in columns), None)
+        if x is None:
+            raise UsageError(f"--kind bar: say with --x which column of {name} names the bars")
+    return kind, name, x, y
+
+
+def _overview(tables: Tables, request: Request) -> tuple[Kind | None, str]:
+    """Kind and y where no column was named: the first that has rows."""
+    firsts: dict[str | None, tuple[str, ...]] = {
+        "bar": ("goodput_bps",),
+        "cdf": ("rtt_s", "goodput_bps"),
+        "heat": ("cwnd_seg", "packets"),
+        None: ("cwnd_seg", "packets", "goodput_bps"),
+    }
+    kind = request.kind
+    for y in firsts.get(kind, firsts[None]):
+        for name in [request.table] if request.table else tables.names:
+            if name in tables.names and y in tables.columns(name) and _any_row(tables, name):
+                return kind or ("bar" if y == "goodput_bps" else None), y
+    for name in [request.table] if request.table else tables.names:
+        if name in tables.names:
+            for column, dtype in tables.columns(name).items():
+                named = column in (*_RUN_COLUMNS, *TRACE, "t_s", request.x)
+                if dtype.is_numeric() and not named:
+                    return kind, column
+    if request.table:
+        _table_of(tables, request, [], timed=True)
+    raise UsageError("nothing to draw: say which column with --y; --list shows them")
+
+
+def _any_row(tables: Tables, name: str) -> bool:
+    return tables.frame(name).head(1).collect().height > 0
+
+
+def _wanted(request: Request, x: str | None, y: str) -> list[str]:
+    conditions = [_condition(text)[0] for text in request.where]
+    named = [x, y, request.z, request.by, request.panel, *conditions]
+    return list(dict.fromkeys(name for name in named if name))
+
+
+def _table_of(tables: Tables, request: Request, wanted: Sequence[str], *, timed: bool) -> str:
+    """The first table with all the columns; of two, the one over time if ``timed``."""
+    if request.table is not None:
+        if request.table not in tables.names:
+            raise UsageError(
+                f'--table: there is no "{request.table}"{_nearest(request.table, tables.names)}; '
+                f"allowed: {', '.join(tables.names)}"
+            )
+        names = [request.table]
+    else:
+        names = sorted(tables.names, key=lambda n: ("t_s" in tables.columns(n)) != timed)
+    fitting = [name for name in names if _has(tables.columns(name), wanted)]
+    if not fitting and request.kind in (None, "phase") and request.table is None:
+        # Two tables sampled at the same times, such as windows and queues.
+        pairs = itertools.permutations((n for n in names if _has(tables.columns(n), SAMPLE)), 2)
+        fitting = [
+            AND.join(pair)
+            for pair in pairs
+            if _has([c for n in pair for c in tables.columns(n)], wanted)
+        ]
+    if fitting:
+        # A table without rows only if no other has the columns.
+        return next((name for name in fitting if _any_row(tables, name)), fitting[0])
+    where = {c: [name for name in names if c in tables.columns(name)] for c in wanted}
+    known = dict.fromkeys(c for name in names for c in tables.columns(name))
+    for column, holders in where.items():
+        if not holders:
+            place = f"table {names[0]} has" if len(names) == 1 else "there is"
+            raise UsageError(
+                f'{place} no column "{column}"{_nearest(column, known)}; --list shows all'
+            )
+    held = "; ".join(f"{column} is in {', '.join(holders)}" for column, holders in where.items())
+    raise UsageError(f"no table has all of these columns: {held}")
+
+
+def _has(columns: Iterable[str], wanted: Iterable[str]) -> bool:
+    return set(wanted) <= set(columns)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    known = list(known)
+    close = difflib.get_close_matches(word, known, 1, 0.5)
+    close = close or [name for name in known if word.lower() in name.lower()]
+    return f', nearest is "{close[0]}"' if close else ""
+
+
+def _condition(text: str) -> tuple[str, str, str]:
+    found = re.fullmatch(r"\s*([\w.-]+?)\s*(!=|<=|>=|=|<|>)\s*(.+?)\s*", text)
+    if found is None:
+        raise UsageError(
+            f'--where: "{text}" is no condition; write for example flow=0,3 or "t_s>=10" '
+            "(=, !=, <, <=, >, >=)"
+        )
+    return found[1], found[2], found[3]
+
+
+def selected(tables: Tables, name: str, request: Request, numbers: Sequence[str]) -> pl.DataFrame:
+    """The rows that meet all conditions, with those columns that are drawn or tell rows apart."""
+    columns = tables.columns(name)
+    frame = tables.frame(name)
+    for text in request.where:
+        column, sign, value = _condition(text)
+        frame = frame.filter(_filter(text, column, columns[column], sign, value))
+    drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE, *tables.factors]
+    keep = list(dict.fromkeys(c for c in drawn if c and c in columns))
+    rows = frame.select(keep).collect()
+    finite = [c for c in numbers if columns[c].is_numeric()]
+    rows = rows.filter(pl.all_horizontal(pl.lit(True), *(_finite(c, columns[c]) for c in finite)))
+    if rows.height == 0:
+        raise UsageError(_why_empty(tables, name, request))
+    return rows
+
+
+def _finite(column: str, dtype: pl.DataType) -> pl.Expr:
+    known = pl.col(column).is_not_null()
+    if column in ("rtt_s", "srtt_s"):
+        known &= pl.col(column) > 0.0  # zero until there is a sample
+    return known & pl.col(column).is_finite() if dtype.is_float() else known
+
+
+def _filter(text: str, column: str, dtype: pl.DataType, sign: str, value: str) -> pl.Expr:
+    here = pl.col(column)
+    numeric = dtype.is_numeric()
+    operands: list[Any] = [part.strip() for part in value.split(",")]
+    if numeric:
+        try:
+            operands = [float(part) for part in operands]
+        except ValueError:
+            raise UsageError(f"--where {text}: {column} is a number, {value} is not") from None
+    if sign in ("=", "!="):
+        among = here.cast(pl.Float64 if numeric else pl.String).is_in(operands)
+        return among if sign == "=" else ~among
+    if not numeric or len(operands) != 1:
+        raise UsageError(f"--where {text}: {sign} takes a column of numbers and one number")
+    compare: dict[str, Callable[[Any], pl.Expr]] = {
+        "<": here.__lt__,
+        "<=": here.__le__,
+        ">": here.__gt__,
+        ">=": here.__ge__,
+    }
+    return compare[sign](operands[0])
+
+
+def _why_empty(tables: Tables, name: str, request: Request) -> str:
+    """What the columns of the conditions do hold, so that the next try succeeds."""
+    holds = []
+    for column in dict.fromkeys(_condition(text)[0] for text in request.where):
+        values = tables.frame(name).select(pl.col(column).unique().sort()).collect().to_series()
+        some = values.to_list() if values.len() <= 10 else [values.min(), "...", values.max()]
+        holds.append(f"{column} is {', '.join(str(v) for v in some)}")
+    conditions = " and ".join(request.where)
+    if not conditions:
+        return f'table {name} has no rows to draw: sample = "off", or the run was too short'
+    return f"no row of {name} has {conditions}; {'; '.join(holds)}"
+
+
+def default_by(frame: pl.DataFrame, several: bool) -> str | None:
+    """The column whose values get colours: the first that has a few."""
+    for column in ("probe", "link", "law", "case" if several else "flow"):
+        if column in frame.columns and 2 <= frame[column].n_unique() <= MOST_GROUPS:
+            return column
+    if "law" in frame.columns:
+        return "law"
+    return "source" if several else None
+
+
+def settled(
+    frame: pl.DataFrame,
+    factors: Sequence[str],
+    x: str | None,
+    by: str | None,
+    panel: str | None,
+    *,
+    asked: bool,
+) -> tuple[str | None, str | None]:
+    """Colours and panels under which only seeds are left to average over.
+
+    A mean over the buffers of a sweep says nothing, and its interval less. So what was not asked
+    for takes the factor that would be averaged over.
+
+    Args:
+        frame: the rows, each with its run's seed.
+        factors: of the experiment.
+        x, by, panel: the columns so far.
+        asked: whether ``by`` was asked for.
+
+    Raises:
+        UsageError: when too much differs for colours and panels.
+    """
+    if "seed" not in frame.columns:
+        return by, panel
+    told = [c for c in dict.fromkeys(("source", "seed", x, by, panel)) if c in frame.columns]
+    names = [c for c in (*factors, "law", "route") if c in frame.columns and c not in told]
+    if "case" in told:
+        names = [c for c in names if c == "route"]
+    counts = frame.group_by(told).agg(pl.col(c).n_unique() for c in names)
+    left = [c for c in names if (counts[c] > 1).any()]
+    if not left:
+        return by, panel
+    free = ([] if by not in (None, x) else ["by"]) + ([] if panel else ["panel"])
+    limits = {"by": MOST_GROUPS, "panel": MOST_PANELS}
+    more = left[0] if len(left) <= len(free) else "case"
+    place = next((p for p in free if frame[more].n_unique() <= limits[p]), None)
+    if (place is None or len(left) > len(free)) and not asked and "case" not in told:
+        # Of two factors beside the law one colour a case says both.
+        return settled(frame, factors, x, "case", panel, asked=True)
+    if place is None or more in told:
+        raise UsageError(
+            f"this would average over {', '.join(left)}, which are no replicates; name them with "
+            "--x, --by or --panel, or choose with --where"
+        )
+    given = (more, panel) if place == "by" else (by, more)
+    return settled(frame, factors, x, *given, asked=asked or place == "by")
+
+
+def first_seeds(frame: pl.DataFrame, request: Request) -> tuple[pl.DataFrame, str]:
+    """One run of each case, because a trace is no mean; which, is said."""
+    named = any(_condition(text)[0] in ("seed", "run") for text in request.where)
+    if named or not {"case", "run", "seed", "source"} <= set(frame.columns):
+        return frame, ""
+    first = pl.col("run") == pl.col("run").first().over("source", "case")
+    kept = frame.filter(first)
+    runs, all_runs = kept["run"].n_unique(), frame["run"].n_unique()
+    return (
+        kept,
+        f"the first seed of each case, {runs} of {all_runs} runs" if runs < all_runs else "",
+    )

@@ -1,0 +1,104 @@
+"""What tells the series of one figure apart: colour, dashes, marker, hatching.
+
+A law keeps its colour in every figure. Where two series of one figure have colours that are alike
+(of two laws, or of variants of one), their dashes, markers and hatchings differ.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lfnlab.control_laws.registry import laws, look
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+K = TypeVar("K", bound="Hashable")
+
+ALIKE = 24.0
+"""Colours nearer than this in CIELAB (CIE 1976) are taken for one where lines are thin."""
+_DASHES: tuple[tuple[float, ...], ...] = (
+    (),
+    (5.0, 1.8),
+    (1.3, 1.3),
+    (6.0, 1.5, 1.3, 1.5),
+    (2.6, 1.4),
+    (9.0, 2.5),
+    (6.0, 1.4, 1.3, 1.4, 1.3, 1.4),
+    (2.6, 1.2, 1.3, 3.0),
+)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "----", "oo")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a series is drawn."""
+
+    color: str
+    dashes: tuple[float, ...]
+    """Lengths of line and gap in line widths; none for a full line."""
+    marker: str
+    hatch: str
+
+    @property
+    def linestyle(self) -> Any:
+        """The dashes as matplotlib takes them."""
+        return (0, self.dashes) if self.dashes else "-"
+
+
+def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
+    """A look for each series of one figure, no two alike.
+
+    Up to the product of colours and dashes (about sixty) they differ; beyond it looks return.
+
+    Args:
+        series: the law whose colour each series takes, None for the next of the house's.
+    """
+    found: dict[K, Look] = {}
+    palette = list(dict.fromkeys(info.color for info in laws()))
+    others = itertools.cycle((info.color, info.marker) for info in laws())
+    for key, law in series.items():
+        color, marker = next(others) if law is None else look(law)
+        found[key] = _free(color, marker, palette, list(found.values()))
+    return found
+
+
+def _free(color: str, marker: str, palette: list[str], taken: list[Look]) -> Look:
+    """The first look that none has: in this colour if its dashes suffice, else in another."""
+    for ink in dict.fromkeys((color, *palette)):
+        near = [other for other in taken if alike(ink, other.color)]
+        places = [_DASHES.index(other.dashes) for other in near]
+        free = [place for place in range(len(_DASHES)) if place not in places]
+        if free:
+            markers = dict.fromkeys((marker, *_MARKERS))
+            own = next(m for m in markers if m not in [other.marker for other in near])
+            return Look(ink, _DASHES[free[0]], own, _HATCHES[free[0]])
+    place = len(taken) % len(_DASHES)
+    return Look(color, _DASHES[place], marker, _HATCHES[place])
+
+
+@cache
+def alike(one: str, other: str) -> bool:
+    """Whether two colours, ``#rrggbb``, may be taken for one another."""
+    return sum((a - b) ** 2 for a, b in zip(_lab(one), _lab(other), strict=True)) < ALIKE**2
+
+
+def _lab(color: str) -> tuple[float, float, float]:
+    """CIELAB of a colour in sRGB (IEC 61966-2-1), white point D65."""
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    )
+    x, y, z = (
+        t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116
+        for t in (
+            (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505,
+            0.2126 * red + 0.7152 * green + 0.0722 * blue,
+            (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089,
+        )
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)

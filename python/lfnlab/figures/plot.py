@@ -1,0 +1,518 @@
+"""Figures in one house style: a law has the same colour and marker everywhere.
+
+Traces are thinned for display (:func:`thin`), never in the data. Every figure says its units, and
+an interval is always the 95 % confidence interval over seeds.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from lfnlab.analysis.summary import averaged, rate_unit
+from lfnlab.control_laws.registry import look
+from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
+from lfnlab.figures.looks import looks
+from lfnlab.metrics import goodput_bins
+from lfnlab.results.runs import route, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    import polars as pl
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from lfnlab.experiment.run import Factor, Results, Run
+    from lfnlab.figures.looks import Look
+    from lfnlab.statistics import Interval
+
+T = TypeVar("T")
+
+INK = "#30343b"
+_STYLE: dict[str, Any] = {
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "white",
+    "axes.facecolor": "none",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelsize": 9,
+    "grid.color": "#88888844",
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "text.color": INK,
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 5,
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a factor may hold a dollar
+    # The same results give the same file.
+    "svg.hashsalt": "lfnlab",
+    "pdf.fonttype": 42,
+}
+TRACE_POINTS = 1500
+
+
+def house_style() -> AbstractContextManager[None]:
+    """How every figure looks; make and save figures within it."""
+    style: Any = _STYLE  # matplotlib's stubs want each key as a literal
+    return mpl.rc_context(style)
+
+
+def thin(
+    t: NDArray[np.float64], y: NDArray[np.float64], points: int = TRACE_POINTS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """At most ``points`` samples that look the same: the minimum and maximum of each bucket.
+
+    The shape that the eye sees is kept, peaks and drops included; a mean would smooth them away.
+    """
+    buckets = points // 2
+    if t.size <= points:
+        return t, y
+    keep: list[int] = []
+    for part in np.array_split(np.arange(t.size), buckets):
+        low, high = part[np.argmin(y[part])], part[np.argmax(y[part])]
+        keep.extend(sorted({int(low), int(high)}))
+    return t[keep], y[keep]
+
+
+def bars(
+    values: Mapping[tuple[Factor, ...], Interval],
+    keys: Sequence[str],
+    label: str,
+    *,
+    scale: float = 1.0,
+) -> tuple[Figure, str]:
+    """One horizontal bar a law and route, with its interval, in a panel for each other factor.
+
+    With one law on one route the values of the last factor are the bars.
+
+    Args:
+        values: by the values of ``keys``, see :meth:`lfnlab.Results.intervals`.
+        keys: names of what differs.
+        label: of the axis, with its unit.
+        scale: the axis shows values divided by it.
+
+    Returns:
+        The figure, and what it leaves out, if anything.
+    """
+    bars_of, panels_of = _bars_and_panels(values, keys)
+    words = short(list(keys))
+    rows: dict[str, str] = {}
+    panels: dict[str, dict[str, Interval]] = {}
+    for group, value in values.items():
+        told = dict(zip(keys, group, strict=True))
+        row = ", ".join(str(told[key]) for key in bars_of)
+        title = ", ".join(f"{words[key]} {told[key]}" for key in panels_of)
+        rows[row] = str(told["law"])
+        panels.setdefault(title, {})[row] = value
+    shown = some(list(panels), max(1, _MOST_BARS // len(rows)))
+    left_out = f"{len(shown)} of {len(panels)} panels" if len(shown) < len(panels) else ""
+    with house_style():
+        figure = _bar_panels({title: panels[title] for title in shown}, rows, label, scale)
+    return figure, left_out
+
+
+_MOST_BARS = 240
+
+
+def _bars_and_panels(
+    values: Mapping[tuple[Factor, ...], Interval], keys: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Keys whose values name the bars, and the other keys, whose values name the panels."""
+    bars_of = [key for key in keys if key in ("law", "route")]
+    others = [key for key in keys if key not in bars_of]
+    places = [keys.index(key) for key in bars_of]
+    if others and len({tuple(group[i] for i in places) for group in values}) == 1:
+        return [others[-1]], others[:-1]
+    return bars_of, others
+
+
+def _bar_panels(
+    panels: Mapping[str, Mapping[str, Interval]], rows: Mapping[str, str], label: str, scale: float
+) -> Figure:
+    columns = min(3, len(panels))
+    lines_of = -(-len(panels) // columns)
+    names = {row: wrapped(row, 1.5, 8.0, 2) for row in rows}
+    deep = 0.16 * (1 + max(name.count("\n") for name in names.values())) + 0.11
+    wide_in = 4.6 if columns == 1 else 2.2
+    names_in = max(width_in(line, 8.0) for name in names.values() for line in name.split("\n"))
+    titles = {title: wrapped(title, wide_in - 0.3, 9.0) for title in panels}
+    tall = 0.15 * max(title.count("\n") + 1 for title in titles.values()) if any(panels) else 0.0
+    size = (names_in + wide_in * columns, 0.7 + lines_of * (0.35 + tall + deep * len(rows)))
+    figure = Figure(figsize=size)
+    panes = figure.subplots(lines_of, columns, sharex=True, sharey=True, squeeze=False)
+    grid: list[Axes] = list(panes.flatten())
+    places = {row: len(rows) - 1 - i for i, row in enumerate(rows)}
+    styles = looks(rows)
+    ends = [0.0]
+    for axes, (title, values) in zip(grid, panels.items(), strict=False):
+        for row, value in values.items():
+            mean, half = value.mean / scale, value.half / scale
+            style = styles[row]
+            if np.isfinite(mean):
+                axes.barh(
+                    places[row], mean, 0.7, color=style.color, hatch=style.hatch, ec="white", lw=0
+                )
+                ends.append(mean)
+            if np.isfinite(half):
+                axes.errorbar(
+                    mean, places[row], xerr=half, fmt="none", ecolor=INK, capsize=2.5, lw=1.0
+                )
+                ends += [mean - half, mean + half]
+        axes.set_title(titles[title], pad=2)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
+        axes.xaxis.set_major_locator(MaxNLocator(6 if columns == 1 else 4))
+        axes.xaxis.set_major_formatter("{x:,g}")
+    grid[0].set_yticks(list(places.values()), [names[row] for row in places])
+    grid[0].set_ylim(-0.6, len(rows) - 0.4)  # of unknown values too
+    room = 0.04 * (max(ends) - min(ends)) or 1.0
+    grid[0].set_xlim(min(ends) - (room if min(ends) < 0.0 else 0.0), max(ends) + room)
+    _cut(grid, len(panels), columns)
+    said = [wrapped(line, size[0] - 0.3, 9.0) for line in label.split("\n")]
+    figure.supxlabel("\n".join(said), fontsize=9)
+    return figure
+
+
+def _cut(grid: Sequence[Axes], count: int, columns: int) -> None:
+    """Remove the panels that nothing is in; the last of each column has the numbers."""
+    for axes in grid[count:]:
+        axes.remove()
+    for axes in grid[max(0, count - columns) : count]:
+        axes.tick_params(labelbottom=True)
+
+
+def lines(
+    values: Mapping[tuple[Factor, ...], Interval],
+    xlabel: str,
+    ylabel: str,
+    *,
+    scale: float = 1.0,
+    ylim: tuple[float, float | None] = (0.0, None),
+    names: Sequence[str] = (),
+) -> Figure:
+    """One line a law over a numeric factor, with intervals: keys are (law, x).
+
+    A variant of a law, and a law over UDT, has the law's colour and open markers. The axis has at
+    least ``ylim``, and more where marks lie beyond. With ``names`` x is 0, 1, 2, ... and stands for
+    one of them: points, which nothing joins.
+    """
+    with house_style():
+        figure = Figure(figsize=(5.2, 3.6))
+        axes = figure.subplots()
+        laws = list(dict.fromkeys(str(key[0]) for key in values))
+        styles = looks({name: name for name in laws})
+        ticks = sorted({float(key[1]) for key in values})
+        # Side by side, so that intervals on one value can be told apart.
+        width = 0.7 if names else 0.03 * (ticks[-1] - ticks[0])
+        handles: list[Artist] = []
+        for i, name in enumerate(laws):
+            points = sorted((float(key[1]), v) for key, v in values.items() if key[0] == name)
+            shift = width * (i - (len(laws) - 1) / 2) / len(laws)
+            plain = ":" not in name and "/" not in name
+            style: dict[str, Any] = {
+                "color": styles[name].color,
+                "marker": styles[name].marker,
+                "ls": "" if names else styles[name].linestyle,
+                "mfc": styles[name].color if plain else "white",
+            }
+            axes.errorbar(
+                [x + shift for x, _ in points],
+                [value.mean / scale for _, value in points],
+                yerr=np.nan_to_num([value.half / scale for _, value in points]),
+                capsize=2.0,
+                elinewidth=0.8,
+                **style,
+            )
+            handles.append(Line2D([], [], label=name, **style))
+        axes.set_xticks(ticks, names or None)
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        low, high = axes.dataLim.intervaly
+        room = 0.03 * (high - low)
+        axes.set_ylim(
+            ylim[0] if low >= ylim[0] else low - room,
+            None if ylim[1] is None else ylim[1] if high <= ylim[1] else high + room,
+        )
+        legend(figure, handles)
+        return figure
+
+
+def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str) -> Figure:
+    """One panel a run, on common axes: a trace for each of ``series``.
+
+    A panel is named after the run's factors; of more than ten traces ten are drawn, see
+    :func:`some`. Flows of one law on one route look the same. A dotted line stands where the
+    scenario changes a link or a route.
+    """
+    several = any(len({route(flow) for flow in run.summary["flows"]}) > 1 for run in runs)
+    drawn: list[tuple[Run, list[tuple[str, Series]]]] = []
+    laws: dict[str, str | None] = {}
+    for run in runs:
+        flows = {flow["id"]: flow for flow in run.summary["flows"]}
+        every = list(series(run))
+        of_links = series is queue_series and (len(every) > 1 or not run.is_dumbbell)
+        labelled = []
+        for trace in some(every, 10):
+            number, law = trace[:2]
+            name = law
+            if of_links:
+                name = str(run.summary["links"][number]["id"])
+            elif several and series is not queue_series:
+                name = f"{law}, {route(flows[number])}"
+            laws.setdefault(name, law if law and not of_links else None)
+            labelled.append((name, trace))
+        drawn.append((run, labelled))
+    with house_style():
+        return _trace_panels(drawn, looks(laws), ylabel)
+
+
+def _trace_panels(
+    drawn: Sequence[tuple[Run, Sequence[tuple[str, Series]]]],
+    styles: Mapping[str, Look],
+    ylabel: str,
+) -> Figure:
+    columns = 2 if len(drawn) > 1 else 1
+    rows = -(-len(drawn) // columns)
+    size = (3.6 * columns, 0.5 + 1.45 * rows) if len(drawn) > 1 else (5.2, 3.0)
+    titles = [wrapped(panel_title(run), size[0] / columns - 0.7, 9.0) for run, _ in drawn]
+    more = rows * 0.15 * max(title.count("\n") for title in titles)
+    figure = Figure(figsize=(size[0], size[1] + more))
+    panes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    grid: list[Axes] = list(panes.flatten())
+    seen: dict[str, Artist] = {}
+    told = True
+    for axes, title, (run, labelled) in zip(grid, titles, drawn, strict=False):
+        for name, (_, _, t, y) in labelled:
+            style = styles[name]
+            axes.plot(*thin(t, y), color=style.color, ls=style.linestyle, lw=0.9)
+            seen[name] = Line2D([], [], color=style.color, ls=style.linestyle, label=name)
+        told &= len({name for name, _ in labelled} | set(run.laws)) <= 1
+        for at_s in changes_s(run):
+            axes.axvline(at_s, color=INK, lw=0.6, ls=":")
+        axes.set_title(title, pad=2)
+        axes.yaxis.set_major_formatter("{x:,g}")
+    from_zero(grid[: len(drawn)])
+    _cut(grid, len(drawn), columns)
+    figure.supxlabel("time (s)", fontsize=9)
+    figure.supylabel(ylabel, fontsize=9)
+    if seen and not told:
+        legend(figure, list(seen.values()))
+    return figure
+
+
+def courses(panels: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
+    """One panel a title: named traces, told apart by shade and dashes.
+
+    For traces of one law, or where colours would not survive print; a name that comes again, in the
+    same panel or another, looks the same.
+    """
+    with house_style():
+        columns = 2 if len(panels) > 1 else 1
+        rows = -(-len(panels) // columns)
+        size = (3.6 * columns, 0.6 + 1.9 * rows) if len(panels) > 1 else (5.2, 3.0)
+        titles = [wrapped(title, size[0] / columns - 0.7, 9.0) for title in panels]
+        more = rows * 0.15 * max(title.count("\n") for title in titles)
+        figure = Figure(figsize=(size[0], size[1] + more))
+        panes = figure.subplots(rows, columns, sharex=True, squeeze=False)
+        grid: list[Axes] = list(panes.flatten())
+        names = list(dict.fromkeys(name for traced in panels.values() for name, _, _ in traced))
+        inks = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(names)))
+        styles = {
+            name: {"color": inks[i], "ls": _DASHES[i % len(_DASHES)]}
+            for i, name in enumerate(names)
+        }
+        for axes, title, traced in zip(grid, titles, panels.values(), strict=False):
+            for name, t, y in traced:
+                axes.plot(*thin(t, y), **styles[name], lw=1.0)
+            axes.set_title(title, pad=2)
+            from_zero([axes])
+            axes.yaxis.set_major_formatter("{x:,g}")
+        _cut(grid, len(panels), columns)
+        figure.supxlabel("time (s)", fontsize=9)
+        figure.supylabel(ylabel, fontsize=9)
+        legend(figure, [Line2D([], [], label=name, **styles[name]) for name in names])
+        return figure
+
+
+Course = tuple[str, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""Name, times in seconds, values."""
+
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1, 1.5, 1)))
+
+
+Series = tuple[int, str, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""Flow (or link), law, times in seconds, values."""
+
+
+def some(items: Sequence[T], most: int) -> list[T]:
+    """At most so many, evenly from first to last: of flows in groups, some of each group."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(i)] for i in np.linspace(0, len(items) - 1, most)]
+
+
+def cwnd_series(run: Run) -> Iterator[Series]:
+    """Congestion windows of the flows, in segments."""
+    return _flow_series(run, run.table("flows"), "cwnd_seg", 1.0)
+
+
+def goodput_series(run: Run) -> Iterator[Series]:
+    """Goodputs of the flows in bins of 1 s, in Mbit/s."""
+    return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", 1e6)
+
+
+def queue_series(run: Run) -> Iterator[Series]:
+    """The queues of a dumbbell's links that carry data, else of every link, in packets.
+
+    Links that carry no data have no samples.
+    """
+    queues = run.table("queues")
+    if run.is_dumbbell:
+        flows = run.summary["flows"]
+        carry = {run.link([flow]) for flow in flows} or {run.link([])}
+        queues = queues.filter(queues["link"].is_in(sorted(carry)))
+    parts = queues.partition_by("link", maintain_order=True)
+    name = run.laws[0] if len(parts) == len(run.laws) == 1 else ""
+    for own in parts:
+        packets = own["packets"].to_numpy().astype(float)
+        yield own["link"][0], name, own["t_s"].to_numpy(), packets
+
+
+#: More changes than this are a trace, and marks would hide what is drawn.
+_MOST_CHANGES = 50
+
+
+def changes_s(run: Run) -> list[float]:
+    """Times in seconds at which the schedule changed a link or a route; none if it often did."""
+    times: list[float] = run.summary.get("changes_s", [])
+    return times if len(times) <= _MOST_CHANGES else []
+
+
+def color(name: str) -> str:
+    """Colour of a law; ink for what belongs to no law."""
+    return look(name)[0] if name else INK
+
+
+def panel_title(run: Run, law: str = "") -> str:
+    """What sets a run apart: its law and other factors, as "cubic, level 2".
+
+    Where the law is no factor it is ``law``, or all laws of the run.
+    """
+    laws = [str(run.factors["law"])] if "law" in run.factors else [law] if law else run.laws
+    # A factor that only says the law again.
+    others = {
+        name: value
+        for name, value in run.factors.items()
+        if name != "law" and not (name.endswith("law") and (value,) == run.laws)
+    }
+    words = short(list(others))
+    told = [f"{words[name]} {value}" for name, value in others.items()]
+    return ", ".join([*laws, *told]) or "background"
+
+
+def figures(results: Results, traced: Sequence[Run]) -> dict[str, tuple[Figure, str]]:
+    """The house's figures of an experiment, with captions; traces are those of ``traced``."""
+    made: dict[str, tuple[Figure, str]] = {}
+    rows = results.rows()
+    if rows:
+        unit, scale = rate_unit(max(_rate_bps(run) for run in results.runs))
+        alone = all(row["flows"] == 1 for row in rows)
+        bar_charts = [
+            (
+                "goodput_bps",
+                "goodput",
+                f"goodput{'' if alone else ', sum of flows'} ({unit})",
+                scale,
+            ),
+            ("cov", "cov", "coefficient of variation of goodput, 1-s bins", 1.0),
+            *([] if alone else [("jain", "jain", "Jain's fairness index", 1.0)]),
+        ]
+        for metric, name, label, unit_size in bar_charts:
+            said = f"{label}\n{averaged(results)}"
+            figure, left_out = bars(results.intervals(metric), results.keys, said, scale=unit_size)
+            made[name] = figure, "; ".join(part for part in (CAPTIONS[name], left_out) if part)
+    if sampled := [run for run in traced if run.table("queues").height]:
+        made["queue"] = traces(sampled, queue_series, "queue (packets)"), CAPTIONS["queue"]
+    if sampled := [run for run in traced if run.table("flows").height]:
+        label = "congestion window (segments)"
+        made["cwnd"] = traces(sampled, cwnd_series, label), CAPTIONS["cwnd"]
+        label = "goodput in 1-s bins (Mbit/s)"
+        made["rate"] = traces(sampled, goodput_series, label), CAPTIONS["rate"]
+    return made
+
+
+CAPTIONS = {
+    "goodput": "Goodput of the flows of a law",
+    "cov": "Coefficient of variation of goodput: lower is steadier",
+    "jain": "Fairness between the flows of a law",
+    "cwnd": "Congestion windows",
+    "queue": "Queues",
+    "rate": "Goodput over time. What is released in order when a loss is repaired counts in the "
+    "bin of its release, which can exceed the link's rate",
+}
+
+
+def first_seed(results: Results) -> list[Run]:
+    """The first run of each case."""
+    cases: dict[tuple[Factor, ...], Run] = {}
+    for run in results.runs:
+        cases.setdefault(tuple(run.factors.values()), run)
+    return list(cases.values())
+
+
+def rendered(figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg")) -> dict[str, bytes]:
+    """A figure as "png" (200 dots an inch), "pdf" and "svg"; the same figure, the same bytes."""
+    undated: dict[str, dict[str, Any]] = {
+        "png": {},
+        "pdf": {"metadata": {"CreationDate": None}},
+        "svg": {"metadata": {"Date": None}, "facecolor": "none"},
+    }
+    made = {}
+    with house_style():
+        for kind in kinds:
+            buffer = io.BytesIO()
+            dpi = 200 if kind == "png" else "figure"
+            figure.savefig(buffer, format=kind, dpi=dpi, **undated[kind])
+            made[kind] = buffer.getvalue()
+    return made
+
+
+def _rate_bps(run: Run) -> float:
+    """Rate of the fastest link of the flows under test, one by one (:meth:`lfnlab.Run.link`)."""
+    links, flows = run.summary["links"], run.summary["flows"]
+    used = {run.link([flow]) for flow in flows} or {run.link([])}
+    return max(float(links[link]["rate_bps"]) for link in used)
+
+
+def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> Iterator[Series]:
+    laws = {flow["id"]: flow["law"] for flow in run.summary["flows"]}
+    # The table is in the order of time, so a flow that begins first comes first.
+    for (flow,), part in table.sort("flow", maintain_order=True).group_by(
+        ["flow"], maintain_order=True
+    ):
+        y = part[column].to_numpy().astype(float) / scale
+        yield flow, laws[flow], part["t_s"].to_numpy(), y

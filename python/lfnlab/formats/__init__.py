@@ -1,0 +1,1 @@
+"""Files of other tools: iperf3's measurements, packet traces."""

@@ -1,0 +1,1 @@
+"""Reproductions of papers: claims, what was left for later, verdicts."""

@@ -1,0 +1,183 @@
+"""What papers left for later, done: a command, tables and one sentence for each question.
+
+``papers/NAME/extensions.py`` has ``extend(settings, execute)``, which returns an
+:class:`Extension`, and ``on_kernel(settings)``, which returns what this kernel's TCP is to run
+beside the simulator: :class:`OnKernel`. Settings are those of the paper's study; those of these two
+stand in their tables ``extensions`` and ``kernel``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.errors import LabError, Unavailable
+from lfnlab.experiment.run import Progress, execute
+from lfnlab.figures import plot
+from lfnlab.papers import paper
+from lfnlab.statistics import interval
+from lfnlab.testbed import run as testbed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+    from lfnlab.experiment.run import Case, Factor, Results, Run
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What came of the questions that a paper left for later."""
+
+    results: Results
+    answers: Mapping[str, str]
+    """One sentence with its numbers by question."""
+    tables: Mapping[str, Table]
+    figures: Mapping[str, tuple[Figure, str]] = field(default_factory=dict)
+    """Figures and their captions by file name."""
+
+
+@dataclass(frozen=True)
+class OnKernel:
+    """What runs in the simulator and on the test bed."""
+
+    question: str
+    cases: Sequence[Case]
+    measures: Mapping[str, Callable[[Run], float]]
+    """By heading with unit; of a run of either kind."""
+
+
+def select(results: Results, **factors: Factor) -> list[Run]:
+    """The runs with these factors, by seed."""
+    found = [
+        run
+        for run in results.runs
+        if all(run.factors[name] == value for name, value in factors.items())
+    ]
+    assert found, factors
+    return found
+
+
+def extended() -> list[str]:
+    """The papers that have an extension."""
+    return [name for name, path in paper.papers().items() if (path / "extensions.py").is_file()]
+
+
+def extend(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Extension:
+    """Run what a paper left for later."""
+
+    def run(cases: Sequence[Case], title: str) -> Results:
+        return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
+
+    found: Extension = _module(name).extend(paper.settings_of(name, quick), run)
+    return found
+
+
+def on_kernel(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Extension:
+    """Run cases in the simulator, then on this kernel's TCP (:mod:`lfnlab.testbed.run`).
+
+    Runs on the test bed that do not count, mostly because the machine was busy, are shown and
+    counted: their numbers are no evidence against the simulator.
+    """
+    todo: OnKernel = _module(name).on_kernel(paper.settings_of(name, quick))
+    title = f"{paper.title_of(name)}: {todo.question}"
+    plans = testbed.plans(todo.cases, file=name)
+    simulated = execute(todo.cases, out=out, jobs=jobs, progress=progress, title=title)
+    measured = testbed.run(todo.cases, plans, out=Path(out, "measured"), title=title)
+    beside = list(zip(simulated.runs, measured.runs, strict=True))
+    groups: dict[tuple[Factor, ...], list[tuple[Run, Run]]] = {}
+    for pair in beside:
+        groups.setdefault(tuple(pair[0].factors.values()), []).append(pair)
+    rows = []
+    for factors, pairs in groups.items():
+        cells = [
+            " | ".join(
+                with_interval(interval(measure(pair[side]) for pair in pairs)) for side in (0, 1)
+            )
+            for measure in todo.measures.values()
+        ]
+        rows.append((*map(str, factors), *cells, f"{_valid(pairs)} of {len(pairs)}"))
+    names = tuple(todo.cases[0].factors)
+    said = f"{_valid(beside)} of {len(beside)} runs on the test bed are valid"
+    if reasons := [why for _, real in beside if (why := real.summary["invalid"]) is not None]:
+        said += f"; of the others, shown all the same, the first: {reasons[0]}"
+    panels = {
+        plot.panel_title(run): [
+            (where, *next((t_s, y) for _, _, t_s, y in plot.goodput_series(each)))
+            for where, each in (("simulator", run), ("kernel", real))
+        ]
+        for run, real in beside
+        if run.seed == beside[0][0].seed
+    }
+    return Extension(
+        results=simulated,
+        answers={todo.question: said},
+        tables={
+            f"{todo.question}, simulator | kernel": Table(
+                (*names, *todo.measures, "valid runs"), tuple(rows), len(names)
+            )
+        },
+        figures={
+            "kernel": (
+                plot.courses(panels, "goodput of the first flow (Mbit/s)"),
+                f"{todo.question}: the first flow in the simulator and in the kernel, first seed",
+            )
+        },
+    )
+
+
+def _valid(pairs: Sequence[tuple[Run, Run]]) -> int:
+    """How many of the runs on the test bed count."""
+    return sum(real.summary["invalid"] is None for _, real in pairs)
+
+
+def accept(name: str, part: Literal["extensions", "kernel"], found: Extension) -> Path:
+    """Keep what was found, and its figures in docs/figures, for the page of verdicts."""
+    figures = {}
+    directory = paper.directory_of(name).parents[1] / "docs" / "figures"
+    for file, (figure, caption) in found.figures.items():
+        figures[f"{name}-{file}.png"] = caption
+        try:
+            (directory / f"{name}-{file}.png").write_bytes(plot.rendered(figure, ("png",))["png"])
+        except OSError as error:
+            raise LabError(f"cannot keep a figure: {directory}: {error.strerror}") from error
+    return paper.expect(
+        name,
+        part,
+        {
+            "command": f"lfn paper {name} --{part}",
+            "hash": paper.hash_of(found.results),
+            "runs": len(found.results.runs),
+            "answers": found.answers,
+            "tables": {
+                heading: [list(table.headings), *(list(row) for row in table.rows)]
+                for heading, table in found.tables.items()
+            },
+            "figures": figures,
+        },
+    )
+
+
+def _module(name: str) -> Any:
+    if name not in (known := extended()):
+        raise Unavailable(f'"{name}" has no extensions; there are {", ".join(known)}')
+    package = paper.claims_of(name).__name__
+    return importlib.import_module(f"{package}.extensions")

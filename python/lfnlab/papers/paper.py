@@ -1,0 +1,300 @@
+"""Reproductions of papers: run what a paper ran, compute what it claims, say whether it holds.
+
+A paper is a directory ``papers/NAME`` of the source tree with
+
+    full.toml, quick.toml   settings of the study; quick takes the same path in seconds
+    claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`;
+                            other modules of the directory are its siblings (``from .runs import``)
+    extensions.py           where the paper left something for later: :mod:`lfnlab.papers.extension`
+    expected.json           the findings that were accepted, of either size
+
+A claim that does not hold is a result. What fails a check is a verdict that changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from lfnlab.analysis.summary import Table
+from lfnlab.errors import LabError, Unavailable
+from lfnlab.experiment.run import Case, Progress, Results, execute
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lfnlab.experiment.run import Run
+    from lfnlab.statistics import Interval
+
+Verdict = Literal["holds", "does not hold", "cannot be tested"]
+Execute = Callable[[Sequence[Case], str], Results]
+"""Runs cases under a title."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, what we saw, and whether it holds."""
+
+    claim: str
+    where: str
+    says: str
+    ours: str
+    verdict: Verdict
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Everything that a reproduction shows.
+
+    ``sensitivity`` holds the findings again with another value of a setting that the paper does not
+    give, by that value.
+    """
+
+    results: Results
+    findings: Sequence[Finding]
+    sensitivity: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    figures: Mapping[str, tuple[Figure, str]] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    traced: Sequence[Run] = ()
+
+    def by_claim(self) -> dict[str, Finding]:
+        """Finding by claim, and by "claim @ value" where a setting was varied."""
+        findings = {finding.claim: finding for finding in self.findings}
+        for value, varied in self.sensitivity.items():
+            findings |= {f"{finding.claim} @ {value}": finding for finding in varied}
+        return findings
+
+
+def hash_of(results: Results) -> str:
+    """Of the hashes of all runs: the same results have the same."""
+    runs = "\n".join(run.summary["hash"] for run in results.runs)
+    return hashlib.sha256(runs.encode()).hexdigest()[:16]
+
+
+def verdict(holds: bool) -> Verdict:
+    """Whether a claim holds, in words."""
+    return "holds" if holds else "does not hold"
+
+
+def true_of(causes: Mapping[str, bool]) -> str:
+    """The causes that apply, in one line."""
+    return "; ".join(cause for cause, so in causes.items() if so)
+
+
+def signed(value: Interval, scale: float, digits: int) -> str:
+    """Mean with its sign, and half-width where there is one, both times ``scale``."""
+    mean = f"{value.mean * scale:+.{digits}f}"
+    return mean if value.half != value.half else f"{mean} ± {value.half * scale:.{digits}f}"
+
+
+class HasResults(Protocol):
+    """The runs of one choice of what a paper does not say."""
+
+    @property
+    def results(self) -> Results:
+        """Those runs."""
+
+
+Study = TypeVar("Study", bound=HasResults)
+Claim = Callable[[Study], Finding]
+"""A claim, as a function of a study."""
+
+
+def chosen_last(values: Sequence[str], make: Callable[[str], Study]) -> dict[str, Study]:
+    """A study for each value of a setting, in their order; the first, the chosen one, is made last.
+
+    Its runs are then the experiment that the results directory remembers.
+    """
+    made = {value: make(value) for value in (*values[1:], values[0])}
+    return {value: made[value] for value in values}
+
+
+def judged(
+    studies: Mapping[str, Study],
+    claims: Sequence[Claim[Study]],
+    *,
+    by: str,
+    varied: Sequence[Claim[Study]] | None = None,
+    constant: Sequence[Finding] = (),
+    figures: Mapping[str, tuple[Figure, str]],
+    tables: Mapping[str, Table],
+    traced: Sequence[Run] = (),
+) -> Reproduction:
+    """Test the claims on the first study, the chosen one, and again on the others.
+
+    Args:
+        studies: by the value of what the paper does not say.
+        claims: what the paper claims.
+        by: what that is, for the table of verdicts.
+        varied: the claims to test on the other studies; default all.
+        constant: findings that follow from no study.
+        figures: as in :class:`Reproduction`.
+        tables: shown before that of verdicts.
+        traced: as in :class:`Reproduction`.
+    """
+    (chosen, study), *others = studies.items()
+    own = [claim(study) for claim in claims]
+    sensitivity = {
+        value: [claim(other) for claim in (claims if varied is None else varied)]
+        for value, other in others
+    }
+    again = [[finding.claim for finding in column] for column in sensitivity.values()]
+    common = {finding.claim: finding for finding in own}
+    columns = {chosen: [common[claim] for claim in again[0]]} | sensitivity
+    return Reproduction(
+        results=study.results,
+        findings=sorted([*own, *constant], key=lambda finding: int(finding.claim[1:])),
+        sensitivity=sensitivity,
+        figures=figures,
+        tables={**tables, f"Verdicts by {by}": _verdict_table(columns)},
+        traced=traced,
+    )
+
+
+def _verdict_table(findings: Mapping[str, Sequence[Finding]]) -> Table:
+    """Verdict of each claim for each value of a setting, by that value."""
+    names = [finding.claim for finding in next(iter(findings.values()))]
+    return Table(
+        ("claim", *findings),
+        tuple(
+            (name, *(column[i].verdict for column in findings.values()))
+            for i, name in enumerate(names)
+        ),
+        len(findings) + 1,
+    )
+
+
+def papers() -> dict[str, Path]:
+    """Directory of each paper by its name, such as "htcp-be"."""
+    root = Path(__file__).parents[3] / "papers"
+    if not root.is_dir():
+        raise Unavailable(
+            "the papers are part of the source tree, not of the installed package: clone the "
+            "repository and call lfn there"
+        )
+    return {
+        path.parent.name.replace("_", "-"): path.parent for path in sorted(root.glob("*/claims.py"))
+    }
+
+
+def reproduce(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | Path = "lfn-results",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run a paper's study and test its claims."""
+
+    def run(cases: Sequence[Case], title: str) -> Results:
+        return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
+
+    reproduction: Reproduction = claims_of(name).reproduce(settings_of(name, quick), run)
+    return reproduction
+
+
+def claims_of(name: str) -> Any:
+    """A paper's claims.py as a package ``papers_NAME``; other files of its directory are in it."""
+    directory = directory_of(name)
+    spec = importlib.util.spec_from_file_location(
+        f"papers_{directory.name}",
+        directory / "claims.py",
+        submodule_search_locations=[str(directory)],
+    )
+    if spec is None or spec.loader is None:
+        raise Unavailable(f"{directory / 'claims.py'} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def settings_of(name: str, quick: bool) -> dict[str, Any]:
+    """The settings of a paper's study: full.toml or quick.toml."""
+    file = directory_of(name) / f"{_size(quick)}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def nested(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with other values, also in their tables."""
+    return {
+        **settings,
+        **{
+            key: {**settings[key], **value} if isinstance(value, dict) else value
+            for key, value in said.items()
+        },
+    }
+
+
+def changed(name: str, quick: bool, reproduction: Reproduction) -> list[str]:
+    """Verdicts that are not the accepted ones, each as a line of text."""
+    accepted = expected(name).get(_size(quick), {}).get("findings", {})
+    was = {claim: finding["verdict"] for claim, finding in accepted.items()}
+    now = {claim: finding.verdict for claim, finding in reproduction.by_claim().items()}
+    return [
+        f"{claim}: {was.get(claim, 'not accepted yet')} -> {now.get(claim, 'gone')}"
+        for claim in dict.fromkeys([*was, *now])
+        if was.get(claim) != now.get(claim)
+    ]
+
+
+def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
+    """Make these findings the expected ones."""
+    found = {
+        "command": f"lfn paper {name}{' --quick' * quick}",
+        "hash": hash_of(reproduction.results),
+        "runs": len(reproduction.results.runs),
+        "findings": {
+            claim: {key: said for key, said in asdict(finding).items() if key != "claim"}
+            for claim, finding in reproduction.by_claim().items()
+        },
+    }
+    return expect(name, _size(quick), found)
+
+
+def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
+    """Keep what was found in a part of the work on a paper: in expected.json, under its name."""
+    file = directory_of(name) / "expected.json"
+    text = json.dumps(expected(name) | {part: found}, indent=1, ensure_ascii=False)
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise LabError(f"cannot accept the findings: {file}: {error.strerror}") from error
+    return file
+
+
+def expected(name: str) -> dict[str, Any]:
+    """What was accepted: under "full" and "quick" command, hash, number of runs, findings.
+
+    Under "extensions" and "kernel" what :mod:`lfnlab.papers.extension` found.
+    """
+    file = directory_of(name) / "expected.json"
+    found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return found
+
+
+def title_of(name: str) -> str:
+    """The paper's title: the first line of its README."""
+    text = (directory_of(name) / "README.md").read_text(encoding="utf-8")
+    return text.splitlines()[0].lstrip("# ")
+
+
+def directory_of(name: str) -> Path:
+    """Where the files of a paper are."""
+    known = papers()
+    if name not in known:
+        raise Unavailable(f'no paper is called "{name}"; there are {", ".join(known)}')
+    return known[name]
+
+
+def _size(quick: bool) -> str:
+    return "quick" if quick else "full"

@@ -1,0 +1,84 @@
+"""The verdict page: every claim of every paper beside what the laboratory saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lfnlab.papers.paper import expected, papers, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
+
+
+def page() -> str:
+    """Every claim of every paper with its accepted finding of full size, as Markdown."""
+    lines = [
+        "# Five papers, every claim",
+        "",
+        "What each paper says it saw, what the laboratory saw, and whether the claim holds. A",
+        "claim that does not hold is a result. `python -m lfnlab.papers.verdicts` writes this page",
+        "from what `lfn paper NAME --accept` has stored; the hash is that of all runs of a study.",
+        "",
+    ]
+    for paper in papers():
+        full = expected(paper).get("full")
+        lines += [f"## {title_of(paper)}", ""]
+        if full is None:
+            lines += [f"`lfn paper {paper}` has not been run at full size yet.", ""]
+            continue
+        lines += [
+            f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`. "
+            f"[The set-up, what the paper leaves open, and how each verdict is decided]"
+            f"(../papers/{papers()[paper].name}/README.md).",
+            "",
+        ]
+        lines += ["| claim | the paper | ours | verdict | cause |", "|---|---|---|---|---|"]
+        for claim, finding in full["findings"].items():
+            if "@" in claim:
+                continue
+            varied = [
+                f"{other['verdict']} with {name.partition(' @ ')[2]}"
+                for name, other in full["findings"].items()
+                if name.startswith(f"{claim} @ ")
+            ]
+            says = f"{finding['says']} ({finding['where']})"
+            verdicts = "; ".join([f"**{finding['verdict']}**", *varied])
+            lines.append(_row((claim, says, finding["ours"], verdicts, finding["cause"])))
+        lines.append("")
+        for part, heading in PARTS.items():
+            if (found := expected(paper).get(part)) is not None:
+                lines += [f"### {heading}", "", *_extension(found)]
+    return "\n".join(lines)
+
+
+def _extension(found: dict[str, Any]) -> Iterator[str]:
+    """What :mod:`lfnlab.papers.extension` kept."""
+    yield f"`{found['command']}`, {found['runs']} runs, hash `{found['hash']}`."
+    yield ""
+    for question, answer in found["answers"].items():
+        yield f"- **{question}**: {answer}."
+    yield ""
+    for heading, (headings, *rows) in found["tables"].items():
+        yield from (f"{heading}:", "", _row(headings), f"|{'---|' * len(headings)}")
+        yield from (_row(row) for row in rows)
+        yield ""
+    for file, caption in found["figures"].items():
+        yield from (f"![{caption}](figures/{file})", "", f"{caption}.", "")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def main() -> None:
+    """Writes docs/papers.md of the source tree."""
+    file = Path(__file__).parents[3] / "docs" / "papers.md"
+    file.write_text(page(), encoding="utf-8")
+    print(file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Finished runs on their way into a store: several at a time, since the disk takes as long for one.
+
+A kill costs what was added within the last :data:`WITHIN_S`; an interrupt costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lfnlab.results.store import Store
+
+Files = Mapping[str, bytes]
+
+WITHIN_S = 0.25
+"""Within so long a run is in the store."""
+MOST_RUNS, MOST_BYTES = 32, 1 << 24
+"""So many are not kept waiting."""
+
+
+class Batch:
+    """Writes runs to a store; ``stored`` is told of those that are there, from any thread."""
+
+    def __init__(self, store: Store, stored: Callable[[Mapping[str, Files]], None]) -> None:
+        self._store, self._stored = store, stored
+        self._waiting: dict[str, Files] = {}
+        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._error: Exception | None = None
+
+    def add(self, key: str, files: Files) -> None:
+        """A run that is done.
+
+        Raises:
+            StoreError: this one or one before cannot be written.
+        """
+        with self._lock:
+            self._waiting[key] = files
+            size_bytes = sum(len(data) for run in self._waiting.values() for data in run.values())
+            full = len(self._waiting) >= MOST_RUNS or size_bytes >= MOST_BYTES
+            if self._timer is None and not full:
+                self._timer = threading.Timer(WITHIN_S, self._in_time)
+                self._timer.daemon = True
+                self._timer.start()
+        if full or self._error is not None:
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits.
+
+        Raises:
+            StoreError: this or what a timer began cannot be written.
+        """
+        with self._writing:
+            with self._lock:
+                runs, self._waiting = self._waiting, {}
+                timer, self._timer = self._timer, None
+            if timer is not None:
+                timer.cancel()
+            if self._error is not None:
+                raise self._error
+            if runs:
+                self._store.put(runs)
+                self._stored(runs)
+
+    def _in_time(self) -> None:
+        try:
+            self.write()
+        except Exception as error:  # it ends the thread of whoever writes next
+            self._error = error

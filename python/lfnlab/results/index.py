@@ -1,0 +1,334 @@
+"""Analyses over a whole store: one row a run, law and route, of any number of runs, read lazily.
+
+A run's own files are the truth. What analyses read is made from them and kept as
+Parquet in ``DIR/summary``: opening a store reads the runs that are not in there yet, drops those
+that are gone, and writes the difference. One process at a time does that, under a lock that dies
+with it. A part has the hash of its bytes in its name: a damaged one is not read, and its runs are
+read again. A run that lacks files has no row.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import re
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lfnlab.errors import StoreError, UsageError
+from lfnlab.results.integrity import content, incomplete, provenance_of, remedy
+from lfnlab.results.runs import by_law
+from lfnlab.results.store import LAYOUT_FILE, check_layout, read_json, stored
+from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+Row = dict[str, Any]
+
+EDITION = 2
+"""To be raised when a row is made otherwise: parts of another edition are made anew."""
+PART_ROWS = 20_000
+"""Rows are written when so many have come together, and at the end."""
+PARTS = 64
+"""More parts than this are made one."""
+_LOCK = ".lock"
+_PART = re.compile(r"(\d{2})-(\d{6})-(\d{6})(-(?P<hash>[0-9a-f]{16}))?\.parquet")
+LISTED = 32
+"""A list of more tables than this, such as of flows, is one column of JSON."""
+
+
+class Catalog:
+    """The runs of a store, see :func:`open_store`."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        if not (self.root / "runs").is_dir():
+            raise StoreError(f"cannot read results: {self.root} holds no runs")
+        check_layout(self.root)
+        self._unwritten: list[Row] = []
+        self.wrong: dict[str, str] = {}
+        """Damaged runs, which have no rows, and why."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what was stored, and drop what was removed, since."""
+        self.wrong = {}
+        there = {key for key in stored(self.root) if self._is_whole(key)}
+        try:
+            with _locked(self.root) as parts:
+                known = parts.known()
+                if known - there or len(parts.files()) > PARTS:
+                    parts.keep(there)
+                missing = sorted(there - known)
+                for first in range(0, len(missing), PART_ROWS):
+                    parts.add(list(self._read(missing[first : first + PART_ROWS])))
+        except OSError:
+            # A store that may only be read: what its parts lack is kept here.
+            missing = sorted(there - _Parts(self.root).known())
+            self._unwritten = list(self._read(missing))
+
+    def _read(self, missing: Sequence[str]) -> Iterator[Row]:
+        for key in missing:
+            run = self.root / "runs" / key
+            try:
+                yield from rows(key, read_json(run / "summary.json"), provenance_of(run))
+            except StoreError as error:
+                self.wrong[key] = str(error)
+
+    def _is_whole(self, key: str) -> bool:
+        if (why := incomplete(self.root / "runs" / key)) is not None:
+            self.wrong[key] = f"{self.root / 'runs' / key}: {why}; {remedy(self.root)}"
+        return why is None
+
+    def summary(self) -> pl.LazyFrame:
+        """One row a run, law and route, of a run without flows under test one with null as law.
+
+        The columns are those of :meth:`lfnlab.Results.frame`; ``key``, ``code``, ``name``,
+        ``sim_s``, ``events``, ``wall_s``, ``cpu_s``; and every value of the resolved scenario
+        under its key, such as ``link.queue.kind``. A time or a rate is a number with its unit in
+        the name: ``link.rate_bps``, ``flow[0].rtt_s``; other quantities are texts.
+
+        Raises:
+            StoreError: when a run is damaged.
+        """
+        if self.wrong:
+            raise self._damaged()
+        return self.whole()
+
+    def _damaged(self) -> StoreError:
+        several = f"{len(self.wrong):,} damaged runs, the first: " if len(self.wrong) > 1 else ""
+        return StoreError(several + self.wrong[min(self.wrong)])
+
+    def whole(self) -> pl.LazyFrame:
+        """:meth:`summary` of the runs that are not damaged, if others are."""
+        import polars as pl
+
+        frames = [pl.scan_parquet(file) for file in _Parts(self.root).files()]
+        if self._unwritten:
+            frames.append(_frame(self._unwritten).lazy())
+        if not frames and self.wrong:
+            raise self._damaged()
+        if not frames:
+            raise UsageError(f"{self.root} holds no finished run yet")
+        return pl.concat(frames, how="diagonal_relaxed")
+
+
+def open_store(root: str | Path) -> Catalog:
+    """The runs of a results directory, for analyses over all of them.
+
+    >>> import lfnlab, polars as pl
+    >>> runs = lfnlab.open("lfn-results").summary()  # doctest: +SKIP
+    >>> runs.group_by("law").agg(pl.col("goodput_bps").mean()).collect()  # doctest: +SKIP
+
+    Raises:
+        StoreError: when it holds no runs, or is of a later version.
+    """
+    return Catalog(root)
+
+
+class Recorder:
+    """Takes the rows of runs as they are stored, so that opening the store need not read them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.rows: list[Row] = []
+        """Those that are not written yet."""
+
+    def add(self, key: str, files: Mapping[str, bytes]) -> None:
+        """A run that was stored."""
+        said = json.loads(files["provenance.json"])
+        self.rows += rows(key, json.loads(files["summary.json"]), said)
+        if len(self.rows) >= PART_ROWS:
+            self.write()
+
+    def write(self) -> None:
+        """Write what has come. Where that cannot be, opening the store reads the runs instead."""
+        fresh, self.rows = self.rows, []
+        with suppress(OSError), _locked(self._root) as parts:
+            parts.add(fresh)
+
+
+def rows(key: str, summary: Mapping[str, Any], said: Mapping[str, Any]) -> list[Row]:
+    """The rows of a run from its summary and its provenance."""
+    about = {
+        "key": key,
+        "code": said["code"],
+        "name": summary["name"],
+        "sim_s": summary["sim_s"],
+        "events": summary["events"],
+        # Runs of lfnlab 0.1.0 say in their summary what they took, and resolve no scenario.
+        "wall_s": said.get("wall_s", summary.get("wall_s")),
+        "cpu_s": said.get("cpu_s", summary.get("cpu_s")),
+        **_flat(said.get("resolved", {})),
+    }
+    found = by_law(summary) or [{"law": None, "seed": summary["seed"]}]
+    return [{**row, **about} for row in found]
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Row:
+    """The values of a resolved scenario by their keys; seed and version stand elsewhere."""
+    found: Row = {}
+    for key, value in table.items():
+        path = f"{prefix}{key}"
+        if path in ("schema", "seed", "name"):
+            continue
+        if isinstance(value, dict):
+            found |= _flat(value, f"{path}.")
+        elif isinstance(value, list) and _tables(value):
+            for i, part in enumerate(value):
+                found |= _flat(part, f"{path}[{i}].")
+        elif isinstance(value, list):
+            found[path] = json.dumps(value)
+        else:
+            found |= _column(path, key, value)
+    return found
+
+
+def _tables(values: Sequence[Any]) -> bool:
+    return 0 < len(values) <= LISTED and isinstance(values[0], dict)
+
+
+def _column(path: str, key: str, value: Any) -> Row:
+    if isinstance(value, str) and key not in ("name", "from", "to"):
+        for suffix, units in (("_s", SECONDS), ("_bps", BITS_PER_S)):
+            if (number := parsed(value, units)) is not None:
+                return {f"{path}{suffix}": number}
+    return {path: value}
+
+
+def _frame(rows: Sequence[Row]) -> pl.DataFrame:
+    """Rows as a frame; a column of several types is of texts, an empty one has a type too."""
+    import polars as pl
+
+    columns = dict.fromkeys(key for row in rows for key in row)
+    series = []
+    for name in columns:
+        values = [row.get(name) for row in rows]
+        kinds = {type(value) for value in values} - {type(None)}
+        if not kinds:
+            kind = pl.String if name in ("law", "name") else pl.Float64
+            series.append(pl.Series(name, values, dtype=kind))
+            continue
+        if kinds == {int, float}:
+            values = [None if value is None else float(value) for value in values]
+        elif len(kinds) > 1:
+            values = [None if value is None else str(value) for value in values]
+        series.append(pl.Series(name, values))
+    return pl.DataFrame(series)
+
+
+class _Parts:
+    """The Parquet files of ``DIR/summary``: EDITION-GENERATION-NUMBER-HASH.parquet.
+
+    All parts of the newest generation together hold each run once. Rewriting them begins a
+    generation with one rename, so whatever stops it leaves the older one or the newer.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._home = root / "summary"
+        self._whole: dict[Path, bool] = {}
+
+    def files(self) -> list[Path]:
+        """The parts of the newest generation that are whole, in order."""
+        found = sorted(self._home.glob(f"{EDITION:02d}-??????-??????-*.parquet"))
+        newest = [file for file in found if _generation(file) == _generation(found[-1])]
+        return [file for file in newest if self.is_whole(file)]
+
+    def is_whole(self, file: Path) -> bool:
+        """Whether a part has the bytes that were written; looked at once."""
+        if file not in self._whole:
+            try:
+                hashed = not file.is_symlink() and _hash(content(file))
+            except StoreError:
+                hashed = False
+            named = _PART.fullmatch(file.name)
+            self._whole[file] = named is not None and hashed == named["hash"]
+        return self._whole[file]
+
+    def known(self) -> set[str]:
+        """The addresses of the runs that they hold."""
+        import polars as pl
+
+        return {
+            key
+            for file in self.files()
+            for key in pl.read_parquet(file, columns=["key"])["key"].unique()
+        }
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """One part more, of the runs that are not there yet."""
+        known = self.known() if rows else set()
+        if fresh := [row for row in rows if row["key"] not in known]:
+            files = self.files()
+            generation = _generation(files[-1]) if files else 1
+            number = int(files[-1].name.split("-")[2]) if files else 0
+            self._write(_frame(fresh), generation, number + 1)
+
+    def keep(self, there: set[str]) -> None:
+        """One part in place of all, of the runs that are still there."""
+        import polars as pl
+
+        if not (files := self.files()):
+            return
+        frame = pl.concat([pl.read_parquet(file) for file in files], how="diagonal_relaxed")
+        kept = frame.filter(pl.col("key").is_in(list(there)))
+        self._write(kept, _generation(files[-1]) + 1, 1)
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove older and damaged parts and what a kill left; under the lock nobody writes."""
+        current = self.files()
+        for file in self._home.iterdir():
+            ours = _PART.fullmatch(file.name.removeprefix(".")) is not None
+            if ours and file not in current and (file.is_symlink() or not file.is_dir()):
+                file.unlink()
+
+    def _write(self, frame: pl.DataFrame, generation: int, number: int) -> None:
+        # Through memory: polars hides the reason when a disk is full, Python tells it.
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer, compression="zstd")
+        digest = _hash(buffer.getbuffer())
+        name = f"{EDITION:02d}-{generation:06d}-{number:06d}-{digest}.parquet"
+        fresh = self._home / f".{name}"
+        fresh.write_bytes(buffer.getbuffer())
+        fresh.replace(self._home / name)
+
+
+def damaged(root: Path) -> list[Path]:
+    """Parts of a store's summary that are not what was written."""
+    parts = _Parts(root)
+    found = sorted((root / "summary").glob(f"{EDITION:02d}-*.parquet"))
+    return [file for file in found if not parts.is_whole(file)]
+
+
+def _hash(data: bytes | memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _generation(file: Path) -> int:
+    return int(file.name.split("-")[1])
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[_Parts]:
+    """The parts of a store, for one process at a time. Elsewhere than in a store none is written.
+
+    Raises:
+        OSError: they cannot be written here.
+    """
+    home = root / "summary"
+    if not os.path.lexists(root / LAYOUT_FILE) or home.is_symlink():
+        raise PermissionError(f"{home} is not ours")
+    home.mkdir(exist_ok=True)
+    with (home / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        parts = _Parts(root)
+        parts.clear()
+        yield parts

@@ -1,0 +1,358 @@
+"""Stored runs, and the runs of an experiment as frames and JSON."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import metrics, statistics
+from lfnlab.control_laws.registry import known
+from lfnlab.errors import StoreError, UsageError
+from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
+from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table, read_text
+from lfnlab.scenario.builder import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import polars as pl
+
+    from lfnlab.statistics import Interval
+
+Factor = str | int | float
+
+SCHEMA = 1
+COMPARED = "law compared"
+"""Column of rows: the law that is compared, where other laws run beside it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One stored run."""
+
+    path: Path
+    seed: int
+    factors: Mapping[str, Factor]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The run's result, see ``docs/results.md``."""
+        summary: dict[str, Any] = read_json(self.path / "summary.json")
+        if KEY.fullmatch(self.path.name):
+            said = provenance_of(self.path)
+            summary |= {key: said[key] for key in ("wall_s", "cpu_s") if key in said}
+        return summary
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """What was run."""
+        file = self.path / "scenario.toml"
+        return Scenario.from_toml(read_text(file), file.name)
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws of its flows, each once, in the order of the flows."""
+        return tuple(dict.fromkeys(flow["law"] for flow in self.summary["flows"]))
+
+    def probes(self, law: str) -> tuple[str, ...]:
+        """Names of the law's own variables, by their numbers in the table ``probes``."""
+        for entry in self.summary.get("prototypes", ()):
+            if entry["law"] == law:
+                return tuple(entry["probes"])
+        info = known(law)
+        return () if info is None else info.probes
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Table flows, queues, events or probes; packets where some were recorded."""
+        return read_table(self.path, name)
+
+    @property
+    def is_dumbbell(self) -> bool:
+        """Whether its links are one and the opposite direction."""
+        return is_dumbbell(self.summary)
+
+    def link(self, flows: Sequence[Mapping[str, Any]]) -> int:
+        """Index of the link whose figures stand beside those of these flows, see :func:`link`."""
+        return link(self.summary, flows)
+
+    def by_law(self) -> list[dict[str, Any]]:
+        """One row a law and route: factors, seed, metrics of its flows and of their :meth:`link`.
+
+        Where other laws run beside the one that is compared, ``law compared`` says which that is.
+        """
+        factors = dict(self.factors)
+        if "law" in factors and self.laws != (factors["law"],):
+            factors[COMPARED] = factors["law"]
+        return [{**factors, **row} for row in by_law(self.summary)]
+
+
+def short(names: Sequence[str]) -> dict[str, str]:
+    """Keys of a scenario without the table in which they stand, where that leaves no two alike.
+
+    >>> short(["link.queue.size", "flow[*].rtt"])
+    {'link.queue.size': 'queue.size', 'flow[*].rtt': 'rtt'}
+    """
+    cut = {name: re.sub(r"^(link|flow|links)(\[[^]]*\])?\.(?=.)", "", name) for name in names}
+    kept = list(cut.values())
+    return {name: word if kept.count(word) == 1 else name for name, word in cut.items()}
+
+
+def is_dumbbell(summary: Mapping[str, Any]) -> bool:
+    """Whether the links of a run are one and the opposite direction."""
+    return [link["id"] for link in summary["links"]] == ["forward", "reverse"]
+
+
+def link(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> int:
+    """Index of the link whose figures stand beside those of these flows.
+
+    In a dumbbell the one of their data, the forward one where they go both ways or are none;
+    elsewhere the busiest of those that their data pass, of all where they are none.
+    """
+    links = summary["links"]
+    if is_dumbbell(summary):
+        directions = [link["id"] for link in links]
+        return directions.index(min((flow["direction"] for flow in flows), default="forward"))
+    passed = {name for flow in flows for way in flow.get("routes", ()) for name in way["links"]}
+    places = [i for i, link in enumerate(links) if link["id"] in passed] or range(len(links))
+    return max(places, key=lambda i: links[i]["utilization"])
+
+
+def route(flow: Mapping[str, Any]) -> str:
+    """The way of a flow's data in words.
+
+    "forward" or "reverse" in a dumbbell, elsewhere its links: "a > b", "a, then b" if it changes.
+    """
+    ways = [" > ".join(way["links"]) for way in flow.get("routes", ())]
+    return ", then ".join(way for way, _ in groupby(ways)) or str(flow["direction"])
+
+
+def by_law(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row a law and route of a run: seed, and :func:`metrics_of` its flows."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for flow in summary["flows"]:
+        groups.setdefault((flow["law"], route(flow)), []).append(flow)
+    laws = list(dict.fromkeys(law for law, _ in groups))
+    return [
+        {
+            "law": law,
+            "route": way,
+            "seed": summary["seed"],
+            "flows": len(flows),
+            **metrics_of(summary, flows),
+            "hash": summary["hash"],
+        }
+        for (law, way), flows in sorted(groups.items(), key=lambda group: laws.index(group[0][0]))
+    ]
+
+
+def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The metrics of some flows of a run together, and of their :func:`link`."""
+    beside = summary["links"][link(summary, flows)]
+    goodputs = [flow["goodput_bps"] for flow in flows]
+    return {
+        "goodput_bps": together_bps(summary, flows),
+        "jain": metrics.jain(goodputs),
+        "cov": _mean(flow["cov"] for flow in flows),
+        "retransmits": sum(flow["retransmits"] for flow in flows),
+        "timeouts": sum(flow["timeouts"] for flow in flows),
+        "loss_events": sum(flow["loss_events"] for flow in flows),
+        "utilization": beside["utilization"],
+        "mean_queue_s": beside["mean_queue_s"],
+        "drops": beside["drops"],
+    }
+
+
+def together_bps(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> float:
+    """Goodput of flows in sum, in bit/s, over the time in which at least one of them was active.
+
+    A flow's own goodput counts its own time, from its start or the warm-up to its end. So a sum of
+    these is more than the link's rate where flows follow one another.
+    """
+    spans = []
+    for flow in flows:
+        if flow["goodput_bps"] > 0.0:
+            begin_s = max(float(flow["start_s"]), float(summary["warmup_s"]))
+            took_s = 8.0 * flow["delivered_bytes"] / flow["goodput_bps"]
+            spans.append((begin_s, begin_s + took_s))
+    active_s, until_s = 0.0, -math.inf
+    for begin_s, end_s in sorted(spans):
+        active_s += max(0.0, end_s - max(begin_s, until_s))
+        until_s = max(until_s, end_s)
+    delivered = sum(flow["delivered_bytes"] for flow in flows)
+    return 8.0 * delivered / active_s if active_s > 0.0 else 0.0
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    return statistics.interval(v for v in values if v is not None).mean
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended with an error; it is not stored, so the same sweep tries it again."""
+
+    seed: int
+    factors: Mapping[str, Factor]
+    error: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of an experiment, in order: by case, then by seed."""
+
+    root: Path
+    title: str
+    runs: tuple[Run, ...]
+    failures: tuple[Failure, ...] = ()
+    missing: int = 0
+    """Runs of the experiment that are not there: it was interrupted, or they failed."""
+
+    @classmethod
+    def load(cls, root: str | Path) -> Results:
+        """The last experiment of a results directory, with those of its runs that are there.
+
+        Raises:
+            StoreError: when there is none, or something of it is damaged.
+        """
+        root = Path(root)
+        check_layout(root)
+        file = root / EXPERIMENT
+        if not os.path.lexists(file):
+            raise StoreError(
+                f"cannot read results: {root} holds no {file.name}; the command that made its runs "
+                "writes it, and runs none again that is there"
+            )
+        experiment = unsealed(file)
+        try:
+            planned = [
+                Run(root / "runs" / entry["key"], entry["seed"], entry["factors"])
+                for entry in experiment["runs"]
+            ]
+            title = experiment["title"]
+            count = experiment.get("planned", len(planned))
+        except (KeyError, TypeError):
+            raise damaged(file, "does not list the runs of an experiment") from None
+        runs = tuple(run for run in planned if os.path.lexists(run.path))
+        for run in runs:
+            if (why := incomplete(run.path)) is not None:
+                raise damaged(run.path / "provenance.json", why)
+        if not runs:
+            raise StoreError(
+                f"cannot read results: of the {count} runs of {file} none is there; the command "
+                "that made them runs them again"
+            )
+        return cls(root, title, runs, missing=count - len(runs))
+
+    @property
+    def completeness(self) -> str | None:
+        """How many of how many runs are there, where some are missing."""
+        if not self.missing:
+            return None
+        planned = len(self.runs) + self.missing
+        return f"{len(self.runs):,} of {planned:,} runs are there; the same command runs the others"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a run, law and route, see :meth:`Run.by_law`.
+
+        Where cases have the same factors, ``case`` tells them apart, from 1.
+        """
+        seen: Counter[tuple[Any, ...]] = Counter()
+        places = []
+        for run in self.runs:
+            same = (*run.factors.items(), run.seed)
+            seen[same] += 1
+            places.append(seen[same])
+        alike = max(places, default=1) > 1
+        return [
+            {"case": place, **row} if alike else row
+            for run, place in zip(self.runs, places, strict=True)
+            for row in run.by_law()
+        ]
+
+    def frame(self) -> pl.DataFrame:
+        """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of :meth:`rows` that name what was run: factors, law, route; not the seed.
+
+        A factor that only repeats the law is left out, and so is a route that all flows share.
+        """
+        rows = self.rows()
+        swept = dict.fromkeys(name for run in self.runs for name in run.factors)
+        names = [name for name in swept if name not in ("law", "seed")]
+        told = [name for name in names if any(row.get(name, "") != row["law"] for row in rows)]
+        more = [name for name in ("case", COMPARED) if any(name in row for row in rows)]
+        several = ["route"] if len({row["route"] for row in rows}) > 1 else []
+        return (*dict.fromkeys((*more, *told)), "law", *several)
+
+    def intervals(
+        self, metric: str, by: Sequence[str] | None = None
+    ) -> dict[tuple[Factor, ...], Interval]:
+        """Mean and 95 % interval of a column of :meth:`frame` over the seeds of each group.
+
+        Args:
+            metric: the column.
+            by: the columns whose values make a group; default :attr:`keys`, which is all.
+
+        Raises:
+            UsageError: when a group has two rows of one seed, which are no replicates.
+        """
+        by = self.keys if by is None else by
+        groups: dict[tuple[Factor, ...], dict[int, float]] = {}
+        for row in self.rows():
+            group = groups.setdefault(tuple(row.get(key, "") for key in by), {})
+            if row["seed"] in group:
+                left = ", ".join(key for key in self.keys if key not in by)
+                raise UsageError(
+                    f"intervals of {metric} by {', '.join(by)}: several values for one seed are no "
+                    f"replicates; name what differs too: {left or 'the factors'}"
+                )
+            group[row["seed"]] = row[metric]
+        return {group: statistics.interval(seeds.values()) for group, seeds in groups.items()}
+
+    def named(self, group: tuple[Factor, ...]) -> str:
+        """A group of :meth:`intervals` by all keys in words: law and route first, then factors."""
+        parts = dict(zip(self.keys, group, strict=True))
+        first = [str(parts.pop(key)) for key in ("law", "route") if key in parts]
+        words = short(list(parts))
+        return ", ".join([*first, *(f"{words[name]} {value}" for name, value in parts.items())])
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``--json`` prints: runs, aggregate by :attr:`keys` over seeds, what to know."""
+        from lfnlab.analysis import advice
+        from lfnlab.analysis.summary import averaged
+
+        aggregate: dict[str, dict[str, Any]] = {}
+        for metric in AGGREGATED:
+            for group, value in self.intervals(metric).items():
+                aggregate.setdefault(self.named(group), {})[metric] = value.to_json()
+        runs = [run.summary for run in self.runs]
+        return {
+            "schema": SCHEMA,
+            "runs": runs,
+            "aggregate": aggregate,
+            "averaged": averaged(self),
+            "warnings": advice.seen(self),
+        }
+
+
+AGGREGATED = (
+    "goodput_bps",
+    "jain",
+    "cov",
+    "utilization",
+    "mean_queue_s",
+    "retransmits",
+    "timeouts",
+    "loss_events",
+)

@@ -1,0 +1,405 @@
+"""The results directory.
+
+    DIR/store.json                 the version of this layout
+    DIR/experiment.json            the runs of the last experiment, in order
+    DIR/report.html, DIR/figures/  made from them
+    DIR/summary/*.parquet          what analyses read: a row a run and law (lfnlab.results.index)
+    DIR/runs/KEY/scenario.toml     what was run
+                 summary.json      the run's result (docs/results.md)
+                 flows.parquet, queues.parquet, events.parquet, probes.parquet
+                 transfers.parquet where models of traffic ran
+                 packets.parquet   where packets were recorded
+                 provenance.json   by what, where, when, what it took, hashes of the other files
+
+Without ``store.json`` a directory is no store, and nothing is written or removed in it.
+
+KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
+there is not run again, and results of two code versions never mix. A run appears by one rename when
+all of its files are written, so an interrupted one leaves nothing that looks like a result. All
+files of a run but its provenance are the same bytes whoever runs it: a run that arrives twice is
+kept once.
+
+A run with a law in Python is removed and run again: its key holds the hash of the law's source, but
+nothing can tell what else a class in Python depends on. The source itself is beside the results, as
+NAME.py, where it came from a file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import _core
+from lfnlab.control_laws import prototype
+from lfnlab.errors import StoreError
+from lfnlab.results import integrity, provenance
+from lfnlab.results.integrity import TABLES
+from lfnlab.results.provenance import code_version
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from lfnlab.scenario.builder import Scenario
+
+EXPERIMENT = "experiment.json"
+LAYOUT = 1
+"""Version of the directory's layout."""
+LAYOUT_FILE = "store.json"
+FEW = 8
+"""Up to so many runs are written to the disk file by file, at 3 ms a run; for more, one call that
+takes up to 70 ms writes the whole file system (measured on ext4)."""
+
+
+class Store:
+    """A results directory, made if it is not there.
+
+    Raises:
+        StoreError: when it holds files and is no store, or nothing can be written there, before
+            any run is started.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        with self._writing():
+            self.root.mkdir(parents=True, exist_ok=True)
+            if not check_layout(self.root):
+                refuse_foreign(self.root)
+                # First of all: what begins without it is not ours.
+                self.write(LAYOUT_FILE, json.dumps({"layout": LAYOUT}), lasting=True)
+            self._runs.mkdir(exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._runs) as file:
+                file.write(b"writable")
+
+    @property
+    def _runs(self) -> Path:
+        return self.root / "runs"
+
+    def keys(self) -> set[str]:
+        """The addresses of the runs that are there, whole or not."""
+        return stored(self.root)
+
+    def path(self, key: str) -> Path:
+        """The directory of a run, whether it is there or not."""
+        return self._runs / key
+
+    def put(self, runs: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Write finished runs by their addresses, see :func:`run_files`.
+
+        They appear when all of their bytes are on the disk. One that is there stays, unless it is
+        damaged.
+        """
+        made: list[Path] = []
+        written: dict[str, Path] = {}
+        with self._writing():
+            try:
+                try:
+                    for key, files in runs.items():
+                        made.append(Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs)))
+                        for name, data in files.items():
+                            (made[-1] / name).write_bytes(data)
+                        made[-1].chmod(0o755)
+                        written[key] = made[-1]
+                finally:
+                    # Those before a full disk are whole.
+                    _to_disk(list(written.values()), self._runs)
+                    for key, directory in written.items():
+                        self._appear(directory, self.path(key))
+                    _sync(self._runs)
+            finally:
+                for directory in made:
+                    shutil.rmtree(directory, ignore_errors=True)
+
+    def _appear(self, fresh: Path, target: Path) -> None:
+        if os.path.lexists(target):
+            # The same run came from elsewhere meanwhile, with the same bytes; or it is damaged.
+            if integrity.fault(target) is None:
+                return
+            discard(target)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if integrity.fault(target) is not None:
+                raise
+
+    def write(self, name: str, content: str | bytes, *, lasting: bool = False) -> Path:
+        """Replace a file of the experiment in one step; ``lasting``: once it is on the disk."""
+        with self._writing():
+            return replace_file(self.root / name, content, lasting=lasting)
+
+    def write_experiment(self, experiment: dict[str, Any]) -> None:
+        """Remember which runs make up the experiment."""
+        self.write(EXPERIMENT, integrity.sealed(experiment), lasting=True)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if Path(error.filename2 or "").parent == self.root:
+                reason = f"{error.filename2}: {reason}"
+            raise StoreError(
+                f"cannot write results to {self.root}: {reason}. Runs that were stored before are "
+                "intact; mend it, or choose another directory, and give the same command again."
+            ) from error
+
+
+def replace_file(target: Path, content: str | bytes, *, lasting: bool = False) -> Path:
+    """Write a file in one step, with its directory; ``lasting``: once it is on the disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+        if lasting:
+            _sync(fresh)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return target
+
+
+def discard(entry: Path) -> None:
+    """Remove a run by one rename first, so that no half of one stays. Links are not followed.
+
+    Raises:
+        OSError: when that is not allowed.
+    """
+    gone = entry
+    if not entry.name.startswith("."):
+        gone = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.parent)) / "gone"
+        entry.rename(gone)
+    if gone.is_dir() and not gone.is_symlink():
+        shutil.rmtree(gone)
+    else:
+        gone.unlink()
+    if gone != entry:
+        gone.parent.rmdir()
+
+
+def _to_disk(directories: Sequence[Path], runs: Path) -> None:
+    """Have the files of runs written: one by one, or the whole file system when they are many."""
+    if len(directories) <= FEW:
+        for directory in directories:
+            for file in directory.iterdir():
+                _sync(file)
+            _sync(directory)
+        return
+    descriptor = os.open(runs, os.O_RDONLY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(descriptor)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def stored(root: Path) -> set[str]:
+    """The addresses of the runs of a results directory, whole or not.
+
+    Raises:
+        StoreError: when it has no readable directory of runs.
+    """
+    try:
+        return {name for name in os.listdir(root / "runs") if integrity.KEY.fullmatch(name)}
+    except OSError as error:
+        raise StoreError(f"cannot read results: {root / 'runs'}: {error.strerror}") from None
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a name in ``runs/`` is that of a run in the making, which a kill may leave."""
+    return re.fullmatch(rf"\.{integrity.KEY.pattern}\.([a-z0-9_]{{8}}|gone)", name) is not None
+
+
+def check_layout(root: Path) -> bool:
+    """Whether a directory says that it is a store; those of lfnlab 0.1.0 do not.
+
+    Raises:
+        StoreError: when a later lfnlab wrote it, naming both versions, or the file is damaged.
+    """
+    file = root / LAYOUT_FILE
+    if not os.path.lexists(file):
+        return False
+    try:
+        found = json.loads(integrity.content(file))
+    except ValueError:
+        found = None
+    layout = found.get("layout") if isinstance(found, dict) else None
+    if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
+        raise StoreError(
+            f"cannot use results: {file} does not name a layout; if the directory is a store of "
+            f"this version, mend it: {_mend(root)}"
+        )
+    if layout > LAYOUT:
+        raise StoreError(
+            f"cannot use results: {file} says layout {layout}; this is lfnlab {_core.VERSION}, "
+            f"which knows layouts up to {LAYOUT}. Install a later one, or choose another directory"
+        )
+    return True
+
+
+def refuse_foreign(root: Path, ours: Collection[str] = ()) -> None:
+    """Refuse to write results among files that are not ours. A directory may be yet to be made.
+
+    Args:
+        root: the directory.
+        ours: names that may be there, and will be written over.
+
+    Raises:
+        StoreError: naming some of them, and what can be done with a store of an earlier version.
+    """
+    try:
+        names = {name for name in os.listdir(root) if not name.startswith(f".{LAYOUT_FILE}.")}
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"cannot write results to {root}: {error.strerror}") from None
+    foreign = sorted(names.difference(ours))
+    if not foreign or check_layout(root):
+        return
+    if "runs" in names and (root / "runs").is_dir() and stored(root):
+        raise StoreError(
+            f"cannot write results to {root}: it holds runs and no {LAYOUT_FILE}, as lfnlab 0.1.0 "
+            "left it. They can be read; choose another directory, or take this one over: "
+            f"{_mend(root)}"
+        )
+    some = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+    raise StoreError(
+        f"cannot write results to {root}: it is neither empty nor a results directory (it holds "
+        f"{some} and no {LAYOUT_FILE}); choose another directory"
+    )
+
+
+def missing_layout(root: Path) -> str:
+    """What a directory without ``store.json`` is, and what can be done."""
+    return (
+        f"it has no {LAYOUT_FILE}, so it is no results directory, or one of lfnlab 0.1.0; if its "
+        f"runs are lfnlab's: {_mend(root)}"
+    )
+
+
+def _mend(root: Path) -> str:
+    return f"echo '{json.dumps({'layout': LAYOUT})}' > {root / LAYOUT_FILE}"
+
+
+def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
+    """The files of a finished run by name; ``command`` is the command line that asked for it."""
+    import polars as pl
+
+    frames = dict(_frames(run))
+    buffers = {f"{table}.parquet": io.BytesIO() for table in frames}
+    # All tables in one go, which takes half the time where they are small, and through memory:
+    # polars hides the reason when a disk is full.
+    sinks = [
+        frame.lazy().sink_parquet(buffer, compression="zstd", lazy=True)
+        for frame, buffer in zip(frames.values(), buffers.values(), strict=True)
+    ]
+    pl.collect_all(sinks, engine="in-memory")
+    files = {name: buffer.getvalue() for name, buffer in buffers.items()}
+    files["summary.json"] = run.summary().encode()
+    files["scenario.toml"] = toml_text.encode()
+    summary = json.loads(run.summary())
+    for entry in summary.get("prototypes", ()):
+        if (source := prototype.source_of(entry["source"])) is not None:
+            files[f"{entry['source'].partition('@')[0]}.py"] = source.encode()
+    said = {
+        **provenance.machine(),
+        "finished": provenance.now(),
+        "wall_s": run.wall_s,
+        "cpu_s": run.cpu_s,
+        "hash": summary["hash"],
+        "command": command,
+        "resolved": json.loads(_core.check(toml_text, "scenario")),
+    }
+    return files | {"provenance.json": recorded(said, files)}
+
+
+def recorded(said: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """``provenance.json`` of these files: what is said of the run, their lengths and hashes."""
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    lengths = {name: len(data) for name, data in files.items()}
+    return integrity.sealed({**said, "bytes": lengths, "files": hashes})
+
+
+def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
+    import polars as pl
+
+    for table in TABLES:
+        yield table, pl.DataFrame(run.table(table))
+    transfers = run.table("transfers")
+    if len(transfers["t_s"]):
+        yield "transfers", pl.DataFrame(transfers)
+    packets = run.table("packets")
+    if len(packets["t_ps"]):
+        yield (
+            "packets",
+            pl.DataFrame(packets).with_columns(
+                # A block that is not there ends at 0.
+                pl.when(pl.col(f"sack{i}_end") > 0).then(pl.col(f"sack{i}_start", f"sack{i}_end"))
+                for i in (1, 2, 3)
+            ),
+        )
+
+
+def run_key(scenario: Scenario) -> str:
+    """The address of a run: hash of the resolved scenario with its seed, and of the code."""
+    (key,) = run_keys(_core.check(scenario.to_toml(), "scenario"), [scenario.seed])
+    return key
+
+
+def run_keys(resolved_json: str, seeds: Iterable[int]) -> list[str]:
+    """The addresses of the runs of a resolved scenario with these seeds."""
+    resolved = json.loads(resolved_json)
+    return [
+        hashlib.sha256(
+            f"{code_version()}\n{json.dumps({**resolved, 'seed': seed}, sort_keys=True)}".encode()
+        ).hexdigest()[:24]
+        for seed in map(int, seeds)
+    ]
+
+
+def read_table(run: Path, name: str) -> pl.DataFrame:
+    """One table of a stored run."""
+    import polars as pl
+
+    file = run / f"{name}.parquet"
+    if not file.is_file() and name not in integrity.tables_of(run):
+        raise StoreError(f"{file}: there is no such table; a run has {', '.join(TABLES)}")
+    try:
+        # Through memory: polars knows no file whose name the locale cannot write.
+        return pl.read_parquet(io.BytesIO(integrity.content(file)))
+    except pl.exceptions.PolarsError:
+        raise StoreError(f"cannot read results: {file} is not a table") from None
+
+
+def read_json(file: Path) -> Any:
+    """A JSON file of the store."""
+    try:
+        return json.loads(read_text(file))
+    except (ValueError, RecursionError):
+        raise StoreError(f"cannot read results: {file} is not JSON") from None
+
+
+def read_text(file: Path) -> str:
+    """A text file of the store."""
+    try:
+        return integrity.content(file).decode()
+    except UnicodeDecodeError:
+        raise StoreError(f"cannot read results: {file} is not UTF-8 text") from None

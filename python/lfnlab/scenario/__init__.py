@@ -1,0 +1,1 @@
+"""Scenarios as values: what they are made of, and how they are built and written."""

@@ -1,0 +1,1 @@
+"""A scenario on the TCP of Linux: in real time, and in virtual time."""

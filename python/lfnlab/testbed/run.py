@@ -1,0 +1,392 @@
+"""``lfn testbed``: a scenario on the TCP of this kernel, over the emulated path, as a stored run.
+
+The tables and the summary are the simulator's (``docs/results.md``), from TCP_INFO in place of the
+engine; what no kernel tells is null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import shlex
+import shutil
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lfnlab import _core, metrics
+from lfnlab.cli.testbed import COALESCE, invalid
+from lfnlab.control_laws.registry import known
+from lfnlab.errors import LabError, Unavailable
+from lfnlab.formats.iperf3 import FLOWS
+from lfnlab.results import provenance
+from lfnlab.results.runs import SCHEMA, Results
+from lfnlab.results.store import Store, recorded
+from lfnlab.statistics import finite
+from lfnlab.testbed import ends as testbed_ends
+from lfnlab.testbed import sock_diag as testbed_watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lfnlab.experiment.run import Case
+    from lfnlab.scenario.builder import Scenario
+
+# From when the path is there until the scenario begins: the sender starts up.
+LEAD_S = 5.0
+# Of a core: an emulator that has less to spare is soon late.
+CPU_BOUND = 0.9
+_LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_QUEUES = {
+    "t_s": pl.Float64,
+    "link": pl.UInt16,
+    "packets": pl.UInt32,
+    "bytes": pl.UInt64,
+    "arrivals": pl.UInt64,
+    "drops": pl.UInt64,
+    "marks": pl.UInt64,
+    "sent_bytes": pl.UInt64,
+}
+_EVENTS = {
+    "t_s": pl.Float64,
+    "flow": pl.UInt32,
+    "kind": pl.UInt8,
+    "cwnd_before_seg": pl.Float64,
+    "cwnd_after_seg": pl.Float64,
+    "ssthresh_seg": pl.Float64,
+    "lost": pl.UInt32,
+}
+_PROBES = {"t_s": pl.Float64, "flow": pl.UInt32, "probe": pl.UInt8, "value": pl.Float64}
+
+
+def available() -> list[str]:
+    """The laws that this kernel has now."""
+    return _LAWS.read_text(encoding="ascii").split()
+
+
+def kernel_law(law: str) -> str:
+    """What this kernel calls a law: ours where it is loaded, else its own of the same name.
+
+    Raises:
+        Unavailable: when it has neither.
+    """
+    name = law.partition(":")[0]
+    ours = f"lfn_{name.replace('-', '_')}"
+    there = available()
+    for candidate in (ours, name):
+        if candidate in there:
+            return candidate
+    info = known(name)
+    ours_runs = info is not None and "kernel" in info.targets
+    hint = f"try lfn kernel load {name}" if ours_runs else "it is for the simulator alone"
+    raise Unavailable(f"law {law}: this kernel has neither {ours} nor {name}; {hint}")
+
+
+def plans(
+    cases: Iterable[Case], *, file: str = "scenario", iperf3: bool = False
+) -> list[dict[str, Any]]:
+    """What a test bed does of scenarios, which :func:`run` takes.
+
+    Args:
+        cases: the scenarios.
+        file: how errors call them.
+        iperf3: it sends the flows over TCP, in place of a sender of ours.
+
+    Raises:
+        ScenarioError: one has what a test bed cannot do.
+        Unavailable: a law or a program is missing.
+    """
+    if iperf3 and shutil.which("iperf3") is None:
+        raise Unavailable("no iperf3 in PATH")
+    return [_plan(case.scenario, file, "iperf3" if iperf3 else "own") for case in cases]
+
+
+def run(
+    cases: Sequence[Case], plans: Sequence[dict[str, Any]], *, out: str | Path, title: str
+) -> Results:
+    """Run scenarios, one after the other, on the TCP of this kernel, and store what was seen.
+
+    ``summary["invalid"]`` of a run says why it does not count, if it does not.
+
+    Args:
+        cases: the scenarios, and what sets each apart.
+        plans: of :func:`plans`, for each.
+        out: results directory.
+        title: of the experiment.
+
+    Raises:
+        Unavailable: a right is missing.
+        LabError: the sender failed.
+    """
+    store = Store(out)
+    experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": []}
+    for case, plan in zip(cases, plans, strict=True):
+        key, files = _measure(case.scenario, plan)
+        store.put({key: files})
+        entry = {"key": key, "seed": case.scenario.seed, "factors": dict(case.factors)}
+        experiment["runs"].append(entry)
+        store.write_experiment(experiment | {"planned": len(cases)})
+    return Results.load(out)
+
+
+def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(_core.plan_testbed(scenario.to_toml(), file, scenario.seed))
+    text = scenario.to_toml()
+    plan |= {"lead_s": LEAD_S, "program": program, "scenario": text, "seed": scenario.seed}
+    for number, flow in enumerate(plan["flows"]):
+        flow["kernel_law"] = None if flow["udt"] else kernel_law(flow["law"])
+        flow["near_port"], flow["far_port"] = testbed_ends.ports(number, program)
+    if plan["background"]:
+        plan["background"]["kernel_law"] = kernel_law(plan["background"]["law"])
+    return plan
+
+
+def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
+    """Key and files of one run."""
+    ends = [sys.executable, "-m", testbed_ends.__name__]
+    with testbed_ends.Files.made() as files:
+        testbed_ends.tell(files.plan, plan)
+        command = [*ends, "near", str(files)]
+        serve = "exec " + shlex.join([*ends, "end", "reverse", str(files)])
+        code, said = _core.run_shell(
+            plan["scenario"], "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
+        )
+        if code != 0:
+            why = (testbed_ends.told(files.seen) or {}).get("failed", f"exit code {code}")
+            raise LabError(f"the test bed failed: {why}")
+        found = _found(files, plan)
+    path = json.loads(said)
+    tables = _tables(path, found)
+    summary = _summary(scenario, plan, path, found, tables) | {"invalid": _invalid(path, found)}
+    key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
+    return key, _files(tables, summary, plan["scenario"], path)
+
+
+def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
+    """What both ends left: how late they were, what was seen of flows, what else was sent."""
+    late_s, sent = [], []
+    for direction in ("forward", "reverse"):
+        said = testbed_ends.told(getattr(files, direction))
+        if said is None:
+            raise LabError(f"an end of the test bed, which sends {direction}, did not finish")
+        if "failed" in said:
+            raise LabError(said["failed"])
+        late_s.append(said["late_s"])
+        sent += [{"direction": direction, **counts} for counts in said["sent"]]
+    seen = testbed_ends.told(files.seen) or {}
+    over_udt = {counts["flow"]: counts for counts in sent if "flow" in counts}
+    flows = [
+        _seen_of_udt(number, flow, over_udt[number], plan) if flow["udt"] else seen[str(number)]
+        for number, flow in enumerate(plan["flows"])
+    ]
+    others = [counts for counts in sent if "flow" not in counts]
+    return {"late_s": max(late_s), "flows": flows, "sent": others}
+
+
+def _seen_of_udt(
+    number: int, flow: dict[str, Any], sent: dict[str, Any], plan: dict[str, Any]
+) -> dict[str, Any]:
+    """What a sender over UDT says of itself, as :mod:`lfnlab.testbed.sock_diag` has it of TCP."""
+    rows, events, windows = [], [], []
+    last = dict.fromkeys(("delivered_bytes", "retransmits", "naks", "timeouts", "srtt_s"), 0)
+    warm_bytes, least_s = 0, math.inf
+    for look in sent["looks"]:
+        t_s = flow["start_s"] + look["t_s"]
+        state = testbed_watch.RECOVERY if look["repairing"] else testbed_watch.OPEN
+        measured = [look[key] for key in ("inflight_seg", "delivered_bytes", "retransmits")]
+        window = (look["cwnd_seg"], math.inf, look["srtt_s"])
+        rows.append((t_s, number, *window, *measured, state, look["pacing_bps"]))
+        for count, kind in (("naks", testbed_watch.RECOVERY), ("timeouts", testbed_watch.LOSS)):
+            if look[count] > last[count]:
+                around = (rows[-2][2] if len(rows) > 1 else look["cwnd_seg"], look["cwnd_seg"])
+                events.append((t_s, number, testbed_watch.KINDS[kind], *around, math.inf, 0))
+        if t_s >= plan["warmup_s"]:
+            windows.append(look["cwnd_seg"])
+        else:
+            warm_bytes = look["delivered_bytes"]
+        last, least_s = look, min(least_s, look["srtt_s"])
+    return {
+        "rows": rows,
+        "events": events,
+        "mean_cwnd": math.fsum(windows) / len(windows) if windows else 0.0,
+        "min_cwnd": min(windows, default=0),
+        "max_cwnd": max(windows, default=0),
+        "acked_bytes": last["delivered_bytes"],
+        "warm_bytes": warm_bytes,
+        "retransmits": last["retransmits"],
+        "srtt_s": last["srtt_s"],
+        "min_rtt_s": least_s if sent["looks"] else 0.0,
+        "completion_s": sent["completion_s"],
+    }
+
+
+def _invalid(path: dict[str, Any], found: dict[str, Any]) -> str | None:
+    if why := invalid(path):
+        return why
+    if found["late_s"] > 0:
+        return f"the sender was ready {found['late_s']:.1f} s after the scenario began"
+    share = path["cpu_s"] / path["wall_s"]
+    if share > CPU_BOUND:
+        return f"the emulator took {share:.0%} of a core, above the bound of {CPU_BOUND:.0%}"
+    return None
+
+
+def _tables(path: dict[str, Any], found: dict[str, Any]) -> dict[str, pl.DataFrame]:
+    rows = [row for flow in found["flows"] for row in flow["rows"]]
+    # TCP_INFO has the smoothed RTT alone.
+    names = [name for name in FLOWS if name != "rtt_s"]
+    flows = pl.DataFrame(rows, {name: FLOWS[name] for name in names}, orient="row")
+    flows = flows.with_columns(rtt_s=pl.lit(None, pl.Float64)).select(list(FLOWS))
+    queues = pl.DataFrame(path["samples"], _QUEUES).with_columns(pl.col("t_s") - LEAD_S)
+    events = [event for flow in found["flows"] for event in flow["events"]]
+    return {
+        "flows": flows.sort("t_s", "flow"),
+        "queues": queues.filter(pl.col("t_s") >= 0),
+        "events": pl.DataFrame(events, _EVENTS, orient="row").sort("t_s", "flow"),
+        "probes": pl.DataFrame([], _PROBES),
+    }
+
+
+def _summary(
+    scenario: Scenario,
+    plan: dict[str, Any],
+    path: dict[str, Any],
+    found: dict[str, Any],
+    tables: dict[str, pl.DataFrame],
+) -> dict[str, Any]:
+    flows = [
+        _flow(number, flow, seen, plan)
+        for number, (flow, seen) in enumerate(zip(plan["flows"], found["flows"], strict=True))
+    ]
+    goodputs = [flow["goodput_bps"] for flow in flows]
+    covs = [flow["cov"] for flow in flows if flow["cov"] is not None]
+    return {
+        "name": scenario.name,
+        "hash": hashlib.sha256(tables["flows"].write_json().encode()).hexdigest()[:16],
+        "seed": scenario.seed,
+        "sim_s": plan["duration_s"],
+        "warmup_s": plan["warmup_s"],
+        "data_packets_delivered": path["links"][0]["sent_packets"],
+        "events": None,
+        "jain": metrics.jain(goodputs) if any(goodputs) else None,
+        "cov": math.fsum(covs) / len(covs) if covs else None,
+        "flows": flows,
+        "links": [
+            _link(number, link, seen, tables["queues"], plan)
+            for number, (link, seen) in enumerate(zip(plan["links"], path["links"], strict=True))
+        ],
+        "changes_s": sorted(set(plan["changes_s"])),
+        "background": None,
+        "testbed": {
+            key: path[key]
+            for key in (
+                "real_time",
+                "lateness",
+                "reading",
+                "own_drops",
+                "cpu_s",
+                "spun_s",
+                "stolen_s",
+                "wall_s",
+            )
+        }
+        | {"sent": found["sent"]},
+    }
+
+
+def _flow(
+    number: int, flow: dict[str, Any], seen: dict[str, Any], plan: dict[str, Any]
+) -> dict[str, Any]:
+    end_s = min(plan["duration_s"], flow["stop_s"] or math.inf)
+    if seen["completion_s"] is not None:
+        end_s = min(end_s, flow["start_s"] + seen["completion_s"])
+    begin_s = max(flow["start_s"], plan["warmup_s"])
+    delivered_bytes = seen["acked_bytes"] - seen["warm_bytes"]
+    kinds = [event[2] for event in seen["events"]]
+    # Counters at the ends of whole seconds; the last row before each.
+    rows = {math.floor(row[0]): row[6] for row in seen["rows"] if row[0] >= begin_s}
+    bins = [float(after - before) for before, after in pairwise(rows.values())]
+    return {
+        "id": number,
+        "law": flow["law"],
+        "kernel_law": flow["kernel_law"],
+        **({"transport": "udt"} if flow["udt"] else {}),
+        "direction": "forward",
+        "routes": [{"from_s": 0.0, "links": ["forward"]}],
+        "segment_bytes": flow["segment_bytes"],
+        "wire_bytes": flow["wire_bytes"],
+        "rtt_s": flow["rtt_s"],
+        "start_s": flow["start_s"],
+        "goodput_bps": delivered_bytes * 8 / (end_s - begin_s) if end_s > begin_s else 0.0,
+        "delivered_bytes": delivered_bytes,
+        "sent": None,
+        "retransmits": seen["retransmits"],
+        "timeouts": kinds.count(testbed_watch.KINDS[testbed_watch.LOSS]),
+        "loss_events": sum(kind in testbed_watch.KINDS.values() for kind in kinds),
+        "undos": None,
+        "mean_cwnd_segments": seen["mean_cwnd"],
+        "min_cwnd_segments": seen["min_cwnd"],
+        "max_cwnd_segments": seen["max_cwnd"],
+        "srtt_s": seen["srtt_s"],
+        "min_rtt_s": seen["min_rtt_s"],
+        "cov": finite(metrics.cov(bins)) if len(bins) > 1 else None,
+        "completion_s": seen["completion_s"],
+    }
+
+
+def _link(
+    number: int,
+    link: dict[str, Any],
+    seen: dict[str, Any],
+    queues: pl.DataFrame,
+    plan: dict[str, Any],
+) -> dict[str, Any]:
+    samples = queues.filter(pl.col("link") == number, pl.col("t_s") <= plan["duration_s"])
+    warm = samples.filter(pl.col("t_s") >= plan["warmup_s"])
+    sent_bytes = warm["sent_bytes"][-1] - warm["sent_bytes"][0] if len(warm) > 1 else 0
+    begin_s, end_s = (warm["t_s"][0], warm["t_s"][-1]) if len(warm) > 1 else (0.0, 0.0)
+    rates = link["rates"]
+    ends_s = [rate["from_s"] for rate in rates[1:]] + [math.inf]
+    capacity_bits = sum(
+        rate["rate_bps"] * max(min(until_s, end_s) - max(rate["from_s"], begin_s), 0.0)
+        for rate, until_s in zip(rates, ends_s, strict=True)
+    )
+    return {
+        "id": link["id"],
+        "rate_bps": rates[-1]["rate_bps"],
+        "rates": rates,
+        "utilization": sent_bytes * 8 / capacity_bits if capacity_bits else 0.0,
+        "arrivals": seen["arrivals"],
+        "drops": seen["drops_full"] + seen["drops_early"],
+        "early_drops": seen["drops_early"],
+        "marks": seen["marks"],
+        "random_losses": seen["lost"],
+        "mean_queue_s": seen["mean_queue_s"],
+        "p99_queue_s": seen["p99_queue_s"],
+        "max_queue_packets": seen["max_waiting"],
+    }
+
+
+def _files(
+    tables: dict[str, pl.DataFrame], summary: dict[str, Any], text: str, path: dict[str, Any]
+) -> dict[str, bytes]:
+    files = {"scenario.toml": text.encode(), "summary.json": json.dumps(summary).encode()}
+    for name, table in tables.items():
+        buffer = io.BytesIO()
+        table.write_parquet(buffer, compression="zstd")
+        files[f"{name}.parquet"] = buffer.getvalue()
+    said = {
+        **provenance.machine(),
+        "finished": provenance.now(),
+        "wall_s": path["wall_s"],
+        "cpu_s": path["cpu_s"],
+        "hash": summary["hash"],
+        "command": provenance.command(),
+        "resolved": json.loads(_core.check(text, "scenario")),
+    }
+    return files | {"provenance.json": recorded(said, files)}
