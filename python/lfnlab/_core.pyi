@@ -199,6 +199,15 @@ def check(toml_text: str, file: str, memory_limit_bytes: int | None = None) -> s
         ScenarioError: the first fault; with a limit also a run that would need more memory.
     """
 
+def document(toml_text: str, file: str, beside: str | None = None) -> tuple[str, dict[str, int]]:
+    """The tables of a scenario as they are written, as JSON, and the line of each key by its path.
+
+    ``beside`` is a table that must stand in the file and is no part of the scenario.
+
+    Raises:
+        ScenarioError: the first fault.
+    """
+
 def canonical(toml_text: str, file: str) -> str:
     """The scenario as TOML with every default filled in.
 

@@ -11,7 +11,33 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError, ValueError):
-    """A scenario that cannot be run. The text names file, line, key, and what is allowed."""
+    """A scenario that cannot be run: ``FILE:LINE: KEY: what was found; what is allowed``.
+
+    >>> error = ScenarioError('"1"', 'write for example "1s"', "link.delay", "a.toml", 3)
+    >>> str(error), error.line
+    ('a.toml:3: link.delay: "1"; write for example "1s"', 3)
+    """
+
+    def __init__(
+        self, found: str, hint: str = "", key: str = "", file: str = "", line: int | None = None
+    ) -> None:
+        place = file if line is None else f"{file}:{line}"
+        said = f"{found}; {hint}" if hint else found
+        super().__init__(": ".join(part for part in (place, key, said) if part))
+        self.found = found
+        """What is wrong."""
+        self.hint = hint
+        """What is allowed, or what to write instead; may be part of ``found``."""
+        self.key = key
+        """Path of the key, such as ``link.queue.size``; empty when no key is at fault."""
+        self.file = file
+        """The file, as the caller named it; empty when there is none."""
+        self.line = line
+        """Line of the file, from 1."""
+
+    def at(self, key: str, file: str = "", line: int | None = None) -> ScenarioError:
+        """The same fault of another key, or of a key that stands elsewhere."""
+        return ScenarioError(self.found, self.hint, key, file, line)
 
 
 class LawError(LabError):
@@ -38,7 +64,14 @@ class Unavailable(LabError):
 
 
 class MetricError(UsageError):
-    """A metric that cannot be computed as asked. The text names the argument, what is allowed."""
+    """A metric that cannot be computed as asked: ``ARGUMENT: what is wrong``."""
+
+    def __init__(self, wrong: str, argument: str = "") -> None:
+        super().__init__(f"{argument}: {wrong}" if argument else wrong)
+        self.wrong = wrong
+        """What is wrong, and what is allowed."""
+        self.argument = argument
+        """The argument at fault; empty when none is."""
 
 
 class DamageWarning(UserWarning):

@@ -26,11 +26,16 @@ fn words(words: Vec<String>) -> PyResult<Vec<CString>> {
     words.into_iter().map(word).collect()
 }
 
+/// A scenario in this file that cannot be emulated.
+fn refused(file: &str, why: String) -> PyErr {
+    ScenarioError::new_err((why, "", "", file.to_string()))
+}
+
 #[pyfunction]
 pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<String> {
     let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
     let plan = Plan::of(&scenario.config(seed));
-    let plan = plan.map_err(|why| ScenarioError::new_err(format!("{file}: {why}")))?;
+    let plan = plan.map_err(|why| refused(file, why.to_string()))?;
     serde_json::to_string(&plan).map_err(|error| LabError::new_err(error.to_string()))
 }
 
@@ -57,7 +62,7 @@ pub(crate) fn run_shell(
     let sample = config.sample;
     let framing_bytes = scenario.framing_bytes();
     let Some(mut plan) = Shell::behind(config, framing_bytes, words(command)?, serve, here, together) else {
-        return Err(ScenarioError::new_err(format!("{file}: no [[flow]], whose path it would be")));
+        return Err(refused(file, "no [[flow]], whose path it would be".into()));
     };
     if let Some(lead_s) = lead_s {
         plan.sample = sample.unwrap_or(Time::NEVER);
@@ -66,7 +71,7 @@ pub(crate) fn run_shell(
         }
     }
     let ended = py.detach(|| shell(&plan)).map_err(|error| match error {
-        EmulatorError::Link { .. } => ScenarioError::new_err(format!("{file}: {error}")),
+        EmulatorError::Link { .. } => refused(file, error.to_string()),
         error => Unavailable::new_err(error.to_string()),
     })?;
     let report = serde_json::to_string(&ended.report);

@@ -9,6 +9,7 @@ mod theory;
 mod transfer;
 mod vectors;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread::spawn;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use batch::Finished;
 use lfn_law::{look, registry, LawInfo, LawSpec};
-use lfn_scenario::{Scenario, ScenarioError as Fault};
+use lfn_scenario::{Document, Scenario, ScenarioError as Fault};
 use lfn_sim::tables::{Column, ColumnSchema, TABLES};
 use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, UnitError};
@@ -44,7 +45,7 @@ fn parse(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResu
 }
 
 fn scenario_error(fault: Fault) -> PyErr {
-    errors::ScenarioError::new_err(fault.to_string())
+    errors::ScenarioError::new_err((fault.found, fault.hint, fault.key, fault.file, fault.line))
 }
 
 /// A finished run.
@@ -133,6 +134,17 @@ fn read(py: Python<'_>, file: &str) -> PyResult<String> {
 fn check(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<String> {
     let scenario = parse(toml_text, file, memory_limit_bytes)?;
     serde_json::to_string(&scenario).map_err(|error| errors::LabError::new_err(error.to_string()))
+}
+
+#[pyfunction]
+#[pyo3(signature = (toml_text, file, beside=None))]
+fn document(
+    toml_text: &str,
+    file: &str,
+    beside: Option<&str>,
+) -> PyResult<(String, BTreeMap<String, usize>)> {
+    let said = Document::read(toml_text, file, beside, &prototype::find).map_err(scenario_error)?;
+    Ok((said.json, said.lines))
 }
 
 #[pyfunction]
@@ -311,6 +323,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(read, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(document, module)?)?;
     module.add_function(wrap_pyfunction!(canonical, module)?)?;
     module.add_function(wrap_pyfunction!(predict, module)?)?;
     module.add_function(wrap_pyfunction!(memory_limit_bytes, module)?)?;

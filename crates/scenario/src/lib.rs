@@ -4,6 +4,7 @@
 
 mod config;
 mod demand;
+mod document;
 mod error;
 mod file;
 pub mod model;
@@ -23,6 +24,7 @@ use std::path::Path;
 
 use lfn_law::LawSpec;
 
+pub use document::Document;
 pub use error::ScenarioError;
 pub use file::File;
 pub use model::Scenario;

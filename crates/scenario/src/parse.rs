@@ -94,15 +94,15 @@ impl Scenario {
         find_law: &FindLaw,
     ) -> Result<Scenario, ScenarioError> {
         let source = Source { file, text, find_law };
-        let document = DeTable::parse(text).map_err(|error| {
-            let span = error.span().unwrap_or(0..0);
-            if error.message() == "duplicate key" {
-                let key = text.get(span.clone()).unwrap_or_default();
-                return source.error(span.start, key, "found a second time", "write each key once");
-            }
-            source.error(span.start, "", format!("not TOML: {}", error.message()), "see toml.io")
-        })?;
-        let root = Table::new(source, String::new(), document.get_ref(), 0..0, SCENARIO)?;
+        Scenario::of_tables(source, source.tables()?.get_ref(), memory_limit_bytes)
+    }
+
+    pub(crate) fn of_tables(
+        source: Source,
+        tables: &DeTable,
+        memory_limit_bytes: Option<u64>,
+    ) -> Result<Scenario, ScenarioError> {
+        let root = Table::new(source, String::new(), tables, 0..0, SCENARIO)?;
         let scenario = read_scenario(&root)?;
         if let Some(limit) = memory_limit_bytes {
             check_memory(&scenario, &root, limit)?;

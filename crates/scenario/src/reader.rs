@@ -20,7 +20,25 @@ pub(crate) struct Source<'a> {
     pub(crate) find_law: &'a FindLaw<'a>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// The tables of the text.
+    pub(crate) fn tables(&self) -> Result<Spanned<DeTable<'a>>, ScenarioError> {
+        DeTable::parse(self.text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            if error.message() == "duplicate key" {
+                let key = self.text.get(span.clone()).unwrap_or_default();
+                return self.error(span.start, key, "found a second time", "write each key once");
+            }
+            self.error(span.start, "", format!("not TOML: {}", error.message()), "see toml.io")
+        })
+    }
+
+    /// The line of a place in the text, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
     pub(crate) fn error(
         &self,
         at: usize,
@@ -28,11 +46,9 @@ impl Source<'_> {
         found: impl Into<String>,
         hint: impl Into<String>,
     ) -> ScenarioError {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
         ScenarioError {
             file: self.file.into(),
-            line: Some(line),
+            line: Some(self.line(at)),
             key: key.into(),
             found: found.into(),
             hint: hint.into(),
@@ -63,7 +79,8 @@ pub(crate) struct Item<'a> {
     value: &'a Spanned<DeValue<'a>>,
 }
 
-fn join(path: &str, key: &str) -> String {
+/// The path of a key below another.
+pub(crate) fn join(path: &str, key: &str) -> String {
     let bare = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     let key = if bare && !key.is_empty() { key.into() } else { quote(key) };
     if path.is_empty() {

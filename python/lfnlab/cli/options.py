@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,7 +54,6 @@ def naming_options() -> Iterator[None]:
     try:
         yield
     except ScenarioError as error:
-        found = re.fullmatch(r"scenario:\d+: (\S+): (.*)", str(error), re.DOTALL)
-        if found is None or found[1] not in OPTIONS:
+        if error.file != "scenario" or error.key not in OPTIONS:
             raise
-        raise ScenarioError(f"{OPTIONS[found[1]]}: {found[2]}") from None
+        raise error.at(OPTIONS[error.key]) from None

@@ -157,8 +157,7 @@ def metrics(
             base=None if base is None else Results.load(base),
         )
     except MetricError as error:
-        argument, colon, rest = str(error).partition(": ")
-        raise MetricError(f"{OPTIONS.get(argument, argument)}{colon}{rest}") from None
+        raise MetricError(error.wrong, OPTIONS.get(error.argument, error.argument)) from None
     if json:
         print(dumps(found.to_json(), indent=1, allow_nan=False))
         return OK

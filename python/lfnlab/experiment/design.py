@@ -51,9 +51,9 @@ class Range:
     def __post_init__(self) -> None:
         low, high, _ = self.ends()
         if self.scale not in ("linear", "log"):
-            raise ScenarioError(f'scale: "{self.scale}"; allowed: linear, log')
+            raise ScenarioError(f'"{self.scale}"', "allowed: linear, log", "scale")
         if not low < high or not math.isfinite(high - low):
-            raise ScenarioError(f"from {self.low} to {self.high}; allowed: a larger end")
+            raise ScenarioError(f"from {self.low} to {self.high}", "allowed: a larger end")
         if self.scale == "log" and low <= 0:
             raise ScenarioError(f"from {self.low}: a log scale begins above 0")
 
@@ -125,10 +125,13 @@ class Draws:
 
     def __post_init__(self) -> None:
         if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points < 1:
-            raise ScenarioError(f"points: {self.points!r}; allowed: a whole number of at least 1")
+            raise ScenarioError(
+                repr(self.points), "allowed: a whole number of at least 1", "points"
+            )
         if not self.ranges:
             raise ScenarioError(
-                'no key to draw; write for example "flow[0].rtt" = { from = "10ms", to = "300ms" }'
+                "no key to draw",
+                'write for example "flow[0].rtt" = { from = "10ms", to = "300ms" }',
             )
 
     def random(self) -> list[Point]:
@@ -171,22 +174,25 @@ class Design:
     def __post_init__(self) -> None:
         for method, lists in (("grid", self.grid), ("zip", self.zip)):
             for key, values in lists.items():
-                _listed(values, f'{method}."{key}"')
+                _listed(values, f"{method}.{quoted(key)}")
         if len({len(values) for values in self.zip.values()}) > 1:
             found = ", ".join(f"{key} {len(values)}" for key, values in self.zip.items())
-            raise ScenarioError(f"zip: lists of different lengths: {found}; allowed: equal ones")
+            raise ScenarioError(
+                f"lists of different lengths: {found}", "allowed: equal ones", "zip"
+            )
         keys = self.keys()
         if twice := sorted({key for key in keys if keys.count(key) > 1}):
-            raise ScenarioError(f"{twice[0]} is swept twice; name each key once")
+            raise ScenarioError(f"{twice[0]} is swept twice", "name each key once")
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Value]) -> Design:
-        """The design that a ``[sweep]`` table says; errors begin with the key in it."""
+        """The design that a ``[sweep]`` table says; errors have the key in it."""
         for method, part in table.items():
             if method not in _METHODS:
-                raise ScenarioError(f"{method}: unknown key; allowed: seeds, {', '.join(_METHODS)}")
+                allowed = f"allowed: seeds, {', '.join(_METHODS)}"
+                raise ScenarioError("unknown key", allowed, quoted(method))
             if not isinstance(part, Mapping) or not part:
-                raise ScenarioError(f"{method}: {part!r}; allowed: a table of keys of the scenario")
+                raise ScenarioError(repr(part), "allowed: a table of keys of the scenario", method)
         return cls(
             grid=table.get("grid", {}),
             zip=table.get("zip", {}),
@@ -217,6 +223,11 @@ class Design:
         return parts
 
 
+def quoted(key: str) -> str:
+    """A key as it stands in the path of an error."""
+    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else f'"{key}"'
+
+
 def factor(value: Value) -> str | int | float:
     """A value as the results name it: a table or a list as JSON."""
     return value if isinstance(value, str | int | float) else json.dumps(value)
@@ -238,7 +249,7 @@ def _set(document: dict[str, Value], key: str, value: Value) -> None:
     path, _, parameter = key.partition(":")
     if not re.fullmatch(_PATH, path) or not re.fullmatch(r"[\w-]*", parameter):
         raise ScenarioError(
-            f'{key}: not a key; write for example link.rate, "flow[0].law", "flow[*].law:n1"'
+            "not a key", 'write for example link.rate, "flow[0].law", "flow[*].law:n1"', key
         )
     *parents, (last, place) = re.findall(_STEP, path)
     homes = [document]
@@ -252,7 +263,7 @@ def _set(document: dict[str, Value], key: str, value: Value) -> None:
         else:
             entries = home.get(last)
             if not isinstance(entries, list):
-                raise ScenarioError(f"{key}: the scenario has no list {last}")
+                raise ScenarioError(f"the scenario has no list {last}", key=key)
             for at in _places(entries, place, key):
                 entries[at] = copy.deepcopy(value)
 
@@ -260,7 +271,7 @@ def _set(document: dict[str, Value], key: str, value: Value) -> None:
 def _with_parameter(spec: Value, parameter: str, value: Value, key: str) -> str:
     """The name of a law with a parameter set, as in evcp:n1=3."""
     if not isinstance(spec, str):
-        raise ScenarioError(f"{key}: no text is there that could have a parameter, but {spec!r}")
+        raise ScenarioError(f"no text is there that could have a parameter, but {spec!r}", key=key)
     parts = [part for part in spec.split(":") if part.partition("=")[0] != parameter]
     return ":".join((*parts, f"{parameter}={value}"))
 
@@ -274,7 +285,7 @@ def _below(home: dict[str, Value], name: str, place: str, key: str) -> list[dict
     found = home.setdefault(name, {}) if not place else home.get(name, [])
     tables = [found[at] for at in _places(found, place, key)] if place else [found]
     if not all(isinstance(table, dict) for table in tables):
-        raise ScenarioError(f"{key}: {name} is no table in the scenario, but {found!r}")
+        raise ScenarioError(f"{name} is no table in the scenario, but {found!r}", key=key)
     return tables
 
 
@@ -283,13 +294,13 @@ def _places(entries: list[Value], place: str, key: str) -> Sequence[int]:
         return range(len(entries))
     if place == "*" or int(place) >= len(entries):
         raise ScenarioError(
-            f"{key}: [{place}] is not there; the scenario has {len(entries)}, counted from 0"
+            f"[{place}] is not there", f"the scenario has {len(entries)}, counted from 0", key
         )
     return [int(place)]
 
 
 def ranges(said: Mapping[str, Value]) -> dict[str, Range | Choice]:
-    """Ranges and choices as TOML says them, by their keys; errors begin with the key."""
+    """Ranges and choices as TOML says them, by their keys, which errors have."""
     return {key: _range(key, part) for key, part in said.items()}
 
 
@@ -299,11 +310,11 @@ def _draws(method: str, table: Mapping[str, Value]) -> Draws | None:
     said = dict(table[method])
     points, seed = said.pop("points", None), said.pop("seed", 1)
     if points is None:
-        raise ScenarioError(f"{method}: no points; say how many, for example points = 100")
+        raise ScenarioError("no points", "say how many, for example points = 100", method)
     try:
         return Draws(points, ranges(said), seed)
     except ScenarioError as error:
-        raise ScenarioError(f"{method}.{error}") from None
+        raise error.at(f"{method}.{error.key}" if error.key else method) from None
 
 
 def _range(key: str, said: Value) -> Range | Choice:
@@ -313,22 +324,23 @@ def _range(key: str, said: Value) -> Range | Choice:
         if isinstance(said, Mapping) and {"from", "to"} <= set(said) <= {"from", "to", "scale"}:
             return Range(said["from"], said["to"], said.get("scale", "linear"))
     except ScenarioError as error:
-        raise ScenarioError(f'"{key}": {error}') from None
+        raise error.at(quoted(key)) from None
     raise ScenarioError(
-        f'"{key}": {said!r}; allowed: a list of values, or {{ from = "10ms", to = "300ms", '
-        'scale = "log" }'
+        repr(said),
+        'allowed: a list of values, or { from = "10ms", to = "300ms", scale = "log" }',
+        quoted(key),
     )
 
 
 def _listed(values: Value, key: str) -> None:
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise ScenarioError(f"{key}: {values!r}; allowed: a list of at least one value")
+        raise ScenarioError(repr(values), "allowed: a list of at least one value", key)
 
 
 def _quantity(end: Value) -> tuple[float, str]:
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)(\s*[A-Za-z/]+)\s*", str(end))
     if found is None or not isinstance(end, str):
-        raise ScenarioError(f'{end!r}; allowed: two numbers, or two texts such as "10ms"')
+        raise ScenarioError(repr(end), 'allowed: two numbers, or two texts such as "10ms"')
     return float(found[1]), found[2]
 
 

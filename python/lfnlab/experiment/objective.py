@@ -115,6 +115,7 @@ class Objective:
 def _refused(text: str, why: str) -> ScenarioError:
     functions = ", ".join(_FUNCTIONS)
     return ScenarioError(
-        f'minimise: "{text}" {why}; allowed: numbers, metrics, flow[0].KEY, link[0].KEY, '
-        f"+ - * / ** ( ), {functions}"
+        f'"{text}" {why}',
+        f"allowed: numbers, metrics, flow[0].KEY, link[0].KEY, + - * / ** ( ), {functions}",
+        "minimise",
     )

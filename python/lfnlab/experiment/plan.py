@@ -101,7 +101,7 @@ class Plan:
     def shard(self, part: int, parts: int) -> Plan:
         """The part-th of ``parts`` equal parts, from 1: every ``parts``-th run."""
         if not 1 <= part <= parts:
-            raise ScenarioError(f"shard: {part}/{parts}; allowed: i/n with i from 1 to n")
+            raise ScenarioError(f"{part}/{parts}", "allowed: i/n with i from 1 to n", "shard")
         chosen = object.__new__(Plan)
         chosen.cases, chosen.alone = self.cases, self.alone
         chosen.runs = self.runs[part - 1 :: parts]
@@ -183,5 +183,5 @@ def _groups(runs: Sequence[Planned], count: int) -> Iterator[Sequence[Planned]]:
 def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:
     chosen = seeds if isinstance(seeds, Sequence) else range(first, first + index(seeds))
     if not chosen or len(set(chosen)) < len(chosen):
-        raise ScenarioError(f"seeds: {seeds!r}; allowed: at least one, each once")
+        raise ScenarioError(repr(seeds), "allowed: at least one, each once", "seeds")
     return chosen

@@ -89,7 +89,7 @@ def execute(
     if jobs is None:
         jobs = len(os.sched_getaffinity(0))
     elif jobs < 1:
-        raise ScenarioError(f"jobs: {jobs!r}; allowed: at least 1")
+        raise ScenarioError(repr(jobs), "allowed: at least 1", "jobs")
     laws = [law for case in cases for law in case.scenario.laws]
     prototype.check_names(laws)
     if executor != "local" and any(map(prototype.is_prototype, laws)):
@@ -250,10 +250,10 @@ def compare(
     """
     if isinstance(laws, str | type):
         raise ScenarioError(
-            f"laws: {laws!r}; write a list of names or classes, for example ['cubic']"
+            repr(laws), "write a list of names or classes, for example ['cubic']", "laws"
         )
     cases = [Case(base.flow(law, **settings), {"law": prototype.label(law)}) for law in laws]
     specs = [case.scenario.check()["flow"][-1]["law"] for case in cases]
     if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
-        raise ScenarioError(f"law {twice[0]} is named twice; write each law once")
+        raise ScenarioError(f"law {twice[0]} is named twice", "write each law once")
     return execute(cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title)

@@ -6,15 +6,14 @@ A sweep is a scenario file with a table ``[sweep]``, or a scenario and a
 
 from __future__ import annotations
 
-import re
-import tomllib
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
 from lfnlab.control_laws import prototype
 from lfnlab.errors import ScenarioError
-from lfnlab.experiment.design import Design, Draws, Point, Value, factor, with_values
+from lfnlab.experiment.design import Design, Draws, Point, Value, factor, quoted, with_values
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.scenario.builder import Scenario, toml
@@ -38,6 +37,8 @@ class Sweep:
     """How an error calls the scenario: its file."""
     source: str | None = None
     """The text that it was read from."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """The line of the text that says what a key of the design takes."""
 
     @classmethod
     def load(cls, path: str | Path, table: str = "sweep") -> Sweep:
@@ -47,17 +48,21 @@ class Sweep:
             ScenarioError: naming file, line and key of what is wrong.
         """
         text = _core.read(str(path))
-        base, said = split(text, str(path), table)
+        base, said, lines = split(text, str(path), table)
         try:
             seeds = said.pop("seeds", 1)
             if not _are_seeds(seeds):
-                raise ScenarioError(
-                    f"seeds: {seeds!r}; allowed: how many, at least 1, or a list of seeds"
-                )
-            found = cls(base, Design.from_toml(said), seeds, str(path), text)
+                allowed = "allowed: how many, at least 1, or a list of seeds"
+                raise ScenarioError(repr(seeds), allowed, "seeds")
+            design = Design.from_toml(said)
         except ScenarioError as error:
-            raise ScenarioError(located(error, text, str(path), table)) from None
-        return found
+            raise located(error, lines, str(path), table) from None
+        factors = {
+            key: lines.get(f"{table}.{method}.{quoted(key)}", lines[table])
+            for method, part in said.items()
+            for key in part
+        }
+        return cls(base, design, seeds, str(path), text, factors)
 
     @property
     def cases(self) -> Sequence[Case]:
@@ -90,11 +95,11 @@ class Sweep:
             return Case(Scenario.from_toml(text, "scenario"), factors)
         except ScenarioError as error:
             # The place in a text that nobody has seen says nothing.
-            why = re.sub(r"^scenario:(\d+: )?", "", str(error))
+            why = error.at(error.key)
             at = ", ".join(f"{key} = {value}" for key, value in factors.items())
-            named = [key for key in point if key == why.partition(":")[0]] or [*point]
-            where = f"{self.name}:{line_of(self.source, named)}" if self.source else self.name
-            raise ScenarioError(f"{where}: with {at}: {why}") from None
+            named = [error.key] if error.key in point else [*point]
+            line = min((self.lines[key] for key in named if key in self.lines), default=None)
+            raise ScenarioError(f"with {at}: {why}", "", "", self.name, line) from None
 
 
 def sweep(
@@ -128,7 +133,7 @@ def sweep(
         design = Design(grid or {}, zip or {}, random, latin_hypercube)
         found = Sweep(base, design, seeds)
     elif grid or zip or random or latin_hypercube or seeds != 1:
-        raise ScenarioError(f"{base}: its [sweep] says what varies; give no other design")
+        raise ScenarioError("its [sweep] says what varies", "give no other design", file=str(base))
     else:
         found = Sweep.load(base)
     return found.run(
@@ -141,46 +146,26 @@ def sweep(
     )
 
 
-def split(text: str, file: str, table: str) -> tuple[Scenario, dict[str, Value]]:
-    """A scenario file without its table of this name, and that table.
+def split(text: str, file: str, table: str) -> tuple[Scenario, dict[str, Value], dict[str, int]]:
+    """A scenario file without its table of this name, that table, and the line of each key.
 
     Raises:
         ScenarioError: also when there is no such table.
     """
-    try:
-        document = tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{file}: not TOML 1.0: {error}; see toml.io/en/v1.0.0") from None
-    said = document.pop(table, None)
-    if not isinstance(said, dict) or not said:
-        raise ScenarioError(f"{file}: no table [{table}]; docs/sweep.md has examples")
-    # Lines keep their numbers, for errors in the rest.
-    within, lines = False, []
-    for line in text.split("\n"):
-        if header := re.match(r"\s*\[\[?\s*([\w-]+)", line):
-            within = header[1] == table
-        lines.append("" if within else line)
-    rest = "\n".join(lines)
-    if tomllib.loads(rest.removeprefix("\ufeff")) != document:
-        raise ScenarioError(f"{file}: {table}: write it as tables, [{table}], [{table}.grid]")
-    return Scenario.from_toml(rest, file), said
+    tables, lines = _core.document(text, file, table)
+    document = json.loads(tables)
+    said = document.pop(table)
+    return Scenario.from_document(document, file), said, lines
 
 
-def located(error: ScenarioError, text: str, file: str, table: str) -> str:
+def located(error: ScenarioError, lines: Mapping[str, int], file: str, table: str) -> ScenarioError:
     """An error in a table with file, line and full key."""
-    key = str(error).partition(":")[0]
-    quoted = re.findall(r'"([^"]+)"', key)
-    last = quoted[0] if quoted else key.rpartition(".")[2]
-    return f"{file}:{line_of(text, [last])}: {table}.{error}"
-
-
-def line_of(text: str, keys: Sequence[str]) -> int:
-    """The first line that says one of the keys, 1 where none does."""
-    for number, line in enumerate(text.split("\n"), 1):
-        for key in keys:
-            if re.match(rf"\s*\[?[\w.-]*[\"']?{re.escape(key)}[\"']?\s*[\]=]", line):
-                return number
-    return 1
+    key = f"{table}.{error.key}" if error.key else table
+    above = key
+    while above not in lines:
+        # A key that is missing has the line of its table.
+        above = above.rpartition(".")[0]
+    return error.at(key, file, lines[above])
 
 
 def _are_seeds(said: Value) -> bool:

@@ -11,12 +11,12 @@ its interval is of those alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
-from lfnlab.experiment.design import Choice, Design, Point, Range, ranges
+from lfnlab.experiment.design import Choice, Design, Point, Range, quoted, ranges
 from lfnlab.experiment.objective import Objective
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
@@ -92,18 +92,20 @@ class Search:
     seed: int = 1
     name: str = "scenario"
     source: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, least in (("trials", 1), ("seeds", 2), ("seed", 0)):
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ScenarioError(
-                    f"{key}: {value!r}; allowed: a whole number of at least {least}"
-                )
+                allowed = f"allowed: a whole number of at least {least}"
+                raise ScenarioError(repr(value), allowed, key)
         if not self.over:
             raise ScenarioError(
-                'over: no key; write for example "link.queue.size" = '
-                '{ from = "10 packets", to = "1000 packets" }'
+                "no key",
+                'write for example "link.queue.size" = '
+                '{ from = "10 packets", to = "1000 packets" }',
+                "over",
             )
 
     @classmethod
@@ -114,20 +116,21 @@ class Search:
             ScenarioError: naming file, line and key of what is wrong.
         """
         text = _core.read(str(path))
-        base, said = split(text, str(path), "tune")
+        base, said, lines = split(text, str(path), "tune")
         try:
             if unknown := [key for key in said if key not in _KEYS]:
-                raise ScenarioError(f"{unknown[0]}: unknown key; allowed: {', '.join(_KEYS)}")
+                raise ScenarioError("unknown key", f"allowed: {', '.join(_KEYS)}", unknown[0])
             if not isinstance(said.get("minimise"), str) or not isinstance(said.get("over"), dict):
-                raise ScenarioError("minimise, over: both are needed; see docs/sweep.md")
+                raise ScenarioError("minimise, over: both are needed", "see docs/sweep.md")
             try:
                 over = ranges(said.pop("over"))
             except ScenarioError as error:
-                raise ScenarioError(f"over.{error}") from None
+                raise error.at(f"over.{error.key}") from None
             minimise = Objective(said.pop("minimise"))
-            return cls(base, minimise, over, **said, name=str(path), source=text)
+            places = {key: lines.get(f"tune.over.{quoted(key)}", lines["tune"]) for key in over}
+            return cls(base, minimise, over, **said, name=str(path), source=text, lines=places)
         except ScenarioError as error:
-            raise ScenarioError(located(error, text, str(path), "tune")) from None
+            raise located(error, lines, str(path), "tune") from None
 
     def run(
         self,
@@ -200,7 +203,7 @@ class Search:
         }
 
     def _cases(self, points: Sequence[Point]) -> list[Case]:
-        sweep = Sweep(self.base, Design(), name=self.name, source=self.source)
+        sweep = Sweep(self.base, Design(), name=self.name, source=self.source, lines=self.lines)
         cases = [sweep.case(point) for point in points]
         return [
             Case(case.scenario, {"trial": place, **case.factors})

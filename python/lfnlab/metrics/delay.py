@@ -83,7 +83,7 @@ def rtt_excess(
     positive("base_rtt_s", base_rtt_s)
     rows = rows_by_flow(flows, ("rtt_s",), start_s, end_s)
     if flow not in rows:
-        raise MetricError(f"flow: {flow}; there are {', '.join(map(str, rows))}")
+        raise MetricError(f"{flow}; there are {', '.join(map(str, rows))}", "flow")
     rtt = rows[flow][1]
     return spread(np.maximum(0.0, rtt[rtt > 0] - base_rtt_s))
 
@@ -98,7 +98,7 @@ def completion(size_bytes: ArrayLike, seconds: ArrayLike) -> dict[int, Spread]:
     size, time = np.asarray(size_bytes, dtype=float), np.asarray(seconds, dtype=float)
     alike("size_bytes, seconds", size, time)
     if not (np.all(size >= 1) and np.all(time >= 0)):
-        raise MetricError("size_bytes, seconds: allowed: at least 1 byte, and no negative time")
+        raise MetricError("allowed: at least 1 byte, and no negative time", "size_bytes, seconds")
     # From text, because log10 of 1000 is below 3 on some machines.
     decade = np.array([len(str(int(s))) - 1 for s in size], dtype=int)
     return {int(n): spread(time[decade == n]) for n in np.unique(decade)}

@@ -137,7 +137,7 @@ def loss_bursts(
     import polars as pl
 
     if not (math.isfinite(gap_s) and gap_s >= 0):
-        raise MetricError(f"gap_s: {gap_s:g}; allowed: at least 0")
+        raise MetricError(f"{gap_s:g}; allowed: at least 0", "gap_s")
     t, drops = link_counter(queues, "drops", link, start_s, end_s)
     _, arrivals = link_counter(queues, "arrivals", link, start_s, end_s)
     # Interval i lies between samples i and i + 1.

@@ -132,7 +132,7 @@ def efficiency(
     """
     positive("payload_bytes", payload_bytes)
     if wire_bytes < payload_bytes:
-        raise MetricError(f"wire_bytes: {wire_bytes:g}; allowed: at least the payload's")
+        raise MetricError(f"{wire_bytes:g}; allowed: at least the payload's", "wire_bytes")
     return utilisation(goodputs_bps, rate_bps) * wire_bytes / payload_bytes
 
 
@@ -203,7 +203,7 @@ def rtt_exponent(goodput_a: float, goodput_b: float, rtt_a_s: float, rtt_b_s: fl
     """
     if not 0 < rtt_a_s < rtt_b_s:
         raise MetricError(
-            f"rtt_a_s, rtt_b_s: {rtt_a_s:g}, {rtt_b_s:g}; allowed: above 0, and a's the shorter"
+            f"{rtt_a_s:g}, {rtt_b_s:g}; allowed: above 0, and a's the shorter", "rtt_a_s, rtt_b_s"
         )
     if not (goodput_a > 0 and goodput_b > 0):
         return math.nan
@@ -245,7 +245,9 @@ def friendliness(new_bps: ArrayLike, tcp_bps: ArrayLike) -> float:
     """
     new, tcp = np.asarray(new_bps, dtype=float), np.asarray(tcp_bps, dtype=float)
     if not (new.size and tcp.size):
-        raise MetricError(f"new_bps, tcp_bps: {new.size} and {tcp.size} flows; allowed: at least 1")
+        raise MetricError(
+            f"{new.size} and {tcp.size} flows; allowed: at least 1", "new_bps, tcp_bps"
+        )
     return float(np.mean(new) / np.mean(tcp)) if np.mean(tcp) > 0 else math.nan
 
 
@@ -259,5 +261,5 @@ def reno_ratio(goodput_bps: float, rtt_s: float, loss: float, segment_bytes: flo
     positive("rtt_s", rtt_s)
     positive("segment_bytes", segment_bytes)
     if not 0 <= loss <= 1:
-        raise MetricError(f"loss: {loss:g}; allowed: 0 to 1")
+        raise MetricError(f"{loss:g}; allowed: 0 to 1", "loss")
     return goodput_bps * rtt_s * math.sqrt(loss) / (8.0 * segment_bytes * 1.2)

@@ -103,28 +103,28 @@ def need_columns(name: str, table: pl.DataFrame, *columns: str) -> None:
 def positive(name: str, value: float) -> float:
     """The value, refused unless it is above 0 and finite."""
     if not (math.isfinite(value) and value > 0):
-        raise MetricError(f"{name}: {value:g}; allowed: above 0")
+        raise MetricError(f"{value:g}; allowed: above 0", name)
     return value
 
 
 def alike(names: str, a: NDArray[Any], b: NDArray[Any]) -> None:
     """Refuse arrays of unlike shapes."""
     if a.shape != b.shape:
-        raise MetricError(f"{names}: {a.size} and {b.size} values; allowed: as many")
+        raise MetricError(f"{a.size} and {b.size} values; allowed: as many", names)
 
 
 def fraction(name: str, value: float) -> None:
     """Refuse what is not from 0 to below 1."""
     if not 0 <= value < 1:
-        raise MetricError(f"{name}: {value:g}; allowed: from 0 to below 1")
+        raise MetricError(f"{value:g}; allowed: from 0 to below 1", name)
 
 
 def ordered(start_s: float, end_s: float) -> None:
     """Refuse a window that ends before it begins."""
     if not 0 <= start_s < end_s:
         raise MetricError(
-            f"start_s, end_s: {start_s:g}, {end_s:g}; allowed: 0 or later, and the end after the "
-            "start"
+            f"{start_s:g}, {end_s:g}; allowed: 0 or later, and the end after the start",
+            "start_s, end_s",
         )
 
 
@@ -136,7 +136,7 @@ def window_end(name: str, t: Floats, start_s: float, end_s: float | None) -> flo
     end = last if end_s is None else end_s
     ordered(start_s, end)
     if end > last * (1 + SLACK):
-        raise MetricError(f"end_s: {end:g}; allowed: up to {last:g}, where the samples end")
+        raise MetricError(f"{end:g}; allowed: up to {last:g}, where the samples end", "end_s")
     return end
 
 
@@ -191,18 +191,19 @@ def link_counter(
     own = queues.filter(queues["link"] == link).sort("t_s")
     if own.height == 0 < queues.height:
         known = ", ".join(str(n) for n in queues["link"].unique().sort())
-        raise MetricError(f"link: {link}; there are {known}")
+        raise MetricError(f"{link}; there are {known}", "link")
     t = own["t_s"].to_numpy()
     end = window_end("queues", t, start_s, end_s)
     inside = (t >= start_s - SLACK) & (t <= end * (1 + SLACK))
     t, values = t[inside], own[column].to_numpy().astype(float)[inside]
     if t.size < 2:
-        raise MetricError(f"start_s, end_s: {start_s:g}, {end:g}; fewer than two samples between")
+        raise MetricError(f"{start_s:g}, {end:g}; fewer than two samples between", "start_s, end_s")
     if cumulative and np.any(np.diff(values) < 0):
         anew = t[np.flatnonzero(np.diff(values) < 0)[-1] + 1]
         raise MetricError(
-            f"start_s: {start_s:g}; allowed: from {anew:g}, the end of the warm-up, where a link's "
-            "counters begin anew"
+            f"{start_s:g}; allowed: from {anew:g}, the end of the warm-up, where a link's "
+            "counters begin anew",
+            "start_s",
         )
     return t, values
 
@@ -216,13 +217,14 @@ def binned(
     positive(name, bin_s)
     if bin_s > (end - start_s) * (1 + SLACK):
         raise MetricError(
-            f"{name}: {bin_s:g}; allowed: up to {end - start_s:g}, the time from {start_s:g} s to "
-            f"{end:g} s"
+            f"{bin_s:g}; allowed: up to {end - start_s:g}, the time from {start_s:g} s to "
+            f"{end:g} s",
+            name,
         )
     grid_s = sampling_s(flows)
     if round(bin_s / grid_s) < 1 or abs(bin_s / grid_s - round(bin_s / grid_s)) > 1e-3:
         raise MetricError(
-            f"{name}: {bin_s:g}; allowed: a multiple of {grid_s:.6g}, the distance of the samples"
+            f"{bin_s:g}; allowed: a multiple of {grid_s:.6g}, the distance of the samples", name
         )
     ends = bin_ends(bin_s, start_s, end)
     parts = by_flow(flows)
@@ -251,9 +253,9 @@ def held(t: Floats, reached: NDArray[np.bool_], start_s: float, hold: int) -> Fi
     """End of the first of ``hold`` bins in a row that are ``reached``, after ``start_s``."""
     alike("t_s, goodputs", t, reached)
     if hold < 1:
-        raise MetricError(f"hold: {hold}; allowed: at least 1")
+        raise MetricError(f"{hold}; allowed: at least 1", "hold")
     if not (t.size and t[-1] > start_s):
-        raise MetricError(f"start_s: {start_s:g}; allowed: before the end of the last bin")
+        raise MetricError(f"{start_s:g}; allowed: before the end of the last bin", "start_s")
     in_a_row = 0
     for i, ok in enumerate(reached & (t > start_s)):
         in_a_row = in_a_row + 1 if ok else 0

@@ -9,7 +9,6 @@ implementation of the rules, in Rust, is asked by :meth:`Scenario.check`.
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -143,13 +142,16 @@ class Scenario:
         Raises:
             ScenarioError: naming file, line and key of what is wrong.
         """
-        _core.check(text, file)
-        try:
-            # The simulator also reads TOML 1.1 and a byte order mark; Python's parser does not.
-            document = tomllib.loads(text.removeprefix("\ufeff"))
-        except tomllib.TOMLDecodeError as error:
-            raise ScenarioError(f"{file}: not TOML 1.0: {error}; see toml.io/en/v1.0.0") from None
-        del document["schema"]
+        said, _ = _core.document(text, file)
+        return cls.from_document(json.loads(said), file)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], file: str = "scenario") -> Scenario:
+        """The scenario of tables as TOML has them; paths are relative to the directory of ``file``.
+
+        They are not checked.
+        """
+        document = {key: item for key, item in document.items() if key != "schema"}
         document = _anchored(document, Path(file).parent)
         fields = {key: field for field, key in _KEYS.items()}
         return cls(**{fields.get(key, key): _value(key, item) for key, item in document.items()})

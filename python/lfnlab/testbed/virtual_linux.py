@@ -78,7 +78,7 @@ def _nanoseconds(text: str) -> int:
 
 
 def _refused(key: str, why: str) -> ScenarioError:
-    return ScenarioError(f"{key}: Linux in virtual time cannot run it: {why}")
+    return ScenarioError(f"Linux in virtual time cannot run it: {why}", key=key)
 
 
 def _queue(queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: int) -> str:

@@ -141,7 +141,7 @@ def measure(
             raise MetricError(f'no metric is called "{name}"; there are {", ".join(METRICS)}')
     asked = any(value is not None for value in (start_s, end_s, window_s, base))
     found: dict[tuple[Any, ...], dict[int, float | FirstPassage]] = {}
-    refused: dict[str, str] = {}
+    refused: dict[str, MetricError] = {}
     for run in results.runs:
         if "changes_s" not in run.summary:
             raise MetricError(
@@ -158,7 +158,7 @@ def measure(
             except MetricError as error:
                 if names or (asked and not isinstance(error, CoarseSamplesError)):
                     raise
-                refused[metric.name] = str(error)
+                refused[metric.name] = error
                 continue
             for of, detail, value in rows:
                 if not math.isnan(_number(value)):
@@ -166,21 +166,25 @@ def measure(
                     found.setdefault(key, {})[run.seed] = value
     for name in names:
         if not any(key[1] == name for key in found):
-            raise MetricError(f"{name}: these runs have none; it needs {METRICS[name].needs}")
+            raise MetricError(f"these runs have none; it needs {METRICS[name].needs}", name)
     if not found:
-        raise MetricError(next(iter(refused.values())))
+        raise next(iter(refused.values()))
     values = [
         Measured(dict(factors), METRICS[name], of, detail, by_seed)
         for (factors, name, of, detail), by_seed in found.items()
     ]
-    return Measurement(values, averaged(results, start_s, end_s), refused)
+    return Measurement(
+        values,
+        averaged(results, start_s, end_s),
+        {name: str(error) for name, error in refused.items()},
+    )
 
 
 def _partner(run: Run, base: Results) -> Run:
     for other in base.runs:
         if other.seed == run.seed:
             return other
-    raise MetricError(f"base: no run with seed {run.seed}; allowed: the seeds of the results")
+    raise MetricError(f"no run with seed {run.seed}; allowed: the seeds of the results", "base")
 
 
 def table(measured: Sequence[Measured]) -> Table:

@@ -233,9 +233,11 @@ def _camps(view: View) -> Iterator[Row]:
     pairs = list(zip(view.run.summary["flows"], base.run.summary["flows"], strict=False))
     changed = [mix["law"] != standard["law"] for mix, standard in pairs]
     if len(base.run.summary["flows"]) != len(view.run.summary["flows"]):
-        raise MetricError("base: not as many flows as here; allowed: the same flows, all standard")
+        raise MetricError(
+            "not as many flows as here; allowed: the same flows, all standard", "base"
+        )
     if all(changed) or not any(changed):
-        raise MetricError("base: the laws of all flows or of none differ; allowed: of one camp")
+        raise MetricError("the laws of all flows or of none differ; allowed: of one camp", "base")
 
     def camp(run: View, *, b: bool) -> list[float]:
         return [goodput for flow, goodput in run.goodputs.items() if changed[flow] == b]
