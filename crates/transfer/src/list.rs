@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lfn_units::Time;
 
@@ -12,15 +12,16 @@ use crate::{Stream, TransferError};
 
 /// Lists of all peers together take so much memory at most.
 const MAX_MEMORY_BYTES: u64 = 256 << 20;
-/// Beside its name, a file in a list takes about so much.
-const FILE_BYTES: u64 = 128;
+/// Beside its name, a file in a list takes at most so much: its entries here and among the names of all, what the
+/// allocator adds, room that vectors keep to grow, and its folders while they are counted.
+const FILE_BYTES: u64 = 192;
 /// A list may need so many folders, and so many more for each file.
 const FREE_FOLDERS: usize = 1024;
 const FOLDERS_PER_FILE: usize = 2;
 
 /// A file that a sender announces.
 pub(crate) struct Expected {
-    pub name: String,
+    pub name: Arc<str>,
     pub bytes: u64,
 }
 
@@ -31,7 +32,7 @@ const CUT_AFTER: Time = Time::from_s(15);
 #[derive(Default)]
 pub(crate) struct Shared {
     /// Names that transfers under way will write.
-    names: Mutex<BTreeSet<String>>,
+    names: Mutex<BTreeSet<Arc<str>>>,
     memory_bytes: AtomicU64,
     /// Who hashes what is there holds it: one core for all.
     pub turn: Mutex<()>,
@@ -46,7 +47,7 @@ pub(crate) struct List<'a> {
 }
 
 impl Shared {
-    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn names(&self) -> MutexGuard<'_, BTreeSet<Arc<str>>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +82,7 @@ impl<'a> List<'a> {
                 _ if name_bytes > MAX_NAME_BYTES => format!("more than {MAX_NAME_BYTES} bytes of names"),
                 _ if i64::try_from(bytes).is_err() => format!("{name}: {bytes} bytes; no file has so many"),
                 Ok(_) => {
-                    list.files.push(Expected { name, bytes });
+                    list.files.push(Expected { name: name.into(), bytes });
                     continue;
                 }
             };
@@ -138,7 +139,7 @@ impl<'a> List<'a> {
     }
 
     /// All names, or none and the first that is another's.
-    fn try_reserve(&mut self) -> Option<String> {
+    fn try_reserve(&mut self) -> Option<Arc<str>> {
         let mut names = self.shared.names();
         if let Some(file) = self.files.iter().find(|file| names.contains(&file.name)) {
             return Some(file.name.clone());
