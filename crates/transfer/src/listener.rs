@@ -222,3 +222,64 @@ impl Listener {
         Ok(stream)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread::{sleep, spawn};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A client of this machine, and the server's end; or why it has none.
+    fn connected(listener: &mut Listener) -> Result<(Stream, Stream), TransferError> {
+        let to = listener.local().to_string();
+        let client = spawn(move || Stream::connect(&to, &Plan::default()));
+        let mut server = None;
+        while !client.is_finished() {
+            server = listener.accept().unwrap().or(server);
+            if let Some(server) = &mut server {
+                server.pump(false).unwrap();
+            }
+        }
+        Ok((client.join().unwrap()?, server.expect("the client has a server")))
+    }
+
+    /// Both ends age, and the client says that it is there; how the server's end gets on.
+    fn age((client, server): &mut (Stream, Stream), by: Time) -> Result<(), TransferError> {
+        client.grow_older(by);
+        server.grow_older(by);
+        let _ = client.pump(false);
+        sleep(Duration::from_millis(5));
+        server.pump(false)
+    }
+
+    #[test]
+    fn an_idle_slot_is_kept_until_another_peer_wants_it() {
+        let mut listener = Listener::bind("127.0.0.1:0", Plan::default()).unwrap();
+        let mut ends: Vec<_> = (0..MAX_PER_ADDRESS).map(|_| connected(&mut listener).unwrap()).collect();
+        ends.iter().for_each(|(_, server)| server.activity().known());
+        let mut older = |listener: &mut Listener, by: Time| {
+            listener.clock.grow_older(by);
+            ends.iter_mut().map(|ends| age(ends, by)).collect::<Vec<_>>()
+        };
+        // An outage of 40 s survives, though another peer asks.
+        assert!(older(&mut listener, Time::from_s(40)).iter().all(Result::is_ok));
+        assert!(connected(&mut listener).is_err());
+        // For so long as nobody asks it is kept.
+        for _ in 0..10 {
+            assert!(older(&mut listener, Time::from_s(50)).iter().all(Result::is_ok));
+        }
+        // One who asks has the slot of one of them, and no more.
+        let new = connected(&mut listener).unwrap();
+        let taken = older(&mut listener, Time::from_s(1));
+        assert_eq!(taken.iter().filter(|end| matches!(end, Err(TransferError::Taken))).count(), 1);
+        assert_eq!(taken.iter().filter(|end| end.is_ok()).count(), MAX_PER_ADDRESS - 1);
+        // After ten minutes all are over.
+        let over = older(&mut listener, Time::from_s(60));
+        assert_eq!(
+            over.iter().filter(|end| matches!(end, Err(TransferError::Idle))).count(),
+            MAX_PER_ADDRESS - 1
+        );
+        drop(new);
+    }
+}

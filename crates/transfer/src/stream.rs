@@ -49,6 +49,12 @@ impl Clock {
     pub(crate) fn now(self) -> Time {
         Time::from_ns(self.0.elapsed().as_nanos() as u64)
     }
+
+    /// For tests: as if it had started earlier.
+    #[cfg(test)]
+    pub(crate) fn grow_older(&mut self, by: Time) {
+        self.0 -= std::time::Duration::from_nanos(by.as_ns());
+    }
 }
 
 /// Bytes that nobody can guess.
@@ -180,6 +186,12 @@ impl Stream {
             sealed: Vec::new(),
             next_busy: Time::ZERO,
         }
+    }
+
+    /// For tests: as if it had begun earlier.
+    #[cfg(test)]
+    pub(crate) fn grow_older(&mut self, by: Time) {
+        self.clock.grow_older(by);
     }
 
     pub(crate) fn activity(&self) -> &Arc<Activity> {

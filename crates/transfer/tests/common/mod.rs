@@ -115,8 +115,13 @@ impl Drop for Process {
 
 /// A receiver as a program of its own, and its address. What it says later goes to the file `said`.
 pub fn receiver(directory: &Path, said: &Path, options: &[&str]) -> (Process, String) {
+    program("recv", directory, said, options)
+}
+
+/// `lfn-udt recv` or `serve`, and its address.
+pub fn program(verb: &str, directory: &Path, said: &Path, options: &[&str]) -> (Process, String) {
     let command = Command::new(env!("CARGO_BIN_EXE_lfn-udt"))
-        .args(["recv", "--listen", "127.0.0.1:0", "--quiet"])
+        .args([verb, "--listen", "127.0.0.1:0", "--quiet"])
         .args(options)
         .arg(directory)
         .stderr(fs::File::create(said).unwrap())

@@ -3,15 +3,15 @@
 //! `LFN_FUZZ_PACKETS` says how many, half of them for each; `LFN_FUZZ_SEED` repeats a run.
 
 use std::net::UdpSocket;
-use std::process::Child;
+use std::path::Path;
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use lfn_transfer::{send, Plan, Sending};
 use lfn_udt::{AckReport, Body, Boundary, Handshake, LossReport, Request, Seq, Speeds};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::common::{contents, folder, noise, receiver, send_at};
+use crate::common::{contents, folder, noise, receiver, send_at, Process};
 use crate::raw::{encoded, Raw};
 
 /// Packets of one connection.
@@ -67,9 +67,14 @@ impl Fuzzer {
             ]
             .concat()
         } else {
-            vec![1, 6, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 9, 9, 2]
+            // Ready; all, a part or nothing of the file is there; an answer; that all is done.
+            let there = [&[6, 0, 0, 0, 0][..], &[5, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0], &[]];
+            let there = there[self.below(3) as usize];
+            let answer = [4, 8 + self.below(2) as u8];
+            let answer = if there.is_empty() { &[] } else { &answer[..] };
+            [&[1], there, &[0], answer, &[2][..self.below(2) as usize]].concat()
         };
-        for _ in 0..self.below(4) {
+        for _ in 0..self.below(8).saturating_sub(4) {
             let at = self.below(words.len() as u64) as usize;
             words[at] = self.0.next_u64() as u8;
         }
@@ -137,7 +142,7 @@ impl Fuzzer {
         packet
     }
 
-    /// One connection's packets, and its end.
+    /// One connection's packets, without its end.
     fn talk(&mut self, peer: &Raw, receives: bool) {
         self.1 = self.below(3) > 0;
         let words = self.words(receives);
@@ -151,22 +156,28 @@ impl Fuzzer {
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
-        peer.send(Body::Shutdown);
     }
 }
 
 /// Of a process: bytes in memory, threads, descriptors, seconds of CPU.
-fn counters(process: &Child) -> (u64, u64, usize, f64) {
+type Counters = (u64, u64, usize, f64);
+
+/// `None`: it has ended.
+fn try_counters(process: &Child) -> Option<Counters> {
     let path = format!("/proc/{}", process.id());
-    let status = std::fs::read_to_string(format!("{path}/status")).expect("it runs");
-    let field = |name: &str| -> u64 {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    let status = std::fs::read_to_string(format!("{path}/status")).ok()?;
+    let field = |name: &str| -> Option<u64> {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
     };
-    let stat = std::fs::read_to_string(format!("{path}/stat")).unwrap();
-    let ticks: u64 = stat.split(' ').skip(13).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>();
-    let descriptors = std::fs::read_dir(format!("{path}/fd")).unwrap().count();
-    (field("VmRSS:") * 1024, field("Threads:"), descriptors, ticks as f64 / 100.0)
+    let stat = std::fs::read_to_string(format!("{path}/stat")).ok()?;
+    let ticks: u64 = stat.split(' ').skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let descriptors = std::fs::read_dir(format!("{path}/fd")).ok()?.count();
+    Some((field("VmRSS:")? * 1024, field("Threads:")?, descriptors, ticks as f64 / 100.0))
+}
+
+pub fn counters(process: &Child) -> Counters {
+    try_counters(process).expect("it runs")
 }
 
 #[test]
@@ -182,7 +193,10 @@ fn fuzz_of_a_whole_receiver() {
     for connection in 0..connections {
         let from = format!("127.0.0.{}", 2 + connection % 50);
         match Raw::connect(&address, &from) {
-            Ok(peer) => fuzzer.talk(&peer, true),
+            Ok(peer) => {
+                fuzzer.talk(&peer, true);
+                peer.send(Body::Shutdown);
+            }
             Err("refused") => std::thread::sleep(Duration::from_millis(300)),
             Err(why) => panic!("{why} after {connection} connections, seed {seed}"),
         }
@@ -208,28 +222,59 @@ fn fuzz_of_a_whole_receiver() {
     eprintln!("{packets} packets, {connections} connections, {} MB, {cpu_s} s of CPU", bytes >> 20);
 }
 
+/// A sender is one process for each connection: it ends by itself, with an error, and takes no more than another.
 #[test]
 fn fuzz_of_whole_senders() {
     let packets = number("LFN_FUZZ_PACKETS").unwrap_or(40_000) / 2;
     let (seed, folder) = (seed(), folder("fuzz-senders"));
+    let said = folder.join("said");
     std::fs::write(folder.join("from/file"), noise(300_000, 1)).unwrap();
-    for connection in 0..packets.div_ceil(PACKETS) {
+    let connections = packets.div_ceil(PACKETS);
+    let (mut most_bytes, mut most_cpu_s, mut seen) = (0, 0.0f64, 0);
+    for connection in 0..connections {
+        let at = format!("seed {seed}, connection {connection}");
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = udp.local_addr().unwrap().to_string();
-        let receiver = std::thread::spawn(move || {
-            let mut fuzzer = Fuzzer(Xoshiro256PlusPlus::seed_from_u64(seed ^ connection << 20), false);
-            let peer = Raw::accept(udp);
-            fuzzer.talk(&peer, false);
-            // It may have been lost.
-            for _ in 0..3 {
-                std::thread::sleep(Duration::from_millis(5));
-                peer.send(Body::Shutdown);
-            }
-        });
-        let paths = [folder.join("from/file")];
-        let sending = Sending { paths: &paths, to: &to, plan: Plan::default() };
-        let ended = send(&sending, || false, &mut |_| ());
-        assert!(ended.is_err(), "nothing was taken, seed {seed}, connection {connection}: {ended:?}");
-        receiver.join().unwrap_or_else(|_| panic!("seed {seed}, connection {connection}"));
+        let mut sender = sender(&folder.join("from/file"), &to, &said);
+        let mut fuzzer = Fuzzer(Xoshiro256PlusPlus::seed_from_u64(seed ^ connection << 20), false);
+        let peer = Raw::accept(udp);
+        fuzzer.talk(&peer, false);
+        if let Some((bytes, threads, descriptors, cpu_s)) = try_counters(&sender.0) {
+            assert_eq!(threads, 1, "threads, {at}");
+            // Three of its own, its socket, its file, and what it is given.
+            assert!(descriptors <= 3 + 2 + 2, "{descriptors} descriptors, {at}");
+            (most_bytes, most_cpu_s, seen) = (most_bytes.max(bytes), most_cpu_s.max(cpu_s), seen + 1);
+        }
+        let code = ended(&mut sender.0, &peer).unwrap_or_else(|| panic!("it goes on, {at}"));
+        let text = std::fs::read_to_string(&said).unwrap();
+        assert!(code == Some(1) && !text.contains("panicked") && !text.contains("defect"), "{at}: {text}");
+        assert!(most_bytes < 64 << 20, "{most_bytes} bytes in memory, {at}");
+        assert!(most_cpu_s < 5.0, "{most_cpu_s} s of CPU, {at}");
     }
+    assert!(seen > 0 || connections < 4, "no sender lived to be looked at, seed {seed}");
+    eprintln!(
+        "{packets} packets, {connections} senders, {seen} seen alive, at most {} MB and {most_cpu_s} s of CPU",
+        most_bytes >> 20
+    );
+}
+
+fn sender(file: &Path, to: &str, said: &Path) -> Process {
+    let command = Command::new(env!("CARGO_BIN_EXE_lfn-udt"))
+        .args(["send", "--quiet", "--to", to])
+        .arg(file)
+        .stderr(std::fs::File::create(said).unwrap())
+        .spawn();
+    Process(command.unwrap())
+}
+
+/// The exit code of a sender whose receiver says that it is over, again and again: a word may be lost.
+fn ended(sender: &mut Child, peer: &Raw) -> Option<Option<i32>> {
+    for _ in 0..2000 {
+        peer.send(Body::Shutdown);
+        if let Some(status) = sender.try_wait().unwrap() {
+            return Some(status.code());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
 }

@@ -10,9 +10,10 @@ mod raw;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use common::{contents, folder, noise, send_at, send_to, Server};
-use lfn_transfer::{send, Plan, Sending, Stream, TransferError};
+use common::{contents, folder, noise, program, send_at, send_to, Server};
+use lfn_transfer::{compat, send, Plan, Sending, Stream, TransferError};
 use lfn_udt::Body;
+use lfn_units::Rate;
 use raw::Raw;
 
 #[test]
@@ -47,10 +48,15 @@ fn a_hostile_receiver_does_not_panic_the_sender() {
     let to = udp.local_addr().unwrap().to_string();
     let receiver = std::thread::spawn(move || {
         let peer = Raw::accept(udp);
-        for end in [1, 2, 64, 65, 8000] {
-            peer.drop_message(0, end);
+        // Its list leaves: from here on it reads.
+        peer.udp.recv(&mut [0; 2048]).unwrap();
+        // "Ready", and packets without a byte, so that their page is there.
+        (0..40).for_each(|index| peer.data(index, if index == 0 { &[1] } else { b"" }));
+        // What never came would be as long as a packet can say, and end beyond its page.
+        for end in [41, 42, 64, 65, 8000] {
+            peer.drop_message(40, end);
         }
-        peer.data(0, b"?");
+        peer.data(3, b"?");
         peer.send(Body::Shutdown);
     });
     let paths = [folder.join("from/file")];
@@ -58,6 +64,26 @@ fn a_hostile_receiver_does_not_panic_the_sender() {
     let error = send(&sending, || false, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TransferError::Connection { .. } | TransferError::Protocol(_)), "{error}");
     receiver.join().unwrap();
+}
+
+/// Who asks for a file that is not there makes nothing.
+#[test]
+fn a_read_request_makes_no_folder() {
+    let folder = folder("read-request");
+    std::fs::write(folder.join("from/file"), noise(1000, 1)).unwrap();
+    let (server, address) = program("serve", &folder.join("from"), &folder.join("said"), &[]);
+    for name in ["a/b/c", "a/", "file/x", "../a/b", "deep/".repeat(30).as_str()] {
+        let target = folder.join("to/fetched");
+        let fetched = compat::fetch(&address, name, &target, false, &Plan::default(), &mut |_| ());
+        assert!(matches!(fetched, Err(TransferError::Refused(_))), "{name}: {fetched:?}");
+    }
+    let target = folder.join("to/file");
+    compat::fetch(&address, "file", &target, false, &Plan::default(), &mut |_| ()).unwrap();
+    drop(server);
+    assert_eq!(contents(&folder.join("to")), contents(&folder.join("from")));
+    assert_eq!(std::fs::read_dir(folder.join("from")).unwrap().count(), 1);
+    // from, to, and what it said.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
 }
 
 /// Keep-alives alone hold a slot only until somebody wants it.
@@ -118,8 +144,8 @@ fn a_killed_peer_is_noticed() {
 }
 
 /// A list as `lfn send` announces it.
-fn announce(server: &Server, files: &[(String, u64)]) -> Stream {
-    let mut stream = Stream::connect(&server.address, &Plan::default()).unwrap();
+fn announce(address: &str, files: &[(String, u64)]) -> Stream {
+    let mut stream = Stream::connect(address, &Plan::default()).unwrap();
     stream.write(b"lfnudt-2").unwrap();
     stream.write(&(files.len() as u32).to_le_bytes()).unwrap();
     for (name, bytes) in files {
@@ -155,7 +181,7 @@ fn a_hole_without_end_costs_nothing() {
     let bytes = 15u64 << 40;
     let begun = cpu_s();
     for stays in [false, true] {
-        let mut stream = announce(&server, &[("sparse".into(), bytes)]);
+        let mut stream = announce(&server.address, &[("sparse".into(), bytes)]);
         let mut rest = vec![0];
         rest.extend(0u32.to_le_bytes());
         rest.extend(0u64.to_le_bytes());
@@ -183,12 +209,12 @@ fn a_list_makes_nothing_before_it_is_agreed() {
     let server = Server::new(folder.join("to"));
     let deep = |number: u32| (0..20).map(|part| format!("{number}-{part}/")).collect::<String>() + "file";
     let many: Vec<_> = (0..20_000).map(|number| (deep(number), 0)).collect();
-    let said = all_words(&mut announce(&server, &many));
+    let said = all_words(&mut announce(&server.address, &many));
     assert!(String::from_utf8_lossy(&said).contains("folders for 20000 files"), "{said:?}");
     assert!(server.done().is_err());
     // A list that is agreed makes nothing either until a file comes.
     let few: Vec<_> = (0..10).map(|number| (deep(number), 0)).collect();
-    let mut stream = announce(&server, &few);
+    let mut stream = announce(&server.address, &few);
     stream.read_exact(&mut [0; 2]).unwrap();
     assert_eq!(std::fs::read_dir(folder.join("to")).unwrap().count(), 0);
     drop(stream);
@@ -196,7 +222,7 @@ fn a_list_makes_nothing_before_it_is_agreed() {
     // The same name twice is no list: no file is hashed twice.
     std::fs::write(folder.join("to/file"), noise(100_000, 1)).unwrap();
     let twice: Vec<_> = (0..2000).map(|_| ("file".to_owned(), 100_000)).collect();
-    let said = all_words(&mut announce(&server, &twice));
+    let said = all_words(&mut announce(&server.address, &twice));
     assert!(String::from_utf8_lossy(&said).contains("in the list twice"), "{said:?}");
 }
 
@@ -207,7 +233,7 @@ fn no_hash_of_what_is_there_is_told() {
     let secret = noise(100_000, 1);
     std::fs::write(folder.join("to/file"), &secret).unwrap();
     let server = Server::new(folder.join("to"));
-    let mut stream = announce(&server, &[("file".into(), 100_000)]);
+    let mut stream = announce(&server.address, &[("file".into(), 100_000)]);
     stream.write(&[7]).unwrap();
     stream.write(&0u32.to_le_bytes()).unwrap();
     stream.write(&100_000u64.to_le_bytes()).unwrap();
@@ -247,6 +273,125 @@ fn two_senders_of_one_name() {
         assert!(std::fs::read(folder.join("to/file")).unwrap() == contents[winners[0]]);
         let why = ends[1 - winners[0]].as_ref().unwrap_err().to_string();
         assert!(why.contains("of this name is"), "{why}");
+    }
+}
+
+/// A name is the first sender's for as long as it sends: the second is told after 15 s, not made to wait for ever.
+#[test]
+fn a_second_sender_is_refused_while_the_first_goes_on() {
+    let folder = folder("second-sender");
+    let server = Server::new(folder.join("to"));
+    let paths = [0, 1].map(|number| {
+        let path = folder.join(format!("from/{number}/file"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, noise(10_000_000, number)).unwrap();
+        path
+    });
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            let plan = Plan { max_rate: Some(Rate(4_000_000)), ..Plan::default() };
+            send(&Sending { paths: &paths[..1], to: &server.address, plan }, || false, &mut |_| ())
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        let begun = Instant::now();
+        let why = send_to(&server, &paths[1]).unwrap_err().to_string();
+        assert!(why.contains("file: another transfer of this name is under way"), "{why}");
+        assert!(begun.elapsed() > Duration::from_secs(14), "{:?}", begun.elapsed());
+        assert!(!first.is_finished() && !folder.join("to/file").exists());
+        first.join().unwrap().unwrap();
+    });
+    assert!(std::fs::read(folder.join("to/file")).unwrap() == noise(10_000_000, 0));
+}
+
+/// However many peers have files hashed that are there, one thread at a time does it.
+#[test]
+fn all_peers_together_are_hashed_for_on_one_core() {
+    const PEERS: usize = 6;
+    const BYTES: u64 = 256 << 20;
+    let folder = folder("one-core");
+    let content = noise(BYTES as usize, 1);
+    std::fs::write(folder.join("to/0"), &content).unwrap();
+    for name in 1..PEERS {
+        std::fs::hard_link(folder.join("to/0"), folder.join(format!("to/{name}"))).unwrap();
+    }
+    let (process, address) = program("recv", &folder.join("to"), &folder.join("said"), &[]);
+    let mut streams: Vec<Stream> = (0..PEERS)
+        .map(|name| {
+            let mut stream = announce(&address, &[(name.to_string(), BYTES)]);
+            stream.read_exact(&mut [0; 7]).unwrap();
+            stream
+        })
+        .collect();
+    for stream in &mut streams {
+        let claim = [&[7][..], &0u32.to_le_bytes(), &BYTES.to_le_bytes(), &[0; 32]].concat();
+        stream.write(&claim).unwrap();
+        stream.flush().unwrap();
+    }
+    // A thread that waits for its turn sleeps; one that hashes runs, or waits for a core.
+    let mut runs = Vec::new();
+    let begun = Instant::now();
+    while runs.len() < 20 && begun.elapsed() < Duration::from_secs(60) {
+        let now = running(process.0.id());
+        runs.extend((now > 0).then_some(now));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(streams);
+    runs.sort_unstable();
+    assert!(runs.len() == 20 && runs[10] <= 2, "threads that ran: {runs:?}");
+}
+
+/// Threads of a process that run or could.
+fn running(process: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+    stats.filter(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))).count()
+}
+
+/// Lists of all peers together: so much is held at most, whatever is announced, and it comes back.
+#[test]
+fn the_lists_of_all_peers_have_a_budget() {
+    let folder = folder("budget");
+    let (process, address) = program("recv", &folder.join("to"), &folder.join("said"), &[]);
+    let held = || fuzz::counters(&process.0).0;
+    let before = held();
+    let mut streams = Vec::new();
+    let mut refused = 0;
+    for peer in 0..4 {
+        // As many folders as a list may have, or none.
+        let name = |number: u32| {
+            if peer % 2 == 0 {
+                format!("{peer}{number}/a/b")
+            } else {
+                format!("{peer}/{number:060}")
+            }
+        };
+        let files: Vec<_> = (0..500_000).map(|number| (name(number), 0)).collect();
+        let mut stream = announce(&address, &files);
+        let mut word = [0];
+        stream.read_exact(&mut word).unwrap();
+        if word == [3] {
+            let said = all_words(&mut stream);
+            assert!(String::from_utf8_lossy(&said).contains("too long together"), "{said:?}");
+            refused += 1;
+        }
+        streams.push(stream);
+    }
+    let most = held() - before;
+    assert!(refused > 0 && refused < 4, "{refused} lists of 4 refused");
+    // Each connection has buffers of some MB beside its list.
+    assert!(most < (256 + 4 * 8) << 20, "{} MB for lists", most >> 20);
+    drop(streams);
+    // A list comes back with its connection: as long a list fits again.
+    let files: Vec<_> = (0..500_000).map(|number| (format!("5/{number:060}"), 0)).collect();
+    let begun = Instant::now();
+    loop {
+        let mut stream = announce(&address, &files);
+        let mut word = [0];
+        stream.read_exact(&mut word).unwrap();
+        if word == [1] {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "the budget does not come back");
     }
 }
 
