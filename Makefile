@@ -3,7 +3,7 @@
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
 # blocks, new-law.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site blocks new-law soak tools linux
+.PHONY: demo test lint test-rust test-python site reference blocks new-law soak tools linux
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -39,6 +39,11 @@ test-python: $(UV)
 site: $(UV)
 	$(SYNC) --group docs
 	$(RUN) sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site . build/site
+
+# The generated parts of pages, docs/reference among them; a test compares them.
+reference: $(UV)
+	$(SYNC)
+	$(RUN) python docs/site/reference.py
 
 # What the code blocks of README, docs/ and papers/ show, each paper with --quick and its verdicts among it.
 blocks: $(UV)

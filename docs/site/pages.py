@@ -1,7 +1,6 @@
-"""What pages take from the laboratory: ``<!-- made: NAME -->`` stands for what NAME makes.
+"""Text that pages take from the laboratory: tables of verdicts, laws and keys, Python's docstrings.
 
-Names: verdicts (findings that were accepted), laws (the registry), keys (the scenario's schema),
-commands (of ``lfn``), python (modules and their docstrings).
+``reference.py`` writes it into the pages; Sphinx replaces Python's by autodoc.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from pygments.lexers.special import TextLexer
 import lfnlab
 import lfnlab.errors
 from lfnlab import laws
-from lfnlab.cli.app import app as lfn
 from lfnlab.papers.paper import expected, papers, title_of
 
 if TYPE_CHECKING:
@@ -145,14 +143,6 @@ def _says(value: dict[str, Any]) -> str:
     return " ".join(value.get("description", "").split())
 
 
-def commands() -> str:
-    """``lfn`` and all its commands with their options."""
-    text: str = lfn.generate_docs(output_format="markdown", recursive=True)
-    # The page has a title, and Sphinx makes tables of contents.
-    text = text.split("\n", 1)[1]
-    return re.sub(r"(?s)## Table of Contents\n.*?(?=\n## )", "", text)
-
-
 def python() -> str:
     """Each module's public names, from their docstrings."""
     errors = ",".join(sorted(set(vars(lfnlab.errors)) & set(lfnlab.__all__)))
@@ -166,18 +156,11 @@ def python() -> str:
     return "\n\n".join(sections)
 
 
-MADE = {
-    "verdicts": verdicts,
-    "laws": registry,
-    "keys": keys,
-    "commands": commands,
-    "python": python,
-}
-
-
 def fill(_: Sphinx, __: str, source: list[str]) -> None:
-    """Put in what the laboratory makes."""
-    source[0] = re.sub(r"<!-- made: (\w+) -->", lambda found: MADE[found[1]](), source[0])
+    """Replace the committed part of the Python page by directives of autodoc."""
+    source[0] = re.sub(
+        r"(?s)<!-- made: python -->.*?<!-- end of python -->", lambda _: python(), source[0]
+    )
 
 
 def reshape(
