@@ -30,7 +30,7 @@ import polars as pl
 from lfnlab import Sweep, dumbbell
 from lfnlab import open as open_store
 from lfnlab.experiment.design import Design
-from lfnlab.results import maintenance as upkeep
+from lfnlab.results import maintenance
 from lfnlab.results.index import PART_ROWS, Recorder
 from lfnlab.results.integrity import NAMES
 from lfnlab.results.store import Store, stored
@@ -64,7 +64,7 @@ def kill(runs: int, kills: int) -> None:
         subprocess.run([*command, home / "killed"], check=True, stdout=subprocess.DEVNULL)
         digests = {part: _digest(home / part) for part in ("whole", "killed")}
         print(*(f"{part:7} {digest}" for part, digest in digests.items()), sep="\n")
-        damaged = [found for _, found in upkeep.verify(home / "killed") if found]
+        damaged = [found for _, found in maintenance.verify(home / "killed") if found]
         rows = open_store(home / "killed").summary().collect()["key"].n_unique()
         print(f"{len(damaged)} damaged; {rows:,} rows in the summary")
         if len(set(digests.values())) > 1 or damaged or rows != runs:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lfnlab import Scenario
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.metrics import convergence, goodput_bins
 from lfnlab.statistics import interval
 from lfnlab.theory import vcp as fluid
@@ -27,7 +28,7 @@ from lfnlab.theory import vcp as fluid
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lfnlab.experiment.run import Run
+    from lfnlab.results.runs import Run
 
 PACKET_BITS = 12_000
 #: A cycle of one flow: an eighth of the capacity, which grows by a packet each 100 ms per 100 ms.

@@ -11,14 +11,19 @@ from __future__ import annotations
 import argparse
 import statistics
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lfnlab import Scenario
-from lfnlab.experiment.run import Case, Run, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.metrics import FirstPassage, convergence, goodput_bins
 
 from .evcp import decreases
+
+if TYPE_CHECKING:
+    from lfnlab.results.runs import Run
 
 ROUTER_OF = {"vcp": 'kind = "vcp"', "evcp": 'kind = "vcp"', "xcp": 'kind = "xcp"'}
 #: Start-up: the first flows come within 10 s and VCP takes 29 s at 1 Gbit/s.

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import dumbbell
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.results.store import code_version
 from lfnlab.statistics import interval
 from studies import which_law_page

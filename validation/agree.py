@@ -18,8 +18,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import Case, Results, dumbbell, kernel
-from lfnlab.analysis import run_length as epochs
-from lfnlab.analysis import sawtooth
+from lfnlab.analysis import run_length, sawtooth
 from lfnlab.analysis.summary import plain
 from lfnlab.figures.plot import courses, rendered
 from lfnlab.testbed import agree
@@ -54,7 +53,7 @@ def scenario(path: str, law: str, longest_s: float) -> Scenario:
         )
         return lone.flow(law)
 
-    epoch_s = epochs.epoch_s(lasting(SHORTEST_S)).get(law, 0.0)
+    epoch_s = run_length.epoch_s(lasting(SHORTEST_S)).get(law, 0.0)
     return lasting(min(max(WARMUP_S + EPOCHS * epoch_s, SHORTEST_S), longest_s))
 
 

@@ -22,7 +22,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from lfnlab import dumbbell, laws
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.results.store import code_version
 
 if TYPE_CHECKING:

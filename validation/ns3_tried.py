@@ -23,6 +23,7 @@ import numpy as np
 
 import lfnlab
 from lfnlab.analysis import sawtooth
+from lfnlab.experiment.run import execute
 from lfnlab.scenario.builder import Scenario
 from lfnlab.scenario.elements import Link, Queue
 
@@ -262,7 +263,7 @@ def figures(run: Run) -> tuple[Measured, int]:
     replicas, timed_out = [], 0
     with tempfile.TemporaryDirectory() as store:
         for replica in run.replicas:
-            [result] = _with_rule(replica).run(out=store, jobs=1).runs
+            [result] = execute(_with_rule(replica), out=store, jobs=1).runs
             replicas.append([sawtooth.of_run(result, flow) for flow in range(replica.path.flows)])
             timed_out += sum(flow["timeouts"] for flow in result.summary["flows"])
     return measure(replicas, run.path.settle_s), timed_out

@@ -15,7 +15,7 @@ import numpy as np
 
 from lfnlab import Scenario, _core
 from lfnlab.scenario.quantity import SECONDS, parse
-from lfnlab.testbed import virtual_linux as oracle
+from lfnlab.testbed import virtual_linux
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
     return [flow for flow in resolved["flow"] for _ in range(flow["count"])]
 
 
-def of_linux(resolved: dict[str, Any], ran: oracle.Ran) -> Outcome:
+def of_linux(resolved: dict[str, Any], ran: virtual_linux.Ran) -> Outcome:
     """From Linux's samples."""
     flows = []
     for flow, samples in zip(_expanded(resolved), ran.flows, strict=True):
@@ -137,13 +137,13 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
     """What Linux gives; kept in ``cache`` by what Linux was told, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check()
-    told = oracle.translated(resolved, *more)
+    told = virtual_linux.translated(resolved, *more)
     file = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
     if file.exists():
         return Outcome.of_plain(json.loads(file.read_text()))
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as work:
-        found = of_linux(resolved, oracle.run(PROGRAM, FilePath(work), "run", told))
+        found = of_linux(resolved, virtual_linux.run(PROGRAM, FilePath(work), "run", told))
     # By one rename: what is there is whole.
     part = file.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(found.plain()) + "\n")

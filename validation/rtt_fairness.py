@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from lfnlab import dumbbell, laws
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.metrics import rtt_exponent
 from lfnlab.results.store import code_version
 from lfnlab.scenario.elements import Change

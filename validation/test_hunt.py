@@ -16,8 +16,7 @@ import pytest
 
 from lfnlab import Scenario, _core
 from lfnlab.errors import ScenarioError
-from lfnlab.testbed import random_streams as streams
-from lfnlab.testbed import virtual_linux as oracle
+from lfnlab.testbed import random_streams, virtual_linux
 from validation import chance, hunt, outcome
 from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome
@@ -32,7 +31,7 @@ LONE = Drawn(10, 20, 60, (DrawnFlow("cubic", 40),))
 
 
 def told(drawn: Drawn) -> str:
-    return oracle.translated(Scenario.from_toml(drawn.toml()).check())
+    return virtual_linux.translated(Scenario.from_toml(drawn.toml()).check())
 
 
 def test_the_same_number_draws_the_same_scenario() -> None:
@@ -91,7 +90,7 @@ def test_both_lose_the_same_packets() -> None:
         else:
             lost.append(number)
     chosen, at = [], -1
-    for gap in streams.gaps(0.02, 7, "link.forward.loss", len(sides[0])):
+    for gap in random_streams.gaps(0.02, 7, "link.forward.loss", len(sides[0])):
         at += gap + 1
         chosen.append(at)
     assert lost[:15] == chosen[:15]
@@ -110,7 +109,7 @@ def test_both_lose_the_same_packets() -> None:
 def test_a_path_that_linux_cannot_run_is_refused_by_its_part(change: str, part: str) -> None:
     text = f'schema = 1\nduration = "5s"\n{change}\n[[flow]]\nlaw = "reno"\nrtt = "40ms"\n'
     with pytest.raises(ScenarioError, match=rf"^{part}: Linux in virtual time cannot run it"):
-        oracle.translated(Scenario.from_toml(text).check())
+        virtual_linux.translated(Scenario.from_toml(text).check())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_a_flow_that_linux_cannot_run_is_refused_by_its_part(change: str, part: 
     path = 'schema = 1\nduration = "5s"\n[link]\nrate = "20Mbit/s"\n'
     text = f'{path}[[flow]]\nrtt = "40ms"\n{change}\n'
     with pytest.raises(ScenarioError, match=rf"^{part}: Linux in virtual time cannot run it"):
-        oracle.translated(Scenario.from_toml(text).check())
+        virtual_linux.translated(Scenario.from_toml(text).check())
 
 
 def flow(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lfnlab import execute
 from validation.rtt_fairness import EXPERIMENTS, PAGE, committed, contestants, page, row
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def test_laws_meet_their_closed_forms(
     experiment: str, law: str, exponent: float, tmp_path: Path
 ) -> None:
     chosen = next(each for each in EXPERIMENTS if each.name == experiment)
-    (found,) = chosen.scenario(law).run(out=tmp_path).runs
+    (found,) = execute(chosen.scenario(law), out=tmp_path).runs
     assert row(found)["exponent"] == pytest.approx(exponent, abs=0.15)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from lfnlab import dumbbell
+from lfnlab import dumbbell, execute
 
 if TYPE_CHECKING:
     from lfnlab.scenario.builder import Scenario
@@ -66,7 +66,7 @@ PATHS = [
 def simulated_s(path: Path, size_bytes: int) -> float:
     """Seconds from the request for a connection to the last acknowledgement."""
     with tempfile.TemporaryDirectory() as name:
-        (run,) = path.scenario(size_bytes).run(out=name).runs
+        (run,) = execute(path.scenario(size_bytes), out=name).runs
         completion_s: float | None = run.summary["flows"][0]["completion_s"]
     if completion_s is None:
         raise SystemExit(f"{path.name}: {size_bytes} bytes are not through after 600 s")

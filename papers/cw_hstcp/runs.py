@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import metrics
-from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Capture, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
@@ -20,6 +20,8 @@ from lfnlab.statistics import Interval, interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from lfnlab.results.runs import Results, Run
 
 FIVE_MS = (60, 80, 140, 200, 240)
 THREE_MS = (80, 140, 200)

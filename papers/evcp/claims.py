@@ -13,9 +13,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.summary import Table, with_interval
 from lfnlab.figures import plot
-from lfnlab.papers.paper import Execute, Finding, Reproduction, judged, true_of, verdict
+from lfnlab.papers.paper import Execute, Reproduction, judged, true_of, verdict
 from lfnlab.statistics import interval
 from lfnlab.theory.vcp import Controller
 
@@ -46,8 +47,8 @@ from .runs import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from lfnlab.experiment.run import Run
     from lfnlab.metrics import FirstPassage
+    from lfnlab.results.runs import Run
 
 TITLE = "EVCP: a convergence time improved congestion control protocol"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lfnlab import metrics
 from lfnlab.analysis.summary import with_interval
-from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.experiment.plan import Case
 from lfnlab.metrics import FirstPassage
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Router
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
+    from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario
 
 LAWS = ("vcp", "evcp")

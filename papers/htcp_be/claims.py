@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.summary import with_interval
-from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
-from lfnlab.papers.paper import Execute, Finding, Reproduction, chosen_last, judged, signed, verdict
+from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, signed, verdict
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.statistics import Interval, interval, paired
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from lfnlab.results.runs import Results, Run
 
 TITLE = "HTCP with bandwidth estimation for e-VLBI"
 FAST_RETRANSMIT, TIMEOUT = 0, 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.summary import Table, with_interval
-from lfnlab.experiment.run import Case
+from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.extension import Extension, OnKernel, select
 from lfnlab.scenario.builder import dumbbell
@@ -21,8 +21,8 @@ from lfnlab.statistics import interval, paired
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lfnlab.experiment.run import Results, Run
     from lfnlab.papers.paper import Execute
+    from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario
 
 OURS, HOLD = "htcp-be", "htcp-be:hold"

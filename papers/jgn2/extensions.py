@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from lfnlab import metrics
 from lfnlab.analysis.summary import Table, with_interval
-from lfnlab.experiment.run import Case
+from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.extension import Extension, OnKernel
 from lfnlab.papers.paper import nested
@@ -23,8 +23,8 @@ from .runs import PAPER, PAPER_MBPS, Pair, Study, buffer, full_mbps, matrix_case
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lfnlab.experiment.run import Run
     from lfnlab.papers.paper import Execute
+    from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
 
 QUESTION = "Table 2 at other rates, with laws of today"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import dumbbell, graph
 from lfnlab.scenario.elements import Change, NamedLink, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
+    from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario
 
 UDT = "udt"

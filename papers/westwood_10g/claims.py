@@ -43,7 +43,7 @@ from .runs import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lfnlab.experiment.run import Run
+    from lfnlab.results.runs import Run
 
 TITLE = "Westwood+ over transatlantic links at 10 Gbit/s"
 NAMES = {"reno": "New Reno", "westwood": "Westwood+"}

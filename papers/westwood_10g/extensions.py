@@ -15,7 +15,7 @@ import polars as pl
 from lfnlab import metrics
 from lfnlab.analysis.summary import Table, with_interval
 from lfnlab.control_laws.prototype import label
-from lfnlab.experiment.run import Case
+from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.extension import Extension, OnKernel
 from lfnlab.papers.paper import nested
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lfnlab import Law
-    from lfnlab.experiment.run import Run
     from lfnlab.papers.paper import Execute
+    from lfnlab.results.runs import Run
 
 QUESTION = "Westwood+ with the probing of other laws"
 

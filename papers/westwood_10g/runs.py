@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from lfnlab import metrics
-from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import dumbbell, graph
 from lfnlab.scenario.elements import Burst, Change, Jitter, NamedLink, Queue, Udp
 from lfnlab.scenario.quantity import BYTES, SECONDS, parse
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
+
+    from lfnlab.results.runs import Results, Run
 
 LAWS = ("reno", "westwood")
 #: What the hosts limit the window to, bytes (Fig. 2).

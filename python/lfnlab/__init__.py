@@ -21,9 +21,11 @@ from lfnlab.errors import (
     Unavailable,
 )
 from lfnlab.experiment.design import Choice, Design, Draws, Range
-from lfnlab.experiment.run import Case, Results, Run, compare, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import compare, execute
 from lfnlab.experiment.sweep import Sweep, sweep
 from lfnlab.results.index import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
+from lfnlab.results.runs import Results, Run
 from lfnlab.scenario.builder import Scenario, dumbbell, graph, parking_lot
 from lfnlab.scenario.elements import (
     Background,

@@ -14,6 +14,7 @@ import pytest
 from lfnlab import dumbbell
 from lfnlab.analysis import sawtooth
 from lfnlab.analysis.sawtooth import Trace
+from lfnlab.experiment.run import execute
 from lfnlab.results.runs import Results
 from lfnlab.testbed import agree
 from lfnlab.testbed.sock_diag import SockDiag
@@ -66,7 +67,7 @@ def test_a_sawtooth_that_one_alone_has_is_a_difference() -> None:
 
 def test_drops_of_a_stored_run_count_from_the_warm_up(tmp_path: Path) -> None:
     base = dumbbell(rate="20Mbit/s", rtt="20ms", buffer="0.5bdp", duration="20s", warmup="5s")
-    (run,) = base.flow("reno").run(out=tmp_path).runs
+    (run,) = execute(base.flow("reno"), out=tmp_path).runs
     seen = sawtooth.of_run(run, 0)
     assert seen.time_s[0] >= 5.0
     assert seen.drops[0] == 0.0

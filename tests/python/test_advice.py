@@ -9,6 +9,8 @@ import pytest
 
 from lfnlab import Results, Scenario
 from lfnlab.analysis import advice
+from lfnlab.analysis.summary import to_json
+from lfnlab.experiment.run import execute
 
 CARD = (Path(__file__).parents[2] / "laws" / "cards" / "dctcp.md").read_text()
 
@@ -18,7 +20,7 @@ def run(out: Path, **changes: str) -> Results:
     (text,) = re.findall(r"(?ms)^```toml file=dctcp.toml\n(.*?)^```", CARD)
     for key, value in {"duration": '"3s"', "warmup": '"1s"', **changes}.items():
         text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
-    return Scenario.from_toml(text, "card").run(out=out)
+    return execute(Scenario.from_toml(text, "card"), out=out)
 
 
 def test_the_recipe_keeps_the_queue_at_the_threshold(tmp_path: Path) -> None:
@@ -38,6 +40,6 @@ def test_drops_in_place_of_marks_are_warned_of(tmp_path: Path) -> None:
     (warning,) = advice.unmarked(results)
     assert "queue of forward has ecn = true" in warning
     assert "marked 0" in warning
-    assert warning in results.to_json()["warnings"]
+    assert warning in to_json(results)["warnings"]
     # Who wants no marks is told nothing.
     assert advice.unmarked(run(tmp_path, mark_p="0.1", ecn="false")) == []

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lfnlab import Scenario
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 
 if TYPE_CHECKING:
     from pathlib import Path

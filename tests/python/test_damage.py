@@ -22,9 +22,9 @@ import pytest
 
 import lfnlab
 from lfnlab import DamageWarning, Results, StoreError, dumbbell, sweep
+from lfnlab.analysis.summary import to_json
 from lfnlab.cli import app as cli
-from lfnlab.results import integrity
-from lfnlab.results import maintenance as upkeep
+from lfnlab.results import integrity, maintenance
 from lfnlab.results.index import Catalog
 from lfnlab.results.store import LAYOUT_FILE, refuse_foreign
 
@@ -217,7 +217,7 @@ def test_a_store_of_an_earlier_version_says_what_can_be_done(
         file.write_text(json.dumps({k: v for k, v in said.items() if k not in ("bytes", "files")}))
     wanted = lfnlab.open(swept).summary().sort("key").collect()
     assert lfnlab.open(root).summary().sort("key").collect().equals(wanted, null_equal=True)
-    assert Results.load(root).to_json() == Results.load(swept).to_json()
+    assert to_json(Results.load(root)) == to_json(Results.load(swept))
     assert not (root / "summary").exists()
     with pytest.raises(StoreError, match=r"lfnlab 0\.1\.0 left it.*echo '.*' > .*store\.json"):
         again(root)
@@ -272,7 +272,7 @@ def observed(root: Path) -> dict[str, Any]:
     """What every kind of reader sees of a store: a value, or the error."""
     readers: dict[str, Callable[[], Any]] = {
         "open": lambda: lfnlab.open(root).summary().sort("key", "law").collect().to_dicts(),
-        "load": lambda: Results.load(root).to_json(),
+        "load": lambda: to_json(Results.load(root)),
         "factors": lambda: [(run.seed, run.factors) for run in Results.load(root).runs],
         "tables": lambda: [
             {name: run.table(name).to_dicts() for name in integrity.tables_of(run.path)}
@@ -368,9 +368,9 @@ def test_no_damage_is_silent(number: int, swept: Path, tmp_path: Path) -> None:
     what = f"LFN_SEED={SEED}, {number}: {harm.__name__} of {file.relative_to(root)}"
     gone = harm is delete and kind(file) in ("experiment.json", "part")
     try:
-        wrong = [found for _, found in upkeep.verify(root) if found]
+        wrong = [found for _, found in maintenance.verify(root) if found]
     except StoreError as error:
-        wrong = [upkeep.Damage("", str(error))]
+        wrong = [maintenance.Damage("", str(error))]
     assert wrong or gone, what
     wanted, found = undamaged(swept), observed(root)
     for reader, value in found.items():
@@ -442,7 +442,7 @@ def test_after_an_interrupt_finished_runs_are_results(
     words = f"{there} of 16 runs are there; the same command runs the others"
     results = Results.load(tmp_path / "s")
     assert (len(results.runs), results.missing) == (there, 16 - there)
-    assert results.to_json()["averaged"].endswith(words)
+    assert to_json(results)["averaged"].endswith(words)
     for command in ("report", "plot", "metrics"):
         assert cli.call([command, str(tmp_path / "s")]) == cli.OK
         assert words in capsys.readouterr().out, command

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from lfnlab import Case, Results, Run, Scenario, compare, dumbbell, execute, law
-from lfnlab.analysis import run_length as epochs
+from lfnlab.analysis import run_length
+from lfnlab.analysis.summary import to_json
 from lfnlab.cli import app as cli
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
@@ -38,13 +39,13 @@ def test_epochs_are_those_of_the_closed_forms(
     law: str, rate: str, rtt: str, seconds: float
 ) -> None:
     scenario = path(rate=rate, rtt=rtt, buffer="1 packets", duration="60s").flow(law, rtt=rtt)
-    assert epochs.epoch_s(scenario) == {law: pytest.approx(seconds, rel=0.015)}
+    assert run_length.epoch_s(scenario) == {law: pytest.approx(seconds, rel=0.015)}
 
 
 def test_flows_share_the_path_and_its_queue() -> None:
     bare = path(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s")
-    alone = epochs.epoch_s(bare.flow("reno", rtt="40ms"))["reno"]
-    four = epochs.epoch_s(bare.flow("reno", rtt="40ms", count=4))["reno"]
+    alone = run_length.epoch_s(bare.flow("reno", rtt="40ms"))["reno"]
+    four = run_length.epoch_s(bare.flow("reno", rtt="40ms", count=4))["reno"]
     assert four == pytest.approx(alone / 4, rel=0.01)
 
 
@@ -53,13 +54,13 @@ def test_a_buffer_is_the_same_in_packets_bytes_and_bdp(size: str) -> None:
     # 10 Mbit/s x 40 ms are 33.03 packets of 1514 bytes.
     scenario = path(rtt="40ms", buffer=size, duration="60s").flow("reno", rtt="40ms")
     bdp = 10e6 * 0.04 / (8 * 1514)
-    tooth = epochs.theory.sawtooth("reno", bdp / 0.04, 0.04, 66.0)
-    assert epochs.epoch_s(scenario)["reno"] == pytest.approx(tooth.period_s, rel=0.01)
+    tooth = run_length.theory.sawtooth("reno", bdp / 0.04, 0.04, 66.0)
+    assert run_length.epoch_s(scenario)["reno"] == pytest.approx(tooth.period_s, rel=0.01)
 
 
 def test_where_there_is_no_closed_form_nothing_is_foreseen() -> None:
     lossy = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s", loss=0.01)
-    assert epochs.foreseen([lossy.flow("reno")]) == []
+    assert run_length.foreseen([lossy.flow("reno")]) == []
 
 
 def test_a_link_whose_trace_is_its_rate_has_no_closed_form(tmp_path: Path) -> None:
@@ -70,12 +71,12 @@ def test_a_link_whose_trace_is_its_rate_has_no_closed_form(tmp_path: Path) -> No
         'link = { trace = "up.trace", queue = { size = "9 packets" } }\n'
         'flow = [{ law = "reno", rtt = "20ms" }]\n'
     )
-    assert epochs.epoch_s(Scenario.load(file)) == {}
+    assert run_length.epoch_s(Scenario.load(file)) == {}
 
 
 def test_a_run_is_foreseen_to_be_too_short() -> None:
     bare = path(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="60s")
-    (line,) = epochs.foreseen([bare.flow("reno"), bare.flow("scalable")])
+    (line,) = run_length.foreseen([bare.flow("reno"), bare.flow("scalable")])
     assert "reno in about 12,3" in line
     assert "scalable" not in line
 
@@ -96,20 +97,20 @@ def test_few_losses_are_seen_and_enough_are_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     short = path(buffer="1bdp", duration="2s")
-    seen = epochs.seen(compare(["reno"], short, out=tmp_path / "short"))
+    seen = run_length.seen(compare(["reno"], short, out=tmp_path / "short"))
     assert len(seen) == 1
     assert "reno" in seen[0]
     assert "theory: one in" in seen[0]
     long = execute(
         [Case(path(buffer="4 packets", duration="60s").flow("reno"))], out=tmp_path / "long"
     )
-    assert epochs.seen(long) == []
+    assert run_length.seen(long) == []
     assert cli.call(["report", str(tmp_path / "short")]) == cli.OK
     assert seen[0] in capsys.readouterr().out
     page = (tmp_path / "short" / "report.html").read_text()
     assert "Few losses after the warm-up" in page
     assert "from 0 s, the end of the warm-up, to 2 s" in page
-    said = Results.load(tmp_path / "short").to_json()
+    said = to_json(Results.load(tmp_path / "short"))
     assert said["warnings"] == seen
     assert said["averaged"] == (
         "from 0 s, the end of the warm-up, to 2 s; "
@@ -121,13 +122,13 @@ def test_few_losses_are_seen_and_enough_are_not(
 def test_a_law_of_delay_need_not_lose(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     short = path(buffer="1bdp", duration="2s")
     results = compare(["reno", "cubic"], short, out=tmp_path)
-    assert "cubic" in epochs.seen(results)[0]
+    assert "cubic" in run_length.seen(results)[0]
     # The registry, were CUBIC a law of delay.
     other = {"reno": law("reno"), "cubic": replace(law("cubic"), family="delay")}
-    monkeypatch.setattr(epochs, "known", other.__getitem__)
-    assert "reno" in epochs.seen(results)[0]
-    assert "cubic" not in epochs.seen(results)[0]
-    assert epochs.foreseen([short.flow("cubic")]) == []
+    monkeypatch.setattr(run_length, "known", other.__getitem__)
+    assert "reno" in run_length.seen(results)[0]
+    assert "cubic" not in run_length.seen(results)[0]
+    assert run_length.foreseen([short.flow("cubic")]) == []
 
 
 def test_only_losses_of_flows_that_last_count_and_only_after_the_warm_up() -> None:
@@ -148,7 +149,7 @@ def test_only_losses_of_flows_that_last_count_and_only_after_the_warm_up() -> No
 
     run = Made(Path("nowhere"), 1, {})
     run.__dict__["summary"] = {"warmup_s": 2.0, "flows": [flow(0, None), flow(1, None), flow(2, 3)]}
-    assert epochs._losses(run) == {"reno": [12, 1]}
+    assert run_length._losses(run) == {"reno": [12, 1]}
 
 
 def test_quantities_as_the_scenario_prints_them() -> None:

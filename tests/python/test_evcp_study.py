@@ -15,10 +15,13 @@ from studies.evcp_paper import (
     outcome,
 )
 
-from lfnlab.experiment.run import Case, Run, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lfnlab.results.runs import Run
 
 #: Figure 8 made small: two flows, at a third of the rate.
 SMALL = Dumbbell(15, (0, 45), 75, (40, 60), reverse=True, level=0, long_flows=0)

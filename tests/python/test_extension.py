@@ -10,15 +10,16 @@ import pytest
 
 from lfnlab import dumbbell
 from lfnlab.cli import app as cli
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.papers import extension, paper
 from lfnlab.testbed import run as testbed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lfnlab.experiment.run import Results
     from lfnlab.papers.extension import Extension
+    from lfnlab.results.runs import Results
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,10 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from lfnlab.experiment.run import Results, Run
+from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.papers import paper, verdicts
-from lfnlab.papers.paper import Finding, Reproduction, Verdict
+from lfnlab.papers.paper import Reproduction
+from lfnlab.results.runs import Results, Run
 
 ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
 

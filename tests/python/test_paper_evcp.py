@@ -6,16 +6,19 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab.experiment.run import Run
+from lfnlab.analysis.finding import Verdict
 from lfnlab.metrics import FirstPassage
 from lfnlab.papers import paper
-from lfnlab.papers.paper import Reproduction, Verdict
+from lfnlab.results.runs import Run
+
+if TYPE_CHECKING:
+    from lfnlab.papers.paper import Reproduction
 
 ROOT = Path(__file__).parents[2] / "papers" / "evcp"
 CLAIMS = [f"E{i}" for i in range(1, 10)]

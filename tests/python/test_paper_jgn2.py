@@ -6,14 +6,17 @@ import math
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pytest
 
+from lfnlab.analysis.finding import Verdict
 from lfnlab.experiment.run import execute
 from lfnlab.papers import paper
-from lfnlab.papers.paper import Reproduction, Verdict
+
+if TYPE_CHECKING:
+    from lfnlab.papers.paper import Reproduction
 
 ROOT = Path(__file__).parents[2] / "papers" / "jgn2"
 CLAIMS = [f"J{i}" for i in range(1, 7)]

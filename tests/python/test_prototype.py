@@ -30,6 +30,7 @@ from lfnlab import (
 )
 from lfnlab.cli import app as cli
 from lfnlab.control_laws import prototype
+from lfnlab.experiment.run import execute
 
 SOURCE = """\
 import lfnlab
@@ -94,7 +95,7 @@ def test_wherever_a_law_may_stand(path: Scenario, mine: Path, tmp_path: Path) ->
     scenario = scenario.with_traffic(
         Traffic(law=f"{mine}:Mine", short_flows=ShortFlows(load="2Mbit/s"))
     )
-    (run,) = scenario.run(out=tmp_path / "out").runs
+    (run,) = execute(scenario, out=tmp_path / "out").runs
     assert [flow["law"] for flow in run.summary["flows"]] == ["Mine (prototype)", "reno"]
     assert run.summary["traffic"][0]["flows_completed"] > 0
     file = tmp_path / "scenario.toml"
@@ -105,7 +106,10 @@ def test_wherever_a_law_may_stand(path: Scenario, mine: Path, tmp_path: Path) ->
     loaded = Scenario.load(file)
     assert loaded == Scenario.from_toml(loaded.to_toml())
     assert isinstance(loaded.flows[0].law, type)
-    once, again = loaded.run(out=tmp_path / "a"), path.flow(f"{mine}:Mine").run(out=tmp_path / "b")
+    once, again = (
+        execute(loaded, out=tmp_path / "a"),
+        execute(path.flow(f"{mine}:Mine"), out=tmp_path / "b"),
+    )
     assert hashes(once) == hashes(again), "the same seed, the same bytes"
 
 
@@ -129,7 +133,7 @@ def test_results_are_marked(path: Scenario, mine: Path, tmp_path: Path) -> None:
     assert read.runs[0].scenario.flows[0].law == entry["source"]
     assert "Mine (prototype)" in write_report(read).read_text()
     with pytest.raises(LawError, match="its class in Python is not here"):
-        read.runs[0].scenario.run(out=tmp_path / "out")
+        execute(read.runs[0].scenario, out=tmp_path / "out")
 
 
 def test_a_stale_result_is_never_served(path: Scenario, mine: Path, tmp_path: Path) -> None:
@@ -192,7 +196,7 @@ def test_what_cannot_be_ends_the_run(
 ) -> None:
     mine.write_text(SOURCE.replace("self.cwnd += GAIN * n / self.cwnd", f"self.cwnd = {value}"))
     with pytest.raises(PrototypeError) as failure:
-        path.flow(f"{mine}:Mine").run(out=tmp_path / "out")
+        execute(path.flow(f"{mine}:Mine"), out=tmp_path / "out")
     text = str(failure.value)
     assert text.startswith("scenario, seed 1: Mine.on_ack at ")
     assert said in text
@@ -223,7 +227,7 @@ def test_the_rules_of_law_h(
 ) -> None:
     mine.write_text(f"{SOURCE}\n\nclass Other(Mine):\n    def {callback}:\n        {body}\n")
     with pytest.raises(PrototypeError, match=said):
-        path.flow(f"{mine}:Other").run(out=tmp_path / "out")
+        execute(path.flow(f"{mine}:Other"), out=tmp_path / "out")
 
 
 def test_all_callbacks(path: Scenario, tmp_path: Path) -> None:
@@ -257,7 +261,7 @@ def test_all_callbacks(path: Scenario, tmp_path: Path) -> None:
 
     scenario = path.flow(Watch)
     assert scenario.check()["flow"][0]["slow_start"] == "hystart++"
-    (run,) = scenario.run(out=tmp_path).runs
+    (run,) = execute(scenario, out=tmp_path).runs
     assert calls["on_tick"] == [0.5 * i for i in range(1, 11)]
     assert all(cwnd == ssthresh for cwnd, ssthresh in calls["on_open"])
     assert {kind for kind, _, _ in calls["on_loss"]} == {"fast"}
@@ -346,7 +350,7 @@ def test_what_an_argument_tells(path: Scenario, tmp_path: Path) -> None:
             ack.rtt  # type: ignore[attr-defined]  # noqa: B018
 
     with pytest.raises(PrototypeError, match=r"no attribute 'rtt'; did you mean rtt_s\?"):
-        path.flow(Asks).run(out=tmp_path)
+        execute(path.flow(Asks), out=tmp_path)
 
 
 def test_a_class_as_a_factor(path: Scenario, tmp_path: Path) -> None:
@@ -398,7 +402,7 @@ def test_an_interrupt_ends_a_loop_without_end(path: Scenario, tmp_path: Path) ->
     begun = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        path.flow(Spin).run(out=tmp_path)
+        execute(path.flow(Spin), out=tmp_path)
     assert time.monotonic() - begun < 30
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from browser import Page, chromium
 from lfnlab import Case, Results, Scenario, dumbbell, execute, law
-from lfnlab.analysis.summary import summary_table
+from lfnlab.analysis.summary import summary_table, to_json
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
 
@@ -98,7 +98,7 @@ def test_a_page_of_any_topology_tells_its_links_and_what_changed(tmp_path: Path)
     text = (SCENARIOS / "jgn2-path-switch.toml").read_text()
     for old, new in [("120s", "20s"), ("30s", "5s"), ("90s", "15s"), ("1Gbit/s", "100Mbit/s")]:
         text = text.replace(f'"{old}"', f'"{new}"')
-    results = Scenario.from_toml(text, "switch.toml").run(out=tmp_path)
+    results = execute(Scenario.from_toml(text, "switch.toml"), out=tmp_path)
     page = write_report(results)
     charts = charts_of(page)
     labels = [series["label"] for series in charts["chart-queue"]["series"]]
@@ -156,7 +156,7 @@ def test_a_flow_that_sends_nothing(tmp_path: Path) -> None:
     results = execute([Case(scenario)], out=tmp_path)
     write_report(results)
     assert results.rows()[0]["goodput_bps"] == 0
-    assert results.to_json()["aggregate"]["reno"]["jain"]["mean"] is None
+    assert to_json(results)["aggregate"]["reno"]["jain"]["mean"] is None
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=500), st.integers(2, 60))

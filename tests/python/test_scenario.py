@@ -48,6 +48,7 @@ from lfnlab import (
     laws,
     parking_lot,
 )
+from lfnlab.experiment.run import execute
 from lfnlab.figures.plot import changes_s, cwnd_series, figures, traces
 
 ROOT = Path(__file__).parents[2]
@@ -346,7 +347,7 @@ def test_changes_are_marked_whether_they_stand_in_the_scenario_or_a_file(tmp_pat
         .with_changes(Change(at="2s", link="reverse", delay="1ms"))
         .with_changes(Change(link="forward", file=str(file)))
     )
-    run = scenario.run(out=tmp_path / "out").runs[0]
+    run = execute(scenario, out=tmp_path / "out").runs[0]
     file.unlink()
     assert changes_s(run) == [1.0, 2.0]
     (axes,) = traces([run], cwnd_series, "window").axes
@@ -364,7 +365,7 @@ def test_a_run_of_any_topology_has_rows_and_figures(tmp_path: Path) -> None:
         (both, ["reno", "cubic"], "hop1"),
         (chain.flow("reno", from_="a", to="c"), ["reno"], "slow"),
     ]:
-        results = scenario.run(out=tmp_path / busiest)
+        results = execute(scenario, out=tmp_path / busiest)
         assert [row["law"] for row in results.rows()] == laws_
         assert {"goodput", "queue", "cwnd"} <= set(figures(results, results.runs))
         summary = results.runs[0].summary
@@ -403,7 +404,7 @@ def test_every_preset_runs(file: Path, tmp_path: Path) -> None:
     text = re.sub(
         r"\b(\d+(?:\.\d+)?)s\b", lambda time: f"{float(time[1]) / 50:g}s", file.read_text()
     )
-    summary = Scenario.from_toml(text, str(file)).run(out=tmp_path).runs[0].summary
+    summary = execute(Scenario.from_toml(text, str(file)), out=tmp_path).runs[0].summary
     assert all(flow["delivered_bytes"] > 0 for flow in summary["flows"])
     assert all(source["delivered"] > 0 for source in summary.get("udp", []))
     if summary["background"]:
@@ -415,7 +416,7 @@ def test_a_capped_tcp_sends_its_window_each_round_trip(tmp_path: Path) -> None:
     path = dumbbell(
         rate="1Gbit/s", rtt="100ms", buffer="1bdp", duration="20s", warmup="5s", compat="ns2"
     )
-    run = path.flow("reno", receive_window="20 packets").run(out=tmp_path).runs[0]
+    run = execute(path.flow("reno", receive_window="20 packets"), out=tmp_path).runs[0]
     (flow,) = run.summary["flows"]
     assert flow["goodput_bps"] == pytest.approx(20 * 1460 * 8 / 0.1, rel=0.01)
     assert flow["retransmits"] == 0

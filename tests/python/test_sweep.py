@@ -33,8 +33,7 @@ from lfnlab import (
 from lfnlab.cli import app as cli
 from lfnlab.experiment.design import with_values
 from lfnlab.experiment.plan import Plan
-from lfnlab.results import integrity
-from lfnlab.results import maintenance as upkeep
+from lfnlab.results import integrity, maintenance
 from lfnlab.results.index import Catalog
 from lfnlab.results.store import Store, recorded
 
@@ -275,7 +274,7 @@ def test_killed_at_random_a_sweep_ends_with_the_same_bytes(tmp_path: Path) -> No
     assert contents(tmp_path / "killed").keys() == contents(tmp_path / "whole").keys()
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
     assert Catalog(tmp_path / "killed").summary().collect().height == 150
-    assert all(found is None for _, found in upkeep.verify(tmp_path / "killed"))
+    assert all(found is None for _, found in maintenance.verify(tmp_path / "killed"))
 
 
 def test_two_sweeps_share_a_store(tmp_path: Path) -> None:
@@ -342,7 +341,7 @@ def test_gc_leaves_what_may_be_written_now(swept: Path, tmp_path: Path) -> None:
     root = copy(swept, tmp_path / "s")
     key = next((root / "runs").iterdir()).name
     old, new = (root / "runs" / f".{key}.{word}" for word in ("aaaaaaaa", "bbbbbbbb"))
-    for left, age_s in ((old, 2 * upkeep.DEAD_AFTER_S), (new, 1.0)):
+    for left, age_s in ((old, 2 * maintenance.DEAD_AFTER_S), (new, 1.0)):
         left.mkdir()
         os.utime(left, (time.time() - age_s,) * 2)
     assert cli.call(["store", "gc", str(root)]) == cli.OK

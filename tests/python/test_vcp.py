@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from lfnlab import Scenario
-from lfnlab.experiment.run import Case, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
 from lfnlab.theory import vcp as fluid
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lfnlab.experiment.run import Run
+    from lfnlab.results.runs import Run
 
 GIGABIT_PPS = 1e9 / 12_000
 approx = pytest.approx

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lfnlab.analysis import run_length as epochs
+from lfnlab.analysis import run_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lfnlab.experiment.run import Results, Run
+    from lfnlab.results.runs import Results, Run
 
 
 def seen(results: Results) -> list[str]:
     """Means that are left to chance, and queues that were to mark and dropped instead."""
-    return [*epochs.seen(results), *unmarked(results)]
+    return [*run_length.seen(results), *unmarked(results)]
 
 
 def unmarked(results: Results) -> list[str]:

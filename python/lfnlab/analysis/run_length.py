@@ -17,7 +17,7 @@ from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lfnlab.experiment.run import Results, Run
+    from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario
 
 #: With fewer epochs a flow's mean is left to chance: the 95 % interval of the mean of ten is still

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lfnlab.results.runs import SCHEMA
 from lfnlab.statistics import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lfnlab.experiment.run import Results, Run
+    from lfnlab.results.runs import Results, Run
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,35 @@ class Table:
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     keys: int
+
+
+AGGREGATED = (
+    "goodput_bps",
+    "jain",
+    "cov",
+    "utilization",
+    "mean_queue_s",
+    "retransmits",
+    "timeouts",
+    "loss_events",
+)
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """What ``--json`` prints: runs, aggregate by their keys over seeds, what to know."""
+    from lfnlab.analysis import advice  # and with it the theory
+
+    aggregate: dict[str, dict[str, Any]] = {}
+    for metric in AGGREGATED:
+        for group, value in results.intervals(metric).items():
+            aggregate.setdefault(results.named(group), {})[metric] = value.to_json()
+    return {
+        "schema": SCHEMA,
+        "runs": [run.summary for run in results.runs],
+        "aggregate": aggregate,
+        "averaged": averaged(results),
+        "warnings": advice.seen(results),
+    }
 
 
 def summary_tables(results: Results) -> list[Table]:

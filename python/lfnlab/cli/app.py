@@ -36,8 +36,11 @@ from lfnlab.errors import (
     Unavailable,
     UsageError,
 )
-from lfnlab.experiment.run import Case, Results, compare, execute, memory_limit_bytes
+from lfnlab.experiment.executor import memory_limit_bytes
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import compare, execute
 from lfnlab.results.provenance import code_version
+from lfnlab.results.runs import Results
 from lfnlab.results.store import refuse_foreign
 from lfnlab.scenario.builder import Scenario, dumbbell
 
@@ -397,15 +400,15 @@ def _fail(code: int, why: object) -> int:
 def _foresee(scenarios: Sequence[Scenario]) -> None:
     """Tell who waits at a terminal that theory calls the runs too short, before they begin."""
     if sys.stderr is not None and sys.stderr.isatty():
-        from lfnlab.analysis import run_length as epochs
+        from lfnlab.analysis import run_length
 
-        for line in epochs.foreseen(scenarios):
+        for line in run_length.foreseen(scenarios):
             print(f"lfn: {line}", file=sys.stderr)
 
 
 def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = None) -> int:
     from lfnlab.analysis import advice
-    from lfnlab.analysis.summary import averaged, plain, summary_tables
+    from lfnlab.analysis.summary import averaged, plain, summary_tables, to_json
 
     page = None
     if report:
@@ -413,7 +416,7 @@ def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = N
 
         page = write_report(results, out=out)
     if as_json:
-        _print_json(results.to_json())
+        _print_json(to_json(results))
     else:
         for table in summary_tables(results):
             print(*plain(table), sep="\n")

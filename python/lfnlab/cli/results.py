@@ -136,7 +136,7 @@ def metrics(
 
     from lfnlab.analysis import measure
     from lfnlab.analysis.summary import plain
-    from lfnlab.experiment.run import Results
+    from lfnlab.results.runs import Results
     from lfnlab.scenario.quantity import seconds
 
     if list_:

@@ -15,10 +15,10 @@ from lfnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from lfnlab.experiment.plan import Estimate
-    from lfnlab.experiment.run import Results
     from lfnlab.experiment.sweep import Sweep
     from lfnlab.experiment.tune import Search, Tuned
     from lfnlab.results.index import Catalog
+    from lfnlab.results.runs import Results
 
 OK, FAILED = 0, 1
 SHOWN = 5
@@ -199,11 +199,11 @@ def show(directory: Path, key: str, /) -> int:
     """
     from json import dumps
 
-    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results import maintenance
     from lfnlab.results.integrity import provenance_of
     from lfnlab.results.store import read_json, read_text
 
-    run = upkeep.find(directory, key)
+    run = maintenance.find(directory, key)
     print(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
     print(f"# {run / 'provenance.json'}\n{dumps(provenance_of(run), indent=1)}")
     print(f"# {run / 'summary.json'}\n{dumps(read_json(run / 'summary.json'), indent=1)}")
@@ -219,11 +219,11 @@ def verify(directory: Path = Path("lfn-results"), /) -> int:
     Args:
         directory: Results directory.
     """
-    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results import maintenance
     from lfnlab.results.integrity import KEY, remedy
 
     checked, damaged, wrong = 0, 0, []
-    for name, found in upkeep.verify(directory):
+    for name, found in maintenance.verify(directory):
         is_run = KEY.fullmatch(name) is not None
         checked += is_run
         if found is not None:
@@ -258,16 +258,16 @@ def gc(
         damaged: Also the runs that `lfn store verify` finds damaged.
         yes: Remove them.
     """
-    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results import maintenance
     from lfnlab.results.index import Catalog
 
-    found = upkeep.garbage(directory, code=code, damaged=damaged)
+    found = maintenance.garbage(directory, code=code, damaged=damaged)
     left = sum(entry.name.startswith(".") for entry in found)
     if not yes:
         print(*found, sep="\n", end="\n" if found else "")
         print(f"{left:,} leftovers and {len(found) - left:,} runs; --yes removes them")
         return OK
-    upkeep.remove(found)
+    maintenance.remove(found)
     Catalog(directory)
     print(f"removed {left:,} leftovers and {len(found) - left:,} runs")
     return OK
@@ -285,18 +285,18 @@ def merge(into: Path, /, *sources: Path) -> int:
         into: Results directory, made if it is not there.
         sources: Results directories.
     """
-    from lfnlab.results import maintenance as upkeep
+    from lfnlab.results import maintenance
     from lfnlab.results.index import Catalog
     from lfnlab.results.store import Store
 
     if not sources:
         raise UsageError("store merge: merge what? Write lfn store merge INTO FROM...")
     for source in sources:
-        upkeep.runs_of(source)
+        maintenance.runs_of(source)
     home = Store(into)
     wrong = []
     for source in sources:
-        merged = upkeep.merge(source, home)
+        merged = maintenance.merge(source, home)
         print(f"{source}: {merged.taken:,} runs taken, {merged.there:,} were there")
         wrong += [f"{source}: {found.key}: {found.why}" for found in merged.damaged]
         wrong += [f"{source}: {key}: other bytes than in {into}" for key in merged.unequal]

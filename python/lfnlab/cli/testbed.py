@@ -13,16 +13,12 @@ from lfnlab import _core
 from lfnlab.cli.options import naming_options
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.scenario.builder import dumbbell
+from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
     from lfnlab.scenario.elements import FlowSettings
 
 OK, DIFFERS, INVALID = 0, 1, 6
-# Up to three segments of 1500 bytes at 1 Gbit/s.
-COALESCE = "25us"
-# A run of which more than one in a thousand segments came later than this does not count: a
-# hundredth of the shortest RTT of long fat networks.
-LATENESS_BOUND_US = 1000
 
 
 def shell(
@@ -86,22 +82,6 @@ def shell(
     return code
 
 
-def invalid(path: dict[str, Any]) -> str | None:
-    """Why what was measured over an emulated path does not count, if it does not."""
-    own = sum(path["own_drops"].values())
-    if own:
-        return f"the emulator itself lost {own} bursts of packets"
-    late_us = path["lateness"]["p999_us"]
-    if late_us > LATENESS_BOUND_US:
-        stolen = path["stolen_s"] / path["wall_s"]
-        by_whom = f" (its hypervisor took {stolen:.1%} of a processor from it)" if stolen else ""
-        return (
-            f"one segment in a thousand was more than {late_us:.0f} us late, above the bound of "
-            f"{LATENESS_BOUND_US} us; the machine is too slow or too busy for this path{by_whom}"
-        )
-    return None
-
-
 def on_kernel(
     file: Path,
     /,
@@ -126,8 +106,8 @@ def on_kernel(
 
     Exit code 6 when the run is invalid.
     """
-    from lfnlab.analysis.summary import Table, averaged, plain, summary_tables
-    from lfnlab.experiment.run import Case
+    from lfnlab.analysis.summary import Table, averaged, plain, summary_tables, to_json
+    from lfnlab.experiment.plan import Case
     from lfnlab.figures.report import write_report
     from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import run as bed
@@ -149,7 +129,7 @@ def on_kernel(
     )
     page = write_report(results, tables={"Test bed": Table(("test bed", ""), rows, 1)})
     if json:
-        print(json_.dumps(results.to_json(), indent=1, allow_nan=False))
+        print(json_.dumps(to_json(results), indent=1, allow_nan=False))
     else:
         for table in summary_tables(results):
             print(*plain(table), sep="\n")
@@ -194,7 +174,7 @@ def agree(
     from dataclasses import replace
 
     from lfnlab.analysis.summary import plain
-    from lfnlab.experiment.run import Case
+    from lfnlab.experiment.plan import Case
     from lfnlab.figures.plot import courses, rendered
     from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import agree as level2

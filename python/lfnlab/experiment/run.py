@@ -11,40 +11,29 @@ from typing import TYPE_CHECKING, Any, Unpack
 from lfnlab.control_laws import prototype
 from lfnlab.errors import DamageWarning, LabError, LawError, ScenarioError
 from lfnlab.experiment import executor as executors
-from lfnlab.experiment.executor import Files, Work, memory_limit_bytes
+from lfnlab.experiment.executor import Files, Work
 from lfnlab.experiment.plan import Case, Plan
 from lfnlab.results import provenance
 from lfnlab.results.batch import Batch
 from lfnlab.results.index import Catalog, Recorder
 from lfnlab.results.integrity import fault
 from lfnlab.results.maintenance import remove
-from lfnlab.results.runs import SCHEMA, Factor, Failure, Results, Run
+from lfnlab.results.runs import SCHEMA, Failure, Results, Run
 from lfnlab.results.store import Store
+from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lfnlab.control_laws.prototype import Law
-    from lfnlab.scenario.builder import Scenario
     from lfnlab.scenario.elements import FlowSettings
-
-__all__ = [
-    "Case",
-    "Factor",
-    "Progress",
-    "Results",
-    "Run",
-    "compare",
-    "execute",
-    "memory_limit_bytes",
-]
 
 Progress = Callable[[float, int], None]
 """Called from any thread with the runs done, counting fractions, and the number of runs."""
 
 
 def execute(
-    cases: Sequence[Case],
+    cases: Scenario | Sequence[Case],
     *,
     seeds: int | Sequence[int] = 1,
     out: str | Path = "lfn-results",
@@ -56,7 +45,7 @@ def execute(
     keep_going: bool = False,
     source: str | None = None,
 ) -> Results:
-    """Run every case with every seed; a run that the store has is not run again.
+    """Run a scenario, or every case, with every seed; a run that the store has is not run again.
 
     A case in which nothing is random is run with the first seed alone: the others would be equal.
     One with a law in Python is: nothing can tell whether the class still does what it did.
@@ -64,13 +53,13 @@ def execute(
     progress: give the same call again to go on.
 
     Args:
-        cases: the scenarios, at least one.
+        cases: the scenario, or the cases, at least one.
         seeds: the seeds, or how many, counted from each scenario's own; at least one.
         out: the results directory.
         jobs: runs at a time; default one for each core, fewer where memory would not do. With
             ``executor`` "dask" the number of processes, with a batch system that of its jobs.
         progress: told how far it is.
-        title: of the experiment, for its report.
+        title: of the experiment, for its report; default the name of the scenario.
         executor: "local", or a Dask cluster: ``lfnlab.experiment.executor`` has its names.
         shard: (i, n) for the i-th of n parts of the runs, from 1. A part is no experiment: run all,
             which takes no time when the parts are there, or merge their stores first.
@@ -85,6 +74,9 @@ def execute(
         LabError: when a run fails, unless ``keep_going``.
         KeyboardInterrupt: runs in progress are given up, finished ones stay.
     """
+    if isinstance(cases, Scenario):
+        title = title or cases.name or ""
+        cases = [Case(cases)]
     executors.check_executor(executor)
     if jobs is None:
         jobs = len(os.sched_getaffinity(0))

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from lfnlab.experiment.run import Factor, Results, Run
     from lfnlab.figures.looks import Look
+    from lfnlab.results.runs import Factor, Results, Run
     from lfnlab.statistics import Interval
 
 T = TypeVar("T")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from lfnlab.experiment.run import Results, Run
-    from lfnlab.papers.paper import Finding
+    from lfnlab.analysis.finding import Finding
+    from lfnlab.results.runs import Results, Run
 
 BUCKETS = 1000
 _MOST_TRACES = 12

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lfnlab.experiment.run import Run
+    from lfnlab.results.runs import Run
 
 View = Literal["arrival", "departure"]
 

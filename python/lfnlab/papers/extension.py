@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from lfnlab.experiment.run import Case, Factor, Results, Run
+    from lfnlab.experiment.plan import Case
+    from lfnlab.results.runs import Factor, Results, Run
 
 
 @dataclass(frozen=True)

@@ -21,33 +21,23 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.analysis.summary import Table
 from lfnlab.errors import LabError, Unavailable
-from lfnlab.experiment.run import Case, Progress, Results, execute
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import Progress, execute
+from lfnlab.results.runs import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lfnlab.experiment.run import Run
+    from lfnlab.results.runs import Run
     from lfnlab.statistics import Interval
 
-Verdict = Literal["holds", "does not hold", "cannot be tested"]
 Execute = Callable[[Sequence[Case], str], Results]
 """Runs cases under a title."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A claim, what we saw, and whether it holds."""
-
-    claim: str
-    where: str
-    says: str
-    ours: str
-    verdict: Verdict
-    cause: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import index as catalog
-from lfnlab.results import integrity
+from lfnlab.results import index, integrity
 from lfnlab.results.batch import Batch
 from lfnlab.results.store import (
     EXPERIMENT,
@@ -89,7 +88,7 @@ def verify(root: Path) -> Iterator[tuple[str, Damage | None]]:
             integrity.unsealed(root / EXPERIMENT)
         except StoreError as error:
             yield EXPERIMENT, Damage(EXPERIMENT, str(error))
-    for part in catalog.damaged(root):
+    for part in index.damaged(root):
         name = str(part.relative_to(root))
         why = f"is not what was stored and not read; lfn store ls {root} makes it anew"
         yield name, Damage(name, why)

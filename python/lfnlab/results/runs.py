@@ -326,33 +326,3 @@ class Results:
         first = [str(parts.pop(key)) for key in ("law", "route") if key in parts]
         words = short(list(parts))
         return ", ".join([*first, *(f"{words[name]} {value}" for name, value in parts.items())])
-
-    def to_json(self) -> dict[str, Any]:
-        """What ``--json`` prints: runs, aggregate by :attr:`keys` over seeds, what to know."""
-        from lfnlab.analysis import advice
-        from lfnlab.analysis.summary import averaged
-
-        aggregate: dict[str, dict[str, Any]] = {}
-        for metric in AGGREGATED:
-            for group, value in self.intervals(metric).items():
-                aggregate.setdefault(self.named(group), {})[metric] = value.to_json()
-        runs = [run.summary for run in self.runs]
-        return {
-            "schema": SCHEMA,
-            "runs": runs,
-            "aggregate": aggregate,
-            "averaged": averaged(self),
-            "warnings": advice.seen(self),
-        }
-
-
-AGGREGATED = (
-    "goodput_bps",
-    "jain",
-    "cov",
-    "utilization",
-    "mean_queue_s",
-    "retransmits",
-    "timeouts",
-    "loss_events",
-)

@@ -33,10 +33,9 @@ from lfnlab.scenario.elements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from lfnlab.control_laws.prototype import Law
-    from lfnlab.experiment.run import Progress, Results
 
 SCHEMA = 1
 
@@ -182,21 +181,6 @@ class Scenario:
     def predict(self) -> dict[str, int]:
         """What a run needs at most: memory_bytes and its parts, packets, events."""
         return _core.predict(self.to_toml(), "scenario")
-
-    def run(
-        self,
-        *,
-        seeds: int | Sequence[int] = 1,
-        out: str | Path = "lfn-results",
-        jobs: int | None = None,
-        progress: Progress | None = None,
-    ) -> Results:
-        """Run this scenario once for each seed; see :func:`lfnlab.execute`."""
-        from lfnlab.experiment.run import Case, execute
-
-        return execute(
-            [Case(self)], seeds=seeds, out=out, jobs=jobs, progress=progress, title=self.name or ""
-        )
 
 
 def dumbbell(

@@ -19,7 +19,7 @@ from lfnlab.suite.topology import BASIC, pair_rtts_us
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lfnlab.experiment.run import Results
+    from lfnlab.results.runs import Results
 
 __all__ = [
     "BASIC",

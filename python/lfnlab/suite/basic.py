@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from lfnlab.experiment.run import Case, Results
+from lfnlab.experiment.plan import Case
 from lfnlab.scenario.elements import Queue
 from lfnlab.suite.experiment import (
     DROPS,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.results.runs import Results
     from lfnlab.scenario.builder import Scenario
 
 

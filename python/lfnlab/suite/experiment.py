@@ -11,7 +11,8 @@ from lfnlab.analysis.summary import Table, with_interval
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lfnlab.experiment.run import Case, Factor, Results, Run
+    from lfnlab.experiment.plan import Case
+    from lfnlab.results.runs import Factor, Results, Run
 
 SCHEMA = 1
 WINDOW = "64MB"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from lfnlab.experiment.run import Case, Results, Run
+from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Burst, Suite, Traffic, Udp
 from lfnlab.suite.experiment import (
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import polars as pl
+
+    from lfnlab.results.runs import Results, Run
 
 
 # Ramp-up of a new flow, fairness of two flows

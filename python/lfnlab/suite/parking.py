@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lfnlab import statistics
-from lfnlab.experiment.run import Case, Results
+from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import parking_lot
 from lfnlab.scenario.elements import Suite, Traffic
 from lfnlab.suite.experiment import (
@@ -23,6 +23,8 @@ from lfnlab.suite.experiment import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from lfnlab.results.runs import Results
 
 HOPS, HOP_BPS = 3, 100e6
 LOT_LOADS = (60, 80, 100)

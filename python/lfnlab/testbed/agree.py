@@ -22,7 +22,7 @@ from lfnlab.results.store import refuse_foreign
 from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.statistics import finite
 from lfnlab.testbed import run as testbed
-from lfnlab.testbed import virtual_linux as oracle
+from lfnlab.testbed import virtual_linux
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -219,12 +219,12 @@ def _linux(scenario: Scenario, program: Path | None, notes: dict[str, None]) -> 
     if len(resolved["flow"]) != 1 or resolved["flow"][0]["count"] != 1:
         return None
     try:
-        told = oracle.translated(resolved)
+        told = virtual_linux.translated(resolved)
     except ScenarioError:
         return None
     if program is None or not program.is_file():
         notes["no virtual-time Linux (--linux): no third column"] = None
         return None
     with tempfile.TemporaryDirectory() as work:
-        [flow] = oracle.run(program, Path(work), "run", told).flows
-    return sawtooth.since(oracle.trace(flow), parse(resolved["warmup"], SECONDS))
+        [flow] = virtual_linux.run(program, Path(work), "run", told).flows
+    return sawtooth.since(virtual_linux.trace(flow), parse(resolved["warmup"], SECONDS))

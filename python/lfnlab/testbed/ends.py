@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lfnlab import _core
 from lfnlab.errors import LabError
-from lfnlab.testbed import sock_diag as testbed_watch
+from lfnlab.testbed import sock_diag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -262,7 +262,7 @@ def near(files: Files) -> None:
             each.check()
 
     try:
-        tell(files.seen, testbed_watch.watch(plan, plan["zero_s"], check))
+        tell(files.seen, sock_diag.watch(plan, plan["zero_s"], check))
         deadline_s = time.monotonic() + PATIENCE_S
         while None in (told(files.forward), told(files.reverse)):
             check()

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab import _core, metrics
-from lfnlab.cli.testbed import COALESCE, invalid
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.formats.iperf3 import FLOWS
@@ -29,12 +28,13 @@ from lfnlab.results.runs import SCHEMA, Results
 from lfnlab.results.store import Store, recorded
 from lfnlab.statistics import finite
 from lfnlab.testbed import ends as testbed_ends
-from lfnlab.testbed import sock_diag as testbed_watch
+from lfnlab.testbed import sock_diag
+from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lfnlab.experiment.run import Case
+    from lfnlab.experiment.plan import Case
     from lfnlab.scenario.builder import Scenario
 
 # From when the path is there until the scenario begins: the sender starts up.
@@ -197,14 +197,14 @@ def _seen_of_udt(
     warm_bytes, least_s = 0, math.inf
     for look in sent["looks"]:
         t_s = flow["start_s"] + look["t_s"]
-        state = testbed_watch.RECOVERY if look["repairing"] else testbed_watch.OPEN
+        state = sock_diag.RECOVERY if look["repairing"] else sock_diag.OPEN
         measured = [look[key] for key in ("inflight_seg", "delivered_bytes", "retransmits")]
         window = (look["cwnd_seg"], math.inf, look["srtt_s"])
         rows.append((t_s, number, *window, *measured, state, look["pacing_bps"]))
-        for count, kind in (("naks", testbed_watch.RECOVERY), ("timeouts", testbed_watch.LOSS)):
+        for count, kind in (("naks", sock_diag.RECOVERY), ("timeouts", sock_diag.LOSS)):
             if look[count] > last[count]:
                 around = (rows[-2][2] if len(rows) > 1 else look["cwnd_seg"], look["cwnd_seg"])
-                events.append((t_s, number, testbed_watch.KINDS[kind], *around, math.inf, 0))
+                events.append((t_s, number, sock_diag.KINDS[kind], *around, math.inf, 0))
         if t_s >= plan["warmup_s"]:
             windows.append(look["cwnd_seg"])
         else:
@@ -326,8 +326,8 @@ def _flow(
         "delivered_bytes": delivered_bytes,
         "sent": None,
         "retransmits": seen["retransmits"],
-        "timeouts": kinds.count(testbed_watch.KINDS[testbed_watch.LOSS]),
-        "loss_events": sum(kind in testbed_watch.KINDS.values() for kind in kinds),
+        "timeouts": kinds.count(sock_diag.KINDS[sock_diag.LOSS]),
+        "loss_events": sum(kind in sock_diag.KINDS.values() for kind in kinds),
         "undos": None,
         "mean_cwnd_segments": seen["mean_cwnd"],
         "min_cwnd_segments": seen["min_cwnd"],

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lfnlab.analysis import run_length as epochs
+from lfnlab.analysis import run_length
 from lfnlab.analysis.sawtooth import Trace
 from lfnlab.errors import LabError, ScenarioError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
-from lfnlab.testbed import random_streams as streams
+from lfnlab.testbed import random_streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,7 +83,9 @@ def _refused(key: str, why: str) -> ScenarioError:
 
 def _queue(queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: int) -> str:
     """A queue in the words of tc; it holds its packets besides the one in service."""
-    packets = max(1, math.floor(epochs.queue_packets(queue["size"], rate_bps, rtt_s, wire_bytes)))
+    packets = max(
+        1, math.floor(run_length.queue_packets(queue["size"], rate_bps, rtt_s, wire_bytes))
+    )
     kind = queue["kind"]
     ecn = " ecn" if queue.get("ecn") else ""
 
@@ -129,7 +131,9 @@ def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int) -> str:
         raise _refused("link.queue.mark_p", "its RED marks at any probability: say 1")
     if not all(key in queue for key in ("min_th", "max_th")) or queue["weight"] == "auto":
         raise _refused("link.queue", "its RED needs min_th, max_th and weight as numbers")
-    low, high = (epochs.queue_packets(queue[key], 0, 0, wire_bytes) for key in ("min_th", "max_th"))
+    low, high = (
+        run_length.queue_packets(queue[key], 0, 0, wire_bytes) for key in ("min_th", "max_th")
+    )
     exponent = round(-math.log2(queue["weight"]))
     if not math.isclose(queue["weight"], 2.0**-exponent):
         raise _refused("link.queue.weight", "it has powers of 2 alone")
@@ -163,7 +167,7 @@ def _chosen(link: Mapping[str, Any], way: str, seed: int, packets: int) -> Itera
         ("held", "reorder", reorder["p"]),
         ("duplicated", "duplicate", link["duplicate"]),
     ):
-        numbers = streams.gaps(p, seed, f"link.{way}.{kind}", packets)
+        numbers = random_streams.gaps(p, seed, f"link.{way}.{kind}", packets)
         if numbers:
             yield f"{name} {way} " + " ".join(map(str, numbers))
 

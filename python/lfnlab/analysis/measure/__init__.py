@@ -20,7 +20,7 @@ from lfnlab.statistics import Interval, finite, interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lfnlab.experiment.run import Factor, Results, Run
+    from lfnlab.results.runs import Factor, Results, Run
 
 __all__ = [
     "METRICS",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from lfnlab.experiment.run import Run
+    from lfnlab.results.runs import Run
 
 Flow = dict[str, Any]
 """A flow of the summary."""

@@ -9,10 +9,9 @@ import polars as pl
 
 from lfnlab import metrics, statistics
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.experiment.run import Results, Run
 from lfnlab.figures import plot
 from lfnlab.results.integrity import TABLES, checked, tables_of
-from lfnlab.results.runs import route
+from lfnlab.results.runs import Results, Run, route
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
