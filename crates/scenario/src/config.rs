@@ -70,9 +70,9 @@ impl Compat {
         }
     }
 
-    fn receiver(self, rtt: Time) -> ReceiverConfig {
+    fn receiver(self, rtt: Time, mss_bytes: u32) -> ReceiverConfig {
         match self {
-            Compat::Linux => ReceiverConfig::linux(rtt),
+            Compat::Linux => ReceiverConfig::linux(rtt, mss_bytes),
             Compat::Ns2 => ReceiverConfig::ns2(rtt),
         }
     }
@@ -505,7 +505,7 @@ impl Scenario {
         let payload_bytes = flow.payload_bytes(compat);
         let law = flow.law.0.law().expect("UDT's own law drives UDT alone");
         let sender = compat.sender(payload_bytes, tcp.slow_start.0);
-        let receiver = compat.receiver(flow.rtt.0);
+        let receiver = compat.receiver(flow.rtt.0, payload_bytes);
         FlowConfig {
             stream,
             law: law.clone(),
@@ -525,6 +525,7 @@ impl Scenario {
                 receive_window_segments: flow.window_packets(compat),
                 sack: tcp.sack,
                 ecn: tcp.ecn,
+                ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),
                 pacing: tcp.pacing,
                 law_seed: Stream::new(seed, 0, &format!("flow[{number}].law[{stream}]")).u64() as u32,
                 ..sender
@@ -579,7 +580,10 @@ impl Scenario {
                 pacing: traffic.law.0.header().is_some(),
                 ..sender
             },
-            receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },
+            receiver: ReceiverConfig {
+                delayed_ack: true,
+                ..self.compat.receiver(BACKGROUND_RTT, self.compat.payload_bytes(BACKGROUND_PACKET))
+            },
             receive_window_bytes: match traffic.receive_window.0 {
                 Window::Packets(n) => n.saturating_mul(1460),
                 Window::Bytes(bytes) => bytes.0,
@@ -707,7 +711,10 @@ impl Scenario {
             traffic,
             law,
             sender: SenderConfig { initial_window_segments: INITIAL_WINDOW_SEGMENTS, ..sender },
-            receiver: ReceiverConfig { delayed_ack: true, ..self.compat.receiver(BACKGROUND_RTT) },
+            receiver: ReceiverConfig {
+                delayed_ack: true,
+                ..self.compat.receiver(BACKGROUND_RTT, self.compat.payload_bytes(BACKGROUND_PACKET))
+            },
             header_bytes: self.compat.header_bytes(),
             framing_bytes: self.compat.framing_bytes(),
             routes: [routes.number(&background.path.links), routes.number(&background.ack_links)],

@@ -51,7 +51,7 @@ fn defaults_are_those_of_linux() {
     let send_buffer = SendBuffer::Segments(690_605);
     let linux = SenderConfig::linux(1448, SlowStartKind::HyStart);
     assert_eq!(flow.sender, SenderConfig { law_seed, send_buffer, ..linux });
-    assert_eq!(flow.receiver, ReceiverConfig::linux(Time::from_ms(100)));
+    assert_eq!(flow.receiver, ReceiverConfig::linux(Time::from_ms(100), 1448));
     // 125 MB in packets of 1514 bytes.
     for link in &config.links {
         assert_eq!(

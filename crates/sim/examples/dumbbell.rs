@@ -58,7 +58,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 wire_bytes,
                 ack_bytes: 66,
                 sender,
-                receiver: if ns2 { ReceiverConfig::ns2(rtt) } else { ReceiverConfig::linux(rtt) },
+                receiver: if ns2 {
+                    ReceiverConfig::ns2(rtt)
+                } else {
+                    ReceiverConfig::linux(rtt, payload_bytes)
+                },
             }
         })
         .collect();
@@ -84,7 +88,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                         initial_window_segments: 2,
                         ..SenderConfig::linux(1460, lfn_law::SlowStartKind::Classic)
                     },
-                    receiver: ReceiverConfig::linux(rtt),
+                    receiver: ReceiverConfig::linux(rtt, 1460),
                     header_bytes: 40,
                     framing_bytes: 0,
                     routes: [0, 1],

@@ -354,8 +354,9 @@ impl Sim {
         let Server::Closed(server) = &mut link.server else { return };
         while let Some(segment) = flow.sender.next_segment(now) {
             let bytes = flow.wire_bytes_of(segment.seq);
+            let ect = flow.ect[usize::from(segment.retransmission)];
             let draws = &mut link.draws;
-            match server.offer(now, PacketKind::Data, bytes, flow.ect, || draws.f64()) {
+            match server.offer(now, PacketKind::Data, bytes, ect, || draws.f64()) {
                 Offer::Dropped(_) => {}
                 Offer::Departs { at: departs, marked } => {
                     if link.loss.chooses() {

@@ -68,7 +68,8 @@ pub(crate) struct Flow {
     pub wire: u32,
     /// The one link of its route, where nothing but its queue keeps data from the receiver.
     pub direct: Option<u16>,
-    pub ect: bool,
+    /// Whether data are ECN-capable: those sent for the first time, and those sent again.
+    pub ect: [bool; 2],
     pub role: Role,
     pub sender: Sender,
     pub receiver: Receiver,
@@ -131,7 +132,7 @@ impl Flow {
             ack_shift: Time::ZERO,
             direction: setup.direction,
             role,
-            ect: false,
+            ect: [false; 2],
             protocol: None,
             wire_bytes: 0,
             ack_bytes: 0,
@@ -171,7 +172,7 @@ impl Flow {
         self.by_event = setup.by_event;
         self.forward_access = Time(setup.access.0 / 2);
         self.return_access = setup.access - self.forward_access;
-        self.ect = setup.sender.ecn;
+        self.ect = [setup.sender.ecn, setup.sender.ecn && setup.sender.ecn_repairs];
         self.protocol = setup.law.header();
         self.echo = Header::None;
         self.wire_bytes = setup.wire_bytes;

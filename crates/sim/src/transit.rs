@@ -186,7 +186,7 @@ impl Parcel {
     pub fn segment(self, near: u64) -> Segment {
         Segment {
             seq: self.seq(near),
-            retransmission: self.flags() & RETRANSMISSION != 0,
+            retransmission: self.is_retransmission(),
             cwr: self.flags() & CWR != 0,
         }
     }
@@ -200,6 +200,11 @@ impl Parcel {
     #[must_use]
     pub fn marked(self, ce: bool) -> Parcel {
         Parcel(self.0 | (u64::from(if ce { CE } else { 0 }) << 32))
+    }
+
+    /// Whether a data packet was sent before.
+    pub fn is_retransmission(self) -> bool {
+        self.flags() & RETRANSMISSION != 0
     }
 
     /// Flags of a data packet as recorded: 1 retransmission, 2 CE, 8 CWR.

@@ -39,7 +39,7 @@ prop_compose! {
         let (sender, receiver) = if ns2 {
             (SenderConfig::ns2(payload_bytes), ReceiverConfig::ns2(rtt))
         } else {
-            (SenderConfig::linux(payload_bytes, slow_start), ReceiverConfig::linux(rtt))
+            (SenderConfig::linux(payload_bytes, slow_start), ReceiverConfig::linux(rtt, payload_bytes))
         };
         FlowConfig {
             direction: if reverse { Direction::Reverse } else { Direction::Forward },

@@ -114,7 +114,7 @@ fn dctcp(marking: RedConfig, echo_each_mark: bool, delayed_ack: bool) -> (f64, O
     flow.sender.ecn = true;
     flow.sender.initial_ssthresh_segments = Some(80);
     flow.receiver =
-        ReceiverConfig { ecn: true, echo_each_mark, delayed_ack, quick_start: false, ..flow.receiver };
+        ReceiverConfig { ecn: true, echo_each_mark, delayed_ack, buffer_bytes: None, ..flow.receiver };
     let mut config = sampled(flow, 1000, 20);
     config.warmup = Time::from_s(5);
     for link in &mut config.links {

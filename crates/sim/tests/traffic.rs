@@ -21,7 +21,7 @@ fn with(model: Model, link: &str, seconds: u64) -> Config {
         model,
         law: law("cubic"),
         sender: SenderConfig::linux(1448, SlowStartKind::HyStart),
-        receiver: ReceiverConfig::linux(Time::from_ms(50)),
+        receiver: ReceiverConfig::linux(Time::from_ms(50), 1448),
         receive_window_bytes: 1 << 20,
         header_bytes: 52,
         framing_bytes: 14,

@@ -43,6 +43,8 @@ pub struct SenderConfig {
     pub max_rto: Time,
     /// ECN (RFC 3168).
     pub ecn: bool,
+    /// What is sent again is ECN-capable too: in ns-2, and of DCTCP in Linux; RFC 3168 §6.1.5 says no.
+    pub ecn_repairs: bool,
     /// Pace even if the law does not ask for it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
     pub pacing: bool,
     /// The connection's own draw, for laws that choose at random.
@@ -97,9 +99,11 @@ pub struct ReceiverConfig {
     pub delayed_ack: bool,
     /// The longest that an ACK waits for a second segment.
     pub delayed_ack_timeout: Time,
-    /// Every segment is acknowledged at once until the first gap, as Linux does while its receive
-    /// window grows (measured: one ACK a segment through start-up).
-    pub quick_start: bool,
+    /// ACKs do not wait at first, after a pause, after what was here already, and while the receive window grows,
+    /// as in Linux with a buffer of so many bytes of memory; `None`: they wait from the first segment on.
+    pub buffer_bytes: Option<u64>,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
     /// SACK blocks are reported.
     pub sack: bool,
     /// What arrives twice is reported in a block of its own, the first (DSACK, RFC 2883); needs `sack`.
@@ -114,6 +118,18 @@ pub struct ReceiverConfig {
     /// They are echoed segment by segment instead (RFC 8257 §3.2).
     pub echo_each_mark: bool,
 }
+
+/// Memory for what a tuned host receives (`tcp_rmem`): it holds no window of less than 64 MiB.
+pub const TUNED_BUFFER_BYTES: u64 = 128 << 20;
+/// The window of a SYN-ACK, which no scale applies to (RFC 7323 §2.2).
+pub(crate) const SYN_ACK_WINDOW_BYTES: u32 = 65_535;
+/// Segments acknowledged at once when a connection begins, after a pause, and after one that was here already
+/// (measured on Linux 6.12).
+pub(crate) const QUICK_ACKS: u32 = 16;
+/// Linux counts the share of payload in memory in 256ths; a received segment has so much besides (measured with
+/// payloads of 524 to 8948 bytes).
+const SHARE: u64 = 256;
+const SEGMENT_OVERHEAD_BYTES: u64 = 832;
 
 impl SenderConfig {
     /// Today's Linux (6.12): IW 10, SACK, RACK, PRR, tail loss probes.
@@ -136,6 +152,7 @@ impl SenderConfig {
             min_rto: Time::from_ms(200),
             max_rto: Time::from_s(120),
             ecn: false,
+            ecn_repairs: false,
             pacing: false,
             law_seed: 0,
         }
@@ -152,6 +169,7 @@ impl SenderConfig {
             timestamps: false,
             undo: false,
             tail_loss_probe: false,
+            ecn_repairs: true,
             rto: RtoForm::Ns2,
             max_rto: Time::from_s(60),
             ..SenderConfig::linux(mss_bytes, SlowStartKind::Classic)
@@ -160,12 +178,41 @@ impl SenderConfig {
 }
 
 impl ReceiverConfig {
+    /// Segments acknowledged at once when the connection begins.
+    pub(crate) fn quick_acks(&self) -> u32 {
+        let room = SYN_ACK_WINDOW_BYTES / (2 * self.mss_bytes.max(1));
+        if self.buffer_bytes.is_some() {
+            room.clamp(2, QUICK_ACKS)
+        } else {
+            0
+        }
+    }
+
+    /// Segments that make the window grow. It begins with half of the buffer, and each brings two of its size until
+    /// the window has the share that payload has in the memory of a segment.
+    pub(crate) fn growing_segments(&self) -> u32 {
+        let (Some(buffer), payload) = (self.buffer_bytes, u64::from(self.mss_bytes.max(1))) else { return 0 };
+        let share = payload * SHARE / (payload + SEGMENT_OVERHEAD_BYTES);
+        let growth = buffer / SHARE * share.saturating_sub(SHARE / 2);
+        u32::try_from(growth.div_ceil(2 * payload)).unwrap_or(u32::MAX)
+    }
+
+    /// After so long without a segment ACKs do not wait: the receiver's own retransmission timeout, of the one
+    /// RTT that it measured.
+    pub(crate) fn pause(&self) -> Time {
+        match self.buffer_bytes {
+            Some(_) => self.rtt_hint + Time::from_ms(200).max(Time(2 * self.rtt_hint.0)),
+            None => Time::NEVER,
+        }
+    }
+
     /// Today's Linux: quick ACKs at first, then every second segment or 40 ms, SACK compression.
-    pub fn linux(rtt_hint: Time) -> ReceiverConfig {
+    pub fn linux(rtt_hint: Time, mss_bytes: u32) -> ReceiverConfig {
         ReceiverConfig {
             delayed_ack: true,
             delayed_ack_timeout: Time::from_ms(40),
-            quick_start: true,
+            buffer_bytes: Some(TUNED_BUFFER_BYTES),
+            mss_bytes,
             sack: true,
             dsack: true,
             sack_compression: Some(Time::from_ms(1)),
@@ -179,10 +226,10 @@ impl ReceiverConfig {
     pub fn ns2(rtt_hint: Time) -> ReceiverConfig {
         ReceiverConfig {
             delayed_ack: false,
-            quick_start: false,
+            buffer_bytes: None,
             dsack: false,
             sack_compression: None,
-            ..ReceiverConfig::linux(rtt_hint)
+            ..ReceiverConfig::linux(rtt_hint, 1460)
         }
     }
 }

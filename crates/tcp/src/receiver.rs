@@ -8,6 +8,7 @@ use std::mem::offset_of;
 
 use lfn_units::Time;
 
+use crate::config::QUICK_ACKS;
 use crate::prefetch::prefetch_bytes;
 use crate::{Range, RangeSet, ReceiverConfig};
 
@@ -17,6 +18,9 @@ pub const SACK_BLOCKS: usize = 3;
 const DUP_ACKS_UNCOMPRESSED: u32 = 3;
 /// ACKs that compression may hold back (Linux tcp_comp_sack_nr).
 const COMPRESSED_MAX: u32 = 44;
+/// Segments acknowledged at once after a mark that begins an echo, and after a retransmission, which is not
+/// ECN-capable (measured).
+const QUICK_ACKS_ECN: u32 = 2;
 
 /// A data segment as the receiver sees it.
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +66,15 @@ pub struct Receiver {
     /// Segments in order that no ACK covers yet.
     unacknowledged: u32,
     compressed: u32,
+    /// Segments that are still acknowledged at once.
+    quick: u32,
+    /// Segments that still make the window grow: each is acknowledged at once as well.
+    growing: u32,
+    /// When the last segment in order arrived; after `pause` without one ACKs do not wait.
+    last: Time,
+    pause: Time,
     /// How many of `recent`, from the first, changed since the last ACK.
     unreported: u8,
-    quick_start: bool,
     delayed_ack: bool,
     sack: bool,
     dsack: bool,
@@ -75,6 +85,8 @@ pub struct Receiver {
     echoes_original: bool,
     out_of_order: RangeSet,
     dup_acks: u32,
+    /// They were sent for this cumulative ACK.
+    dup_acks_at: u64,
     /// Starts of the ranges that changed most recently.
     recent: [u64; SACK_BLOCKS],
     compression: Option<Time>,
@@ -87,8 +99,12 @@ impl Receiver {
         Receiver {
             next: 0,
             unacknowledged: 0,
-            quick_start: config.quick_start,
+            quick: config.quick_acks(),
+            growing: config.growing_segments(),
+            last: Time::NEVER,
+            pause: config.pause(),
             dup_acks: 0,
+            dup_acks_at: 0,
             compressed: 0,
             deadline: Time::NEVER,
             ece: false,
@@ -179,10 +195,10 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
         self.on_deadline(now, emit);
         self.received += 1;
-        let echo_at_once =
-            (segment.ce | segment.cwr | self.ece) && self.ecn && self.on_codepoint(now, segment, emit);
+        let unusual = segment.ce | segment.cwr | segment.retransmission | self.ece;
+        let echo_at_once = unusual && self.ecn && self.on_codepoint(now, segment, emit);
         if segment.seq != self.next {
-            self.on_other_segment(now, segment, echo_at_once && self.echo_each_mark, emit);
+            self.on_other_segment(now, segment, echo_at_once, emit);
             return;
         }
         // What is echoed is the timestamp of the first segment since the last ACK (RFC 7323 §4.3).
@@ -193,19 +209,46 @@ impl Receiver {
         self.unacknowledged += 1;
         let mut at_once = !self.delayed_ack || self.unacknowledged >= 2;
         if !self.out_of_order.is_empty() {
-            // A gap is filled, in part or whole: tell at once (RFC 5681 §4.2).
+            self.fill_gap();
             at_once = true;
-            if let Some(end) = self.out_of_order.end_of(self.next) {
-                self.next = end;
-            }
-            self.out_of_order.advance(self.next);
-            self.dup_acks = 0;
         }
-        at_once |= self.quick_start || echo_at_once;
+        let paused = now > self.last.after(self.pause);
+        self.last = now;
+        at_once |= (paused || (self.quick | self.growing) != 0) && self.is_quick(paused);
+        at_once |= echo_at_once;
         if at_once {
             self.acknowledge(now, emit);
         } else if self.deadline == Time::NEVER {
             self.deadline = now + self.delayed_ack_timeout;
+        }
+    }
+
+    /// A gap is filled, in part or whole: that is told at once (RFC 5681 §4.2).
+    #[cold]
+    fn fill_gap(&mut self) {
+        if let Some(end) = self.out_of_order.end_of(self.next) {
+            self.next = end;
+        }
+        self.out_of_order.advance(self.next);
+    }
+
+    /// Whether the segment that came is acknowledged at once for a reason of the receiver's own.
+    #[cold]
+    fn is_quick(&mut self, paused: bool) -> bool {
+        if self.growing > 0 {
+            self.growing -= 1;
+            self.quick |= 1;
+        }
+        if paused {
+            self.quicken(QUICK_ACKS);
+        }
+        self.quick > 0
+    }
+
+    /// The next `acks` do not wait.
+    fn quicken(&mut self, acks: u32) {
+        if self.pause != Time::NEVER {
+            self.quick = self.quick.max(acks);
         }
     }
 
@@ -218,8 +261,15 @@ impl Receiver {
         emit: &mut impl FnMut(&Acknowledgement),
     ) -> bool {
         if !self.echo_each_mark {
+            let begins = segment.ce && !self.ece;
             self.ece = segment.ce || (self.ece && !segment.cwr);
-            return segment.ce;
+            if self.pause == Time::NEVER {
+                return segment.ce;
+            }
+            if begins || segment.retransmission {
+                self.quicken(QUICK_ACKS_ECN);
+            }
+            return segment.cwr;
         }
         let changes = segment.ce != self.ece;
         if changes && self.deadline != Time::NEVER {
@@ -228,6 +278,9 @@ impl Receiver {
             self.acknowledge(now, emit);
         }
         self.ece = segment.ce;
+        if changes && segment.ce {
+            self.quicken(QUICK_ACKS_ECN);
+        }
         changes
     }
 
@@ -246,6 +299,7 @@ impl Receiver {
             self.duplicates += 1;
             if segment.seq < self.next {
                 self.echoes_original &= !segment.retransmission;
+                self.quicken(QUICK_ACKS);
             }
             self.acknowledge_duplicate(now, segment.seq, emit);
             return;
@@ -255,11 +309,17 @@ impl Receiver {
             // No ACK has room for a fourth change: what was held back goes first (as in Linux).
             self.acknowledge(now, emit);
         }
-        self.quick_start = false;
         self.remember(range);
-        self.dup_acks += 1;
+        let at_once = at_once || (self.sack && self.is_quick(false)) || self.quick > 0;
         match self.compression {
-            Some(most) if self.sack && self.dup_acks > DUP_ACKS_UNCOMPRESSED && !at_once => {
+            Some(most) if self.sack && !at_once => {
+                if self.dup_acks_at != self.next {
+                    (self.dup_acks_at, self.dup_acks) = (self.next, 0);
+                }
+                self.dup_acks += 1;
+                if self.dup_acks <= DUP_ACKS_UNCOMPRESSED {
+                    return self.acknowledge(now, emit);
+                }
                 self.compressed += 1;
                 if self.compressed > COMPRESSED_MAX {
                     self.acknowledge(now, emit);
@@ -289,6 +349,7 @@ impl Receiver {
     #[inline(always)]
     fn acknowledge(&mut self, at: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         self.unacknowledged = 0;
+        self.quick = self.quick.saturating_sub(1);
         self.compressed = 0;
         self.unreported = 0;
         self.deadline = Time::NEVER;
@@ -347,7 +408,7 @@ mod tests {
     }
 
     fn quiet() -> ReceiverConfig {
-        ReceiverConfig { quick_start: false, ..ReceiverConfig::linux(Time::from_ms(100)) }
+        ReceiverConfig { buffer_bytes: None, ..ReceiverConfig::linux(Time::from_ms(100), 1448) }
     }
 
     #[test]
@@ -364,16 +425,58 @@ mod tests {
         assert_eq!(seen, [(40_000, 1), (50_010, 3)]);
     }
 
+    /// How many segments ACKs cover, where segment numbers follow one another from `from` at so many ms.
+    fn steps(config: &ReceiverConfig, segments: &[(u64, u64)]) -> Vec<u64> {
+        let at_us: Vec<(u64, u64)> = segments.iter().map(|&(ms, seq)| (ms * 1000, seq)).collect();
+        let cumulative: Vec<u64> = acks(config, &at_us).iter().map(|ack| ack.cumulative).collect();
+        cumulative.iter().scan(0, |last, &c| Some(c - std::mem::replace(last, c))).collect()
+    }
+
     #[test]
-    fn every_segment_is_acknowledged_until_the_first_gap() {
-        let config = ReceiverConfig::linux(Time::from_ms(100));
-        let before: Vec<(u64, u64)> = (0..20).map(|k| (k, k)).collect();
-        assert_eq!(acks(&config, &before).len(), 20);
-        // Segment 20 comes late; what follows it is acknowledged in pairs.
-        let gap = [(20, 21), (21, 20)];
-        let after = (22..32).map(|k| (k, k));
-        let all: Vec<(u64, u64)> = before.into_iter().chain(gap).chain(after).collect();
-        assert_eq!(acks(&config, &all).len(), 20 + 2 + 5);
+    fn segments_are_acknowledged_one_by_one_while_the_window_grows() {
+        // Linux 6.12 with receive buffers of 8 MiB, by payload: 401 at once with 1448 bytes, then pairs.
+        let config = |mss, bytes| ReceiverConfig {
+            buffer_bytes: Some(bytes),
+            ..ReceiverConfig::linux(Time::from_ms(100), mss)
+        };
+        let segments: Vec<(u64, u64)> = (0..500).map(|seq| (seq, seq)).collect();
+        let seen = steps(&config(1448, 8 << 20), &segments);
+        assert_eq!(seen.iter().position(|&step| step == 2), Some(401));
+        assert!(seen[401..450].iter().all(|&step| step == 2));
+        // With 64 MiB the window stood still at these segments, to the sample; one of 524 bytes does not grow.
+        for (mss, measured) in [(948, 1131), (1448, 3118), (3948, 2816), (8948, 1611)] {
+            let growing = config(mss, 64 << 20).growing_segments();
+            assert!((measured - 80..=measured).contains(&growing), "{mss}: {growing}");
+        }
+        assert_eq!(config(524, 64 << 20).growing_segments(), 0);
+    }
+
+    #[test]
+    fn sixteen_acks_do_not_wait_after_a_pause_or_what_was_here_already() {
+        // Linux 6.12: the link was down for a second; the path doubled a packet.
+        let config =
+            ReceiverConfig { buffer_bytes: Some(0), ..ReceiverConfig::linux(Time::from_ms(100), 1448) };
+        let quick = |seen: &[u64]| seen.iter().filter(|&&step| step == 1).count();
+        let all: Vec<(u64, u64)> =
+            (0..200).map(|seq| (seq + if seq < 100 { 0 } else { 1000 }, seq)).collect();
+        let seen = steps(&config, &all);
+        assert_eq!((quick(&seen[..58]), quick(&seen[58..74])), (16, 16));
+        assert!(seen[16..58].iter().chain(&seen[74..]).all(|&step| step == 2));
+        // 250 ms are no pause.
+        let all: Vec<(u64, u64)> = (0..200).map(|seq| (seq + if seq < 100 { 0 } else { 250 }, seq)).collect();
+        assert_eq!(quick(&steps(&config, &all)), 16);
+        let all: Vec<(u64, u64)> =
+            (0..101).chain([99]).chain(101..160).enumerate().map(|(at, seq)| (at as u64, seq)).collect();
+        assert_eq!(quick(&steps(&config, &all)), 16 + 16);
+    }
+
+    #[test]
+    fn sacks_are_not_compressed_while_acks_do_not_wait() {
+        let config =
+            ReceiverConfig { buffer_bytes: Some(0), ..ReceiverConfig::linux(Time::from_ms(100), 1448) };
+        let segments: Vec<(u64, u64)> = (0..60).map(|k| (k * 10, k + 1)).collect();
+        // 16 at once, then three duplicates, and what compression leaves.
+        assert_eq!(acks(&config, &segments).len(), 16 + 3 + 1);
     }
 
     #[test]

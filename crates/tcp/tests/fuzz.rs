@@ -52,7 +52,7 @@ prop_compose! {
         let rtt = Time::from_ms(rtt_ms);
         let sender =
             if ns2 { SenderConfig::ns2(1460) } else { SenderConfig::linux(1448, slow_start) };
-        let receiver = if ns2 { ReceiverConfig::ns2(rtt) } else { ReceiverConfig::linux(rtt) };
+        let receiver = if ns2 { ReceiverConfig::ns2(rtt) } else { ReceiverConfig::linux(rtt, 1448) };
         Script {
             law,
             sender: SenderConfig { sack, ecn, pacing, receive_window_segments: receive_window, ..sender },

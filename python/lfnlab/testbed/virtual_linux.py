@@ -48,6 +48,8 @@ MODULES = {
 } | {"hstcp": "highspeed"}
 #: Of a sending host as Linux is installed, not tuned for long fat networks.
 UNTUNED_SEND_BUFFER = "sysctl net.ipv4.tcp_wmem=4096 16384 4194304"
+#: The receiving host's buffer, as ours: its window holds no sender.
+TUNED_RECEIVE_BUFFER = "sysctl net.ipv4.tcp_rmem=4096 134217728 134217728"
 #: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
 _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
@@ -283,7 +285,7 @@ def translated(resolved: Mapping[str, Any], *more: str) -> str:
     of_links_s = parse(forward["delay"], SECONDS) + parse(reverse["delay"], SECONDS)
     lines += [_flow(flow, parse(flow["rtt"], SECONDS) - of_links_s) for flow in flows]
     lines += _schedule(schedule, rates)
-    lines += _send_buffers(flows)
+    lines += [TUNED_RECEIVE_BUFFER, *_send_buffers(flows)]
     return "\n".join([*lines, *more]) + "\n"
 
 

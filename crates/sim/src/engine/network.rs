@@ -156,7 +156,7 @@ impl Sim {
                 let bytes = if data { flow.wire_bytes_of(seq) } else { flow.ack_bytes };
                 Traveller {
                     bytes,
-                    ect: data && flow.ect,
+                    ect: data && flow.ect[usize::from(parcel.is_retransmission())],
                     cargo,
                     seq,
                     payload_bytes: if data { flow.payload_bytes - (flow.wire_bytes - bytes) } else { 0 },

@@ -48,7 +48,7 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
         wire_bytes: LINUX_WIRE_BYTES,
         ack_bytes: 66,
         sender: SenderConfig::linux(LINUX_PAYLOAD_BYTES, law.slow_start()),
-        receiver: ReceiverConfig::linux(rtt),
+        receiver: ReceiverConfig::linux(rtt, LINUX_PAYLOAD_BYTES),
     }
 }
 
@@ -163,7 +163,7 @@ pub fn background(level: u8, rate: Rate) -> Background {
             initial_window_segments: background::INITIAL_WINDOW_SEGMENTS,
             ..SenderConfig::linux(LINUX_PAYLOAD_BYTES, lfn_law::SlowStartKind::Classic)
         },
-        receiver: ReceiverConfig::linux(Time::from_ms(100)),
+        receiver: ReceiverConfig::linux(Time::from_ms(100), LINUX_PAYLOAD_BYTES),
         header_bytes: 52,
         framing_bytes: 14,
         routes: [0, 1],
