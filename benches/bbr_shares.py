@@ -1,4 +1,4 @@
-"""What BBR takes beside CUBIC, by the size of the buffer.
+"""Share of BBR beside CUBIC, by the size of the buffer.
 
 $ python -m benches.bbr_shares
 

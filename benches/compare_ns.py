@@ -75,7 +75,7 @@ WORK = [
 
 @dataclass(frozen=True)
 class Cost:
-    """What one child process took, and what it did."""
+    """CPU time and delivered packets of one child process."""
 
     cpu_s: float
     packets: int

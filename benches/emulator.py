@@ -1,4 +1,4 @@
-"""What the path emulator keeps up with: `python -m benches.emulator [SECONDS]`.
+"""Goodput, lateness and CPU time of the path emulator: `python -m benches.emulator [SECONDS]`.
 
 iperf3 sends with CUBIC over two paths of `lfn shell`. After a start-up of a third of the time,
 which is left out: goodput beside the most that the path carries, how late segments were, and what

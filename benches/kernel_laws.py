@@ -1,4 +1,4 @@
-"""What a law in Linux costs an ACK beside Linux's own cubic, by its clock for BPF programs.
+"""Cost per ACK of a law in Linux and of Linux's own cubic, by the clock for BPF programs.
 
 $ python -m benches.kernel_laws [--rounds N] [LAW...]
 

@@ -1,4 +1,4 @@
-"""What a law in Python costs: Reno as a class against Reno as the header.
+"""Cost of a law in Python: Reno as a class against Reno as the header.
 
 $ python -m benches.prototype
 

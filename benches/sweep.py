@@ -1,4 +1,4 @@
-"""What a sweep costs, and whether it survives anything: the figures of docs/sweep.md.
+"""Cost of a sweep, and its behaviour under kill -9: the figures of docs/sweep.md.
 
 $ python -m benches.sweep kill [--runs 10000] [--kills 20]
 $ python -m benches.sweep overhead

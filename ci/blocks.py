@@ -74,7 +74,7 @@ class Block(NamedTuple):
     content: str
 
     def said(self, word: str) -> str | None:
-        """What follows this word on the first line."""
+        """The text after this word on the first line."""
         for part in self.more.split("; "):
             if part.startswith(word):
                 return part.removeprefix(word)
@@ -139,7 +139,7 @@ def execute(document: str, folder: Path) -> Counter[str]:
 
 
 def run(block: Block, folder: Path) -> str:
-    """What it prints."""
+    """Execute a block and return its output."""
     command = ["bash", "-euo", "pipefail", "-c", block.content]
     if block.language == "python":
         # The source of a class is looked for in its file.
@@ -193,7 +193,7 @@ def lacks(needs: str | None) -> str | None:
 
 @cache
 def doctors() -> dict[str, str]:
-    """What `lfn doctor` says of each thing."""
+    """The state of each subject of `lfn doctor`."""
     return {finding.subject: finding.state for finding in doctor.findings()}
 
 
@@ -253,7 +253,7 @@ def look_up(name: str, *words: str) -> None:
 
 @cache
 def printed_by(*command: str) -> str:
-    """What it prints, in the root of the tree."""
+    """The output of a command in the root of the tree."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LookupError(f"{shlex.join(command)}: {done.stderr}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What this project depends on, under which licences, and with which known advisories.
+"""The dependencies of this project, with their licences and known advisories.
 
 $ python ci/dependencies.py                      fails on a licence that is not allowed
 $ python ci/dependencies.py --write RUSTSEC PYPA writes docs/dependencies.md
@@ -78,7 +78,7 @@ class Package(NamedTuple):
 
 
 def crates() -> list[Package]:
-    """What Cargo.lock names and is not ours."""
+    """The foreign packages of Cargo.lock."""
     command = ["cargo", "metadata", "--format-version=1", "--locked"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     found = [package for package in json.loads(done.stdout)["packages"] if package["source"]]
@@ -89,7 +89,7 @@ def crates() -> list[Package]:
 
 
 def wheels() -> list[Package]:
-    """What uv.lock names and is not ours."""
+    """The foreign packages of uv.lock."""
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     others = [package for package in locked if "registry" in package["source"]]
     return [

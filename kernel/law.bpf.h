@@ -46,7 +46,7 @@ struct private {
 };
 _Static_assert(sizeof(struct private) <= LAW_PRIVATE_BYTES, "exceeds icsk_ca_priv");
 
-/* What Linux does not tell in one call: the ACK being processed, and totals before it. */
+/* Values that Linux passes in several calls: the ACK being processed, and totals before it. */
 struct flow {
 	struct law_ack ack;
 	u64 rtt_ns; /* last valid sample */

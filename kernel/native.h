@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What law.bpf.h needs of BPF where it is compiled as ordinary C, with the structs of minimal.bpf.h
+/* The parts of BPF that law.bpf.h needs when compiled as ordinary C, with the structs of minimal.bpf.h
  * in place of a kernel's: programs are functions, and the test that calls them owns the storage. */
 #ifndef LFN_NATIVE_H
 #define LFN_NATIVE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a call of Linux found and what it left, as a record: for the comparison of Linux with the
+/* The state before and after a call of Linux, as a record: for the comparison of Linux with the
  * same shim run elsewhere (crates/conformance).
  *
  * With LFN_RECORD every call writes one record into a ring buffer. All numbers stand in fields of

@@ -46,7 +46,7 @@ struct bic {
 	u32 variant;
 };
 
-/* What an RTO leaves: nothing known. */
+/* State after an RTO: no known maximum. */
 static inline void bic_reset(struct bic *s)
 {
 	s->max_win = LAW_INFINITE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a congestion-control law may know and decide.
+/* The interface of a law (a congestion control algorithm): its inputs and decisions.
  *
  * A law owns its window, its rate, and nothing else: no clock, no packets, no
  * randomness but the seed that init gets. The sender (our simulator's, or Linux) owns
@@ -58,7 +58,7 @@ struct law_ack {
 #define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery */
 #define LAW_ACK_LOSS 32u        /* on_control: it leaves the sender in state Loss, after a timeout */
 
-/* What the path did between two deliveries (draft-ietf-ccwg-bbr section 4.1, delivery rate samples):
+/* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */
 struct law_rate {
 	u64 delivered;       /* since the start of the connection */
@@ -88,7 +88,7 @@ struct law_loss {
 #define LAW_LOSS_RTO 1u  /* retransmission timeout; the sender then sets cwnd to 1 */
 #define LAW_LOSS_ECN 2u  /* echoed CE mark, nothing lost */
 
-/* What a law decides. The sender clamps nothing: a law keeps cwnd >= 1 segment. */
+/* The decisions of a law. The sender does not clamp them: a law keeps cwnd >= 1 segment. */
 struct law_control {
 	u64 cwnd;        /* Q32.32 segments */
 	u64 ssthresh;    /* Q32.32 segments; LAW_INFINITE at the start */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What precedes congestion avoidance: four slow starts, under the same rules as a law.
+/* Four slow starts, which run before congestion avoidance, under the same rules as a law.
  *
  * The sender calls, while cwnd < ssthresh: on_sample on every ACK, then on_ack with the segments
  * newly acknowledged; what on_ack returns is left for the law. On a congestion event it calls

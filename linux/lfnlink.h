@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What user space tells the queueing discipline "lfnlink": its attributes, in TCA_OPTIONS. */
+/* The attributes of the queueing discipline "lfnlink", in TCA_OPTIONS. */
 #ifndef LFNLINK_H
 #define LFNLINK_H
 

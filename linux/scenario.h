@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What one run is: a file of lines, as linux/README.md describes them. */
+/* The scenario of one run: a file of lines, as linux/README.md describes them. */
 #ifndef SCENARIO_H
 #define SCENARIO_H
 

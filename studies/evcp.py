@@ -1,4 +1,4 @@
-"""What the EVCP paper leaves open, and whether its packets do what its equations say.
+"""Open questions of the EVCP paper, and a comparison of its packets with its equations.
 
 $ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (30 s)
 $ python -m studies.evcp search    N1, N2 and S for the shortest convergence (1 min)

@@ -115,7 +115,7 @@ DUMBBELLS = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the aims are of: the bottleneck after the start-up."""
+    """The bottleneck after the start-up, for which the paper has aims."""
 
     utilisation: float
     drops: int

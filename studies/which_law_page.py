@@ -197,7 +197,7 @@ def page(file: Path) -> str:
 
 
 def stamp(file: Path) -> str:
-    """What made a table: its first line."""
+    """The first line of a table, which names the program that made it."""
     return file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 

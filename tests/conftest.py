@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What all tests have in common."""
+"""Set-up of all tests."""
 
 import signal
 

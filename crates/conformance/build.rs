@@ -18,7 +18,7 @@ fn main() {
     let (mut externs, mut table) = (String::new(), String::new());
     for law in lfn_law::registry().iter().filter(|law| law.targets.contains(&"kernel")) {
         let (name, symbol) = (law.name, law.name.replace('-', "_"));
-        // What the macro's other arguments say is Linux's to know, but for the slow start.
+        // The macro's other arguments are for Linux only, except the slow start.
         let shim = match law.slow_start {
             lfn_law::SlowStartKind::None => format!("LFN_TCP_CONTROL_LAW({symbol}, 0)"),
             kind => format!("LFN_TCP_LAW({symbol}, {}, 0)", kind as u32),

@@ -29,7 +29,7 @@ const SLOW_STARTS: [(&str, &str); 5] = [
     ("hystart++", "HyStartPlusPlus"),
     ("none", "None"),
 ];
-/// What a law can hear; its family is the one of them that ends its growth.
+/// Signals of laws; the family of a law is the signal that ends its growth.
 const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];
 /// Names of `Protocol`.
 const HEADERS: [(&str, &str); 4] = [("vcp", "Vcp"), ("xcp", "Xcp"), ("rcp", "Rcp"), ("jetmax", "JetMax")];

@@ -234,7 +234,7 @@ def c6(study: Study) -> Finding:
 
 
 def c7(study: Study) -> Finding:
-    """What c does: the flows' total grows with it, the background's falls, 10 is the fairest."""
+    """Effect of c: the flows' total grows with it, the background's falls, 10 is the fairest."""
     by_c = rows(study)
     totals = [sum(flow.mean for flow in row.flows) for row in by_c.values()]
     rest = [row.background.mean for row in by_c.values()]

@@ -162,7 +162,7 @@ def windows(run: Run, count: int) -> list[float]:
 
 
 def background_share(run: Run, count: int) -> float:
-    """What the bottleneck sends beside the flows under test, percent."""
+    """Share of the bottleneck used by other traffic than the flows under test, percent."""
     return float(100.0 * run.summary["links"][0]["utilization"] - sum(shares(run, count)))
 
 

@@ -1,4 +1,4 @@
-"""What the HTCP-BE paper leaves for later: UDP in the background, rare losses, UDT, a real kernel.
+"""Future work of the HTCP-BE paper: UDP in the background, rare losses, UDT, a real kernel.
 
 It names background other than TCP, a variant that holds its window while losses are few, transport
 over UDP, and an implementation in a real kernel. Every law meets the same background in a run, so
@@ -250,7 +250,7 @@ def udp_answer(results: Results, laws: Sequence[str]) -> str:
 
 
 def taken(results: Results, beside: str) -> str:
-    """What the other flow has beside hold more than beside HTCP-BE, run by run."""
+    """Goodput of the other flow beside hold minus that beside HTCP-BE, run by run."""
     change = paired(
         goodputs(results, COSTS, HOLD, beside, flow=1),
         goodputs(results, COSTS, OURS, beside, flow=1),

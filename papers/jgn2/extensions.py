@@ -1,4 +1,4 @@
-"""What the JGN II paper leaves for later: Table 2 at 10 Gbit/s, with laws of today, and Linux."""
+"""Future work of the JGN II paper: Table 2 at 10 Gbit/s, with laws of today, and Linux."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def pair_of(study: Study, one: str, other: str) -> Pair:
 
 
 def share(study: Study, rate: str, one: str, other: str) -> float:
-    """What the first of two flows has of their total goodput, percent."""
+    """Share of the first of two flows in their total goodput, percent."""
     pair = pair_of(study, one, other)
     parts = []
     for run in study.runs(rate, *pair):

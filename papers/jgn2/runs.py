@@ -90,7 +90,7 @@ class Study:
 
 
 def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str, str | float]:
-    """What tells runs apart."""
+    """The factors that distinguish runs."""
     return {"part": part, "law": law, "other": other, "ratio": ratio}
 
 
@@ -152,7 +152,7 @@ def path(
 
 
 def buffer(settings: Mapping[str, Any], rtt: str) -> str:
-    """What the settings' number of BDPs are on a path of this RTT."""
+    """Size of the settings' number of BDPs on a path of this RTT."""
     bits = settings["buffer_bdp"] * parse(settings["rate"], BITS_PER_S) * parse(rtt, SECONDS)
     return f"{bits / 8:.0f}B"
 

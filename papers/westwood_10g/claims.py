@@ -269,7 +269,7 @@ CLAIMS = (w2, w3, w4, w5, w7, w8, w9)
 
 
 def burst_table(study: Study) -> Table:
-    """What each law makes of the burst."""
+    """Results of each law with the burst."""
     return Table(
         ("law", "least ssthresh, MB", "goodput after, Gbit/s"),
         tuple(

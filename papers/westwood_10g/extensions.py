@@ -1,4 +1,4 @@
-"""What the Westwood+ paper leaves for later: its decrease with the probing of other laws.
+"""Future work of the Westwood+ paper: its decrease with the probing of other laws.
 
 Reno's is Westwood+ itself, Scalable's the paper's own ``westwood-s``, H-TCP's is ``htcp-be``, whose
 filter is another; those of HSTCP and CUBIC are laws in Python (``laws.py``). Each meets the burst

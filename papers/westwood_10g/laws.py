@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class WestwoodDecrease(Law):
-    """What Westwood+ (``laws/cards/westwood.md``, ``plus``) does at a loss; how to grow is left.
+    """Westwood+'s reaction to a loss (``laws/cards/westwood.md``, ``plus``), without its growth.
 
     One sample a round trip, of at least 50 ms: what was delivered over its time, through two
     filters of 7/8 in a row.
@@ -40,7 +40,7 @@ class WestwoodDecrease(Law):
             self.rtt_min_s, self.renew = ack.rtt_s, False
 
     def on_loss(self, loss: Loss) -> None:
-        """What the estimates say the path holds; never more than before but after a timeout."""
+        """Estimated capacity of the path; at most the last value, except after a timeout."""
         window = self.bwe_pps * self.rtt_min_s if self.bwe_pps else self.cwnd / 2
         if loss.kind == "rto":
             self.renew = True

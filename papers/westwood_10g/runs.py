@@ -124,7 +124,7 @@ def path(settings: Mapping[str, Any], buffer: str, jitter: Jitter | None = None,
 
 
 def flow_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What every flow of the single-stream tests has; starts differ from seed to seed.
+    """Settings of every flow of the single-stream tests; starts differ from seed to seed.
 
     Slow start ends at the hosts' limit: today's Linux would let the window, though not what is
     under way, grow to twice that.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What every test here needs: TUN, and the right to make network namespaces."""
+"""Requirements of every test here: TUN, and the right to make network namespaces."""
 
 import os
 import subprocess

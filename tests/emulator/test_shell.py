@@ -37,7 +37,7 @@ def shell(*arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Comple
 def measure(
     test: str, number: int, *options: str, out: Path, prefix: tuple[str, ...] = ()
 ) -> tuple[Any, dict[str, Any]]:
-    """What a test of far.py found behind a path, and what the path says of itself."""
+    """The output of a test of far.py behind a path, and the path's report."""
     report = out / "report.json"
     near = (sys.executable, FAR, test, number)
     run = shell(*options, "--serve", SERVE, "--report", report, "--", *near, prefix=prefix)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the tests of this folder need of the machine.
+"""Requirements of the tests of this folder.
 
 Root, Linux 6.4 with BTF, and the tools of `TOOLS`; without them the tests are skipped, or fail
 where the environment says CI=true.
@@ -17,7 +17,7 @@ TOOLS = ["clang-14", "llvm-objcopy-14", "bpftool", "mount", "nsenter"]
 
 
 def incapable() -> str | None:
-    """What keeps this machine from running the tests, if anything."""
+    """The reason why this machine cannot run the tests, if any."""
     if absent := [tool for tool in TOOLS if shutil.which(tool) is None]:
         return f"not installed: {' '.join(absent)}"
     if lacking := host.missing():

@@ -45,7 +45,7 @@ def bpftool(*arguments: str) -> list[dict[str, Any]]:
 
 
 def kernel_state() -> set[str]:
-    """What a run might change or leave behind: a line for each sysctl and each BPF object."""
+    """State that a run might change or leave behind: a line for each sysctl and each BPF object."""
     settings = [
         *Path("/proc/sys/net/ipv4").glob("tcp_*"),
         *Path("/proc/sys/net/core").glob("?mem_*"),

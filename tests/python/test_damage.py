@@ -269,7 +269,7 @@ def test_a_damaged_run_is_run_again_and_said(swept: Path, tmp_path: Path) -> Non
 
 
 def observed(root: Path) -> dict[str, Any]:
-    """What every kind of reader sees of a store: a value, or the error."""
+    """The result of every kind of reader of a store: a value, or the error."""
     readers: dict[str, Callable[[], Any]] = {
         "open": lambda: lfnlab.open(root).summary().sort("key", "law").collect().to_dicts(),
         "load": lambda: to_json(Results.load(root)),

@@ -194,7 +194,7 @@ def test_every_law_and_variant_looks_its_own() -> None:
 
 
 def faults(figure: Figure) -> Iterator[str]:
-    """What a reader of the drawn figure would miss, or take for something else."""
+    """Parts of the drawn figure that a reader would miss, or confuse with others."""
     for axes in figure.axes:
         yield from outside(axes)
         seen = [(to_hex(bar.get_facecolor()), bar.get_hatch() or "") for bar in axes.patches]

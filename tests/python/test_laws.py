@@ -1,4 +1,4 @@
-"""What ``lfn laws`` says of each law: all of it from the registry and the cards."""
+"""The output of ``lfn laws`` for each law comes from the registry and the cards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs may take of the machine's memory."""
+"""Limits of the memory of runs."""
 
 from __future__ import annotations
 

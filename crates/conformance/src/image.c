@@ -5,7 +5,7 @@
 #include "law.bpf.h"
 #include "record.bpf.h"
 
-/* What a call works on. Rust owns it as words. */
+/* The state on which a call works. Rust owns it as words. */
 struct machine {
 	struct tcp_sock tp;
 	struct flow flow;
@@ -116,7 +116,7 @@ u64 lfn_call(const struct tcp_congestion_ops *law, struct machine *machine, u64 
 	return 0;
 }
 
-/* What the call left. */
+/* Copies the state after the call. */
 void lfn_take(struct machine *machine, struct image *image)
 {
 	const struct tcp_sock *tp = &machine->tp;

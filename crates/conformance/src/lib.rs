@@ -59,7 +59,7 @@ pub struct Law {
     object: &'static [u8],
 }
 
-/// What went wrong.
+/// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A BPF object that is not as the compiler makes it.
@@ -70,7 +70,7 @@ pub enum Error {
     Machine {
         /// The call that it served.
         call: &'static str,
-        /// What the virtual machine said.
+        /// The virtual machine's message.
         what: String,
     },
     /// Records that cannot be read.
@@ -132,9 +132,9 @@ pub struct Record {
     pub call: u64,
     /// Arguments that are numbers.
     pub arguments: [u64; 2],
-    /// What the argument that is a pointer points to.
+    /// The data behind the pointer argument.
     pub sample: [u64; 7],
-    /// What the call returned.
+    /// The return value.
     pub result: u64,
     /// The socket before.
     pub before: Image,
@@ -214,7 +214,7 @@ impl Memory {
     }
 }
 
-/// What a call left, and what it returned.
+/// The state after a call, and its return value.
 pub type Outcome = (Image, u64);
 
 /// Runs calls of a law natively.
@@ -282,7 +282,7 @@ impl Virtual {
             })
         };
         let result = result.map_err(fault)?;
-        // What other calls leave in the register of the result means nothing.
+        // Other calls have no result; their register is ignored.
         let result = if matches!(call, Call::Ssthresh | Call::UndoCwnd) { result & 0xffff_ffff } else { 0 };
         Ok((self.memory.take(), result))
     }

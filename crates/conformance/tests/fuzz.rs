@@ -47,7 +47,7 @@ fn one_in(random: &mut Xoshiro256PlusPlus, n: u32) -> bool {
     random.next_u32() < u32::MAX / n
 }
 
-/// What Linux says in a call: ACKs of up to 64k segments, RTTs up to 67 s, now and then none (-1).
+/// Arguments of a call: ACKs of up to 64k segments, RTTs up to 67 s, sometimes none (-1).
 fn record(random: &mut Xoshiro256PlusPlus, call: Call, before: Image) -> Record {
     let rtt_us = if one_in(random, 8) { u64::MAX } else { wide(random, 26) };
     let (acked, lost) = (wide(random, 16), wide(random, 8));

@@ -1,4 +1,4 @@
-//! What a TUN device gives and takes: IP packets behind a virtio header (virtio 1.2 section 5.1.6), many
+//! Packets of a TUN device: IP packets after a virtio header (virtio 1.2 section 5.1.6), many
 //! TCP segments in one where the kernel left their separation to us.
 //!
 //! The path decides about segments; those of one burst that it delivers together go back as one burst,
@@ -82,7 +82,7 @@ fn hash<'a>(parts: impl Iterator<Item = &'a [u8]>) -> u32 {
 }
 
 impl Burst {
-    /// What was read from a TUN device; `None` if it is shorter than its headers say.
+    /// Parses bytes read from a TUN device; `None` if they are shorter than the headers say.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Burst> {
         let packet = bytes.get(VIRTIO_BYTES..).filter(|packet| !packet.is_empty())?;
         let at = VIRTIO_BYTES;

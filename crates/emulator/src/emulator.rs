@@ -23,7 +23,7 @@ const POOL: usize = 64;
 /// the processor for up to 0.9 ms.
 const SPIN_NS: u64 = 10_000;
 
-/// What an emulated path says of itself.
+/// The report of an emulated path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// How long it ran.
@@ -40,7 +40,7 @@ pub struct Report {
     pub lateness: Quantiles,
     /// Time that a burst may have waited until it was read: since the emulator last slept.
     pub reading: Quantiles,
-    /// What was lost by the emulator and not by the path: a run is worth nothing unless these are 0.
+    /// Losses by the emulator itself. A run is valid only if these are 0.
     pub own_drops: OwnDrops,
     /// Links in the order of the scenario.
     pub links: Vec<LinkReport>,
@@ -79,7 +79,7 @@ pub struct OwnDrops {
     pub unknown: u64,
 }
 
-/// What happened on a link.
+/// Counters of a link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkReport {
     /// Its name.
@@ -113,7 +113,7 @@ pub(crate) struct Emulator {
     framing_bytes: u32,
     /// The ECN field is VCP's load code (Xia et al. 2005 section 3.1).
     vcp: bool,
-    /// What tokens stand for: their upper part is a place here, the lower 16 bits a segment.
+    /// Bursts by token: the upper part of a token is an index here, the lower 16 bits a segment.
     held: Vec<Option<Held>>,
     free: Vec<usize>,
     pool: Vec<Vec<u8>>,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What is missing or wrong.
+/// Errors of the emulator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
     /// A link that cannot be emulated.
@@ -16,11 +16,11 @@ pub enum EmulatorError {
     /// The operating system refused.
     #[error("{what}: {error}{hint}")]
     Os {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What it said.
+        /// Its error.
         error: io::Error,
-        /// What it lacks, if that is known.
+        /// The missing requirement, if known.
         hint: &'static str,
     },
     /// A right that this user does not have.

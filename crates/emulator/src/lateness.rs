@@ -13,7 +13,7 @@ pub struct Histogram {
     max_ns: u64,
 }
 
-/// What a histogram says, in microseconds.
+/// Quantiles of a histogram, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Number of durations.

@@ -25,7 +25,7 @@ pub struct Route {
     pub access: Time,
 }
 
-/// What a network is made of.
+/// The configuration of a network.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
     /// Seed of every named random stream.
@@ -34,7 +34,7 @@ pub struct NetworkConfig {
     pub links: Vec<LinkConfig>,
     /// Routes over them.
     pub routes: Vec<Route>,
-    /// What changes on the way, in order of time; routes do not.
+    /// Changes of links, in order of time; routes do not change.
     pub changes: Vec<Change>,
     /// Largest packet on the wire, in bytes.
     pub largest_packet_bytes: u32,
@@ -60,7 +60,7 @@ pub struct Departure {
     pub ect: bool,
     /// Is marked.
     pub ce: bool,
-    /// What it carries for routers.
+    /// Its header for routers.
     pub header: Header,
 }
 
@@ -75,11 +75,11 @@ pub struct Delivery {
     pub route: u16,
     /// Marked on its way, or before.
     pub ce: bool,
-    /// What routers made of its header.
+    /// Its header, as routers changed it.
     pub header: Header,
 }
 
-/// What became of packets.
+/// Packets that were delivered or lost.
 #[derive(Debug, Default)]
 pub struct Events {
     /// Arrived, those of each route in order.
@@ -248,7 +248,7 @@ impl Network {
         self.now = self.now.max(now);
     }
 
-    /// What happens next; of what happens at one instant, changes first, then departures.
+    /// The next event and its time. At one instant changes come first, then departures.
     fn next(&self) -> Option<(Time, Next)> {
         let mut next = self.changes.front().map(|change| (change.at, Next::Change));
         let mut consider = |at: Time, what: Next| {

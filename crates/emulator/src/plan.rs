@@ -1,4 +1,4 @@
-//! What of a scenario runs on real stacks: its path, and who sends when.
+//! The part of a scenario that runs on real stacks: its path, and its senders with their start times.
 
 use lfn_sim::background::{Class, Direction, LONG_FLOW_WINDOW_PACKETS, RECEIVE_WINDOW_BYTES};
 use lfn_sim::config::{Changed, Config, UdpConfig};
@@ -103,7 +103,7 @@ const LONG_FLOW_BYTES: u64 = 1460;
 const LONG_FLOW_RTT: Time = Time::from_ms(100);
 
 impl Plan {
-    /// What of a simulation a test bed can do.
+    /// The part of a simulation that a test bed can run.
     ///
     /// # Errors
     /// `KEY: what a test bed cannot do; what it can`.

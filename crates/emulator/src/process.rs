@@ -201,7 +201,7 @@ impl Signals {
         }
     }
 
-    /// What a child writes until its end, while signals go to it.
+    /// Reads a child's output until its end, and forwards signals to it.
     pub(crate) fn pass_to(&self, child: pid_t, pipe: OwnedFd) -> Result<Vec<u8>, EmulatorError> {
         let mut pipe = File::from(pipe);
         let mut text = Vec::new();

@@ -113,13 +113,13 @@ impl Shell {
     }
 }
 
-/// What came of it.
+/// The result of a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ended {
     /// Exit code of the command, 128 and the signal's number if a signal ended it, 127 if there is no such
     /// program, 126 if it could not be run.
     pub code: i32,
-    /// What the path did.
+    /// The report of the path.
     pub report: Report,
 }
 

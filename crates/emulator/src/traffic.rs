@@ -38,7 +38,7 @@ impl Span {
     }
 }
 
-/// What a UDP source did.
+/// Counters of a UDP source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UdpSent {
     /// Packets that the kernel took.
@@ -117,7 +117,7 @@ fn drain(connection: &TcpStream) {
     }
 }
 
-/// What the background of one direction did.
+/// Counters of the background traffic of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BackgroundSent {
     /// Short flows that began.

@@ -165,7 +165,7 @@ fn nobody_need_look_before_a_packet_can_arrive() {
         network.next_at()
     };
     assert_eq!(first_look(vec![link("l", rate, 10, delay)]), serialised(1, rate) + delay + access);
-    // What meets another link is seen to when it does: others may come between.
+    // A packet is handled again when it reaches the second link, since others may come between.
     let two = vec![link("l", rate, 10, delay), link("m", rate, 10, delay)];
     assert_eq!(first_look(two), serialised(1, rate) + delay);
 }

@@ -1,4 +1,4 @@
-//! What leaves is what the simulator's generators say, over the loopback.
+//! The sent packets are those of the simulator's generators, over the loopback.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;

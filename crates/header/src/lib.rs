@@ -64,7 +64,7 @@ pub struct JetMax {
     pub bottleneck: u16,
 }
 
-/// What a packet carries for routers, and its ACK for the sender.
+/// The header that a packet has for routers, and its ACK for the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Header {
     /// Nothing: a packet of a flow without such a protocol.

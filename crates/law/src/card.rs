@@ -43,7 +43,7 @@ impl Block {
     /// Executes a statement: its words, without a comment.
     ///
     /// # Errors
-    /// What is wrong with it, or with the law where an expectation fails.
+    /// Executes a statement; an error names the mistake in it, or the failed expectation.
     pub fn execute(&mut self, words: &[&str]) -> Result<(), String> {
         match (words, self.subject.as_ref()) {
             (["law", name], _) => {
@@ -112,13 +112,13 @@ impl Subject {
 /// One connection under test.
 struct Connection {
     law: Box<dyn Law>,
-    /// What grows the window below ssthresh; none if slow start itself is under test.
+    /// Grows the window below ssthresh; none if slow start itself is under test.
     slow_start: Option<SlowStart>,
     probes: Vec<Probe>,
     control: Control,
     before_loss: Control,
     ack: Ack,
-    /// What each ACK brings back.
+    /// The header of each ACK.
     header: Header,
     /// ACK_RECOVERY or ACK_LOSS in an episode, for a law that steers then too.
     episode: u32,
@@ -415,7 +415,7 @@ fn header(words: &[&str], before: Header) -> Result<Header, String> {
         ["jetmax", link, rate] => {
             let link = link.parse().map_err(|e| format!("{link:?}: {e}"))?;
             let rate_bytes_per_s = number(rate)?;
-            // What is answered names the link that the answer before did.
+            // The answer names the same link as the previous answer.
             let (interval, bottleneck) =
                 if let Header::JetMax(last) = before { (last.interval + 1, last.link) } else { (1, 0) };
             Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval, link, bottleneck })

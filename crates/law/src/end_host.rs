@@ -27,8 +27,8 @@ fn grow_unanswered(ack: &Ack, control: &mut Control) {
     }
 }
 
-/// What a loss does to these laws, which have no slow start: its threshold is one segment but while the
-/// sender brings a window down.
+/// The reaction of these laws to a loss. They have no slow start: its threshold is one segment, except
+/// while the sender reduces the window.
 #[derive(Debug, Default)]
 struct Episode {
     /// A loss is being repaired: the window is the sender's.

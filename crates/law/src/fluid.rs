@@ -15,7 +15,7 @@ use flow::Flow;
 const START_S: f64 = 1.0;
 /// A window that no path here holds: nothing ends its growth.
 const MOST_SEGMENTS: f64 = (1u32 << 25) as f64;
-/// What has not come to an end after so many ACKs takes minutes.
+/// Limit of the ACKs of a computation; more would take minutes.
 const MOST_ACKS: u64 = 1 << 29;
 /// Epochs without a loss, once there are none.
 const QUIET_EPOCHS: usize = 8;
@@ -25,7 +25,7 @@ const SAME_LOAD: f64 = 1.001;
 /// A path, and when its flows lose. Infinite: not at all.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// What the link delivers; infinite: RTTs are constant.
+    /// Rate of the link; infinite: RTTs are constant.
     pub rate_per_s: f64,
     /// Segments that its queue holds; when it is full, all flows lose.
     pub buffer: f64,

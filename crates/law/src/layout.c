@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the C compiler made of the structs of law.h, for the test that compares it with Rust. */
+/* The C compiler's layout of the structs of law.h, for the test that compares it with Rust. */
 #include <stddef.h>
 #include "law.h"
 #include "slow_start.h"

@@ -81,7 +81,7 @@ pub struct Ack {
     pub hold_us: u32,
 }
 
-/// What the path did between two deliveries. P is the newest segment that the ACK delivered, or the
+/// A delivery-rate sample, between two deliveries. P is the newest segment that the ACK delivered, or the
 /// segment that is lost. Segments.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub struct Loss {
     pub pad: u32,
 }
 
-/// What a law decides.
+/// The decisions of a law.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
@@ -167,7 +167,7 @@ impl Control {
     }
 }
 
-/// What a law learns when a connection begins.
+/// Parameters of a new connection.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {

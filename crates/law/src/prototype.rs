@@ -7,18 +7,18 @@ use std::ops::RangeInclusive;
 /// Makes the law of a new connection; `control` holds initial window and threshold, which it may change.
 pub type Build = Box<dyn Fn(&Config, &mut Control) -> Box<dyn Law> + Send + Sync>;
 
-/// What results add to the name of a prototype.
+/// Suffix that results add to the name of a prototype.
 pub const STAMP: &str = " (prototype)";
 
 /// A law that someone hands in, for example one written in Python.
 pub struct Prototype {
     /// Its name in results; no law of the registry has it.
     pub name: String,
-    /// What tells it from others of its name: the hash of its source, in hexadecimal digits.
+    /// The hash of its source in hexadecimal digits, which distinguishes laws of one name.
     pub source: String,
-    /// What precedes it by default.
+    /// Its default slow start.
     pub slow_start: SlowStartKind,
-    /// What [`Law::probe`] writes.
+    /// Values that [`Law::probe`] writes.
     pub probes: Vec<Probe>,
     /// How a connection gets it. `None`: it is known from results alone and cannot be run.
     pub build: Option<Build>,

@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What the registry line, the header and the card of a law say.
+/// The contents of a law's registry line, header and card.
 #[derive(Debug)]
 pub struct LawInfo {
     /// The name.
@@ -21,19 +21,19 @@ pub struct LawInfo {
     pub variants: &'static [&'static str],
     /// Where it runs: `sim`, `kernel`.
     pub targets: &'static [&'static str],
-    /// What precedes it by default.
+    /// Its default slow start.
     pub slow_start: SlowStartKind,
-    /// What ends its growth: `loss`, `delay`, `rate`, `ecn` or `router`.
+    /// The signal that ends its growth: `loss`, `delay`, `rate`, `ecn` or `router`.
     pub family: &'static str,
     /// All that it listens to, from the same names.
     pub signals: &'static [&'static str],
-    /// What [`Law::probe`] writes.
+    /// Values that [`Law::probe`] writes.
     pub probes: &'static [Probe],
     /// [`Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.
     pub ssthresh_is_estimate: bool,
     /// It draws random numbers, so that runs with other seeds differ.
     pub draws: bool,
-    /// What the equations come from.
+    /// The source of the equations.
     pub source: &'static str,
     /// The card, in Markdown.
     pub card: &'static str,
@@ -63,7 +63,7 @@ enum Code {
 pub struct Parameter {
     /// The name.
     pub name: &'static str,
-    /// What it is unless said otherwise.
+    /// The default.
     pub default: f64,
     /// The least value allowed.
     pub low: f64,
@@ -182,7 +182,7 @@ pub enum LawError {
         parameter: &'static str,
         /// Its value.
         got: String,
-        /// What it may be.
+        /// The allowed values.
         allowed: String,
     },
     /// No slow start has this name.
@@ -233,7 +233,7 @@ enum Spec {
     Prototype(Arc<Prototype>),
 }
 
-/// What a text chooses from a line of the registry.
+/// A law and variant of the registry, with parameters.
 #[derive(Clone, Copy)]
 struct Registered {
     info: &'static LawInfo,
@@ -258,12 +258,12 @@ impl LawSpec {
         }
     }
 
-    /// What results call it: a prototype says that it is one, wherever its name stands.
+    /// Its name in results, in which a prototype is marked as such.
     pub fn label(&self) -> String {
         self.prototype().map_or_else(|| self.to_string(), |prototype| format!("{}{STAMP}", prototype.name))
     }
 
-    /// What ends its growth, as in [`LawInfo::family`]; of a prototype nobody knows.
+    /// The signal that ends its growth, as in [`LawInfo::family`]; unknown for a prototype.
     pub fn family(&self) -> Option<&'static str> {
         self.info().map(|law| law.family)
     }
@@ -273,7 +273,7 @@ impl LawSpec {
         self.info().and_then(|law| law.header)
     }
 
-    /// What precedes it by default.
+    /// Its default slow start.
     pub fn slow_start(&self) -> SlowStartKind {
         match &self.0 {
             Spec::Registered(law) => law.info.slow_start,
@@ -281,7 +281,7 @@ impl LawSpec {
         }
     }
 
-    /// What [`Law::probe`] writes.
+    /// Values that [`Law::probe`] writes.
     pub fn probes(&self) -> &[Probe] {
         match &self.0 {
             Spec::Registered(law) => law.info.probes,
@@ -451,7 +451,7 @@ mod tests {
         for text in ["Mine@", "@0123456789ab", "Mine@012345678x", "Mi ne@0123456789ab", "4@0123456789ab"] {
             assert_eq!(named(text), None, "{text}");
         }
-        // What runs laws by their names alone never meets one that cannot be run.
+        // A law parsed from its name alone can always be run.
         assert!(matches!("Mine@0123456789ab".parse::<LawSpec>(), Err(LawError::UnknownLaw { .. })));
     }
 

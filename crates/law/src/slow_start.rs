@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub(crate) const STATE_BYTES: usize = 24;
 const STATE_WORDS: usize = STATE_BYTES / 4;
 
-/// What precedes congestion avoidance.
+/// The kinds of slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum SlowStartKind {

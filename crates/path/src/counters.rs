@@ -1,4 +1,4 @@
-//! What a link counts, whichever kind it is.
+//! Counters of a link of any kind.
 
 use lfn_units::{Rate, Time};
 
@@ -16,7 +16,7 @@ pub struct DataTotals {
     pub sent: u64,
 }
 
-/// What was counted since the start or the last `reset_counters`.
+/// Counts since the start or the last `reset_counters`.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// Packets offered.

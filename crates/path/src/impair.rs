@@ -1,4 +1,4 @@
-//! What a path does to packets besides queueing them: loss, reordering, duplication, jitter.
+//! Impairments of a path: loss, reordering, duplication, jitter.
 //!
 //! Each has a stream of random numbers of its own, whose draws are arguments: `draw` gives numbers
 //! uniform on \[0, 1).
@@ -174,7 +174,7 @@ impl Reordering {
         Ok(Reordering { choice: Bernoulli::new(p, draw)?, delay })
     }
 
-    /// What the next packet is delayed by.
+    /// The extra delay of the next packet.
     #[inline]
     pub fn delay(&mut self, draw: impl FnOnce() -> f64) -> Time {
         if self.choice.chooses(draw) {

@@ -11,7 +11,7 @@ pub enum DropReason {
     Early,
 }
 
-/// What may wait besides the packet in service.
+/// The limit of a queue, without the packet in service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     pub(crate) packets: u64,

@@ -15,7 +15,7 @@ use crate::packet::PacketKind;
 use crate::red::{QueueState, Red};
 use crate::server::{rest_bytes, Serialiser};
 
-/// What decides about an arriving packet besides the limit.
+/// The queueing discipline, which decides about an arriving packet besides the limit.
 #[derive(Debug)]
 pub enum Discipline {
     /// Nothing: drop what does not fit.
@@ -24,7 +24,7 @@ pub enum Discipline {
     Red(Box<Red>),
 }
 
-/// What became of an offered packet.
+/// The fate of an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// Dropped.
@@ -98,7 +98,7 @@ impl Link {
         self.server.rate()
     }
 
-    /// What was counted; up to date after [`Link::advance`].
+    /// Counters, up to date after [`Link::advance`].
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

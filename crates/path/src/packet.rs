@@ -18,7 +18,7 @@ pub struct Packet {
     pub flow: u32,
     /// Size on the wire in bytes; above 0.
     pub bytes: u32,
-    /// What it carries.
+    /// Its kind.
     pub kind: PacketKind,
     /// Its sender understands ECN: it can be marked instead of dropped (RFC 3168).
     pub ect: bool,

@@ -88,7 +88,7 @@ pub struct Pie {
     next_update: Time,
 }
 
-/// What an update changes.
+/// State that an update changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Control {
     probability: f64,

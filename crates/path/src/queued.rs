@@ -113,7 +113,7 @@ impl QueuedLink {
         self.due
     }
 
-    /// What was counted. A packet's wait ends when its service begins; on a link that follows a
+    /// Counters. A packet's wait ends when its service begins; on a link that follows a
     /// trace, at the opportunity that sends its first byte.
     pub fn counters(&self) -> &Counters {
         &self.counters

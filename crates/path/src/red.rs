@@ -142,7 +142,7 @@ pub(crate) struct QueueState {
     pub(crate) idle_since: Option<Time>,
 }
 
-/// What becomes of an arriving packet.
+/// The fate of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It joins the queue.
@@ -253,7 +253,7 @@ impl Red {
         self.packets_per_second = rate.as_bps() / (8.0 * f64::from(self.config.mean_packet_bytes));
     }
 
-    /// What chance says, whether it fits or not.
+    /// The random decision, independent of free room.
     fn arrive(
         &mut self,
         now: Time,

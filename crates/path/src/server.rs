@@ -58,7 +58,7 @@ impl Serialiser {
     }
 }
 
-/// What a server of this rate sends in this time.
+/// Bytes that a server of this rate sends in this time.
 pub(crate) fn rest_bytes(rate: Rate, time: Time) -> f64 {
     rate.as_bps() / 8.0 * time.as_s()
 }

@@ -1,4 +1,4 @@
-//! What the closed form computes at arrival, a link that holds its packets does step by step.
+//! The closed form computes at arrival the result that a link with packets computes step by step.
 
 mod common;
 

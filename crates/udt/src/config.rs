@@ -1,4 +1,4 @@
-//! What a connection is told, and what it tells.
+//! Configuration and events of a connection.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::Packet;
 /// The least MSS.
 pub const MIN_MSS_BYTES: u32 = 76;
 
-/// What a connection carries.
+/// The kind of data of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A stream of bytes.
@@ -23,7 +23,7 @@ pub enum Kind {
 /// [`Config::repeat_naks`] say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What it carries.
+    /// Its kind of data.
     pub kind: Kind,
     /// Largest packet, with the headers of IP and UDP; at least 76. The smaller of both sides' holds.
     pub mss_bytes: u32,
@@ -106,7 +106,7 @@ pub enum State {
     Closed(Reason),
 }
 
-/// What a packet meant to the application.
+/// The meaning of a packet to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// Nothing.
@@ -128,7 +128,7 @@ pub enum Event<'a> {
     Closed(Reason),
 }
 
-/// What leaves.
+/// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit<'a> {
     /// A control packet.

@@ -52,7 +52,7 @@ pub struct Connection {
     exps: u64,
     last_ack2: Option<(u32, Time)>,
     linger_until: Time,
-    /// What waits to be sent.
+    /// Packets that wait to be sent.
     answer_handshake: bool,
     ack2: Option<u32>,
     keep_alive: bool,

@@ -10,7 +10,7 @@ pub use spec::{ControlError, ControlSpec};
 
 use lfn_units::Time;
 
-/// What a control may know, at any call.
+/// State of the path for a control, at any call.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The sender's clock.

@@ -1,4 +1,4 @@
-//! What a connection measures: round-trip time, speed of arrival, capacity by packet pairs.
+//! Measurements of a connection: round-trip time, arrival rate, capacity by packet pairs.
 
 use lfn_units::Time;
 
@@ -89,7 +89,7 @@ impl<const N: usize> Ring<N> {
         }
     }
 
-    /// What libudt takes for the median: the last slot is left out.
+    /// The median as libudt computes it, without the last slot.
     fn median_compat(&self) -> u64 {
         let mut sorted = self.values;
         let sorted = &mut sorted[..N - 1];

@@ -19,7 +19,7 @@ mod sender;
 mod seq;
 mod trains;
 
-/// What UDT's own control does, in Markdown, as laws have it in their cards.
+/// The card of UDT's own control, in Markdown.
 pub const CARD: &str = include_str!("../card.md");
 
 pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};

@@ -11,7 +11,7 @@ use crate::{Kind, MIN_MSS_BYTES};
 /// A cookie is good for the rest of its minute and the next one.
 const COOKIE_LIFE: Time = Time::from_s(60);
 
-/// What to do about a handshake.
+/// The answer to a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Send this to where it came from, to socket [`Handshake::socket`] of what came.

@@ -1,6 +1,6 @@
 //! The packets of UDT version 4 as libudt 4.11 sends them: big-endian words, one packet a datagram.
 //!
-//! What arrives is untrusted: [`Packet::decode`] takes any bytes, and says what is wrong with them.
+//! Packets from the network are untrusted: [`Packet::decode`] takes any bytes and reports errors in them.
 
 use crate::{LossReport, Seq};
 
@@ -42,7 +42,7 @@ impl Boundary {
     }
 }
 
-/// What a handshake asks or answers.
+/// The request or answer of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request(pub i32);
 
@@ -72,7 +72,7 @@ pub struct Handshake {
     pub mss_bytes: u32,
     /// Packets that the sender of this handshake takes in flight.
     pub window_packets: u32,
-    /// What it asks.
+    /// Its request.
     pub request: Request,
     /// Socket of the sender of this handshake.
     pub socket: u32,
@@ -82,7 +82,7 @@ pub struct Handshake {
     pub peer_ip: [u32; 4],
 }
 
-/// What a full ACK says beside the number.
+/// The contents of a full ACK, without the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckReport {
     /// Smoothed RTT.
@@ -95,7 +95,7 @@ pub struct AckReport {
     pub speeds: Option<Speeds>,
 }
 
-/// What the receiver measured.
+/// Rates measured by the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speeds {
     /// Of data packets, by the median filter; 0: unknown.
@@ -166,7 +166,7 @@ pub enum Body<'a> {
     },
     /// Type 8.
     PeerError {
-        /// What went wrong at the peer.
+        /// The peer's error code.
         code: u32,
     },
     /// Type 0x7fff.
@@ -288,7 +288,7 @@ impl<'a> Packet<'a> {
             Body::Drop { first, end, .. } => words(&[first.get(), end.get()]),
             Body::User { body, .. } => out.extend(body),
             Body::Data { .. } => {}
-            // What has no body carries a word all the same.
+            // Packets without a body have one word.
             Body::KeepAlive | Body::Warning | Body::Shutdown | Body::Ack2 { .. } | Body::PeerError { .. } => {
                 words(&[0]);
             }

@@ -15,7 +15,7 @@ const LIGHT_ACK_PACKETS: u64 = 64;
 /// ACKs whose confirmation is awaited.
 const ACK_HISTORY: usize = 1024;
 
-/// What became of a data packet.
+/// The fate of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It is new: the application's buffer takes it.
@@ -217,7 +217,7 @@ impl Receiver {
             self.loss.remove(range.clone());
             self.to_report.remove(range.clone());
         }
-        // What comes next belongs to it: nothing of it is under way to be found missing.
+        // The next packets belong to it, so none of them will be reported missing.
         if packets.start <= self.next && end > self.next {
             gone.push(self.next..end);
             self.next = end;

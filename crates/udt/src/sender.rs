@@ -60,7 +60,7 @@ pub struct SenderStats {
 /// The sending half of a connection.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// What the application offered ends here.
+    /// End of the application's data.
     end: u64,
     next: u64,
     /// By any ACK.
@@ -77,7 +77,7 @@ pub(crate) struct Sender {
     pub stats: SenderStats,
 }
 
-/// What an ACK did.
+/// The effect of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acked {
     /// It names a packet that was never sent.
@@ -142,7 +142,7 @@ impl Sender {
         self.end = end;
     }
 
-    /// What has not left yet will not.
+    /// Withdraws data that has not been sent yet.
     pub fn withdraw(&mut self) {
         self.end = self.next;
         while self.messages.back().is_some_and(|message| message.packets.start >= self.next) {
@@ -157,7 +157,7 @@ impl Sender {
         self.messages.partition_point(|message| message.packets.end <= index)
     }
 
-    /// What would leave next under `window`.
+    /// The next packet to send under `window`.
     fn candidate(&self, window: u64) -> Option<u64> {
         self.loss.first().or_else(|| {
             let in_flight = self.next - self.acked;

@@ -34,12 +34,12 @@ impl Numbering {
         Numbering { initial }
     }
 
-    /// What packet 0 carries.
+    /// Sequence number of packet 0.
     pub const fn initial(self) -> Seq {
         self.initial
     }
 
-    /// What packet `index` carries.
+    /// Sequence number of packet `index`.
     pub const fn wire(self, index: u64) -> Seq {
         Seq::new(self.initial.0.wrapping_add(index as u32))
     }

@@ -22,7 +22,7 @@ pub(crate) struct TrainFilters {
     /// Packets of the last train so far, and whether it began as the second of a pair.
     packets: u64,
     second: bool,
-    /// What a packet takes: of all trains, and of those that are the second of a pair.
+    /// Time per packet: of all trains, and of those that are the second of a pair.
     arrivals_ps: Ring<ARRIVALS>,
     pairs_ps: Ring<PAIRS>,
 }

@@ -32,7 +32,7 @@ pub enum UnitError {
     /// The unit is not one of this quantity's.
     #[error("{unit:?} is not a unit of {what}; allowed: {allowed}")]
     BadUnit {
-        /// What stands where the unit should.
+        /// The text in place of the unit.
         unit: String,
         /// The quantity.
         what: &'static str,

@@ -7,7 +7,7 @@ use super::*;
 const SEQUENCE: u32 = u32::MAX - 3000;
 const ID: u16 = 0xfffe;
 
-/// What the kernel gives for a burst of TCP: the checksum field holds the sum of the pseudo header.
+/// A burst of TCP as the kernel passes it: the checksum field holds the sum of the pseudo header.
 fn burst(v6: bool, payload: usize, segment: u16, flags: u8, ecn: u8) -> Vec<u8> {
     let ip_bytes = if v6 { 40 } else { 20 };
     let tcp_bytes = 32;
@@ -125,7 +125,7 @@ proptest! {
             let sequence = u32::from_be_bytes(part[tcp + 4..tcp + 8].try_into().unwrap());
             prop_assert_eq!(sequence, SEQUENCE.wrapping_add(carried.len() as u32));
             carried.extend_from_slice(data);
-            // What makes a burst of it, and only if it is one.
+            // The burst fields are set exactly if there is more than one segment.
             prop_assert_eq!(part[1] != GSO_NONE, count > 1);
             prop_assert_eq!(u16::from_le_bytes([part[4], part[5]]), if count > 1 { segment } else { 0 });
             prop_assert_eq!(u16_at(&part, tcp + 16), pseudo_sum(&part, v6, 32 + data.len()));

@@ -5,7 +5,7 @@
 use super::vcp::{self, BETA};
 use crate::{Config, Control, Law, PARAMETERS};
 
-/// What a flow knows of its last decreases. Windows in segments, before each decrease.
+/// A flow's record of its last decreases. Windows in segments, before each decrease.
 #[derive(Debug)]
 pub(super) struct Convergence {
     /// Decreases in a row after which a flow may yield.
@@ -16,7 +16,7 @@ pub(super) struct Convergence {
     s: f64,
     /// Below this window it is plain VCP.
     w_low: f64,
-    /// What yielding leaves of the window.
+    /// Factor by which yielding reduces the window.
     beta_c: f64,
     w_prev: f64,
     w_max: f64,

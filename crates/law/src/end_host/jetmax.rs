@@ -102,7 +102,7 @@ impl Law for JetMax {
         if !self.counted {
             self.join(link, interval, bottleneck);
         }
-        // What a link tells before it counts this flow belongs to others.
+        // The fair rate of a link that does not count this flow yet belongs to other flows.
         if !self.counted || (link, interval) == self.answered {
             return;
         }

@@ -18,15 +18,15 @@ const XI: f64 = 0.0625;
 const MOST_INTERVALS: f64 = 2.5;
 /// Additive increase in segments.
 const ALPHA: f64 = 1.0;
-/// What a decrease leaves.
+/// Factor of a decrease.
 pub(super) const BETA: f64 = 0.875;
 /// RTT before the first sample (code).
 const FIRST_RTT_S: f64 = 0.1;
 /// The second timer is rounded up to this (code), the first is a multiple of it.
 const TICK_NS: u64 = 10_000_000;
-/// What caps the multiplicative increase at windows of 1, 10, 100, ... segments (code).
+/// Limits of xi, the multiplicative increase, at windows of 1, 10, 100, ... segments (code).
 const MI_LIMIT: [f64; 8] = [1.0, 0.5, 0.2, 0.1, 0.064, 0.044, 0.032, 0.024];
-/// What caps the additive increase per ACK there (code).
+/// Limits of the additive increase per ACK at these windows (code).
 const AI_LIMIT: [f64; 8] = [0.1, 0.06, 0.04, 0.02, 0.01, 0.006, 0.004, 0.002];
 
 /// Where in the aftermath of a decrease the flow is, and until when.
@@ -43,7 +43,7 @@ enum Aftermath {
     },
 }
 
-/// What to do on an ACK.
+/// The action at an ACK.
 enum Action {
     MultiplicativeIncrease,
     AdditiveIncrease,
@@ -67,9 +67,9 @@ struct Vcp {
     strict_freeze: bool,
     rtt_scaling: bool,
     convergence: Option<Convergence>,
-    /// What the ACK at hand says.
+    /// The code of the current ACK.
     told: Option<Load>,
-    /// What the last ACK said.
+    /// The code of the last ACK.
     load: Option<Load>,
     aftermath: Aftermath,
     episode: Episode,

@@ -12,7 +12,7 @@ use crate::{
 const ACKS: f64 = 16.0;
 const MSS_BYTES: u32 = 1448;
 
-/// What was sent one RTT before it is delivered.
+/// Segments sent one RTT before their delivery.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at_s: f64,
@@ -38,7 +38,7 @@ pub(super) struct Flow {
     pub(super) next_ack: f64,
     pub(super) arrived: f64,
     lost: u64,
-    /// What the full queue dropped and the law has not been shown.
+    /// Segments that the full queue dropped, not yet reported to the law.
     pub(super) dropped: f64,
     app_limited_until: u64,
     recovery_end_s: f64,

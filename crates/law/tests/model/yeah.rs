@@ -33,7 +33,7 @@ proptest! {
         let rtt_us = (base_us as f64 * (1.0 + queued / w)) as u64;
         let q = |w: f64| w * (1.0 - base_us as f64 / rtt_us as f64);
         let mut rig = after_a_round("yeah", w, base_us, rtt_us);
-        // What the window had grown to when the round ended: five ACKs of Scalable's hundredth.
+        // The window at the end of the round: five ACKs of Scalable's hundredth.
         let before = w + 5.0 * (1.0 / w).max(0.01);
         let slow = q(before) > 80.0 || rtt_us - base_us > base_us / 8;
         if (q(before) - 80.0).abs() < 1e-3 {

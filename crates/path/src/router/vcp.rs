@@ -18,9 +18,9 @@ const NEWEST: f64 = 0.25;
 pub struct VcpConfig {
     /// Share of the rate that counts as capacity, gamma.
     pub gamma: f64,
-    /// What the author's code does, where it strays from the paper: the average of the queue forgets
-    /// all (a 16th of the last mean), `gamma` is steered towards a utilisation that depends on the rate,
-    /// and the load counts in whole per cent, rounded up.
+    /// The rules of the author's code where it differs from the paper: the average of the queue keeps only a
+    /// 16th of the last mean, `gamma` is adjusted towards a utilisation that depends on the rate, and the
+    /// load counts in whole per cent, rounded up.
     pub author: bool,
 }
 
@@ -99,7 +99,7 @@ impl VcpMeter {
         self.rate_bps = rate.as_bps();
     }
 
-    /// What the link tells now.
+    /// The current code of the link.
     pub fn load(&self) -> Load {
         self.load
     }
@@ -286,7 +286,7 @@ mod tests {
     fn timers_begin_at_their_phase() {
         let mut meter = VcpMeter::new(VcpConfig::default(), GIGABIT, || 0.5);
         (0..500).for_each(|_| meter.arrive(50_000));
-        // What came before the first interval, 100 ms from the start, does not count.
+        // Packets before the first interval, 100 ms from the start, do not count.
         meter.advance(Time::from_ms(300), 0);
         assert_eq!(meter.load(), Load::Low);
         (0..500).for_each(|_| meter.arrive(50_000));

@@ -33,7 +33,7 @@ impl Default for XcpConfig {
     }
 }
 
-/// What is left to give and to take in an interval, bytes/s, and the price of each.
+/// The remaining increase and decrease of an interval, bytes/s, and the price of each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shares {
     give: f64,
@@ -151,7 +151,7 @@ impl XcpRouter {
         (self.arrived_bytes, self.own_bytes, self.gaps_s, self.gap_rtts) = (0, 0, 0.0, 0.0);
     }
 
-    /// What to give and what to take in an interval, of traffic `y` in all, `own` of XCP, a queue and a
+    /// The increase and decrease of an interval, for traffic `y` in all, `own` of XCP, a queue and a
     /// mean RTT.
     fn changes(&self, y: f64, own: f64, queue_bytes: f64, rtt_s: f64) -> (f64, f64) {
         let XcpConfig { alpha, beta, gamma } = self.config;
@@ -171,7 +171,7 @@ impl Shares {
         let mut take = self.take.min(self.take_factor * bytes);
         let mut change = give - take;
         if asks.delta_bytes_per_s < change {
-            // What it does not want is taken from it, for others.
+            // An increase that the flow does not want is given to others.
             take = self.take.min(take + change - asks.delta_bytes_per_s);
             give = (asks.delta_bytes_per_s + take).max(0.0);
             change = asks.delta_bytes_per_s;

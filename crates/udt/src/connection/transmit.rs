@@ -1,4 +1,4 @@
-//! What a connection sends, and when.
+//! Packets that a connection sends, and their times.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::LossReport;
 const CONNECT_RETRY: Time = Time::from_ms(250);
 
 impl Connection {
-    /// What leaves now, one packet a call, until there is none.
+    /// The packets to send now, one per call, until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<'_>> {
         match self.state {

@@ -68,7 +68,7 @@ impl LawControl {
         }
     }
 
-    /// What the newest packet that is acknowledged took; none in an episode, where it may have waited at the
+    /// Round-trip time of the newest acknowledged packet; none in an episode, where it may have waited at the
     /// receiver for others to be repaired.
     fn sample(&mut self, path: &Path) -> u64 {
         let newest =
@@ -109,7 +109,7 @@ impl CongestionControl for LawControl {
         if n == 0 {
             return;
         }
-        // What was in flight until now, against the window that it had.
+        // The data in flight until now, compared with its window.
         let flight = path.next - self.acked;
         let window = self.window_packets();
         let limited = flight >= window

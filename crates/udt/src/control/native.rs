@@ -19,7 +19,7 @@ const MAX_CUTS: u32 = 5;
 /// Above this loss rate UDT 2 did not increase.
 const LOSS_RATE_2: f64 = 0.001;
 
-/// What the first NAK of an epoch does.
+/// The reaction to the first NAK of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstNak {
     /// A cut (UDT 4).
@@ -33,7 +33,7 @@ pub enum FirstNak {
 /// Which UDT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeConfig {
-    /// What the first NAK of an epoch does.
+    /// The reaction to the first NAK of an epoch.
     pub first_nak: FirstNak,
     /// The least increase is 1/MSS packets in 10 ms (up to 4.10), else 1/100.
     pub floor_of_mss: bool,

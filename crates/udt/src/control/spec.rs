@@ -46,7 +46,7 @@ impl ControlSpec {
         }
     }
 
-    /// What results call it.
+    /// Its name in results.
     pub fn label(&self) -> String {
         self.law().map_or_else(|| self.to_string(), |law| format!("udt/{}", law.label()))
     }

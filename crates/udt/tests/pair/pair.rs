@@ -13,7 +13,7 @@ use lfn_units::Time;
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 
-/// What the path does to a packet.
+/// The fate of a packet on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Arrives,
