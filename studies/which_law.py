@@ -3,7 +3,7 @@
 $ python -m studies.which_law             run what build/which-law has not yet; table, page, figure
 $ python -m studies.which_law --page      page and figure anew from the committed table
 
-Shares beside CUBIC are those of ``python -m validation.duels``.
+Shares beside CUBIC are those of ``python -m studies.duels``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "which-law.md"
 FIGURE = ROOT / "docs" / "figures" / "which-law.png"
-DUELS = ROOT / "validation" / "reference" / "duels.csv"
+DUELS = ROOT / "studies" / "reference" / "duels.csv"
 DUEL_PATHS = {
     "1g-40ms": "1 Gbit/s × 40 ms",
     "1g-180ms": "1 Gbit/s × 180 ms",

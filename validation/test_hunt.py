@@ -67,7 +67,7 @@ def test_linux_is_told_all_of_a_scenario() -> None:
         "at 3000000 forward rate_bps=20000000",
         "at 5000000 forward rate_bps=7000000",
         "at 6000000 forward delay_ns=3000000",
-        oracle.TUNED_RECEIVE_BUFFER,
+        virtual_linux.TUNED_RECEIVE_BUFFER,
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from studies.evcp_paper import (
+from studies.evcp.dumbbells import (
     DUMBBELLS,
     Dumbbell,
     Outcome,

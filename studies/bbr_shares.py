@@ -1,6 +1,6 @@
 """Share of BBR beside CUBIC, by the size of the buffer.
 
-$ python -m benches.bbr_shares
+$ python -m studies.bbr_shares
 
 One flow of each on 100 Mbit/s x 40 ms, drop-tail, for 120 s of which the first 20 do not count; six
 starts of CUBIC, 0 to 5 s after BBR's, because two flows lock their phases. Prints a Markdown table

@@ -1,14 +1,11 @@
 """The scenarios of the EVCP paper under VCP, EVCP and XCP: a table of the aims.
 
-$ python -m studies.evcp_paper [--only 'RATE Mbit/s'] [--level 0] [--long-flows 0] [--fixed-gamma]
-
 Names what misses the aims: utilisation over 90 %, no drops, a mean queue under 5 % of a BDP.
 ``docs/router.md`` says what came out, and what each miss comes from.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,10 +16,11 @@ from lfnlab import Scenario
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.metrics import FirstPassage, convergence, goodput_bins
-
-from .evcp import decreases
+from studies.evcp.questions import decreases
 
 if TYPE_CHECKING:
+    import argparse
+
     from lfnlab.results.runs import Run
 
 ROUTER_OF = {"vcp": 'kind = "vcp"', "evcp": 'kind = "vcp"', "xcp": 'kind = "xcp"'}
@@ -162,16 +160,17 @@ def newcomer_s(run: Run) -> FirstPassage:
     return convergence(wide["t_s"], wide[str(last)], fair, start_s=start_s, tolerance=0.1)
 
 
-def main() -> None:
-    """Runs the scenarios and prints a row each."""
-    parser = argparse.ArgumentParser(prog="python -m studies.evcp_paper", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Which scenarios, with what background."""
     parser.add_argument("--only", default="", help="scenarios whose title contains this")
     parser.add_argument("--level", type=int, help="background of this level in all scenarios")
     parser.add_argument("--long-flows", type=int, help="so many capped flows in all scenarios")
     parser.add_argument("--fixed-gamma", action="store_true", help="VCP's default router")
     parser.add_argument("--seeds", type=int, default=1, help="so many runs of each, a row each")
-    parser.add_argument("--out", default="study-results", help="where runs are stored")
-    asked = parser.parse_args()
+
+
+def show(asked: argparse.Namespace) -> None:
+    """Runs the scenarios and prints a row each."""
     given = {"level": asked.level, "long_flows": asked.long_flows}
     said: dict[str, int] = {name: value for name, value in given.items() if value is not None}
     print("| scenario | law | utilisation | drops | queue | decreases at | last flow | misses |")
@@ -192,7 +191,3 @@ def main() -> None:
                     f"| {', '.join(found.misses) or 'none'} |",
                     flush=True,
                 )
-
-
-if __name__ == "__main__":
-    main()

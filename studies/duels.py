@@ -1,8 +1,8 @@
 """Every law against every other on three paths: who gets how much, and what is left of the link.
 
-$ python -m validation.duels          run what build/duels has not yet; table, page and figures
-$ python -m validation.duels --laws reno,cubic        a few laws only
-$ python -m validation.duels --page   page and figures anew from the committed table
+$ python -m studies.duels          run what build/duels has not yet; table, page and figures
+$ python -m studies.duels --laws reno,cubic        a few laws only
+$ python -m studies.duels --page   page and figures anew from the committed table
 
 Two flows of default variants, one of each law, and two of each law, start within the first 5 s.
 The seed is 1. Laws that need routers of their own are left out.
@@ -192,7 +192,7 @@ So these are the first minutes, not the end: Reno alone needs longer than that t
 loss at 10 Gbit/s. One seed: where two laws lock in phase, another may tell another story.
 
 {stamp} Every duel is in
-[validation/reference/duels.csv](../validation/reference/duels.csv).
+[studies/reference/duels.csv](../studies/reference/duels.csv).
 
 *share*: mean share of the law against all others. *total*: mean goodput of both, of the link's
 rate; a full link carries 99 % of payload. *twice*: total of two flows of the law.
@@ -209,7 +209,7 @@ rate; a full link carries 99 % of payload. *twice*: total of two flows of the la
 def main() -> None:
     """Parses the command line, runs, writes."""
     parser = argparse.ArgumentParser(
-        prog="python -m validation.duels", description=__doc__.split("\n")[0]
+        prog="python -m studies.duels", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--laws", default=",".join(contestants()), help="names, with commas")
     parser.add_argument(
@@ -221,7 +221,7 @@ def main() -> None:
         began_s = time.process_time()
         table = run(arguments.laws.split(","), arguments.out)
         spent = f"{time.process_time() - began_s:.0f} s of CPU"
-        stamp = f"`python -m validation.duels` with {code_version()} ({spent})."
+        stamp = f"`python -m studies.duels` with {code_version()} ({spent})."
         TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
     stamp = TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
     write_page(pl.read_csv(TABLE, comment_prefix="#"), stamp)

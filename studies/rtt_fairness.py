@@ -1,7 +1,7 @@
 """By which power of the RTT each law's throughput falls, against the closed forms.
 
-$ python -m validation.rtt_fairness          run what build/rtt-fairness has not yet; table and page
-$ python -m validation.rtt_fairness --laws reno,cubic        print a few laws only
+$ python -m studies.rtt_fairness          run what build/rtt-fairness has not yet; table and page
+$ python -m studies.rtt_fairness --laws reno,cubic        print a few laws only
 
 E of x_1 / x_2 = (RTT_2 / RTT_1)^E, for flows of one law whose RTTs are as one to two, in three
 experiments: see EXPERIMENTS. Laws that need routers of their own are left out.
@@ -236,7 +236,7 @@ the law. Closed forms are those of response functions: [theory](theory.md#rtt-un
 [cards](../laws/cards/README.md).
 
 {stamp} Every run is in
-[validation/reference/rtt_fairness.csv](../validation/reference/rtt_fairness.csv).
+[studies/reference/rtt_fairness.csv](../studies/reference/rtt_fairness.csv).
 
 {chr(10).join(lines(table))}
 
@@ -254,7 +254,7 @@ def committed() -> tuple[pl.DataFrame, str]:
 def main() -> None:
     """Parses the command line, runs, writes."""
     parser = argparse.ArgumentParser(
-        prog="python -m validation.rtt_fairness", description=__doc__.split("\n")[0]
+        prog="python -m studies.rtt_fairness", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--laws", help="names, with commas; printed, and the page left alone")
     parser.add_argument(
@@ -269,7 +269,7 @@ def main() -> None:
         began_s = time.process_time()
         table = run(contestants(), arguments.out)
         spent = f"{time.process_time() - began_s:.0f} s of CPU"
-        stamp = f"`python -m validation.rtt_fairness` with {code_version()} ({spent})."
+        stamp = f"`python -m studies.rtt_fairness` with {code_version()} ({spent})."
         TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
     PAGE.write_text(page(*committed()), encoding="utf-8")
 

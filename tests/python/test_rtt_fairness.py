@@ -1,14 +1,13 @@
 """Exponents of RTT unfairness: experiments against closed forms, the page against its table."""
 
-# ruff: noqa: D103
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from studies.rtt_fairness import EXPERIMENTS, PAGE, committed, contestants, page, row
 
 from lfnlab import execute
-from validation.rtt_fairness import EXPERIMENTS, PAGE, committed, contestants, page, row
 
 if TYPE_CHECKING:
     from pathlib import Path

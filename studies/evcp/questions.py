@@ -1,15 +1,7 @@
-"""Open questions of the EVCP paper, and a comparison of its packets with its equations.
-
-$ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (30 s)
-$ python -m studies.evcp search    N1, N2 and S for the shortest convergence (1 min)
-$ python -m studies.evcp aqm       does active queue management break the joint decrease? (2 min)
-
-``docs/router.md`` says what came out.
-"""
+"""Open questions of the EVCP paper, and a comparison of its packets with its equations."""
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 from dataclasses import dataclass
@@ -26,8 +18,6 @@ from lfnlab.statistics import interval
 from lfnlab.theory import vcp as fluid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lfnlab.results.runs import Run
 
 PACKET_BITS = 12_000
@@ -321,23 +311,3 @@ def aqm(out: str) -> None:
                 f"mean queue {waits_ms:7.3f} ms, utilisation {used:.3f}, "
                 f"converged after {cycles.mean:.1f} +-{cycles.half:.1f} cycles"
             )
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one question."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.evcp", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("question", choices=("fluid", "search", "aqm"))
-    parser.add_argument("--out", default="study-results", help="where runs are stored")
-    chosen = parser.parse_args(arguments)
-    if chosen.question == "fluid":
-        if not judge_fluid(chosen.out):
-            raise SystemExit("the packets do not follow the fluid")
-        return
-    questions: dict[str, Callable[[str], None]] = {"search": search, "aqm": aqm}
-    questions[chosen.question](chosen.out)
-
-
-if __name__ == "__main__":
-    main()
