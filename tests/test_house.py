@@ -24,8 +24,9 @@ ROOT = Path(__file__).parent.parent
 ARROWS = {
     "lfn-units": [],
     "lfn-header": [],
+    "lfn-keys": ["lfn-units"],
     "lfn-law": ["lfn-units", "lfn-header"],
-    "lfn-path": ["lfn-units", "lfn-header"],
+    "lfn-path": ["lfn-keys", "lfn-header"],
     "lfn-tcp": ["lfn-law"],
     "lfn-udt": ["lfn-law"],
     "lfn-sim": ["lfn-path", "lfn-tcp", "lfn-udt"],

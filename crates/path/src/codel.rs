@@ -3,32 +3,41 @@
 //!
 //! In the rules of ns-3 and Linux, which agree with the RFC but for the mark (below).
 
+use lfn_keys::{keys, DELAY_MAX};
 use lfn_units::Time;
 
+use crate::aqm::{AqmError, Parameters, Rule, Site};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 
 /// After a pause shorter than this many intervals, dropping resumes near the rate that it had.
 const RESUME_INTERVALS: u64 = 16;
 
-/// The parameters of CoDel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CodelConfig {
-    /// Acceptable standing delay. RFC 8289 wants 5 to 10 % of the interval.
-    pub target: Time,
-    /// How long the delay may stand above the target: about the longest usual RTT. Set it to 200 or
-    /// 300 ms on a path of 200 ms.
-    pub interval: Time,
-    /// No drop while less than this waits behind a packet, in bytes: the largest packet.
-    pub mtu_bytes: u32,
-    /// Mark packets that can carry a mark instead of dropping them.
-    pub ecn: bool,
+keys! {
+    /// A queue that keeps its delay near a target by drops at departure. Drops by default, as Linux does by itself.
+    pub struct CodelConfig {
+        /// Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval.
+        target: Time = Time::from_ms(5), in Time::from_us(1)..=DELAY_MAX;
+        /// How long the delay may stand above it: about the longest usual RTT.
+        interval: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
+        /// Mark packets of flows with `ecn` instead of dropping them.
+        ecn: bool = false;
+    }
+    set {
+        /// No drop while less than this waits behind a packet, in bytes: the largest packet.
+        mtu_bytes: u32 = 1500;
+    }
 }
 
-impl Default for CodelConfig {
-    /// RFC 8289: 5 ms and 100 ms; for packets of 1500 bytes; drops, as Linux does by itself.
-    fn default() -> CodelConfig {
-        CodelConfig { target: Time::from_ms(5), interval: Time::from_ms(100), mtu_bytes: 1500, ecn: false }
+impl Parameters for CodelConfig {
+    type Rule = Codel;
+
+    fn fit(&mut self, packet_bytes: u32) {
+        self.mtu_bytes = packet_bytes;
+    }
+
+    fn build(self, _: Site) -> Result<Codel, AqmError> {
+        Ok(Codel::new(self))
     }
 }
 
@@ -53,7 +62,7 @@ impl Codel {
     }
 
     /// The packet to send now: the first of `fifo` that CoDel does not drop.
-    pub(crate) fn take(&mut self, now: Time, fifo: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {
+    fn first(&mut self, now: Time, fifo: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {
         let (mut head, mut may_drop) = self.next(now, fifo)?;
         if self.dropping {
             self.dropping = may_drop;
@@ -113,5 +122,11 @@ impl Codel {
     /// The control law: the next drop comes interval / sqrt(count) later.
     fn after(&self, last: Time) -> Time {
         last.after(Time((self.config.interval.0 as f64 / libm::sqrt(self.count as f64)) as u64))
+    }
+}
+
+impl Rule for Codel {
+    fn take(&mut self, now: Time, fifo: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {
+        self.first(now, fifo, ledger)
     }
 }

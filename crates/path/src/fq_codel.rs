@@ -3,43 +3,65 @@
 
 use std::collections::VecDeque;
 
-use lfn_units::Time;
+use lfn_keys::{keys, DELAY_MAX, PACKET_MAX};
+use lfn_units::{Bytes, Time};
 
+use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
 use crate::codel::{Codel, CodelConfig};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
-use crate::limit::Limit;
+use crate::limit::{DropReason, Limit};
 use crate::packet::{Packet, PacketKind};
 
 /// The most packets that go at once where not all fit (measured on Linux 6.12).
 const MOST_DROPPED: usize = 64;
 
-/// The parameters of FQ-CoDel. Its limit is the link's; RFC 8290 proposes 10240 packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FqCodelConfig {
-    /// Number of queues that flows are hashed to.
-    pub queues: u32,
-    /// Bytes that a queue may send in its turn: the largest packet, so that every turn sends one.
-    pub quantum_bytes: u32,
-    /// Of every queue; the backlog that its MTU is compared with is the queue's own.
-    pub codel: CodelConfig,
-}
-
-impl FqCodelConfig {
-    /// RFC 8290: 1024 queues, a quantum of one packet of `largest_packet_bytes`, marks on.
-    pub fn new(largest_packet_bytes: u32) -> FqCodelConfig {
-        FqCodelConfig {
-            queues: 1024,
-            quantum_bytes: largest_packet_bytes,
-            codel: CodelConfig { mtu_bytes: largest_packet_bytes, ecn: true, ..CodelConfig::default() },
-        }
+keys! {
+    /// Queues that flows are hashed to, each with its own CoDel, served in turn (RFC 8290). If not all fit, half
+    /// of the longest is dropped.
+    pub struct FqCodelConfig {
+        /// Number of queues.
+        queues: u32 = 1024, in 1..=65_536;
+        /// What a queue may send in its turn. Default: the largest packet of the flows on the wire.
+        quantum: Option<Bytes> = None, in Bytes(1)..=PACKET_MAX;
+        /// Standing delay that is acceptable.
+        target: Time = Time::from_ms(5), in Time::from_us(1)..=DELAY_MAX;
+        /// How long the delay may stand above it.
+        interval: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
+        /// Mark packets of flows with `ecn` instead of dropping them.
+        ecn: bool = true;
+    }
+    set {
+        /// The largest packet: CoDel drops none while less waits in its queue.
+        mtu_bytes: u32 = 1514;
     }
 }
 
-impl Default for FqCodelConfig {
-    /// [`FqCodelConfig::new`] for 1514 bytes, an Ethernet frame.
-    fn default() -> FqCodelConfig {
-        FqCodelConfig::new(1514)
+/// Of each queue, in bytes.
+const QUEUE_BYTES: f64 = 256.0;
+
+impl Parameters for FqCodelConfig {
+    type Rule = FqCodel;
+    /// The hash that sorts flows into the queues is drawn.
+    const DRAWS: bool = true;
+
+    fn fit(&mut self, packet_bytes: u32) {
+        self.mtu_bytes = packet_bytes;
+    }
+
+    fn memory_bytes(&self) -> f64 {
+        QUEUE_BYTES * f64::from(self.queues)
+    }
+
+    fn build(self, site: Site) -> Result<FqCodel, AqmError> {
+        Ok(FqCodel::new(self, site.salt)?)
+    }
+}
+
+impl FqCodelConfig {
+    /// The same for packets of at most this size.
+    pub fn new(largest_packet_bytes: u32) -> FqCodelConfig {
+        FqCodelConfig { mtu_bytes: largest_packet_bytes, ..FqCodelConfig::default() }
     }
 }
 
@@ -89,20 +111,19 @@ impl FqCodel {
     /// # Errors
     /// [`FqCodelError`] when there is no queue or no quantum.
     pub fn new(config: FqCodelConfig, salt: u64) -> Result<FqCodel, FqCodelError> {
-        for (name, value) in [("queues", config.queues), ("quantum_bytes", config.quantum_bytes)] {
+        let quantum_bytes = config.quantum.map_or(u64::from(config.mtu_bytes), |quantum| quantum.0);
+        for (name, value) in [("queues", config.queues.into()), ("quantum", quantum_bytes)] {
             if value == 0 {
                 return Err(FqCodelError { name });
             }
         }
-        let queue = |_| FlowQueue {
-            fifo: Fifo::default(),
-            codel: Codel::new(config.codel),
-            credit: 0,
-            active: false,
-        };
+        let FqCodelConfig { target, interval, ecn, mtu_bytes, .. } = config;
+        let codel = CodelConfig { target, interval, ecn, mtu_bytes };
+        let queue =
+            |_| FlowQueue { fifo: Fifo::default(), codel: Codel::new(codel), credit: 0, active: false };
         Ok(FqCodel {
             queues: (0..config.queues).map(queue).collect(),
-            quantum: i64::from(config.quantum_bytes),
+            quantum: quantum_bytes.min(u32::MAX.into()) as i64,
             salt,
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -118,20 +139,8 @@ impl FqCodel {
         ((u128::from(hash) * self.queues.len() as u128) >> 64) as usize
     }
 
-    pub(crate) fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.queues.iter().map(|queue| queue.fifo.memory_bytes()).sum()
-    }
-
     /// Takes a packet in. If not all fit, half of the queue with most bytes is dropped, from its head.
-    pub(crate) fn push(&mut self, arrived: Waiting, limit: Limit, ledger: &mut Ledger) {
+    fn push(&mut self, arrived: Waiting, limit: Limit, ledger: &mut Ledger) {
         let index = self.index(&arrived.packet);
         let queue = &mut self.queues[index];
         queue.fifo.push(arrived);
@@ -168,7 +177,7 @@ impl FqCodel {
     }
 
     /// The packet to send now.
-    pub(crate) fn take(&mut self, now: Time, ledger: &mut Ledger) -> Option<Waiting> {
+    fn next(&mut self, now: Time, ledger: &mut Ledger) -> Option<Waiting> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -196,6 +205,33 @@ impl FqCodel {
                 queue.active = false;
             }
         }
+    }
+}
+
+impl Rule for FqCodel {
+    fn admit(
+        &mut self,
+        arrival: &Arrival,
+        _: &mut Fifo,
+        _: impl FnOnce() -> f64,
+        ledger: &mut Ledger,
+    ) -> Result<bool, DropReason> {
+        let idle = Limit { packets: 1, bytes: u64::MAX };
+        let limit = if arrival.idle_since.is_some() { idle } else { arrival.limit };
+        self.push(Waiting { packet: arrival.packet, since: arrival.now }, limit, ledger);
+        Ok(false)
+    }
+
+    fn keeps(&self) -> Option<(u64, u64)> {
+        Some((self.packets, self.bytes))
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.queues.iter().map(|queue| queue.fifo.memory_bytes()).sum()
+    }
+
+    fn take(&mut self, now: Time, _: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {
+        self.next(now, ledger)
     }
 }
 

@@ -21,6 +21,7 @@ mod trace;
 pub use aqm::{Aqm, AqmConfig, AqmError};
 pub use codel::{Codel, CodelConfig};
 pub use counters::{Counters, DataTotals};
+pub use fifo::{DropHead, DropTail};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use impair::{
     Bernoulli, GilbertElliott, GilbertElliottConfig, ImpairError, Jitter, JitterShape, Reordering,
@@ -30,7 +31,7 @@ pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
-pub use red::{Red, RedConfig, RedError, Thresholds, Weight};
+pub use red::{Red, RedConfig, RedError, RedPreset, Threshold, Thresholds, Weight};
 pub use router::{
     JetMaxConfig, JetMaxRouter, RcpConfig, RcpRouter, Router, RouterConfig, VcpConfig, VcpMeter, XcpConfig,
     XcpRouter,

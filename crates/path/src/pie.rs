@@ -4,8 +4,13 @@
 //! The delay is the time that the last packet to leave the queue had waited in it. It stands still between departures, so the
 //! updates missed since the last packet can be made up exactly when the next one comes: PIE needs no timer.
 
+use lfn_keys::{keys, Span, DELAY_MAX};
 use lfn_units::Time;
 
+use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
+use crate::counters::Ledger;
+use crate::fifo::{Fifo, Waiting};
+use crate::limit::DropReason;
 use crate::packet::Packet;
 use crate::red::{QueueState, Verdict};
 
@@ -22,40 +27,40 @@ const HIGH_PROBABILITY: f64 = 0.1;
 const STEP_DIVISORS: [(f64, f64); 6] =
     [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
-/// The parameters of PIE.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieConfig {
-    /// Queueing delay wanted.
-    pub target: Time,
-    /// From one update of the probability to the next.
-    pub update: Time,
-    /// Weight of the deviation from the target, 1/s.
-    pub alpha: f64,
-    /// Weight of the change since the last update, 1/s.
-    pub beta: f64,
-    /// After an idle time, how long a burst may last before anything is dropped.
-    pub burst: Time,
-    /// Size of an average packet in bytes: less than two of them waiting are never dropped.
-    pub mean_packet_bytes: u32,
-    /// Drop in proportion to a packet's size.
-    pub byte_mode: bool,
-    /// Mark packets that can carry a mark instead of dropping them, while the probability is below 0.1.
-    pub ecn: bool,
+keys! {
+    /// A queue that keeps its delay near a target by drops at arrival. Drops by default, as Linux does by itself.
+    pub struct PieConfig {
+        /// Queueing delay wanted.
+        target: Time = Time::from_ms(15), in Time::from_us(1)..=DELAY_MAX;
+        /// From one update of the drop probability to the next.
+        update: Time = Time::from_ms(15), in Time::from_us(1)..=DELAY_MAX;
+        /// Weight of the deviation from the target, 1/s.
+        alpha: f64 = 0.125, in Span::at_least(0.0);
+        /// Weight of the change since the last update, 1/s.
+        beta: f64 = 1.25, in Span::at_least(0.0);
+        /// After an idle time, how long a burst may last before anything is dropped.
+        burst: Time = Time::from_ms(150), in Time::ZERO..=DELAY_MAX;
+        /// Drop in proportion to a packet's size.
+        byte_mode: bool = false;
+        /// Mark packets of flows with `ecn` instead of dropping them, while the probability is below 0.1.
+        ecn: bool = false;
+    }
+    set {
+        /// Size of an average packet in bytes: less than two of them waiting are never dropped.
+        mean_packet_bytes: u32 = 1500;
+    }
 }
 
-impl Default for PieConfig {
-    /// RFC 8033, for packets of 1500 bytes; drops, as Linux does by itself.
-    fn default() -> PieConfig {
-        PieConfig {
-            target: Time::from_ms(15),
-            update: Time::from_ms(15),
-            alpha: 0.125,
-            beta: 1.25,
-            burst: Time::from_ms(150),
-            mean_packet_bytes: 1500,
-            byte_mode: false,
-            ecn: false,
-        }
+impl Parameters for PieConfig {
+    type Rule = Pie;
+    const DRAWS: bool = true;
+
+    fn fit(&mut self, packet_bytes: u32) {
+        self.mean_packet_bytes = packet_bytes;
+    }
+
+    fn build(self, _: Site) -> Result<Pie, AqmError> {
+        Ok(Pie::new(self)?)
     }
 }
 
@@ -187,6 +192,27 @@ impl Pie {
         let calm = p == 0.0 && self.below_half_target(delay) && self.below_half_target(old_delay);
         let burst_left = if calm { burst } else { self.state.burst_left };
         self.state = Control { probability: p, old_delay: delay, burst_left: burst_left.since(update) };
+    }
+}
+
+impl Rule for Pie {
+    fn admit(
+        &mut self,
+        arrival: &Arrival,
+        fifo: &mut Fifo,
+        draw: impl FnOnce() -> f64,
+        _: &mut Ledger,
+    ) -> Result<bool, DropReason> {
+        match self.arrive(arrival.now, arrival.queue(fifo), &arrival.packet, draw) {
+            Verdict::Drop => Err(DropReason::Early),
+            verdict => arrival.fits(fifo).map(|()| verdict == Verdict::Mark),
+        }
+    }
+
+    fn take(&mut self, now: Time, fifo: &mut Fifo, _: &mut Ledger) -> Option<Waiting> {
+        let head = fifo.pop()?;
+        self.leave(now, now - head.since, fifo.is_empty());
+        Some(head)
     }
 }
 

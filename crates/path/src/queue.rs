@@ -2,18 +2,17 @@
 
 use lfn_units::{Rate, Time};
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, Arrival, Rule};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, Limit};
 use crate::packet::Packet;
-use crate::red::{QueueState, Verdict};
 
 #[derive(Debug)]
 pub(crate) struct Queue {
     aqm: Aqm,
     limit: Limit,
-    /// Empty under FQ-CoDel, which has queues of its own.
+    /// Empty under a discipline that keeps the packets itself.
     fifo: Fifo,
 }
 
@@ -23,30 +22,19 @@ impl Queue {
     }
 
     pub(crate) fn packets(&self) -> u64 {
-        match &self.aqm {
-            Aqm::FqCodel(fair) => fair.packets(),
-            _ => self.fifo.packets(),
-        }
+        self.aqm.keeps().map_or_else(|| self.fifo.packets(), |(packets, _)| packets)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        match &self.aqm {
-            Aqm::FqCodel(fair) => fair.bytes(),
-            _ => self.fifo.bytes(),
-        }
+        self.aqm.keeps().map_or_else(|| self.fifo.bytes(), |(_, bytes)| bytes)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        match &self.aqm {
-            Aqm::FqCodel(fair) => fair.memory_bytes(),
-            _ => self.fifo.memory_bytes(),
-        }
+        self.fifo.memory_bytes() + self.aqm.kept_bytes()
     }
 
     pub(crate) fn set_rate(&mut self, rate: Rate) {
-        if let Aqm::Red(red) = &mut self.aqm {
-            red.set_rate(rate);
-        }
+        self.aqm.set_rate(rate);
     }
 
     /// A packet arrives: it joins, or is dropped, or others are in its place. An idle link, since
@@ -59,36 +47,15 @@ impl Queue {
         draw: impl FnOnce() -> f64,
         ledger: &mut Ledger,
     ) {
-        let limit = self.limit;
-        let state = |fifo: &Fifo| QueueState { packets: fifo.packets(), bytes: fifo.bytes(), idle_since };
-        let queue = state(&self.fifo);
-        let fits = |fits| if fits { Ok(false) } else { Err(DropReason::Full) };
-        let verdict = match &mut self.aqm {
-            Aqm::DropTail | Aqm::Codel(_) => fits(limit.admits(queue, packet.bytes)),
-            Aqm::DropHead => {
-                while !limit.admits(state(&self.fifo), packet.bytes) {
-                    let Some(head) = self.fifo.pop() else { break };
-                    ledger.drop_full(head.packet);
-                }
-                fits(limit.admits(state(&self.fifo), packet.bytes))
-            }
-            Aqm::Red(red) => red.admit(now, queue, limit, packet.bytes, packet.ect, draw),
-            Aqm::Pie(pie) => match pie.arrive(now, queue, &packet, draw) {
-                Verdict::Drop => Err(DropReason::Early),
-                _ if !limit.admits(queue, packet.bytes) => Err(DropReason::Full),
-                verdict => Ok(verdict == Verdict::Mark),
-            },
-            Aqm::FqCodel(fair) => {
-                let limit = if idle_since.is_some() { Limit { packets: 1, bytes: u64::MAX } } else { limit };
-                return fair.push(Waiting { packet, since: now }, limit, ledger);
-            }
-        };
-        match verdict {
+        let arrival = Arrival { now, packet, idle_since, limit: self.limit };
+        match self.aqm.admit(&arrival, &mut self.fifo, draw, ledger) {
             Ok(marked) => {
                 if marked {
                     ledger.mark(&mut packet);
                 }
-                self.fifo.push(Waiting { packet, since: now });
+                if self.aqm.keeps().is_none() {
+                    self.fifo.push(Waiting { packet, since: now });
+                }
             }
             Err(DropReason::Full) => ledger.drop_full(packet),
             Err(DropReason::Early) => ledger.drop_early(packet),
@@ -97,15 +64,6 @@ impl Queue {
 
     /// The server is free: the packet to send, if there is one.
     pub(crate) fn take(&mut self, now: Time, ledger: &mut Ledger) -> Option<Waiting> {
-        match &mut self.aqm {
-            Aqm::DropTail | Aqm::DropHead | Aqm::Red(_) => self.fifo.pop(),
-            Aqm::Codel(codel) => codel.take(now, &mut self.fifo, ledger),
-            Aqm::FqCodel(fair) => fair.take(now, ledger),
-            Aqm::Pie(pie) => {
-                let head = self.fifo.pop()?;
-                pie.leave(now, now - head.since, self.fifo.is_empty());
-                Some(head)
-            }
-        }
+        self.aqm.take(now, &mut self.fifo, ledger)
     }
 }

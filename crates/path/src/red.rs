@@ -4,8 +4,14 @@
 //! Everything is decided when a packet arrives, so a RED queue keeps closed-form departures. The
 //! queue itself and its physical limit are the caller's.
 
+use std::ops::RangeInclusive;
+
+use lfn_keys::{keys, words, Given, Kind, Packets, Said, Span, Value, Wrong, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
+use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
+use crate::counters::Ledger;
+use crate::fifo::Fifo;
 use crate::limit::{DropReason, Limit};
 
 /// Interval between the steps of adaptive RED.
@@ -41,66 +47,200 @@ pub enum Weight {
     Automatic,
 }
 
-/// The parameters of a RED queue.
+/// A set of RED parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedPreset {
+    /// As Floyd and Jacobson published it in 1993: 5 and 15 packets, weight 0.002, drops up to 10 %.
+    /// Meant for megabits per second: at 1 Gbit/s the average forgets within 6 ms.
+    Classic,
+    /// The defaults of ns-2.35, counted in packets: gentle slope, spaced drops, thresholds for 5 ms
+    /// of queueing delay and a weight derived from rate and delay of the link.
+    Gentle,
+    /// Gentle, with marks and a `max_p` that adapts: for paths of large bandwidth-delay product. Give it a
+    /// physical limit of 1 BDP.
+    Adaptive,
+}
+
+words! { RedPreset { Classic = "classic", Gentle = "gentle", Adaptive = "adaptive", } }
+
+/// A threshold of the average queue, in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedConfig {
-    /// Where early drops begin and where they become certain.
-    pub thresholds: Thresholds,
-    /// How fast the average follows the queue.
-    pub weight: Weight,
-    /// Drop probability at max_th; adaptive RED starts from it.
-    pub max_p: f64,
-    /// Beyond max_th, let the probability rise to 1 at 2 max_th instead of jumping there.
-    pub gentle: bool,
-    /// Let max_p follow the average every 0.5 s.
-    pub adaptive: bool,
-    /// Space drops 1/p to 2/p packets apart instead of 1 to 1/p.
-    pub wait: bool,
-    /// Measure the queue and the spacing in bytes, and drop in proportion to a packet's size.
-    pub byte_mode: bool,
-    /// Size that counts as one packet, in bytes.
-    pub mean_packet_bytes: u32,
-    /// Mark packets that can carry a mark instead of dropping them.
-    pub ecn: bool,
-    /// Mark only while the probability is below this, else drop; 1 marks also where drops are certain,
-    /// as a router for DCTCP does.
-    pub mark_p: f64,
+pub struct Threshold(pub f64);
+
+impl Value for Threshold {
+    type Range = RangeInclusive<Packets>;
+    const ANY: RangeInclusive<Packets> = Packets(1)..=Packets(1_000_000_000);
+
+    fn read(given: &Given, range: &Self::Range) -> Result<Threshold, Wrong> {
+        Packets::read(given, range).map(|packets| Threshold(packets.0 as f64))
+    }
+
+    fn said(&self) -> Said {
+        Packets(self.0 as u64).said()
+    }
+
+    fn kind(range: &Self::Range) -> Kind {
+        Packets::kind(range)
+    }
+}
+
+impl Value for Weight {
+    type Range = Span;
+    const ANY: Span = Span::above(0.0).at_most(1.0);
+
+    fn read(given: &Given, range: &Span) -> Result<Weight, Wrong> {
+        if *given == Given::Text("auto") {
+            return Ok(Weight::Automatic);
+        }
+        f64::read(given, range)
+            .map(Weight::Fixed)
+            .map_err(|wrong| Wrong { hint: format!("{}, or \"auto\"", wrong.hint), ..wrong })
+    }
+
+    fn said(&self) -> Said {
+        match self {
+            Weight::Fixed(weight) => Said::Number(*weight),
+            Weight::Automatic => Said::Text("auto".into()),
+        }
+    }
+
+    fn kind(range: &Span) -> Kind {
+        Kind::WordOr("auto", *range)
+    }
+}
+
+keys! {
+    /// A queue with random early detection.
+    pub struct RedConfig {
+        /// Where the defaults of the other keys come from.
+        preset: RedPreset = RedPreset::Gentle, then RedConfig::of;
+        /// Average queue where early drops begin; with `max_th`. Default 5 packets in "classic".
+        min_th: Option<Threshold> = None;
+        /// Average queue where drops become certain, or the gentle slope begins; with `min_th`. Default 15
+        /// packets in "classic".
+        max_th: Option<Threshold> = None;
+        /// Queueing delay aimed at, from which both thresholds follow; not with `min_th`. Default 5ms in
+        /// "gentle" and "adaptive".
+        target_delay: Option<Time> = Some(Time::from_ms(5)), in Time::from_us(1)..=DELAY_MAX;
+        /// Weight of a sample in the average queue, or "auto" for a time constant of ten round trips. Default
+        /// 0.002 in "classic", else "auto".
+        weight: Weight = Weight::Automatic;
+        /// Drop probability at `max_th`.
+        max_p: f64 = 0.1, in Span::above(0.0).at_most(1.0);
+        /// Beyond `max_th` let the probability rise to 1 at twice that instead of jumping there. Default
+        /// false in "classic".
+        gentle: bool = true;
+        /// Let `max_p` follow the average every 0.5s. Default true in "adaptive".
+        adaptive: bool = false;
+        /// Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic".
+        wait: bool = true;
+        /// Measure the queue in bytes, and drop in proportion to a packet's size.
+        byte_mode: bool = false;
+        /// Mark packets of flows with `ecn` instead of dropping them. Default true in "adaptive".
+        ecn: bool = false;
+        /// Mark only while the probability is below this, else drop; 1 marks also where drops are certain, as a
+        /// router for DCTCP does.
+        mark_p: f64 = 0.1, in Span::above(0.0).at_most(1.0);
+    }
+    set {
+        /// Size that counts as one packet, in bytes.
+        mean_packet_bytes: u32 = 1500;
+    }
+    settle RedConfig::complete;
 }
 
 impl RedConfig {
-    /// RED as Floyd and Jacobson published it: 5 and 15 packets, weight 0.002, drops up to 10 %.
-    /// Meant for megabits per second: at 1 Gbit/s the average forgets within 6 ms.
-    pub const fn classic(mean_packet_bytes: u32) -> RedConfig {
-        RedConfig {
-            thresholds: Thresholds::Fixed { min_th: 5.0, max_th: 15.0 },
-            weight: Weight::Fixed(0.002),
-            max_p: 0.1,
-            gentle: false,
-            adaptive: false,
-            wait: false,
-            byte_mode: false,
-            mean_packet_bytes,
-            ecn: false,
-            mark_p: 0.1,
+    /// The parameters of a preset.
+    fn of(preset: RedPreset) -> RedConfig {
+        match preset {
+            RedPreset::Classic => RedConfig {
+                preset,
+                weight: Weight::Fixed(0.002),
+                gentle: false,
+                wait: false,
+                ..RedConfig::default()
+            }
+            .between(Thresholds::Fixed { min_th: 5.0, max_th: 15.0 }),
+            RedPreset::Gentle => RedConfig::default(),
+            RedPreset::Adaptive => RedConfig { preset, adaptive: true, ecn: true, ..RedConfig::default() },
         }
     }
 
-    /// The defaults of ns-2.35, counted in packets: gentle slope, spaced drops, thresholds for 5 ms
-    /// of queueing delay and a weight derived from rate and delay of the link.
-    pub const fn gentle(mean_packet_bytes: u32) -> RedConfig {
-        RedConfig {
-            thresholds: Thresholds::Automatic { target_delay: Time::from_ms(5) },
-            weight: Weight::Automatic,
-            gentle: true,
-            wait: true,
-            ..RedConfig::classic(mean_packet_bytes)
+    /// [`RedPreset::Classic`] for packets of this size.
+    pub fn classic(mean_packet_bytes: u32) -> RedConfig {
+        RedConfig { mean_packet_bytes, ..RedConfig::of(RedPreset::Classic) }
+    }
+
+    /// [`RedPreset::Gentle`] for packets of this size.
+    pub fn gentle(mean_packet_bytes: u32) -> RedConfig {
+        RedConfig { mean_packet_bytes, ..RedConfig::default() }
+    }
+
+    /// [`RedPreset::Adaptive`] for packets of this size.
+    pub fn adaptive(mean_packet_bytes: u32) -> RedConfig {
+        RedConfig { mean_packet_bytes, ..RedConfig::of(RedPreset::Adaptive) }
+    }
+
+    /// The same with these thresholds.
+    pub fn between(self, thresholds: Thresholds) -> RedConfig {
+        let (min_th, max_th, target_delay) = match thresholds {
+            Thresholds::Fixed { min_th, max_th } => (Some(Threshold(min_th)), Some(Threshold(max_th)), None),
+            Thresholds::Automatic { target_delay } => (None, None, Some(target_delay)),
+        };
+        RedConfig { min_th, max_th, target_delay, ..self }
+    }
+
+    /// Where early drops begin and where they become certain.
+    pub fn thresholds(&self) -> Thresholds {
+        match (self.min_th, self.max_th, self.target_delay) {
+            (_, _, Some(target_delay)) => Thresholds::Automatic { target_delay },
+            (min_th, max_th, None) => {
+                let [min_th, max_th] = [min_th, max_th].map(|threshold| threshold.map_or(0.0, |th| th.0));
+                Thresholds::Fixed { min_th, max_th }
+            }
         }
     }
 
-    /// For paths of large bandwidth-delay product: [`RedConfig::gentle`], with marks and a max_p that
-    /// adapts. Give it the real packet size and a physical limit of 1 BDP.
-    pub const fn adaptive(mean_packet_bytes: u32) -> RedConfig {
-        RedConfig { adaptive: true, ecn: true, ..RedConfig::gentle(mean_packet_bytes) }
+    /// Either both thresholds or a delay.
+    fn complete(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), (&'static str, Wrong)> {
+        let wrong = |key, found: &str, hint: &str| Err((key, Wrong::new(found, hint)));
+        match (is_said("min_th"), is_said("max_th"), is_said("target_delay")) {
+            (false, false, false) => {}
+            (false, false, true) => (self.min_th, self.max_th) = (None, None),
+            (_, _, true) => {
+                return wrong(
+                    "target_delay",
+                    "found beside thresholds",
+                    "write either it or min_th and max_th",
+                )
+            }
+            (true, false, false) => return wrong("max_th", "missing beside min_th", "write both"),
+            (false, true, false) => return wrong("min_th", "missing beside max_th", "write both"),
+            (true, true, false) => {
+                self.target_delay = None;
+                let [min_th, max_th] = [self.min_th, self.max_th]
+                    .map(|threshold| Packets(threshold.map_or(0.0, |th| th.0) as u64));
+                if min_th >= max_th {
+                    let hint = format!("allowed: more than min_th, {min_th}");
+                    return wrong("max_th", &max_th.to_string(), &hint);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Parameters for RedConfig {
+    type Rule = Red;
+    const DRAWS: bool = true;
+    const AT_ARRIVAL: bool = true;
+
+    fn fit(&mut self, packet_bytes: u32) {
+        self.mean_packet_bytes = packet_bytes;
+    }
+
+    fn build(self, site: Site) -> Result<Red, AqmError> {
+        Ok(Red::new(self, site.rate, site.delay)?)
     }
 }
 
@@ -184,7 +324,7 @@ impl Red {
             return Err(RedError::Zero { name: "rate" });
         }
         let packets_per_second = rate.as_bps() / (8.0 * f64::from(config.mean_packet_bytes));
-        let (min_th, max_th) = match config.thresholds {
+        let (min_th, max_th) = match config.thresholds() {
             Thresholds::Fixed { min_th, max_th } => (min_th, max_th),
             Thresholds::Automatic { target_delay } => {
                 let min_th = (target_delay.as_s() * packets_per_second / 2.0).max(5.0);
@@ -369,6 +509,23 @@ impl Red {
         } else {
             1.0
         }
+    }
+}
+
+impl Rule for Red {
+    fn admit(
+        &mut self,
+        arrival: &Arrival,
+        fifo: &mut Fifo,
+        draw: impl FnOnce() -> f64,
+        _: &mut Ledger,
+    ) -> Result<bool, DropReason> {
+        let Arrival { now, packet, limit, .. } = *arrival;
+        Red::admit(self, now, arrival.queue(fifo), limit, packet.bytes, packet.ect, draw)
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        Red::set_rate(self, rate);
     }
 }
 

@@ -4,10 +4,10 @@ mod common;
 
 use common::{data, Driver};
 use lfn_path::{
-    AqmConfig, AqmError, CodelConfig, FqCodelConfig, Packet, PacketKind, PieConfig, PieError, QueuedLink,
-    RedConfig, RedError,
+    AqmConfig, AqmError, CodelConfig, DropHead, DropTail, FqCodelConfig, Packet, PacketKind, PieConfig,
+    PieError, QueuedLink, RedConfig, RedError,
 };
-use lfn_units::{Rate, Time};
+use lfn_units::{Bytes, Rate, Time};
 
 /// 10 us for a packet of 1500 bytes.
 const RATE: Rate = Rate(1_200_000_000);
@@ -46,7 +46,7 @@ fn control_law(n: usize) -> u64 {
 
 #[test]
 fn drop_tail_keeps_the_limit_and_the_one_in_service() {
-    let mut driver = driver(AqmConfig::DropTail, 10);
+    let mut driver = driver(AqmConfig::DropTail(DropTail {}), 10);
     (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
     assert_eq!(driver.dropped_words(), (11..20).collect::<Vec<_>>());
     driver.run_to(Time::from_s(1));
@@ -57,8 +57,8 @@ fn drop_tail_keeps_the_limit_and_the_one_in_service() {
 #[test]
 fn an_idle_link_takes_any_packet() {
     let all = [
-        AqmConfig::DropTail,
-        AqmConfig::DropHead,
+        AqmConfig::DropTail(DropTail {}),
+        AqmConfig::DropHead(DropHead {}),
         AqmConfig::Red(RedConfig::classic(1500)),
         codel(false),
         AqmConfig::FqCodel(FqCodelConfig::default()),
@@ -78,7 +78,7 @@ fn an_idle_link_takes_any_packet() {
 
 #[test]
 fn drop_head_keeps_the_newest() {
-    let mut driver = driver(AqmConfig::DropHead, 10);
+    let mut driver = driver(AqmConfig::DropHead(DropHead {}), 10);
     (0..20).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
     assert_eq!(driver.dropped_words(), (1..10).collect::<Vec<_>>());
     driver.run_to(Time::from_s(1));
@@ -89,7 +89,7 @@ fn drop_head_keeps_the_newest() {
 
 #[test]
 fn drop_head_makes_room_in_bytes() {
-    let mut driver = link(RATE, AqmConfig::DropHead, 100, 1000);
+    let mut driver = link(RATE, AqmConfig::DropHead(DropHead {}), 100, 1000);
     for (word, bytes) in [(0, 1500), (1, 400), (2, 400), (3, 900), (4, 1001), (5, 1000)] {
         driver.arrive(Time::ZERO, data(word, bytes));
     }
@@ -204,7 +204,7 @@ fn fq_codel_gives_flows_of_large_and_small_packets_equal_bytes() {
 
 #[test]
 fn fq_codel_turns_are_of_a_quantum() {
-    let config = FqCodelConfig { quantum_bytes: 2500, ..FqCodelConfig::new(1500) };
+    let config = FqCodelConfig { quantum: Some(Bytes(2500)), ..FqCodelConfig::new(1500) };
     let mut driver = driver(AqmConfig::FqCodel(config), 10_240);
     for flow in [1, 2] {
         for n in 0..10 {
@@ -247,7 +247,7 @@ fn fq_codel_drops_half_of_the_longest_queue_from_its_head() {
 
 #[test]
 fn fq_codel_keeps_the_delay_of_a_sparse_flow_off_an_overload() {
-    let config = FqCodelConfig { codel: CodelConfig::default(), ..FqCodelConfig::new(1500) };
+    let config = FqCodelConfig { ecn: false, ..FqCodelConfig::new(1500) };
     let mut driver = driver(AqmConfig::FqCodel(config), 100_000);
     for n in 0..60_000 {
         let now = Time::from_us(5 * n);
@@ -283,7 +283,7 @@ fn impossible_parameters_are_refused() {
     let error = |config: AqmConfig| config.build(RATE, Time::ZERO, 0).map(|_| ()).expect_err("invalid");
     for (config, name) in [
         (FqCodelConfig { queues: 0, ..FqCodelConfig::default() }, "queues"),
-        (FqCodelConfig { quantum_bytes: 0, ..FqCodelConfig::default() }, "quantum_bytes"),
+        (FqCodelConfig { quantum: Some(Bytes(0)), ..FqCodelConfig::default() }, "quantum"),
     ] {
         let got = error(AqmConfig::FqCodel(config));
         assert_eq!(got.to_string(), format!("FQ-CoDel needs {name} above 0"));

@@ -14,7 +14,6 @@ fn red() -> impl Strategy<Value = Option<RedConfig>> {
     (any::<[bool; 5]>(), 1.0..10.0f64, 0.01..1.0f64).prop_map(
         |([gentle, adaptive, wait, byte_mode, ecn], min_th, weight)| {
             Some(RedConfig {
-                thresholds: Thresholds::Fixed { min_th, max_th: 2.0 * min_th },
                 weight: Weight::Fixed(weight),
                 max_p: 0.3,
                 gentle,
@@ -23,7 +22,7 @@ fn red() -> impl Strategy<Value = Option<RedConfig>> {
                 byte_mode,
                 ecn,
                 mark_p: 0.5,
-                ..RedConfig::classic(1500)
+                ..RedConfig::classic(1500).between(Thresholds::Fixed { min_th, max_th: 2.0 * min_th })
             })
         },
     )
@@ -44,7 +43,7 @@ proptest! {
     ) {
         let red = |config| Box::new(Red::new(config, Rate(rate), Time::from_ms(10)).expect("valid"));
         let discipline = config.map_or(Discipline::DropTail, |config| Discipline::Red(red(config)));
-        let aqm = config.map_or(Aqm::DropTail, |config| Aqm::Red(red(config)));
+        let aqm = config.map_or(Aqm::DropTail(Box::default()), |config| Aqm::Red(red(config)));
         let mut closed = Link::new(Rate(rate), discipline, limit_packets, limit_bytes, 9000);
         let mut driver = Driver::new(QueuedLink::new(Rate(rate), aqm, limit_packets, limit_bytes, 9000));
         let mut draws = Draws(1);

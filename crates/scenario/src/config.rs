@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::{
-    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JetMaxConfig, JitterShape, PieConfig,
-    RcpConfig, RedConfig, RouterConfig, Service, Thresholds, VcpConfig, Weight as RedWeight, XcpConfig,
+    GilbertElliottConfig, JetMaxConfig, JitterShape, RcpConfig, RouterConfig, Service, VcpConfig, XcpConfig,
 };
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
@@ -21,8 +20,7 @@ use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
     BurstLoss, Change, Compat, Direction, Flow, JetMax, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
-    Queue, Rcp, Red, RedPreset, Router, Scenario, Series, Size, Tcp, Topology, Traffic, Udp, VcpCompat,
-    Weight, Xcp,
+    Rcp, Router, Scenario, Series, Size, Tcp, Topology, Traffic, Udp, VcpCompat, Xcp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Text, Window};
@@ -133,14 +131,14 @@ impl Sizing {
 
     fn link(&self, number: u16, hop: &Hop) -> LinkConfig {
         let way = hop.way;
-        let (packets, limit_bytes) = self.limits(number, way.queue.size(), way.mean_rate());
+        let (packets, limit_bytes) = self.limits(number, way.queue.size.0, way.mean_rate());
         LinkConfig {
             name: hop.name.clone(),
             service: match &way.trace {
                 Some(trace) => Service::Trace(trace.content.clone()),
                 None => Service::Rate(way.mean_rate()),
             },
-            queue: self.queue(&way.queue),
+            queue: way.queue.discipline.for_packets(self.wire_bytes),
             // A queue of n packets in ns-2 counts the one in service.
             limit_packets: match self.compat {
                 Compat::Ns2 if packets < u64::MAX => packets.saturating_sub(1),
@@ -151,66 +149,6 @@ impl Sizing {
             impair: impair(way),
             router: way.router.and_then(router),
             event_mode: hop.mode == Mode::Event,
-        }
-    }
-
-    fn queue(&self, queue: &Queue) -> AqmConfig {
-        let codel = |target: Text<Time>, interval: Text<Time>, ecn| CodelConfig {
-            target: target.0,
-            interval: interval.0,
-            mtu_bytes: self.wire_bytes,
-            ecn,
-        };
-        match queue {
-            Queue::DropTail(_) => AqmConfig::DropTail,
-            Queue::DropHead(_) => AqmConfig::DropHead,
-            Queue::Red(red) => AqmConfig::Red(self.red(red)),
-            Queue::Codel(queue) => AqmConfig::Codel(codel(queue.target, queue.interval, queue.ecn)),
-            Queue::FqCodel(queue) => AqmConfig::FqCodel(FqCodelConfig {
-                queues: queue.queues,
-                quantum_bytes: queue.quantum.map_or(self.wire_bytes, |quantum| segments(quantum.0 .0)),
-                codel: codel(queue.target, queue.interval, queue.ecn),
-            }),
-            Queue::Pie(pie) => AqmConfig::Pie(PieConfig {
-                target: pie.target.0,
-                update: pie.update.0,
-                alpha: pie.alpha,
-                beta: pie.beta,
-                burst: pie.burst.0,
-                mean_packet_bytes: self.wire_bytes,
-                byte_mode: pie.byte_mode,
-                ecn: pie.ecn,
-            }),
-        }
-    }
-
-    fn red(&self, red: &Red) -> RedConfig {
-        let preset = match red.preset {
-            RedPreset::Classic => RedConfig::classic(self.wire_bytes),
-            RedPreset::Gentle => RedConfig::gentle(self.wire_bytes),
-            RedPreset::Adaptive => RedConfig::adaptive(self.wire_bytes),
-        };
-        let thresholds = match (red.min_th, red.max_th, red.target_delay) {
-            (Some(Text(min_th)), Some(Text(max_th)), _) => {
-                Thresholds::Fixed { min_th: min_th.0 as f64, max_th: max_th.0 as f64 }
-            }
-            (_, _, Some(Text(target_delay))) => Thresholds::Automatic { target_delay },
-            _ => preset.thresholds,
-        };
-        RedConfig {
-            thresholds,
-            weight: match red.weight {
-                Weight::Auto => RedWeight::Automatic,
-                Weight::Fixed(weight) => RedWeight::Fixed(weight),
-            },
-            max_p: red.max_p,
-            gentle: red.gentle,
-            adaptive: red.adaptive,
-            wait: red.wait,
-            byte_mode: red.byte_mode,
-            ecn: red.ecn,
-            mark_p: red.mark_p,
-            ..preset
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub(crate) use lfn_keys::quote;
+
 /// One fault, with all that is needed to mend it. Prints as
 /// `FILE:LINE: KEY: what was found; what is allowed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,12 +34,3 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
-
-/// A text of the user's, quoted, escaped and shortened to fit on a line.
-pub(crate) fn quote(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{:?}...", &text[..end]),
-        None => format!("{text:?}"),
-    }
-}

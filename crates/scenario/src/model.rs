@@ -24,7 +24,7 @@ pub use link::{
     BurstLoss, GilbertElliott, Jitter, Link, Loss, Mode, NamedLink, NormalJitter, OneWay, ParkingLot,
     Reorder, Topology, UniformJitter,
 };
-pub use queue::{Codel, Fifo, FqCodel, Pie, Queue, Red, RedPreset, Weight};
+pub use queue::Queue;
 pub use router::{JetMax, Rcp, Router, Silent, Vcp, VcpCompat, Xcp};
 
 /// Links, the traffic over them, and what changes on the way.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use lfn_keys::{Span, DELAY_MAX, PACKET_MAX};
 use lfn_units::{Bytes, Rate, Time};
 use toml::de::DeTable;
 
@@ -49,25 +50,13 @@ pub(crate) const BACKGROUND: &[&str] = &["level", "long_flows", "from", "to", "v
 
 /// Longest duration: 30 days.
 const DURATION_MAX: Time = Time::from_s(30 * 86_400);
-/// Longest base RTT, and longest time that a full queue may take to drain.
-const DELAY_MAX: Time = Time::from_s(1000);
 const RATE_MIN: Rate = Rate(1_000);
 const RATE_MAX: Rate = Rate(10_000_000_000_000);
 const PACKET_MIN: Bytes = Bytes(64);
-const PACKET_MAX: Bytes = Bytes(64_000);
 
-const LOSS: &str = "of at least 0 and below 1";
-fn is_loss(value: f64) -> bool {
-    (0.0..1.0).contains(&value)
-}
-const PROBABILITY: &str = "of at least 0 and at most 1";
-fn is_probability(value: f64) -> bool {
-    (0.0..=1.0).contains(&value)
-}
-const FRACTION: &str = "above 0 and at most 1";
-fn is_fraction(value: f64) -> bool {
-    0.0 < value && value <= 1.0
-}
+const LOSS: Span = Span::at_least(0.0).below(1.0);
+const PROBABILITY: Span = Span::at_least(0.0).at_most(1.0);
+const FRACTION: Span = Span::above(0.0).at_most(1.0);
 
 impl Choice for Compat {
     const ALL: &'static [(&'static str, Self)] = &[("linux", Self::Linux), ("ns2", Self::Ns2)];

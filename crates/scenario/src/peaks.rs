@@ -78,7 +78,7 @@ impl Scenario {
             let rate = links.iter().map(|&link| peaks.rates[usize::from(link)]).min().unwrap_or(Rate(0));
             let buffers = links.iter().map(|&link| {
                 let way = network.hop(link).way;
-                sizing.room_bytes(link, way.queue.size(), way.mean_rate())
+                sizing.room_bytes(link, way.queue.size.0, way.mean_rate())
             });
             rate.as_bps() / 8.0 * flow.rtt.0.after(peaks.longer).as_s() + buffers.sum::<f64>()
         };

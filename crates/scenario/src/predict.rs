@@ -7,7 +7,7 @@ use lfn_units::Time;
 
 use crate::config::Sizing;
 use crate::demand::{pile_up, Demand};
-use crate::model::{Change, Flow, Pattern, Queue, Scenario, Series, Transport};
+use crate::model::{Change, Flow, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::Peaks;
 use crate::quantity::{Sample, Start};
@@ -53,8 +53,6 @@ const BACKGROUND_FLOWS_PER_MBITPS_AND_S: f64 = 13.0;
 const EVENTS_PER_PACKET: f64 = 1.5;
 /// Of a link: its histogram of waiting times and what it keeps besides packets.
 const LINK_BYTES: f64 = 20_000.0;
-/// Of each queue of FQ-CoDel.
-const FAIR_QUEUE_BYTES: f64 = 256.0;
 /// Of a change that is scheduled.
 const CHANGE_BYTES: f64 = 64.0;
 /// A UDP source of many.
@@ -169,7 +167,7 @@ impl Scenario {
             let wire_bytes = f64::from(wire_bytes);
             let rtt = sizing.rtt(link).unwrap_or(Time::ZERO).after(longer);
             let bdp_bytes = if is_slowest[i] { rates[i].as_bps() / 8.0 * rtt.as_s() } else { 0.0 };
-            let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size(), hop.way.mean_rate());
+            let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size.0, hop.way.mean_rate());
             let room = OVERSHOOT * (bdp_bytes + buffer_bytes) / wire_bytes;
             in_flight += room.min(passing[i].iter().map(|load| load.window).sum());
             let capacity = rates[i].as_bps() / 8.0 * duration_s / wire_bytes;
@@ -213,7 +211,7 @@ impl Scenario {
             let queueing_s = |way: &[u16]| {
                 let bottleneck = way.iter().map(|&link| {
                     let hop = network.hop(link);
-                    let room = sizing.room_bytes(link, hop.way.queue.size(), hop.way.mean_rate());
+                    let room = sizing.room_bytes(link, hop.way.queue.size.0, hop.way.mean_rate());
                     (rates[usize::from(link)], room)
                 });
                 let slowest = bottleneck.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -292,10 +290,7 @@ impl Scenario {
 
     /// Memory of links beyond [`LINK_BYTES`], of their changes, and of UDP sources.
     fn link_extra_bytes(&self, network: &Network) -> f64 {
-        let queues = network.hops.iter().map(|hop| match &hop.way.queue {
-            Queue::FqCodel(queue) => FAIR_QUEUE_BYTES * f64::from(queue.queues),
-            _ => 0.0,
-        });
+        let queues = network.hops.iter().map(|hop| hop.way.queue.discipline.memory_bytes());
         let changes = self.schedule.iter().map(|change| match change {
             Change::Link(_) => 3.0,
             Change::File(change) => match &change.file.content {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use lfn_keys::Packets;
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time, UnitError};
@@ -33,6 +34,16 @@ pub trait Quantity: FromStr<Err: fmt::Display> + fmt::Display {
     const EXAMPLE: &'static str;
 }
 
+macro_rules! quantity_of_keys {
+    ($($type:ty)*) => {
+        $(impl Quantity for $type {
+            const WHAT: &'static str = <$type as lfn_keys::Quantity>::WHAT;
+            const EXAMPLE: &'static str = <$type as lfn_keys::Quantity>::EXAMPLE;
+        })*
+    };
+}
+quantity_of_keys! { Time Rate Bytes Packets }
+
 macro_rules! quantity {
     ($($type:ty: $what:literal $example:literal;)*) => {
         $(impl Quantity for $type {
@@ -42,10 +53,6 @@ macro_rules! quantity {
     };
 }
 quantity! {
-    Time: "a time" "100ms";
-    Rate: "a rate" "10Gbit/s";
-    Bytes: "a size" "12.5MB";
-    Packets: "a number of packets" "250 packets";
     Window: "a window" "20 packets";
     SendBuffer: "a send buffer" "64MB";
     BufferSize: "a buffer size" "1bdp";
@@ -56,55 +63,11 @@ quantity! {
     SlowStartKind: "a slow start" "classic";
 }
 
-/// A whole number of packets: `"250 packets"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Packets(pub u64);
-
-/// The number before a word for packets, `None` when no such word ends the text.
-fn packets(text: &str) -> Option<Result<u64, UnitError>> {
-    let text = text.trim();
-    let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"))?.trim_end();
-    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(Err(UnitError::BadNumber { got: text.into(), example: Packets::EXAMPLE }));
-    }
-    let too_large = |_| UnitError::TooLarge { got: text.into(), most: "18446744073709551615 packets" };
-    Some(number.parse().map_err(too_large))
-}
-
-/// The text after its leading number.
-fn unit(text: &str) -> &str {
-    text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start()
-}
-
 /// Names every unit of a quantity that has units of several kinds.
 fn with_units(error: UnitError, text: &str, what: &'static str, allowed: &'static str) -> UnitError {
     match error {
-        UnitError::BadUnit { .. } => UnitError::BadUnit { unit: unit(text).into(), what, allowed },
+        UnitError::BadUnit { .. } => UnitError::BadUnit { unit: Packets::unit(text).into(), what, allowed },
         other => other,
-    }
-}
-
-impl FromStr for Packets {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Packets, UnitError> {
-        match packets(text) {
-            Some(number) => number.map(Packets),
-            None if unit(text).is_empty() => {
-                Err(UnitError::NoUnit { got: text.into(), example: Packets::EXAMPLE })
-            }
-            None => Err(UnitError::BadUnit {
-                unit: unit(text).into(),
-                what: "a number of packets",
-                allowed: "packets",
-            }),
-        }
-    }
-}
-
-impl fmt::Display for Packets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} packet{}", self.0, if self.0 == 1 { "" } else { "s" })
     }
 }
 
@@ -131,7 +94,7 @@ impl FromStr for Window {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Window, UnitError> {
-        if let Some(number) = packets(text) {
+        if let Some(number) = Packets::before_word(text) {
             return number.map(Window::Packets);
         }
         let bytes = text.parse().map(Window::Bytes);
@@ -206,7 +169,7 @@ impl FromStr for BufferSize {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<BufferSize, UnitError> {
-        if let Some(number) = packets(text) {
+        if let Some(number) = Packets::before_word(text) {
             return number.map(BufferSize::Packets);
         }
         if let Some(number) = text.trim().strip_suffix("bdp") {

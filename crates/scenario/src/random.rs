@@ -3,7 +3,7 @@
 use lfn_law::LawSpec;
 use lfn_udt::ControlSpec;
 
-use crate::model::{Change, Flow, Loss, OneWay, Pattern, Queue, Router, Scenario, Series};
+use crate::model::{Change, Flow, Loss, OneWay, Pattern, Router, Scenario, Series};
 use crate::network::Network;
 use crate::quantity::Start;
 
@@ -29,11 +29,7 @@ impl OneWay {
             || self.duplicate > 0.0
             || self.reorder.is_some_and(|reorder| reorder.p > 0.0)
             || self.jitter.is_some()
-            || match self.queue {
-                Queue::DropTail(_) | Queue::DropHead(_) | Queue::Codel(_) => false,
-                // FQ-CoDel draws the hash that sorts flows into its queues.
-                Queue::Red(_) | Queue::Pie(_) | Queue::FqCodel(_) => true,
-            }
+            || self.queue.discipline.draws()
             // Those that tell their load begin their intervals at a random time.
             || self.router.as_ref().is_some_and(|router| !matches!(router, Router::None(_)))
     }

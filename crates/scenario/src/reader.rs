@@ -1,9 +1,9 @@
 //! Reads tables of TOML key by key, so that every fault has a line and a path.
 
-use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
+use lfn_keys::{Given, Keys, Kind, Span, Value, Wrong};
 use lfn_law::{LawSpec, Prototype};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -166,13 +166,27 @@ impl<'a> Table<'a> {
         self.source.error(at, &join(&self.path, key), found, hint)
     }
 
+    /// Sets the keys of a table that are there.
+    pub(crate) fn read(&self, keys: &mut dyn Keys) -> Result<(), ScenarioError> {
+        for key in keys.keys() {
+            if let Some(item) = self.get(key.name) {
+                keys.set(key.name, &item.given()).map_err(|wrong| match key.kind {
+                    Kind::Words(words) => item.spelled(wrong, words.iter().copied()),
+                    _ => item.error(wrong.found, wrong.hint),
+                })?;
+            }
+        }
+        let settled = keys.settle(&|key| self.get(key).is_some());
+        settled.map_err(|(key, wrong)| self.error(key, wrong.found, wrong.hint))
+    }
+
     /// A text with a unit, if it is there.
     pub(crate) fn quantity<T: Quantity>(&self, key: &str) -> Result<Option<T>, ScenarioError> {
         self.get(key).map(|item| item.quantity()).transpose()
     }
 
     /// A text with a unit and within bounds, if it is there.
-    pub(crate) fn quantity_in<T: Quantity + PartialOrd>(
+    pub(crate) fn quantity_in<T: Value<Range = RangeInclusive<T>>>(
         &self,
         key: &str,
         bounds: RangeInclusive<T>,
@@ -191,14 +205,8 @@ impl<'a> Table<'a> {
     }
 
     /// A number, or the default.
-    pub(crate) fn number(
-        &self,
-        key: &str,
-        default: f64,
-        allowed: &str,
-        is_allowed: impl Fn(f64) -> bool,
-    ) -> Result<f64, ScenarioError> {
-        self.get(key).map_or(Ok(default), |item| item.number(allowed, is_allowed))
+    pub(crate) fn number(&self, key: &str, default: f64, bounds: Span) -> Result<f64, ScenarioError> {
+        self.get(key).map_or(Ok(default), |item| item.number(bounds))
     }
 
     /// `true` or `false`, or the default.
@@ -218,17 +226,38 @@ impl<'a> Item<'a> {
         self.source.error(self.value.span().start, &self.path, found, hint)
     }
 
+    /// The value without its place.
+    fn given(&self) -> Given<'_> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Given::Text(text),
+            DeValue::Integer(number) => Given::Integer(number.as_str(), number.radix()),
+            DeValue::Float(number) => Given::Number(number.as_str()),
+            DeValue::Boolean(value) => Given::Boolean(*value),
+            DeValue::Datetime(value) => Given::Other(format!("the date {value}")),
+            DeValue::Array(_) => Given::Other("an array".into()),
+            DeValue::Table(_) => Given::Other("a table".into()),
+        }
+    }
+
     fn wrong_type(&self, hint: impl Into<String>) -> ScenarioError {
-        let found = match self.value.get_ref() {
-            DeValue::String(text) => format!("found the text {}", quote(text)),
-            DeValue::Integer(number) => format!("found the integer {}", clip(number.as_str())),
-            DeValue::Float(number) => format!("found the number {}", clip(number.as_str())),
-            DeValue::Boolean(value) => format!("found {value}"),
-            DeValue::Datetime(value) => format!("found the date {value}"),
-            DeValue::Array(_) => "found an array".into(),
-            DeValue::Table(_) => "found a table".into(),
-        };
-        self.error(found, hint)
+        self.refused(self.given().wrong_type(hint))
+    }
+
+    fn refused(&self, wrong: Wrong) -> ScenarioError {
+        self.error(wrong.found, wrong.hint)
+    }
+
+    /// The error about a word, with the nearest that is allowed.
+    fn spelled<'n>(&self, wrong: Wrong, words: impl Iterator<Item = &'n str>) -> ScenarioError {
+        let Given::Text(text) = self.given() else { return self.refused(wrong) };
+        let short: String = text.chars().take(64).collect();
+        let nearest = lfn_law::nearest(&short, words);
+        self.error(wrong.found, format!("did you mean {nearest:?}? {}", wrong.hint))
+    }
+
+    /// A value within bounds.
+    pub(crate) fn value<T: Value>(&self, range: &T::Range) -> Result<T, ScenarioError> {
+        T::read(&self.given(), range).map_err(|wrong| self.refused(wrong))
     }
 
     /// The value of a key of this table, whatever its other keys.
@@ -335,104 +364,45 @@ impl<'a> Item<'a> {
 
     /// A text with a unit.
     pub(crate) fn quantity<T: Quantity>(&self) -> Result<T, ScenarioError> {
-        let hint = || format!("{} is a text, for example {:?}", T::WHAT, T::EXAMPLE);
-        let text = match self.value.get_ref() {
-            DeValue::String(text) => text.as_ref(),
-            DeValue::Integer(number) => {
-                return Err(self.error(format!("bare number {}", clip(number.as_str())), hint()))
-            }
-            DeValue::Float(number) => {
-                return Err(self.error(format!("bare number {}", clip(number.as_str())), hint()))
-            }
-            _ => return Err(self.wrong_type(hint())),
-        };
-        if text.len() > 200 {
-            return Err(self.error(quote(text), hint()));
-        }
-        text.parse().map_err(|error: T::Err| {
-            let message = error.to_string();
-            match message.split_once("; ") {
-                Some((found, hint)) => self.error(found, hint),
-                None => self.error(message, hint()),
-            }
-        })
+        lfn_keys::quantity(&self.given(), T::WHAT, T::EXAMPLE).map_err(|wrong| self.refused(wrong))
     }
 
     /// A text with a unit and within bounds.
-    pub(crate) fn quantity_in<T: Quantity + PartialOrd>(
+    pub(crate) fn quantity_in<T: Value<Range = RangeInclusive<T>>>(
         &self,
         bounds: RangeInclusive<T>,
     ) -> Result<T, ScenarioError> {
-        let value: T = self.quantity()?;
-        if bounds.contains(&value) {
-            return Ok(value);
-        }
-        let found = self.value.get_ref().as_str().unwrap_or_default();
-        Err(self.outside(&quote(found), bounds.start(), bounds.end()))
-    }
-
-    fn outside(&self, found: &str, low: &impl Display, high: &impl Display) -> ScenarioError {
-        let (low, high) = (low.to_string(), high.to_string());
-        let allowed = if low == high { low } else { format!("{low} to {high}") };
-        self.error(format!("{found} is out of range"), format!("allowed: {allowed}"))
+        self.value(&bounds)
     }
 
     /// An integer within bounds.
     pub(crate) fn integer(&self, bounds: RangeInclusive<u64>) -> Result<u64, ScenarioError> {
-        let DeValue::Integer(number) = self.value.get_ref() else {
-            let (low, high) = (bounds.start(), bounds.end());
-            return Err(self.wrong_type(format!("allowed: an integer from {low} to {high}")));
-        };
-        u64::from_str_radix(number.as_str(), number.radix())
-            .ok()
-            .filter(|value| bounds.contains(value))
-            .ok_or_else(|| self.outside(&clip(number.as_str()), bounds.start(), bounds.end()))
+        self.value(&bounds)
     }
 
     /// A number without a unit.
-    pub(crate) fn number(
-        &self,
-        allowed: &str,
-        is_allowed: impl Fn(f64) -> bool,
-    ) -> Result<f64, ScenarioError> {
-        let hint = format!("allowed: a number {allowed}");
-        let (text, value) = match self.value.get_ref() {
-            DeValue::Integer(number) => {
-                let text = number.as_str();
-                (text, i64::from_str_radix(text, number.radix()).ok().map(|value| value as f64))
-            }
-            DeValue::Float(number) => (number.as_str(), number.as_str().parse().ok()),
-            _ => return Err(self.wrong_type(hint)),
-        };
-        value
-            .filter(|&value| is_allowed(value))
-            .ok_or_else(|| self.error(format!("{} is out of range", clip(text)), hint))
+    pub(crate) fn number(&self, bounds: Span) -> Result<f64, ScenarioError> {
+        self.value(&bounds)
     }
 
     /// `true` or `false`.
     pub(crate) fn boolean(&self) -> Result<bool, ScenarioError> {
-        self.value.get_ref().as_bool().ok_or_else(|| self.wrong_type("allowed: true, false"))
+        self.value(&())
     }
 
     /// One word of several.
     pub(crate) fn choice<T: Choice>(&self) -> Result<T, ScenarioError> {
-        let names = || T::ALL.iter().map(|&(name, _)| name);
-        let allowed = format!("allowed: {}", names().collect::<Vec<_>>().join(", "));
-        let text = self.text(&allowed)?;
-        T::ALL.iter().find(|(name, _)| *name == text).map(|&(_, value)| value).ok_or_else(|| {
-            let short: String = text.chars().take(64).collect();
-            let nearest = lfn_law::nearest(&short, names());
-            self.error(format!("found {}", quote(text)), format!("did you mean {nearest:?}? {allowed}"))
-        })
+        self.word(T::ALL)
     }
-}
 
-/// A number as written, shortened to fit on a line.
-fn clip(text: &str) -> String {
-    let short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
-        short + "..."
-    } else {
-        short
+    /// What one word of several stands for.
+    pub(crate) fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Result<T, ScenarioError> {
+        let names = || words.iter().map(|&(name, _)| name);
+        let given = self.given();
+        let found = words.iter().find(|(name, _)| given == Given::Text(name)).map(|&(_, value)| value);
+        found.ok_or_else(|| {
+            let allowed = format!("allowed: {}", names().collect::<Vec<_>>().join(", "));
+            self.spelled(given.refused(&allowed), names())
+        })
     }
 }

@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::path::Path;
 
+use lfn_keys::{Keys, Kind, Said, Span};
+use lfn_path::AqmConfig;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use crate::file::File;
-use crate::model::{Scenario, Weight};
-use crate::parse::{capture, flow, link, queue, router, schedule, traffic, udp, BACKGROUND, SCENARIO};
-use crate::quantity::{Name, Quantity, Text};
+use crate::model::{Queue, Scenario};
+use crate::parse::{capture, flow, link, router, schedule, traffic, udp, BACKGROUND, SCENARIO};
+use crate::quantity::{BufferSize, Name, Quantity, Text};
 
 impl<T: Quantity> JsonSchema for Text<T> {
     fn schema_name() -> Cow<'static, str> {
@@ -28,17 +31,83 @@ impl<T: Quantity> JsonSchema for Text<T> {
     }
 }
 
-impl JsonSchema for Weight {
+/// The type of a key, with its bounds.
+fn kind(kind: &Kind) -> Value {
+    match kind {
+        Kind::Boolean => json!({ "type": "boolean" }),
+        Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Kind::Number(span) => number(*span),
+        Kind::Words(words) => json!({ "type": "string", "enum": words }),
+        Kind::Quantity(example, None) => json!({ "type": "string", "examples": [example] }),
+        Kind::Quantity(example, Some(range)) => {
+            json!({ "type": "string", "examples": [example], "x-range": range })
+        }
+        Kind::WordOr(word, span) => json!({ "anyOf": [{ "const": word }, number(*span)] }),
+    }
+}
+
+fn number(span: Span) -> Value {
+    let mut schema = json!({ "type": "number" });
+    for (bound, included, excluded) in
+        [(span.low, "minimum", "exclusiveMinimum"), (span.high, "maximum", "exclusiveMaximum")]
+    {
+        match bound {
+            Bound::Included(at) => schema[included] = json!(at),
+            Bound::Excluded(at) => schema[excluded] = json!(at),
+            Bound::Unbounded => {}
+        }
+    }
+    schema
+}
+
+/// The keys of a table as properties.
+fn properties(keys: &dyn Keys) -> serde_json::Map<String, Value> {
+    let property = |key: lfn_keys::Key| {
+        let mut schema = kind(&key.kind);
+        schema["description"] = json!(key.about.lines().map(str::trim).collect::<Vec<_>>().join(" "));
+        match keys.get(key.name) {
+            // Of a default that depends on another key, the description says how.
+            _ if key.about.contains("Default") => {}
+            Said::Nothing => {}
+            Said::Text(text) => schema["default"] = json!(text),
+            Said::Integer(value) => schema["default"] = json!(value),
+            Said::Number(value) => schema["default"] = json!(value),
+            Said::Boolean(value) => schema["default"] = json!(value),
+        }
+        (key.name.to_string(), schema)
+    };
+    keys.keys().into_iter().map(property).collect()
+}
+
+impl JsonSchema for Queue {
     fn schema_name() -> Cow<'static, str> {
-        "Weight".into()
+        "Queue".into()
     }
 
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "const": "auto" }, { "type": "number", "exclusiveMinimum": 0, "maximum": 1 }] })
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let size = generator.subschema_for::<Text<BufferSize>>().to_value();
+        let kinds = AqmConfig::kinds().into_iter().map(|(kind, about, config)| {
+            let mut properties = properties(config.keys());
+            properties.insert("kind".into(), json!({ "type": "string", "const": kind }));
+            let mut size = size.clone();
+            size["description"] = json!(
+                "Room in packets, in bytes, or in products of the rate and the largest base RTT of the flows \
+                 that pass (of all flows if none does), one packet at least. Of a trace, the mean rate."
+            );
+            size["default"] = json!("1bdp");
+            properties.insert("size".into(), size);
+            json!({
+                "type": "object",
+                "description": about,
+                "properties": properties,
+                "required": ["kind"],
+                "additionalProperties": false
+            })
+        });
+        json_schema!({
+            "description": "A queue and what it does when it fills. Default: drop-tail of 1bdp.",
+            "oneOf": kinds.collect::<Vec<_>>()
+        })
     }
 }
 
@@ -140,12 +209,6 @@ fn the_schema_has_the_keys_that_are_read() {
         ("/$defs/Reorder", link::REORDER),
         ("/$defs/Jitter/oneOf/0", link::UNIFORM_JITTER),
         ("/$defs/Jitter/oneOf/1", link::NORMAL_JITTER),
-        ("/$defs/Queue/oneOf/0", queue::FIFO),
-        ("/$defs/Queue/oneOf/1", queue::FIFO),
-        ("/$defs/Queue/oneOf/2", queue::RED),
-        ("/$defs/Queue/oneOf/3", queue::CODEL),
-        ("/$defs/Queue/oneOf/4", queue::FQ_CODEL),
-        ("/$defs/Queue/oneOf/5", queue::PIE),
         ("/$defs/Router/oneOf/0", router::NONE),
         ("/$defs/Router/oneOf/1", router::VCP),
         ("/$defs/Router/oneOf/2", router::GAINS),

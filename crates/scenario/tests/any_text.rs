@@ -1,5 +1,7 @@
 //! No text makes the crate panic, and the canonical TOML of a scenario is the scenario.
 
+use lfn_keys::{Key, Kind};
+use lfn_path::AqmConfig;
 use lfn_scenario::Scenario;
 use lfn_sim::Sim;
 use proptest::prelude::*;
@@ -182,29 +184,39 @@ const FLOW: &[&str] = &[
     "send_buffer = \"linux\"",
     "ecn = true",
 ];
-const RED: &[&str] =
-    &["preset = \"adaptive\"", "gentle = true", "byte_mode = true", "weight = 0.002", "mark_p = 1"];
-const CODEL: &[&str] = &["target = \"2ms\"", "interval = \"300ms\"", "ecn = true", "size = \"50 packets\""];
-const PIE: &[&str] =
-    &["update = \"30ms\"", "alpha = 1", "burst = \"0s\"", "byte_mode = true", "size = \"1MB\""];
-
-/// A queue for the table of a dumbbell's or a parking lot's link.
+/// A queue for the table of a dumbbell's or a parking lot's link: any kind, with any of its keys.
 fn queue(head: &'static str) -> impl Strategy<Value = String> {
-    let kinds = prop_oneof![
-        table("", "kind = \"drop-tail\"\n", &["size = \"0.5bdp\""], 1.0),
-        table("", "kind = \"drop-head\"\n", &["size = \"100 packets\""], 1.0),
-        table("", "kind = \"red\"\n", RED, 1.0),
-        table("", "kind = \"codel\"\n", CODEL, 1.0),
-        table("", "kind = \"fq-codel\"\nqueues = 8\n", CODEL, 1.0),
-        table("", "kind = \"pie\"\n", PIE, 1.0),
-    ];
-    (prop::bool::ANY, kinds).prop_map(move |(is_there, kind)| {
-        if is_there {
-            format!("[{head}.queue]\n{kind}")
-        } else {
-            String::new()
-        }
-    })
+    let line = |key: Key| {
+        let value = match key.kind {
+            Kind::Boolean => "true".into(),
+            Kind::Integer(low, _) => low.max(8).to_string(),
+            Kind::Number(span) | Kind::WordOr(_, span) => {
+                [1.5, 0.5, 0.002].into_iter().find(|&x| span.contains(x)).unwrap_or(0.0).to_string()
+            }
+            Kind::Words(words) => format!("\"{}\"", words[words.len() - 1]),
+            Kind::Quantity(example, _) => format!("\"{}\"", example.replace("MB", "kB")),
+        };
+        format!("{} = {value}", key.name)
+    };
+    let kinds = AqmConfig::kinds().into_iter().map(|(kind, _, config)| {
+        let lines: Vec<String> = config.keys().keys().into_iter().map(line).collect();
+        (kind, lines)
+    });
+    let some = |(kind, mut lines): (&'static str, Vec<String>)| {
+        lines.push("size = \"50 packets\"".into());
+        let count = lines.len();
+        prop::sample::subsequence(lines, 0..=count)
+            .prop_map(move |lines| format!("kind = \"{kind}\"\n{}\n", lines.join("\n")))
+    };
+    (prop::bool::ANY, prop::sample::select(kinds.collect::<Vec<_>>()).prop_flat_map(some)).prop_map(
+        move |(is_there, kind)| {
+            if is_there {
+                format!("[{head}.queue]\n{kind}")
+            } else {
+                String::new()
+            }
+        },
+    )
 }
 
 const SOURCES: [&str; 3] = [

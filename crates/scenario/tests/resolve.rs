@@ -13,7 +13,7 @@ use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};
 use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, web, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
-use lfn_units::{Rate, Time};
+use lfn_units::{Bytes, Rate, Time};
 
 fn parse(text: &str) -> Scenario {
     Scenario::parse(text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"))
@@ -60,7 +60,7 @@ fn defaults_are_those_of_linux() {
         );
         assert_eq!((link.delay, link.impair.loss), (Time::ZERO, Loss::Bernoulli(0.0)));
         assert!(!link.impair.moves());
-        assert!(matches!(link.queue, AqmConfig::DropTail));
+        assert!(matches!(link.queue, AqmConfig::DropTail(_)));
         assert!(!link.event_mode);
     }
 }
@@ -214,7 +214,6 @@ fn red_takes_its_preset_and_what_overrides_it() {
                    max_p = 0.02\ngentle = false\nadaptive = false\nwait = false\nbyte_mode = true\necn = false\n\
                    mark_p = 1");
     let wanted = RedConfig {
-        thresholds: Thresholds::Fixed { min_th: 20.0, max_th: 60.0 },
         weight: Weight::Fixed(0.01),
         max_p: 0.02,
         gentle: false,
@@ -223,10 +222,10 @@ fn red_takes_its_preset_and_what_overrides_it() {
         byte_mode: true,
         ecn: false,
         mark_p: 1.0,
-        ..RedConfig::adaptive(1514)
+        ..RedConfig::adaptive(1514).between(Thresholds::Fixed { min_th: 20.0, max_th: 60.0 })
     };
     assert_eq!(own, wanted);
-    let delay = red("preset = \"classic\"\ntarget_delay = \"2ms\"").thresholds;
+    let delay = red("preset = \"classic\"\ntarget_delay = \"2ms\"").thresholds();
     assert_eq!(delay, Thresholds::Automatic { target_delay: Time::from_ms(2) });
 }
 
@@ -263,7 +262,7 @@ fn background_follows_level_and_rate() {
 fn every_queue_has_the_defaults_of_its_source() {
     let queue = |lines: &str| config("", lines, "").links[0].queue;
     let wire_bytes = 1514;
-    assert!(matches!(queue("kind = \"drop-head\""), AqmConfig::DropHead));
+    assert!(matches!(queue("kind = \"drop-head\""), AqmConfig::DropHead(_)));
     let AqmConfig::Codel(codel) = queue("kind = \"codel\"") else { panic!() };
     assert_eq!(codel, CodelConfig { mtu_bytes: wire_bytes, ..CodelConfig::default() });
     let AqmConfig::FqCodel(fair) = queue("kind = \"fq-codel\"") else { panic!() };
@@ -280,7 +279,14 @@ fn every_parameter_of_a_queue_can_be_said() {
     let codel = "target = \"2ms\"\ninterval = \"300ms\"\necn = true";
     assert!(matches!(queue(&format!("kind = \"codel\"\n{codel}")), AqmConfig::Codel(codel) if codel == own));
     let fair = queue(&format!("kind = \"fq-codel\"\nqueues = 7\nquantum = \"300B\"\n{codel}"));
-    let wanted = FqCodelConfig { queues: 7, quantum_bytes: 300, codel: own };
+    let wanted = FqCodelConfig {
+        queues: 7,
+        quantum: Some(Bytes(300)),
+        target: own.target,
+        interval: own.interval,
+        ecn: true,
+        mtu_bytes: 1514,
+    };
     assert!(matches!(fair, AqmConfig::FqCodel(fair) if fair == wanted));
     let pie = queue(
         "kind = \"pie\"\ntarget = \"20ms\"\nupdate = \"30ms\"\nalpha = 0.5\nbeta = 2\nburst = \"0s\"\n\
@@ -292,9 +298,9 @@ fn every_parameter_of_a_queue_can_be_said() {
         alpha: 0.5,
         beta: 2.0,
         burst: Time::ZERO,
-        mean_packet_bytes: 1514,
         byte_mode: true,
         ecn: true,
+        mean_packet_bytes: 1514,
     };
     assert!(matches!(pie, AqmConfig::Pie(pie) if pie == wanted));
 }

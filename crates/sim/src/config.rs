@@ -4,7 +4,7 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::{AqmConfig, GilbertElliottConfig, JitterShape, RouterConfig, Service};
+use lfn_path::{AqmConfig, DropTail, GilbertElliottConfig, JitterShape, RouterConfig, Service};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
 use lfn_units::{Rate, Time};
@@ -179,7 +179,7 @@ impl LinkConfig {
         LinkConfig {
             name: name.into(),
             service: Service::Rate(rate),
-            queue: AqmConfig::DropTail,
+            queue: AqmConfig::DropTail(DropTail {}),
             limit_packets,
             limit_bytes: u64::MAX,
             delay: Time::ZERO,

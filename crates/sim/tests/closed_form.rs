@@ -5,7 +5,7 @@ mod common;
 
 use common::{background, drop_tail, law, ns2_flow, run};
 use lfn_law::{registry, LawInfo, SlowStartKind};
-use lfn_path::{AqmConfig, RedConfig, Service};
+use lfn_path::{AqmConfig, DropTail, RedConfig, Service};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Config, FlowConfig, Impair, LinkConfig, Loss, UdpConfig};
 use lfn_sim::traffic::udp;
@@ -86,7 +86,7 @@ prop_compose! {
         delay_us in prop_oneof![2 => Just(0), 1 => 1..20_000_u64],
     ) -> LinkConfig {
         let queue = match queue {
-            Queue::DropTail => AqmConfig::DropTail,
+            Queue::DropTail => AqmConfig::DropTail(DropTail {}),
             Queue::Classic { ecn } => AqmConfig::Red(RedConfig { ecn, ..RedConfig::classic(1500) }),
             Queue::Gentle => AqmConfig::Red(RedConfig::gentle(1500)),
             Queue::Adaptive => AqmConfig::Red(RedConfig::adaptive(1500)),

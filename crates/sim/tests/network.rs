@@ -6,7 +6,9 @@ use common::{
     capture, datagrams, drop_tail, dumbbell, linux_flow, network, ns2_flow, rate, rows, run, ACK, ARRIVES,
     DATA, DEPARTS, UDP,
 };
-use lfn_path::{AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig};
+use lfn_path::{
+    AqmConfig, CodelConfig, DropTail, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig,
+};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkConfig, Loss};
 use lfn_sim::{Outcome, Sim, SimError};
 use lfn_units::{Rate, Time};
@@ -718,7 +720,8 @@ mod queues {
             assert!(link.utilization > 0.99, "{}", link.utilization);
         }
         // 1000 packets take 121 ms, and the flows are too many to leave it half empty.
-        let full_s = run(&twenty_flows(AqmConfig::DropTail, false)).summary.links[0].mean_queue_s;
+        let full_s =
+            run(&twenty_flows(AqmConfig::DropTail(DropTail {}), false)).summary.links[0].mean_queue_s;
         assert!(full_s > 0.06, "{full_s}");
     }
 
@@ -770,7 +773,7 @@ mod queues {
             config.warmup = Time::from_s(15);
             run(&config).summary.jain.expect("goodput")
         };
-        let (fair, shared) = (jain(fq_codel()), jain(AqmConfig::DropTail));
+        let (fair, shared) = (jain(fq_codel()), jain(AqmConfig::DropTail(DropTail {})));
         assert!(fair > 0.98 && shared < 0.85, "{fair} {shared}");
     }
 }

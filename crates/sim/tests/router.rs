@@ -3,7 +3,9 @@
 mod common;
 
 use common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
-use lfn_path::{AqmConfig, CodelConfig, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
+use lfn_path::{
+    AqmConfig, CodelConfig, DropHead, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig,
+};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Config, FlowConfig, LinkConfig, Loss};
 use lfn_sim::{Outcome, Sim, SimError};
@@ -196,7 +198,7 @@ mod vcp {
     #[test]
     fn a_router_stands_beside_any_queue() {
         let codel = CodelConfig { target: ms(5), interval: ms(100), mtu_bytes: 1500, ecn: false };
-        for queue in [AqmConfig::DropHead, AqmConfig::Codel(codel)] {
+        for queue in [AqmConfig::DropHead(DropHead {}), AqmConfig::Codel(codel)] {
             let with = LinkConfig { queue, ..link("20Mbit/s", speaks()) };
             let mut config = dumbbell(with, vec![flow("evcp", ms(100))], Time::from_s(60));
             config.warmup = Time::from_s(20);

@@ -131,7 +131,7 @@ fn dctcp(marking: RedConfig, echo_each_mark: bool, delayed_ack: bool) -> (f64, O
 fn dctcp_keeps_the_queue_near_the_threshold() {
     // Marked is what finds more than 40 packets.
     let thresholds = Thresholds::Fixed { min_th: 40.0, max_th: 40.5 };
-    let step = RedConfig { thresholds, max_p: 0.99, gentle: true, ..RedConfig::classic(1514) };
+    let step = RedConfig { max_p: 0.99, gentle: true, ..RedConfig::classic(1514).between(thresholds) };
     for delayed_ack in [false, true] {
         let link = &dctcp(step, true, delayed_ack).1.summary.links[0];
         assert!(link.utilization > 0.999, "{}", link.utilization);
@@ -144,7 +144,7 @@ fn dctcp_keeps_the_queue_near_the_threshold() {
 fn dctcps_alpha_is_the_fraction_of_marks_if_each_is_echoed() {
     // Marks at random, more of them the longer the queue.
     let thresholds = Thresholds::Fixed { min_th: 5.0, max_th: 900.0 };
-    let slope = RedConfig { thresholds, max_p: 0.99, ..RedConfig::classic(1514) };
+    let slope = RedConfig { max_p: 0.99, ..RedConfig::classic(1514).between(thresholds) };
     let fraction = |outcome: &Outcome| {
         let link = &outcome.summary.links[0];
         link.marks as f64 / link.arrivals as f64

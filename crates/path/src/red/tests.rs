@@ -26,11 +26,10 @@ fn settled(config: RedConfig, packets: u64) -> Red {
 }
 
 /// p_b = 0.1 at the queue of 100 packets that the tests below use.
-const TENTH: RedConfig = RedConfig {
-    thresholds: Thresholds::Fixed { min_th: 50.0, max_th: 150.0 },
-    max_p: 0.2,
-    ..RedConfig::classic(PACKET_BYTES)
-};
+fn tenth() -> RedConfig {
+    let thresholds = Thresholds::Fixed { min_th: 50.0, max_th: 150.0 };
+    RedConfig { max_p: 0.2, ..RedConfig::classic(PACKET_BYTES) }.between(thresholds)
+}
 
 fn close(got: f64, want: f64, relative: f64) {
     assert!((got - want).abs() <= relative * want.abs(), "got {got}, want {want}");
@@ -81,7 +80,7 @@ fn an_automatic_weight_takes_the_round_trip_as_100_ms_at_least() {
 #[test]
 fn probability_rises_along_the_two_slopes() {
     let at = |gentle, average| {
-        let mut red = red(RedConfig { gentle, ..TENTH }, GBIT);
+        let mut red = red(RedConfig { gentle, ..tenth() }, GBIT);
         red.average = average;
         red.base_probability()
     };
@@ -113,10 +112,10 @@ fn drops_are_spaced_uniformly() {
     // uniform on 1 to 1/p - 1, with it on 1/p to 2/p - 1.
     let expect =
         |from, to| move |n| if (from..=to).contains(&n) { 1.0 / f64::from(to - from + 1) } else { 0.0 };
-    for (i, got) in spacing(TENTH).into_iter().enumerate() {
+    for (i, got) in spacing(tenth()).into_iter().enumerate() {
         assert!((got - expect(1, 9)(i as i32 + 1)).abs() < 1e-12, "{} {got}", i + 1);
     }
-    for (i, got) in spacing(RedConfig { wait: true, ..TENTH }).into_iter().enumerate() {
+    for (i, got) in spacing(RedConfig { wait: true, ..tenth() }).into_iter().enumerate() {
         assert!((got - expect(10, 19)(i as i32 + 1)).abs() < 1e-12, "{} {got}", i + 1);
     }
 }
@@ -145,7 +144,7 @@ fn sampled_spacing(config: RedConfig) -> Vec<u32> {
 #[test]
 fn sampled_drops_have_that_spacing() {
     for (wait, range) in [(false, 1..=9), (true, 10..=19)] {
-        let counts = sampled_spacing(RedConfig { wait, ..TENTH });
+        let counts = sampled_spacing(RedConfig { wait, ..tenth() });
         let expected = 10_000.0 / range.clone().count() as f64;
         assert_eq!(counts[range.clone()].iter().sum::<u32>(), 10_000, "none outside {range:?}");
         let chi_square: f64 =
@@ -157,7 +156,7 @@ fn sampled_drops_have_that_spacing() {
 
 #[test]
 fn nothing_is_dropped_below_min_th_nor_behind_one_packet() {
-    let mut red = settled(TENTH, 100);
+    let mut red = settled(tenth(), 100);
     red.count = 1e9;
     assert_eq!(red.arrive(Time::ZERO, busy(1), PACKET_BYTES, false, no_draw), Verdict::Accept);
     red.average = 49.9;
@@ -166,7 +165,7 @@ fn nothing_is_dropped_below_min_th_nor_behind_one_packet() {
 
 #[test]
 fn crossing_min_th_lets_one_packet_pass_and_restarts_the_count() {
-    let mut red = red(TENTH, GBIT);
+    let mut red = red(tenth(), GBIT);
     red.average = 100.0;
     red.count = 1e9;
     assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, no_draw), Verdict::Accept);
@@ -178,7 +177,7 @@ fn crossing_min_th_lets_one_packet_pass_and_restarts_the_count() {
 
 #[test]
 fn a_forced_drop_restarts_the_count() {
-    let mut red = settled(RedConfig { wait: true, ..TENTH }, 100);
+    let mut red = settled(RedConfig { wait: true, ..tenth() }, 100);
     red.count = 14.0;
     let none = Limit { packets: 0, bytes: 0 };
     let forced = red.admit(Time::ZERO, busy(100), none, PACKET_BYTES, false, || 0.99);
@@ -194,10 +193,10 @@ fn marks_replace_drops_below_mark_p_only_where_the_packet_can_carry_one() {
     let verdict = |config, packets, ect| {
         settled(config, packets).arrive(Time::ZERO, busy(packets), PACKET_BYTES, ect, || 0.0)
     };
-    let ecn = RedConfig { ecn: true, mark_p: 0.15, gentle: true, ..TENTH };
+    let ecn = RedConfig { ecn: true, mark_p: 0.15, gentle: true, ..tenth() };
     assert_eq!(verdict(ecn, 100, true), Verdict::Mark);
     assert_eq!(verdict(ecn, 100, false), Verdict::Drop);
-    assert_eq!(verdict(TENTH, 100, true), Verdict::Drop);
+    assert_eq!(verdict(tenth(), 100, true), Verdict::Drop);
     // p_b is 0.16 at 130 packets.
     assert_eq!(verdict(ecn, 130, true), Verdict::Drop);
     let always = RedConfig { mark_p: 1.0, ..ecn };
@@ -210,7 +209,7 @@ fn marks_replace_drops_below_mark_p_only_where_the_packet_can_carry_one() {
 
 #[test]
 fn byte_mode_counts_bytes_and_drops_in_proportion_to_size() {
-    let config = RedConfig { byte_mode: true, ..TENTH };
+    let config = RedConfig { byte_mode: true, ..tenth() };
     let mut red = settled(config, 100);
     // 300 bytes are a fifth of a packet: p = 0.2 * 0.1 / (1 - 0.2 * 0.1).
     let p = 0.2 * 0.1 / (1.0 - 0.2 * 0.1);
@@ -228,7 +227,7 @@ fn byte_mode_counts_bytes_and_drops_in_proportion_to_size() {
 
 #[test]
 fn adaptive_red_steps_once_per_half_second() {
-    let mut red = settled(RedConfig { adaptive: true, ..TENTH }, 60);
+    let mut red = settled(RedConfig { adaptive: true, ..tenth() }, 60);
     let mut arrive = |at_ms| {
         red.arrive(Time::from_ms(at_ms), busy(60), PACKET_BYTES, false, || 1.0 - f64::EPSILON);
         red.max_p()
@@ -250,7 +249,7 @@ fn adaptive_red_steps_once_per_half_second() {
 #[test]
 fn adaptive_red_holds_the_average_in_the_middle_fifth_and_max_p_in_its_range() {
     let run = |packets, start, steps: u64| {
-        let mut red = settled(RedConfig { adaptive: true, max_p: start, ..TENTH }, packets);
+        let mut red = settled(RedConfig { adaptive: true, max_p: start, ..tenth() }, packets);
         for i in 1..=steps {
             let queue = busy(packets);
             red.arrive(Time::from_ms(500 * i), queue, PACKET_BYTES, false, || 1.0 - f64::EPSILON);
@@ -270,16 +269,16 @@ fn adaptive_red_holds_the_average_in_the_middle_fifth_and_max_p_in_its_range() {
 #[test]
 fn impossible_parameters_are_refused() {
     let new = |config| Red::new(config, GBIT, Time::ZERO).map(|_| ());
-    let fixed = |min_th, max_th| new(RedConfig { thresholds: Thresholds::Fixed { min_th, max_th }, ..TENTH });
+    let fixed = |min_th, max_th| new(tenth().between(Thresholds::Fixed { min_th, max_th }));
     for (min_th, max_th) in [(0.0, 1.0), (5.0, 5.0), (f64::NAN, 1.0), (1.0, f64::INFINITY), (-1.0, 1.0)] {
         assert!(matches!(fixed(min_th, max_th), Err(RedError::Thresholds { .. })), "{min_th} {max_th}");
     }
     let fraction = |name, got| Err(RedError::Fraction { name, got });
-    assert_eq!(new(RedConfig { max_p: 0.0, ..TENTH }), fraction("max_p", 0.0));
-    assert_eq!(new(RedConfig { mark_p: 1.1, ..TENTH }), fraction("mark_p", 1.1));
-    assert_eq!(new(RedConfig { weight: Weight::Fixed(-0.1), ..TENTH }), fraction("weight", -0.1));
+    assert_eq!(new(RedConfig { max_p: 0.0, ..tenth() }), fraction("max_p", 0.0));
+    assert_eq!(new(RedConfig { mark_p: 1.1, ..tenth() }), fraction("mark_p", 1.1));
+    assert_eq!(new(RedConfig { weight: Weight::Fixed(-0.1), ..tenth() }), fraction("weight", -0.1));
     assert_eq!(new(RedConfig::classic(0)), Err(RedError::Zero { name: "mean_packet_bytes" }));
-    assert!(matches!(Red::new(TENTH, Rate(0), Time::ZERO), Err(RedError::Zero { name: "rate" })));
+    assert!(matches!(Red::new(tenth(), Rate(0), Time::ZERO), Err(RedError::Zero { name: "rate" })));
 }
 
 proptest! {
@@ -293,8 +292,8 @@ proptest! {
     ) {
         let thresholds = Thresholds::Fixed { min_th, max_th: min_th + width };
         let config = RedConfig {
-            thresholds, weight: Weight::Fixed(weight), max_p, gentle, adaptive, wait, byte_mode,
-            mean_packet_bytes: PACKET_BYTES, ecn, mark_p,
+            weight: Weight::Fixed(weight), max_p, gentle, adaptive, wait, byte_mode, ecn, mark_p,
+            ..RedConfig::classic(PACKET_BYTES).between(thresholds)
         };
         let mut red = red(config, GBIT);
         let (mut now, mut longest) = (0, 0);

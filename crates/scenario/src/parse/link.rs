@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lfn_path::{DeliveryTrace, TraceError};
 use lfn_units::Time;
 
-use super::{file, is_fraction, is_loss, is_probability, queue, router, FRACTION, LOSS, PROBABILITY};
+use super::{file, queue, router, FRACTION, LOSS, PROBABILITY};
 use super::{DELAY_MAX, RATE_MAX, RATE_MIN};
 use crate::error::ScenarioError;
 use crate::model::{
@@ -181,7 +181,7 @@ fn one_way(table: &Table, default: Option<&OneWay>) -> Result<OneWay, ScenarioEr
         trace,
         delay: Text(table.quantity_in("delay", Time::ZERO..=DELAY_MAX)?.unwrap_or(delay)),
         loss: read_loss(table, loss)?,
-        duplicate: table.number("duplicate", duplicate, LOSS, is_loss)?,
+        duplicate: table.number("duplicate", duplicate, LOSS)?,
         reorder: table.get("reorder").map(|item| read_reorder(&item)).transpose()?.or(reorder),
         jitter: table.get("jitter").map(|item| read_jitter(&item)).transpose()?.or(jitter),
         queue: queue::read(table, default.map(|link| &link.queue))?,
@@ -201,14 +201,14 @@ fn parse_trace(text: &str) -> Result<DeliveryTrace, String> {
 fn read_loss(table: &Table, default: Loss) -> Result<Loss, ScenarioError> {
     let Some(item) = table.get("loss") else { return Ok(default) };
     if !item.is_table() {
-        return item.number(LOSS, is_loss).map(Loss::Bernoulli);
+        return item.number(LOSS).map(Loss::Bernoulli);
     }
     let table = item.table(GILBERT_ELLIOTT)?;
     table.need("kind", "kind = \"gilbert-elliott\"")?.choice::<InBursts>()?;
-    let probability = |key, default| table.number(key, default, PROBABILITY, is_probability);
+    let probability = |key, default| table.number(key, default, PROBABILITY);
     Ok(Loss::Bursts(BurstLoss::GilbertElliott(GilbertElliott {
-        p: table.need("p", "p = 0.0001")?.number(PROBABILITY, is_probability)?,
-        r: table.need("r", "r = 0.1")?.number(FRACTION, is_fraction)?,
+        p: table.need("p", "p = 0.0001")?.number(PROBABILITY)?,
+        r: table.need("r", "r = 0.1")?.number(FRACTION)?,
         good: probability("good", 0.0)?,
         bad: probability("bad", 1.0)?,
     })))
@@ -217,7 +217,7 @@ fn read_loss(table: &Table, default: Loss) -> Result<Loss, ScenarioError> {
 fn read_reorder(item: &Item) -> Result<Reorder, ScenarioError> {
     let table = item.table(REORDER)?;
     Ok(Reorder {
-        p: table.need("p", "p = 0.01")?.number(PROBABILITY, is_probability)?,
+        p: table.need("p", "p = 0.01")?.number(PROBABILITY)?,
         delay: Text(table.need("delay", "delay = \"1ms\"")?.quantity_in(Time::ZERO..=DELAY_MAX)?),
     })
 }

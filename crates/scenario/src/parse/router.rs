@@ -1,8 +1,9 @@
 //! The keys of routers that speak.
 
+use lfn_keys::Span;
 use lfn_units::Time;
 
-use super::{is_fraction, is_probability, DELAY_MAX, FRACTION, PROBABILITY};
+use super::{DELAY_MAX, FRACTION, PROBABILITY};
 use crate::error::ScenarioError;
 use crate::model::{JetMax, Rcp, Router, Silent, Vcp, VcpCompat, Xcp};
 use crate::quantity::Text;
@@ -53,14 +54,14 @@ fn read_item(item: &Item) -> Result<Router, ScenarioError> {
                 let hint = "write one of both: the author's code steers gamma itself";
                 return Err(table.error("gamma", "found beside compat = \"author\"", hint));
             }
-            Router::Vcp(Vcp { gamma: table.number("gamma", 0.98, FRACTION, is_fraction)?, compat })
+            Router::Vcp(Vcp { gamma: table.number("gamma", 0.98, FRACTION)?, compat })
         }
         Kind::Xcp => {
             let table = item.table(GAINS)?;
             Router::Xcp(Xcp {
                 alpha: gain(&table, "alpha", 0.4)?,
                 beta: gain(&table, "beta", 0.226)?,
-                gamma: table.number("gamma", 0.1, PROBABILITY, is_probability)?,
+                gamma: table.number("gamma", 0.1, PROBABILITY)?,
             })
         }
         Kind::Rcp => {
@@ -68,14 +69,14 @@ fn read_item(item: &Item) -> Result<Router, ScenarioError> {
             Router::Rcp(Rcp {
                 alpha: gain(&table, "alpha", 0.4)?,
                 beta: gain(&table, "beta", 0.4)?,
-                gamma: table.number("gamma", 1.0, FRACTION, is_fraction)?,
+                gamma: table.number("gamma", 1.0, FRACTION)?,
             })
         }
         Kind::JetMax => {
             let table = item.table(JETMAX)?;
             let interval = table.quantity_in("interval", Time::from_ms(1)..=DELAY_MAX)?;
             Router::JetMax(JetMax {
-                gamma: table.number("gamma", 0.95, FRACTION, is_fraction)?,
+                gamma: table.number("gamma", 0.95, FRACTION)?,
                 interval: Text(interval.unwrap_or(Time::from_ms(100))),
             })
         }
@@ -83,7 +84,7 @@ fn read_item(item: &Item) -> Result<Router, ScenarioError> {
 }
 
 fn gain(table: &Table, key: &str, default: f64) -> Result<f64, ScenarioError> {
-    table.number(key, default, "of at least 0", |gain| (0.0..f64::INFINITY).contains(&gain))
+    table.number(key, default, Span::at_least(0.0))
 }
 
 /// The router of a link's table, `default` where the table has none.

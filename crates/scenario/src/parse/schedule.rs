@@ -6,7 +6,7 @@ use std::str::FromStr;
 use lfn_units::{Rate, Time};
 
 use super::path::Places;
-use super::{file, is_loss, DELAY_MAX, LOSS, RATE_MAX, RATE_MIN};
+use super::{file, DELAY_MAX, LOSS, RATE_MAX, RATE_MIN};
 use crate::error::{quote, ScenarioError};
 use crate::model::{Change, FileChange, Flow, FlowId, LinkChange, RouteChange, Series};
 use crate::quantity::Text;
@@ -66,7 +66,7 @@ fn link_change(table: &Table, at: Time, places: &Places) -> Result<LinkChange, S
         return Err(table.error("rate", format!("{rate} is out of range"), format!("allowed: {RATES}")));
     }
     let delay = table.quantity_in("delay", Time::ZERO..=DELAY_MAX)?;
-    let loss = table.get("loss").map(|item| item.number(LOSS, is_loss)).transpose()?;
+    let loss = table.get("loss").map(|item| item.number(LOSS)).transpose()?;
     let down = table.get("down").map(|item| item.boolean()).transpose()?;
     if rate.is_some() && down.is_some() {
         return Err(table.error("down", "found beside rate", "write one of both"));
@@ -166,7 +166,7 @@ fn series(text: &str) -> Result<Series, String> {
         ["time", "loss"] => rows(lines, |text| {
             let loss =
                 text.parse().map_err(|_| format!("{} is no number; write for example 0.001", quote(text)))?;
-            in_range(is_loss(loss), text, &format!("a number {LOSS}")).map(|()| loss)
+            in_range(LOSS.contains(loss), text, &format!("a number {LOSS}")).map(|()| loss)
         })
         .map(Series::Loss),
         _ => Err(format!("line {number}: {}; {HEADS}", quote(head))),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use lfn_keys::Span;
 use lfn_law::LawSpec;
 use lfn_sim::traffic::vectors::Trace;
 use lfn_units::{Bytes, Rate, Time};
@@ -135,8 +136,7 @@ fn model(table: &Table, links: Time) -> Result<Model, ScenarioError> {
             let table = item.table(PACKMIME)?;
             let connections = table.need("connections", "connections = 100")?;
             Model::Packmime(Packmime {
-                connections: connections
-                    .number("above 0 and at most 10^6", |rate| 0.0 < rate && rate <= COUNT_MAX as f64)?,
+                connections: connections.number(Span::above(0.0).at_most(COUNT_MAX as f64))?,
                 requests: table.boolean("requests", true)?,
             })
         }
@@ -160,12 +160,11 @@ fn requests(table: &Table) -> Result<Model, ScenarioError> {
     let time = |key, default| -> Result<Text<Time>, ScenarioError> {
         Ok(Text(table.quantity_in(key, Time::ZERO..=DELAY_MAX)?.unwrap_or(default)))
     };
-    let exchanges = |n: f64| (1.0..=COUNT_MAX as f64).contains(&n);
     Ok(Model::Requests(Requests {
         load: load(table, "load")?,
         request: request.unwrap_or(Size::Constant(Text(Bytes(500)))),
         response: response.unwrap_or(Size::Pareto(ParetoSize { mean: Text(Bytes(36_500)), shape: 1.2 })),
-        exchanges: table.number("exchanges", 1.0, "from 1 to 10^6", exchanges)?,
+        exchanges: table.number("exchanges", 1.0, Span::at_least(1.0).at_most(COUNT_MAX as f64))?,
         server_delay: time("server_delay", Time::ZERO)?,
         think: time("think", Time::from_s(1))?,
         persistent: table.boolean("persistent", true)?,
@@ -185,17 +184,16 @@ fn size(item: &Item) -> Result<Size, ScenarioError> {
     let sigma = table.need("sigma", "sigma = 1.3")?;
     Ok(Size::Lognormal(LognormalSize {
         median: Text(table.need("median", "")?.quantity_in(MEAN_SIZES)?),
-        sigma: sigma.number("above 0 and at most 4", |sigma| 0.0 < sigma && sigma <= 4.0)?,
+        sigma: sigma.number(Span::above(0.0).at_most(4.0))?,
     }))
 }
 
 /// The keys of a Pareto distribution of sizes, by default that of short flows.
 fn pareto(table: &Table) -> Result<ParetoSize, ScenarioError> {
     let mean = table.quantity_in("mean", MEAN_SIZES)?;
-    let shape = |shape: f64| 1.0 < shape && shape < f64::INFINITY;
     Ok(ParetoSize {
         mean: Text(mean.unwrap_or(Bytes(36_500))),
-        shape: table.number("shape", 1.2, "above 1", shape)?,
+        shape: table.number("shape", 1.2, Span::above(1.0))?,
     })
 }
 
@@ -212,7 +210,7 @@ fn vectors(item: &Item) -> Result<Model, ScenarioError> {
     let shuffle = table.quantity_in("shuffle", Time::from_us(1)..=DELAY_MAX)?;
     Ok(Model::Vectors(Vectors {
         file: file::read(&table.need("file", "file = \"connections.txt\"")?, parse)?,
-        scale: table.number("scale", 1.0, "above 0", |scale| 0.0 < scale && scale < f64::INFINITY)?,
+        scale: table.number("scale", 1.0, Span::above(0.0))?,
         shuffle: shuffle.map(Text),
     }))
 }

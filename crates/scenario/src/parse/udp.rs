@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use lfn_keys::Span;
 use lfn_units::{Bytes, Rate, Time};
 
 use super::path::Places;
@@ -90,8 +91,7 @@ fn on_off(item: &Item) -> Result<Pattern, ScenarioError> {
         let time = table.quantity_in(key, Time::from_us(1)..=DELAY_MAX)?;
         Ok(Text(time.unwrap_or(Time::from_ms(500))))
     };
-    let above_1 =
-        |key, default| table.number(key, default, "above 1", |value| 1.0 < value && value < f64::INFINITY);
+    let above_1 = |key, default| table.number(key, default, Span::above(1.0));
     Ok(Pattern::OnOff(OnOff {
         sources: table.need("sources", "sources = 100")?.integer(1..=1_000_000)? as u32,
         rate: Text(table.quantity_in("rate", Rate(1)..=RATE_MAX)?.unwrap_or(Rate(10_000_000))),

@@ -70,7 +70,7 @@ impl LinkState {
         let (packets, bytes) = (config.limit_packets, config.limit_bytes);
         let largest = usage.largest_packet_bytes;
         let server = match aqm {
-            Aqm::DropTail if !queued => {
+            Aqm::DropTail(_) if !queued => {
                 Server::Closed(Link::new(rate, Discipline::DropTail, packets, bytes, largest))
             }
             Aqm::Red(red) if !queued => {
