@@ -20,7 +20,7 @@ DUEL_PATHS = {
     "10g-100ms": "10 Gbit/s × 100 ms",
 }
 GOOD = 0.9
-"""Share of the best law's goodput from which on a law counts as good."""
+"""Of the best law's goodput: as good, for somebody who chooses."""
 
 Row = dict[str, Any]
 Path_ = tuple[str, str, str, float]

@@ -1,4 +1,4 @@
-"""Text that pages take from the laboratory: tables of verdicts, laws and keys, Python's docstrings.
+"""Text that pages take from the laboratory: verdicts, laws, keys, columns, Python's docstrings.
 
 ``reference.py`` writes it into the pages; Sphinx replaces Python's by autodoc.
 """
@@ -16,7 +16,8 @@ from pygments.lexers.special import TextLexer
 
 import lfnlab
 import lfnlab.errors
-from lfnlab import laws
+from lfnlab import _core, laws
+from lfnlab.figures.draw.columns import unit
 from lfnlab.papers.paper import expected, papers, title_of
 
 if TYPE_CHECKING:
@@ -102,6 +103,39 @@ def keys() -> str:
     return "\n\n".join(sections)
 
 
+def tables() -> str:
+    """A section for each table of a run, with its columns."""
+    sections = []
+    for name, meaning, columns in _core.tables():
+        rows = [
+            [f"`{column}`", kind, unit, " ".join([about, *_codes(codes)])]
+            for column, kind, unit, about, codes in columns
+        ]
+        head = ["column", "type", "unit", "meaning"]
+        sections.append(f"### {name}\n\nA row is {meaning}.\n\n{table(head, rows)}")
+    return "\n\n".join(sections)
+
+
+def _codes(words: Sequence[str]) -> list[str]:
+    return [", ".join(f"{code} {word}" for code, word in enumerate(words)) + "."] if words else []
+
+
+def summary() -> str:
+    """A section for each object in the summary of a run, with its keys in the order of the file."""
+    text = (ROOT / "docs/reference/summary.schema.json").read_text(encoding="utf-8")
+    schema = json.loads(text)
+    sections = []
+    for name, part in {"Summary": schema, **schema["$defs"]}.items():
+        keys = dict.fromkeys([*part["required"], *part["properties"]])
+        rows = [
+            [f"`{key}`", _type(value), unit(key), _says(value)]
+            for key, value in ((key, part["properties"][key]) for key in keys)
+        ]
+        lines = [f"### {name}", _says(part), table(["key", "value", "unit", "meaning"], rows)]
+        sections.append("\n\n".join(lines))
+    return "\n\n".join(sections)
+
+
 def _object(part: dict[str, Any]) -> str:
     """Its keys; of each alternative, too."""
     found = []
@@ -135,17 +169,16 @@ def _type(value: dict[str, Any]) -> str:
     kind = value.get("type", "any")
     if kind == "array":
         return f"list of {_type(value.get('items', {}))}"
-    words = {"string": "text", "integer": "whole number"}.get(kind, str(kind))
+    kinds = kind if isinstance(kind, list) else [kind]
+    says = {"string": "text", "integer": "whole number"}
+    words = " or ".join(says.get(kind, str(kind)) for kind in kinds)
+    if value.get("minimum") == 0 and "maximum" not in value and kind != "number":
+        return words
     return ", ".join([words, *(f"{BOUNDS[key]} {value[key]}" for key in BOUNDS if key in value)])
 
 
 def _says(value: dict[str, Any]) -> str:
-    about = " ".join(value.get("description", "").split())
-    if "x-range" in value:
-        about += f" {value['x-range']}."
-    if "default" in value:
-        about += f" Default `{json.dumps(value['default'])}`."
-    return about
+    return " ".join(value.get("description", "").split())
 
 
 def python() -> str:

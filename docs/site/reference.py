@@ -118,6 +118,8 @@ MADE = {
     "verdicts": pages.verdicts,
     "laws": pages.registry,
     "keys": pages.keys,
+    "tables": pages.tables,
+    "summary": pages.summary,
     "commands": commands,
     "python": python,
 }

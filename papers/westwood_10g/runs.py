@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Results, Run
 
 LAWS = ("reno", "westwood")
-#: The hosts' limit of the window, bytes (Fig. 2).
+#: What the hosts limit the window to, bytes (Fig. 2).
 PEAK = 2.5e8
 
 

@@ -113,8 +113,8 @@ def await_far_end(victim: subprocess.Popen[str], mark: str) -> int:
         assert time.monotonic() < deadline_s
         assert victim.poll() is None
         names = processes(mark)
-        far = [pid for pid, line in names.items() if "testbed_ends end reverse" in line]
-        if far and any("testbed_ends near" in line for line in names.values()):
+        far = [pid for pid, line in names.items() if "testbed.ends end reverse" in line]
+        if far and any("testbed.ends near" in line for line in names.values()):
             return far[0]
         time.sleep(0.02)
 
@@ -126,7 +126,7 @@ def test_a_far_end_that_dies_is_no_result(after_s: float, tmp_path: Path) -> Non
         time.sleep(after_s)
         os.kill(far, signal.SIGKILL)
         killed_s = time.monotonic()
-        while any("testbed_ends near" in line for line in processes(mark).values()):
+        while any("testbed.ends near" in line for line in processes(mark).values()):
             assert time.monotonic() < killed_s + 1.0, "noticed within a second"
             time.sleep(0.01)
         _, err = victim.communicate(timeout=20)

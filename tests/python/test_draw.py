@@ -199,12 +199,12 @@ def test_the_listing_names_the_documented_columns_and_units(
 ) -> None:
     assert cli.call(["plot", str(results.root), "--list"]) == cli.OK
     listed = capsys.readouterr().out
-    documented = (ROOT / "docs" / "results.md").read_text()
+    documented = (ROOT / "docs" / "reference" / "tables.md").read_text()
     tags = (ROOT / "docs" / "plot.md").read_text()
     for line in listed.splitlines():
         if line.startswith(" "):
             column = line.split()[0]
-            assert f"`{column}`" in documented + tags, f"docs/results.md does not know {column}"
+            assert f"`{column}`" in documented + tags, f"docs/reference/tables.md does not know {column}"
     rows = re.findall(r"^\| (`.*?) \|.*?\| (.*?) \|", documented, re.MULTILINE)
     units = {name: text for names, text in rows for name in re.findall("`([a-z_]+)`", names)}
     for column, says in {"t_s": "s", "cwnd_seg": "segments", "retransmits": "segments"}.items():

@@ -5,6 +5,7 @@ use std::mem::zeroed;
 use std::os::fd::RawFd;
 
 use lfn_header::{Header, Load};
+use lfn_sim::tables::QueueRow;
 use lfn_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -46,28 +47,7 @@ pub struct Report {
     pub links: Vec<LinkReport>,
     /// Links at their samples, if there were any.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub samples: Vec<Sample>,
-}
-
-/// A link at one time: the columns of the table `queues`.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Sample {
-    /// Since the path began.
-    pub t_s: f64,
-    /// Number of the link.
-    pub link: u16,
-    /// Waiting or in service.
-    pub packets: u32,
-    /// Bytes of those.
-    pub bytes: u64,
-    /// Packets that came so far.
-    pub arrivals: u64,
-    /// Packets that its queue dropped so far.
-    pub drops: u64,
-    /// Packets marked so far.
-    pub marks: u64,
-    /// Bytes that left so far.
-    pub sent_bytes: u64,
+    pub samples: Vec<QueueRow>,
 }
 
 /// Drops that no path has.
@@ -131,7 +111,7 @@ pub(crate) struct Emulator {
     stolen_s: f64,
     sample_every: Time,
     next_sample: Time,
-    samples: Vec<Sample>,
+    samples: Vec<QueueRow>,
 }
 
 struct Held {
@@ -290,7 +270,7 @@ impl Emulator {
         self.next_sample = at.after(self.sample_every);
         for (number, (_, link, _)) in self.network.links().enumerate() {
             let counters = link.counters();
-            self.samples.push(Sample {
+            self.samples.push(QueueRow {
                 t_s: at.as_s(),
                 link: number as u16,
                 packets: link.packets() as u32,

@@ -1,6 +1,6 @@
 //! The path of a scenario between real network stacks.
 //!
-//! [`Network`] is the path without I/O: the simulator's links, driven by the owner of the clock. [`shell`]
+//! [`Network`] is the path without I/O: the simulator's links, driven by whoever owns the clock. [`shell`]
 //! runs a command behind it, with TUN devices between the kernel and us.
 
 mod burst;
@@ -14,7 +14,7 @@ mod shell;
 mod traffic;
 mod tun;
 
-pub use emulator::{LinkReport, OwnDrops, Report, Sample};
+pub use emulator::{LinkReport, OwnDrops, Report};
 pub use error::EmulatorError;
 pub use lateness::{Histogram, Quantiles};
 pub use network::{Delivery, Departure, Events, Network, NetworkConfig, Route};

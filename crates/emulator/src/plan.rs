@@ -44,7 +44,7 @@ pub struct PlannedRate {
     pub rate_bps: f64,
 }
 
-/// The senders, and their times.
+/// Who sends, and when.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedFlow {
     /// NAME or NAME:VARIANT; over UDT what drives it.

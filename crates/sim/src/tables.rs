@@ -6,6 +6,7 @@ mod declare;
 use declare::{codes, tables, Named};
 pub use declare::{Cell, Column, ColumnSchema, TableSchema};
 use lfn_tcp::{EventKind, State};
+use serde::{Deserialize, Serialize};
 
 use crate::traffic::Direction;
 
@@ -37,6 +38,7 @@ tables! {
     }
 
     /// a sample of a link
+    #[derive(Serialize, Deserialize)]
     queues: QueueRow in QueueTable {
         /// Simulated time.
         t_s: f64, "s";

@@ -21,6 +21,7 @@ import polars as pl
 from lfnlab import metrics
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results.store import LAYOUT_FILE, read_json, refuse_foreign
+from lfnlab.results.tables import frame
 from lfnlab.statistics import finite
 
 if TYPE_CHECKING:
@@ -29,19 +30,6 @@ if TYPE_CHECKING:
 
 # What a segment's payload is short of the path's MTU: IPv4 or IPv6 and TCP, with timestamps or not.
 _HEADERS_BYTES = (52, 40, 72, 60)
-FLOWS = {
-    "t_s": pl.Float64,
-    "flow": pl.UInt32,
-    "cwnd_seg": pl.Float64,
-    "ssthresh_seg": pl.Float64,
-    "srtt_s": pl.Float64,
-    "rtt_s": pl.Float64,
-    "inflight_seg": pl.UInt32,
-    "delivered_bytes": pl.UInt64,
-    "retransmits": pl.UInt64,
-    "state": pl.UInt8,
-    "pacing_bps": pl.Float64,
-}
 _GOODPUT = {"t_s": pl.Float64, "flow": pl.UInt32, "goodput_bps": pl.Float64}
 
 
@@ -117,7 +105,7 @@ def read(file: Path) -> Measurement:
         },
     }
     return Measurement(
-        pl.DataFrame(flows, FLOWS).sort("t_s", "flow"),
+        frame("flows", flows).sort("t_s", "flow"),
         pl.DataFrame(goodput, _GOODPUT).sort("t_s", "flow"),
         summary,
     )
@@ -291,7 +279,7 @@ class _Stream:
                 "delivered_bytes": total["bytes"],
                 "retransmits": None if retransmits is None else total["retransmits"],
             }
-            rows.append(dict.fromkeys(FLOWS) | row)
+            rows.append(row)
         return rows
 
     def summary(self, result: dict[str, _Node], mss_bytes: float | None) -> dict[str, Any]:

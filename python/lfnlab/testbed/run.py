@@ -22,10 +22,10 @@ import polars as pl
 from lfnlab import _core, metrics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError, Unavailable
-from lfnlab.formats.iperf3 import FLOWS
 from lfnlab.results import provenance
 from lfnlab.results.runs import SCHEMA, Results
 from lfnlab.results.store import Store, recorded
+from lfnlab.results.tables import frame
 from lfnlab.statistics import finite
 from lfnlab.testbed import ends as testbed_ends
 from lfnlab.testbed import sock_diag
@@ -42,26 +42,14 @@ LEAD_S = 5.0
 # Of a core: an emulator that has less to spare is soon late.
 CPU_BOUND = 0.9
 _LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_QUEUES = {
-    "t_s": pl.Float64,
-    "link": pl.UInt16,
-    "packets": pl.UInt32,
-    "bytes": pl.UInt64,
-    "arrivals": pl.UInt64,
-    "drops": pl.UInt64,
-    "marks": pl.UInt64,
-    "sent_bytes": pl.UInt64,
-}
-_EVENTS = {
-    "t_s": pl.Float64,
-    "flow": pl.UInt32,
-    "kind": pl.UInt8,
-    "cwnd_before_seg": pl.Float64,
-    "cwnd_after_seg": pl.Float64,
-    "ssthresh_seg": pl.Float64,
-    "lost": pl.UInt32,
-}
-_PROBES = {"t_s": pl.Float64, "flow": pl.UInt32, "probe": pl.UInt8, "value": pl.Float64}
+_LOOKED_AT = (
+    "cwnd_seg",
+    "srtt_s",
+    "inflight_seg",
+    "delivered_bytes",
+    "retransmits",
+    "pacing_bps",
+)
 
 
 def available() -> list[str]:
@@ -192,19 +180,31 @@ def _seen_of_udt(
     number: int, flow: dict[str, Any], sent: dict[str, Any], plan: dict[str, Any]
 ) -> dict[str, Any]:
     """What a sender over UDT says of itself, as :mod:`lfnlab.testbed.sock_diag` has it of TCP."""
-    rows, events, windows = [], [], []
+    rows: list[dict[str, Any]] = []
+    events, windows = [], []
     last = dict.fromkeys(("delivered_bytes", "retransmits", "naks", "timeouts", "srtt_s"), 0)
     warm_bytes, least_s = 0, math.inf
     for look in sent["looks"]:
         t_s = flow["start_s"] + look["t_s"]
         state = sock_diag.RECOVERY if look["repairing"] else sock_diag.OPEN
-        measured = [look[key] for key in ("inflight_seg", "delivered_bytes", "retransmits")]
-        window = (look["cwnd_seg"], math.inf, look["srtt_s"])
-        rows.append((t_s, number, *window, *measured, state, look["pacing_bps"]))
+        before_seg = rows[-1]["cwnd_seg"] if rows else look["cwnd_seg"]
+        rows.append(
+            {"t_s": t_s, "flow": number, "ssthresh_seg": math.inf, "state": state}
+            | {key: look[key] for key in _LOOKED_AT}
+        )
         for count, kind in (("naks", sock_diag.RECOVERY), ("timeouts", sock_diag.LOSS)):
             if look[count] > last[count]:
-                around = (rows[-2][2] if len(rows) > 1 else look["cwnd_seg"], look["cwnd_seg"])
-                events.append((t_s, number, sock_diag.KINDS[kind], *around, math.inf, 0))
+                events.append(
+                    {
+                        "t_s": t_s,
+                        "flow": number,
+                        "kind": sock_diag.REDUCTIONS[kind],
+                        "cwnd_before_seg": before_seg,
+                        "cwnd_after_seg": look["cwnd_seg"],
+                        "ssthresh_seg": math.inf,
+                        "lost": 0,
+                    }
+                )
         if t_s >= plan["warmup_s"]:
             windows.append(look["cwnd_seg"])
         else:
@@ -238,17 +238,13 @@ def _invalid(path: dict[str, Any], found: dict[str, Any]) -> str | None:
 
 def _tables(path: dict[str, Any], found: dict[str, Any]) -> dict[str, pl.DataFrame]:
     rows = [row for flow in found["flows"] for row in flow["rows"]]
-    # TCP_INFO has the smoothed RTT alone.
-    names = [name for name in FLOWS if name != "rtt_s"]
-    flows = pl.DataFrame(rows, {name: FLOWS[name] for name in names}, orient="row")
-    flows = flows.with_columns(rtt_s=pl.lit(None, pl.Float64)).select(list(FLOWS))
-    queues = pl.DataFrame(path["samples"], _QUEUES).with_columns(pl.col("t_s") - LEAD_S)
+    queues = frame("queues", path["samples"]).with_columns(pl.col("t_s") - LEAD_S)
     events = [event for flow in found["flows"] for event in flow["events"]]
     return {
-        "flows": flows.sort("t_s", "flow"),
+        "flows": frame("flows", rows).sort("t_s", "flow"),
         "queues": queues.filter(pl.col("t_s") >= 0),
-        "events": pl.DataFrame(events, _EVENTS, orient="row").sort("t_s", "flow"),
-        "probes": pl.DataFrame([], _PROBES),
+        "events": frame("events", events).sort("t_s", "flow"),
+        "probes": frame("probes", []),
     }
 
 
@@ -307,9 +303,13 @@ def _flow(
         end_s = min(end_s, flow["start_s"] + seen["completion_s"])
     begin_s = max(flow["start_s"], plan["warmup_s"])
     delivered_bytes = seen["acked_bytes"] - seen["warm_bytes"]
-    kinds = [event[2] for event in seen["events"]]
+    kinds = [event["kind"] for event in seen["events"]]
     # Counters at the ends of whole seconds; the last row before each.
-    rows = {math.floor(row[0]): row[6] for row in seen["rows"] if row[0] >= begin_s}
+    rows = {
+        math.floor(row["t_s"]): row["delivered_bytes"]
+        for row in seen["rows"]
+        if row["t_s"] >= begin_s
+    }
     bins = [float(after - before) for before, after in pairwise(rows.values())]
     return {
         "id": number,
@@ -326,8 +326,8 @@ def _flow(
         "delivered_bytes": delivered_bytes,
         "sent": None,
         "retransmits": seen["retransmits"],
-        "timeouts": kinds.count(sock_diag.KINDS[sock_diag.LOSS]),
-        "loss_events": sum(kind in sock_diag.KINDS.values() for kind in kinds),
+        "timeouts": kinds.count(sock_diag.REDUCTIONS[sock_diag.LOSS]),
+        "loss_events": sum(kind in sock_diag.REDUCTIONS.values() for kind in kinds),
         "undos": None,
         "mean_cwnd_segments": seen["mean_cwnd"],
         "min_cwnd_segments": seen["min_cwnd"],

@@ -15,6 +15,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.results.tables import code
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,10 +24,15 @@ LOOK_EVERY_S = 0.005
 #: struct tcp_info (linux/tcp.h) up to tcpi_min_rtt.
 TCP_INFO = struct.Struct("=8B24I4Q4I")
 INFINITE_SSTHRESH = 0x7FFFFFFF
-OPEN, CWR, RECOVERY, LOSS = 0, 2, 3, 4
-#: Kinds of the table ``events`` (docs/results.md).
-KINDS = {RECOVERY: 0, LOSS: 1, CWR: 2}
-END_OF_RECOVERY = 4
+OPEN, CWR, RECOVERY, LOSS = (
+    code("flows", "state", words) for words in ("open", "CWR", "recovery", "loss")
+)
+#: Kinds of the table ``events``: a state that is entered is a reduction of the window.
+REDUCTIONS = {
+    state: code("events", "kind", words)
+    for state, words in ((RECOVERY, "fast retransmit"), (LOSS, "timeout"), (CWR, "ECN"))
+}
+END_OF_RECOVERY = code("events", "kind", "end of recovery")
 
 NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY = 20
@@ -109,8 +116,8 @@ class Flow:
     plan: dict[str, Any]
     last: Info | None = None
     last_s: float = 0.0
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    events: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     cwnd_seg_s: float = 0.0
     seen_s: float = 0.0
     cwnds: list[int] = field(default_factory=list)
@@ -133,31 +140,43 @@ class Flow:
             self.completed_s = now_s - self.plan["start_s"]
         if on_grid:
             self.rows.append(
-                (
-                    now_s,
-                    self.number,
-                    float(seen["cwnd"]),
-                    ssthresh_seg(seen),
-                    seen["srtt_us"] * 1e-6,
-                    seen["unacked"],
-                    seen["acked_bytes"],
-                    seen["retransmits"],
-                    seen["state"],
+                {
+                    "t_s": now_s,
+                    "flow": self.number,
+                    "cwnd_seg": float(seen["cwnd"]),
+                    "ssthresh_seg": ssthresh_seg(seen),
+                    # tcp_info has the smoothed RTT alone.
+                    "srtt_s": seen["srtt_us"] * 1e-6,
+                    "inflight_seg": seen["unacked"],
+                    "delivered_bytes": seen["acked_bytes"],
+                    "retransmits": seen["retransmits"],
+                    "state": seen["state"],
                     # All ones: not paced.
-                    0.0 if seen["pacing_bytes_s"] >= 1 << 63 else seen["pacing_bytes_s"] * 8.0,
-                )
+                    "pacing_bps": 0.0
+                    if seen["pacing_bytes_s"] >= 1 << 63
+                    else seen["pacing_bytes_s"] * 8.0,
+                }
             )
         self.last, self.last_s = seen, now_s
 
     def _note_state(self, now_s: float, before: Info, seen: Info) -> None:
         if before["state"] == seen["state"]:
             return
-        kind = KINDS.get(seen["state"])
-        if kind is None and before["state"] in KINDS and seen["state"] == OPEN:
+        kind = REDUCTIONS.get(seen["state"])
+        if kind is None and before["state"] in REDUCTIONS and seen["state"] == OPEN:
             kind = END_OF_RECOVERY
         if kind is not None:
-            windows = (float(before["cwnd"]), float(seen["cwnd"]), ssthresh_seg(seen))
-            self.events.append((now_s, self.number, kind, *windows, seen["lost"]))
+            self.events.append(
+                {
+                    "t_s": now_s,
+                    "flow": self.number,
+                    "kind": kind,
+                    "cwnd_before_seg": float(before["cwnd"]),
+                    "cwnd_after_seg": float(seen["cwnd"]),
+                    "ssthresh_seg": ssthresh_seg(seen),
+                    "lost": seen["lost"],
+                }
+            )
 
     def found(self) -> dict[str, Any]:
         """What was seen, for JSON."""

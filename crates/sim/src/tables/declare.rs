@@ -110,6 +110,7 @@ pub struct ColumnSchema {
 macro_rules! tables {
     ($(
         #[doc = $table_meaning:literal]
+        $(#[$attribute:meta])*
         $table:ident: $Row:ident in $Table:ident {
             $($(#[doc = $meaning:literal])+ $column:ident: $cell:ty, $unit:literal;)+
         }
@@ -117,6 +118,7 @@ macro_rules! tables {
         $(
             #[doc = $table_meaning]
             #[derive(Clone, Copy, Debug)]
+            $(#[$attribute])*
             pub struct $Row {
                 $($(#[doc = $meaning])+ pub $column: $cell,)+
             }

@@ -8,24 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import LogFormatter
 
+from lfnlab.results.tables import declared
+
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-# Units of columns whose names do not say them.
+# Units of keys of the summary whose names do not say them.
 _UNITS = {
-    "packets": "packets",
-    "arrivals": "packets",
-    "drops": "packets",
     "early_drops": "packets",
-    "marks": "packets",
     "random_losses": "packets",
     "max_queue_packets": "packets",
-    "bytes": "B",
-    "retransmits": "segments",
     "sent": "segments",
-    "lost": "segments",
-    "seq": "segments",
     "utilization": "1",
     "jain": "1",
     "cov": "1",
@@ -65,7 +59,10 @@ _SCALES = {
 
 
 def unit(column: str) -> str:
-    """The unit that a column's name says; empty for names and counts."""
+    """The unit of a column of a table or key of a summary; empty for names and counts."""
+    for table in declared().values():
+        if column in table:
+            return table[column].unit
     if column in _UNITS:
         return _UNITS[column]
     return next((u for suffix, u in _SUFFIXES.items() if column.endswith(suffix)), "")

@@ -12,6 +12,7 @@ from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import plot
 from lfnlab.results.integrity import TABLES, checked, tables_of
 from lfnlab.results.runs import Results, Run, route
+from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +24,8 @@ SAMPLE = ("source", "run", "t_s")
 #: Between the names of two tables that are joined by their times.
 AND = "+"
 GOODPUT, SUMMARY, FLOWS, LINKS = "goodput", "summary", "summary.flows", "summary.links"
-_NAMES: dict[str, dict[str, tuple[str, ...]]] = {
-    "events": {"kind": ("fast retransmit", "timeout", "ECN", "undo", "end of recovery")},
-    "packets": {
-        "point": ("arrived", "dropped", "left"),
-        "kind": ("data", "ACK", "UDP", "UDT data", "UDT control"),
-        "direction": ("forward", "reverse"),
-    },
-}
+#: Codes that are drawn over time as numbers.
+_NUMBERS = ("state",)
 
 
 class Tables:
@@ -190,9 +185,10 @@ def _named(frame: pl.LazyFrame, table: str, run: Run) -> pl.LazyFrame:
     if "link" in columns and columns["link"].is_integer():
         ids = {i: link["id"] for i, link in enumerate(summary["links"])}
         frame = frame.with_columns(link=_renamed("link", ids))
-    for column, words in _NAMES.get(table, {}).items():
-        if column in columns:
-            frame = frame.with_columns(_renamed(column, dict(enumerate(words))).alias(column))
+    for column in declared().get(table, {}).values():
+        if column.codes and column.name in columns and column.name not in _NUMBERS:
+            words = dict(enumerate(column.codes))
+            frame = frame.with_columns(_renamed(column.name, words))
     if "t_ps" in columns:
         frame = frame.with_columns(t_s=pl.col("t_ps") / 1e12)
     if "probe" in columns and "flow" in columns:
