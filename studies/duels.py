@@ -183,19 +183,19 @@ def write_page(table: pl.DataFrame, stamp: str) -> None:
     page = f"""\
 # Duels
 
-Two flows of equal RTT on a drop-tail dumbbell with a buffer of half a BDP, 9000-byte packets,
-today's Linux TCP: one flow of each law, in its default variant, and two of each law. They start
-within the first 5 s.
+Two flows of equal RTT share a drop-tail dumbbell with a buffer of half a BDP, 9000-byte packets and
+today's Linux TCP: one flow of each of two laws, in their default variants, or two flows of one law.
+They start within the first 5 s.
 {setting}
 
-So these are the first minutes, not the end: Reno alone needs longer than that to recover from one
-loss at 10 Gbit/s. One seed: where two laws lock in phase, another may tell another story.
+The results are for the first minutes: Reno alone needs longer to recover from one loss at 10 Gbit/s.
+There is one seed; where two laws lock in phase, another seed may give a different result.
 
 {stamp} Every duel is in
 [studies/reference/duels.csv](../studies/reference/duels.csv).
 
-*share*: mean share of the law against all others. *total*: mean goodput of both, of the link's
-rate; a full link carries 99 % of payload. *twice*: total of two flows of the law.
+*share*: mean share of the law against all others. *total*: mean goodput of both, in percent of the
+link's rate; a full link carries 99 % of payload. *twice*: total of two flows of the law.
 
 {head}
 {"|---" * (1 + 3 * len(PATHS))}|

@@ -67,22 +67,22 @@ CLOSED = {
 """Exponents from response functions, losses together and apart: docs/theory.md, and the cards."""
 
 EXPLAINED = """\
-Where an interval is wider than 1, three seeds tell no more than that it depends on the start.
+If an interval is wider than 1, three seeds show only that the result depends on the start.
 
-- Reno, Veno, Vegas, Illinois, together: a recovery costs a round trip or two of growth, which is
-  more of the 30 between losses than of the 60; two of them make 2.05.
+- Reno, Veno, Vegas, Illinois, together: a recovery costs one or two round trips of growth, which is
+  a larger part of 30 round trips between losses than of 60. Two of them give 2.05.
 - HSTCP, together: 6.06 is the slope of its response function. With 60 and 30 round trips between
-  losses the fixed points of RFC 3649's a(w) and b(w) are 4786 and 232 segments, which is 5.37.
-- Compound, together: a part of its window grows as Reno's, with 2.
-- CW-HSTCP, together: 24 losses are too few for it to forget its first window; one run of 30 losses
+  losses the fixed points of RFC 3649's a(w) and b(w) are 4786 and 232 segments, which gives 5.37.
+- Compound, together: a part of its window grows as Reno's, with exponent 2.
+- CW-HSTCP, together: after 24 losses its first window still has an effect; one run of 30 losses
   ended at 1.02.
-- FAST would have 0 where alpha packets of each flow fit the queue. In the first two experiments
-  nothing queues, so that it is AIMD(50, 1/2), as Vegas is Reno; in the third the queue holds a
-  fifth of what they want.
-- Constant rate, together: its windows are of three to six packets; every second loss misses them.
-- Drop-tail queues are nearer to losses together than apart: with eight flows most lose at once. The
-  flows of the longer RTT lose more often, with CUBIC 30 % more in one run, and so fall behind even
-  where the closed form says equal windows.
+- FAST would have 0 if alpha packets of each flow fitted into the queue. In the first two experiments
+  there is no queue, so it is AIMD(50, 1/2), as Vegas is Reno. In the third the queue holds a fifth
+  of alpha packets per flow.
+- Constant rate, together: its windows are three to six packets; every second loss misses them.
+- Drop-tail queues are closer to "together" than to "apart": with eight flows most lose at once.
+  Flows of the longer RTT lose more often, with CUBIC 30 % more in one run, and so get less even if
+  the closed form gives equal windows.
 """
 
 
@@ -225,14 +225,14 @@ def page(table: pl.DataFrame, stamp: str) -> str:
     return f"""\
 # RTT fairness
 
-E of x₁ / x₂ = (RTT₂ / RTT₁)^E, for flows of one law whose RTTs are as one to two: 0 is fair to
-every RTT, 1 gives equal windows, 2 is standard TCP's with losses together. Today's Linux TCP,
-1500-byte packets, means over {SEEDS} seeds ± 95 % (Student's t).
+This page gives the exponent E in x₁ / x₂ = (RTT₂ / RTT₁)^E for the throughputs x of flows of one law
+whose RTTs are as one to two. E = 0 means equal throughputs, 1 equal windows; standard TCP has 2 if
+losses come together. Today's Linux TCP, 1500-byte packets, means over {SEEDS} seeds ± 95 % (Student's t).
 
 {said}
 
-A number in brackets is of a link that was more than 90 % full, so that not only these losses limit
-the law. Closed forms are those of response functions: [theory](theory.md#rtt-unfairness), and the
+A number in brackets is from a link that was more than 90 % full, so the law was not limited by these
+losses alone. Closed forms are those of response functions: [theory](theory.md#rtt-unfairness), and the
 [cards](../laws/cards/README.md).
 
 {stamp} Every run is in
