@@ -188,8 +188,8 @@ today's Linux TCP: one flow of each of two laws, in their default variants, or t
 They start within the first 5 s.
 {setting}
 
-The results are for the first minutes: Reno alone needs longer to recover from one loss at 10 Gbit/s.
-There is one seed; where two laws lock in phase, another seed may give a different result.
+The results are for the first minutes: Reno alone needs longer to recover from one loss at 10
+Gbit/s. There is one seed; where two laws lock in phase, another seed may give a different result.
 
 {stamp} Every duel is in
 [studies/reference/duels.csv](../studies/reference/duels.csv).

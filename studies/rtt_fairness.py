@@ -76,9 +76,9 @@ If an interval is wider than 1, three seeds show only that the result depends on
 - Compound, together: a part of its window grows as Reno's, with exponent 2.
 - CW-HSTCP, together: after 24 losses its first window still has an effect; one run of 30 losses
   ended at 1.02.
-- FAST would have 0 if alpha packets of each flow fitted into the queue. In the first two experiments
-  there is no queue, so it is AIMD(50, 1/2), as Vegas is Reno. In the third the queue holds a fifth
-  of alpha packets per flow.
+- FAST would have 0 if alpha packets of each flow fitted into the queue. In the first two
+  experiments there is no queue, so it is AIMD(50, 1/2), as Vegas is Reno. In the third the queue
+  holds a fifth of alpha packets per flow.
 - Constant rate, together: its windows are three to six packets; every second loss misses them.
 - Drop-tail queues are closer to "together" than to "apart": with eight flows most lose at once.
   Flows of the longer RTT lose more often, with CUBIC 30 % more in one run, and so get less even if
@@ -225,15 +225,16 @@ def page(table: pl.DataFrame, stamp: str) -> str:
     return f"""\
 # RTT fairness
 
-This page gives the exponent E in x₁ / x₂ = (RTT₂ / RTT₁)^E for the throughputs x of flows of one law
-whose RTTs are as one to two. E = 0 means equal throughputs, 1 equal windows; standard TCP has 2 if
-losses come together. Today's Linux TCP, 1500-byte packets, means over {SEEDS} seeds ± 95 % (Student's t).
+This page gives the exponent E in x₁ / x₂ = (RTT₂ / RTT₁)^E for the throughputs x of flows of one
+law whose RTTs are as one to two. E = 0 means equal throughputs, 1 equal windows; standard TCP has 2
+if losses come together. Today's Linux TCP, 1500-byte packets, means over {SEEDS} seeds ± 95 %
+(Student's t).
 
 {said}
 
-A number in brackets is from a link that was more than 90 % full, so the law was not limited by these
-losses alone. Closed forms are those of response functions: [theory](theory.md#rtt-unfairness), and the
-[cards](../laws/cards/README.md).
+A number in brackets is from a link that was more than 90 % full, so the law was not limited by
+these losses alone. Closed forms are those of response functions:
+[theory](theory.md#rtt-unfairness), and the [cards](../laws/cards/README.md).
 
 {stamp} Every run is in
 [studies/reference/rtt_fairness.csv](../studies/reference/rtt_fairness.csv).

@@ -18,9 +18,9 @@ def page() -> str:
     lines = [
         "# Five papers, every claim",
         "",
-        "For each claim this page gives the paper's result, ours, and a verdict. A claim that does not",
-        "hold is a result. `python -m lfnlab.papers.verdicts` writes this page from the findings that",
-        "`lfn paper NAME --accept` stored. The hash is that of all runs of a study.",
+        "For each claim this page gives the paper's result, ours, and a verdict. A claim that",
+        "does not hold is a result. `python -m lfnlab.papers.verdicts` writes this page from the",
+        "findings that `lfn paper NAME --accept` stored. The hash is that of all runs of a study.",
         "",
     ]
     for paper in papers():
