@@ -152,7 +152,7 @@ class Drawn:
             return (
                 f'{{ kind = "red", preset = "classic", {size}, min_th = "{low} packets", '
                 f'max_th = "{3 * low} packets", weight = 0.001953125, max_p = 0.1, mark_p = 1.0, '
-                f"gentle = false, wait = false{ecn} }}"
+                f'gentle = false, wait = false, rules = "linux"{ecn} }}'
             )
         return f'{{ kind = "{self.queue}", {size}{ecn} }}'
 

@@ -31,7 +31,7 @@ pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
-pub use red::{Red, RedConfig, RedError, RedPreset, Threshold, Thresholds, Weight};
+pub use red::{Red, RedConfig, RedError, RedPreset, RedRules, Threshold, Thresholds, Weight};
 pub use router::{
     JetMaxConfig, JetMaxRouter, RcpConfig, RcpRouter, Router, RouterConfig, VcpConfig, VcpMeter, XcpConfig,
     XcpRouter,

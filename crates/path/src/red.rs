@@ -63,6 +63,18 @@ pub enum RedPreset {
 
 words! { RedPreset { Classic = "classic", Gentle = "gentle", Adaptive = "adaptive", } }
 
+/// Whose rules RED follows where papers leave them open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedRules {
+    /// While at most one packet waits, nothing is dropped early.
+    Ns2,
+    /// The average alone decides, and one draw holds until count times probability reaches it (the efficient
+    /// algorithm of Floyd and Jacobson 1993).
+    Linux,
+}
+
+words! { RedRules { Ns2 = "ns2", Linux = "linux", } }
+
 /// A threshold of the average queue, in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold(pub f64);
@@ -134,6 +146,8 @@ keys! {
         adaptive: bool = false;
         /// Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic".
         wait: bool = true;
+        /// Whose rules it follows where papers leave them open.
+        rules: RedRules = RedRules::Ns2;
         /// Measure the queue in bytes, and drop in proportion to a packet's size.
         byte_mode: bool = false;
         /// Mark packets of flows with `ecn` instead of dropping them. Default true in "adaptive".
@@ -308,6 +322,8 @@ pub struct Red {
     /// Packets (in byte mode mean packets' worth of bytes) since the last drop or mark, or since the
     /// average crossed min_th.
     count: f64,
+    /// Linux's draw.
+    standing: f64,
     above_min_th: bool,
 }
 
@@ -357,6 +373,7 @@ impl Red {
             next_step: ADAPTIVE_INTERVAL,
             average: 0.0,
             count: 0.0,
+            standing: 0.0,
             above_min_th: false,
         })
     }
@@ -416,16 +433,20 @@ impl Red {
             1.0
         };
         self.count += size;
-        if self.average < self.min_th || queue.packets <= 1 {
+        let spared = self.config.rules == RedRules::Ns2 && queue.packets <= 1;
+        if spared || self.average < self.min_th {
             self.above_min_th = false;
             return Verdict::Accept;
+        }
+        let base = self.base_probability();
+        if self.config.rules == RedRules::Linux {
+            return self.by_standing_draw(base, ect, draw);
         }
         if !self.above_min_th {
             self.above_min_th = true;
             self.count = size;
             return Verdict::Accept;
         }
-        let base = self.base_probability();
         let spread = self.spread(base);
         // A drop that is certain is so for small packets too.
         let probability = if spread < 1.0 { spread * size } else { 1.0 };
@@ -433,6 +454,31 @@ impl Red {
             return Verdict::Accept;
         }
         self.count = 0.0;
+        self.early(base, ect)
+    }
+
+    fn by_standing_draw(&mut self, base: f64, ect: bool, draw: impl FnOnce() -> f64) -> Verdict {
+        if base >= 1.0 {
+            // The count begins anew, as below min_th.
+            self.above_min_th = false;
+            return self.early(base, ect);
+        }
+        let chosen =
+            self.above_min_th && self.count * base >= self.standing + f64::from(u8::from(self.config.wait));
+        if chosen || !self.above_min_th {
+            self.above_min_th = true;
+            self.count = 0.0;
+            self.standing = draw();
+        }
+        if chosen {
+            self.early(base, ect)
+        } else {
+            Verdict::Accept
+        }
+    }
+
+    /// A packet that chance has chosen.
+    fn early(&self, base: f64, ect: bool) -> Verdict {
         if self.config.ecn && ect && (base < self.config.mark_p || self.config.mark_p >= 1.0) {
             Verdict::Mark
         } else {

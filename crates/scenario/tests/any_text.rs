@@ -92,6 +92,7 @@ fn line() -> impl Strategy<Value = String> {
         "weight",
         "max_p",
         "wait",
+        "rules",
         "ecn",
         "law",
         "count",

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use lfn_law::{LawSpec, Prototype, SlowStartKind};
 use lfn_path::{
-    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, Service,
-    Thresholds, Weight,
+    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, RedRules,
+    Service, Thresholds, Weight,
 };
 use lfn_scenario::Scenario;
 use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
@@ -212,13 +212,14 @@ fn red_takes_its_preset_and_what_overrides_it() {
     assert_eq!(red("preset = \"adaptive\""), RedConfig::adaptive(1514));
     let own = red("preset = \"adaptive\"\nmin_th = \"20 packets\"\nmax_th = \"60 packets\"\nweight = 0.01\n\
                    max_p = 0.02\ngentle = false\nadaptive = false\nwait = false\nbyte_mode = true\necn = false\n\
-                   mark_p = 1");
+                   rules = \"linux\"\nmark_p = 1");
     let wanted = RedConfig {
         weight: Weight::Fixed(0.01),
         max_p: 0.02,
         gentle: false,
         adaptive: false,
         wait: false,
+        rules: RedRules::Linux,
         byte_mode: true,
         ecn: false,
         mark_p: 1.0,

@@ -32,6 +32,7 @@ class Queue:
     gentle: bool | None = None
     adaptive: bool | None = None
     wait: bool | None = None
+    rules: Literal["ns2", "linux"] | None = None
     byte_mode: bool | None = None
     mark_p: float | None = None
     ecn: bool | None = None

@@ -115,16 +115,21 @@ def _queue(queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: 
             f"alpha {alpha} beta {beta}{ecn}"
         )
     if kind == "red":
-        return _red(queue, packets, wire_bytes) + ecn
+        return _red(queue, packets, wire_bytes, rate_bps) + ecn
     raise _refused("link.queue.kind", f"it has no {kind}")
 
 
-def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int) -> str:
-    """RED of Linux: neither gentle nor spaced, weights that are powers of 2."""
+def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:
+    """RED of Linux: neither gentle nor spaced, weights that are powers of 2.
+
+    Its average falls in idle time by a constant that is a power of 2 in microseconds, from 0.94 to
+    1.9 times the wanted one by tc's `Scell_log`: so tc is told a rate that is the root of 2 higher.
+    """
     for key, wanted in (
         ("gentle", False),
         ("wait", False),
         ("adaptive", False),
+        ("rules", "linux"),
         ("byte_mode", False),
     ):
         if queue[key] != wanted:
@@ -142,7 +147,7 @@ def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int) -> str:
     return (
         f"red limit {packets * wire_bytes} min {round(low * wire_bytes)} "
         f"max {round(high * wire_bytes)} avpkt {wire_bytes} burst {_burst(low, exponent)} "
-        f"probability {queue['max_p']}"
+        f"probability {queue['max_p']} bandwidth {rate_bps * math.sqrt(2):.0f}bit"
     )
 
 

@@ -20,7 +20,9 @@ fn no_draw() -> f64 {
 fn settled(config: RedConfig, packets: u64) -> Red {
     let mut red = red(config, GBIT);
     red.average = packets as f64;
-    assert_eq!(red.arrive(Time::ZERO, busy(packets), PACKET_BYTES, false, no_draw), Verdict::Accept);
+    if config.rules == RedRules::Ns2 {
+        assert_eq!(red.arrive(Time::ZERO, busy(packets), PACKET_BYTES, false, no_draw), Verdict::Accept);
+    }
     red.count = 0.0;
     red
 }
@@ -285,6 +287,7 @@ proptest! {
     #[test]
     fn no_traffic_breaks_it(
         (gentle, adaptive, wait, byte_mode, ecn, ect) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        linux in any::<bool>(),
         (min_th, width) in (0.1..1e6, 0.1..1e6),
         (weight, max_p, mark_p) in (1e-9..=1.0, 1e-9..=1.0, 1e-9..=1.0),
         traffic in prop::collection::vec(
@@ -292,6 +295,7 @@ proptest! {
     ) {
         let thresholds = Thresholds::Fixed { min_th, max_th: min_th + width };
         let config = RedConfig {
+            rules: if linux { RedRules::Linux } else { RedRules::Ns2 },
             weight: Weight::Fixed(weight), max_p, gentle, adaptive, wait, byte_mode, ecn, mark_p,
             ..RedConfig::classic(PACKET_BYTES).between(thresholds)
         };
@@ -311,8 +315,33 @@ proptest! {
             // Rounding may lift the average by one part in 2^53.
             prop_assert!((0.0..=longest as f64 + 1e-9).contains(&average), "average {average} of {longest}");
             prop_assert!(0.0 < red.max_p() && red.max_p() <= max_p.max(ADAPTIVE_TOP + 0.01));
-            prop_assert!(verdict == Verdict::Accept || (average >= min_th && queue.packets > 1));
+            prop_assert!(verdict == Verdict::Accept || (average >= min_th && (linux || queue.packets > 1)));
             prop_assert!(verdict != Verdict::Mark || (ecn && ect && (red.base_probability() < mark_p || mark_p >= 1.0)));
         }
     }
+}
+
+#[test]
+fn by_linuxs_rules_the_average_alone_decides() {
+    let mut red = settled(RedConfig { rules: RedRules::Linux, ..tenth() }, 0);
+    red.average = 1000.0;
+    for _ in 0..3 {
+        assert_eq!(red.arrive(Time::ZERO, busy(0), PACKET_BYTES, false, no_draw), Verdict::Drop);
+    }
+    // It crosses max_th and min_th again with a count and a draw anew.
+    red.average = 100.0;
+    assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || 0.25), Verdict::Accept);
+    for verdict in [Verdict::Accept, Verdict::Accept, Verdict::Drop] {
+        red.average = 100.0;
+        assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || 0.25), verdict);
+    }
+}
+
+#[test]
+fn drops_of_linux_are_spaced_uniformly() {
+    let counts = sampled_spacing(RedConfig { rules: RedRules::Linux, ..tenth() });
+    let chi_square: f64 = counts[1..=10].iter().map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0).sum();
+    assert_eq!(counts[1..=10].iter().sum::<u32>(), 10_000);
+    // 99.9 % quantile at 9 degrees of freedom.
+    assert!(chi_square < 27.9, "{chi_square}");
 }
