@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab import Case, dumbbell, execute, law, metrics
+from lfnlab import Case, Scenario, dumbbell, execute, law, metrics
 from lfnlab.cli import app as cli
 from lfnlab.figures import draw
 from lfnlab.statistics import interval
@@ -169,6 +169,26 @@ def test_a_logarithmic_axis_has_plain_numbers(results: Results) -> None:
     assert not any("$" in text for text in texts)
 
 
+def test_routes_of_one_law_are_told_apart(tmp_path: Path) -> None:
+    file = tmp_path / "both.toml"
+    ends = [("cubic", "forward"), ("cubic", "reverse"), ("htcp", "forward"), ("cubic", "forward")]
+    flows = "".join(
+        f'[[flow]]\nlaw = "{name}"\nrtt = "40ms"\ndirection = "{way}"\n' for name, way in ends
+    )
+    link = '[link]\nrate = "10Mbit/s"\nqueue = { size = "0.5bdp" }\n'
+    file.write_text(f'schema = 1\nduration = "3s"\n{link}{flows}', encoding="utf-8")
+    execute(Scenario.load(file), out=tmp_path / "out")
+    figure = draw.draw([tmp_path / "out"], draw.Request()).figure
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["cubic, forward", "cubic, reverse", "htcp, forward"]
+    lines = figure.axes[0].get_lines()
+    looks = [(line.get_color(), line.get_linestyle()) for line in lines]
+    assert looks[0] == looks[3], "equal law and route"
+    assert len(set(looks)) == 3
+    assert lines[0].get_color() == lines[1].get_color() == law("cubic").color
+
+
 def test_two_sources_are_told_apart(results: Results) -> None:
     run = results.runs[0].path
     figure = draw.draw((results.root, run), draw.Request(where=("law=reno", "flow=0"))).figure
@@ -204,7 +224,9 @@ def test_the_listing_names_the_documented_columns_and_units(
     for line in listed.splitlines():
         if line.startswith(" "):
             column = line.split()[0]
-            assert f"`{column}`" in documented + tags, f"docs/reference/tables.md does not know {column}"
+            assert f"`{column}`" in documented + tags, (
+                f"docs/reference/tables.md does not know {column}"
+            )
     rows = re.findall(r"^\| (`.*?) \|.*?\| (.*?) \|", documented, re.MULTILINE)
     units = {name: text for names, text in rows for name in re.findall("`([a-z_]+)`", names)}
     for column, says in {"t_s": "s", "cwnd_seg": "segments", "retransmits": "segments"}.items():

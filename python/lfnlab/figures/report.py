@@ -14,10 +14,9 @@ import numpy as np
 
 from lfnlab.analysis import advice
 from lfnlab.analysis.summary import Table, averaged, rate_unit, summary_tables
-from lfnlab.control_laws.registry import look
 from lfnlab.errors import StoreError
 from lfnlab.figures import plot
-from lfnlab.figures.looks import looks
+from lfnlab.figures.looks import Look, looks
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import route
 from lfnlab.results.store import read_text, replace_file
@@ -196,17 +195,28 @@ def _note(results: Results) -> str:
 
 
 def _table(table: Table) -> str:
+    column = table.headings.index("law") if "law" in table.headings else None
+    names = {} if column is None else {row[column]: row[column] for row in table.rows}
+    swatches = {name: _swatch(style) for name, style in looks(names).items()}
+
     def cell(row: Sequence[str], i: int) -> str:
         if i >= table.keys:
             return f"<td>{escape(row[i])}</td>"
-        swatch = ""
-        if table.headings[i] == "law":
-            swatch = f'<span class="swatch" style="background:{look(row[i])[0]}"></span>'
+        swatch = swatches.get(row[i], "") if table.headings[i] == "law" else ""
         return f'<td class="text">{swatch}{escape(row[i])}</td>'
 
     return _html_table(
         [(heading, i < table.keys) for i, heading in enumerate(table.headings)],
         ["".join(cell(row, i) for i in range(len(row))) for row in table.rows],
+    )
+
+
+def _swatch(style: Look) -> str:
+    """A piece of the line that a law has in the figures: its colour and its dashes."""
+    dashes = " ".join(f"{1.5 * length:g}" for length in style.dashes)
+    return (
+        '<svg class="swatch" viewBox="0 0 30 4" aria-hidden="true"><path d="M0 2H30" '
+        f'stroke="{style.color}" stroke-width="2.5" stroke-dasharray="{dashes or "none"}"/></svg>'
     )
 
 

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from lfnlab.errors import UsageError
-from lfnlab.figures.draw.choice import Request, chosen, default_by, first_seeds, selected, settled
+from lfnlab.figures.draw.choice import (
+    LAW_AND_ROUTE,
+    Request,
+    by_route,
+    chosen,
+    default_by,
+    first_seeds,
+    selected,
+    settled,
+)
 from lfnlab.figures.draw.columns import unit
 from lfnlab.figures.draw.painter import Painter
 from lfnlab.figures.draw.tables import Tables, one_run
@@ -62,6 +71,10 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
     panel = request.panel
     if panel is None and kind in ("time", "heat") and request.by is None and not tables.several:
         panel = "case" if "case" in frame.columns and frame["case"].n_unique() > 1 else None
+    if kind in ("time", "phase") and request.by is None:
+        routed = by_route(frame, by, panel)
+        if routed is not None:
+            frame, by = routed, LAW_AND_ROUTE
     if kind in ("bar", "cdf"):
         by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
     note = ""

@@ -25,6 +25,8 @@ MOST_GROUPS = 12
 #: Values of a column that colours and dashes can tell apart.
 MOST_TOLD = 60
 MOST_PANELS = 24
+#: Made where flows of one law take different routes in one panel.
+LAW_AND_ROUTE = "law, route"
 _RUN_COLUMNS = ("law", "route", "direction", "case", "seed", "run", "source")
 
 
@@ -233,6 +235,19 @@ def default_by(frame: pl.DataFrame, several: bool) -> str | None:
     if "law" in frame.columns:
         return "law"
     return "source" if several else None
+
+
+def by_route(frame: pl.DataFrame, by: str | None, panel: str | None) -> pl.DataFrame | None:
+    """The rows with the column :data:`LAW_AND_ROUTE`, where ``by`` hides which route a flow takes.
+
+    None where it hides nothing.
+    """
+    if by not in (None, "law") or not {"law", "route"} <= set(frame.columns):
+        return None
+    told = [column for column in (panel, "source", "law") if column in frame.columns]
+    if (frame.group_by(told).agg(pl.col("route").n_unique())["route"] < 2).all():
+        return None
+    return frame.with_columns(pl.format("{}, {}", "law", "route").alias(LAW_AND_ROUTE))
 
 
 def settled(

@@ -16,7 +16,7 @@ from lfnlab import statistics
 from lfnlab.control_laws.registry import laws
 from lfnlab.errors import UsageError
 from lfnlab.figures import plot
-from lfnlab.figures.draw.choice import MOST_PANELS, MOST_TOLD
+from lfnlab.figures.draw.choice import LAW_AND_ROUTE, MOST_PANELS, MOST_TOLD
 from lfnlab.figures.draw.columns import PlainLog, axis_of
 from lfnlab.figures.draw.tables import TRACE
 from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
@@ -477,7 +477,9 @@ def _law(by: str | None, value: Any) -> str | None:
     """The law whose colour a value takes; None for the next of the house's."""
     if by is None:
         return laws()[0].name
-    return value.partition(",")[0] if by in ("law", "case") and isinstance(value, str) else None
+    if by not in ("law", "case", LAW_AND_ROUTE) or not isinstance(value, str):
+        return None
+    return value.partition(",")[0]
 
 
 def _in_words(by: str | None, value: Any) -> str:
