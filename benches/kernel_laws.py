@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from lfnlab import kernel
+from lfnlab.analysis.table import markdown
 from lfnlab.kernel import loopback
 from lfnlab.kernel.libbpf import Attached, library
 
@@ -75,11 +76,13 @@ def main() -> None:
     finally:
         os.close(timing)
     base = statistics.median(costs[BUILT_IN])
-    print("| law | ns an ACK | least to most | beside built-in cubic |\n|---|---|---|---|")
+    rows = []
     for name, values in costs.items():
         median = statistics.median(values)
         extremes = f"{min(values):.0f} to {max(values):.0f}"
-        print(f"| {name} | {median:.0f} | {extremes} | {median / base:.1f} |")
+        rows.append((name, f"{median:.0f}", extremes, f"{median / base:.1f}"))
+    headings = ("law", "ns an ACK", "least to most", "beside built-in cubic")
+    print(*markdown(headings, rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import json
 import os
 
 from lfnlab import _core
+from lfnlab.analysis.table import markdown
 
 BUFFERS_BDP = (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)
 STARTS_S = range(6)
@@ -52,14 +53,15 @@ def shares(law: str, buffer_bdp: float) -> list[float]:
 
 def main() -> None:
     """Prints the table."""
-    print("| buffer, BDP | bbr | bbr3 |\n|---|---|---|")
+    rows = []
     for buffer_bdp in BUFFERS_BDP:
         cells = []
         for law in ("bbr", "bbr3"):
             found = shares(law, buffer_bdp)
             mean = sum(found) / len(found)
             cells.append(f"{mean:.2f} ({min(found):.2f} to {max(found):.2f})")
-        print(f"| {buffer_bdp:g} | {' | '.join(cells)} |")
+        rows.append((f"{buffer_bdp:g}", *cells))
+    print(*markdown(("buffer, BDP", "bbr", "bbr3"), rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from lfnlab import dumbbell, laws
+from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.results.store import code_version
@@ -159,24 +160,30 @@ def draw(table: pl.DataFrame, path: Path, file: FilePath) -> None:
 
 
 def means(table: pl.DataFrame) -> list[str]:
-    """A line of the page for each law: means of shares and totals on each path."""
-    lines = []
+    """The table of the page: means of shares and totals of each law on each path."""
+    rows = []
     found = [matrices(table, path.name) for path in PATHS]
     for i, name in enumerate(found[0][0]):
         others = [j for j in range(len(found[0][0])) if j != i]
-        cells = [
-            f"{share[i, others].mean():.0f} | {total[i, others].mean():.0f} | {total[i, i]:.0f}"
+        values = [
+            value
             for _, share, total in found
+            for value in (share[i, others].mean(), total[i, others].mean(), total[i, i])
         ]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return lines
+        rows.append((name, *(f"{value:.0f}" for value in values)))
+    columns = ("share, %", "total, %", "twice, %")
+    heads = [
+        f"{path.title}: {column}" if column == columns[0] else column
+        for path in PATHS
+        for column in columns
+    ]
+    return [*markdown(("law", *heads), rows)]
 
 
 def write_page(table: pl.DataFrame, stamp: str) -> None:
     """docs/duels.md and its figures."""
     for path in PATHS:
         draw(table, path, FIGURES / f"duels-{path.name}.png")
-    head = "| law |" + "".join(f" {path.title}: share, % | total, % | twice, % |" for path in PATHS)
     setting = "".join(
         f"\n- {path.title}: {path.duration}, of which {path.warmup} do not count" for path in PATHS
     )
@@ -197,8 +204,6 @@ Gbit/s. There is one seed; where two laws lock in phase, another seed may give a
 *share*: mean share of the law against all others. *total*: mean goodput of both, in percent of the
 link's rate; a full link carries 99 % of payload. *twice*: total of two flows of the law.
 
-{head}
-{"|---" * (1 + 3 * len(PATHS))}|
 {chr(10).join(means(table))}
 
 {chr(10).join(f"![{path.title}: shares, totals](figures/duels-{path.name}.png)" for path in PATHS)}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from lfnlab import dumbbell, laws
+from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.metrics import rtt_exponent
@@ -206,15 +207,13 @@ def cell(table: pl.DataFrame, experiment: str, law: str) -> str:
 
 def lines(table: pl.DataFrame) -> list[str]:
     """The table of the page."""
-    rows = [
-        "| law | losses together | closed form | losses apart | closed form | drop-tail |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for law in dict.fromkeys(table["law"]):
         together, apart, drop_tail = (cell(table, each.name, law) for each in EXPERIMENTS)
         first, second = CLOSED.get(law, ("-", "-"))
-        rows.append(f"| {law} | {together} | {first} | {apart} | {second} | {drop_tail} |")
-    return rows
+        rows.append((law, together, first, apart, second, drop_tail))
+    headings = ("law", "losses together", "closed form", "losses apart", "closed form", "drop-tail")
+    return [*markdown(headings, rows)]
 
 
 def page(table: pl.DataFrame, stamp: str) -> str:

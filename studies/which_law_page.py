@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from lfnlab.analysis.table import markdown
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "which-law.md"
 FIGURE = ROOT / "docs" / "figures" / "which-law.png"
@@ -58,10 +60,7 @@ def decisions(table: pl.DataFrame) -> list[str]:
     paths = by_path(table)
     rtts = values(table, "rtt")
     rates = values(table, "rate")
-    lines = [
-        "| random loss | buffer | " + " | ".join(map(spaced, rates)) + " |",
-        "|---" * (2 + len(rates)) + "|",
-    ]
+    lines = []
     for loss, buffer in product(values(table, "loss"), values(table, "buffer")):
         cells = []
         for rate in rates:
@@ -77,8 +76,8 @@ def decisions(table: pl.DataFrame) -> list[str]:
                 for some in (surely, perhaps)
             ]
             cells.append("; perhaps ".join(filter(None, names)))
-        lines.append(f"| {probability(loss)} | {spaced(buffer)} | {' | '.join(cells)} |")
-    return lines
+        lines.append((probability(loss), spaced(buffer), *cells))
+    return [*markdown(("random loss", "buffer", *map(spaced, rates)), lines)]
 
 
 def costs(table: pl.DataFrame) -> list[str]:
@@ -87,14 +86,13 @@ def costs(table: pl.DataFrame) -> list[str]:
     paths = by_path(table)
     rates = values(table, "rate")
     fills = [(rate, "100ms", "1bdp", 0.0) for rate in rates]
-    lines = [
-        "| law | "
-        + " | ".join(f"beside one CUBIC, {title}, %" for title in DUEL_PATHS.values())
-        + "".join(f" | newcomer after 40 s, {spaced(rate)}, %" for rate in rates)
-        + "".join(f" | mean queue, {spaced(rate)}, ms" for rate in rates)
-        + " |",
-        "|---" * (1 + len(DUEL_PATHS) + 2 * len(rates)) + "|",
+    headings = [
+        "law",
+        *(f"beside one CUBIC, {title}, %" for title in DUEL_PATHS.values()),
+        *(f"newcomer after 40 s, {spaced(rate)}, %" for rate in rates),
+        *(f"mean queue, {spaced(rate)}, ms" for rate in rates),
     ]
+    lines = []
     newcomers = {
         (row["law"], row["rate"]): row
         for row in table.filter(pl.col("what") == "newcomer").iter_rows(named=True)
@@ -106,8 +104,8 @@ def costs(table: pl.DataFrame) -> list[str]:
             for rate in rates
         ]
         cells += [f"{paths[path][law]['queue_ms']:.0f}" for path in fills]
-        lines.append(f"| {law} | {' | '.join(cells)} |")
-    return lines
+        lines.append((law, *cells))
+    return [*markdown(headings, lines)]
 
 
 def beside_cubic(duels: pl.DataFrame, path: str, law: str) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab import Case, Results, dumbbell, kernel
 from lfnlab.analysis import run_length, sawtooth
-from lfnlab.analysis.summary import plain
+from lfnlab.analysis.table import markdown, plain
 from lfnlab.figures.plot import courses, rendered
 from lfnlab.testbed import agree
 from lfnlab.testbed.agree import QUANTITIES
@@ -83,12 +83,12 @@ def keep(path: str, law: str, agreement: agree.Agreement) -> dict[str, Any]:
 def table(known: dict[str, Any]) -> str:
     """Markdown: simulated, measured beside it, and Linux's own."""
     headings = [quantity.heading for quantity in QUANTITIES.values()]
-    lines = [f"| law | {' | '.join(headings)} | lateness |", "|---" * (len(headings) + 2) + "|"]
+    rows = []
     for law, found in known.items():
         cells = [_cell(row) for row in found["compared"]]
         late = "in time" if found["invalid"] is None else "late"
-        lines.append(f"| {law} | {' | '.join(cells)} | {late} |")
-    return "\n".join(lines)
+        rows.append((law, *cells, late))
+    return "\n".join(markdown(("law", *headings, "lateness"), rows))
 
 
 def _cell(row: dict[str, Any]) -> str:

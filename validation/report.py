@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib import pyplot as plt
 
+from lfnlab.analysis.table import markdown
+
 from . import hunt, ns3_tried, ours, reference
 from .analyse import measure, thinned
 from .compare import AIM, Difference, differences, explanation
@@ -172,8 +174,7 @@ def _tables(comparison: Comparison) -> Iterator[str]:
     for path in dict.fromkeys(run.path for run in comparison.runs):
         columns = _SHARED if path.flows > 1 else _SINGLE
         yield f"\n**{path.title}**\n"
-        yield "| law | " + " | ".join(heading for heading, *_ in columns) + " |"
-        yield "|---" * (len(columns) + 1) + "|"
+        rows = []
         for run in comparison.runs:
             if run.path != path:
                 continue
@@ -183,7 +184,8 @@ def _tables(comparison: Comparison) -> Iterator[str]:
                 cells.append(
                     _cell(difference, scale, digits, mark(difference) if difference else "")
                 )
-            yield f"| {run.law} | " + " | ".join(cells) + " |"
+            rows.append((run.law, *cells))
+        yield from markdown(("law", *(heading for heading, *_ in columns)), rows)
     if rules:
         yield ""
         yield from (f"{number}. {rule}" for number, rule in enumerate(rules, 1))
@@ -198,22 +200,21 @@ with ns-3's rules*, and timeouts, which ours has next to none of, *ns-3 / ours w
 are of all runs. A jump is a window that comes out of a timeout far above ssthresh, since what the
 ACK after it acknowledges counts whole in slow start; ours has no such rule. *after jumps*: drops in
 the 0.6 s after one.
-
-| run | timeouts | jumps | of ns-3's drops, after jumps | drops a second | Jain's index | \
-mean window | mean RTT, ms | long period, s |
-|---|---|---|---|---|---|---|---|---|"""
+"""
+_TRIED_HEADINGS = ("run", "timeouts", "jumps", "of ns-3's drops, after jumps")
 _TRIED_COLUMNS = (
-    ("drops_per_s", 1, 2),
-    ("jain", 1, 3),
-    ("mean_window_segments", 1, 1),
-    ("mean_rtt_s", 1e3, 1),
-    ("period_long_s", 1, 2),
+    ("drops a second", "drops_per_s", 1, 2),
+    ("Jain's index", "jain", 1, 3),
+    ("mean window", "mean_window_segments", 1, 1),
+    ("mean RTT, ms", "mean_rtt_s", 1e3, 1),
+    ("long period, s", "period_long_s", 1, 2),
 )
 
 
 def _tried(comparison: Comparison) -> Iterator[str]:
     """The laboratory with ns-3's rules, beside ns-3."""
     yield _TRIED
+    rows = []
     for entry in ns3_tried.load():
         run, ns3, mine = entry["run"], entry["ns3"], entry["with_rule"]
         cells = [
@@ -221,30 +222,28 @@ def _tried(comparison: Comparison) -> Iterator[str]:
             f"{ns3['jumps']}",
             f"{ns3['drops_after_jumps'] / max(1, ns3['drops']):.0%}",
         ]
-        for figure, scale, digits in _TRIED_COLUMNS:
+        for _, figure, scale, digits in _TRIED_COLUMNS:
             values = (comparison.theirs[run].get(figure), comparison.ours[run].get(figure))
             shown = (*values, mine[figure])
             known = None not in shown
             cells.append(" / ".join(f"{scale * v:.{digits}f}" for v in shown) if known else "")
-        yield f"| {run} | " + " | ".join(cells) + " |"
+        rows.append((run, *cells))
+    yield from markdown((*_TRIED_HEADINGS, *(column[0] for column in _TRIED_COLUMNS)), rows)
 
 
 def _summary(comparisons: Sequence[Comparison], checks: Sequence[Check]) -> Iterator[str]:
-    yield "| beside | sampled on | aim | figures | agree | rule named | no known cause |"
-    yield "|---|---|---|---|---|---|---|"
     missed = sum(not check.within for check in checks)
-    yield (
-        f"| [theory](#theory) | | {100 * THEORY_AIM:g} % | {len(checks)} | "
-        f"{len(checks) - missed} | 0 | {missed} |"
-    )
+    counts = [len(checks), len(checks) - missed, 0, missed]
+    rows = [("[theory](#theory)", "", f"{100 * THEORY_AIM:g} %", *map(str, counts))]
     for comparison in comparisons:
         every, within, explained = comparison.counts()
         anchor = comparison.title.lower().replace(" ", "-").replace(".", "")
-        yield (
-            f"| [{comparison.title}](#{anchor}) | {reference.date(comparison.peer)} | "
-            f"{100 * AIM[comparison.peer]:g} % | {every} | {within} | {explained} | "
-            f"{every - within - explained} |"
-        )
+        counts = [every, within, explained, every - within - explained]
+        title = f"[{comparison.title}](#{anchor})"
+        aim = f"{100 * AIM[comparison.peer]:g} %"
+        rows.append((title, reference.date(comparison.peer), aim, *map(str, counts)))
+    counted = ("figures", "agree", "rule named", "no known cause")
+    yield from markdown(("beside", "sampled on", "aim", *counted), rows)
 
 
 _HUNTED = """
@@ -271,25 +270,25 @@ def _hunted() -> Iterator[str]:
         f"{last['chance']} differ by more than is allowed, but by less than two standard errors."
     )
     yield _HUNTED
-    yield "\n| trait | drawn | agree |"
-    yield "|---|---|---|"
-    for trait, (agreeing, drawn) in last["traits"].items():
-        yield f"| {trait} | {drawn} | {agreeing} |"
+    yield ""
+    rows = [
+        (trait, str(drawn), str(agreeing)) for trait, (agreeing, drawn) in last["traits"].items()
+    ]
+    yield from markdown(("trait", "drawn", "agree"), rows)
 
 
 def _open(comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield "\n## Open differences\n"
     yield "Beyond the aim, no known cause. A test fails when one appears, vanishes or moves. Among"
     yield "so many means over six runs, a few lie beyond two standard errors by chance alone."
-    yield "\n| peer | run | figure | theirs | ours | difference |"
-    yield "|---|---|---|---|---|---|"
+    yield ""
+    rows = []
     for comparison in comparisons:
         for d in comparison.unexplained():
             mine = "none" if d.ours is None else f"{d.ours:.5g}"
-            yield (
-                f"| {comparison.title} | {d.run.tag} | `{d.figure}` | {d.theirs:.5g} | {mine} | "
-                f"{d.percent:+.1f} % |"
-            )
+            values = (f"`{d.figure}`", f"{d.theirs:.5g}", mine, f"{d.percent:+.1f} %")
+            rows.append((comparison.title, d.run.tag, *values))
+    yield from markdown(("peer", "run", "figure", "theirs", "ours", "difference"), rows)
 
 
 def _draw(comparison: Comparison, law: str, file: FilePath) -> None:
@@ -323,14 +322,12 @@ def _draw(comparison: Comparison, law: str, file: FilePath) -> None:
 
 def _theory(checks: Sequence[Check]) -> Iterator[str]:
     yield ""
-    yield "| what | theory | measured | difference | source |"
-    yield "|---|---|---|---|---|"
+    rows = []
     for check in checks:
         mark = "" if check.within else " **!**"
-        yield (
-            f"| {check.what} | {check.theory:.5g} | {check.measured:.5g} | "
-            f"{100 * check.relative:+.2f} %{mark} | {check.source} |"
-        )
+        values = (f"{check.theory:.5g}", f"{check.measured:.5g}")
+        rows.append((check.what, *values, f"{100 * check.relative:+.2f} %{mark}", check.source))
+    yield from markdown(("what", "theory", "measured", "difference", "source"), rows)
 
 
 def write(comparisons: Sequence[Comparison], checks: Sequence[Check]) -> FilePath:

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lfnlab import metrics
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
 from lfnlab.papers.paper import (
     Execute,

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.finding import Finding
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
 from lfnlab.papers.paper import Execute, Reproduction, judged, true_of, verdict
 from lfnlab.statistics import interval

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.analysis.summary import with_interval
+from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.metrics import FirstPassage
 from lfnlab.scenario.builder import dumbbell

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lfnlab.analysis.finding import Finding
-from lfnlab.analysis.summary import with_interval
+from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, signed, verdict

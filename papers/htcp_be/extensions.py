@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.extension import Extension, OnKernel, select

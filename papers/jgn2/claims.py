@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from lfnlab import metrics
 from lfnlab.analysis.finding import Finding
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
 from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, nested, true_of
 from lfnlab.scenario.quantity import BITS_PER_S, parse

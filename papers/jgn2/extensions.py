@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from lfnlab import metrics
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.extension import Extension, OnKernel

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from lfnlab import metrics
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.control_laws.prototype import label
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lfnlab import Scenario
+from lfnlab.analysis.table import markdown, markdown_row
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.metrics import FirstPassage, convergence, goodput_bins
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
 ROUTER_OF = {"vcp": 'kind = "vcp"', "evcp": 'kind = "vcp"', "xcp": 'kind = "xcp"'}
 #: Start-up: the first flows come within 10 s and VCP takes 29 s at 1 Gbit/s.
 WARMUP_S = 40
+HEADINGS = (
+    "scenario",
+    "law",
+    "utilisation",
+    "drops",
+    "queue",
+    "decreases at",
+    "last flow",
+    "misses",
+)
 SAMPLE_S = 0.1
 
 
@@ -173,8 +184,7 @@ def show(asked: argparse.Namespace) -> None:
     """Runs the scenarios and prints a row each."""
     given = {"level": asked.level, "long_flows": asked.long_flows}
     said: dict[str, int] = {name: value for name, value in given.items() if value is not None}
-    print("| scenario | law | utilisation | drops | queue | decreases at | last flow | misses |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(*markdown(HEADINGS, ()), sep="\n")
     for dumbbell in (
         replace(dumbbell, fixed_gamma=asked.fixed_gamma, **said) for dumbbell in DUMBBELLS
     ):
@@ -185,9 +195,14 @@ def show(asked: argparse.Namespace) -> None:
             for run in execute([case], seeds=asked.seeds, out=asked.out, jobs=1).runs:
                 found = outcome(run, dumbbell)
                 filled = "" if law == "xcp" else f"{load_before_decreases(run):.3f}"
-                print(
-                    f"| {dumbbell} | {law} | {found.utilisation:.3f} | {found.drops} "
-                    f"| {found.queue:.1%} of a BDP | {filled} | {newcomer_s(run)} s "
-                    f"| {', '.join(found.misses) or 'none'} |",
-                    flush=True,
+                cells = (
+                    str(dumbbell),
+                    law,
+                    f"{found.utilisation:.3f}",
+                    str(found.drops),
+                    f"{found.queue:.1%} of a BDP",
+                    filled,
+                    f"{newcomer_s(run)} s",
+                    ", ".join(found.misses) or "none",
                 )
+                print(markdown_row(cells), flush=True)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.results.runs import SCHEMA
 from lfnlab.statistics import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.results.runs import Results, Run
-
-
-@dataclass(frozen=True)
-class Table:
-    """Headings and cells as text; the first ``keys`` columns name the row."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    keys: int
 
 
 AGGREGATED = (
@@ -155,30 +144,3 @@ def _range(values: set[float]) -> str:
 def rate_unit(rate_bps: float) -> tuple[str, float]:
     """The unit that suits a rate, and its size in bit/s."""
     return ("Gbit/s", 1e9) if rate_bps >= 1e9 else ("Mbit/s", 1e6)
-
-
-def with_interval(value: Interval, scale: float = 1.0) -> str:
-    """Three digits, and the half-width to the same place: "9.41 ± 0.02"; below 0.001 "3e-06"."""
-    mean, half = value.mean * scale, value.half * scale
-    if not math.isfinite(mean):
-        return "–"
-    if mean == 0.0 and not half > 0.0:
-        return "0"
-    if max(abs(mean), half if half > 0 else 0.0) < 1e-3:
-        return f"{mean:.0e}"
-    digits = max(0, 2 - math.floor(math.log10(max(abs(mean), abs(half) if half > 0 else 0.0))))
-    text = f"{mean:.{digits}f}"
-    return text if math.isnan(half) else f"{text} ± {half:.{digits}f}"
-
-
-def plain(table: Table) -> Sequence[str]:
-    """The table as aligned lines of text."""
-    lines = [table.headings, *table.rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(table.headings))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < table.keys else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]

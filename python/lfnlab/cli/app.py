@@ -316,7 +316,7 @@ def tcpeval(
         out: Results directory.
     """
     from lfnlab import suite
-    from lfnlab.analysis.summary import plain
+    from lfnlab.analysis.table import plain
 
     _core.limit_memory(memory)
     chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
@@ -408,7 +408,8 @@ def _foresee(scenarios: Sequence[Scenario]) -> None:
 
 def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = None) -> int:
     from lfnlab.analysis import advice
-    from lfnlab.analysis.summary import averaged, plain, summary_tables, to_json
+    from lfnlab.analysis.summary import averaged, summary_tables, to_json
+    from lfnlab.analysis.table import plain
 
     page = None
     if report:

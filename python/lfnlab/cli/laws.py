@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lfnlab.analysis.summary import Table, plain
+from lfnlab.analysis.table import Table, plain
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import law as law_of

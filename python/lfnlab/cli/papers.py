@@ -110,7 +110,7 @@ def _extend(
     out: Path,
     jobs: Jobs,
 ) -> int:
-    from lfnlab.analysis.summary import plain
+    from lfnlab.analysis.table import plain
     from lfnlab.figures.report import write_report
     from lfnlab.papers import extension
 

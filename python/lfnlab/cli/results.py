@@ -135,7 +135,7 @@ def metrics(
     from json import dumps
 
     from lfnlab.analysis import measure
-    from lfnlab.analysis.summary import plain
+    from lfnlab.analysis.table import plain
     from lfnlab.results.runs import Results
     from lfnlab.scenario.quantity import seconds
 

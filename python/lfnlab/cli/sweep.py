@@ -341,7 +341,7 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
 def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
     from json import dumps
 
-    from lfnlab.analysis.summary import Table, plain, with_interval
+    from lfnlab.analysis.table import Table, plain, with_interval
 
     equals = tuned.equals()
     values = {key: [trial.point[key] for trial in equals] for key in search.over}

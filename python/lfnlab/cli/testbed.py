@@ -106,7 +106,8 @@ def on_kernel(
 
     Exit code 6 when the run is invalid.
     """
-    from lfnlab.analysis.summary import Table, averaged, plain, summary_tables, to_json
+    from lfnlab.analysis.summary import averaged, summary_tables, to_json
+    from lfnlab.analysis.table import Table, plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.report import write_report
     from lfnlab.scenario.builder import Scenario
@@ -173,7 +174,7 @@ def agree(
     """
     from dataclasses import replace
 
-    from lfnlab.analysis.summary import plain
+    from lfnlab.analysis.table import plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.plot import courses, rendered
     from lfnlab.scenario.builder import Scenario

@@ -36,7 +36,7 @@ def tell(
     notes: Sequence[str] = (),
 ) -> int:
     """Prints the table and notes or the JSON object, and draws the figure if it is asked for."""
-    from lfnlab.analysis.summary import Table, plain
+    from lfnlab.analysis.table import Table, plain
 
     if out is not None:
         draw(out, figure)

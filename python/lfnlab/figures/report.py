@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab.analysis import advice
-from lfnlab.analysis.summary import Table, averaged, rate_unit, summary_tables
+from lfnlab.analysis.summary import averaged, rate_unit, summary_tables
 from lfnlab.errors import StoreError
 from lfnlab.figures import plot
 from lfnlab.figures.looks import Look, looks
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lfnlab.analysis.finding import Finding
+    from lfnlab.analysis.table import Table
     from lfnlab.results.runs import Results, Run
 
 BUCKETS = 1000

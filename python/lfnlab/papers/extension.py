@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.experiment.run import Progress, execute
 from lfnlab.figures import plot

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lfnlab.analysis.finding import Finding, Verdict
-from lfnlab.analysis.summary import Table
+from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import Progress, execute

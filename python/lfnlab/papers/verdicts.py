@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.analysis.table import markdown
 from lfnlab.papers.paper import expected, papers, title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
 
@@ -35,7 +36,7 @@ def page() -> str:
             f"(../papers/{papers()[paper].name}/README.md).",
             "",
         ]
-        lines += ["| claim | the paper | ours | verdict | cause |", "|---|---|---|---|---|"]
+        rows = []
         for claim, finding in full["findings"].items():
             if "@" in claim:
                 continue
@@ -46,8 +47,8 @@ def page() -> str:
             ]
             says = f"{finding['says']} ({finding['where']})"
             verdicts = "; ".join([f"**{finding['verdict']}**", *varied])
-            lines.append(_row((claim, says, finding["ours"], verdicts, finding["cause"])))
-        lines.append("")
+            rows.append((claim, says, finding["ours"], verdicts, finding["cause"]))
+        lines += [*markdown(("claim", "the paper", "ours", "verdict", "cause"), rows), ""]
         for part, heading in PARTS.items():
             if (found := expected(paper).get(part)) is not None:
                 lines += [f"### {heading}", "", *_extension(found)]
@@ -62,15 +63,9 @@ def _extension(found: dict[str, Any]) -> Iterator[str]:
         yield f"- **{question}**: {answer}."
     yield ""
     for heading, (headings, *rows) in found["tables"].items():
-        yield from (f"{heading}:", "", _row(headings), f"|{'---|' * len(headings)}")
-        yield from (_row(row) for row in rows)
-        yield ""
+        yield from (f"{heading}:", "", *markdown(headings, rows), "")
     for file, caption in found["figures"].items():
         yield from (f"![{caption}](figures/{file})", "", f"{caption}.", "")
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def main() -> None:

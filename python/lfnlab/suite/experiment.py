@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import statistics
-from lfnlab.analysis.summary import Table, with_interval
+from lfnlab.analysis.table import Table, with_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lfnlab.analysis import sawtooth
-from lfnlab.analysis.summary import Table
+from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, ScenarioError, UsageError
 from lfnlab.experiment.run import execute
 from lfnlab.results.store import refuse_foreign

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.measure.rows import METRICS, Metric, Row
 from lfnlab.analysis.measure.view import View
-from lfnlab.analysis.summary import Table, averaged, with_interval
+from lfnlab.analysis.summary import averaged
+from lfnlab.analysis.table import Table, markdown, with_interval
 from lfnlab.errors import MetricError
 from lfnlab.metrics import CoarseSamplesError, FirstPassage
 from lfnlab.statistics import Interval, finite, interval
@@ -37,12 +38,12 @@ __all__ = [
 
 def documentation() -> list[str]:
     """The table of docs/metrics.md, from the docstrings."""
-    lines = ["| name | what | formula | unit | source |", "|---|---|---|---|---|"]
-    for name, metric in METRICS.items():
-        said = metric.documentation
-        cells = (f"`{name}`", said["meaning"], said["Formula"], said["Unit"], said["Source"])
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    rows = [
+        (f"`{name}`", said["meaning"], said["Formula"], said["Unit"], said["Source"])
+        for name, metric in METRICS.items()
+        for said in [metric.documentation]
+    ]
+    return [*markdown(("name", "what", "formula", "unit", "source"), rows)]
 
 
 @dataclass(frozen=True)
