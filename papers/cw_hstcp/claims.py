@@ -74,7 +74,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     """Run the study at every rate, test the claims."""
     studies = chosen_last(
         settings["rates"],
-        lambda rate: Study(execute(cases(settings, rate), f"{TITLE}, {rate}"), settings),
+        lambda rate: Study(settings, execute(cases(settings, rate), f"{TITLE}, {rate}")),
     )
     study = studies[settings["rates"][0]]
     return judged(

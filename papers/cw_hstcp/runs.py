@@ -13,6 +13,7 @@ import polars as pl
 
 from lfnlab import metrics
 from lfnlab.experiment.plan import Case
+from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Capture, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
@@ -21,7 +22,7 @@ from lfnlab.statistics import Interval, interval
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lfnlab.results.runs import Results, Run
+    from lfnlab.results.runs import Run
 
 FIVE_MS = (60, 80, 140, 200, 240)
 THREE_MS = (80, 140, 200)
@@ -60,20 +61,12 @@ SETUPS = (
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(study.Study):
     """The runs of every experiment at one rate of the bottleneck."""
-
-    results: Results
-    settings: Mapping[str, Any]
 
     def runs(self, setup: Setup) -> list[Run]:
         """The runs of an experiment, by seed."""
-        factors = setup.factors()
-        return [
-            run
-            for run in self.results.runs
-            if all(run.factors[name] == value for name, value in factors.items())
-        ]
+        return self.having(**setup.factors())
 
     def shares(
         self, setup: Setup, start_s: float | None = None, end_s: float | None = None

@@ -12,6 +12,7 @@ from lfnlab import metrics
 from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.metrics import FirstPassage
+from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Router
 from lfnlab.scenario.quantity import BITS_PER_S, parse
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
-    from lfnlab.results.runs import Results, Run
+    from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
 
 LAWS = ("vcp", "evcp")
@@ -52,23 +53,14 @@ OTHER_FAIR = {
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(study.Study):
     """The runs of one choice of settings."""
 
-    settings: Mapping[str, Any]
-    results: Results
     fair: Fair = FAIR
 
     def runs(self, figure: str, law: str, **factors: str | int) -> list[Run]:
         """The runs behind a figure of the paper."""
-        wanted = {"figure": figure, "law": law, **factors}
-        found = [
-            run
-            for run in self.results.runs
-            if all(run.factors[name] == value for name, value in wanted.items())
-        ]
-        assert found, wanted
-        return found
+        return self.having(figure=figure, law=law, **factors)
 
     def times(self, figure: str, law: str, **factors: str | int) -> list[FirstPassage]:
         """Convergence times of the last flow, one a run."""

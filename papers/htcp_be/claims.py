@@ -18,6 +18,7 @@ from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
+from lfnlab.papers import study
 from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, signed, verdict
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.statistics import Interval, interval, paired
@@ -35,12 +36,18 @@ OURS = "htcp-be"
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(study.Study):
     """The runs of all laws and levels with one buffer size."""
 
-    results: Results
-    laws: Sequence[str]
-    levels: Sequence[int]
+    @property
+    def laws(self) -> Sequence[str]:
+        """The laws under test."""
+        return list(self.settings["laws"])
+
+    @property
+    def levels(self) -> Sequence[int]:
+        """The levels of background traffic."""
+        return list(self.settings["levels"])
 
     @cached_property
     def _values(self) -> dict[tuple[str, int, str], list[float]]:
@@ -79,7 +86,7 @@ class Study:
 
     def runs(self, law: str) -> list[Run]:
         """All runs of a law."""
-        return [run for run in self.results.runs if run.factors["law"] == law]
+        return self.having(law=law)
 
 
 def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
@@ -91,7 +98,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         others = {} if buffer == buffers[0] else settings.get("other_buffers", {})
         made = cases({**settings, **others}, buffer)
         title = f"{TITLE}, buffer {buffer}"
-        return Study(execute(made, title), settings["laws"], settings["levels"])
+        return Study(settings, execute(made, title))
 
     studies = chosen_last(buffers, study_with)
     study = studies[buffers[0]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from lfnlab import metrics
 from lfnlab.experiment.plan import Case
+from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell, graph
 from lfnlab.scenario.elements import Change, NamedLink, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
-    from lfnlab.results.runs import Results, Run
+    from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
 
 UDT = "udt"
@@ -45,11 +46,8 @@ PAPER: Totals = {
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(study.Study):
     """The runs of one choice of settings."""
-
-    settings: Mapping[str, Any]
-    results: Results
 
     @property
     def laws(self) -> list[str]:
@@ -63,10 +61,7 @@ class Study:
 
     def runs(self, part: str, law: str, other: str = "", ratio: float = 1) -> list[Run]:
         """The runs behind a figure or table of the paper, by seed."""
-        wanted = factors(part, law, other, ratio)
-        found = [run for run in self.results.runs if run.factors == wanted]
-        assert found, wanted
-        return found
+        return self.having(**factors(part, law, other, ratio))
 
     def course(self, part: str, law: str) -> tuple[Floats, Floats]:
         """Ends of seconds, and the goodput of the one flow in Mbit/s, of the first run."""

@@ -54,7 +54,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     studies = chosen_last(
         settings["buffers"],
         lambda buffer: Study(
-            execute(cases(settings, buffer), f"{TITLE}, buffer {buffer}"), settings
+            settings, execute(cases(settings, buffer), f"{TITLE}, buffer {buffer}")
         ),
     )
     study = studies[settings["buffers"][0]]

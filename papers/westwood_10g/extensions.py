@@ -66,7 +66,7 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
             for name, scenario in (("burst", burst), ("three", three)):
                 factors = {"experiment": name, "law": label(law)}
                 made.append(Case(scenario(own, buffer, law).with_seed(seed), factors))
-    study = Study(execute(made, QUESTION), own)
+    study = Study(own, execute(made, QUESTION))
     named = {probing: label(law) for probing, law in PROBINGS.items()}
     after = {name: goodput_after(study, law) for name, law in named.items()}
     each = {name: per_flow(study, law) for name, law in named.items()}

@@ -13,6 +13,7 @@ import polars as pl
 
 from lfnlab import metrics
 from lfnlab.experiment.plan import Case
+from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell, graph
 from lfnlab.scenario.elements import Burst, Change, Jitter, NamedLink, Queue, Udp
 from lfnlab.scenario.quantity import BYTES, SECONDS, parse
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lfnlab.results.runs import Results, Run
+    from lfnlab.results.runs import Run
 
 LAWS = ("reno", "westwood")
 #: What the hosts limit the window to, bytes (Fig. 2).
@@ -31,19 +32,12 @@ PEAK = 2.5e8
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(study.Study):
     """The runs with one size of buffers."""
-
-    results: Results
-    settings: Mapping[str, Any]
 
     def runs(self, experiment: str, law: str) -> list[Run]:
         """The runs of an experiment with a law, by seed."""
-        return [
-            run
-            for run in self.results.runs
-            if run.factors["experiment"] == experiment and run.factors["law"] == law
-        ]
+        return self.having(experiment=experiment, law=law)
 
     def each(self, experiment: str, law: str, of: Callable[[Run], float]) -> Interval:
         """A number of each run, over the seeds."""

@@ -21,13 +21,14 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import Progress, execute
+from lfnlab.papers.study import Study
 from lfnlab.results.runs import Results
 
 if TYPE_CHECKING:
@@ -85,20 +86,12 @@ def signed(value: Interval, scale: float, digits: int) -> str:
     return mean if value.half != value.half else f"{mean} ± {value.half * scale:.{digits}f}"
 
 
-class HasResults(Protocol):
-    """The runs of one choice of what a paper does not say."""
-
-    @property
-    def results(self) -> Results:
-        """Those runs."""
-
-
-Study = TypeVar("Study", bound=HasResults)
-Claim = Callable[[Study], Finding]
+S = TypeVar("S", bound=Study)
+Claim = Callable[[S], Finding]
 """A claim, as a function of a study."""
 
 
-def chosen_last(values: Sequence[str], make: Callable[[str], Study]) -> dict[str, Study]:
+def chosen_last(values: Sequence[str], make: Callable[[str], S]) -> dict[str, S]:
     """A study for each value of a setting, in their order; the first, the chosen one, is made last.
 
     Its runs are then the experiment that the results directory remembers.
@@ -108,11 +101,11 @@ def chosen_last(values: Sequence[str], make: Callable[[str], Study]) -> dict[str
 
 
 def judged(
-    studies: Mapping[str, Study],
-    claims: Sequence[Claim[Study]],
+    studies: Mapping[str, S],
+    claims: Sequence[Claim[S]],
     *,
     by: str,
-    varied: Sequence[Claim[Study]] | None = None,
+    varied: Sequence[Claim[S]] | None = None,
     constant: Sequence[Finding] = (),
     figures: Mapping[str, tuple[Figure, str]],
     tables: Mapping[str, Table],

@@ -1,0 +1,34 @@
+"""The runs of a paper's study, by what was chosen in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lfnlab.results.runs import Factor, Results, Run
+
+
+@dataclass(frozen=True)
+class Study:
+    """The runs of one choice of what a paper does not say. A paper's own adds what it measures."""
+
+    settings: Mapping[str, Any]
+    results: Results
+
+    def having(self, **factors: Factor) -> list[Run]:
+        """The runs with these factors, by case and then by seed.
+
+        Raises:
+            LookupError: where the study has none, so that no claim holds of nothing.
+        """
+        found = [
+            run
+            for run in self.results.runs
+            if all(run.factors.get(name) == value for name, value in factors.items())
+        ]
+        if not found:
+            raise LookupError(f"{self.results.title}: no run with {factors}")
+        return found
