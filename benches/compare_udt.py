@@ -58,7 +58,7 @@ def _cpu_s(process: subprocess.Popen[bytes]) -> float:
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{process.args} failed")
+        raise SystemExit(f"{process.args!r} failed")
     return used.ru_utime + used.ru_stime
 
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lfnlab.cli.testbed import invalid
+from lfnlab.testbed.validity import invalid
 
 # Rate, RTT, IP packet in bytes.
 PATHS = [("1Gbit/s", "180ms", 1500), ("10Gbit/s", "40ms", 9000)]
@@ -34,7 +34,7 @@ def measure(rate: str, rtt: str, packet_bytes: int, seconds: int) -> str:
             "--serve",
             "iperf3 -s > /dev/null",
             "--report",
-            report,
+            str(report),
             "--",
             "sh",
             "-c",

@@ -25,7 +25,7 @@ from lfnlab import dumbbell, laws
 from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.results.store import code_version
+from lfnlab.results.provenance import code_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,8 +136,9 @@ def _heat(
     image = axes.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1])
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(names)), names)
+    colors = np.asarray(image.cmap(np.asarray(image.norm(values))))
     for (i, j), value in np.ndenumerate(values):
-        red, green, blue, _ = image.cmap(image.norm(value))
+        red, green, blue, _ = colors[i, j]
         # Relative luminance (ITU-R BT.709).
         dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.45
         axes.text(

@@ -22,7 +22,7 @@ from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.metrics import rtt_exponent
-from lfnlab.results.store import code_version
+from lfnlab.results.provenance import code_version
 from lfnlab.scenario.elements import Change
 from lfnlab.statistics import interval
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
+    from lfnlab.scenario.elements import FlowSettings
 
 ROOT = FilePath(__file__).resolve().parents[1]
 TABLE = FilePath(__file__).parent / "reference" / "rtt_fairness.csv"
@@ -97,17 +98,17 @@ class Experiment:
     """Of each RTT."""
     path: Callable[[str], Scenario]
     """The path for a law."""
-    pacing: bool | None = None
+    paced: bool = False
 
     def scenario(self, law: str) -> Scenario:
         """Flows of ``law``; they start within the first 2 s."""
         scenario = self.path(law)
         # CW-HSTCP's blocks are its pacing.
-        pacing = None if law == "cw-hstcp" else self.pacing
+        own: FlowSettings = {"count": self.flows, "start": "uniform(0s, 2s)"}
+        if self.paced and law != "cw-hstcp":
+            own["pacing"] = True
         for rtt in self.rtts:
-            scenario = scenario.flow(
-                law, rtt=rtt, count=self.flows, start="uniform(0s, 2s)", pacing=pacing
-            )
+            scenario = scenario.flow(law, rtt=rtt, **own)
         return scenario
 
 
@@ -155,7 +156,7 @@ def drop_tail(_: str) -> Scenario:
 
 
 EXPERIMENTS = (
-    Experiment("together", ("50ms", "100ms"), 1, together, pacing=True),
+    Experiment("together", ("50ms", "100ms"), 1, together, paced=True),
     Experiment("apart", ("100ms", "200ms"), 4, apart),
     Experiment("drop-tail", ("50ms", "100ms"), 4, drop_tail),
 )
@@ -201,7 +202,7 @@ def cell(table: pl.DataFrame, experiment: str, law: str) -> str:
         return "-"
     found = interval(rows["exponent"])
     text = f"{found.mean:.2f} ± {found.half:.2f}"
-    limited = experiment != "drop-tail" and rows["utilisation"].mean() > FULL
+    limited = experiment != "drop-tail" and rows["utilisation"].to_numpy().mean() > FULL
     return f"({text})" if limited else text
 
 

@@ -20,7 +20,7 @@ import polars as pl
 from lfnlab import dumbbell
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.results.store import code_version
+from lfnlab.results.provenance import code_version
 from lfnlab.statistics import interval
 from studies import which_law_page
 
@@ -64,8 +64,9 @@ def alone() -> Iterator[Case]:
             duration=f"{DURATION_S}s",
             sample="off",
         )
-        factors = {"law": law, "rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss}
-        yield Case(path.flow(law, packet=PACKETS[rate]), {"what": "alone", **factors})
+        factors: dict[str, Factor] = {"law": law, "rate": rate, "rtt": rtt, "buffer": buffer}
+        alone = path.flow(law, packet=PACKETS[rate])
+        yield Case(alone, {"what": "alone", **factors, "loss": loss})
 
 
 def newcomers() -> Iterator[Case]:

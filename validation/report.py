@@ -224,8 +224,8 @@ def _tried(comparison: Comparison) -> Iterator[str]:
         ]
         for _, figure, scale, digits in _TRIED_COLUMNS:
             values = (comparison.theirs[run].get(figure), comparison.ours[run].get(figure))
-            shown = (*values, mine[figure])
-            known = None not in shown
+            shown = [value for value in (*values, mine[figure]) if value is not None]
+            known = len(shown) == 3
             cells.append(" / ".join(f"{scale * v:.{digits}f}" for v in shown) if known else "")
         rows.append((run, *cells))
     yield from markdown((*_TRIED_HEADINGS, *(column[0] for column in _TRIED_COLUMNS)), rows)

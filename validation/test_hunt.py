@@ -79,11 +79,11 @@ def test_both_lose_the_same_packets() -> None:
     packets = run.table("packets")
     sides: tuple[list[tuple[int, int]], ...] = ([], [], [])
     columns = (packets[name] for name in ("point", "kind", "seq", "flags"))
-    for point, kind, *packet in zip(*columns, strict=True):
+    for point, kind, seq, flags in zip(*columns, strict=True):
         if kind == DATA:
-            sides[point].append(tuple(packet))
+            sides[point].append((seq, flags))
     left = iter(sides[2])
-    expected = next(left)
+    expected: tuple[int, int] | None = next(left)
     lost = []
     for number, packet in enumerate(sides[0]):
         if packet == expected:

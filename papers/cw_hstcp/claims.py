@@ -14,11 +14,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lfnlab import metrics
+from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
 from lfnlab.papers.paper import (
     Execute,
-    Finding,
     Reproduction,
     chosen_last,
     judged,

@@ -445,7 +445,7 @@ def figures(study: Study) -> dict[str, Any]:
         )
     for number, name in (("8", "without"), ("9", "with")):
         panels = {
-            f"{run.factors['law'].upper()}, {run.factors['rate']}": numbered(
+            f"{str(run.factors['law']).upper()}, {run.factors['rate']}": numbered(
                 run, plot.goodput_series
             )
             for run in study.results.runs

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
-    from lfnlab.results.runs import Run
+    from lfnlab.results.runs import Factor, Run
     from lfnlab.scenario.builder import Scenario
+    from lfnlab.scenario.elements import FlowSettings
 
 LAWS = ("vcp", "evcp")
 # Start-up: multiplicative increase fills 1 Gbit/s in 29 s (laws/cards/vcp.md).
@@ -58,11 +59,11 @@ class Study(study.Study):
 
     fair: Fair = FAIR
 
-    def runs(self, figure: str, law: str, **factors: str | int) -> list[Run]:
+    def runs(self, figure: str, law: str, **factors: Factor) -> list[Run]:
         """The runs behind a figure of the paper."""
         return self.having(figure=figure, law=law, **factors)
 
-    def times(self, figure: str, law: str, **factors: str | int) -> list[FirstPassage]:
+    def times(self, figure: str, law: str, **factors: Factor) -> list[FirstPassage]:
         """Convergence times of the last flow, one a run."""
         return [converged(run, -1, self.fair) for run in self.runs(figure, law, **factors)]
 
@@ -100,9 +101,11 @@ def newcomer(
     """``flows`` flows of a law, of which the last comes after ``start_s``."""
     scenario = link(settings, rate, start_s + watch_s, warmup_s=start_s, seed=seed)
     law += settings.get("parameters", "")
-    pacing = settings.get("pacing")
-    scenario = scenario.flow(law, count=flows - 1, start=first, pacing=pacing)
-    return scenario.flow(law, start=f"{start_s}s", pacing=pacing)
+    first_ones: FlowSettings = {"count": flows - 1, "start": first}
+    last: FlowSettings = {"start": f"{start_s}s"}
+    if "pacing" in settings:
+        first_ones["pacing"] = last["pacing"] = settings["pacing"]
+    return scenario.flow(law, **first_ones).flow(law, **last)
 
 
 def beside(settings: Mapping[str, Any], scenario: Scenario) -> Scenario:

@@ -361,7 +361,7 @@ def listed(mixes: set[Pair]) -> str:
 def rank_correlation(one: Totals, other: Totals) -> float:
     """Spearman's, without ties."""
     ranks = [np.argsort(np.argsort([totals[pair] for pair in one])) for totals in (one, other)]
-    return float(np.corrcoef(ranks)[0, 1])
+    return float(np.asarray(np.corrcoef(ranks))[0, 1])
 
 
 def totals_table(study: Study) -> Table:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from lfnlab import metrics
+from lfnlab.control_laws.prototype import label
 from lfnlab.experiment.plan import Case
 from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell, graph
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from lfnlab.control_laws.prototype import Law
     from lfnlab.results.runs import Run
 
 LAWS = ("reno", "westwood")
@@ -90,7 +92,9 @@ def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
             Case(burst(settings, buffer, law).with_seed(seed), {"experiment": "burst"})
             for law in settings["bursts"]
         ]
-    return [Case(case.scenario, {**case.factors, "law": case.scenario.laws[0]}) for case in made]
+    return [
+        Case(case.scenario, {**case.factors, "law": label(case.scenario.laws[0])}) for case in made
+    ]
 
 
 def path(settings: Mapping[str, Any], buffer: str, jitter: Jitter | None = None, **top: Any) -> Any:
@@ -132,7 +136,7 @@ def flow_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def single(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
+def single(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any:
     """Figs. 2 to 5: one flow; the path loses packets for some round trips."""
     own = settings["single"]
     start_s = own["losses_at_s"]
@@ -147,7 +151,7 @@ def single(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
     )
 
 
-def burst(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
+def burst(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any:
     """Figs. 6 to 9: one flow, and UDP from another sender for some seconds.
 
     The sender's packets come with a host's jitter. Exactly as far apart as the router serves them
@@ -171,7 +175,7 @@ def burst(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
     )
 
 
-def three(settings: Mapping[str, Any], buffer: str, law: str) -> Any:
+def three(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any:
     """Figs. 11 to 16: three flows on a slower link."""
     own = settings["three"]
     return dumbbell(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -183,7 +183,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def show(asked: argparse.Namespace) -> None:
     """Runs the scenarios and prints a row each."""
     given = {"level": asked.level, "long_flows": asked.long_flows}
-    said: dict[str, int] = {name: value for name, value in given.items() if value is not None}
+    said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     print(*markdown(HEADINGS, ()), sep="\n")
     for dumbbell in (
         replace(dumbbell, fixed_gamma=asked.fixed_gamma, **said) for dumbbell in DUMBBELLS
