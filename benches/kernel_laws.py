@@ -2,8 +2,8 @@
 
 $ python -m benches.kernel_laws [--rounds N] [LAW...]
 
-As root, with clang-14, libbpf-dev and bpftool. Linux's cubic stands behind BPF programs that do
-nothing but call its functions, so that both are timed alike: all programs of a law, entry and exit
+As root, with clang-14, libbpf-dev and bpftool. Linux's cubic is behind BPF programs that only
+call its functions, so both are timed in the same way: all programs of a law, entry and exit
 included, over a transfer through losses on the loopback of a namespace. Laws take turns; a figure
 is the median of the rounds, which other work on the machine disturbs least.
 """

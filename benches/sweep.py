@@ -170,7 +170,7 @@ def _runnable() -> Iterator[list[int]]:
 
 
 def open_(runs: int) -> None:
-    """Opening a store and grouping its rows. Its runs have empty files: nobody looks into them."""
+    """Opening a store and grouping its rows. Its runs have empty files, which are not read."""
     with tempfile.TemporaryDirectory(prefix="lfn-open-") as name:
         home = Path(name)
         asked = Sweep(SHORT, Design(grid={"link.rate": ["10Mbit/s", "20Mbit/s"]}), 500)

@@ -11,13 +11,13 @@ The first line of a block says what becomes of it:
     ```sh                   run; its exit code must be 0
     ```python               run as a program
     ```toml                 checked as a scenario; a part of one is completed first
-    ```text                 what the block before it printed, but for blank lines at its end
+    ```text                 the output of the block before it, except blank lines at its end
     ```LANGUAGE file=NAME   becomes that file; one of TOML is checked too
     ```sh needs A, B        run where this machine has these programs, or `lfn doctor` misses none
                             of what it calls so; else looked at
     ```sh with OLD=NEW, ... looked at, and run with each OLD replaced, so that it takes less; may
                             follow a need: `needs A, B; with OLD=NEW`
-    ```sh ...; bpffs        run where a bpffs is mounted that nobody else sees
+    ```sh ...; bpffs        run with a private bpffs mounted
     ```sh not run: WHY      looked at: its commands must exist and have these options
     ```text not run: WHY    no more than looked at
 
@@ -92,7 +92,7 @@ class Block(NamedTuple):
 
 
 def blocks(document: str) -> Iterator[Block]:
-    """Of a document, in order, but for directives of Sphinx."""
+    """The blocks of a document, in order, without directives of Sphinx."""
     text = (ROOT / document).read_text(encoding="utf-8")
     rest = BLOCK.sub(lambda found: "\n" * found[0].count("\n"), text)
     if found := INDENTED.search(rest):

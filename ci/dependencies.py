@@ -50,10 +50,10 @@ SPDX = {
 INTRODUCTION = """\
 # Dependencies
 
-What the lock files name, as of {}: licences, and advisories that hold for these versions.
+The packages of the lock files, as of {}: licences, and advisories for these versions.
 `python ci/dependencies.py` fails on a licence that is not on its list, and so does a test. With
-`--write` and clones of the two data bases it writes this page: CI has no network for them, so
-they have dates.
+`--write` and clones of the two data bases it writes this page. CI has no network for the data
+bases, so they have dates.
 
 ## Advisories
 

@@ -2,8 +2,8 @@
 /* BBR version 1 as Linux has it (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-00). A
  * model of the path, the largest delivery rate of ten round trips and the smallest RTT of ten seconds,
  * sets the pacing rate and twice their product the window. Every eighth round trip probes for more
- * with 5/4 of the rate, the next drains with 3/4; every ten seconds four segments in flight show the
- * RTT anew. Loss is no signal, but for the first round trip of a recovery and for policers.
+ * with 5/4 of the rate, the next drains with 3/4; every ten seconds four segments in flight measure the
+ * RTT again. Loss is not a signal, except in the first round trip of a recovery and for policers.
  */
 #ifndef LFN_BBR_H
 #define LFN_BBR_H

@@ -85,7 +85,7 @@ struct hstcp {
 	u32 cnt;  /* linux: ACKed increase towards the next segment */
 	u32 half; /* ns2: the next decrease is by a half */
 	/* converge: the windows that earlier events found */
-	u64 w_prev; /* at the last one; 0: the trend begins anew */
+	u64 w_prev; /* at the last one; 0: the trend restarts */
 	u64 w_max;  /* where the downward trend began */
 	u32 falls;  /* events in a row that found less than the one before */
 	u32 pad;
@@ -94,7 +94,7 @@ struct hstcp {
 /* converge: a trend is this many falls, and at least a 32nd of the window (EVCP's rules, which took
  * the idea from Nabeshima & Yata; their own numbers are not known to us). */
 #define HSTCP_FALLS 2u
-#define HSTCP_FALLS_MAX 10u /* a trend this slow is none: it begins anew */
+#define HSTCP_FALLS_MAX 10u /* a trend this slow does not count: it restarts */
 
 /* log2 of a Q32.32 window of at least 1 segment, Q24; low by at most 4.5e-5. */
 static inline u64 hstcp_log2(u64 w)
@@ -199,7 +199,7 @@ static inline void hstcp_on_ack(void *state, u32 n, const struct law_ack *ack, s
 	control->cwnd = law_min(control->cwnd + s->inc * n, LAW_MAX_CWND);
 }
 
-/* Whether this event ends a downward trend, which then begins anew. */
+/* Whether this event ends a downward trend, which then restarts. */
 static inline int hstcp_has_too_much(struct hstcp *s, u64 w)
 {
 	if (w <= HSTCP_LOW_WINDOW || w >= s->w_prev) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* HTCP-BE ("HTCP with bandwidth estimation for e-VLBI data transport"): the increase of H-TCP
- * (htcp_alpha.h) and the decrease of Westwood+ (bandwidth.h). What the paper leaves open is
- * resolved in the card.
+ * (htcp_alpha.h) and the decrease of Westwood+ (bandwidth.h). The card has the
+ * open points of the paper.
  *
  *   paper    the increase is abar itself; a loss never raises the window
  *   literal  cwnd = ssthresh to the letter, upwards too

@@ -5,7 +5,7 @@
  *     abar(Delta) = 1                                        Delta <= 1 s
  *     abar(Delta) = 1 + 10 (Delta - 1) + ((Delta - 1)/2)^2   Delta > 1 s
  *
- * in segments per round trip. What is in use is share * abar; H-TCP's share is 2(1 - beta),
+ * in segments per round trip. The gain in use is share * abar; H-TCP's share is 2(1 - beta),
  * so that a flow that keeps more after a loss also grows more slowly.
  *
  * Delta counts in whole milliseconds. The gain is therefore a step function of time, and it is

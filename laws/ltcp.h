@@ -71,7 +71,7 @@ static inline u64 ltcp_cube_root(u64 x)
 	return root;
 }
 
-/* K_R, anew when the smoothed RTT moved by a 64th; within [1/32, 32] of the reference. */
+/* K_R, updated when the smoothed RTT moved by a 64th; within [1/32, 32] of the reference. */
 static inline void ltcp_set_factor(struct ltcp *s, u64 srtt_ns)
 {
 	u32 rtt_us = (u32)law_clamp(srtt_ns / 1000, LTCP_RTT_REF_US / 32, LTCP_RTT_REF_US * 32);

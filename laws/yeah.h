@@ -22,7 +22,7 @@ struct yeah {
 	u64 queued_q16;   /* in the last round that had samples */
 	u32 reno_count;   /* estimate of a competing Reno flow's window */
 	u32 slow_rounds;  /* in a row; 0: fast mode */
-	u32 fast_rounds;  /* since reno_count last began anew */
+	u32 fast_rounds;  /* since reno_count last restarted */
 	u32 cnt;          /* linux: segments acknowledged towards the next one */
 	u32 variant;
 };

@@ -2,7 +2,7 @@
 
 $ python -m studies.duels          run what build/duels has not yet; table, page and figures
 $ python -m studies.duels --laws reno,cubic        a few laws only
-$ python -m studies.duels --page   page and figures anew from the committed table
+$ python -m studies.duels --page   page and figures from the committed table
 
 Two flows of default variants, one of each law, and two of each law, start within the first 5 s.
 The seed is 1. Laws that need routers of their own are left out.

@@ -1,7 +1,7 @@
 """Which law for which path: one flow's first minute, a newcomer's share, the queue, as a page.
 
 $ python -m studies.which_law             run what build/which-law has not yet; table, page, figure
-$ python -m studies.which_law --page      page and figure anew from the committed table
+$ python -m studies.which_law --page      page and figure from the committed table
 
 Shares beside CUBIC are those of ``python -m studies.duels``.
 """

@@ -22,7 +22,7 @@ DUEL_PATHS = {
     "10g-100ms": "10 Gbit/s × 100 ms",
 }
 GOOD = 0.9
-"""Of the best law's goodput: as good, for somebody who chooses."""
+"""Share of the best law's goodput from which on a law counts as good."""
 
 Row = dict[str, Any]
 Path_ = tuple[str, str, str, float]

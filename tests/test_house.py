@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,12 @@ def test_arrows_point_down() -> None:
         if dependency.get("path") and dependency["name"] not in reachable(name) - {name}
     ]
     assert not up
+
+
+def test_values_in_python_are_made_from_the_schema() -> None:
+    made = runpy.run_path(str(ROOT / "ci/elements.py"))
+    file = made["FILE"].read_text(encoding="utf-8")
+    assert file == made["elements"](), "stale: .venv/bin/python ci/elements.py"
 
 
 def test_only_the_python_crate_knows_python() -> None:

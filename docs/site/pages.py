@@ -178,7 +178,12 @@ def _type(value: dict[str, Any]) -> str:
 
 
 def _says(value: dict[str, Any]) -> str:
-    return " ".join(value.get("description", "").split())
+    about = " ".join(value.get("description", "").split())
+    if "x-range" in value:
+        about += f" {value['x-range']}."
+    if "default" in value:
+        about += f" Default `{json.dumps(value['default'])}`."
+    return about
 
 
 def python() -> str:

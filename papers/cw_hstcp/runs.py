@@ -31,7 +31,7 @@ NINE_MS = (60, 80, 140, 160, 200)
 C_OF = {"cw-hstcp:c5": 5, "cw-hstcp": 10, "cw-hstcp:c20": 20}
 RIVALS = ("hstcp:ns2", "scalable", "reno")
 SCALES_S = (1, 2, 5, 10, 25, 50)
-#: What the paper leaves for later: active queue management, for HSTCP and CW-HSTCP.
+#: Future work of the paper: active queue management, for HSTCP and CW-HSTCP.
 QUEUES = ("drop-tail", "red", "codel", "fq-codel")
 
 

@@ -269,7 +269,7 @@ def windows(run: Run) -> tuple[Floats, Floats]:
 
 
 def decreases(run: Run) -> list[Decrease]:
-    """Decreases of the first of two flows since the second came; both hear within a round trip."""
+    """Decreases of the first of two flows since the second came; both see a code within an RTT."""
     t_s, w = windows(run)
     found = []
     for k in np.flatnonzero(w[0, 1:] < 0.9 * w[0, :-1]):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Run
 
 LAWS = ("reno", "westwood")
-#: What the hosts limit the window to, bytes (Fig. 2).
+#: The hosts' limit of the window, bytes (Fig. 2).
 PEAK = 2.5e8
 
 

@@ -1,11 +1,11 @@
-"""What the EVCP paper leaves open, and which of its aims are missed.
+"""Open questions of the EVCP paper, and its aims that are missed.
 
 $ python -m studies.evcp fluid     two flows at 1 Gbit/s and 100 ms against the fluid model (30 s)
 $ python -m studies.evcp search    N1, N2 and S for the shortest convergence (1 min)
 $ python -m studies.evcp aqm       does active queue management break the joint decrease? (2 min)
 $ python -m studies.evcp aims      the paper's scenarios under VCP, EVCP and XCP (15 min)
 
-``docs/router.md`` says what came out.
+``docs/router.md`` has the results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The scenarios of the EVCP paper under VCP, EVCP and XCP: a table of the aims.
 
 Names what misses the aims: utilisation over 90 %, no drops, a mean queue under 5 % of a BDP.
-``docs/router.md`` says what came out, and what each miss comes from.
+``docs/router.md`` has the results, and the cause of each miss.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ pub struct Difference {
     pub record: usize,
     /// Which call.
     pub call: Call,
-    /// Who differs: "native" or "virtual machine".
+    /// The machine that differs: "native" or "virtual machine".
     pub place: &'static str,
     /// What, with the value of Linux and the other.
     pub what: String,
@@ -349,7 +349,7 @@ pub fn replay(law: &Law, records: &[Record]) -> Result<Result<[usize; Call::ALL.
         let differs = |place, what| Ok(Err(Difference { record: number, call, place, what }));
         if call != Call::Init {
             if let Some(state) = states.get(&record.socket) {
-                // Nobody but the shim writes here, or a call is missing.
+                // Only the shim writes here; otherwise a call is missing.
                 if let Some(word) = (PRIVATE..IMAGE).find(|&w| state[w] != record.before[w]) {
                     return differs("before the call", format!("{} has changed", word_name(word)));
                 }

@@ -1,7 +1,7 @@
 //! The programs of a BPF object, linked.
 //!
 //! No loader relocates their accesses to the kernel's structs: they stay as the compiler saw them, that
-//! is, as kernel/minimal.bpf.h lays them out. What is left to do is what a linker does: the functions of
+//! is, as kernel/minimal.bpf.h lays them out. The rest is the work of a linker: the functions of
 //! `.text` follow the program that calls them, and constants get an address.
 
 use crate::machine::{Instruction, CALL, LOAD_64, LOCAL};

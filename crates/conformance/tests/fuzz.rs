@@ -84,7 +84,7 @@ fn no_call_tells_the_object_from_the_header() {
                 socket[word] = wide(random, bits).max(least);
             }
             for number in 0..CALLS {
-                // The law before anything else, but for a SYN; then mostly ACKs, and now and then anew.
+                // A SYN, then the start of the law, then mostly ACKs, and sometimes a new start.
                 let call = match random.next_u32() % 8 {
                     _ if number == 1 => Call::Init,
                     0..=2 if machine.serves(Call::CongAvoid) => Call::CongAvoid,

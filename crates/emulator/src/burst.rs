@@ -165,8 +165,8 @@ impl Burst {
     /// that follow them.
     pub(crate) fn part(&self, first: usize, count: usize, ecn: u8) -> (Headers, &[u8]) {
         let payload = self.payload(first, count);
-        // Headers that cannot be copied whole are none of ours to change: what follows the first bytes
-        // stays in place.
+        // Headers too long to be copied whole are not changed: the bytes after the first ones stay in
+        // place.
         let length = self.payload_at.min(HEADERS_MAX_BYTES);
         let mut bytes = [0; HEADERS_MAX_BYTES];
         bytes[..length].copy_from_slice(&self.bytes[..length]);

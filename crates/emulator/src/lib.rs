@@ -1,6 +1,6 @@
 //! The path of a scenario between real network stacks.
 //!
-//! [`Network`] is the path without I/O: the simulator's links, driven by whoever owns the clock. [`shell`]
+//! [`Network`] is the path without I/O: the simulator's links, driven by the owner of the clock. [`shell`]
 //! runs a command behind it, with TUN devices between the kernel and us.
 
 mod burst;

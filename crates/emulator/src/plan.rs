@@ -44,7 +44,7 @@ pub struct PlannedRate {
     pub rate_bps: f64,
 }
 
-/// Who sends, and when.
+/// The senders, and their times.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedFlow {
     /// NAME or NAME:VARIANT; over UDT what drives it.

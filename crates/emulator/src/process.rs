@@ -31,7 +31,7 @@ fn done(result: c_int, what: &str) -> Result<c_int, EmulatorError> {
 
 fn owned(descriptor: c_int, what: &str) -> Result<OwnedFd, EmulatorError> {
     let descriptor = done(descriptor, what)?;
-    // SAFETY: the callers have just made it, and it is nobody else's.
+    // SAFETY: the callers have just made it, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -168,7 +168,7 @@ impl Signals {
         self.descriptor.as_raw_fd()
     }
 
-    /// Sends to `child` what was sent to us alone. What a terminal sends, the whole group has.
+    /// Sends to `child` the signals sent to us alone. Signals of a terminal reach the whole group.
     pub(crate) fn pass_on(&self, child: pid_t) {
         loop {
             // SAFETY: the record lives, and has the size that is read.
@@ -266,8 +266,8 @@ struct SchedAttr {
 ///
 /// Under SCHED_DEADLINE, not only SCHED_FIFO: since Linux 6.12 ordinary processes that wait for one of
 /// SCHED_FIFO have a deadline server of their own (Documentation/scheduler), which takes 50 ms of a second
-/// at a stretch; its deadline is a second, and ours is earlier. What else there is of deadlines may leave
-/// no room for us.
+/// at a stretch; its deadline is a second, and ours is earlier. Other reservations of deadlines may
+/// leave no room for us.
 pub(crate) fn prefer() -> bool {
     let deadline = SchedAttr {
         size: size_of::<SchedAttr>() as u32,

@@ -167,7 +167,7 @@ pub fn shell(shell: &Shell) -> Result<Ended, EmulatorError> {
         let outcome = catch_unwind(AssertUnwindSafe(|| emulate(shell, network, &signals, caller)));
         let outcome = outcome.unwrap_or(Err(EmulatorError::Ended("a defect".into())));
         let outcome = outcome.map_err(|error| error.to_string());
-        // Without a caller there is nobody to tell.
+        // Without a caller the result is dropped.
         let text = serde_json::to_vec(&outcome).unwrap_or_default();
         drop(File::from(to_caller).write_all(&text));
         process::exit(0);

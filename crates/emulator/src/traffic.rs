@@ -107,7 +107,7 @@ fn drain(connection: &TcpStream) {
     let mut room = vec![0u8; CHUNK_BYTES];
     loop {
         // With MSG_TRUNC the kernel throws away what it would copy (tcp(7)).
-        // SAFETY: the room lives, and has the size that is said.
+        // SAFETY: the buffer is valid and has the given size.
         let taken = unsafe {
             libc::recv(connection.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_TRUNC)
         };
@@ -209,7 +209,7 @@ fn open(law: &str, mss_bytes: u32) -> io::Result<TcpStream> {
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     let stream = unsafe { TcpStream::from_raw_fd(socket) };
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, law.as_bytes())?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &mss_bytes.to_ne_bytes())?;

@@ -45,7 +45,7 @@ fn control(what: &str, operation: c_ulong, request: &mut ifreq) -> Result<(), Em
     if socket < 0 {
         return Err(EmulatorError::last("socket", ""));
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     // SAFETY: the request lives and is what each of these operations takes.
     if unsafe { libc::ioctl(socket.as_raw_fd(), operation as _, std::ptr::from_mut(request)) } < 0 {

@@ -11,7 +11,7 @@ use crate::{
 use lfn_header::{Header, JetMax, Load, Rcp, Xcp};
 use std::collections::BTreeMap;
 
-/// The card of laws/slow_start.h, which is no law but is tested as one.
+/// The card of laws/slow_start.h, which is not a law but is tested as one.
 pub const SLOW_START: &str = "slow-start";
 
 /// A block of vectors, statement by statement.

@@ -19,7 +19,7 @@ const MOST_SEGMENTS: f64 = (1u32 << 25) as f64;
 const MOST_ACKS: u64 = 1 << 29;
 /// Epochs without a loss, once there are none.
 const QUIET_EPOCHS: usize = 8;
-/// Without losses the largest load of a stretch is that of the stretch before but for this: no growth.
+/// Without losses, the load is steady if the largest load of a stretch exceeds that of the last one by less.
 const SAME_LOAD: f64 = 1.001;
 
 /// A path, and when its flows lose. Infinite: not at all.

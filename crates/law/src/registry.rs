@@ -39,7 +39,7 @@ pub struct LawInfo {
     pub card: &'static str,
     /// Numbers that a text may set, at most [`PARAMETERS`].
     pub parameters: &'static [Parameter],
-    /// The header of its packets, for routers that speak this protocol.
+    /// The header of its packets, for routers with this protocol.
     pub header: Option<Protocol>,
     index: usize,
     code: Code,
@@ -268,7 +268,7 @@ impl LawSpec {
         self.info().map(|law| law.family)
     }
 
-    /// The header of its packets, for routers that speak this protocol.
+    /// The header of its packets, for routers with this protocol.
     pub fn header(&self) -> Option<Protocol> {
         self.info().and_then(|law| law.header)
     }

@@ -1,6 +1,6 @@
 //! Can any input break a law? Random connections, as a correct sender on an absurd path drives
 //! them: ACKs of up to 64k segments, RTTs from nothing to 100 s, jumps in time, every kind of
-//! loss, held episodes, undo. What must hold is in `Sender::check` and beside each call.
+//! loss, held episodes, undo. The invariants are in `Sender::check` and beside each call.
 
 use lfn_header::{Header, JetMax, Load, Protocol, Rcp, Xcp};
 use lfn_law::{

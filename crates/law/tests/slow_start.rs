@@ -90,15 +90,15 @@ fn each_composes_with_every_law_that_uses_one() {
     let mut pairs = 0;
     for law in laws.map(|law| law.name) {
         for kind in SlowStartKind::ALL {
-            // On an empty path no law hears anything: the growth is that of the slow start alone, but
-            // for Hybla, which adds 2^rho - 1 for each segment to any of them.
+            // On an empty path no law gets a signal: the growth is that of the slow start alone, except
+            // Hybla, which adds 2^rho - 1 for each segment to any of them.
             for (start, rounds) in [("cwnd=10 rtt=100ms", "rounds 3"), ("cwnd=120 rtt=300ms", "rounds 1")] {
                 let path = [&*format!("start {start} ssthresh=inf slow_start={kind}"), rounds];
                 let (alone, both) = (after(&format!("slow-start:{kind}"), &path), after(law, &path));
                 assert!(both == alone || law == "hybla" && both.0 > alone.0, "{law} after {kind}: {both:?}");
                 assert_eq!(alone.1, f64::INFINITY, "{kind}");
             }
-            // The HyStarts hear a queue before every law.
+            // The HyStarts react to a queue before every law.
             let start = format!("start cwnd=32 rtt=25ms ssthresh=inf slow_start={kind}");
             let queue = [&*start, "rounds 1", "ack x=40 every=1ms rtt=40ms", "rounds 7"];
             if [SlowStartKind::HyStart, SlowStartKind::HyStartPlusPlus].contains(&kind) {
@@ -106,7 +106,7 @@ fn each_composes_with_every_law_that_uses_one() {
             } else {
                 assert!(after(&format!("slow-start:{kind}"), &queue).1.is_infinite(), "{kind}");
             }
-            // At the threshold the law takes over, and never hears which slow start it was.
+            // At the threshold the law takes over; it does not depend on the slow start.
             let over = |kind| format!("start cwnd=64 ssthresh=64 slow_start={kind}");
             let steady = |kind| after(law, &[&over(kind), "rounds 8", "loss fast", "rounds 8"]);
             assert_eq!(steady(kind), steady(SlowStartKind::Classic), "{law} after {kind}");

@@ -1,7 +1,7 @@
 //! CoDel, controlled delay (Nichols, Jacobson; RFC 8289): drops at departure while packets have stood
 //! in the queue for more than a target during a whole interval, ever more often as long as they do.
 //!
-//! In the rules of ns-3 and Linux, which agree with the RFC but for the mark (below).
+//! With the rules of ns-3 and Linux, which agree with the RFC except for the mark (below).
 
 use lfn_keys::{keys, DELAY_MAX};
 use lfn_units::Time;

@@ -27,7 +27,7 @@ impl Parameters for DropTail {
 impl Rule for DropTail {}
 
 keys! {
-    /// Drops the packets that have waited longest until the new one fits: the senders hear of it a
+    /// Drops the packets that have waited longest until the new one fits: the senders learn of it a
     /// queueing delay earlier (Lakshman, Neidhardt, Ott 1996).
     pub struct DropHead {}
 }

@@ -22,7 +22,7 @@ keys! {
     pub struct FqCodelConfig {
         /// Number of queues.
         queues: u32 = 1024, in 1..=65_536;
-        /// What a queue may send in its turn. Default: the largest packet of the flows on the wire.
+        /// Bytes that a queue may send in its turn. Default: the largest packet of the flows on the wire.
         quantum: Option<Bytes> = None, in Bytes(1)..=PACKET_MAX;
         /// Standing delay that is acceptable.
         target: Time = Time::from_ms(5), in Time::from_us(1)..=DELAY_MAX;

@@ -61,13 +61,13 @@ pub struct Link {
     free_at: Time,
     counters: Counters,
     data: DataTotals,
-    /// So many arrivals need no look at the queue.
+    /// Arrivals until the queue is purged again.
     unseen: u32,
 }
 
-/// How many packets leave between two arrivals of many flows no processor can foresee. So the queue forgets
-/// what has left once in so many arrivals, as long as that changes nothing; with more, it would be
-/// out of the cache by then.
+/// With many flows the number of departures between two arrivals is unpredictable for the processor. So
+/// departed packets are purged only once in so many arrivals, when that cannot change a decision. A larger
+/// number would exceed the cache.
 const MOST_UNSEEN: u64 = 32;
 
 impl Link {
@@ -108,7 +108,7 @@ impl Link {
         self.data
     }
 
-    /// Starts counting anew; packets in the queue count when they leave.
+    /// Restarts the counters; packets in the queue count when they leave.
     pub fn reset_counters(&mut self) {
         self.counters = self.counters.restarted();
         self.unseen = 0;

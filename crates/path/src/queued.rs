@@ -124,7 +124,7 @@ impl QueuedLink {
         self.data
     }
 
-    /// Starts counting anew; packets in the queue count when they leave.
+    /// Restarts the counters; packets in the queue count when they leave.
     pub fn reset_counters(&mut self) {
         self.counters = self.counters.restarted();
     }

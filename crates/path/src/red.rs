@@ -459,7 +459,7 @@ impl Red {
 
     fn by_standing_draw(&mut self, base: f64, ect: bool, draw: impl FnOnce() -> f64) -> Verdict {
         if base >= 1.0 {
-            // The count begins anew, as below min_th.
+            // The count restarts, as below min_th.
             self.above_min_th = false;
             return self.early(base, ect);
         }

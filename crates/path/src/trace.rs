@@ -19,7 +19,7 @@ pub struct DeliveryTrace {
     times: Arc<[u64]>,
 }
 
-/// Why a text is no trace. Lines are counted from 1.
+/// Errors in the text of a trace. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// No line has a number.
@@ -101,7 +101,7 @@ impl DeliveryTrace {
 }
 
 /// A server that sends at the opportunities of a trace. Several packets may share one, a packet may
-/// need several, and what nobody uses is lost.
+/// need several, and unused opportunities are lost.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceServer {
     trace: DeliveryTrace,

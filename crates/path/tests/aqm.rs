@@ -154,7 +154,7 @@ fn codel_resumes_where_it_stopped_if_that_was_not_long_ago() {
         offsets(driver.dropped.iter().map(|&(at, _)| at))[1]
     };
     assert!(resumed(Time::ZERO) < Time::from_ms(33).0);
-    // 16 intervals later it begins anew.
+    // 16 intervals later it restarts.
     assert!(resumed(Time::from_ms(1600)).abs_diff(control_law(1)) <= PACKET.0);
 }
 

@@ -420,7 +420,7 @@ pub struct ShortFlows {
     pub shape: f64,
 }
 
-/// Clients that come at random times; each asks, waits for the answer, thinks, and asks again.
+/// Clients that come at random times, ask, wait for the answer, think, and ask again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["load"])))]

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use lfn_keys::{Keys, Kind, Said, Span};
+use lfn_law::SlowStartKind;
 use lfn_path::AqmConfig;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -27,6 +28,10 @@ impl<T: Quantity> JsonSchema for Text<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        if T::WHAT == SlowStartKind::WHAT {
+            let kinds = SlowStartKind::ALL.into_iter().chain([SlowStartKind::None]).map(SlowStartKind::name);
+            return json_schema!({ "type": "string", "enum": kinds.collect::<Vec<_>>() });
+        }
         json_schema!({ "type": "string", "examples": [T::EXAMPLE] })
     }
 }
@@ -61,7 +66,7 @@ fn number(span: Span) -> Value {
 }
 
 /// The keys of a table as properties.
-fn properties(keys: &dyn Keys) -> serde_json::Map<String, Value> {
+fn keys_of(keys: &dyn Keys) -> serde_json::Map<String, Value> {
     let property = |key: lfn_keys::Key| {
         let mut schema = kind(&key.kind);
         schema["description"] = json!(key.about.lines().map(str::trim).collect::<Vec<_>>().join(" "));
@@ -87,7 +92,7 @@ impl JsonSchema for Queue {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<Text<BufferSize>>().to_value();
         let kinds = AqmConfig::kinds().into_iter().map(|(kind, about, config)| {
-            let mut properties = properties(config.keys());
+            let mut properties = serde_json::Map::new();
             properties.insert("kind".into(), json!({ "type": "string", "const": kind }));
             let mut size = size.clone();
             size["description"] = json!(
@@ -96,6 +101,7 @@ impl JsonSchema for Queue {
             );
             size["default"] = json!("1bdp");
             properties.insert("size".into(), size);
+            properties.extend(keys_of(config.keys()));
             json!({
                 "type": "object",
                 "description": about,

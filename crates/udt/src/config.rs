@@ -19,7 +19,7 @@ pub enum Kind {
     Message = 2,
 }
 
-/// Options of a connection. The defaults are those of libudt 4.11, but for what [`Config::compat`] and
+/// Options of a connection. The defaults are those of libudt 4.11, except as [`Config::compat`] and
 /// [`Config::repeat_naks`] say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -38,7 +38,7 @@ pub struct Config {
     /// Lost packets are named again after 2, 3, ... round trips (draft-gg-udt-03); 4.11 leaves that to
     /// the timeout.
     pub repeat_naks: bool,
-    /// Who drives the connection comes late, by up to this: packets that were due meanwhile leave at once.
+    /// The caller may be late by up to this time: packets that were due meanwhile are sent at once.
     pub catch_up: Time,
     /// Packets come in trains that share one arrival time, as from a socket with receive offload: speeds are
     /// measured by trains, not by intervals between packets.
@@ -79,13 +79,13 @@ pub enum Reason {
     /// The server refused.
     #[error("the server refused: another version, another type of socket, too many connections, or it wants a key")]
     Refused,
-    /// Nobody answered the handshake.
+    /// The handshake had no answer.
     #[error("no answer to the handshake")]
     NoAnswer,
     /// Nothing came from the peer for too long.
     #[error("nothing came from the peer for too long")]
     Silence,
-    /// The peer's machine said again and again that nobody listens at its port.
+    /// The peer's machine reported several times that its port is closed.
     #[error("the peer's program ended: nobody listens at its address any more")]
     Gone,
     /// The peer named packets that were never sent.

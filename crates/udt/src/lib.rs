@@ -1,11 +1,11 @@
 //! UDT version 4 without I/O, compatible on the wire with libudt 4.11.
 //!
-//! A [`Connection`] knows no clock, no socket and no payload: `now` and packets are arguments, what leaves
-//! is asked for, and whoever owns the bytes keeps them by the packet's number. So the simulator drives it
-//! as sockets do. The control of its rate is a part of its own: UDT's ([`Native`]), or any law of the
-//! registry ([`LawControl`]).
+//! A [`Connection`] has no clock, no socket and no payload. `now` and packets are arguments, the caller asks
+//! for packets to send, and the owner of the bytes keeps them by the packet's number. So the simulator drives
+//! it as sockets do. Its congestion control is separate: UDT's ([`Native`]), or any law of the registry
+//! ([`LawControl`]).
 //!
-//! Rendezvous connections are not made; the codec knows their packets.
+//! Rendezvous connections are not supported; the codec can parse their packets.
 
 mod config;
 mod connection;

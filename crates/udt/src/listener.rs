@@ -30,7 +30,7 @@ pub fn refusal(handshake: &Handshake) -> Handshake {
     Handshake { request: Request::REFUSED, ..*handshake }
 }
 
-/// Who may connect.
+/// Peers that may connect.
 #[derive(Debug)]
 pub struct Listener {
     secret: [u64; 2],

@@ -213,7 +213,7 @@ impl<'a> Packet<'a> {
     /// Reads a datagram.
     ///
     /// # Errors
-    /// When it is none of UDT's.
+    /// When it is not a packet of UDT.
     #[inline]
     pub fn decode(datagram: &'a [u8]) -> Result<Packet<'a>, DecodeError> {
         let Some((header, body)) = datagram.split_at_checked(HEADER_BYTES) else {
@@ -498,7 +498,7 @@ mod tests {
             prop_assert_eq!(Packet::decode(&bytes), Ok(packet));
         }
 
-        /// Whatever is read is written again as the same packet.
+        /// A decoded packet is encoded again as the same packet.
         #[test]
         fn any_bytes_are_a_packet_or_an_error(
             kind in prop_oneof![0u16..10, Just(0x7fff), any::<u16>()],

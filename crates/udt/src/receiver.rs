@@ -167,7 +167,7 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, index: Option<u64>, seq: Seq, bytes: usize, rtt: &Rtt) -> Arrival {
         self.filters.on_arrival(now, seq.get());
         if now >= self.tick && self.in_order() == self.confirmed {
-            // Nobody waited for the timer, which ran on.
+            // The timer was not checked meanwhile.
             self.tick = self.tick + Time(((now - self.tick).0 / SYN.0 + 1) * SYN.0);
         }
         self.since_ack += 1;

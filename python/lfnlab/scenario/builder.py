@@ -111,7 +111,8 @@ class Scenario:
     @property
     def laws(self) -> tuple[str | type[Law], ...]:
         """The laws that it names, as often as it does."""
-        return (*(f.law for f in self.flows), *(m.law for m in self.models if m.law is not None))
+        named = (*(flow.law for flow in self.flows), *(model.law for model in self.models))
+        return tuple(law for law in named if law is not None)
 
     def with_seed(self, seed: int) -> Scenario:
         """This scenario with another seed of every random stream."""

@@ -1,6 +1,7 @@
-"""What a scenario is made of: links, queues, flows, other traffic, changes, as immutable values.
+"""The parts of a scenario as immutable values: links, queues, flows, other traffic.
 
-Each is a table of TOML; ``docs/scenario.md`` says what its fields mean. ``None`` means "not said".
+Each is a table of TOML. ``None`` means that the default of the simulator holds. Made by
+``ci/elements.py`` from ``docs/reference/scenario.schema.json``; do not edit.
 """
 
 from __future__ import annotations
@@ -15,54 +16,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queue:
-    """What waits before a link, and what happens when it fills.
-
-    ``size`` is "250 packets", "12.5MB" or "0.5bdp" (rate times the largest base RTT of the flows
-    that pass). The other fields belong to one kind or another; see ``docs/scenario.md``.
-    """
-
-    kind: Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] | None = None
-    size: str | None = None
-    preset: Literal["classic", "gentle", "adaptive"] | None = None
-    min_th: str | None = None
-    max_th: str | None = None
-    weight: float | Literal["auto"] | None = None
-    max_p: float | None = None
-    gentle: bool | None = None
-    adaptive: bool | None = None
-    wait: bool | None = None
-    rules: Literal["ns2", "linux"] | None = None
-    byte_mode: bool | None = None
-    mark_p: float | None = None
-    ecn: bool | None = None
-    target_delay: str | None = None
-    target: str | None = None
-    interval: str | None = None
-    queues: int | None = None
-    quantum: str | None = None
-    update: str | None = None
-    alpha: float | None = None
-    beta: float | None = None
-    burst: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Router:
-    """What a link tells the senders of the data that pass it; ``docs/router.md`` has the protocols.
-
-    The fields besides ``kind`` belong to one kind or another.
-    """
-
-    kind: Literal["none", "vcp", "xcp", "rcp", "jetmax"]
-    alpha: float | None = None
-    beta: float | None = None
-    gamma: float | None = None
-    compat: Literal["paper", "author"] | None = None
-    interval: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class File:
     """A file, and the hash that it must have. A bare path is relative to the working directory."""
 
@@ -71,131 +24,699 @@ class File:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GilbertElliott:
-    """Loss in bursts: ``p`` from good to bad, ``r`` back, and the loss in each state."""
+class Flow:
+    """Flows that differ in nothing but their random start."""
 
-    p: float
-    r: float
-    good: float | None = None
-    bad: float | None = None
+    name: str | int | None = None
+    """How a schedule calls the group: letters, digits, ``_`` and ``-``. Default: its index."""
+    law: str | type[Law] | None = None
+    """Congestion-control law, NAME or NAME:VARIANT; of those with parameters also
+    NAME:PARAMETER=VALUE. Or FILE.py:CLASS for one in Python. Over UDT also its own, "udt"
+    or "udt:VARIANT", which is the default there.
+    """
+    transport: Literal["tcp", "udt"] | None = None
+    """Default "tcp"; under UDT's own law "udt"."""
+    count: int | None = None
+    """How many such flows. Default 1."""
+    parallel: int | None = None
+    """Streams of each flow: parallel connections with the law each, which start together,
+    share ``size`` equally, and are reported in sum as one flow. Default 1.
+    """
+    rtt: str | None = None
+    """Round-trip time without queueing and serialisation, 1ns to 1000s, and at least the
+    delays of the links of both routes: links of its own make up the rest. Default: those
+    delays, if they are not 0.
+    """
+    start: str | None = None
+    """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
+    stop: str | None = None
+    """When it stops to send. Default: at the end of the run."""
+    size: str | None = None
+    """Payload to deliver, after which the flow ends. Default: no end."""
+    direction: Literal["forward", "reverse"] | None = None
+    """Which way its data go: in a dumbbell on which link, in a parking lot towards higher or
+    lower numbers; elsewhere only a word in results. Default "forward", in a parking lot as
+    ``from`` and ``to`` say.
+    """
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    ack_route: tuple[str, ...] = ()
+    """Links of its ACKs, in their order. Default: those of the data in the opposite direction;
+    where one of them has none, the path of fewest hops.
+    """
+    packet: str | None = None
+    """IP packet (MTU), 64B to 64kB, over UDT at least 76B. Default "1500B"."""
+    receive_window: str | None = None
+    """Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to
+    2^29. Default: no limit; over UDT 4 times what the path holds, as for ``send_buffer``.
+    """
+    send_buffer: str | None = None
+    """What the sending host may hold that is not acknowledged: packets or bytes of payload, or
+    "linux" for the buffer of an untuned host, which grows with the window up to 4 MiB in
+    true sizes. Default: that of a tuned host, 4 times BDP and buffers of the route, at
+    least 64MB.
+    """
+    initial_window: str | None = None
+    """Initial window. Default 10 packets; 2 packets with ``compat = "ns2"``, and under laws
+    for routers.
+    """
+    initial_ssthresh: str | None = None
+    """Initial ssthresh, 2 packets at least. Default: infinite."""
+    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
+    """Slow start. Default: what the law's registry line says, with ``compat = "ns2"`` classic;
+    "none" for a law with a start-up of its own.
+    """
+    delayed_ack: bool | None = None
+    """An ACK for every second segment instead of every one. Default true; false with ``compat
+    = "ns2"``, and under laws for routers.
+    """
+    sack: bool | None = None
+    """Selective acknowledgement. Default true."""
+    ecn: bool | None = None
+    """Explicit congestion notification. Not with VCP, which needs the same bits: neither as
+    law nor on a link of its route. Default false, true with a law of family ecn, whose
+    marks are echoed segment by segment (RFC 8257) instead of until the window was reduced
+    (RFC 3168).
+    """
+    pacing: bool | None = None
+    """Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask
+    for it. Default false, under laws for routers true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burst:
+    """A constant rate for some time."""
+
+    start: str | None = None
+    """When it begins. Default: when the one before ends, for the first "0s"."""
+    stop: str | None = None
+    """When it ends. Default: at the end of the run."""
+    rate: str
+    """How fast it is, at most 10Tbit/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Constant rates one after the other."""
+
+    start: str | None = None
+    """When the first begins. Default "0s"."""
+    each: str
+    """How long each of them lasts."""
+    rates: tuple[str, ...]
+    """How fast they are, at most 10Tbit/s; at least one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff:
+    """On/off sources with Pareto bursts and pauses, whose sum is long-range dependent."""
+
+    sources: int
+    """How many, 1 to 1000000."""
+    rate: str | None = None
+    """How fast one of them is in a burst, 1bit/s to 10Tbit/s. Default "10Mbit/s"."""
+    burst: str | None = None
+    """Mean length of a burst. Default "500ms"."""
+    idle: str | None = None
+    """Mean length of a pause. Default "500ms"."""
+    shape: float | None = None
+    """Tail index of both, above 1. Default 1.5."""
+    tail_ratio: float | None = None
+    """The longest burst over the shortest, and so the pauses, above 1. Default 10000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Udp:
+    """UDP from one place to another."""
+
+    name: str | int | None = None
+    """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default "udp"
+    and its index.
+    """
+    direction: Literal["forward", "reverse"] | None = None
+    """Which way it goes, as for a flow. Default "forward"."""
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    packet: str | None = None
+    """IP packet, 64B to 64kB. Default "1500B"."""
+    bursts: tuple[Burst, ...] = ()
+    """Constant rates in order of time, which do not overlap."""
+    steps: Steps | None = None
+    """Rates that follow each other without a gap."""
+    on_off: OnOff | None = None
+    """The sum of sources whose bursts and pauses are Pareto distributed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Background:
+    """Traffic of others."""
+
+    level: int | None = None
+    """Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of
+    the slowest link of its route, and half of that in reverse. Default 0.
+    """
+    long_flows: int | None = None
+    """Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none."""
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    ack_route: tuple[str, ...] = ()
+    """Links of the reverse direction, as for a flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortFlows:
+    """Flows that come whatever the network does."""
+
+    load: str
+    """Payload offered per second, 1bit/s to 10Tbit/s."""
+    mean: str | None = None
+    """Mean size of a flow, 100B to 1TB. Default "36.5kB", 25 packets."""
+    shape: float | None = None
+    """Tail index of the sizes, above 1; the largest is 10^4 times the least. Default 1.2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Sizes of messages, independent of each other."""
+
+    mean: str | None = None
+    """Their mean, 100B to 1TB."""
+    shape: float | None = None
+    """Their tail index, above 1. Default 1.2."""
+    median: str | None = None
+    """Their median, 100B to 1TB."""
+    sigma: float | None = None
+    """Standard deviation of their logarithm, above 0, at most 4."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requests:
+    """Clients that come at random times, ask, wait for the answer, think, and ask again."""
+
+    load: str
+    """Payload of the answers offered per second, 1bit/s to 10Tbit/s. Requests go the opposite
+    way.
+    """
+    request: str | Sizes | None = None
+    """Size of a request. Default "500B"."""
+    response: str | Sizes | None = None
+    """Size of an answer. Default { mean = "36.5kB", shape = 1.2 }."""
+    exchanges: float | None = None
+    """How often a client asks on average, 1 to 10^6; beyond the first time exponentially
+    distributed. Default 1.
+    """
+    server_delay: str | None = None
+    """What a server needs before it answers. Default "0s"."""
+    think: str | None = None
+    """Mean time from an answer to the client's next request, exponentially distributed.
+    Default "1s".
+    """
+    persistent: bool | None = None
+    """Whether all exchanges of a client go over one connection. Default true; if not, each
+    message opens a connection of its own.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packmime:
+    """PackMime-HTTP."""
+
+    connections: float
+    """New connections per second, above 0, at most 10^6."""
+    requests: bool | None = None
+    """Whether requests are sent, and answers wait for them. Default true."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webtraf:
+    """ns-2's web sessions of 250 pages, one begun each second on average."""
+
+    sessions: int
+    """How many begin, 1 to 10^6."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surge:
+    """Users who read pages without end."""
+
+    users: int
+    """How many, 1 to 10^6."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """A replay of connections."""
+
+    file: str | File
+    """A file of connection vectors, or a table of its ``path`` and ``hash``."""
+    scale: float | None = None
+    """Factor on all times of start, above 0: 2 halves the load. Default 1."""
+    shuffle: str | None = None
+    """Connections change places at random within bins of this length. Default: they do not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Nine pairs of hosts, whose round-trip times take the place of ``rtt``."""
+
+    load: str
+    """Payload offered per second in ``direction``, 1bit/s to 10Tbit/s."""
+    reverse_load: str
+    """And in the opposite one."""
+    rtts: tuple[str, ...]
+    """Round-trip times of the pairs, which share the load alike; at least one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """TCP traffic as a model makes it."""
+
+    name: str | int | None = None
+    """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default
+    "traffic" and its index.
+    """
+    law: str | type[Law] | None = None
+    """Law of every connection. Default "reno"."""
+    direction: Literal["forward", "reverse"] | None = None
+    """Which way the larger part goes: files, answers, what initiators send. As for a flow."""
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    ack_route: tuple[str, ...] = ()
+    """Links of the opposite way, as for a flow."""
+    rtt: str | None = None
+    """Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the
+    delays of the links of both routes. Default: those and "uniform(10ms, 200ms)".
+    """
+    receive_window: str | None = None
+    """Most data outstanding. Default "64KiB"."""
+    short_flows: ShortFlows | None = None
+    """Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005)."""
+    requests: Requests | None = None
+    """Clients that ask servers and wait for their answers."""
+    packmime: Packmime | None = None
+    """Web traffic as a link sees it (Cao and others 2004)."""
+    webtraf: Webtraf | None = None
+    """Web sessions as in ns-2."""
+    surge: Surge | None = None
+    """Web users (Barford and Crovella 1998)."""
+    vectors: Vectors | None = None
+    """Connections as a file lists them, as tmix replays them (Weigle and others 2006)."""
+    suite: Suite | None = None
+    """The nine pairs of the common TCP evaluation suite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Something changes at a given time."""
+
+    at: str | None = None
+    """When, before the end of the run."""
+    link: str | None = None
+    """Which link: in a dumbbell "forward" or "reverse"."""
+    rate: str | None = None
+    """Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The packet in service goes on at it."""
+    delay: str | None = None
+    """Its new delay, up to 1000s. Packets that leave it from now on overtake others if it is
+    shorter.
+    """
+    loss: float | None = None
+    """Its new probability of loss, in place of whatever loss it had."""
+    down: bool | None = None
+    """true: nothing leaves it until it has a rate again; false: it has the last one again. Not
+    with ``rate``.
+    """
+    file: str | File | None = None
+    """A file whose first line is ``time,rate``, ``time,delay`` or ``time,loss``, and each
+    further line a time and a value with their units (``1.5s,20Mbit/s``), in order of time;
+    or a table of its ``path`` and ``hash``. Times after the end of the run do not count.
+    """
+    flow: int | str | None = None
+    """Index or name of a group of flows."""
+    route: tuple[str, ...] = ()
+    """The new links of its data. Default: as before."""
+    ack_route: tuple[str, ...] = ()
+    """The new links of its ACKs. Default: the opposite direction of ``route``, as for a flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """Recording of packets."""
+
+    links: tuple[str, ...] = ()
+    """On these links. Default: on all."""
+    from_: str | None = None
+    """From this time. Default "0s"."""
+    to: str | None = None
+    """Until just before this time. Default: the end of the run."""
+    max_rows: int | None = None
+    """At most so many packets, 1 to 10^9. Default 1000000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliott:
+    """Loss in bursts."""
+
     kind: Literal["gilbert-elliott"] = "gilbert-elliott"
+    p: float
+    """Probability to turn from good to bad, at most 1."""
+    r: float
+    """Probability to turn from bad to good, above 0, at most 1: a bad time lasts 1/r packets
+    in the mean.
+    """
+    good: float | None = None
+    """Loss in the good state, at most 1. Default 0."""
+    bad: float | None = None
+    """Loss in the bad state, at most 1. Default 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reorder:
-    """A packet is held up by ``delay`` with probability ``p``."""
+    """Some packets are held up."""
 
     p: float
+    """Probability that a packet is, at least 0, at most 1."""
     delay: str
+    """For how long."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Jitter:
-    """An additional delay: uniform from ``low`` to ``high``, or normal."""
+    """An additional delay and its distribution.
+
+    Default "uniform".
+    """
 
     kind: Literal["uniform", "normal"] | None = None
     low: str | None = None
+    """The least delay. Default "0s"."""
     high: str | None = None
-    mean: str | None = None
-    deviation: str | None = None
+    """The longest."""
     keep_order: bool | None = None
+    """A packet that would overtake waits for its predecessor. Default true."""
+    mean: str | None = None
+    """The mean."""
+    deviation: str | None = None
+    """The standard deviation before the cut, at most the mean."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """A queue and what it does when it fills.
+
+    Default: drop-tail of 1bdp.
+    """
+
+    kind: Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] | None = None
+    size: str | None = None
+    """Room in packets, in bytes, or in products of the rate and the largest base RTT of the
+    flows that pass (of all flows if none does), one packet at least. Of a trace, the mean
+    rate. Default "1bdp".
+    """
+    preset: Literal["classic", "gentle", "adaptive"] | None = None
+    """Where the defaults of the other keys come from. Default "gentle"."""
+    min_th: str | None = None
+    """Average queue where early drops begin; with ``max_th``. Default 5 packets in "classic".
+    1 packet to 1000000000 packets.
+    """
+    max_th: str | None = None
+    """Average queue where drops become certain, or the gentle slope begins; with ``min_th``.
+    Default 15 packets in "classic". 1 packet to 1000000000 packets.
+    """
+    target_delay: str | None = None
+    """Queueing delay aimed at, from which both thresholds follow; not with ``min_th``. Default
+    5ms in "gentle" and "adaptive". 1us to 1000s.
+    """
+    weight: float | Literal["auto"] | None = None
+    """Weight of a sample in the average queue, or "auto" for a time constant of ten round
+    trips. Default 0.002 in "classic", else "auto".
+    """
+    max_p: float | None = None
+    """Drop probability at ``max_th``. Default 0.1."""
+    gentle: bool | None = None
+    """Beyond ``max_th`` let the probability rise to 1 at twice that instead of jumping there.
+    Default false in "classic".
+    """
+    adaptive: bool | None = None
+    """Let ``max_p`` follow the average every 0.5s. Default true in "adaptive"."""
+    wait: bool | None = None
+    """Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic"."""
+    rules: Literal["ns2", "linux"] | None = None
+    """Whose rules it follows where papers leave them open. Default "ns2"."""
+    byte_mode: bool | None = None
+    """Measure the queue in bytes, and drop in proportion to a packet's size. Default false."""
+    ecn: bool | None = None
+    """Mark packets of flows with ``ecn`` instead of dropping them. Default true in "adaptive"."""
+    mark_p: float | None = None
+    """Mark only while the probability is below this, else drop; 1 marks also where drops are
+    certain, as a router for DCTCP does. Default 0.1.
+    """
+    target: str | None = None
+    """Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval. 1us to
+    1000s. Default "5ms".
+    """
+    interval: str | None = None
+    """How long the delay may stand above it: about the longest usual RTT. 1us to 1000s.
+    Default "100ms".
+    """
+    queues: int | None = None
+    """Number of queues. Default 1024."""
+    quantum: str | None = None
+    """Bytes that a queue may send in its turn. Default: the largest packet of the flows on the
+    wire. 1B to 64kB.
+    """
+    update: str | None = None
+    """From one update of the drop probability to the next. 1us to 1000s. Default "15ms"."""
+    alpha: float | None = None
+    """Weight of the deviation from the target, 1/s. Default 0.125."""
+    beta: float | None = None
+    """Weight of the change since the last update, 1/s. Default 1.25."""
+    burst: str | None = None
+    """After an idle time, how long a burst may last before anything is dropped. 0ps to 1000s.
+    Default "150ms".
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router:
+    """What a link tells the senders of the data that pass it."""
+
+    kind: Literal["none", "vcp", "xcp", "rcp", "jetmax"]
+    gamma: float | None = None
+    """Share of the rate that counts as capacity, above 0, at most 1. Default 0.98."""
+    compat: Literal["paper", "author"] | None = None
+    """Whose details. Default "paper"."""
+    alpha: float | None = None
+    """Gain of the spare rate, at least 0. Default 0.4."""
+    beta: float | None = None
+    """Gain of the queue that persists, at least 0. Default 0.226."""
+    interval: str | None = None
+    """From one fair rate to the next, 1ms to 1000s. Default "100ms"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse:
-    """The opposite direction of a link; what is not said is as in the link."""
+    """One direction of a link: a queue, a server, and what happens behind it.
 
-    rate: str | None = None
-    trace: str | File | None = None
-    delay: str | None = None
-    loss: float | GilbertElliott | None = None
-    duplicate: float | None = None
-    reorder: Reorder | None = None
-    jitter: Jitter | None = None
-    queue: Queue | None = None
-    router: Router | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Link(Reverse):
-    """The bottleneck of a dumbbell: a rate or a trace, and what happens to data packets there."""
-
-    mode: Literal["closed", "event"] | None = None
-    reverse: Reverse | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParkingLot(Link):
-    """Equal hops in a row between the routers 1, 2, 3, ..."""
-
-    hops: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class NamedLink(Link):
-    """A link between two nodes; its opposite direction is called NAME.reverse."""
-
-    name: str
-    from_: str | int
-    to: str | int
-    duplex: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Route:
-    """Where packets go: ``from_`` one node ``to`` another, past nodes ``via`` or over ``route``."""
-
-    from_: str | int | None = None
-    to: str | int | None = None
-    via: tuple[str | int, ...] = ()
-    route: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoWay(Route):
-    """A route, and the links of what comes back, by default the same in the opposite direction."""
-
-    ack_route: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flow(TwoWay):
-    """``count`` flows of one law, each of ``parallel`` streams that are reported in sum.
-
-    The law is NAME, NAME:VARIANT, FILE.py:CLASS or a subclass of :class:`lfnlab.Law`.
-    ``transport`` is "udt" by default under the law "udt"; with it, no fields from
-    ``send_buffer`` on.
-
-    ``rtt`` is the round trip of the empty path, by default the delays of its links. Where there are
-    nodes, data go ``from_`` one ``to`` another, past the nodes ``via`` or over the links ``route``.
+    The direction ``reverse`` of a link is like the other one, except in what it says itself.
     """
 
-    law: str | type[Law]
-    transport: Literal["tcp", "udt"] | None = None
-    rtt: str | None = None
-    name: str | None = None
-    count: int | None = None
-    parallel: int | None = None
-    start: str | None = None
-    stop: str | None = None
-    size: str | None = None
-    direction: Literal["forward", "reverse"] | None = None
-    packet: str | None = None
-    receive_window: str | None = None
-    send_buffer: str | None = None
-    initial_window: str | None = None
-    initial_ssthresh: str | None = None
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
-    delayed_ack: bool | None = None
-    sack: bool | None = None
-    ecn: bool | None = None
-    pacing: bool | None = None
+    rate: str | None = None
+    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    trace: str | File | None = None
+    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
+    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """
+    delay: str | None = None
+    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
+    ends.
+    """
+    loss: float | GilbertElliott | None = None
+    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
+    for losses in bursts. Default 0.
+    """
+    duplicate: float | None = None
+    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    reorder: Reorder | None = None
+    """Data packets that are held up, so that others overtake them. Default none."""
+    jitter: Jitter | None = None
+    """An additional delay, drawn for each data packet. Default none."""
+    queue: Queue | None = None
+    """The queue in front of it."""
+    router: Router | None = None
+    """What it tells the senders of the data that pass it, beside whatever queue. Default
+    nothing.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """The bottleneck of a dumbbell."""
+
+    rate: str | None = None
+    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    trace: str | File | None = None
+    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
+    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """
+    delay: str | None = None
+    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
+    ends.
+    """
+    loss: float | GilbertElliott | None = None
+    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
+    for losses in bursts. Default 0.
+    """
+    duplicate: float | None = None
+    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    reorder: Reorder | None = None
+    """Data packets that are held up, so that others overtake them. Default none."""
+    jitter: Jitter | None = None
+    """An additional delay, drawn for each data packet. Default none."""
+    queue: Queue | None = None
+    """The queue in front of it."""
+    router: Router | None = None
+    """What it tells the senders of the data that pass it, beside whatever queue. Default
+    nothing.
+    """
+    mode: Literal["closed", "event"] | None = None
+    """"closed", or "event" for tests. Default "closed"."""
+    reverse: Reverse | None = None
+    """The opposite direction. Default: as forward."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParkingLot:
+    """Equal hops in a row."""
+
+    hops: int
+    """How many, 1 to 32767."""
+    rate: str | None = None
+    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    trace: str | File | None = None
+    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
+    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """
+    delay: str | None = None
+    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
+    ends.
+    """
+    loss: float | GilbertElliott | None = None
+    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
+    for losses in bursts. Default 0.
+    """
+    duplicate: float | None = None
+    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    reorder: Reorder | None = None
+    """Data packets that are held up, so that others overtake them. Default none."""
+    jitter: Jitter | None = None
+    """An additional delay, drawn for each data packet. Default none."""
+    queue: Queue | None = None
+    """The queue in front of it."""
+    router: Router | None = None
+    """What it tells the senders of the data that pass it, beside whatever queue. Default
+    nothing.
+    """
+    mode: Literal["closed", "event"] | None = None
+    """"closed", or "event" for tests. Default "closed"."""
+    reverse: Reverse | None = None
+    """The opposite direction. Default: as forward."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedLink:
+    """A link between two nodes."""
+
+    name: str | int
+    """Its name in routes, schedules and results: letters, digits, ``_`` and ``-``. The
+    opposite direction is NAME.reverse.
+    """
+    from_: str | int
+    """The node where it begins. Nodes exist by being named."""
+    to: str | int
+    """The node where it ends."""
+    rate: str | None = None
+    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    trace: str | File | None = None
+    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
+    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """
+    delay: str | None = None
+    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
+    ends.
+    """
+    loss: float | GilbertElliott | None = None
+    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
+    for losses in bursts. Default 0.
+    """
+    duplicate: float | None = None
+    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    reorder: Reorder | None = None
+    """Data packets that are held up, so that others overtake them. Default none."""
+    jitter: Jitter | None = None
+    """An additional delay, drawn for each data packet. Default none."""
+    queue: Queue | None = None
+    """The queue in front of it."""
+    router: Router | None = None
+    """What it tells the senders of the data that pass it, beside whatever queue. Default
+    nothing.
+    """
+    mode: Literal["closed", "event"] | None = None
+    """"closed", or "event" for tests. Default "closed"."""
+    duplex: bool | None = None
+    """Whether there is an opposite direction. Default true."""
+    reverse: Reverse | None = None
+    """The opposite direction. Default: the same."""
 
 
 class FlowSettings(TypedDict, total=False):
-    """What :meth:`Scenario.flow` takes besides law and RTT: the other fields of :class:`Flow`."""
+    """What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."""
 
-    name: str
+    name: str | int
     transport: Literal["tcp", "udt"]
     count: int
     parallel: int
@@ -220,208 +741,35 @@ class FlowSettings(TypedDict, total=False):
     pacing: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Burst:
-    """A constant rate from ``start``, by default the end of the one before it, until ``stop``."""
-
-    rate: str
-    start: str | None = None
-    stop: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steps:
-    """Rates one after the other, ``each`` of them this long."""
-
-    each: str
-    rates: tuple[str, ...]
-    start: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnOff:
-    """The sum of on/off sources whose bursts and pauses are Pareto distributed."""
-
-    sources: int
-    rate: str | None = None
-    burst: str | None = None
-    idle: str | None = None
-    shape: float | None = None
-    tail_ratio: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Udp(Route):
-    """A UDP source: ``bursts``, ``steps`` or ``on_off``. Rates are bits on the wire per second."""
-
-    name: str | None = None
-    direction: Literal["forward", "reverse"] | None = None
-    packet: str | None = None
-    bursts: tuple[Burst, ...] = ()
-    steps: Steps | None = None
-    on_off: OnOff | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Background(TwoWay):
-    """Short flows of five applications, both ways, and a few long flows capped at 20 packets."""
-
-    level: int | None = None
-    long_flows: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShortFlows:
-    """Poisson arrivals of flows with Pareto sizes that offer ``load`` of payload per second."""
-
-    load: str
-    mean: str | None = None
-    shape: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Sizes that are drawn: Pareto by ``mean`` and ``shape``, or lognormal by the other two."""
-
-    mean: str | None = None
-    shape: float | None = None
-    median: str | None = None
-    sigma: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Requests:
-    """Clients that come at random times, ask, wait for the answer, think, and ask again.
-
-    ``load`` is the payload of answers offered per second, ``exchanges`` how often a client asks on
-    average; ``think`` is a mean, ``server_delay`` a constant.
-    """
-
-    load: str
-    request: str | Sizes | None = None
-    response: str | Sizes | None = None
-    exchanges: float | None = None
-    server_delay: str | None = None
-    think: str | None = None
-    persistent: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Packmime:
-    """PackMime-HTTP: ``connections`` new ones per second, with requests or answers alone."""
-
-    connections: float
-    requests: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Webtraf:
-    """ns-2's web sessions of 250 pages."""
-
-    sessions: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surge:
-    """SURGE: users who read pages without end."""
-
-    users: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Vectors:
-    """A replay of the connections in ``file``, times of start multiplied by ``scale``."""
-
-    file: str | File
-    scale: float | None = None
-    shuffle: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suite:
-    """The pairs of the common TCP evaluation suite, payload offered per second either way."""
-
-    load: str
-    reverse_load: str
-    rtts: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic(TwoWay):
-    """TCP traffic as one model makes it; the path is that of the larger part of the bytes."""
-
-    name: str | None = None
-    law: str | type[Law] | None = None
-    direction: Literal["forward", "reverse"] | None = None
-    rtt: str | None = None
-    receive_window: str | None = None
-    short_flows: ShortFlows | None = None
-    requests: Requests | None = None
-    packmime: Packmime | None = None
-    webtraf: Webtraf | None = None
-    surge: Surge | None = None
-    vectors: Vectors | None = None
-    suite: Suite | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """At a time, a ``link`` changes, or the ``flow`` group of this index or name takes a new route.
-
-    With ``file`` (CSV: ``time,rate``, ``time,delay`` or ``time,loss``) the link does as it says.
-    """
-
-    at: str | None = None
-    link: str | None = None
-    rate: str | None = None
-    delay: str | None = None
-    loss: float | None = None
-    down: bool | None = None
-    file: str | File | None = None
-    flow: int | str | None = None
-    route: tuple[str, ...] = ()
-    ack_route: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capture:
-    """Which packets to record: on these links, by default on all, in a span of time."""
-
-    links: tuple[str, ...] = ()
-    from_: str | None = None
-    to: str | None = None
-    max_rows: int | None = None
-
-
 TABLES: dict[str, Callable[..., Any]] = {
-    "link": Link,
-    "parking-lot": ParkingLot,
-    "links": NamedLink,
-    "reverse": Reverse,
-    "queue": Queue,
-    "router": Router,
     "trace": File,
     "file": File,
-    "loss": GilbertElliott,
-    "reorder": Reorder,
-    "jitter": Jitter,
     "flow": Flow,
-    "udp": Udp,
     "bursts": Burst,
     "steps": Steps,
     "on_off": OnOff,
+    "udp": Udp,
     "background": Background,
-    "traffic": Traffic,
     "short_flows": ShortFlows,
-    "requests": Requests,
     "request": Sizes,
     "response": Sizes,
+    "requests": Requests,
     "packmime": Packmime,
     "webtraf": Webtraf,
     "surge": Surge,
     "vectors": Vectors,
     "suite": Suite,
+    "traffic": Traffic,
     "schedule": Change,
     "capture": Capture,
+    "loss": GilbertElliott,
+    "reorder": Reorder,
+    "jitter": Jitter,
+    "queue": Queue,
+    "router": Router,
+    "reverse": Reverse,
+    "link": Link,
+    "parking-lot": ParkingLot,
+    "links": NamedLink,
 }
-"""What a table of TOML is, by its key."""
+"""The class of each table of TOML, by its key."""

@@ -1,4 +1,4 @@
-//! JetMax's end host (Zhang, Leonard, Loguinov, INFOCOM 2006, of which only the abstract was at hand).
+//! JetMax's end host (Zhang, Leonard, Loguinov, INFOCOM 2006, of which only the abstract was available).
 //! laws/cards/jetmax.md says what is from memory and what is ours.
 
 use lfn_header::{Header, JetMax as JetMaxHeader};

@@ -8,7 +8,7 @@ use crate::{Ack, Config, Control, Law, Loss, ACK_CWND_LIMITED, ACK_DUP, ACK_ROUN
 #[derive(Debug)]
 struct Xcp {
     episode: Episode,
-    /// Change of rate that the ACK at hand brings, bytes/s.
+    /// Change of rate that the current ACK grants, bytes/s.
     told: Option<f64>,
     rtt_s: f64,
     /// A segment on the wire.

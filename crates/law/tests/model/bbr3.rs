@@ -23,8 +23,8 @@ fn settled(bdp: u64) -> Rig {
     rig
 }
 
-/// A round trip of a pipe that carries `bdp` segments in it, and `lost` of them, of which the flow hears
-/// at its end.
+/// A round trip of a pipe that carries `bdp` segments in it, and loses `lost` of them, which the flow
+/// detects at its end.
 fn round(rig: &mut Rig, bdp: u64, lost: u32) {
     let inflight = bdp.min(rig.cwnd() as u64);
     let mut rate = Rate {

@@ -18,7 +18,7 @@ proptest! {
             rig.ack.rtt_ns = base_us * 1000;
             rig.ack.acked = 1;
             rig.law.on_sample(&rig.ack, &mut rig.control);
-            // A loss makes the average begin anew: with the next sample.
+            // After a loss the average restarts with the next sample.
             rig.lose();
             rig.control.cwnd = (w * lfn_law::ONE as f64) as u64;
             rig.control.ssthresh = rig.control.cwnd;

@@ -235,7 +235,7 @@ fn ns2_halves_first_in_slow_start_and_after_a_timeout() {
 /// The windows that events find, and what they keep: converge gives up half at the end of a trend.
 #[test]
 fn converge_finds_downward_trends() {
-    // EVCP's own vectors: a trend; one too flat, judged anew after ten falls; a rise between.
+    // EVCP's own vectors: a trend; one too flat, which restarts after ten falls; a rise between.
     let flat: Vec<f64> =
         [8000.0, 7900.0].into_iter().chain((0..9).map(|i| 7850.0 - 10.0 * f64::from(i))).collect();
     for (windows, half_at) in [

@@ -1,4 +1,4 @@
-//! Float models of the laws, as their sources write them, and how far the integers stray.
+//! Float models of the laws, as their sources write them, and bounds of the integers' differences.
 //!
 //! A model is a module here; it owes nothing to the header but the paper. Property tests bound
 //! |integer - float| over the range of the card, which prints the bound; known values of the

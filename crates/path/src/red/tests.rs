@@ -328,7 +328,7 @@ fn by_linuxs_rules_the_average_alone_decides() {
     for _ in 0..3 {
         assert_eq!(red.arrive(Time::ZERO, busy(0), PACKET_BYTES, false, no_draw), Verdict::Drop);
     }
-    // It crosses max_th and min_th again with a count and a draw anew.
+    // It crosses max_th and min_th again with a new count and a new draw.
     red.average = 100.0;
     assert_eq!(red.arrive(Time::ZERO, busy(100), PACKET_BYTES, false, || 0.25), Verdict::Accept);
     for verdict in [Verdict::Accept, Verdict::Accept, Verdict::Drop] {

@@ -1,5 +1,5 @@
 //! JetMax's router: a link counts the flows for which it is the bottleneck and divides what it has among
-//! them (Zhang, Leonard, Loguinov, INFOCOM 2006). Only the paper's abstract was at hand; equations, names
+//! them (Zhang, Leonard, Loguinov, INFOCOM 2006). Only the paper's abstract was available; equations, names
 //! of fields and constants are from memory or ours (laws/cards/jetmax.md).
 
 use lfn_header::{Header, JetMax};
@@ -144,7 +144,7 @@ mod tests {
         (0..10).for_each(|_| it.arrive(1000, &header(1, 1e-4)));
         it.advance(Time::from_ms(300));
         assert_eq!(it.rate, 118.75e6);
-        // Nobody is there any more.
+        // No flow is left.
         it.advance(Time::from_ms(400));
         assert_eq!(it.rate, 118.75e6);
     }

@@ -143,8 +143,8 @@ impl XcpRouter {
             let own = self.own_bytes as f64;
             let y = self.arrived_bytes as f64 / interval_s;
             let (give, take) = self.changes(y, own / interval_s, self.queue_bytes as f64, self.mean_rtt_s);
-            // The draft divides by all that arrived, and has a queue for XCP alone. What others send gives
-            // nothing back: counted here, it would leave more given than taken, and so a queue.
+            // The draft divides by all that arrived, and has a queue for XCP alone. Other traffic gives
+            // nothing back; if it counted here, the link would grant more than it takes, and build a queue.
             let (give_factor, take_factor) = (give / self.gaps_s, take / own);
             self.shares = Shares { give, take, give_factor, take_factor };
         }
@@ -245,7 +245,7 @@ mod tests {
     fn no_more_is_given_than_there_is_and_all_flows_are_given_alike() {
         let mut router = router();
         let granted = interval(&mut router, &[(10e6, 0.1), (40e6, 0.1)], f64::INFINITY, 0);
-        // 0.4 of the 75 MB/s to spare, to both alike.
+        // 0.4 of the 75 MB/s to spare, the same to both.
         assert!((granted[0] / 15e6 - 1.0).abs() < 1e-6, "{granted:?}");
         assert!((granted[1] / 15e6 - 1.0).abs() < 1e-6, "{granted:?}");
         // Nothing is left.

@@ -14,7 +14,7 @@ pub enum ControlError {
     /// It names no law.
     #[error(transparent)]
     Law(#[from] LawError),
-    /// The law needs routers that speak its protocol.
+    /// The law needs routers with its protocol.
     #[error("law {0} needs routers that speak to it; UDT's packets have no room for that")]
     Routers(String),
     /// The law needs delivery-rate samples.

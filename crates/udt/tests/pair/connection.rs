@@ -416,7 +416,7 @@ fn packets_before_the_connection_mean_nothing() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-    /// Whatever is lost, held up, or sent twice: each packet arrives once, in both directions, and both ends
+    /// With losses, delays and duplicates each packet arrives once, in both directions, and both ends
     /// close.
     #[test]
     fn any_path_delivers_every_packet_once(

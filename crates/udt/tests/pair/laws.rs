@@ -114,7 +114,7 @@ fn a_control_may_ask_for_acks_by_count_and_for_its_own_timeout() {
     let acks = full.count() as u64;
     let arrived = pair.arrived[CLIENT].len() as u64;
     assert!((arrived / 2..=arrived / 2 + 60).contains(&acks), "{acks} ACKs for {arrived} packets");
-    // Nobody hears the client any more, nor the client anybody: 16 timeouts of 1, 2, ... 16 s, then the end.
+    // The client loses its connection: 16 timeouts of 1, 2, ... 16 s, then the end.
     let now = pair.now;
     pair.ends[SERVER] = None;
     let over = |pair: &mut Pair| matches!(pair.client().state(), State::Closed(_));

@@ -1,0 +1,231 @@
+"""The values of a scenario in Python, made from its JSON Schema.
+
+    .venv/bin/python ci/elements.py
+
+writes ``python/lfnlab/scenario/elements.py``; ``tests/test_house.py`` compares. The schema is
+made from the declarations in Rust: ``LFN_REGENERATE=1 cargo test -p lfn-scenario``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+SCHEMA = ROOT / "docs/reference/scenario.schema.json"
+FILE = ROOT / "python/lfnlab/scenario/elements.py"
+RUFF = Path(sys.executable).parent / "ruff"
+
+# Classes that Python calls otherwise than the definition of the schema.
+NAMES = {"OneWay": "Reverse", "BurstLoss": "GilbertElliott", "Size": "Sizes"}
+# What Scenario.flow takes by itself.
+OWN = ("law", "rtt")
+
+HEAD = '''"""The parts of a scenario as immutable values: links, queues, flows, other traffic.
+
+Each is a table of TOML. ``None`` means that the default of the simulator holds. Made by
+``ci/elements.py`` from ``docs/reference/scenario.schema.json``; do not edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lfnlab.control_laws.prototype import Law
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file, and the hash that it must have. A bare path is relative to the working directory."""
+
+    path: str
+    hash: str | None = None
+'''
+
+Schema = dict[str, Any]
+
+
+class Elements:
+    """The classes of a schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.classes: dict[str, str] = {}
+        self.fields: dict[str, dict[str, str]] = {}
+        self.tables = {"trace": "File", "file": "File"}
+        self._keys(schema)
+
+    def text(self) -> str:
+        """The module."""
+        settings = [
+            f"    {name}: {kind.removesuffix(' | None')}"
+            for name, kind in self.fields["Flow"].items()
+            if name not in OWN
+        ]
+        about = "What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."
+        tables = [f'    "{key}": {name},' for key, name in self.tables.items()]
+        parts = [
+            HEAD,
+            *self.classes.values(),
+            f'class FlowSettings(TypedDict, total=False):\n    """{about}"""\n',
+            *settings,
+            "\n\nTABLES: dict[str, Callable[..., Any]] = {",
+            *tables,
+            '}\n"""The class of each table of TOML, by its key."""',
+        ]
+        return formatted("\n".join(parts) + "\n")
+
+    def _keys(self, part: Schema) -> dict[str, tuple[str, str, bool]]:
+        """The keys of an object: type, meaning, and whether it must be there."""
+        found = {}
+        required = part.get("required", [])
+        for key, value in part.get("properties", {}).items():
+            kind = self._type(key, value)
+            found[key] = (kind, said(value), key in required)
+        # Alternatives that belong to the object: of each key any, none must be there.
+        for other in part.get("oneOf", []):
+            for key, (kind, about, _) in self._keys(other).items():
+                found[key] = (kind, about or said(other), False)
+        return found
+
+    def _type(self, key: str, value: Schema) -> str:
+        if key == "law":
+            return "str | type[Law]"
+        if "$ref" in value:
+            return self._named(key, value["$ref"].rpartition("/")[2])
+        if "const" in value:
+            return f"Literal[{value['const']!r}]"
+        if "enum" in value:
+            return f"Literal[{', '.join(map(repr, value['enum']))}]"
+        if alternatives := value.get("anyOf", value.get("oneOf")):
+            kinds = [self._type(key, other) for other in alternatives]
+            return " | ".join(dict.fromkeys(kinds))
+        if value.get("type") == "array":
+            return f"tuple[{self._type(key, value['items'])}, ...]"
+        if "path" in value.get("properties", {}):
+            return "File"
+        return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}[
+            value["type"]
+        ]
+
+    def _named(self, key: str, name: str) -> str:
+        """A definition as the type of a key."""
+        part = self.schema["$defs"][name]
+        alternatives = part.get("oneOf" if "properties" not in part else "", part.get("anyOf", []))
+        others = [self._resolved(other) for other in alternatives]
+        if all("const" in other for other in others) and others:
+            return f"Literal[{', '.join(repr(other['const']) for other in others)}]"
+        tables = [other for other in others if "properties" in other]
+        if "properties" in part or len(tables) == len(others) > 0:
+            self._class(NAMES.get(name, name), part, tables)
+            return self._table(key, NAMES.get(name, name))
+        if len(tables) > 1:
+            self._class(NAMES.get(name, name), part, tables)
+            kinds = [self._type(key, other) for other in others if other not in tables]
+            return " | ".join(dict.fromkeys([*kinds, self._table(key, NAMES.get(name, name))]))
+        return " | ".join(dict.fromkeys(self._type(key, other) for other in alternatives))
+
+    def _table(self, key: str, name: str) -> str:
+        assert self.tables.setdefault(key, name) == name, f"{key} is one kind of table everywhere"
+        return name
+
+    def _resolved(self, part: Schema) -> Schema:
+        if "$ref" not in part:
+            return part
+        named: Schema = self.schema["$defs"][part["$ref"].rpartition("/")[2]]
+        return named
+
+    def _class(self, name: str, part: Schema, tables: list[Schema]) -> None:
+        if name in self.classes:
+            return
+        self.classes[name] = ""  # its place comes after those of its fields
+        keys = self._keys(part) if "properties" in part else {}
+        for other in tables:
+            for key, (kind, about, needed) in self._keys(other).items():
+                before = keys.get(key)
+                kinds = [*(before[0].split(" | ") if before else []), *kind.split(" | ")]
+                keys[key] = (merged(kinds), before[1] if before else about, needed)
+        for key, (kind, about, _) in keys.items():
+            sure = [key in other.get("required", []) for other in tables] or [keys[key][2]]
+            keys[key] = (kind, about, all(sure))
+        summary, _, rest = said(part).partition(". ")
+        about = document(summary.rstrip(".") + ".")
+        if rest:
+            more = textwrap.indent(textwrap.fill(rest, 92), "    ")
+            about = about.removesuffix('"""') + f'\n\n{more}\n    """'
+        lines = [f"@dataclass(frozen=True, kw_only=True)\nclass {name}:\n{about}\n"]
+        self.fields[name] = {}
+        for key, (kind, about, needed) in keys.items():
+            field = "from_" if key == "from" else key
+            default = ""
+            if kind.startswith("Literal") and len(tables) == 1 and key == "kind":
+                default = " = " + kind.removeprefix("Literal[").removesuffix("]")
+            elif not needed:
+                default = " = ()" if kind.startswith("tuple") else " = None"
+                kind += "" if kind.startswith("tuple") else " | None"
+            self.fields[name][field] = kind
+            lines.append(f"    {field}: {kind}{default}")
+            if about:
+                lines.append(document(about))
+        del self.classes[name]
+        self.classes[name] = "\n".join(lines) + "\n\n"
+
+
+def merged(kinds: list[str]) -> str:
+    """A union, its literals in one."""
+    words = [kind for kind in dict.fromkeys(kinds) if kind.startswith("Literal")]
+    rest = [kind for kind in dict.fromkeys(kinds) if not kind.startswith("Literal")]
+    inner = dict.fromkeys(
+        word for kind in words for word in kind.removeprefix("Literal[")[:-1].split(", ")
+    )
+    return " | ".join([*rest, *([f"Literal[{', '.join(inner)}]"] if inner else [])])
+
+
+def said(part: Schema) -> str:
+    """The description of a key in the schema, with its default."""
+    about = " ".join(part.get("description", "").split()).replace("`", "``")
+    if "x-range" in part:
+        about += f" {part['x-range'][0].upper()}{part['x-range'][1:]}."
+    if "default" in part:
+        about += f" Default {json.dumps(part['default'])}."
+    return about
+
+
+def document(about: str) -> str:
+    """A docstring of a class or a field."""
+    body = about.replace("\\", "\\\\")
+    end = " " if body.endswith('"') else ""
+    if len(body) <= 88:
+        return f'    """{body}{end}"""'
+    first, *more = textwrap.wrap(body, 88)
+    return "\n".join([f'    """{first}', *(f"    {line}" for line in more), '    """'])
+
+
+def formatted(text: str) -> str:
+    """As ruff formats it."""
+    run = subprocess.run(
+        [RUFF, "format", "--stdin-filename", FILE, "-"],
+        input=text,
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    return run.stdout
+
+
+def elements() -> str:
+    """The module as it should be."""
+    return Elements(json.loads(SCHEMA.read_text(encoding="utf-8"))).text()
+
+
+if __name__ == "__main__":
+    FILE.write_text(elements(), encoding="utf-8")
