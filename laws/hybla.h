@@ -4,7 +4,8 @@
  * times as fast as Reno's a round trip, so that the rate grows as that of the short path.
  *
  *   paper  counts segments; the window to 2^-32 of a segment
- *   linux  counts ACKs, in 128ths of a segment, rounded down (measured on Linux 6.12)
+ *   linux  counts ACKs, in 128ths of a segment, rounded down; begins with rho segments and stops at
+ *          65,535 (measured on Linux 6.12)
  */
 #ifndef LFN_HYBLA_H
 #define LFN_HYBLA_H
@@ -15,6 +16,7 @@
 #define HYBLA_RTT0_NS 25000000ULL
 #define HYBLA_RHO_MAX_Q16 (16u << 16) /* 2^rho in slow start (Linux) */
 #define HYBLA_CENT 128u
+#define HYBLA_LINUX_MAX LAW_SEG(65535)
 
 struct hybla {
 	u64 min_srtt_ns; /* for which rho holds; 0: no sample yet */
@@ -42,25 +44,45 @@ static inline u64 hybla_exp2_q16(const struct hybla *s)
 	return ((1 << 16) + fraction) << (rho >> 16);
 }
 
-/* In slow start each segment brings 2^rho - 1; the sender's brings one of them. */
+static inline void hybla_take_rtt(struct hybla *s, u64 srtt_ns)
+{
+	if (!srtt_ns || (s->min_srtt_ns && srtt_ns >= s->min_srtt_ns))
+		return;
+	s->min_srtt_ns = srtt_ns;
+	s->rho_q16 = (u32)law_clamp((law_min(srtt_ns, 1ULL << 43) << 16) / HYBLA_RTT0_NS, 1 << 16,
+				    255 << 16);
+	if (s->variant == HYBLA_LINUX)
+		s->rho_q16 &= ~0x1fffu; /* eighths */
+}
+
+static inline void hybla_on_established(void *state, u64 rtt_ns, struct law_control *control)
+{
+	struct hybla *s = state;
+
+	hybla_take_rtt(s, rtt_ns);
+	if (s->variant == HYBLA_LINUX)
+		control->cwnd = LAW_SEG(s->rho_q16 >> 16);
+}
+
+/* In slow start each segment (linux: each ACK) brings 2^rho - 1; the sender's brings one a segment. */
 static inline void hybla_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct hybla *s = state;
 	u32 grows = LAW_ACK_OPEN | LAW_ACK_CWND_LIMITED;
-	u64 more, room;
+	u64 n = law_min(ack->newly_delivered, 0xffff), each, limit;
 
-	if (ack->srtt_ns && (ack->srtt_ns < s->min_srtt_ns || !s->min_srtt_ns)) {
-		s->min_srtt_ns = ack->srtt_ns;
-		s->rho_q16 = (u32)law_clamp((law_min(ack->srtt_ns, 1ULL << 43) << 16) / HYBLA_RTT0_NS,
-					    1 << 16, 255 << 16);
-		if (s->variant == HYBLA_LINUX)
-			s->rho_q16 &= ~0x1fffu; /* eighths */
-	}
+	hybla_take_rtt(s, ack->srtt_ns);
 	if ((ack->flags & grows) != grows || !ack->acked || control->cwnd >= control->ssthresh)
 		return;
-	more = ((hybla_exp2_q16(s) - (2 << 16)) << 16) * law_min(ack->newly_delivered, 0xffff);
-	room = law_min(control->ssthresh, LAW_MAX_CWND) - control->cwnd;
-	control->cwnd += law_min(more, room);
+	each = (hybla_exp2_q16(s) - (1 << 16)) << 16;
+	if (s->variant != HYBLA_LINUX) {
+		limit = law_min(control->ssthresh, LAW_MAX_CWND) - control->cwnd;
+		control->cwnd += law_min((each - LAW_ONE) * n, limit);
+		return;
+	}
+	limit = law_min(control->ssthresh, HYBLA_LINUX_MAX);
+	each = law_min(control->cwnd + each, limit);
+	control->cwnd = each - law_min(LAW_SEG(n), each - LAW_ONE);
 }
 
 static inline u64 hybla_rho2_q16(const struct hybla *s)
@@ -82,7 +104,7 @@ static inline void hybla_linux_on_ack(struct hybla *s, struct law_control *contr
 		control->cwnd += LAW_ONE;
 		s->cnt = 0;
 	}
-	control->cwnd = law_min(control->cwnd, LAW_MAX_CWND);
+	control->cwnd = law_min(control->cwnd, HYBLA_LINUX_MAX);
 }
 
 static inline void hybla_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
@@ -117,6 +139,6 @@ static inline void hybla_probe(const void *state, const struct law_control *cont
 	out[0] = s->rho_q16;
 }
 
-LAW_OPS(hybla, .on_sample = hybla_on_sample, .probe = hybla_probe);
+LAW_OPS(hybla, .on_established = hybla_on_established, .on_sample = hybla_on_sample, .probe = hybla_probe);
 
 #endif

@@ -116,6 +116,7 @@ struct law_config {
  *   on_loss   sets control->ssthresh (>= 2 segments); cwnd still holds the window before
  *             the event, and the sender brings it down (PRR; 1 after an RTO). It must not
  *             change cwnd.
+ *   on_established  before the first data, when the handshake has given an RTT: may set cwnd.
  *   on_open   the episode ended; the sender has just set cwnd = ssthresh (after an RTO,
  *             cwnd is where slow start left it).
  *   on_tick   at control->next_tick_ns.
@@ -148,6 +149,7 @@ struct law_ops {
 	void (*on_lost)(void *state, u64 now_ns, const struct law_rate *lost,
 			const struct law_control *control);
 	void (*on_restart)(void *state, u64 now_ns, struct law_control *control);
+	void (*on_established)(void *state, u64 rtt_ns, struct law_control *control);
 	u32 state_bytes;
 	u32 pad;
 };

@@ -64,17 +64,6 @@ EXPLAINED: tuple[Explanation, ...] = (
     ),
     Explanation(
         "linux",
-        ("hybla",),
-        (),
-        ("startup_peak_segments", "startup_loss_s"),
-        "Linux's Hybla begins with rho segments rounded down, 1 at 40 ms, ours with the sender's "
-        "10. And it counts ACKs in slow start too: at the end of most flights Linux's receiver "
-        "acknowledges pairs, for which the window grows by half. Started with one segment, ours "
-        "loses first at 0.32 s on 20 Mbit/s, as Linux, and at 0.33 s on 50 Mbit/s, where Linux, "
-        "slower by the pairs, does at 0.36 s.",
-    ),
-    Explanation(
-        "linux",
         ("yeah",),
         ("50m-40ms-0.5bdp",),
         (),

@@ -23,6 +23,7 @@ pub(crate) struct LawOps {
         Option<unsafe extern "C" fn(*mut c_void, *const Ack, *const Rate, *mut Control) -> u32>,
     pub(crate) on_lost: Option<unsafe extern "C" fn(*mut c_void, u64, *const Rate, *const Control)>,
     pub(crate) on_restart: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
+    pub(crate) on_established: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) state_bytes: u32,
     pub(crate) pad: u32,
 }
@@ -98,6 +99,13 @@ impl<const WORDS: usize> Law for CLaw<WORDS> {
         }
     }
 
+    fn on_established(&mut self, rtt_ns: u64, control: &mut Control) {
+        if let Some(on_established) = self.ops.on_established {
+            // SAFETY: see `new`.
+            unsafe { on_established(self.state(), rtt_ns, control) }
+        }
+    }
+
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         // SAFETY: see `new`.
         unsafe { (self.ops.on_loss)(self.state(), loss, control) }
@@ -145,7 +153,7 @@ mod tests {
     #[test]
     fn structs_have_the_layout_of_law_h() {
         extern "C" {
-            static law_layout: [u32; 58];
+            static law_layout: [u32; 59];
         }
         let rust: Vec<usize> = [
             &layout!(Ack: now_ns rtt_ns srtt_ns min_rtt_ns delivered acked newly_delivered newly_lost
@@ -156,7 +164,7 @@ mod tests {
                 prior_inflight flags),
             &layout!(Config: now_ns variant mss_bytes seed),
             &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe on_control
-                on_lost on_restart state_bytes),
+                on_lost on_restart on_established state_bytes),
             &[slow_start::STATE_BYTES, STATE_WORDS * 8, CONTROL_STATE_WORDS * 8],
         ]
         .concat();

@@ -224,6 +224,9 @@ pub trait Law: Send {
     /// A segment leaves when nothing was in flight, for want of data; only beside [`Law::on_control`].
     fn on_restart(&mut self, _now_ns: u64, _control: &mut Control) {}
 
+    /// The handshake gave an RTT, and no data have left: may set `cwnd`.
+    fn on_established(&mut self, _rtt_ns: u64, _control: &mut Control) {}
+
     /// A congestion event: sets `ssthresh`, of at least two segments, and leaves `cwnd`.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control);
 

@@ -153,7 +153,10 @@ impl Sender {
                     self.law.on_undo(&mut self.control);
                 }
             }
-            Op::Restart => self.law.on_restart(self.ack.now_ns, &mut self.control),
+            Op::Restart => {
+                self.law.on_restart(self.ack.now_ns, &mut self.control);
+                self.law.on_established(self.ack.rtt_ns.max(1), &mut self.control);
+            }
             Op::Open => {}
         }
         self.check();

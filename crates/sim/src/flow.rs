@@ -96,6 +96,8 @@ pub(crate) struct Flow {
     /// nobody waits for it.
     message_end: u64,
     pub finished: Option<Time>,
+    /// When the copy was sent that moved the receiver on last.
+    moved_by_copy: Time,
     /// What a flow of a crowd is about.
     pub errand: Errand,
     /// Writes that an interactive session has still to make.
@@ -139,6 +141,7 @@ impl Flow {
             payload_bytes: 0,
             last_seq: 0,
             message_end: u64::MAX,
+            moved_by_copy: Time::ZERO,
             last_wire_bytes: 0,
             under_way: 0,
             writes_left: 0,
@@ -181,6 +184,7 @@ impl Flow {
         self.last_seq = setup.size_segments.wrapping_sub(1);
         self.last_wire_bytes = setup.last_wire_bytes;
         self.message_end = u64::MAX;
+        self.moved_by_copy = Time::ZERO;
         self.writes_left = 0;
         self.started = now;
         self.finished = None;
@@ -295,6 +299,28 @@ impl Flow {
             }
         });
         sent
+    }
+
+    /// Whether a segment that is needed was sent before the copy that moved the receiver on last: that copy's
+    /// timestamp is newer, and the receiver refuses what is older by more than one ms (PAWS, RFC 7323 §5; Linux 6.12
+    /// as measured).
+    pub fn is_stale(&mut self, segment: Segment) -> bool {
+        let Segment { seq, retransmission, .. } = segment;
+        let next = self.receiver.next_expected();
+        if !retransmission {
+            let stamp_ms = |at: Time| at.as_ns() / 1_000_000;
+            let before = |sent| stamp_ms(sent) + 1 < stamp_ms(self.moved_by_copy);
+            return seq >= next && self.sender.original_sent(seq).is_some_and(before);
+        }
+        if seq == next && self.sender.has_timestamps() {
+            self.moved_by_copy = self.sender.last_sent(seq).max(self.moved_by_copy);
+        }
+        false
+    }
+
+    /// The receiver answers what it does not take. Returns the ACKs sent.
+    pub fn refuse(&mut self, at: Time, index: usize, transit: &mut Transit) -> u64 {
+        self.answer(index, transit, |receiver, emit| receiver.refuse(at, &mut |ack| emit(ack)))
     }
 
     /// The receiver's held-back ACK may be due. Returns the ACKs sent.

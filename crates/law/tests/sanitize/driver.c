@@ -112,6 +112,8 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 				ops->on_tick(state, now_ns, &control);
 			if (ops->on_restart)
 				ops->on_restart(state, now_ns, &control);
+			if (ops->on_established)
+				ops->on_established(state, wide(45), &control);
 			break;
 		case 5:
 			if (ops->probe)

@@ -282,6 +282,10 @@ impl Sim {
         let (flow, transit) = (&mut self.flows[index], &mut self.transit);
         flow.under_way -= 1;
         let (segment, ce) = (parcel.segment(flow.sender.una()), parcel.ce());
+        if flow.by_event && flow.is_stale(segment) {
+            self.acks_sent += flow.refuse(at, index, transit);
+            return;
+        }
         self.acks_sent += match flow.protocol {
             None => flow.receive(at, segment, ce, index, transit),
             Some(_) => flow.receive_headed(at, segment, ce, extras.header, index, transit),
