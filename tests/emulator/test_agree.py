@@ -3,6 +3,8 @@
 
 import json
 import math
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -97,6 +99,27 @@ def test_the_sockets_of_another_program_are_seen() -> None:
     assert seen["acked_bytes"] == 1000
     assert seen["cwnd"] >= 10
     assert nobody is None
+
+
+def test_a_kill_during_the_third_column_leaves_nothing_elsewhere(tmp_path: Path) -> None:
+    """The program of ``--linux`` works in the results directory, not in one with a random name."""
+    program, out, elsewhere = tmp_path / "linux", tmp_path / "out", tmp_path / "tmp"
+    elsewhere.mkdir()
+    program.write_text('#!/bin/sh\necho "$1 $2" > "$1/begun"\nkill -9 $PPID\nexec sleep 30\n')
+    program.chmod(0o755)
+    code = (
+        "import sys; from pathlib import Path; from lfnlab import dumbbell;"
+        "from lfnlab.testbed import agree;"
+        'path = dumbbell(rate="10Mbit/s", rtt="40ms", buffer="20packets", duration="1s");'
+        'scenario = path.flow("reno");'
+        'agree._linux(scenario, Path(sys.argv[1]), Path(sys.argv[2]), "case0", {})'
+    )
+    environment = {**os.environ, "TMPDIR": str(elsewhere)}
+    command = [sys.executable, "-c", code, program, out]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (out / "begun").read_text() == f"{out} case0\n"
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_scenario_in_both_worlds(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ held at 100 Mbit/s.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import pytest
 
 from lfnlab import law
 from lfnlab.cli import app as cli
-from lfnlab.errors import UsageError
+from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import draw
 from lfnlab.formats import iperf3
 
@@ -146,6 +147,32 @@ def test_a_measured_flow_is_drawn_beside_a_simulated_one(
     assert pl.read_parquet(measured / "flows.parquet").schema == simulated.schema
     assert cli.call(["plot", str(results.root), str(measured), "--kind", "bar"]) == cli.OK
     assert cli.call(["report", str(measured)]) == cli.STORE
+
+
+def test_a_measurement_that_changed_is_not_read(tmp_path: Path) -> None:
+    """It says by what it was stored and what its files hold."""
+    measured = tmp_path / "measured"
+    arguments = ["import", "iperf3", str(DATA / "tcp.json"), "--out", str(measured)]
+    assert cli.call(arguments) == cli.OK
+    said = json.loads((measured / "provenance.json").read_text())
+    assert set(said["files"]) == {"flows.parquet", "goodput.parquet", "summary.json"}
+    whole = hashlib.sha256((DATA / "tcp.json").read_bytes()).hexdigest()
+    assert said["hash"] == whole[:16]
+    assert (
+        said["files"]["flows.parquet"]
+        == hashlib.sha256((measured / "flows.parquet").read_bytes()).hexdigest()
+    )
+    for name in (*said["files"], "provenance.json"):
+        file = measured / name
+        before = file.read_bytes()
+        at = len(before) // 2
+        file.write_bytes(before[:at] + bytes([before[at] ^ 1]) + before[at + 1 :])
+        with pytest.raises((StoreError, UsageError)):
+            draw.draw((measured,), draw.Request(y="goodput_bps"))
+        # The same command makes it good again.
+        assert cli.call(arguments) == cli.OK
+        assert (measured / name).read_bytes()[:at] == before[:at]
+        draw.draw((measured,), draw.Request(y="goodput_bps"))
 
 
 def cut(text: str) -> str:

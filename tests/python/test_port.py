@@ -10,6 +10,7 @@ import pytest
 from lfnlab import Ack, Law, LawError, Loss, _core
 from lfnlab.cli import app as cli
 from lfnlab.control_laws.port import vectors
+from lfnlab.results import output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +81,8 @@ def test_the_command_writes_a_part_of_a_card(
     assert cli.call(["port", f"{file}:Half", "--out", str(out)]) == cli.OK
     assert capsys.readouterr().out == f"{out}\n"
     assert cli.call(["port", f"{file}:Half"]) == cli.OK
-    assert capsys.readouterr().out == out.read_text()
+    said = capsys.readouterr().out
+    assert said + f"<!-- {output.MARK} -->\n" == out.read_text()
     assert cli.call(["port", f"{file}:Half", "--name", "half-reno"]) == cli.OK
     assert "\nlaw half-reno  # " in capsys.readouterr().out
 

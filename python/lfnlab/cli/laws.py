@@ -12,7 +12,8 @@ from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import law as law_of
 from lfnlab.control_laws.registry import laws as all_laws
-from lfnlab.errors import LawError, StoreError, UsageError
+from lfnlab.errors import LawError, UsageError
+from lfnlab.results import output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,14 +84,13 @@ def port(
     found = prototype.find(law, Path())
     if found is None:
         raise LawError(f"{law} is no law in Python; write FILE.py:CLASS")
+    if out is not None:
+        output.refuse_others(out)
     text = vectors(found, name or found.name.lower(), tolerance)
     if out is None:
         print(text, end="")
         return OK
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    output.write(out, f"{text}<!-- {output.MARK} -->\n".encode())
     print(out)
     return OK
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from lfnlab.errors import MetricError, StoreError, UsageError
+from lfnlab.results import output
 
 OK = 0
 # Options of metrics by the argument that each one sets.
@@ -81,15 +82,17 @@ def plot(
     form = "png" if out is None else out.suffix.removeprefix(".")
     if form not in draw.FORMATS:
         raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in draw.FORMATS)}')
+    if out is not None:
+        output.refuse_others(out)
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
     drawing = draw.draw(sources, asked)
     home = source.parent if source.suffix == ".parquet" else source / "figures"
     file = out or home / f"{drawing.name}.png"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(rendered(drawing.figure, (form,))[form])
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
+    output.write(file, rendered(drawing.figure, (form,))[form])
     print(f"{drawing.says}\n{file}")
     for path in sources:
         if (path / EXPERIMENT).is_file() and (some := Results.load(path).completeness) is not None:
@@ -195,6 +198,7 @@ def pcap(
     from lfnlab.figures import draw
     from lfnlab.formats import pcap
 
+    output.refuse_others(out)
     packets = pcap.recorded(draw.one_run(directory, run))
     view: Literal["arrival", "departure"] = "departure" if after_queue else "arrival"
     count = pcap.write_pcapng(out, packets, view=view, links=link)

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from lfnlab import _core
 from lfnlab.cli.options import naming_options
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.results import output
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.testbed.validity import COALESCE, invalid
 
@@ -69,14 +70,14 @@ def shell(
         text, file = options.to_toml(), "scenario"
     else:
         text, file = _core.read(str(scenario)), str(scenario)
+    if report is not None:
+        output.refuse_others(report)
     with naming_options():
         code, done = _core.run_shell(text, file, command, serve, here, coalesce)
     path: dict[str, Any] = json_.loads(done)
     if report is not None:
-        try:
-            report.write_text(json_.dumps(path, indent=1) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise StoreError(f"{report}: {error.strerror}") from None
+        said = {**path, "note": output.MARK}
+        output.write(report, (json_.dumps(said, indent=1) + "\n").encode())
     if why := invalid(path):
         print(f"lfn: INVALID: {why}", file=sys.stderr)
     return code
@@ -167,7 +168,8 @@ def agree(
         law: Names, with commas between: each in turn in place of the laws of the file.
         seed: Of random losses; default the file's.
         linux: A program that runs Linux in virtual time, for a third column.
-        out: Directory: `simulated` and `measured` in it are results directories.
+        out: Directory: `simulated` and `measured` in it are results directories; `linux` has what
+            the program of `--linux` wrote.
         json: Print one JSON object to stdout.
 
     Exit code 1 when a bar is not met, 6 when a measured run is invalid.

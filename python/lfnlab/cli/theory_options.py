@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import UsageError
+from lfnlab.results import output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,10 +59,8 @@ def draw(out: Path, figure: Any) -> None:
     form = out.suffix.removeprefix(".")
     if form not in FORMS:
         raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in FORMS)}')
-    try:
-        out.write_bytes(rendered(figure(), (form,))[form])
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    output.refuse_others(out)
+    output.write(out, rendered(figure(), (form,))[form])
 
 
 def _without_nan(value: Any) -> Any:

@@ -20,6 +20,7 @@ from lfnlab.control_laws.registry import look
 from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.metrics import goodput_bins
+from lfnlab.results.output import MARK
 from lfnlab.results.runs import route, short
 
 if TYPE_CHECKING:
@@ -487,9 +488,9 @@ def first_seed(results: Results) -> list[Run]:
 def rendered(figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg")) -> dict[str, bytes]:
     """A figure as "png" (200 dots an inch), "pdf" and "svg"; the same figure, the same bytes."""
     undated: dict[str, dict[str, Any]] = {
-        "png": {},
-        "pdf": {"metadata": {"CreationDate": None}},
-        "svg": {"metadata": {"Date": None}, "facecolor": "none"},
+        "png": {"metadata": {"Comment": MARK}},
+        "pdf": {"metadata": {"CreationDate": None, "Subject": MARK}},
+        "svg": {"metadata": {"Date": None, "Description": MARK}, "facecolor": "none"},
     }
     made = {}
     with house_style():

@@ -20,7 +20,8 @@ import polars as pl
 
 from lfnlab import metrics
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results.store import LAYOUT_FILE, read_json, refuse_foreign
+from lfnlab.results import provenance
+from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
 from lfnlab.results.tables import frame
 from lfnlab.statistics import finite
 
@@ -120,19 +121,26 @@ def store(measurement: Measurement, directory: Path) -> None:
     """
     if (directory / "experiment.json").exists() or (directory / LAYOUT_FILE).exists():
         raise UsageError(f"--out: {directory} holds an experiment; choose another directory")
-    refuse_foreign(directory, {"flows.parquet", "goodput.parquet", "summary.json", "figures"})
-    if (directory / "summary.json").exists() and "iperf3" not in read_json(
-        directory / "summary.json"
-    ):
+    ours = {"flows.parquet", "goodput.parquet", "summary.json", "provenance.json", "figures"}
+    refuse_foreign(directory, ours)
+    # Measurements alone have a table of goodput, also damaged ones.
+    if (directory / "summary.json").exists() and not (directory / "goodput.parquet").exists():
         raise UsageError(f"--out: {directory} holds another result; choose another directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         files = {
             "flows.parquet": _parquet(measurement.flows),
             "goodput.parquet": _parquet(measurement.goodput),
-            # Last: without a summary it is no run.
             "summary.json": json.dumps(measurement.summary, indent=1, allow_nan=False).encode(),
         }
+        said = {
+            **provenance.machine(),
+            "finished": provenance.now(),
+            "hash": measurement.summary["hash"],
+            "command": provenance.command(),
+        }
+        # Last: what is cut before is found damaged.
+        files["provenance.json"] = recorded(said, files)
         for name, data in files.items():
             fresh = directory / f".{name}.{os.getpid()}"
             fresh.write_bytes(data)

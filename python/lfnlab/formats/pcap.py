@@ -39,8 +39,9 @@ import numpy as np
 import polars as pl
 
 from lfnlab import _core
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import UsageError
 from lfnlab.results.integrity import tables_of
+from lfnlab.results.output import MARK, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +169,7 @@ def write_pcapng(
 
     Raises:
         UsageError: for a column or link that is not there, sizes that no TCP packet has, no packet.
-        StoreError: when the file cannot be written.
+        StoreError: when the file cannot be written, or is there and not of lfn.
     """
     _check(packets)
     packets = _with_shakes(packets.with_columns(pl.col("link").cast(pl.String)))
@@ -184,13 +185,10 @@ def write_pcapng(
     names = seen["link"].unique(maintain_order=True).to_list()
     framing, headers = _layout(seen)
     rows = _with_echo(_with_handshakes(seen.join(flows, on="flow", maintain_order="left")))
-    try:
-        with file.open("wb") as out:
-            _head(out, names, _LINKTYPE_ETHERNET if framing else _LINKTYPE_RAW)
-            for chunk in rows.iter_slices(_CHUNK):
-                out.write(_blocks(chunk, names, framing, headers))
-    except OSError as error:
-        raise StoreError(f"cannot write {file}: {error.strerror}") from None
+    with replacing(file) as out:
+        _head(out, names, _LINKTYPE_ETHERNET if framing else _LINKTYPE_RAW)
+        for chunk in rows.iter_slices(_CHUNK):
+            out.write(_blocks(chunk, names, framing, headers))
     return seen.filter(pl.col("shake") == _NO_SHAKE).height
 
 
@@ -318,7 +316,7 @@ def _with_echo(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _head(out: BinaryIO, links: Sequence[str], linktype: int) -> None:
     """The section header and one interface a link, with timestamps in nanoseconds."""
-    program = _option(4, f"lfnlab {_core.VERSION}".encode())
+    program = _option(1, MARK.encode()) + _option(4, f"lfnlab {_core.VERSION}".encode())
     section = np.array([0x1A2B3C4D], "<u4").tobytes() + np.array([1, 0], "<u2").tobytes()
     out.write(_block(0x0A0D0D0A, section + np.array([-1], "<i8").tobytes() + program + bytes(4)))
     for link in links:

@@ -192,15 +192,27 @@ def damaged(file: Path, why: str) -> StoreError:
 
 
 def _recorded(file: Path) -> str | None:
-    """The hash of a file of a run of a store; None where none was recorded."""
-    if not KEY.fullmatch(file.parent.name):
+    """The hash of a file of a run of a store, or of a measurement; None where none was recorded."""
+    if file.name == "provenance.json":
+        return None
+    of_store = KEY.fullmatch(file.parent.name) is not None
+    if not of_store and not _is_sealed(file.parent):
         return None
     hashes = provenance_of(file.parent).get("files")
-    if hashes is None or file.name == "provenance.json":
+    if hashes is None or (not of_store and file.name not in hashes):
         return None
     if file.name not in hashes:
         raise damaged(file, "no such file was stored")
     return str(hashes[file.name])
+
+
+def _is_sealed(directory: Path) -> bool:
+    """Whether a directory outside of a store says what is in it, as ours do."""
+    try:
+        said = json.loads(_read(directory / "provenance.json"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and SEAL in said and "files" in said
 
 
 def _read(file: Path) -> bytes:

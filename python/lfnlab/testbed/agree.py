@@ -7,9 +7,7 @@ time stands as a third column.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +24,7 @@ from lfnlab.testbed import virtual_linux
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from lfnlab.analysis.sawtooth import Trace
     from lfnlab.experiment.plan import Case
@@ -155,7 +154,8 @@ def agree(
 
     Args:
         cases: scenarios, and what sets each apart.
-        out: directory; `simulated` and `measured` in it are results directories.
+        out: directory; `simulated` and `measured` in it are results directories, and `linux` has
+            what the program of that name wrote.
         title: of the experiment.
         linux: a program as :mod:`lfnlab.testbed.virtual_linux` runs it, for the third column.
         file: how errors call the scenario.
@@ -164,13 +164,16 @@ def agree(
         ScenarioError, Unavailable, LabError: as :func:`lfnlab.testbed.run.run`.
         StoreError: when the directory holds other files.
     """
-    refuse_foreign(out, {"simulated", "measured", "agree.png"})
+    refuse_foreign(out, {"simulated", "measured", "linux", "agree.png"})
     if any(case.scenario.check()["sample"] == "off" for case in cases):
         raise UsageError(f"{file}: sample: off; windows are compared sample by sample")
     plans = testbed.plans(cases, file=file)
     simulated = execute(cases, out=out / "simulated", title=f"{title}, simulated")
     notes: dict[str, None] = {}
-    thirds = [_linux(case.scenario, linux, notes) for case in cases]
+    thirds = [
+        _linux(case.scenario, linux, out / "linux", f"case{number}", notes)
+        for number, case in enumerate(cases)
+    ]
     measured = testbed.run(cases, plans, out=out / "measured", title=f"{title}, on Linux")
     rows: list[Compared] = []
     traces: dict[str, dict[str, Trace]] = {}
@@ -213,8 +216,13 @@ def compared(label: str, traces: Mapping[str, Trace]) -> list[Compared]:
     ]
 
 
-def _linux(scenario: Scenario, program: Path | None, notes: dict[str, None]) -> Trace | None:
-    """The third column: a lone flow, where Linux has its law and all of its path."""
+def _linux(
+    scenario: Scenario, program: Path | None, work: Path, tag: str, notes: dict[str, None]
+) -> Trace | None:
+    """The third column: a lone flow, where Linux has its law and all of its path.
+
+    Its files stay in ``work``, of which a kill leaves no more than a whole run does.
+    """
     resolved = scenario.check()
     if len(resolved["flow"]) != 1 or resolved["flow"][0]["count"] != 1:
         return None
@@ -225,6 +233,5 @@ def _linux(scenario: Scenario, program: Path | None, notes: dict[str, None]) -> 
     if program is None or not program.is_file():
         notes["no virtual-time Linux (--linux): no third column"] = None
         return None
-    with tempfile.TemporaryDirectory() as work:
-        [flow] = virtual_linux.run(program, Path(work), "run", told).flows
+    [flow] = virtual_linux.run(program, work, tag, told).flows
     return sawtooth.since(virtual_linux.trace(flow), parse(resolved["warmup"], SECONDS))
