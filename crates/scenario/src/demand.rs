@@ -135,6 +135,15 @@ impl<'a> Demand<'a> {
         self.messages.iter().map(|m| m.per_s).sum()
     }
 
+    /// Connections that begin in so many seconds, while none ends.
+    pub(crate) fn begun(&self, seconds: f64) -> f64 {
+        if self.most.is_finite() {
+            0.0
+        } else {
+            self.messages_per_s() * seconds
+        }
+    }
+
     /// Connections at once on links that are not overloaded, with queues of `queueing_s` on the way: a
     /// message takes the rounds of slow start, and those of a full window.
     pub(crate) fn connections(&self, queueing_s: f64) -> f64 {

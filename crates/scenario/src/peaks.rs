@@ -57,6 +57,29 @@ impl Peaks {
 }
 
 impl Scenario {
+    /// How long, together, links of a way are down, or at less than half of their first rate.
+    pub(crate) fn stopped_s(&self, network: &Network, way: &[u16]) -> f64 {
+        let stopped = |link: u16| {
+            let first = network.hop(link).way.mean_rate();
+            let mut changes: Vec<(Time, bool)> = self
+                .schedule
+                .iter()
+                .filter_map(|change| match change {
+                    Change::Link(change) if change.number == link => {
+                        let slow = change.rate.map(|rate| rate.0 .0 < first.0 / 2);
+                        change.down.or(slow).map(|stops| (change.at.0, stops))
+                    }
+                    _ => None,
+                })
+                .collect();
+            changes.sort();
+            let ends = changes.iter().skip(1).map(|change| change.0).chain([self.duration.0]);
+            let parts = changes.iter().zip(ends).filter(|(change, _)| change.1);
+            parts.map(|(change, end)| end.since(change.0).as_s()).sum::<f64>()
+        };
+        way.iter().map(|&link| stopped(link)).sum()
+    }
+
     /// The routes that the data of a group of flows ever take.
     pub(crate) fn data_routes<'a>(
         &'a self,

@@ -24,7 +24,7 @@ const PACKET_BYTES: f64 = 125.0;
 /// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
 const KEPT_BYTES: f64 = 80.0;
 /// What the sender keeps besides for a law that steers by delivery rates, with room to grow.
-const RATE_SAMPLE_BYTES: f64 = 96.0;
+const RATE_SAMPLE_BYTES: f64 = 104.0;
 /// Rows of the table `transfers` are a mean number: there may be a third more.
 const TRANSFERS: f64 = 4.0 / 3.0;
 /// A connection of a model of traffic, with its messages and what it has in flight.
@@ -37,6 +37,13 @@ const RUN_BYTES: f64 = 500_000.0;
 const OVERSHOOT: f64 = 2.0;
 /// Beyond that, recoveries and queues of ACKs may hold so many packets, if the windows allow it.
 const SLACK_PACKETS: f64 = 200_000.0;
+/// A connection that waits on a link which is down, or offered more than it carries.
+const PILED_BYTES: f64 = 3_500.0;
+/// Connections that pile up while a link is down need as long again to end.
+const PILE_TIMES: f64 = 2.0;
+/// What is outstanding without SACK over what is with it: while a recovery repairs one loss in a round trip, each
+/// duplicate ACK lets a packet go.
+const WITHOUT_SACK: f64 = 2.0;
 /// Laws whose windows no loss keeps near what the path holds.
 const BOUNDLESS: [&str; 1] = ["hybla"];
 /// Rows that a packet makes where it is recorded, those dropped and ACKs included, at most.
@@ -125,6 +132,10 @@ fn is_boundless(law: &LawSpec) -> bool {
     law.prototype().is_some() || BOUNDLESS.contains(&label.split(':').next().unwrap_or_default())
 }
 
+fn has_sack(flow: &Flow) -> bool {
+    flow.tcp.is_none_or(|tcp| tcp.sack)
+}
+
 /// What one group of flows, or one UDP source, sends over a link.
 struct Load<'a> {
     links: &'a [u16],
@@ -137,6 +148,8 @@ struct Load<'a> {
     keeps: bool,
     /// Nothing but the host limits the window.
     boundless: bool,
+    /// Of what is outstanding in flight.
+    times: f64,
 }
 
 impl Scenario {
@@ -169,6 +182,7 @@ impl Scenario {
             let bdp_bytes = if is_slowest[i] { rates[i].as_bps() / 8.0 * rtt.as_s() } else { 0.0 };
             let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size.0, hop.way.mean_rate());
             let room = OVERSHOOT * (bdp_bytes + buffer_bytes) / wire_bytes;
+            let room = room * passing[i].iter().map(|load| load.times).fold(1.0, f64::max);
             in_flight += room.min(passing[i].iter().map(|load| load.window).sum());
             let capacity = rates[i].as_bps() / 8.0 * duration_s / wire_bytes;
             packets += capacity.min(passing[i].iter().map(|load| load.demand).sum());
@@ -202,6 +216,17 @@ impl Scenario {
         // Hardly more at once than begin in all.
         let begun = 100.0 + BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * duration_s;
         let short_flows = (BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6).min(begun);
+        // Half of the load that is forward travels in reverse, where it may be more than that way carries.
+        let background = &self.background;
+        let back_bps = network.slowest(&background.ack_links).as_bps();
+        let piled_s = if load_bps > 0.0 && back_bps < 0.5 * load_bps {
+            duration_s
+        } else {
+            let ways = [&background.path.links, &background.ack_links];
+            let stopped_s: f64 = ways.iter().map(|way| self.stopped_s(&network, way)).sum();
+            (PILE_TIMES * stopped_s).min(duration_s)
+        };
+        let piled = BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * piled_s;
         flows += long_flows;
         in_flight += 20.0 * long_flows + BACKGROUND_PACKETS_S * load_bps / 8.0 / 1514.0;
         packets += load_bps / 8.0 * duration_s / 1514.0;
@@ -219,6 +244,9 @@ impl Scenario {
             };
             let queueing_s = queueing_s(&traffic.path.links) + queueing_s(&traffic.ack_links);
             connections += demand.connections(queueing_s);
+            let ways = [&traffic.path.links, &traffic.ack_links];
+            let stopped_s: f64 = ways.iter().map(|way| self.stopped_s(&network, way)).sum();
+            connections += demand.begun((PILE_TIMES * stopped_s).min(duration_s));
             in_flight += demand.wire_bytes_per_s() / 1514.0;
             packets += demand.packets_per_s() * duration_s;
         }
@@ -236,6 +264,7 @@ impl Scenario {
                 + flows * FLOW_BYTES
                 + streams(Transport::Udt) * UDT_FLOW_BYTES
                 + short_flows * SHORT_FLOW_BYTES
+                + piled * PILED_BYTES
                 + connections * CONNECTION_BYTES,
             in_flight * (PACKET_BYTES + sample_bytes),
             queues * LINK_BYTES + self.link_extra_bytes(&network),
@@ -267,7 +296,11 @@ impl Scenario {
                 window: f64::from(flow.streams()) * self.window(flow).min(limits[group]),
                 demand: f64::from(flow.count) * self.demand(flow),
                 keeps: true,
-                boundless: flow.law.0.law().is_some_and(is_boundless),
+                boundless: flow.law.0.law().is_some_and(|law| {
+                    // Each loss takes a round trip to repair, in which as much leaves as the rate asks for.
+                    is_boundless(law) || !has_sack(flow) && law.slow_start() == SlowStartKind::None
+                }),
+                times: if has_sack(flow) { 1.0 } else { WITHOUT_SACK },
             })
         });
         let udp = self.udp.iter().map(|udp| {
@@ -283,6 +316,7 @@ impl Scenario {
                 },
                 keeps: false,
                 boundless: false,
+                times: 1.0,
             }
         });
         flows.chain(udp).collect()

@@ -247,6 +247,13 @@ impl Default for Events {
 }
 
 impl Events {
+    /// Bytes that it holds.
+    pub fn memory_bytes(&self) -> usize {
+        let Calendar { soon, pages, far, .. } = &self.others;
+        let pages = pages.iter().map(Vec::capacity).sum::<usize>();
+        (2 * self.wires.pairs.capacity() + soon.capacity() + far.capacity() + pages) * size_of::<u128>()
+    }
+
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
         self.others.push(key(at, kind, index, 0));
         self.next_other = self.others.first();

@@ -327,13 +327,16 @@ impl Transit {
         on_wires.chain(late)
     }
 
-    /// Bytes of memory that grow with what is under way.
+    /// Bytes of memory of events, of wires and of what is under way.
     pub fn memory_bytes(&self) -> usize {
         let bytes = |wire: &Wire| {
             (wire.parcels.capacity() + wire.blocks.capacity()) * 16
                 + wire.headers.capacity() * size_of::<Header>()
         };
-        self.wires.iter().map(bytes).sum::<usize>() + self.late.capacity() * size_of::<Option<Late>>()
+        self.events.memory_bytes()
+            + self.wires.iter().map(bytes).sum::<usize>()
+            + self.wires.capacity() * size_of::<Wire>()
+            + self.late.capacity() * size_of::<Option<Late>>()
     }
 
     /// The ACK of `flow` will be at the end of the wire at `at`.

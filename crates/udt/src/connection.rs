@@ -158,6 +158,11 @@ impl Connection {
         self.state
     }
 
+    /// Bytes that it holds beside its own size.
+    pub fn memory_bytes(&self) -> usize {
+        self.sender.memory_bytes() + self.receiver.memory_bytes() + self.words.capacity()
+    }
+
     /// Its own socket.
     pub fn socket(&self) -> u32 {
         self.socket

@@ -19,6 +19,11 @@ impl LossList {
         self.count
     }
 
+    /// Bytes that it holds: nodes of the tree may be half full.
+    pub fn memory_bytes(&self) -> usize {
+        self.ranges.len() * 2 * size_of::<(u64, u64)>()
+    }
+
     /// Whether nothing is lost.
     pub fn is_empty(&self) -> bool {
         self.count == 0

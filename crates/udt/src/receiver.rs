@@ -144,6 +144,13 @@ impl Receiver {
         }
     }
 
+    pub fn memory_bytes(&self) -> usize {
+        self.loss.memory_bytes()
+            + self.to_report.memory_bytes()
+            + self.repeats.len() * 2 * size_of::<((Time, u64), Repeat)>()
+            + self.history.capacity() * size_of::<(u32, u64, Time)>()
+    }
+
     pub fn set_payload_bytes(&mut self, bytes: usize) {
         self.payload_bytes = bytes;
     }

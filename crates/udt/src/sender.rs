@@ -105,6 +105,10 @@ impl Sender {
         }
     }
 
+    pub fn memory_bytes(&self) -> usize {
+        self.loss.memory_bytes() + self.messages.capacity() * size_of::<Message>()
+    }
+
     pub fn next(&self) -> u64 {
         self.next
     }

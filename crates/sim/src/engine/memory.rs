@@ -3,15 +3,17 @@
 use std::mem::size_of;
 
 use super::links::LinkState;
+use super::udt::UdtFlow;
 use super::Sim;
 use crate::flow::Flow;
 
 impl Sim {
-    /// Bytes for packets: what senders, receivers, lines and queues hold. Its cost grows with the flows and
+    /// Bytes for packets: what senders, receivers, lines, queues and events hold. Its cost grows with the flows and
     /// links.
     pub(super) fn packet_bytes(&self) -> usize {
         let flows = self.flows.iter().map(|flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes());
         flows.sum::<usize>()
+            + self.udt.iter().map(UdtFlow::memory_bytes).sum::<usize>()
             + self.transit.memory_bytes()
             + self.control.memory_bytes()
             + self.links.iter().map(LinkState::memory_bytes).sum::<usize>()
@@ -22,6 +24,7 @@ impl Sim {
         let recorded = self.capture.as_ref().map_or(0, |capture| capture.memory_bytes());
         self.packet_bytes()
             + self.flows.capacity() * size_of::<Flow>()
+            + self.udt.capacity() * size_of::<UdtFlow>()
             + self.tables.memory_bytes()
             + recorded
     }

@@ -122,6 +122,11 @@ impl UdtFlow {
         self.ends[SENDER].connection.as_ref()
     }
 
+    /// Bytes that both ends hold beside the flow's own size.
+    pub fn memory_bytes(&self) -> usize {
+        self.ends.iter().filter_map(|end| end.connection.as_ref()).map(Connection::memory_bytes).sum()
+    }
+
     /// Packets that the receiver has in order, as far as the sender knows.
     pub fn acknowledged(&self) -> u64 {
         self.sender().map_or(0, Connection::acknowledged)
