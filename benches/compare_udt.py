@@ -47,7 +47,8 @@ def _built(folder: Path) -> tuple[str, str]:
     return str(peer), str(Path(target) / "release/lfn-udt")
 
 
-def _port() -> int:
+def free_port() -> int:
+    """A port of UDP that nobody has."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -104,7 +105,7 @@ def main() -> None:
             for kind, discards in KINDS:
                 into = folder / "into"
                 into.mkdir()
-                port, arrived = _port(), Path("/dev/null") if discards else into / "file"
+                port, arrived = free_port(), Path("/dev/null") if discards else into / "file"
                 here = f"127.0.0.1:{port}"
                 common = ["--rate", "20Gbit/s", "--rtt", "10ms", "--quiet"]
                 serve = [ours, "serve", str(folder / "from"), "--listen", here, "--once", *common]
