@@ -16,7 +16,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory
+from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory, trouble
 from .analyse import measure
 from .compare import explanation, open_differences
 from .report import Comparison
@@ -90,7 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m validation", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("what", choices=[*PEERS, "tried", "ours", "report", "hunt", "both"])
+    parser.add_argument(
+        "what", choices=[*PEERS, "tried", "trouble", "ours", "report", "hunt", "both"]
+    )
     parser.add_argument(
         "--raw",
         type=FilePath,
@@ -105,6 +107,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "ours":
         sys.exit(0 if judge() else 1)
+    elif arguments.what == "trouble":
+        trouble.main()
     elif arguments.what == "tried":
         if why := ns3.missing():
             sys.exit(f"validation: SKIPPED tried: {why}")
