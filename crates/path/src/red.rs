@@ -325,6 +325,8 @@ pub struct Red {
     /// Linux's draw.
     standing: f64,
     above_min_th: bool,
+    /// Begin of the last idle time that the average has seen.
+    aged: Option<Time>,
 }
 
 impl Red {
@@ -375,6 +377,7 @@ impl Red {
             count: 0.0,
             standing: 0.0,
             above_min_th: false,
+            aged: None,
         })
     }
 
@@ -514,7 +517,9 @@ impl Red {
         } else {
             queue.packets as f64
         };
-        if let Some(since) = queue.idle_since {
+        // Idle time counts once, also where the packet that ends it is dropped.
+        if let Some(since) = queue.idle_since.filter(|&since| self.aged != Some(since)) {
+            self.aged = Some(since);
             let missed = (now.since(since).as_s() * self.packets_per_second).floor();
             self.average *= libm::pow(1.0 - self.weight, missed);
         }

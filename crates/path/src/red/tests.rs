@@ -345,3 +345,15 @@ fn drops_of_linux_are_spaced_uniformly() {
     // 99.9 % quantile at 9 degrees of freedom.
     assert!(chi_square < 27.9, "{chi_square}");
 }
+
+#[test]
+fn idle_time_counts_once_though_its_packets_are_dropped() {
+    let mut red = red(RedConfig { rules: RedRules::Linux, ..tenth() }, GBIT);
+    red.average = 1000.0;
+    let idle = QueueState { idle_since: Some(Time::from_ms(7)), ..QueueState::default() };
+    for _ in 0..3 {
+        assert_eq!(red.arrive(Time::from_ms(8), idle, PACKET_BYTES, false, no_draw), Verdict::Drop);
+    }
+    // 1 ms at 1 Gbit/s is 83 packets.
+    close(red.average_packets(), 1000.0 * libm::pow(1.0 - red.weight(), 86.0), 1e-12);
+}
