@@ -22,6 +22,12 @@ RUFF = Path(sys.executable).parent / "ruff"
 
 # Classes that Python calls otherwise than the definition of the schema.
 NAMES = {"OneWay": "Reverse", "BurstLoss": "GilbertElliott", "Size": "Sizes"}
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "above",
+    "maximum": "at most",
+    "exclusiveMaximum": "below",
+}
 # What Scenario.flow takes by itself.
 OWN = ("law", "rtt")
 
@@ -192,8 +198,10 @@ def merged(kinds: list[str]) -> str:
 def said(part: Schema) -> str:
     """The description of a key in the schema, with its default."""
     about = " ".join(part.get("description", "").split()).replace("`", "``")
-    if "x-range" in part:
-        about += f" {part['x-range'][0].upper()}{part['x-range'][1:]}."
+    bounds = [part["x-range"]] if "x-range" in part else []
+    bounds += [f"{BOUNDS[key]} {part[key]:g}" for key in BOUNDS if key in part]
+    if bounds and "default" in part:
+        about += f" Range: {', '.join(bounds)}."
     if "default" in part:
         about += f" Default {json.dumps(part['default'])}."
     return about

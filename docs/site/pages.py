@@ -180,7 +180,7 @@ def _type(value: dict[str, Any]) -> str:
 def _says(value: dict[str, Any]) -> str:
     about = " ".join(value.get("description", "").split())
     if "x-range" in value:
-        about += f" {value['x-range']}."
+        about += f" Range: {value['x-range']}."
     if "default" in value:
         about += f" Default `{json.dumps(value['default'])}`."
     return about

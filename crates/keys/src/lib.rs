@@ -146,3 +146,31 @@ macro_rules! words {
         }
     };
 }
+
+/// The kinds of a table, each a variant of an enumeration that holds its keys.
+#[macro_export]
+macro_rules! kinds {
+    ($kinds:ident { $($name:ident = $kind:literal, $about:expr;)+ }) => {
+        impl $kinds {
+            /// The kinds, what each does, and its keys by default.
+            pub fn kinds() -> Vec<(&'static str, &'static str, $kinds)> {
+                vec![$(($kind, $about, $kinds::$name(Default::default()))),+]
+            }
+
+            /// Its kind.
+            pub fn kind(&self) -> &'static str {
+                match self { $($kinds::$name(_) => $kind,)+ }
+            }
+
+            /// Its keys.
+            pub fn keys(&self) -> &dyn $crate::Keys {
+                match self { $($kinds::$name(keys) => keys,)+ }
+            }
+
+            /// Its keys, to be set.
+            pub fn keys_mut(&mut self) -> &mut dyn $crate::Keys {
+                match self { $($kinds::$name(keys) => keys,)+ }
+            }
+        }
+    };
+}

@@ -1,7 +1,7 @@
 //! The disciplines that a queue can have. A new one has a file of its own, with its keys and an implementation of
 //! [`Parameters`] and [`Rule`], and a line in the list below.
 
-use lfn_keys::Keys;
+use lfn_keys::{kinds, Keys};
 use lfn_units::{Rate, Time};
 
 use crate::codel::{Codel, CodelConfig};
@@ -122,27 +122,9 @@ macro_rules! disciplines {
             $(#[doc = concat!("See [`AqmConfig::", stringify!($name), "`].")] $name(Box<$rule>),)+
         }
 
+        kinds! { AqmConfig { $($name = $kind, concat!($($about),+).trim_ascii();)+ } }
+
         impl AqmConfig {
-            /// The kinds of queues, what each does, and its parameters by default.
-            pub fn kinds() -> Vec<(&'static str, &'static str, AqmConfig)> {
-                vec![$(($kind, concat!($($about),+).trim_ascii(), AqmConfig::$name(<$config>::default()))),+]
-            }
-
-            /// Its kind.
-            pub fn kind(&self) -> &'static str {
-                match self { $(AqmConfig::$name(_) => $kind,)+ }
-            }
-
-            /// Its parameters.
-            pub fn keys(&self) -> &dyn Keys {
-                match self { $(AqmConfig::$name(config) => config,)+ }
-            }
-
-            /// Its parameters, to be set.
-            pub fn keys_mut(&mut self) -> &mut dyn Keys {
-                match self { $(AqmConfig::$name(config) => config,)+ }
-            }
-
             /// Whether it draws random numbers.
             pub fn draws(&self) -> bool {
                 match self { $(AqmConfig::$name(_) => <$config as Parameters>::DRAWS,)+ }

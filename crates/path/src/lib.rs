@@ -33,7 +33,7 @@ pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, RedPreset, RedRules, Threshold, Thresholds, Weight};
 pub use router::{
-    JetMaxConfig, JetMaxRouter, RcpConfig, RcpRouter, Router, RouterConfig, VcpConfig, VcpMeter, XcpConfig,
-    XcpRouter,
+    JetMaxConfig, JetMaxRouter, RcpConfig, RcpRouter, Router, RouterConfig, VcpCompat, VcpConfig, VcpMeter,
+    XcpConfig, XcpRouter,
 };
 pub use trace::{DeliveryTrace, TraceError};

@@ -10,11 +10,12 @@ mod vcp;
 mod xcp;
 
 use lfn_header::Header;
+use lfn_keys::kinds;
 use lfn_units::{Rate, Time};
 
 pub use jetmax::{JetMaxConfig, JetMaxRouter};
 pub use rcp::{RcpConfig, RcpRouter};
-pub use vcp::{VcpConfig, VcpMeter};
+pub use vcp::{VcpCompat, VcpConfig, VcpMeter};
 pub use xcp::{XcpConfig, XcpRouter};
 
 /// Which protocol a router speaks: the parameters.
@@ -41,6 +42,15 @@ pub enum Router {
     Rcp(RcpRouter),
     /// See [`JetMaxRouter`].
     JetMax(JetMaxRouter),
+}
+
+kinds! {
+    RouterConfig {
+        Vcp = "vcp", "Its load in a code, for the laws `vcp` and `evcp`.";
+        Xcp = "xcp", "By how much each flow should change its rate, for the law `xcp`.";
+        Rcp = "rcp", "One rate for all flows, for the law `rcp`.";
+        JetMax = "jetmax", "The fair rate of the flows for which it is the bottleneck, for the law `jetmax`.";
+    }
 }
 
 impl RouterConfig {

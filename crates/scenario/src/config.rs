@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_path::{
-    GilbertElliottConfig, JetMaxConfig, JitterShape, RcpConfig, RouterConfig, Service, VcpConfig, XcpConfig,
-};
+use lfn_path::{GilbertElliottConfig, JitterShape, Service};
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
     Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config,
@@ -19,8 +17,8 @@ use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
-    BurstLoss, Change, Compat, Direction, Flow, JetMax, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
-    Rcp, Router, Scenario, Series, Size, Tcp, Topology, Traffic, Udp, VcpCompat, Xcp,
+    BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
+    Scenario, Series, Size, Tcp, Topology, Traffic, Udp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Text, Window};
@@ -147,24 +145,10 @@ impl Sizing {
             limit_bytes,
             delay: way.delay.0,
             impair: impair(way),
-            router: way.router.and_then(router),
+            router: way.router.and_then(|router| router.0),
             event_mode: hop.mode == Mode::Event,
         }
     }
-}
-
-fn router(router: Router) -> Option<RouterConfig> {
-    Some(match router {
-        Router::None(_) => return None,
-        Router::Vcp(vcp) => {
-            RouterConfig::Vcp(VcpConfig { gamma: vcp.gamma, author: vcp.compat == VcpCompat::Author })
-        }
-        Router::Xcp(Xcp { alpha, beta, gamma }) => RouterConfig::Xcp(XcpConfig { alpha, beta, gamma }),
-        Router::Rcp(Rcp { alpha, beta, gamma }) => RouterConfig::Rcp(RcpConfig { alpha, beta, gamma }),
-        Router::JetMax(JetMax { gamma, interval }) => {
-            RouterConfig::JetMax(JetMaxConfig { gamma, interval: interval.0 })
-        }
-    })
 }
 
 fn impair(way: &OneWay) -> Impair {
@@ -458,8 +442,8 @@ impl Scenario {
             wire_bytes: compat.wire_bytes(flow.packet.0),
             ack_bytes: compat.header_bytes() + compat.framing_bytes(),
             sender: SenderConfig {
-                initial_window_segments: segments(tcp.initial_window.0 .0),
-                initial_ssthresh_segments: tcp.initial_ssthresh.map(|ssthresh| segments(ssthresh.0 .0)),
+                initial_window_segments: segments(tcp.initial_window.0),
+                initial_ssthresh_segments: tcp.initial_ssthresh.map(|ssthresh| segments(ssthresh.0)),
                 receive_window_segments: flow.window_packets(compat),
                 sack: tcp.sack,
                 ecn: tcp.ecn,

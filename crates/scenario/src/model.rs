@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use lfn_keys::{keys, Keys, Said};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::traffic::vectors::Trace;
 use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time};
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::file::File;
 use crate::quantity::{Name, Packets, Sample, SendBuffer, Start, Text, Window};
@@ -25,7 +27,7 @@ pub use link::{
     Reorder, Topology, UniformJitter,
 };
 pub use queue::Queue;
-pub use router::{JetMax, Rcp, Router, Silent, Vcp, VcpCompat, Xcp};
+pub use router::Router;
 
 /// Links, the traffic over them, and what changes on the way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,35 +162,58 @@ impl Transport {
     }
 }
 
-/// How the ends of a TCP connection work; not over UDT.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
-pub struct Tcp {
-    /// What the sending host may hold that is not acknowledged: packets or bytes of payload, or "linux" for the
-    /// buffer of an untuned host, which grows with the window up to 4 MiB in true sizes. Default: that of a
-    /// tuned host, 4 times BDP and buffers of the route, at least 64MB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub send_buffer: Option<Text<SendBuffer>>,
-    /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
-    pub initial_window: Text<Packets>,
-    /// Initial ssthresh, 2 packets at least. Default: infinite.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial_ssthresh: Option<Text<Packets>>,
-    /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic; "none" for a law with a start-up of its own.
-    pub slow_start: Text<SlowStartKind>,
-    /// An ACK for every second segment instead of every one. Default true; false with `compat = "ns2"`, and
-    /// under laws for routers.
-    pub delayed_ack: bool,
-    /// Selective acknowledgement. Default true.
-    pub sack: bool,
-    /// Explicit congestion notification. Not with VCP, which needs the same bits: neither as law nor on a
-    /// link of its route. Default false, true with a law of family ecn, whose marks are echoed segment by
-    /// segment (RFC 8257) instead of until the window was reduced (RFC 3168).
-    pub ecn: bool,
-    /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
-    /// Default false, under laws for routers true.
-    pub pacing: bool,
+keys! {
+    /// How the ends of a TCP connection work; not over UDT.
+    pub struct Tcp {
+        /// What the sending host may hold that is not acknowledged: packets or bytes of payload, or "linux" for the
+        /// buffer of an untuned host, which grows with the window up to 4 MiB in true sizes. Default: that of a
+        /// tuned host, 4 times BDP and buffers of the route, at least 64MB.
+        send_buffer: Option<Text<SendBuffer>> = None;
+        /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
+        initial_window: Packets = Packets(10), in Packets(1)..=WINDOW_MAX;
+        /// Initial ssthresh. Default: infinite.
+        initial_ssthresh: Option<Packets> = None, in Packets(2)..=WINDOW_MAX;
+        /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic; "none" for a law
+        /// with a start-up of its own.
+        slow_start: Text<SlowStartKind> = Text(SlowStartKind::Classic);
+        /// An ACK for every second segment instead of every one. Default true; false with `compat = "ns2"`, and
+        /// under laws for routers.
+        delayed_ack: bool = true;
+        /// Selective acknowledgement.
+        sack: bool = true;
+        /// Explicit congestion notification. Not with VCP, which needs the same bits: neither as law nor on a
+        /// link of its route. Default false, true with a law of family ecn, whose marks are echoed segment by
+        /// segment (RFC 8257) instead of until the window was reduced (RFC 3168).
+        ecn: bool = false;
+        /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
+        /// Default false, under laws for routers true.
+        pacing: bool = false;
+    }
+}
+
+/// Largest window that a law can reach.
+const WINDOW_MAX: Packets = Packets(lfn_law::MAX_CWND >> 32);
+
+impl Serialize for Tcp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        serialize_keys(&mut map, self)?;
+        map.end()
+    }
+}
+
+/// The keys of a table, each with its value.
+pub(crate) fn serialize_keys<M: SerializeMap>(map: &mut M, keys: &dyn Keys) -> Result<(), M::Error> {
+    for key in keys.keys() {
+        match keys.get(key.name) {
+            Said::Nothing => {}
+            Said::Text(text) => map.serialize_entry(key.name, &text)?,
+            Said::Integer(value) => map.serialize_entry(key.name, &value)?,
+            Said::Number(value) => map.serialize_entry(key.name, &value)?,
+            Said::Boolean(value) => map.serialize_entry(key.name, &value)?,
+        }
+    }
+    Ok(())
 }
 
 impl Flow {

@@ -126,8 +126,9 @@ fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
     let (topology, link_tables) = link::read(root)?;
     let network = Network::new(&topology);
     let places = Places { topology: &topology, network: &network };
+    let flow_keys = flow::keys();
     let tables = |key, keys| root.get(key).map_or(Ok(Vec::new()), |item| item.tables(keys));
-    let flows = tables("flow", flow::FLOW)?;
+    let flows = tables("flow", &flow_keys)?;
     let read_flow = |table| flow::read(table, &places, compat, duration);
     let flow = flows.iter().map(read_flow).collect::<Result<Vec<_>, _>>()?;
     check_flows(&flows, &flow)?;

@@ -360,7 +360,7 @@ impl Scenario {
             Start::At(time) | Start::Uniform(time, _) => time,
         };
         let rounds = self.duration.0.since(begins).as_s() / flow.rtt.0.as_s();
-        tcp.initial_window.0 .0 as f64 * 2.0 * rounds.exp2()
+        tcp.initial_window.0 as f64 * 2.0 * rounds.exp2()
     }
 
     /// Packets that a flow wants to deliver.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use lfn_keys::Packets;
+use lfn_keys::{Given, Kind, Said, Value, Wrong};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time, UnitError};
@@ -21,6 +22,23 @@ impl<T: fmt::Display> Serialize for Text<T> {
     }
 }
 
+impl<T: Quantity> Value for Text<T> {
+    type Range = ();
+    const ANY: () = ();
+
+    fn read(given: &Given, (): &()) -> Result<Text<T>, Wrong> {
+        lfn_keys::quantity(given, T::WHAT, T::EXAMPLE).map(Text)
+    }
+
+    fn said(&self) -> Said {
+        Said::Text(self.0.to_string())
+    }
+
+    fn kind((): &()) -> Kind {
+        T::KIND
+    }
+}
+
 /// What a node, a link, a group of flows or a UDP source is called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
@@ -32,6 +50,8 @@ pub trait Quantity: FromStr<Err: fmt::Display> + fmt::Display {
     const WHAT: &'static str;
     /// A valid spelling.
     const EXAMPLE: &'static str;
+    /// Its type.
+    const KIND: Kind = Kind::Quantity(Self::EXAMPLE, None);
 }
 
 macro_rules! quantity_of_keys {
@@ -60,7 +80,12 @@ quantity! {
     Sample: "a sampling interval" "10ms";
     LawSpec: "a law" "cubic";
     ControlSpec: "a law" "cubic";
-    SlowStartKind: "a slow start" "classic";
+}
+
+impl Quantity for SlowStartKind {
+    const WHAT: &'static str = "a slow start";
+    const EXAMPLE: &'static str = "classic";
+    const KIND: Kind = Kind::Words(&["classic", "limited", "hystart", "hystart++", "none"]);
 }
 
 /// Names every unit of a quantity that has units of several kinds.

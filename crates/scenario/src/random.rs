@@ -3,7 +3,7 @@
 use lfn_law::LawSpec;
 use lfn_udt::ControlSpec;
 
-use crate::model::{Change, Flow, Loss, OneWay, Pattern, Router, Scenario, Series};
+use crate::model::{Change, Flow, Loss, OneWay, Pattern, Scenario, Series};
 use crate::network::Network;
 use crate::quantity::Start;
 
@@ -31,7 +31,7 @@ impl OneWay {
             || self.jitter.is_some()
             || self.queue.discipline.draws()
             // Those that tell their load begin their intervals at a random time.
-            || self.router.as_ref().is_some_and(|router| !matches!(router, Router::None(_)))
+            || self.router.as_ref().is_some_and(|router| router.0.is_some())
     }
 }
 

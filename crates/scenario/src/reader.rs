@@ -171,7 +171,9 @@ impl<'a> Table<'a> {
         for key in keys.keys() {
             if let Some(item) = self.get(key.name) {
                 keys.set(key.name, &item.given()).map_err(|wrong| match key.kind {
-                    Kind::Words(words) => item.spelled(wrong, words.iter().copied()),
+                    Kind::Words(words) if wrong.hint.starts_with("allowed") => {
+                        item.spelled(wrong, words.iter().copied())
+                    }
                     _ => item.error(wrong.found, wrong.hint),
                 })?;
             }

@@ -6,16 +6,15 @@ use std::ops::Bound;
 use std::path::Path;
 
 use lfn_keys::{Keys, Kind, Said, Span};
-use lfn_law::SlowStartKind;
-use lfn_path::AqmConfig;
+use lfn_path::{AqmConfig, RouterConfig};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde_json::{json, Value};
 
 use crate::file::File;
-use crate::model::{Queue, Scenario};
-use crate::parse::{capture, flow, link, router, schedule, traffic, udp, BACKGROUND, SCENARIO};
+use crate::model::{Queue, Router, Scenario, Tcp};
+use crate::parse::{capture, flow, link, schedule, traffic, udp, BACKGROUND, SCENARIO};
 use crate::quantity::{BufferSize, Name, Quantity, Text};
 
 impl<T: Quantity> JsonSchema for Text<T> {
@@ -28,11 +27,7 @@ impl<T: Quantity> JsonSchema for Text<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        if T::WHAT == SlowStartKind::WHAT {
-            let kinds = SlowStartKind::ALL.into_iter().chain([SlowStartKind::None]).map(SlowStartKind::name);
-            return json_schema!({ "type": "string", "enum": kinds.collect::<Vec<_>>() });
-        }
-        json_schema!({ "type": "string", "examples": [T::EXAMPLE] })
+        kind(&T::KIND).try_into().expect("an object")
     }
 }
 
@@ -84,35 +79,70 @@ fn keys_of(keys: &dyn Keys) -> serde_json::Map<String, Value> {
     keys.keys().into_iter().map(property).collect()
 }
 
+/// A table of one kind: what it does, the keys that all kinds have, and its own.
+fn table(kind: &str, about: &str, shared: &[(&str, Value)], keys: Option<&dyn Keys>) -> Value {
+    let mut properties = serde_json::Map::new();
+    properties.insert("kind".into(), json!({ "type": "string", "const": kind }));
+    properties.extend(shared.iter().map(|(key, schema)| (key.to_string(), schema.clone())));
+    properties.extend(keys.into_iter().flat_map(keys_of));
+    json!({
+        "type": "object",
+        "description": about,
+        "properties": properties,
+        "required": ["kind"],
+        "additionalProperties": false
+    })
+}
+
 impl JsonSchema for Queue {
     fn schema_name() -> Cow<'static, str> {
         "Queue".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let size = generator.subschema_for::<Text<BufferSize>>().to_value();
-        let kinds = AqmConfig::kinds().into_iter().map(|(kind, about, config)| {
-            let mut properties = serde_json::Map::new();
-            properties.insert("kind".into(), json!({ "type": "string", "const": kind }));
-            let mut size = size.clone();
-            size["description"] = json!(
-                "Room in packets, in bytes, or in products of the rate and the largest base RTT of the flows \
-                 that pass (of all flows if none does), one packet at least. Of a trace, the mean rate."
-            );
-            size["default"] = json!("1bdp");
-            properties.insert("size".into(), size);
-            properties.extend(keys_of(config.keys()));
-            json!({
-                "type": "object",
-                "description": about,
-                "properties": properties,
-                "required": ["kind"],
-                "additionalProperties": false
-            })
-        });
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut size = kind(&BufferSize::KIND);
+        size["description"] = json!(
+            "Room in packets, in bytes, or in products of the rate and the largest base RTT of the flows \
+             that pass (of all flows if none does), one packet at least. Of a trace, the mean rate."
+        );
+        size["default"] = json!("1bdp");
+        let shared = [("size", size)];
+        let kinds = AqmConfig::kinds().into_iter();
+        let tables = kinds.map(|(kind, about, config)| table(kind, about, &shared, Some(config.keys())));
         json_schema!({
             "description": "A queue and what it does when it fills. Default: drop-tail of 1bdp.",
-            "oneOf": kinds.collect::<Vec<_>>()
+            "oneOf": tables.collect::<Vec<_>>()
+        })
+    }
+}
+
+impl JsonSchema for Router {
+    fn schema_name() -> Cow<'static, str> {
+        "Router".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let kinds = RouterConfig::kinds().into_iter();
+        let tables = kinds.map(|(kind, about, config)| table(kind, about, &[], Some(config.keys())));
+        let tables: Vec<_> = [table("none", "Nothing.", &[], None)].into_iter().chain(tables).collect();
+        json_schema!({
+            "description": "What a link tells the senders of the data that pass it.",
+            "oneOf": tables
+        })
+    }
+}
+
+impl JsonSchema for Tcp {
+    fn schema_name() -> Cow<'static, str> {
+        "Tcp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": keys_of(&Tcp::default()),
+            "required": [],
+            "additionalProperties": false
         })
     }
 }
@@ -215,12 +245,7 @@ fn the_schema_has_the_keys_that_are_read() {
         ("/$defs/Reorder", link::REORDER),
         ("/$defs/Jitter/oneOf/0", link::UNIFORM_JITTER),
         ("/$defs/Jitter/oneOf/1", link::NORMAL_JITTER),
-        ("/$defs/Router/oneOf/0", router::NONE),
-        ("/$defs/Router/oneOf/1", router::VCP),
-        ("/$defs/Router/oneOf/2", router::GAINS),
-        ("/$defs/Router/oneOf/3", router::GAINS),
-        ("/$defs/Router/oneOf/4", router::JETMAX),
-        ("/$defs/Flow", flow::FLOW),
+        ("/$defs/Flow", &flow::keys()),
         ("/$defs/Udp", udp::UDP),
         ("/$defs/Burst", udp::BURST),
         ("/$defs/Steps", udp::STEPS),

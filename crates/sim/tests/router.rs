@@ -93,7 +93,7 @@ mod vcp {
 
     #[test]
     fn the_queue_at_full_gamma_is_what_grows_until_a_decrease() {
-        let full = RouterConfig::Vcp(VcpConfig { gamma: 1.0, author: false });
+        let full = RouterConfig::Vcp(VcpConfig { gamma: 1.0, ..VcpConfig::default() });
         let flows = (0..4).map(|n| FlowConfig { start: ms(400 * n), ..flow("vcp", ms(100)) }).collect();
         let mut config = sampled(link("50Mbit/s", full), flows, Time::from_s(200));
         config.warmup = Time::from_s(60);

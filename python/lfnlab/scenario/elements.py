@@ -92,7 +92,7 @@ class Flow:
     for routers.
     """
     initial_ssthresh: str | None = None
-    """Initial ssthresh, 2 packets at least. Default: infinite."""
+    """Initial ssthresh. Default: infinite."""
     slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
     """Slow start. Default: what the law's registry line says, with ``compat = "ns2"`` classic;
     "none" for a law with a start-up of its own.
@@ -480,23 +480,21 @@ class Queue:
     preset: Literal["classic", "gentle", "adaptive"] | None = None
     """Where the defaults of the other keys come from. Default "gentle"."""
     min_th: str | None = None
-    """Average queue where early drops begin; with ``max_th``. Default 5 packets in "classic".
-    1 packet to 1000000000 packets.
-    """
+    """Average queue where early drops begin; with ``max_th``. Default 5 packets in "classic"."""
     max_th: str | None = None
     """Average queue where drops become certain, or the gentle slope begins; with ``min_th``.
-    Default 15 packets in "classic". 1 packet to 1000000000 packets.
+    Default 15 packets in "classic".
     """
     target_delay: str | None = None
     """Queueing delay aimed at, from which both thresholds follow; not with ``min_th``. Default
-    5ms in "gentle" and "adaptive". 1us to 1000s.
+    5ms in "gentle" and "adaptive".
     """
     weight: float | Literal["auto"] | None = None
     """Weight of a sample in the average queue, or "auto" for a time constant of ten round
     trips. Default 0.002 in "classic", else "auto".
     """
     max_p: float | None = None
-    """Drop probability at ``max_th``. Default 0.1."""
+    """Drop probability at ``max_th``. Range: above 0, at most 1. Default 0.1."""
     gentle: bool | None = None
     """Beyond ``max_th`` let the probability rise to 1 at twice that instead of jumping there.
     Default false in "classic".
@@ -513,31 +511,33 @@ class Queue:
     """Mark packets of flows with ``ecn`` instead of dropping them. Default true in "adaptive"."""
     mark_p: float | None = None
     """Mark only while the probability is below this, else drop; 1 marks also where drops are
-    certain, as a router for DCTCP does. Default 0.1.
+    certain, as a router for DCTCP does. Range: above 0, at most 1. Default 0.1.
     """
     target: str | None = None
-    """Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval. 1us to
-    1000s. Default "5ms".
+    """Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval. Range: 1us
+    to 1000s. Default "5ms".
     """
     interval: str | None = None
-    """How long the delay may stand above it: about the longest usual RTT. 1us to 1000s.
+    """How long the delay may stand above it: about the longest usual RTT. Range: 1us to 1000s.
     Default "100ms".
     """
     queues: int | None = None
-    """Number of queues. Default 1024."""
+    """Number of queues. Range: at least 1, at most 65536. Default 1024."""
     quantum: str | None = None
     """Bytes that a queue may send in its turn. Default: the largest packet of the flows on the
-    wire. 1B to 64kB.
+    wire.
     """
     update: str | None = None
-    """From one update of the drop probability to the next. 1us to 1000s. Default "15ms"."""
+    """From one update of the drop probability to the next. Range: 1us to 1000s. Default
+    "15ms".
+    """
     alpha: float | None = None
-    """Weight of the deviation from the target, 1/s. Default 0.125."""
+    """Weight of the deviation from the target, 1/s. Range: at least 0. Default 0.125."""
     beta: float | None = None
-    """Weight of the change since the last update, 1/s. Default 1.25."""
+    """Weight of the change since the last update, 1/s. Range: at least 0. Default 1.25."""
     burst: str | None = None
-    """After an idle time, how long a burst may last before anything is dropped. 0ps to 1000s.
-    Default "150ms".
+    """After an idle time, how long a burst may last before anything is dropped. Range: 0ps to
+    1000s. Default "150ms".
     """
 
 
@@ -547,15 +547,15 @@ class Router:
 
     kind: Literal["none", "vcp", "xcp", "rcp", "jetmax"]
     gamma: float | None = None
-    """Share of the rate that counts as capacity, above 0, at most 1. Default 0.98."""
+    """Share of the rate that counts as capacity. Range: above 0, at most 1. Default 0.98."""
     compat: Literal["paper", "author"] | None = None
     """Whose details. Default "paper"."""
     alpha: float | None = None
-    """Gain of the spare rate, at least 0. Default 0.4."""
+    """Gain of the spare rate. Range: at least 0. Default 0.4."""
     beta: float | None = None
-    """Gain of the queue that persists, at least 0. Default 0.226."""
+    """Gain of the queue that persists: alpha^2 sqrt(2). Range: at least 0. Default 0.226."""
     interval: str | None = None
-    """From one fair rate to the next, 1ms to 1000s. Default "100ms"."""
+    """From one fair rate to the next. Range: 1ms to 1000s. Default "100ms"."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,23 +3,19 @@
 //! of fields and constants are from memory or ours (laws/cards/jetmax.md).
 
 use lfn_header::{Header, JetMax};
+use lfn_keys::{keys, Span, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
 /// How much smaller another link's rate must be to take over from the bottleneck.
 const HYSTERESIS: f64 = 1.05;
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JetMaxConfig {
-    /// Share of the rate to use.
-    pub gamma: f64,
-    /// From one fair rate to the next.
-    pub interval: Time,
-}
-
-impl Default for JetMaxConfig {
-    fn default() -> JetMaxConfig {
-        JetMaxConfig { gamma: 0.95, interval: Time::from_ms(100) }
+keys! {
+    /// JetMax, recovered from memory.
+    pub struct JetMaxConfig {
+        /// Share of the rate to use.
+        gamma: f64 = 0.95, in Span::above(0.0).at_most(1.0);
+        /// From one fair rate to the next.
+        interval: Time = Time::from_ms(100), in Time::from_ms(1)..=DELAY_MAX;
     }
 }
 

@@ -2,6 +2,7 @@
 //! as its authors' ns-2 code has it).
 
 use lfn_header::{Header, Rcp};
+use lfn_keys::{keys, Span};
 use lfn_units::{Rate, Time};
 
 /// Longest time from one rate to the next.
@@ -14,20 +15,15 @@ const INITIAL_SHARE: f64 = 0.05;
 /// Least rate: so many packets of 1000 bytes a round trip.
 const MIN_PACKETS: f64 = 0.01;
 
-/// Parameters of the controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RcpConfig {
-    /// Gain of the spare rate.
-    pub alpha: f64,
-    /// Gain of the queue.
-    pub beta: f64,
-    /// Share of the rate to use.
-    pub gamma: f64,
-}
-
-impl Default for RcpConfig {
-    fn default() -> RcpConfig {
-        RcpConfig { alpha: 0.4, beta: 0.4, gamma: 1.0 }
+keys! {
+    /// The rate control protocol.
+    pub struct RcpConfig {
+        /// Gain of the spare rate.
+        alpha: f64 = 0.4, in Span::at_least(0.0);
+        /// Gain of the queue.
+        beta: f64 = 0.4, in Span::at_least(0.0);
+        /// Share of the rate to use.
+        gamma: f64 = 1.0, in Span::above(0.0).at_most(1.0);
     }
 }
 

@@ -2,6 +2,7 @@
 //! (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; constants of its first author's ns-2 code).
 
 use lfn_header::{Header, Load};
+use lfn_keys::{keys, words, Span, Wrong};
 use lfn_units::{Rate, Time};
 
 /// From one load factor to the next, t_rho; senders know it.
@@ -13,20 +14,37 @@ const QUEUE_WEIGHT: f64 = 0.5;
 /// Weight of the last interval's mean queue in the average.
 const NEWEST: f64 = 0.25;
 
-/// Parameters of the meter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VcpConfig {
-    /// Share of the rate that counts as capacity, gamma.
-    pub gamma: f64,
+/// Whose details of VCP's load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VcpCompat {
+    /// As the paper means it.
+    Paper,
     /// The rules of the author's code where it differs from the paper: the average of the queue keeps only a
     /// 16th of the last mean, `gamma` is adjusted towards a utilisation that depends on the rate, and the
     /// load counts in whole per cent, rounded up.
-    pub author: bool,
+    Author,
 }
 
-impl Default for VcpConfig {
-    fn default() -> VcpConfig {
-        VcpConfig { gamma: 0.98, author: false }
+words! { VcpCompat { Paper = "paper", Author = "author", } }
+
+keys! {
+    /// The variable-structure congestion control protocol: load measured over 200ms.
+    pub struct VcpConfig {
+        /// Share of the rate that counts as capacity.
+        gamma: f64 = 0.98, in Span::above(0.0).at_most(1.0);
+        /// Whose details.
+        compat: VcpCompat = VcpCompat::Paper;
+    }
+    settle VcpConfig::check;
+}
+
+impl VcpConfig {
+    fn check(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), (&'static str, Wrong)> {
+        if self.compat == VcpCompat::Author && is_said("gamma") {
+            let hint = "write one of both: the author's code steers gamma itself";
+            return Err(("gamma", Wrong::new("found beside compat = \"author\"", hint)));
+        }
+        Ok(())
     }
 }
 
@@ -81,7 +99,11 @@ impl VcpMeter {
         let mut phase = |period: Time| Time((period.0 as f64 * draw()) as u64);
         VcpMeter {
             gamma: config.gamma,
-            steering: config.author.then_some(Steering { gamma: 0.95, utilisation_sum: 0.0, intervals: 0 }),
+            steering: (config.compat == VcpCompat::Author).then_some(Steering {
+                gamma: 0.95,
+                utilisation_sum: 0.0,
+                intervals: 0,
+            }),
             rate_bps: rate.as_bps(),
             load: Load::Low,
             arrived_bytes: 0,
@@ -234,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_authors_queue_has_no_memory_and_his_per_cent_are_whole() {
-        let author = VcpConfig { author: true, ..VcpConfig::default() };
+        let author = VcpConfig { compat: VcpCompat::Author, ..VcpConfig::default() };
         // gamma is 0.95 at first: 79 % of 25 MB are 18.7625 MB, 99 % are 23.5125 MB.
         let code = |arrives, waits| codes(author, &[(0, 160_000_000), (arrives, waits)])[1];
         assert_eq!([code(18_750_000, 0), code(18_800_000, 0)], [Load::Low, Load::High]);
@@ -246,7 +268,7 @@ mod tests {
     #[test]
     fn the_author_steers_gamma_to_a_utilisation_that_depends_on_the_rate() {
         let gamma = |bytes: u64, rate: Rate| {
-            let config = VcpConfig { author: true, ..VcpConfig::default() };
+            let config = VcpConfig { compat: VcpCompat::Author, ..VcpConfig::default() };
             let mut meter = VcpMeter::new(config, rate, || 0.0);
             meter.advance(Time::ZERO, 0);
             for interval in 1..=10 {

@@ -3,6 +3,7 @@
 //! bookkeeping of draft-falk-xcp-spec-03 and the constants of ns-2.35).
 
 use lfn_header::{Header, Xcp};
+use lfn_keys::{keys, Span};
 use lfn_units::{Rate, Time};
 
 /// Interval, and RTT of an interval without any header.
@@ -16,20 +17,15 @@ const MIN_INTERVAL_S: f64 = 0.001;
 /// Shortest interval in which the queue's minimum is sought.
 const MIN_QUEUE_INTERVAL_S: f64 = 0.002;
 
-/// Parameters of the controllers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct XcpConfig {
-    /// Gain of the spare rate.
-    pub alpha: f64,
-    /// Gain of the queue that persists: alpha^2 sqrt(2).
-    pub beta: f64,
-    /// Share of XCP's traffic that changes hands in an interval even if nothing is to change.
-    pub gamma: f64,
-}
-
-impl Default for XcpConfig {
-    fn default() -> XcpConfig {
-        XcpConfig { alpha: 0.4, beta: 0.226, gamma: 0.1 }
+keys! {
+    /// The explicit control protocol.
+    pub struct XcpConfig {
+        /// Gain of the spare rate.
+        alpha: f64 = 0.4, in Span::at_least(0.0);
+        /// Gain of the queue that persists: alpha^2 sqrt(2).
+        beta: f64 = 0.226, in Span::at_least(0.0);
+        /// Share of XCP's traffic that changes hands in an interval even if nothing is to change.
+        gamma: f64 = 0.1, in Span::at_least(0.0).at_most(1.0);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Queues: their room, and their discipline with its keys as `lfn_path` declares them.
 
-use lfn_keys::{Keys, Said};
 use lfn_path::AqmConfig;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::serialize_keys;
 use crate::quantity::{BufferSize, Text};
 
 /// A queue and what it does when it fills.
@@ -24,18 +24,4 @@ impl Serialize for Queue {
         serialize_keys(&mut map, self.discipline.keys())?;
         map.end()
     }
-}
-
-/// The keys of a table, each with its value.
-pub(crate) fn serialize_keys<M: SerializeMap>(map: &mut M, keys: &dyn Keys) -> Result<(), M::Error> {
-    for key in keys.keys() {
-        match keys.get(key.name) {
-            Said::Nothing => {}
-            Said::Text(text) => map.serialize_entry(key.name, &text)?,
-            Said::Integer(value) => map.serialize_entry(key.name, &value)?,
-            Said::Number(value) => map.serialize_entry(key.name, &value)?,
-            Said::Boolean(value) => map.serialize_entry(key.name, &value)?,
-        }
-    }
-    Ok(())
 }

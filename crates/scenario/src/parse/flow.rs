@@ -1,7 +1,9 @@
 //! The keys of flows.
 
 use lfn_header::Protocol;
+use lfn_keys::Keys;
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_path::RouterConfig;
 use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
 use lfn_units::{Bytes, Time};
 
@@ -11,10 +13,11 @@ use crate::config::UDT_WINDOW_MAX;
 use crate::error::ScenarioError;
 use crate::model::{Change, Compat, Flow, Router, Tcp, Transport};
 use crate::network::Network;
-use crate::quantity::{Packets, SendBuffer, Start, Text, Window};
+use crate::quantity::{Packets, Start, Text, Window};
 use crate::reader::{Choice, Item, Table};
 
-pub(crate) const FLOW: &[&str] = &[
+/// The keys of a flow, whatever carries it.
+const ANY: [&str; 17] = [
     "name",
     "law",
     "transport",
@@ -32,26 +35,18 @@ pub(crate) const FLOW: &[&str] = &[
     "ack_route",
     "packet",
     "receive_window",
-    "send_buffer",
-    "initial_window",
-    "initial_ssthresh",
-    "slow_start",
-    "delayed_ack",
-    "sack",
-    "ecn",
-    "pacing",
 ];
+
+/// All keys of a flow.
+pub(crate) fn keys() -> Vec<&'static str> {
+    ANY.into_iter().chain(only_tcp()).collect()
+}
+
 /// Those of them that only TCP has.
-const TCP: &[&str] = &[
-    "send_buffer",
-    "initial_window",
-    "initial_ssthresh",
-    "slow_start",
-    "delayed_ack",
-    "sack",
-    "ecn",
-    "pacing",
-];
+fn only_tcp() -> impl Iterator<Item = &'static str> {
+    Tcp::default().keys().into_iter().map(|key| key.name)
+}
+
 /// Which laws can drive UDT.
 const LAWS_OVER_UDT: &str = "allowed: \"udt\", and laws that need neither routers nor rate samples";
 /// Smallest flow window, as in libudt.
@@ -60,8 +55,6 @@ const UDT_WINDOW_MIN: u64 = 32;
 pub(crate) const FLOWS_MAX: u64 = 16_000_000;
 /// Most streams of a flow.
 const PARALLEL_MAX: u64 = 1000;
-/// Largest window that a law can reach, in segments.
-const WINDOW_MAX: u64 = lfn_law::MAX_CWND >> 32;
 
 impl Choice for Transport {
     const ALL: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("udt", Self::Udt)];
@@ -156,7 +149,7 @@ fn transport(table: &Table) -> Result<(Transport, ControlSpec), ScenarioError> {
         }
         (Transport::Tcp, _) => ControlSpec::Law(table.need("law", "law = \"cubic\"")?.law()?),
     };
-    if let Some(key) = TCP.iter().find(|key| transport == Transport::Udt && table.get(key).is_some()) {
+    if let Some(key) = only_tcp().find(|key| transport == Transport::Udt && table.get(key).is_some()) {
         let found = "UDT has nothing of that kind";
         return Err(table.error(key, found, "allowed: with transport = \"tcp\""));
     }
@@ -185,17 +178,24 @@ fn check_window(table: &Table, flow: &Flow, compat: Compat) -> Result<(), Scenar
 
 /// How the ends of a TCP connection work.
 fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tcp, ScenarioError> {
-    let initial_window = table.quantity_in("initial_window", Packets(1)..=Packets(WINDOW_MAX))?;
-    let initial_ssthresh = table.quantity_in("initial_ssthresh", Packets(2)..=Packets(WINDOW_MAX))?;
     // The ends of such protocols begin small, answer every packet, and send no bursts.
     let for_routers = law.header().is_some();
     let own_start = law.slow_start() == SlowStartKind::None;
-    let (default_window, default_slow_start, default_delayed_ack) = match compat {
+    let (initial_window, slow_start, delayed_ack) = match compat {
         Compat::Linux if !for_routers => (Packets(10), law.slow_start(), true),
         _ if own_start => (Packets(2), SlowStartKind::None, false),
         _ => (Packets(2), SlowStartKind::Classic, false),
     };
-    let slow_start = table.quantity("slow_start")?.unwrap_or(default_slow_start);
+    let mut tcp = Tcp {
+        initial_window,
+        slow_start: Text(slow_start),
+        delayed_ack,
+        ecn: law.family() == Some("ecn"),
+        pacing: for_routers,
+        ..Tcp::default()
+    };
+    table.read(&mut tcp)?;
+    let slow_start = tcp.slow_start.0;
     if (slow_start == SlowStartKind::None) != own_start {
         let allowed = if own_start {
             "\"none\", since the law has a start-up of its own".into()
@@ -205,27 +205,16 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         let found = format!("{slow_start} with law {law}");
         return Err(table.error("slow_start", found, format!("allowed: {allowed}")));
     }
-    if own_start && initial_ssthresh.is_some() {
+    if own_start && tcp.initial_ssthresh.is_some() {
         let found = format!("law {law} has a start-up of its own");
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
     }
-    let ecn = table.boolean("ecn", law.family() == Some("ecn"))?;
-    let send_buffer: Option<SendBuffer> = table.quantity("send_buffer")?;
     let payload = compat.payload_bytes(packet);
-    if send_buffer.is_some_and(|buffer| buffer.packets(payload) == 0) {
+    if tcp.send_buffer.is_some_and(|buffer| buffer.0.packets(payload) == 0) {
         let hint = format!("allowed: at least 1 packet, {payload}B of payload, or \"linux\"");
         return Err(table.error("send_buffer", "found less than a packet", hint));
     }
-    Ok(Tcp {
-        send_buffer: send_buffer.map(Text),
-        initial_window: Text(initial_window.unwrap_or(default_window)),
-        initial_ssthresh: initial_ssthresh.map(Text),
-        slow_start: Text(slow_start),
-        delayed_ack: table.boolean("delayed_ack", default_delayed_ack)?,
-        sack: table.boolean("sack", true)?,
-        ecn,
-        pacing: table.boolean("pacing", for_routers)?,
-    })
+    Ok(tcp)
 }
 
 /// Refuses ECN on links, and under laws, that use its bits for VCP.
@@ -244,7 +233,8 @@ pub(crate) fn check_ecn(
             _ => None,
         });
         let mut links = [&flow.path.links].into_iter().chain(later).flatten();
-        let speaks_vcp = |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router::Vcp(_)));
+        let speaks_vcp =
+            |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router(Some(RouterConfig::Vcp(_)))));
         let found = if flow.law.0.law().and_then(LawSpec::header) == Some(Protocol::Vcp) {
             "ECN under a law of VCP".to_string()
         } else if let Some(&link) = links.find(speaks_vcp) {
