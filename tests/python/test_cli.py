@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lfnlab import Queue, Results, dumbbell
 from lfnlab.cli import app as cli
 
 ROOT = Path(__file__).parents[2]
@@ -182,3 +183,58 @@ def test_help_does_not_import_the_heavy_modules() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout == "[]\n"
+
+
+# --set
+
+
+SETTINGS = ["--set", "link.queue.kind=pie", "--set", "link.queue.burst=20ms"]
+PATH = ["compare", "--law", "reno", "--rate", "10Mbit/s", "--rtt", "10ms", "--duration", "1s"]
+
+
+def test_set_sets_any_key(tmp_path: Path) -> None:
+    out = tmp_path / "compared"
+    command = [*PATH, *SETTINGS, "--set", "flow[0].pacing=true", "--no-report", "--out", str(out)]
+    assert cli.call(command) == cli.OK
+    (run,) = Results.load(out).runs
+    assert run.scenario.link is not None
+    assert run.scenario.link.queue == Queue(kind="pie", size="1bdp", burst="20ms")
+    assert run.scenario.flows[0].pacing is True
+    file = tmp_path / "s.toml"
+    file.write_text(dumbbell(rate="9Mbit/s", rtt="9ms", buffer="1bdp").flow("reno").to_toml())
+    more = ["--set", "duration=1s", "--set", "flow[*].law=vegas", "--set", "link.loss=1e-9"]
+    out = tmp_path / "run"
+    assert cli.call(["run", str(file), *SETTINGS, *more, "--no-report", "--out", str(out)]) == 0
+    (run,) = Results.load(out).runs
+    assert (run.scenario.duration, run.scenario.flows[0].law) == ("1s", "vegas")
+    file.write_text(file.read_text() + "[sweep.grid]\nseed = [1, 2]\n")
+    out = tmp_path / "swept"
+    assert cli.call(["sweep", str(file), *SETTINGS, *more, "--out", str(out)]) == cli.OK
+    assert [run.scenario.duration for run in Results.load(out).runs] == ["1s", "1s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("link.queue.burst=20ms", "--set link.queue.burst: unknown key"),
+        ("link.rate=fast", '--set link.rate: "fast" does not begin with a decimal number'),
+        ("link.rate=10", "--set link.rate: bare number 10"),
+        ("link.x.y=1", "--set link.x.y: unknown key"),
+        ("link.queue={kind='red', preset='classi'}", "--set link.queue.preset: .*classic"),
+        ("flow[0].pacing=7", "--set flow.0..pacing: found the integer 7"),
+        ("flow[7].pacing=true", "--set: flow.7..pacing; allowed of flows"),
+        ("link.loss=nan", "--set link.loss: nan is out of range"),
+        ("link.rate=1979-05-27", "--set link.rate: "),
+        ("link rate=1", "--set link rate: not a key"),
+        ("nothing", "write for example --set"),
+        ("=3", "write for example --set"),
+    ],
+)
+def test_a_fault_of_set_names_it(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call([*PATH, "--set", text, "--out", str(tmp_path / "out")]) == cli.USAGE
+    err = capsys.readouterr().err
+    assert re.search(says, err), err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()

@@ -10,7 +10,7 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter, validators
 
@@ -21,7 +21,7 @@ from lfnlab.cli import results as commands
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli import testbed as emulation
 from lfnlab.cli.kernel import kernel
-from lfnlab.cli.options import Jobs, Memory, naming_options
+from lfnlab.cli.options import Jobs, Memory, Set, naming_options, settings, with_settings
 from lfnlab.cli.papers import paper
 from lfnlab.cli.progress import bar
 from lfnlab.cli.theory import theory
@@ -43,11 +43,11 @@ from lfnlab.results.provenance import code_version
 from lfnlab.results.runs import Results
 from lfnlab.results.store import refuse_foreign
 from lfnlab.scenario.builder import Scenario, dumbbell
+from lfnlab.scenario.elements import FlowSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lfnlab.scenario.elements import FlowSettings
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
@@ -117,6 +117,7 @@ def compare_(
     packet: str | None = None,
     background: int | None = None,
     compat: Literal["linux", "ns2"] | None = None,
+    set_: Set = (),
     seeds: Count = 1,
     seed: Seed = 1,
     out: Path = Path("lfn-results"),
@@ -164,12 +165,20 @@ def compare_(
     laws = [name.strip() for name in law.split(",")]
     if not all(laws):
         raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
-    settings: FlowSettings = {"count": flows}
-    if packet is not None:
-        settings["packet"] = packet
-    with naming_options():
-        _foresee([base.flow(name, **settings) for name in laws])
-    with naming_options(), bar() as progress:
+    said = settings(set_)
+    ours: dict[str, Any] = {"count": flows} | ({"packet": packet} if packet is not None else {})
+    of_flows = {key for key in said if key.startswith("flow")}
+    for key in of_flows:
+        group, _, field = key.partition(".")
+        if group not in ("flow[0]", "flow[*]") or field not in FlowSettings.__annotations__:
+            fields = ", ".join(FlowSettings.__annotations__)
+            raise UsageError(f"--set: {key}; allowed of flows: flow[0].KEY with KEY of {fields}")
+        ours[field] = said[key]
+    of_path = {key: said[key] for key in said if key not in of_flows}
+    base = with_settings(base, of_path)
+    with naming_options(said):
+        _foresee([base.flow(name, **ours) for name in laws])
+    with naming_options(said), bar() as progress:
         results = compare(
             laws,
             base,
@@ -178,7 +187,7 @@ def compare_(
             jobs=jobs,
             progress=progress,
             title=f"{', '.join(map(label, laws))} on {rate} × {rtt}",
-            **settings,
+            **ours,
         )
     return _show(results, as_json=json, report=report)
 
@@ -188,6 +197,7 @@ def run(
     file: Path,
     /,
     *,
+    set_: Set = (),
     seeds: Count = 1,
     seed: Seed | None = None,
     out: Path = Path("lfn-results"),
@@ -218,8 +228,12 @@ def run(
     """
     _core.limit_memory(memory)
     text = _core.read(str(file))
-    _core.check(text, str(file), memory_limit_bytes())
-    scenario = Scenario.from_toml(text, str(file))
+    said = settings(set_)
+    if not said:
+        _core.check(text, str(file), memory_limit_bytes())
+    scenario = with_settings(Scenario.from_toml(text, str(file)), said)
+    with naming_options(said):
+        _core.check(scenario.to_toml(), "scenario", memory_limit_bytes())
     if seed is not None:
         scenario = scenario.with_seed(seed)
     title = scenario.name or file.stem

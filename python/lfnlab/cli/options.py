@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from lfnlab.errors import ScenarioError
+from lfnlab.errors import ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lfnlab.scenario.builder import Scenario
 
 Jobs = Annotated[
     int | None,
@@ -25,6 +29,16 @@ Memory = Annotated[
     Parameter(
         help="What runs may take together, such as 4GB; default what is free. A run that would "
         "take more is refused, one that does ends with an error."
+    ),
+]
+
+Set = Annotated[
+    tuple[str, ...],
+    Parameter(
+        "--set",
+        negative="",
+        help="KEY=VALUE, as often as needed: any key of a scenario, written as in errors; a value "
+        "as in TOML, or a text without quotes: `--set link.queue.kind=pie --set link.loss=1e-6`.",
     ),
 ]
 
@@ -49,11 +63,64 @@ OPTIONS = {
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
-    """Name the option that a fault came from: the user has seen no file, no line, no key."""
+def naming_options(said: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Name the option that a fault came from: the user has seen no file, no line, no key.
+
+    ``said`` are the values of ``--set``.
+    """
     try:
         yield
     except ScenarioError as error:
+        for key in said or {}:
+            first = key.replace("[*]", "[0]")
+            below = error.key.startswith((f"{first}.", f"{first}["))
+            if below or error.key in (key, first) or first.startswith(f"{error.key}."):
+                rest = error.key.removeprefix(first) if below else ""
+                raise error.at(f"--set {key}{rest}") from None
         if error.file != "scenario" or error.key not in OPTIONS:
             raise
         raise error.at(OPTIONS[error.key]) from None
+
+
+def settings(texts: Sequence[str]) -> dict[str, Any]:
+    """The values of ``--set KEY=VALUE`` by their keys.
+
+    Raises:
+        UsageError: no such pair, or a key twice.
+    """
+    said: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not (key and equals and value):
+            raise UsageError(f'--set: "{text}"; write for example --set link.queue.kind=pie')
+        if key in said:
+            raise UsageError(f"--set: {key} is said twice; write each key once")
+        said[key] = _value(value)
+    return said
+
+
+def _value(text: str) -> Any:
+    try:
+        value = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    plain = isinstance(value["value"], str | int | float | list | dict)
+    return value["value"] if plain and len(value) == 1 else text
+
+
+def with_settings(scenario: Scenario, said: dict[str, Any]) -> Scenario:
+    """The scenario with the values of ``--set``; it need not have flows yet.
+
+    Raises:
+        ScenarioError: naming the key that leads nowhere, or whose value cannot be.
+    """
+    from lfnlab.experiment.design import with_values
+    from lfnlab.scenario.builder import Scenario, toml
+
+    if not said:
+        return scenario
+    whole = scenario if scenario.flows else scenario.flow("reno")
+    with naming_options(said):
+        changed = Scenario.from_toml(toml(with_values(whole.to_document(), said)))
+    flows = changed.flows if scenario.flows else ()
+    return replace(changed, flows=flows, default_rtt=scenario.default_rtt)

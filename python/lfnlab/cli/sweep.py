@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter, validators
 
 from lfnlab import _core
-from lfnlab.cli.options import Memory  # noqa: TC001  # cyclopts reads the annotations
+from lfnlab.cli.options import Memory, Set, settings, with_settings
 from lfnlab.cli.progress import bar
 from lfnlab.errors import UsageError
 
@@ -31,6 +31,7 @@ def sweep(
     file: Path,
     /,
     *,
+    set_: Set = (),
     out: Path = Path("lfn-results"),
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     executor: str = "local",
@@ -64,6 +65,7 @@ def sweep(
         json: Print one JSON object to stdout.
     """
     import os
+    from dataclasses import replace
 
     from lfnlab.experiment.executor import check_executor
     from lfnlab.experiment.plan import Plan
@@ -75,6 +77,7 @@ def sweep(
     check_executor(executor)
     part = None if shard is None else _shard(shard)
     asked = Sweep.load(file)
+    asked = replace(asked, base=with_settings(asked.base, settings(set_)))
     if dry_run:
         plan = Plan(asked.cases, asked.seeds).shard(*part or (1, 1))
         there: set[str] = set()

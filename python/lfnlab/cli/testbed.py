@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import naming_options
+from lfnlab.cli.options import Set, naming_options, settings, with_settings
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results import output
-from lfnlab.scenario.builder import dumbbell
+from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def shell(
     buffer: str = "1bdp",
     loss: float | None = None,
     packet: str | None = None,
+    set_: Set = (),
     scenario: Path | None = None,
     serve: str | None = None,
     here: Annotated[bool, Parameter(negative="")] = False,
@@ -64,15 +65,18 @@ def shell(
     """
     if not command:
         raise UsageError("no command; write it after --, for example: lfn shell -- bash")
+    said = settings(set_)
     if scenario is None:
-        settings: FlowSettings = {} if packet is None else {"packet": packet}
-        options = dumbbell(rate=rate, rtt=rtt, buffer=buffer, loss=loss).flow("reno", **settings)
-        text, file = options.to_toml(), "scenario"
+        ours: FlowSettings = {} if packet is None else {"packet": packet}
+        options = dumbbell(rate=rate, rtt=rtt, buffer=buffer, loss=loss).flow("reno", **ours)
+        text, file = with_settings(options, said).to_toml(), "scenario"
+    elif said:
+        text, file = with_settings(Scenario.load(scenario), said).to_toml(), "scenario"
     else:
         text, file = _core.read(str(scenario)), str(scenario)
     if report is not None:
         output.refuse_others(report)
-    with naming_options():
+    with naming_options(said):
         code, done = _core.run_shell(text, file, command, serve, here, coalesce)
     path: dict[str, Any] = json_.loads(done)
     if report is not None:
@@ -87,6 +91,7 @@ def on_kernel(
     file: Path,
     /,
     *,
+    set_: Set = (),
     seed: int | None = None,
     iperf3: Annotated[bool, Parameter(negative="")] = False,
     out: Path = Path("lfn-testbed"),
@@ -111,10 +116,9 @@ def on_kernel(
     from lfnlab.analysis.table import Table, plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.report import write_report
-    from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import run as bed
 
-    scenario = Scenario.from_toml(_core.read(str(file)), str(file))
+    scenario = with_settings(Scenario.load(file), settings(set_))
     if seed is not None:
         scenario = scenario.with_seed(seed)
     title = f"{scenario.name or file.stem}, on Linux"
@@ -179,7 +183,6 @@ def agree(
     from lfnlab.analysis.table import plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.plot import courses, rendered
-    from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import agree as level2
 
     scenario = Scenario.from_toml(_core.read(str(file)), str(file))
