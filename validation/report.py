@@ -89,28 +89,29 @@ ns-3's rules instead.""",
 _HEAD = """\
 # Validation
 
-The laboratory beside closed forms, a real Linux kernel, ns-2 and ns-3 on the same scenarios: one
-drop-tail bottleneck, bulk flows, one flow or ten. The aim is to be within 2 % of theory, 3 % of a
-simulator and 5 % of Linux, or to name the rule that makes the difference.
+This page compares lfnlab with closed forms, a real Linux kernel, ns-2 and ns-3 on the same
+scenarios: one drop-tail bottleneck, bulk flows, one flow or ten. The aim is a difference of at most
+2 % from theory, 3 % from a simulator and 5 % from Linux, or a named rule that causes a larger one.
 
 """
 _METHOD = """
 **How measured.** This page is written by `python -m validation report`, from a fresh run of the
 laboratory and the peers' figures in `validation/reference`. `python -m validation linux|ns2|ns3`
-runs a peer again; `python -m validation ours` prints what lies beyond the aim. One function
-(`python/lfnlab/analysis/sawtooth.py`) measures every trace, from samples 10 ms apart. What lies
-within one sample, one segment or one packet counts as agreeing. Drop-tail queues lock the phases of
-several flows, and one run says little: their figures are means over six offsets of start, and agree
-within two standard errors of the difference.
+runs a peer again; `python -m validation ours` prints the differences beyond the aim. One function
+(`python/lfnlab/analysis/sawtooth.py`) measures every trace, from samples 10 ms apart. A difference
+of at most one sample, one segment or one packet counts as agreement. Drop-tail queues lock the
+phases of several flows, so one run says little: figures of several flows are means over six offsets
+of start, and agree if they are within two standard errors of the difference.
 
-**How to read the tables.** Cells read *theirs / ours (difference)*. A number in brackets names the
-rule behind a difference beyond the aim, **!** marks one without a known cause. A period runs from
-one loss episode to the next; *long* and *short* are the means of the longer and the shorter of each
-two neighbours, because CUBIC and BIC alternate. Windows are in segments. In the figures Linux is
-black and the laboratory orange.
+**How to read the tables.** Cells are *theirs / ours (difference)*. A number in brackets names the
+rule behind a difference beyond the aim; **!** marks one without a known cause. A period is the time
+from one loss episode to the next. *long* and *short* are the means of the longer and the shorter of
+each two neighbouring periods, because CUBIC and BIC alternate. Windows are in segments. In the
+figures Linux is black and lfnlab orange.
 
-**Not run.** Ten flows of ns-2 at 1 Gbit/s but for HSTCP, CUBIC and H-TCP, for 20 s. ns-3 above 100
-Mbit/s: a packet costs it 33,000 to 370,000 ns. HTCP-BE, which no peer has. Linux above 1 Gbit/s.
+**Not run.** Ten flows of ns-2 at 1 Gbit/s, except HSTCP, CUBIC and H-TCP for 20 s. ns-3 above 100
+Mbit/s, since it needs 33,000 to 370,000 ns per packet. HTCP-BE, which no peer has. Linux above 1
+Gbit/s.
 
 ## Theory
 """
