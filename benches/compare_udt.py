@@ -48,7 +48,7 @@ def _built(folder: Path) -> tuple[str, str]:
 
 
 def free_port() -> int:
-    """A port of UDP that nobody has."""
+    """A free UDP port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
