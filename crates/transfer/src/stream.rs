@@ -129,6 +129,9 @@ impl Stream {
     pub fn connect(peer: &str, plan: &Plan) -> Result<Stream, TransferError> {
         let failed = || TransferError::io(format!("connecting to {peer}"));
         let address = resolve(peer, "connecting to")?;
+        if address.port() == 0 {
+            return Err(TransferError::Usage(format!("connecting to {peer}: a receiver has a port from 1")));
+        }
         let local = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
         let udp = UdpSocket::bind(local).map_err(failed())?;
         udp.connect(address).map_err(failed())?;

@@ -233,4 +233,7 @@ fn nobody_there() {
     let sending = Sending { paths: &paths, to: "127.0.0.1:9", plan: Plan::default() };
     let error = send(&sending, || false, &mut |_| ()).unwrap_err().to_string();
     assert_eq!(error, "connection to 127.0.0.1:9: no answer to the handshake");
+    let sending = Sending { paths: &paths, to: "127.0.0.1:0", plan: Plan::default() };
+    let error = send(&sending, || false, &mut |_| ()).unwrap_err();
+    assert!(matches!(error, TransferError::Usage(_)), "{error}");
 }
