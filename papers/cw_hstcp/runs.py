@@ -136,7 +136,7 @@ def scenario(settings: Mapping[str, Any], rate: str, setup: Setup) -> Any:
         made = made.with_capture(
             Capture(links=("forward",), from_=f"{end_s - settings['recording']['seconds']}s")
         )
-    return made.background(background["level"], long_flows=0)
+    return made.with_background(background["level"], long_flows=0)
 
 
 def exponent(study: Study, setup: Setup) -> Interval:

@@ -111,7 +111,7 @@ def newcomer(
 def beside(settings: Mapping[str, Any], scenario: Scenario) -> Scenario:
     """The scenario with the study's background traffic."""
     level = settings["level"]
-    return scenario.background(level, long_flows=10) if level else scenario
+    return scenario.with_background(level, long_flows=10) if level else scenario
 
 
 def newcomer_cases(settings: Mapping[str, Any]) -> list[Case]:

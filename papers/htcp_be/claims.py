@@ -133,7 +133,7 @@ def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
                     compat="ns2",
                     seed=seed,
                 )
-                scenario = base.background(level).flow(law, packet=settings["packet"])
+                scenario = base.with_background(level).flow(law, packet=settings["packet"])
                 made.append(Case(scenario, {"law": law, "level": level}))
     return made
 

@@ -140,7 +140,12 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
     for seed in range(1, own["seeds"] + 1):
         for form in FORMS:
             made += [
-                case(UDP, law, form, with_udp(path(own, seed).background(1), form, own).flow(law))
+                case(
+                    UDP,
+                    law,
+                    form,
+                    with_udp(path(own, seed).with_background(1), form, own).flow(law),
+                )
                 for law in (*settings["laws"], HOLD)
             ]
         for loss in own["losses"]:
@@ -157,7 +162,7 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
                     for law in (OURS, HOLD)
                 ]
         for level in own["levels"]:
-            base, name = path(own, seed).background(level), f"level {level}"
+            base, name = path(own, seed).with_background(level), f"level {level}"
             made += [
                 case(AGAINST, OURS, name, base.flow(OURS)),
                 case(AGAINST, "udt", name, base.flow("udt")),

@@ -297,7 +297,7 @@ def aqm(out: str) -> None:
                 router=router,
             )
             if level:
-                scenario = scenario.background(level, long_flows=10)
+                scenario = scenario.with_background(level, long_flows=10)
             runs = execute([Case(scenario)], seeds=SEEDS, out=out).runs
             shared = interval([together(run) for run in runs])
             links = [run.summary["links"][0] for run in runs]

@@ -27,7 +27,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def base() -> Scenario:
-    return dumbbell(rate="50Mbit/s", rtt="20ms", buffer="1bdp", duration="6s").background(1)
+    return dumbbell(rate="50Mbit/s", rtt="20ms", buffer="1bdp", duration="6s").with_background(1)
 
 
 @pytest.fixture(scope="session")

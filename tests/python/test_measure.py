@@ -270,7 +270,7 @@ def test_what_has_no_samples_is_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_background_alone_has_the_metrics_of_its_links(tmp_path: Path) -> None:
     path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="50 packets", duration="3s")
-    results = execute([Case(path.background(1))], out=tmp_path)
+    results = execute([Case(path.with_background(1))], out=tmp_path)
     names = {value.metric.name for value in measure.measure(results).values}
     assert {"link-utilisation", "loss-rate", "queueing-delay", "retransmission-ratio"} <= names
     assert "goodput" not in names

@@ -145,7 +145,7 @@ def test_flows_in_the_reverse_direction(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sample", ["10ms", "off"])
 def test_background_alone(sample: str, tmp_path: Path) -> None:
     base = dumbbell(**(PATH | {"buffer": "100 packets"}), sample=sample)
-    page = write_report(execute([Case(base.background(1))], out=tmp_path))
+    page = write_report(execute([Case(base.with_background(1))], out=tmp_path))
     assert "background traffic only" in page.read_text()
     assert set(charts_of(page)) == (set() if sample == "off" else {"chart-queue"})
     assert [row[1] for row in summary_table(Results.load(tmp_path)).rows] == ["forward", "reverse"]

@@ -219,7 +219,7 @@ def scenarios(
         duration=whole(10, 600, "s"),
         flows=st.lists(flows, min_size=1, max_size=4).map(tuple),
         udp=st.lists(st.one_of(sources), max_size=2).map(tuple),
-        traffic=maybe(
+        background=maybe(
             st.builds(
                 Background,
                 level=maybe(st.integers(0, 3)),
@@ -227,7 +227,7 @@ def scenarios(
                 **where,
             )
         ),
-        models=st.lists(st.one_of(models), max_size=2).map(tuple),
+        traffic=st.lists(st.one_of(models), max_size=2).map(tuple),
         schedule=st.tuples(*changes) | st.just(()),
         capture=maybe(st.builds(Capture, links=st.just((on,)), to=maybe(st.just("5s")))),
         name=maybe(st.text(st.characters(exclude_categories=["Cs"]), max_size=30)),
@@ -440,3 +440,13 @@ def test_a_flow_needs_an_rtt() -> None:
     scenario = Scenario(duration="1s", link=Link(rate="1Gbit/s"))
     with pytest.raises(TypeError, match="rtt"):
         scenario.flow("reno")
+
+
+def test_names_of_the_version_before_are_refused() -> None:
+    old: dict[str, Any]
+    for old in ({"models": ()}, {"traffic": Background(level=1)}):
+        with pytest.raises(TypeError, match="models is now called traffic, and traffic background"):
+            Scenario(duration="1s", **old)
+    with pytest.raises(AttributeError, match="models is now called traffic"):
+        _ = Scenario(duration="1s").models
+    assert Scenario(duration="1s").traffic == ()

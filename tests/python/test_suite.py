@@ -52,7 +52,7 @@ def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> Non
         resolved = case.scenario.check()
         offered = sum(
             float(model.suite.load.removesuffix("bit/s"))
-            for model in case.scenario.models
+            for model in case.scenario.traffic
             if model.suite is not None
         )
         load = float(str(case.factors["load"]).removesuffix("%")) / 100

@@ -424,7 +424,9 @@ def test_the_summary_follows_the_runs(swept: Path, tmp_path: Path) -> None:
 
 
 def test_runs_without_flows_have_a_row(tmp_path: Path) -> None:
-    base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="9 packets", duration="1s").background(1)
+    base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="9 packets", duration="1s").with_background(
+        1
+    )
     sweep(base, grid={"background.level": [1, 2]}, out=tmp_path)
     frame = lfnlab.open(tmp_path).summary().sort("background.level").collect()
     assert frame["background.level"].to_list() == [1, 2]

@@ -72,7 +72,7 @@ def test_a_metric_that_is_none_is_named(text: str) -> None:
 
 
 def test_the_search_finds_the_least_queue_that_fills_the_link(tmp_path: Path) -> None:
-    base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="4s").background(1)
+    base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="4s").with_background(1)
     search = Search(
         base.flow("cubic"),
         Objective("abs(link[0].max_queue_packets - 40)"),
@@ -110,7 +110,7 @@ def test_the_command_prints_point_interval_and_equals(
     file = tmp_path / "t.toml"
     file.write_text(
         dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
-        .background(1)
+        .with_background(1)
         .flow("cubic")
         .to_toml()
         + '[tune]\nminimise = "retransmits"\ntrials = 3\nseeds = 2\n'

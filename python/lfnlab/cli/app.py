@@ -161,7 +161,7 @@ def compare_(
         seed=seed,
     )
     if background is not None:
-        base = base.background(background)
+        base = base.with_background(background)
     laws = [name.strip() for name in law.split(",")]
     if not all(laws):
         raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')

@@ -58,8 +58,8 @@ class Scenario:
     links: tuple[NamedLink, ...] = ()
     flows: tuple[Flow, ...] = ()
     udp: tuple[Udp, ...] = ()
-    traffic: Background | None = None
-    models: tuple[Traffic, ...] = ()
+    background: Background | None = None
+    traffic: tuple[Traffic, ...] = ()
     schedule: tuple[Change, ...] = ()
     capture: Capture | None = None
     name: str | None = None
@@ -68,6 +68,18 @@ class Scenario:
     sample: str | None = None
     compat: Literal["linux", "ns2"] | None = None
     default_rtt: str | None = field(default=None, compare=False, repr=False)
+
+    def __new__(cls, **said: Any) -> Scenario:
+        """Refuses the names of the version before."""
+        if "models" in said or isinstance(said.get("traffic"), Background):
+            raise TypeError("Scenario: models is now called traffic, and traffic background")
+        return super().__new__(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuses the names of the version before."""
+        if name == "models":
+            raise AttributeError("Scenario.models is now called traffic, and traffic background")
+        raise AttributeError(f"Scenario has no {name}")
 
     def flow(
         self, law: str | type[Law], *, rtt: str | None = None, **settings: Unpack[FlowSettings]
@@ -84,13 +96,13 @@ class Scenario:
             raise TypeError('flow() needs rtt="100ms": this scenario has no default RTT')
         return replace(self, flows=(*self.flows, Flow(law=law, rtt=rtt, **settings)))
 
-    def background(self, level: int, *, long_flows: int | None = None) -> Scenario:
+    def with_background(self, level: int, *, long_flows: int | None = None) -> Scenario:
         """This scenario with background traffic of ``level`` 0 to 3.
 
         On a bottleneck of 1 Gbit/s the levels offer 0, 100, 250 and 400 Mbit/s forward and half of
         it in reverse; on another rate, in proportion.
         """
-        return replace(self, traffic=Background(level=level, long_flows=long_flows))
+        return replace(self, background=Background(level=level, long_flows=long_flows))
 
     def with_udp(self, *sources: Udp) -> Scenario:
         """This scenario with more UDP sources."""
@@ -98,7 +110,7 @@ class Scenario:
 
     def with_traffic(self, *models: Traffic) -> Scenario:
         """This scenario with more models of TCP traffic."""
-        return replace(self, models=(*self.models, *models))
+        return replace(self, traffic=(*self.traffic, *models))
 
     def with_changes(self, *changes: Change) -> Scenario:
         """This scenario with more changes of links and routes, in order of time."""
@@ -111,7 +123,7 @@ class Scenario:
     @property
     def laws(self) -> tuple[str | type[Law], ...]:
         """The laws that it names, as often as it does."""
-        named = (*(flow.law for flow in self.flows), *(model.law for model in self.models))
+        named = (*(flow.law for flow in self.flows), *(model.law for model in self.traffic))
         return tuple(law for law in named if law is not None)
 
     def with_seed(self, seed: int) -> Scenario:
@@ -301,8 +313,6 @@ def graph(
 _KEYS = {
     "parking_lot": "parking-lot",
     "flows": "flow",
-    "traffic": "background",
-    "models": "traffic",
 }
 """Keys in TOML of the fields of a scenario that are called otherwise."""
 
