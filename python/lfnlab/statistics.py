@@ -63,32 +63,7 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> 
 
 @cache
 def student_t(degrees: int, confidence: float = 0.95) -> float:
-    """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``.
+    """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``."""
+    from scipy.special import stdtrit  # half a second, which few commands need
 
-    Bisection on the closed form for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and
-    26.7.4); good to 1e-12.
-    """
-    low, high = 0.0, 1.0
-    while _t_probability(high, degrees) < confidence:
-        high *= 2.0
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high) if _t_probability(middle, degrees) < confidence else (low, middle)
-        )
-    return high
-
-
-def _t_probability(t: float, degrees: int) -> float:
-    """P(|T| <= t) for Student's t."""
-    theta = math.atan2(t, math.sqrt(degrees))
-    cos2 = math.cos(theta) ** 2
-    odd = degrees % 2
-    # 1 + 2/3 cos^2 + 2*4/(3*5) cos^4 + ... for odd degrees, 1 + 1/2 cos^2 + ... for even ones.
-    term, series = 1.0, 1.0 if degrees > 1 else 0.0
-    for k in range(1, (degrees - odd) // 2):
-        term *= cos2 * (2 * k - 1 + odd) / (2 * k + odd)
-        series += term
-    if odd:
-        return 2.0 / math.pi * (theta + math.sin(theta) * math.cos(theta) * series)
-    return math.sin(theta) * series
+    return float(stdtrit(degrees, 0.5 + confidence / 2))

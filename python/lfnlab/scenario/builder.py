@@ -9,6 +9,7 @@ implementation of the rules, in Rust, is asked by :meth:`Scenario.check`.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -33,8 +34,6 @@ from lfnlab.scenario.elements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from lfnlab.control_laws.prototype import Law
 
 SCHEMA = 1
@@ -357,40 +356,29 @@ def _said(value: Any) -> dict[str, Any]:
 
 
 def toml(document: Mapping[str, Any]) -> str:
-    """Tables as a TOML document."""
-    lines: list[str] = []
+    """Tables as a TOML document.
 
-    def scalar(key: str, value: object) -> str:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, list):
-            return "[" + ", ".join(scalar(key, part) for part in value) + "]"
-        if isinstance(value, str):
-            # JSON strings are TOML basic strings, but for DEL, which TOML wants escaped.
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        if isinstance(value, Integral):  # numpy's too
-            return str(int(value))
-        if isinstance(value, Real):
-            return repr(float(value))
-        raise ScenarioError(
-            f"{key}: found {value!r} of type {type(value).__name__}; "
-            "allowed: a text, a number, True, False"
-        )
+    Raises:
+        ScenarioError: naming the key whose value TOML does not have.
+    """
+    import tomli_w
 
-    def is_nested(item: object) -> bool:
-        return isinstance(item[0] if isinstance(item, list) and item else item, dict)
+    return tomli_w.dumps(_plain(document))
 
-    def table(path: str, items: Mapping[str, Any], header: Callable[[str], str]) -> None:
-        if path:
-            lines.append(f"\n{header(path)}")
-        nested = {key: item for key, item in items.items() if is_nested(item)}
-        lines.extend(
-            f"{key} = {scalar(key, item)}" for key, item in items.items() if key not in nested
-        )
-        for key, item in nested.items():
-            below = f"{path}.{key}" if path else key
-            for part in item if isinstance(item, list) else [item]:
-                table(below, part, "[[{}]]".format if isinstance(item, list) else "[{}]".format)
 
-    table("", document, str)
-    return "\n".join(lines) + "\n"
+def _plain(value: Any, key: str = "") -> Any:
+    """The same in types of Python: numbers may be numpy's."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part, key) for part in value]
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise ScenarioError(
+        f"{key}: found {value!r} of type {type(value).__name__}; "
+        "allowed: a text, a number, True, False"
+    )
