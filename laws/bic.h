@@ -72,6 +72,9 @@ static inline void bic_on_sample(void *state, const struct law_ack *ack, struct 
 	struct bic *s = state;
 
 	(void)control;
+	/* Linux does not count an ACK that finds something SACKed (state Disorder). */
+	if (s->variant == BIC_LINUX && ack->newly_delivered < ack->acked)
+		return;
 	if (s->variant != BIC_PAPER && (ack->flags & LAW_ACK_OPEN) && ack->acked)
 		s->delayed_ack += (u32)law_min(ack->acked, 1u << 20) - (s->delayed_ack >> 4);
 }

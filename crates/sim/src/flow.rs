@@ -307,15 +307,18 @@ impl Flow {
     pub fn is_stale(&mut self, segment: Segment) -> bool {
         let Segment { seq, retransmission, .. } = segment;
         let next = self.receiver.next_expected();
-        if !retransmission {
-            let stamp_ms = |at: Time| at.as_ns() / 1_000_000;
-            let before = |sent| stamp_ms(sent) + 1 < stamp_ms(self.moved_by_copy);
-            return seq >= next && self.sender.original_sent(seq).is_some_and(before);
+        if seq < next || !self.sender.has_timestamps() {
+            return false;
         }
-        if seq == next && self.sender.has_timestamps() {
-            self.moved_by_copy = self.sender.last_sent(seq).max(self.moved_by_copy);
+        let sender = &self.sender;
+        let sent = if retransmission { sender.copy_sent(seq) } else { sender.original_sent(seq) };
+        let Some(sent) = sent else { return false };
+        let stamp_ms = |at: Time| at.as_ns() / 1_000_000;
+        let stale = stamp_ms(sent) + 1 < stamp_ms(self.moved_by_copy);
+        if retransmission && seq == next {
+            self.moved_by_copy = self.moved_by_copy.max(sent);
         }
-        false
+        stale
     }
 
     /// The receiver answers what it does not take. Returns the ACKs sent.

@@ -168,9 +168,10 @@ impl Scoreboard {
         self.sent[self.at(self.una)]
     }
 
-    /// When an outstanding segment was last sent.
-    pub fn last_sent(&self, seq: u64) -> Option<Time> {
-        (self.una..self.nxt).contains(&seq).then(|| self.sent[self.at(seq)])
+    /// When the copy of an outstanding segment was sent, if there is one.
+    pub fn copy_sent(&self, seq: u64) -> Option<Time> {
+        let once = (self.una..self.nxt).contains(&seq) && self.flags(seq) & TWICE == 0;
+        once.then(|| self.sent[self.at(seq)])
     }
 
     /// When an outstanding segment was first sent; of one that was repeated, when the next one was that was not.

@@ -238,9 +238,9 @@ impl Sender {
         self.config.timestamps
     }
 
-    /// When a segment was sent last; zero if it is acknowledged.
-    pub fn last_sent(&self, seq: u64) -> Time {
-        self.board.last_sent(seq).unwrap_or_default()
+    /// When the copy of a segment was sent, if it is not acknowledged and there is but one.
+    pub fn copy_sent(&self, seq: u64) -> Option<Time> {
+        self.board.copy_sent(seq)
     }
 
     /// When a segment was sent for the first time, if it is not acknowledged; of one that was repeated, no later.
