@@ -61,6 +61,8 @@ pub struct Sender {
     usage_end: u64,
     usage_max: u64,
     dup_acks: u64,
+    /// What was sent when the last repair began; 0 before the first.
+    repair_end: u64,
     observed: Time,
     rtt: RttEstimator,
     law: PlacedLaw,
@@ -170,6 +172,7 @@ impl Sender {
             send_cwr: false,
             prr: Prr::default(),
             dup_acks: 0,
+            repair_end: 0,
             backoff: 0,
             probe_end: None,
             rate,

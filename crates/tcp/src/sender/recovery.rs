@@ -55,7 +55,7 @@ impl Sender {
             State::Recovery => true,
             State::Loss => self.board.nxt() > self.high_seq,
             State::Open | State::Disorder | State::Cwr => {
-                self.high_seq == 0 || self.board.una() > self.high_seq
+                self.repair_end == 0 || self.board.una() > self.repair_end
             }
         }
     }
@@ -230,6 +230,10 @@ impl Sender {
         }
         self.state = state;
         self.high_seq = self.board.nxt();
+        // A reduction by marks repeats nothing; ns-2 takes it for a repair all the same.
+        if state == State::Recovery || self.config.loss_detection == LossDetection::DupThresh {
+            self.repair_end = self.high_seq;
+        }
         if kind == LossKind::Fast {
             self.force_retransmit = self.config.reduction == Reduction::Immediate;
         }
@@ -324,6 +328,7 @@ impl Sender {
         self.control.cwnd = (self.board.in_flight() + 1) * ONE;
         self.state = State::Loss;
         self.high_seq = self.board.nxt();
+        self.repair_end = self.high_seq;
         self.probe_end = None;
         self.force_retransmit = false;
         self.reorder_timer = Time::NEVER;
