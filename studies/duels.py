@@ -10,11 +10,8 @@ The seed is 1. Laws that need routers of their own are left out.
 
 from __future__ import annotations
 
-import argparse
-import time
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,20 +22,17 @@ from lfnlab import dumbbell, laws
 from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.results.provenance import code_version
+from studies.study import FIGURES, Study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path as FilePath
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from lfnlab.scenario.builder import Scenario
 
-ROOT = FilePath(__file__).resolve().parents[1]
-TABLE = FilePath(__file__).parent / "reference" / "duels.csv"
-PAGE = ROOT / "docs" / "duels.md"
-FIGURES = ROOT / "docs" / "figures"
 
 BUFFER = "0.5bdp"
 PACKET = "9000B"
@@ -181,14 +175,14 @@ def means(table: pl.DataFrame) -> list[str]:
     return [*markdown(("law", *heads), rows)]
 
 
-def write_page(table: pl.DataFrame, stamp: str) -> None:
+def page(table: pl.DataFrame, stamp: str) -> str:
     """docs/duels.md and its figures."""
     for path in PATHS:
         draw(table, path, FIGURES / f"duels-{path.name}.png")
     setting = "".join(
         f"\n- {path.title}: {path.duration}, of which {path.warmup} do not count" for path in PATHS
     )
-    page = f"""\
+    return f"""\
 # Duels
 
 Two flows of equal RTT share a drop-tail dumbbell with a buffer of half a BDP, 9000-byte packets and
@@ -209,29 +203,10 @@ link's rate; a full link carries 99 % of payload. *twice*: total of two flows of
 
 {chr(10).join(f"![{path.title}: shares, totals](figures/duels-{path.name}.png)" for path in PATHS)}
 """
-    PAGE.write_text(page, encoding="utf-8")
 
 
-def main() -> None:
-    """Parses the command line, runs, writes."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.duels", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--laws", default=",".join(contestants()), help="names, with commas")
-    parser.add_argument(
-        "--out", type=FilePath, default=FilePath("build/duels"), help="results store"
-    )
-    parser.add_argument("--page", action="store_true", help="only rewrite the page")
-    arguments = parser.parse_args()
-    if not arguments.page:
-        began_s = time.process_time()
-        table = run(arguments.laws.split(","), arguments.out)
-        spent = f"{time.process_time() - began_s:.0f} s of CPU"
-        stamp = f"`python -m studies.duels` with {code_version()} ({spent})."
-        TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
-    stamp = TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    write_page(pl.read_csv(TABLE, comment_prefix="#"), stamp)
+STUDY = Study("duels", __doc__, run, page, tuple(contestants()))
 
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

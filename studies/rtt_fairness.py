@@ -9,10 +9,7 @@ experiments: see EXPERIMENTS. Laws that need routers of their own are left out.
 
 from __future__ import annotations
 
-import argparse
-import time
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -22,20 +19,18 @@ from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.metrics import rtt_exponent
-from lfnlab.results.provenance import code_version
 from lfnlab.scenario.elements import Change
 from lfnlab.statistics import interval
+from studies.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path as FilePath
 
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
     from lfnlab.scenario.elements import FlowSettings
 
-ROOT = FilePath(__file__).resolve().parents[1]
-TABLE = FilePath(__file__).parent / "reference" / "rtt_fairness.csv"
-PAGE = ROOT / "docs" / "rtt-fairness.md"
 SEEDS = 3
 FULL = 0.9
 """Above this utilisation it is the link that limits the flows, not their losses."""
@@ -246,34 +241,8 @@ these losses alone. Closed forms are those of response functions:
 {EXPLAINED}"""
 
 
-def committed() -> tuple[pl.DataFrame, str]:
-    """The table that is in the repository, and by what it was made."""
-    stamp = TABLE.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    return pl.read_csv(TABLE, comment_prefix="#"), stamp
-
-
-def main() -> None:
-    """Parses the command line, runs, writes."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.rtt_fairness", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--laws", help="names, with commas; printed, and the page left alone")
-    parser.add_argument(
-        "--out", type=FilePath, default=FilePath("build/rtt-fairness"), help="results store"
-    )
-    parser.add_argument("--page", action="store_true", help="only rewrite the page")
-    arguments = parser.parse_args()
-    if arguments.laws:
-        print(*lines(run(arguments.laws.split(","), arguments.out)), sep="\n")
-        return
-    if not arguments.page:
-        began_s = time.process_time()
-        table = run(contestants(), arguments.out)
-        spent = f"{time.process_time() - began_s:.0f} s of CPU"
-        stamp = f"`python -m studies.rtt_fairness` with {code_version()} ({spent})."
-        TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
-    PAGE.write_text(page(*committed()), encoding="utf-8")
+STUDY = Study("rtt_fairness", __doc__, run, page, tuple(contestants()))
 
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

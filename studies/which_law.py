@@ -8,9 +8,6 @@ Shares beside CUBIC are those of ``python -m studies.duels``.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import time
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +17,12 @@ import polars as pl
 from lfnlab import dumbbell
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.results.provenance import code_version
 from lfnlab.statistics import interval
 from studies import which_law_page
+from studies.study import Study, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from lfnlab.results.runs import Factor, Run
 
@@ -53,9 +50,9 @@ SEEDS = 3
 NEWCOMER_RTT, NEWCOMER_BUFFER = "100ms", "0.25bdp"
 
 
-def alone() -> Iterator[Case]:
+def alone(laws: Sequence[str]) -> Iterator[Case]:
     """Each law alone on each path, from its first packet on."""
-    for law, rate, rtt, buffer, loss in product(LAWS, PACKETS, RTTS, BUFFERS, LOSSES):
+    for law, rate, rtt, buffer, loss in product(laws, PACKETS, RTTS, BUFFERS, LOSSES):
         path = dumbbell(
             rate=rate,
             rtt=rtt,
@@ -69,9 +66,9 @@ def alone() -> Iterator[Case]:
         yield Case(alone, {"what": "alone", **factors, "loss": loss})
 
 
-def newcomers() -> Iterator[Case]:
+def newcomers(laws: Sequence[str]) -> Iterator[Case]:
     """Two flows of a law; the second comes after 20 s, and 40 s later its share is taken."""
-    for law, rate in product(LAWS, PACKETS):
+    for law, rate in product(laws, PACKETS):
         path = dumbbell(
             rate=rate,
             rtt=NEWCOMER_RTT,
@@ -108,14 +105,9 @@ def row(case: Case, runs: list[Run]) -> dict[str, Any]:
     }
 
 
-def digest(hashes: Iterable[str]) -> str:
-    """Of the hashes of several results."""
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16]
-
-
-def run(out: Path) -> pl.DataFrame:
+def run(laws: Sequence[str], out: Path) -> pl.DataFrame:
     """Nothing is random where one flow meets no loss: one run. Else there are three."""
-    cases = [*alone(), *newcomers()]
+    cases = [*alone(laws), *newcomers(laws)]
     certain = [
         case for case in cases if case.factors["what"] == "alone" and not case.factors["loss"]
     ]
@@ -129,26 +121,14 @@ def run(out: Path) -> pl.DataFrame:
     )
 
 
-def main() -> None:
-    """Parses the command line, runs, writes."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.which_law", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--out", type=Path, default=Path("build/which-law"), help="results store")
-    parser.add_argument("--page", action="store_true", help="only rewrite the page")
-    arguments = parser.parse_args()
-    if not arguments.page:
-        began_s = time.process_time()
-        table = run(arguments.out)
-        spent = f"{time.process_time() - began_s:.0f} s of CPU"
-        stamp = (
-            f"`python -m studies.which_law` with {code_version()} ({spent}), "
-            f"hash `{digest(table['hash'])}`."
-        )
-        TABLE.parent.mkdir(exist_ok=True)
-        TABLE.write_text(f"# {stamp}\n" + table.write_csv(), encoding="utf-8")
-    which_law_page.write(TABLE)
+def answer(table: pl.DataFrame, _: str) -> str:
+    """The page; its figure is drawn too."""
+    which_law_page.draw(table, which_law_page.FIGURE)
+    return which_law_page.page(TABLE)
+
+
+STUDY = Study("which_law", __doc__, run, answer, LAWS)
 
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

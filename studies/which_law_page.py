@@ -199,12 +199,6 @@ def stamp(file: Path) -> str:
     return file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
-def write(file: Path) -> None:
-    """The page and its figure."""
-    draw(pl.read_csv(file, comment_prefix="#"), FIGURE)
-    PAGE.write_text(page(file), encoding="utf-8")
-
-
 TEXT = """\
 # Which law for which path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from studies.rtt_fairness import EXPERIMENTS, PAGE, committed, contestants, page, row
+from studies.rtt_fairness import EXPERIMENTS, STUDY, contestants, page, row
 
 from lfnlab import execute
 
@@ -26,6 +26,6 @@ def test_laws_meet_their_closed_forms(
 
 
 def test_the_page_is_of_the_committed_table() -> None:
-    table, stamp = committed()
+    table, stamp = STUDY.committed()
     assert list(dict.fromkeys(table["law"])) == contestants()
-    assert PAGE.read_text(encoding="utf-8") == page(table, stamp)
+    assert STUDY.answer.read_text(encoding="utf-8") == page(table, stamp)
