@@ -196,3 +196,13 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     }.items():
         (package / f"{name}.py").write_text(text)
     assert circles(package) == [["lfnlab.a", "lfnlab.b", "lfnlab.c"]]
+
+
+def test_a_store_names_no_module_of_the_package(tmp_path: Path) -> None:
+    """So a store of before a move opens after it."""
+    base = lfnlab.dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
+    lfnlab.compare(["reno"], base, out=tmp_path)
+    names = [name.encode() for name in modules(PACKAGE) if name.count(".") > 1]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 5
+    assert not [path for path in files for name in names if name in path.read_bytes()]
