@@ -1,4 +1,4 @@
-"""A study: cases that are run, a row of a table for what came out, and the page that answers.
+"""A study: cases that are run, a table with a row per result, and the page that answers.
 
 ``python -m studies.NAME`` runs what ``build/NAME`` does not have yet and writes
 ``studies/reference/NAME.csv``, whose first line says by what it was made, then ``docs/NAME.md`` and
@@ -27,7 +27,7 @@ FIGURES = ROOT / "docs" / "figures"
 
 @dataclass(frozen=True)
 class Study:
-    """What ``python -m studies.NAME`` does."""
+    """The work of ``python -m studies.NAME``."""
 
     name: str
     about: str

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from lfnlab import Scenario, _core
+from lfnlab import Scenario, _core, execute
 from lfnlab.figures.draw.columns import unit
 from lfnlab.results.tables import code, declared, frame, schema
 
@@ -41,7 +41,7 @@ long_flows = 1
 def test_stored_tables_have_the_declared_columns_and_types(tmp_path: Path) -> None:
     file = tmp_path / "all.toml"
     file.write_text(SCENARIO, encoding="utf-8")
-    (one,) = Scenario.load(file).run(out=tmp_path / "out").runs
+    (one,) = execute(Scenario.load(file), out=tmp_path / "out").runs
     for table in declared():
         assert dict(one.table(table).schema) == schema(table), table
         assert len(one.table(table)) > 0 or table == "probes", table
@@ -56,7 +56,7 @@ def test_stored_tables_have_the_declared_columns_and_types(tmp_path: Path) -> No
 def test_the_summary_of_a_run_has_the_keys_of_its_schema(tmp_path: Path) -> None:
     file = tmp_path / "all.toml"
     file.write_text(SCENARIO, encoding="utf-8")
-    (one,) = Scenario.load(file).run(out=tmp_path / "out").runs
+    (one,) = execute(Scenario.load(file), out=tmp_path / "out").runs
     stored = json.loads((one.path / "summary.json").read_text(encoding="utf-8"))
     whole = json.loads((ROOT / "docs/reference/summary.schema.json").read_text(encoding="utf-8"))
     faults: list[str] = []
