@@ -19,10 +19,12 @@ fn every_fault_has_its_message() {
             .and_then(|text| Scenario::parse(&text, file.to_str().unwrap(), Some(MEMORY_LIMIT_BYTES)));
         let error = parsed.expect_err(file.to_str().unwrap());
         assert!(error.line.is_some(), "{error}");
-        // The lists of laws and of their variants grow.
+        // The lists of laws, of their variants and of queues grow.
         let laws: Vec<_> = lfn_law::registry().iter().map(|law| law.name).collect();
         let hstcp = lfn_law::registry().iter().find(|law| law.name == "hstcp").unwrap();
         let text = error.to_string().replace(&format!("{}/", folder.display()), "");
+        let queues: Vec<_> = lfn_path::AqmConfig::kinds().into_iter().map(|(kind, ..)| kind).collect();
+        let text = text.replace(&queues.join(", "), "QUEUES");
         text.replace(&laws.join(", "), "LAWS").replace(&hstcp.variants.join(", "), "VARIANTS") + "\n"
     };
     let messages: String = files.iter().map(|file| message(file)).collect();

@@ -1,0 +1,73 @@
+//! BLUE (Feng, Kandlur, Saha, Shin, IEEE/ACM Trans. Networking 10(4), 2002): the probability of a drop rises with each
+//! overflow and falls while the link is idle.
+
+use lfn_keys::{keys, Span, DELAY_MAX};
+use lfn_units::Time;
+
+use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
+use crate::counters::Ledger;
+use crate::fifo::Fifo;
+use crate::limit::DropReason;
+
+keys! {
+    /// A queue that learns its drop probability from overflows and idle times.
+    pub struct BlueConfig {
+        /// What an overflow adds to the probability.
+        increase: f64 = 0.02, in Span::above(0.0).at_most(1.0);
+        /// What an idle link takes from the probability.
+        decrease: f64 = 0.002, in Span::above(0.0).at_most(1.0);
+        /// Least time between two changes of the probability.
+        freeze: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
+        /// Mark packets of flows with `ecn` instead of dropping them.
+        ecn: bool = false;
+    }
+}
+
+impl Parameters for BlueConfig {
+    type Rule = Blue;
+    const DRAWS: bool = true;
+
+    fn build(self, _: Site) -> Result<Blue, AqmError> {
+        Ok(Blue { config: self, probability: 0.0, changed: Time::ZERO })
+    }
+}
+
+/// The state of a BLUE queue.
+#[derive(Debug)]
+pub struct Blue {
+    config: BlueConfig,
+    probability: f64,
+    changed: Time,
+}
+
+impl Blue {
+    fn change(&mut self, now: Time, by: f64) {
+        if now.since(self.changed) >= self.config.freeze {
+            self.probability = (self.probability + by).clamp(0.0, 1.0);
+            self.changed = now;
+        }
+    }
+}
+
+impl Rule for Blue {
+    fn admit(
+        &mut self,
+        arrival: &Arrival,
+        fifo: &mut Fifo,
+        draw: impl FnOnce() -> f64,
+        _: &mut Ledger,
+    ) -> Result<bool, DropReason> {
+        if arrival.idle_since.is_some() {
+            self.change(arrival.now, -self.config.decrease);
+        }
+        if let Err(full) = arrival.fits(fifo) {
+            self.change(arrival.now, self.config.increase);
+            return Err(full);
+        }
+        match draw() < self.probability {
+            true if self.config.ecn && arrival.packet.ect => Ok(true),
+            true => Err(DropReason::Early),
+            false => Ok(false),
+        }
+    }
+}
