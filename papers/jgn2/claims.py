@@ -335,12 +335,12 @@ def when(t_s: float) -> str:
 
 
 def unfairness(study: Study, law: str, ratio: float) -> float:
-    """Mean goodput of flow 1 over that of flow 2."""
+    """Mean goodput of flow 1 over that of flow 2; infinite if flow 2 is shut out."""
     runs = study.runs("figure 3", law, ratio=ratio)
     one, other = (
         interval(run.summary["flows"][i]["goodput_bps"] for run in runs).mean for i in range(2)
     )
-    return one / other
+    return one / other if other > 0 else math.inf
 
 
 def below_both(totals: Totals, rate_mbps: float) -> set[Pair]:
