@@ -255,7 +255,7 @@ impl Flow {
     }
 
     /// A segment comes to the receiver at `at`. Returns the ACKs sent.
-    #[inline]
+    #[inline(always)]
     pub fn receive(
         &mut self,
         at: Time,

@@ -207,15 +207,17 @@ impl Receiver {
         }
         self.next += 1;
         self.unacknowledged += 1;
-        let mut at_once = !self.delayed_ack || self.unacknowledged >= 2;
+        let mut at_once = echo_at_once || !self.delayed_ack || self.unacknowledged >= 2;
         if !self.out_of_order.is_empty() {
             self.fill_gap();
             at_once = true;
         }
-        let paused = now > self.last.after(self.pause);
-        self.last = now;
-        at_once |= (paused || (self.quick | self.growing) != 0) && self.is_quick(paused);
-        at_once |= echo_at_once;
+        // A pause without end: the receiver has no quick ACKs.
+        if self.pause != Time::NEVER {
+            let paused = now > self.last.after(self.pause);
+            self.last = now;
+            at_once |= (paused || (self.quick | self.growing) != 0) && self.is_quick(paused);
+        }
         if at_once {
             self.acknowledge(now, emit);
         } else if self.deadline == Time::NEVER {
