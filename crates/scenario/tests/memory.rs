@@ -6,6 +6,7 @@ mod drawn;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lfn_scenario::Scenario;
 use lfn_sim::Sim;
@@ -46,6 +47,13 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// Tests run in threads of one process, and the counts are the process's: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
@@ -75,6 +83,7 @@ fn is_counted(sim: &Sim, held: usize, scenario: &Scenario) {
 
 #[test]
 fn flows_over_udt_are_counted() {
+    let _alone = alone();
     for (count, loss) in [(3000, 0.0), (1, 0.02)] {
         let text = format!(
             "schema = 1\nduration = \"3s\"\nsample = \"off\"\n[link]\nrate = \"10Gbit/s\"\nloss = {loss}\n\
@@ -139,6 +148,7 @@ impl Need {
 
 #[test]
 fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
+    let _alone = alone();
     let (draws, seed) = (number("LFN_MEMORY_DRAWS", 40), number("LFN_SEED", 1));
     let most_packets = number("LFN_MEMORY_PACKETS", 2_000_000) as f64;
     println!("LFN_MEMORY_DRAWS={draws} LFN_SEED={seed}");
