@@ -12,9 +12,9 @@ use crate::limit::DropReason;
 keys! {
     /// A queue that learns its drop probability from overflows and idle times.
     pub struct BlueConfig {
-        /// What an overflow adds to the probability.
+        /// Increase of the probability at an overflow.
         increase: f64 = 0.02, in Span::above(0.0).at_most(1.0);
-        /// What an idle link takes from the probability.
+        /// Decrease of the probability while the link is idle.
         decrease: f64 = 0.002, in Span::above(0.0).at_most(1.0);
         /// Least time between two changes of the probability.
         freeze: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;

@@ -55,15 +55,6 @@ EXPLAINED: tuple[Explanation, ...] = (
     ),
     Explanation(
         "linux",
-        ("westwood",),
-        ("20m-40ms-0.25bdp", "50m-100ms-0.25bdp"),
-        (),
-        "Westwood+ leaves recovery with a jump to bwe × rtt_min, whose burst overflows a "
-        "buffer of a quarter BDP and chains recoveries. The chain is chaotic: an RTT longer by "
-        "0.05 ms moves our period by 10 % on the one path, by 3 % on the other.",
-    ),
-    Explanation(
-        "linux",
         ("yeah",),
         ("50m-40ms-0.5bdp",),
         (),
@@ -209,7 +200,6 @@ EXPLAINED: tuple[Explanation, ...] = (
 
 #: Without a known cause: the peer, the run and the figure, ours minus theirs in percent of theirs.
 OPEN: tuple[tuple[str, str, float], ...] = (
-    ("linux", "illinois-20m-40ms-0.5bdp period_long_s", -5.4),
     # That of bic came with Karn's rule and the new rules after a timeout.
     ("ns2", "bic-100m-40ms-1bdp-10flows-0.2-0.1s drops_per_s", 12.7),
     ("ns2", "hstcp-1g-40ms-0.5bdp-10flows-0.2-0.1s drops_per_s", 13.5),
