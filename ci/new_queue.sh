@@ -47,7 +47,7 @@ derive
 grep -q '"blue"' docs/reference/scenario.schema.json
 grep -q 'freeze: str | None' python/lfnlab/scenario/elements.py
 
-sed -i 's|^        /// What an idle link takes|        /// Probability at the beginning.\n        first: f64 = 0.0, in Span::at_least(0.0).at_most(1.0);\n&|; s/probability: 0.0, changed/probability: self.first, changed/' crates/path/src/blue.rs
+sed -i 's|^        /// Decrease of the probability while the link is idle|        /// Probability at the beginning.\n        first: f64 = 0.0, in Span::at_least(0.0).at_most(1.0);\n&|; s/probability: 0.0, changed/probability: self.first, changed/' crates/path/src/blue.rs
 count "a new key" 2 5
 derive
 grep -q 'first: float | None' python/lfnlab/scenario/elements.py
