@@ -26,6 +26,7 @@ __all__ = [
     "canonical",
     "card",
     "check",
+    "document",
     "drive",
     "fluid",
     "is_random",
@@ -37,6 +38,7 @@ __all__ = [
     "read",
     "run_many",
     "run_shell",
+    "tables",
     "udt_receive",
     "udt_send",
 ]
