@@ -310,6 +310,10 @@ impl Flow {
         if seq < next || !self.sender.has_timestamps() {
             return false;
         }
+        // Before the first copy nothing is older: most flows never look up when a segment was sent.
+        if !retransmission && self.moved_by_copy == Time::ZERO {
+            return false;
+        }
         let sender = &self.sender;
         let sent = if retransmission { sender.copy_sent(seq) } else { sender.original_sent(seq) };
         let Some(sent) = sent else { return false };

@@ -199,9 +199,12 @@ fn newreno_of_ns2_fills_a_link_with_red() {
 /// Reno has 18 % more.
 #[test]
 fn red_and_marks_cost_what_they_cost_linux() {
-    for (law, ecn, goodput_mbps, drops) in
-        [("reno:linux", false, 7.02, 110.2), ("reno:linux", true, 6.87, 67.6), ("dctcp", true, 8.47, 59.0)]
-    {
+    // The aim is 3 %. Reno is open: ours has 5.8 and 3.6 % more, a change of RED changes these lines.
+    for (law, ecn, goodput_mbps, drops, ratio, within) in [
+        ("reno:linux", false, 7.02, 110.2, 1.058, 0.005),
+        ("reno:linux", true, 6.87, 67.6, 1.036, 0.005),
+        ("dctcp", true, 8.47, 59.0, 1.0, 0.03),
+    ] {
         let (mut mbps, mut dropped) = (0.0, 0.0);
         for seed in 0..16 {
             let mut flow = linux_flow(law, Time::from_ms(40));
@@ -224,7 +227,7 @@ fn red_and_marks_cost_what_they_cost_linux() {
             dropped += summary.links[0].drops as f64 / 16.0;
         }
         let said = format!("{law}, ecn {ecn}: {mbps} Mbit/s, {dropped} drops");
-        assert!((mbps / goodput_mbps - 1.0).abs() < 0.08, "{said}");
+        assert!((mbps / goodput_mbps - ratio).abs() < within, "{said}");
         assert!((dropped - drops).abs() < 5.0, "{said}");
     }
 }
