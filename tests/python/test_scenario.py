@@ -449,4 +449,6 @@ def test_names_of_the_version_before_are_refused() -> None:
             Scenario(duration="1s", **old)
     with pytest.raises(AttributeError, match="models is now called traffic"):
         _ = Scenario(duration="1s").models
+    with pytest.raises(AttributeError, match="execute"):
+        _ = Scenario(duration="1s").run
     assert Scenario(duration="1s").traffic == ()

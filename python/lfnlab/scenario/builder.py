@@ -78,6 +78,8 @@ class Scenario:
         """Refuses the names of the version before."""
         if name == "models":
             raise AttributeError("Scenario.models is now called traffic, and traffic background")
+        if name == "run":
+            raise AttributeError("Scenario.run is gone: lfnlab.execute(scenario, ...) runs it")
         raise AttributeError(f"Scenario has no {name}")
 
     def flow(
