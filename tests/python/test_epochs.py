@@ -109,12 +109,11 @@ def test_few_losses_are_seen_and_enough_are_not(
     assert seen[0] in capsys.readouterr().out
     page = (tmp_path / "short" / "report.html").read_text()
     assert "Few losses after the warm-up" in page
-    assert "from 0 s, the end of the warm-up, to 2 s" in page
+    assert "from 0 s to 2 s, without a warm-up" in page
     said = to_json(Results.load(tmp_path / "short"))
     assert said["warnings"] == seen
     assert said["averaged"] == (
-        "from 0 s, the end of the warm-up, to 2 s; "
-        "one run each, since nothing in the scenario is random"
+        "from 0 s to 2 s, without a warm-up; one run each, since nothing in the scenario is random"
     )
     json.dumps(said, allow_nan=False)
 

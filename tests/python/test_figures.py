@@ -27,6 +27,7 @@ from lfnlab.control_laws.registry import laws
 from lfnlab.figures import plot
 from lfnlab.figures.looks import alike, looks
 from lfnlab.results.runs import Results, Run
+from lfnlab.statistics import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -178,6 +179,50 @@ def test_bars_and_intervals_are_those_of_an_independent_computation(number: int)
     if not left_out:
         assert drawn == pytest.approx(sorted(means), rel=1e-6, abs=1e-2)
         assert halves == pytest.approx(sorted(wide), rel=1e-5, abs=1e-2)
+
+
+def test_a_swept_law_names_bars_and_other_factors_name_panels() -> None:
+    values = {
+        (swept, size, law, route): Interval(mean, 0.1, 3)
+        for mean, (swept, size, (law, route)) in enumerate(
+            (swept, size, flow)
+            for swept in ("cubic", "htcp", "bbr")
+            for size in ("0.1bdp", "1bdp")
+            for flow in ((swept, "forward"), ("cubic", "reverse"))
+        )
+    }
+    keys = ("flow[0].law", "link.queue.size", "law", "route")
+    figure, left_out = plot.bars(values, keys, "goodput (Mbit/s)")
+    assert left_out == ""
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["queue.size 0.1bdp", "queue.size 1bdp"]
+    assert [len(axes.patches) for axes in figure.axes] == [6, 6]
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == [
+        "cubic, forward",
+        "cubic, reverse",
+        "htcp, forward",
+        "cubic, reverse, beside htcp",
+        "bbr, forward",
+        "cubic, reverse, beside bbr",
+    ]
+
+
+def test_panels_with_other_bars_name_their_own() -> None:
+    pairs = itertools.product(("cubic", "htcp", "reno"), repeat=2)
+    values = {
+        (one, two, law): Interval(1.0 + place, 0.1, 3)
+        for one, two in pairs
+        for place, law in enumerate(dict.fromkeys((one, two)))
+    }
+    figure, _ = plot.bars(values, ("flow[0].law", "flow[1].law", "law"), "goodput (Mbit/s)")
+    for axes in figure.axes:
+        names = [label.get_text() for label in axes.get_yticklabels()]
+        assert set(names) == set(axes.get_title(loc="left").replace(",", "").split()) & set(NAMES)
+        assert len(axes.patches) == len(names)
+    with plot.house_style():
+        FigureCanvasAgg(figure).draw()
+    assert list(faults(figure)) == []
 
 
 def test_every_law_and_variant_looks_its_own() -> None:

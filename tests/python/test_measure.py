@@ -283,7 +283,7 @@ def test_the_command_prints_table_window_and_json(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["law", "metric", "of", "value", "unit"]
     assert lines[-1] == (
-        "from 0 s, the end of the warm-up, to 6 s; means over 2 seeds ± 95 % (Student's t)"
+        "from 0 s to 6 s, without a warm-up; means over 2 seeds ± 95 % (Student's t)"
     )
     assert cli.call(["metrics", str(results.root), "--metric", "jain", "--json"]) == cli.OK
     said = json.loads(capsys.readouterr().out)

@@ -208,10 +208,10 @@ def test_zoom_and_hover(report: Path) -> None:
         page.send("Input.dispatchMouseEvent", type="mouseMoved", x=left + width / 2, y=y)
         page.evaluate("new Promise(requestAnimationFrame)")
         values = page.evaluate(
-            "[...document.querySelector('.u-legend').querySelectorAll('.u-value')]"
+            "[...document.querySelector('.legend').querySelectorAll('output')]"
             ".map(e => e.textContent)"
         )
-        assert 2 < float(values[0]) < 4, "the time under the pointer, of 6 s"
+        assert 2 < _time_s(page) < 4, "the time under the pointer, of 6 s"
         assert all(values), "a value of every trace"
         before = page.evaluate("document.querySelector('canvas').toDataURL()")
         page.drag(left + width * 0.25, left + width * 0.5, y)
@@ -219,6 +219,36 @@ def test_zoom_and_hover(report: Path) -> None:
         page.send("Input.dispatchMouseEvent", type="mouseMoved", x=left + 1, y=y)
         page.evaluate("new Promise(requestAnimationFrame)")
         assert page.evaluate("document.querySelector('canvas').toDataURL()") != before
-        start = float(page.evaluate("document.querySelector('.u-value').textContent"))
-        assert 1.2 < start < 1.8, "the view begins where the drag began"
+        assert 1.2 < _time_s(page) < 1.8, "the view begins where the drag began"
         assert page.complaints == []
+
+
+def _time_s(page: Page) -> float:
+    """The time that the first legend shows, in seconds."""
+    return float(page.evaluate("document.querySelector('.legend .time').textContent.split(' ')[1]"))
+
+
+@needs_browser
+def test_a_trace_is_hidden_by_keyboard_and_stays_hidden_when_the_page_turns_dark(
+    report: Path,
+) -> None:
+    with Page(1200, 900, dark=False) as page:
+        page.open(report)
+        page.evaluate("document.querySelector('.legend button').focus()")
+        before = page.evaluate("document.querySelector('canvas').toDataURL()")
+        for kind in ("keyDown", "keyUp"):
+            page.send("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter",
+                      windowsVirtualKeyCode=13, text="\r")  # fmt: skip
+        page.evaluate("new Promise(requestAnimationFrame)")
+        pressed = "document.querySelector('.legend button').getAttribute('aria-pressed')"
+        assert page.evaluate(pressed) == "false"
+        assert page.evaluate("document.querySelector('canvas').toDataURL()") != before
+        dark = {"name": "prefers-color-scheme", "value": "dark"}
+        page.send("Emulation.setEmulatedMedia", features=[dark])
+        page.evaluate("new Promise(requestAnimationFrame)")
+        assert page.evaluate(pressed) == "false"
+        lines = page.evaluate(
+            "[...document.querySelector('.legend').querySelectorAll('path')]"
+            ".map(p => p.getAttribute('stroke') + p.getAttribute('stroke-dasharray'))"
+        )
+        assert len(set(lines)) == len(lines), "each name shows its own line"

@@ -106,13 +106,18 @@ def _links_table(results: Results) -> Table:
 
 
 def averaged(results: Results, start_s: float | None = None, end_s: float | None = None) -> str:
-    """What of the runs was averaged, and over how many: "from 2 s, the end of the warm-up, to"."""
+    """The averaged time and the number of runs, as "from 2 s to 12 s, without a warm-up; ..."."""
     warmups = {float(run.summary["warmup_s"]) for run in results.runs}
     ends = {float(run.summary["sim_s"]) for run in results.runs}
-    first = f"{_range(warmups)} s, the end of the warm-up," if start_s is None else f"{start_s:g} s"
     last = _range(ends) if end_s is None else f"{end_s:g}"
+    if start_s is not None:
+        span = f"from {start_s:g} s to {last} s"
+    elif warmups == {0.0}:
+        span = f"from 0 s to {last} s, without a warm-up"
+    else:
+        span = f"from {_range(warmups)} s, the end of the warm-up, to {last} s"
     some = "" if results.completeness is None else f"; {results.completeness}"
-    return f"from {first} to {last} s; {_over(results)}{some}"
+    return f"{span}; {_over(results)}{some}"
 
 
 def _over(results: Results) -> str:

@@ -24,7 +24,9 @@ OK, FAILED = 0, 1
 SHOWN = 5
 """Points of a search."""
 LISTED = 20
-"""Failures, damaged runs and such are listed up to so many."""
+"""Failures, damaged runs, rows of a table and such are listed up to so many."""
+MOST_SUMMARISED = 1000
+"""Runs whose summaries are read for the table at the end of a sweep."""
 
 
 def sweep(
@@ -399,10 +401,30 @@ def _print_swept(results: Results, *, as_json: bool) -> None:
         }
         print(dumps(said, indent=1, default=lambda number: number.item()))
         return
+    _print_tables(results)
     print(f"{len(results.runs):,} runs in {results.root}")
     if failures:
         print(f"{len(failures):,} failed; the same command tries them again:")
         _print_some(failures)
+    if results.runs:
+        print(
+            f"next: lfn report {results.root}, lfn plot {results.root}, lfn metrics {results.root}"
+        )
+
+
+def _print_tables(results: Results) -> None:
+    """The summary of a sweep with few cases. A long table is for the report and for frames."""
+    from lfnlab.analysis.summary import averaged, summary_tables
+    from lfnlab.analysis.table import plain
+
+    if not 0 < len(results.runs) <= MOST_SUMMARISED:
+        return
+    tables = summary_tables(results)
+    if max(len(table.rows) for table in tables) > LISTED:
+        return
+    for table in tables:
+        print(*plain(table), sep="\n")
+    print(f"averages {averaged(results)}")
 
 
 def _print_some(lines: list[str]) -> None:

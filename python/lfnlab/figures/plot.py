@@ -21,7 +21,7 @@ from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.metrics import goodput_bins
 from lfnlab.results.output import MARK
-from lfnlab.results.runs import route, short
+from lfnlab.results.runs import COMPARED, route, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,7 +108,8 @@ def bars(
 ) -> tuple[Figure, str]:
     """One horizontal bar a law and route, with its interval, in a panel for each other factor.
 
-    With one law on one route the values of the last factor are the bars.
+    A factor that is the law of some flows names bars too. With one law on one route the values of
+    the last factor are the bars.
 
     Args:
         values: by the values of ``keys``, see :meth:`lfnlab.Results.intervals`.
@@ -125,11 +126,12 @@ def bars(
     panels: dict[str, dict[str, Interval]] = {}
     for group, value in values.items():
         told = dict(zip(keys, group, strict=True))
-        row = ", ".join(str(told[key]) for key in bars_of)
+        row = _bar_name(told, bars_of)
         title = ", ".join(f"{words[key]} {told[key]}" for key in panels_of)
         rows[row] = str(told["law"])
         panels.setdefault(title, {})[row] = value
-    shown = some(list(panels), max(1, _MOST_BARS // len(rows)))
+    most = max(len(panel) for panel in panels.values())
+    shown = some(list(panels), max(1, _MOST_BARS // most))
     left_out = f"{len(shown)} of {len(panels)} panels" if len(shown) < len(panels) else ""
     with house_style():
         figure = _bar_panels({title: panels[title] for title in shown}, rows, label, scale)
@@ -148,54 +150,79 @@ def _bars_and_panels(
     places = [keys.index(key) for key in bars_of]
     if others and len({tuple(group[i] for i in places) for group in values}) == 1:
         return [others[-1]], others[:-1]
+    swept = [key for key in others if key == COMPARED or key.endswith(".law")]
+    if len(swept) == 1:
+        return [*bars_of, *swept], [key for key in others if key not in swept]
     return bars_of, others
+
+
+def _bar_name(told: Mapping[str, Factor], bars_of: Sequence[str]) -> str:
+    """The values that name a bar: "cubic, reverse, beside htcp" where another law was swept."""
+    named = [str(told[key]) for key in bars_of if key == "route" or told[key] != told["law"]]
+    if "law" not in bars_of:
+        return str(told[bars_of[0]])
+    if named and bars_of[-1] not in ("law", "route") and told[bars_of[-1]] != told["law"]:
+        named[-1] = f"beside {named[-1]}"
+    return ", ".join([str(told["law"]), *named])
 
 
 def _bar_panels(
     panels: Mapping[str, Mapping[str, Interval]], rows: Mapping[str, str], label: str, scale: float
 ) -> Figure:
-    columns = min(3, len(panels))
-    lines_of = -(-len(panels) // columns)
+    """Panels in up to three columns; each names its own bars where they are not all the same."""
+    same = len({tuple(panel) for panel in panels.values()}) == 1
     names = {row: wrapped(row, 1.5, 8.0, 2) for row in rows}
     deep = 0.16 * (1 + max(name.count("\n") for name in names.values())) + 0.11
-    wide_in = 4.6 if columns == 1 else 2.2
     names_in = max(width_in(line, 8.0) for name in names.values() for line in name.split("\n"))
+    columns = min(3 if same else 2, len(panels))
+    lines_of = -(-len(panels) // columns)
+    wide_in = 4.6 if columns == 1 else 2.2 if same else 2.6
     titles = {title: wrapped(title, wide_in - 0.3, 9.0) for title in panels}
     tall = 0.15 * max(title.count("\n") + 1 for title in titles.values()) if any(panels) else 0.0
-    size = (names_in + wide_in * columns, 0.7 + lines_of * (0.35 + tall + deep * len(rows)))
+    most = max(len(panel) for panel in panels.values())
+    size = (
+        names_in * (1 if same else columns) + wide_in * columns,
+        0.7 + lines_of * (0.35 + tall + deep * most),
+    )
     figure = Figure(figsize=size)
-    panes = figure.subplots(lines_of, columns, sharex=True, sharey=True, squeeze=False)
+    panes = figure.subplots(lines_of, columns, sharex=True, sharey=same, squeeze=False)
     grid: list[Axes] = list(panes.flatten())
-    places = {row: len(rows) - 1 - i for i, row in enumerate(rows)}
     styles = looks(rows)
     ends = [0.0]
-    for axes, (title, values) in zip(grid, panels.items(), strict=False):
-        for row, value in values.items():
-            mean, half = value.mean / scale, value.half / scale
-            style = styles[row]
-            if np.isfinite(mean):
-                axes.barh(
-                    places[row], mean, 0.7, color=style.color, hatch=style.hatch, ec="white", lw=0
-                )
-                ends.append(mean)
-            if np.isfinite(half):
-                axes.errorbar(
-                    mean, places[row], xerr=half, fmt="none", ecolor=INK, capsize=2.5, lw=1.0
-                )
-                ends += [mean - half, mean + half]
+    for place, (axes, (title, values)) in enumerate(zip(grid, panels.items(), strict=False)):
+        ends += _bar_panel(axes, values, styles, scale)
         axes.set_title(titles[title], pad=2)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_locator(MaxNLocator(6 if columns == 1 else 4))
         axes.xaxis.set_major_formatter("{x:,g}")
-    grid[0].set_yticks(list(places.values()), [names[row] for row in places])
-    grid[0].set_ylim(-0.6, len(rows) - 0.4)  # of unknown values too
+        if place == 0 or not same:
+            ticks = range(len(values) - 1, -1, -1)
+            axes.set_yticks(list(ticks), [names[row] for row in values])
+            axes.set_ylim(len(values) - 0.4 - most, len(values) - 0.4)  # of unknown values too
     room = 0.04 * (max(ends) - min(ends)) or 1.0
     grid[0].set_xlim(min(ends) - (room if min(ends) < 0.0 else 0.0), max(ends) + room)
     _cut(grid, len(panels), columns)
     said = [wrapped(line, size[0] - 0.3, 9.0) for line in label.split("\n")]
     figure.supxlabel("\n".join(said), fontsize=9)
     return figure
+
+
+def _bar_panel(
+    axes: Axes, values: Mapping[str, Interval], styles: Mapping[str, Look], scale: float
+) -> Iterator[float]:
+    """Draw one panel's bars from the top down; the ends of bars and intervals, as drawn."""
+    for below, (row, value) in enumerate(values.items(), 1):
+        place = len(values) - below
+        mean, half = value.mean / scale, value.half / scale
+        style = styles[row]
+        if np.isfinite(mean):
+            axes.barh(place, mean, 0.7, color=style.color, hatch=style.hatch, ec="white", lw=0)
+            yield mean
+        if np.isfinite(half):
+            axes.errorbar(mean, place, xerr=half, fmt="none", ecolor=INK, capsize=2.5, lw=1.0)
+            yield mean - half
+            yield mean + half
 
 
 def _cut(grid: Sequence[Axes], count: int, columns: int) -> None:
@@ -424,11 +451,11 @@ def panel_title(run: Run, law: str = "") -> str:
     Where the law is no factor it is ``law``, or all laws of the run.
     """
     laws = [str(run.factors["law"])] if "law" in run.factors else [law] if law else run.laws
-    # A factor that only says the law again.
+    # A factor that only says a law again.
     others = {
         name: value
         for name, value in run.factors.items()
-        if name != "law" and not (name.endswith("law") and (value,) == run.laws)
+        if name != "law" and not (name.endswith(".law") and value in laws)
     }
     words = short(list(others))
     told = [f"{words[name]} {value}" for name, value in others.items()]

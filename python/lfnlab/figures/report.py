@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import tempfile
 from contextlib import contextmanager
 from html import escape
@@ -114,7 +115,8 @@ def _page(
     ]
     body.append('<div class="figures">')
     body += [
-        f"<figure>{_inline(svg, caption)}<figcaption>{escape(caption)}</figcaption></figure>"
+        f'<figure><div class="scroll" tabindex="0">{_inline(svg, caption)}</div>'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
         for caption, svg in figures.items()
         if caption not in _TRACES
     ]
@@ -124,8 +126,8 @@ def _page(
     if charts:
         body.append("<h2>Traces</h2>")
         body.append(
-            '<p class="dim">Drag to zoom in time, double-click for all, click a name to hide it; '
-            "the trace next to the pointer stands out. "
+            '<p class="dim">Drag to zoom in time; double-click shows all again. A name hides its '
+            "trace and shows it again. The trace next to the pointer stands out. "
             "Thinned for display: each pair of points is the smallest and the largest value of "
             "its interval. The tables hold every sample. Goodput counts what is released in order "
             "when a loss is repaired in the bin of its release, which can exceed the link's rate."
@@ -134,7 +136,7 @@ def _page(
         )
         body += [
             f'<div class="chart"><h3>{escape(chart["title"])}</h3>'
-            f'<div id="{chart["id"]}"></div></div>'
+            f'<div id="{chart["id"]}"></div><ul class="legend"></ul></div>'
             for chart in charts
         ]
     body += [
@@ -228,7 +230,10 @@ def _html_table(
         f"<th{' class=text' if text else ''}>{escape(heading)}</th>" for heading, text in headings
     )
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="scroll"><table class="{classes}"><tr>{head}</tr>\n{body}</table></div>'
+    return (
+        '<div class="scroll" tabindex="0">'
+        f'<table class="{classes}"><tr>{head}</tr>\n{body}</table></div>'
+    )
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -285,9 +290,11 @@ def _provenance(results: Results) -> str:
 
 
 def _inline(svg: str, label: str) -> str:
-    """The figure for the page: ink in the colour of the page's text, so dark and light both do."""
+    """The figure for the page: its ink is the page's, for dark and light; its width a limit."""
     svg = svg[svg.index("<svg") :].replace(plot.INK, "currentColor")
-    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+    width = re.search(r'width="([\d.]+pt)"', svg)
+    natural = f' style="--natural: {width[1]}"' if width else ""
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"{natural}', 1)
 
 
 def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:

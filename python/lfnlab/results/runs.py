@@ -221,12 +221,17 @@ class Results:
             StoreError: when there is none, or something of it is damaged.
         """
         root = Path(root)
+        if not root.is_dir():
+            what = "is no folder" if os.path.lexists(root) else "does not exist"
+            raise StoreError(
+                f"cannot read results: {root} {what}; allowed: the --out folder of a command"
+            )
         check_layout(root)
         file = root / EXPERIMENT
         if not os.path.lexists(file):
             raise StoreError(
                 f"cannot read results: {root} holds no {file.name}; the command that made its runs "
-                "writes it, and runs none again that is there"
+                "writes the file again and does not repeat finished runs"
             )
         experiment = unsealed(file)
         try:

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the traces of the page. Drag to zoom in time, double-click for all, click a law to hide it.
+// Draws the traces of the page and their legends.
 (() => {
   const charts = JSON.parse(document.getElementById("charts").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -22,7 +22,6 @@
         dash: s.dash,
         width: 1.3,
         points: { show: false },
-        value: (_, v) => (v == null ? "" : exact.format(v)),
       }));
       const options = {
         width: place.clientWidth,
@@ -34,10 +33,51 @@
           { ...axis, label: "time (s)", labelSize: 20, size: 36 },
           { ...axis, size: 56, values: (_, marks) => marks.map((v) => short.format(v)) },
         ],
-        hooks: { drawClear: [(plot) => mark(plot, chart.changes, ink)] },
-        series: [{ label: "time (s)", value: (_, v) => (v == null ? "" : v.toFixed(2)) }, ...series],
+        hooks: {
+          drawClear: [(plot) => mark(plot, chart.changes, ink)],
+          setCursor: [(plot) => tell(place.nextElementSibling, chart, plot.cursor, exact)],
+        },
+        legend: { show: false },
+        series: [{}, ...series],
       };
-      return new uPlot(options, [chart.t, ...chart.series.map((s) => s.y)], place);
+      const plot = new uPlot(options, [chart.t, ...chart.series.map((s) => s.y)], place);
+      name(place.nextElementSibling, chart, plot);
+      return plot;
+    });
+  }
+
+  // One button a trace: the line as drawn, its name, and its value at the cursor.
+  function name(legend, chart, plot) {
+    const hidden = [...legend.querySelectorAll("button")].map((b) => b.ariaPressed === "false");
+    const time = Object.assign(document.createElement("li"), { className: "time" });
+    legend.replaceChildren(time, ...chart.series.map((s, i) => {
+      const button = document.createElement("button");
+      button.innerHTML =
+        '<svg class="swatch" viewBox="0 0 30 4" aria-hidden="true"><path d="M0 2H30" stroke-width="2.5"/></svg>';
+      const line = button.querySelector("path");
+      line.setAttribute("stroke", s.color ?? "currentColor");
+      line.setAttribute("stroke-dasharray", s.dash.length ? s.dash.join(" ") : "none");
+      button.append(s.label, document.createElement("output"));
+      const show = (shown) => {
+        button.setAttribute("aria-pressed", shown);
+        plot.setSeries(i + 1, { show: shown });
+      };
+      button.addEventListener("click", () => show(button.getAttribute("aria-pressed") === "false"));
+      show(!hidden[i]);
+      const item = document.createElement("li");
+      item.append(button);
+      return item;
+    }));
+    tell(legend, chart, {}, null);
+  }
+
+  // Time and values at the cursor, or none.
+  function tell(legend, chart, { idx, idxs }, exact) {
+    if (!legend.firstChild) return;
+    legend.firstChild.textContent = idx == null ? "time" : `time ${chart.t[idx].toFixed(2)} s`;
+    legend.querySelectorAll("output").forEach((output, i) => {
+      const value = idx == null ? null : chart.series[i].y[idxs[i + 1] ?? idx];
+      output.textContent = value == null ? "" : exact.format(value);
     });
   }
 
