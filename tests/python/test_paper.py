@@ -15,6 +15,7 @@ from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.papers import paper, verdicts
 from lfnlab.papers.paper import Reproduction
 from lfnlab.results.runs import Results, Run
+from marks import faults
 
 ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
 
@@ -47,6 +48,12 @@ def test_every_claim_has_a_finding(tiny: Reproduction) -> None:
         assert (
             any(digit.isdigit() for digit in finding.ours) or finding.verdict == "cannot be tested"
         )
+
+
+def test_figures_hold_what_they_draw(tiny: Reproduction) -> None:
+    assert tiny.figures
+    for name, (figure, _) in tiny.figures.items():
+        assert list(faults(figure)) == [], name
 
 
 def test_full_and_quick_take_the_same_path() -> None:

@@ -16,6 +16,7 @@ from lfnlab.analysis.finding import Verdict
 from lfnlab.metrics import FirstPassage
 from lfnlab.papers import paper
 from lfnlab.results.runs import Run
+from marks import faults
 
 if TYPE_CHECKING:
     from lfnlab.papers.paper import Reproduction
@@ -58,6 +59,12 @@ def test_every_claim_has_a_finding(tiny: Reproduction) -> None:
         assert finding.verdict in get_args(Verdict)
         assert any(digit.isdigit() for digit in finding.ours)
         assert bool(finding.cause) == (finding.verdict != "holds") or finding.claim == "E9"
+
+
+def test_figures_hold_what_they_draw(tiny: Reproduction) -> None:
+    assert tiny.figures
+    for name, (figure, _) in tiny.figures.items():
+        assert list(faults(figure)) == [], name
 
 
 def test_full_and_quick_take_the_same_path() -> None:

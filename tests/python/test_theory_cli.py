@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import law
+from lfnlab import law, laws
 from lfnlab.cli import app as cli
+from lfnlab.figures import plot
 from lfnlab.figures import theory as figures
 from lfnlab.theory.fluid import Bottleneck, synchronised
+from marks import faults
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from matplotlib.figure import Figure
 
 approx = pytest.approx
 
@@ -85,6 +89,35 @@ def test_figures_are_written(
         file = tmp_path / f"figure.{form}"
         assert call(capsys, *arguments, "--out", str(file)).endswith(f"figure: {file}\n")
         assert file.read_bytes().startswith(magic)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("response", "--law", "ALL", "--loss", "1e-2,1e-4,1e-6"),
+        ("response", "--law", "reno", "--loss", "1e-3,1e-5"),
+        ("recovery", "--law", "ALL"),
+        ("sawtooth", "--law", "ALL", "--rate", "100Mbit/s"),
+        ("sawtooth", "--law", "reno", "--rate", "1Gbit/s", "--buffer", "0bdp"),
+        ("vector", "--law", "reno,hstcp,scalable,cubic,bic,htcp", "--losses", "20"),
+        ("vector", "--law", "reno", "--losses", "20", "--axes", "rate"),
+        ("padhye",),
+    ],
+    ids=" ".join,
+)
+def test_figures_hold_what_they_draw(
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[Figure] = []
+    rendered = plot.rendered
+    monkeypatch.setattr(plot, "rendered", lambda f, kinds: drawn.append(f) or rendered(f, kinds))
+    known = ",".join(law.name for law in laws())
+    call(capsys, *[known if a == "ALL" else a for a in arguments], "--out", str(tmp_path / "f.png"))
+    (figure,) = drawn
+    assert list(faults(figure)) == []
 
 
 def test_figures_have_the_laws_colours_and_units() -> None:

@@ -202,7 +202,7 @@ def _bar_panels(
             axes.set_ylim(len(values) - 0.4 - most, len(values) - 0.4)  # of unknown values too
     room = 0.04 * (max(ends) - min(ends)) or 1.0
     grid[0].set_xlim(min(ends) - (room if min(ends) < 0.0 else 0.0), max(ends) + room)
-    _cut(grid, len(panels), columns)
+    cut(grid, len(panels), columns)
     said = [wrapped(line, size[0] - 0.3, 9.0) for line in label.split("\n")]
     figure.supxlabel("\n".join(said), fontsize=9)
     return figure
@@ -225,8 +225,8 @@ def _bar_panel(
             yield mean + half
 
 
-def _cut(grid: Sequence[Axes], count: int, columns: int) -> None:
-    """Remove the panels that nothing is in; the last of each column has the numbers."""
+def cut(grid: Sequence[Axes], count: int, columns: int) -> None:
+    """Remove panels without data; the last panel of each column shows the numbers of the axis."""
     for axes in grid[count:]:
         axes.remove()
     for axes in grid[max(0, count - columns) : count]:
@@ -344,7 +344,7 @@ def _trace_panels(
         axes.set_title(title, pad=2)
         axes.yaxis.set_major_formatter("{x:,g}")
     from_zero(grid[: len(drawn)])
-    _cut(grid, len(drawn), columns)
+    cut(grid, len(drawn), columns)
     figure.supxlabel("time (s)", fontsize=9)
     figure.supylabel(ylabel, fontsize=9)
     if seen and not told:
@@ -379,7 +379,7 @@ def courses(panels: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
             axes.set_title(title, pad=2)
             from_zero([axes])
             axes.yaxis.set_major_formatter("{x:,g}")
-        _cut(grid, len(panels), columns)
+        cut(grid, len(panels), columns)
         figure.supxlabel("time (s)", fontsize=9)
         figure.supylabel(ylabel, fontsize=9)
         legend(figure, [Line2D([], [], label=name, **styles[name]) for name in names])

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from lfnlab.control_laws.registry import look
 from lfnlab.figures.layout import legend, wrapped
 from lfnlab.figures.looks import looks
-from lfnlab.figures.plot import INK, house_style
+from lfnlab.figures.plot import INK, cut, house_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,12 +94,16 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
     with house_style():
         columns = min(2, len(teeth))
         rows = -(-len(teeth) // columns)
-        figure = Figure(figsize=(3.6 * columns, 0.6 + 1.6 * rows))
-        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
+        size = (3.6 * columns, 0.6 + 1.6 * rows) if rows > 1 else (4.2 * columns, 3.4)
+        figure = Figure(figsize=size)
+        panes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        panels: list[Axes] = list(panes.flatten())
         for axes, tooth in zip(panels, teeth, strict=False):
             repeats = int(span_s / tooth.cycle_s[-1]) + 1
             t_s = np.concatenate([tooth.cycle_s + i * tooth.cycle_s[-1] for i in range(repeats)])
-            axes.plot(t_s, np.tile(tooth.cycle, repeats), color=look(tooth.law)[0])
+            within = np.append(t_s[t_s < span_s], span_s)
+            window = np.interp(within, t_s, np.tile(tooth.cycle, repeats))
+            axes.plot(within, window, color=look(tooth.law)[0])
             for level in dict.fromkeys((bdp, bdp + buffer)):
                 axes.axhline(level, color=INK, lw=0.8, ls=":")
             each = f"{tooth.period_s:,.0f}" if tooth.period_s >= 100 else f"{tooth.period_s:.3g}"
@@ -111,10 +115,7 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
         panels[0].set_xlim(0, span_s)
         top = max(bdp + buffer, *(float(tooth.cycle.max()) for tooth in teeth))
         panels[0].set_ylim(0, 1.05 * top)
-        for axes in panels[len(teeth) :]:
-            axes.remove()
-        for axes in panels[max(0, len(teeth) - columns) : len(teeth)]:
-            axes.tick_params(labelbottom=True)
+        cut(panels, len(teeth), columns)
         figure.supxlabel("time since a loss (s)", fontsize=9)
         figure.supylabel("window (segments); dotted: BDP, BDP and buffer", fontsize=9)
         return figure
@@ -130,8 +131,11 @@ def vectors(
     A panel for each law, a course from each start. Rates are w / RTT in % of the link.
     """
     with house_style():
-        figure = Figure(figsize=(3.3 * len(courses) + 0.3, 4.4))
-        panels = figure.subplots(1, len(courses), sharex=True, sharey=True, squeeze=False).flatten()
+        columns = min(3, len(courses))
+        lines = -(-len(courses) // columns)
+        figure = Figure(figsize=(3.3 * columns + 0.3, 0.9 + 3.5 * lines))
+        panes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        panels: list[Axes] = list(panes.flatten())
         rtts_s, rate = np.array(bottleneck.base_rtts_s), bottleneck.rate_pps
         scale = np.ones(2) if shown == "window" else 100 / (rate * rtts_s)
         # Without a queue the sum of w / RTT is the rate: from one flow alone to the other.
@@ -141,14 +145,13 @@ def vectors(
             f"{what} of flow {i + 1}, RTT {1e3 * rtt_s:g} ms ({unit})"
             for i, rtt_s in enumerate(rtts_s)
         ]
-        for axes, (law, several) in zip(panels, courses.items(), strict=True):
+        for axes, (law, several) in zip(panels, courses.items(), strict=False):
             axes.plot([ends[0], 0], [0, ends[1]], color=INK, lw=1.0, label="efficiency")
             _ray(axes, rtts_s * scale, ends, "--", "equal throughput")
             if rtts_s[0] != rtts_s[1]:
                 _ray(axes, scale / rtts_s, ends, ":", "window ∝ 1/RTT (Reno)")
             _vector(axes, law, several, scale)
             axes.set_title(law)
-            axes.set_xlabel(names[0])
             axes.set_box_aspect(1)
             axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.xaxis.set_major_formatter("{x:,g}")
@@ -159,13 +162,17 @@ def vectors(
         top, right = 1.02 * np.maximum(tops * scale, ends)[::-1]
         panels[0].set_xlim(0, right)
         panels[0].set_ylim(0, top)
-        panels[0].set_ylabel(names[1])
+        cut(panels, len(courses), columns)
+        for axes in panels[max(0, len(courses) - columns) : len(courses)]:
+            axes.set_xlabel(names[0])
+        for axes in panels[: len(courses) : columns]:
+            axes.set_ylabel(names[1])
         legend: dict[str, Artist] = {}
-        for axes in panels:
+        for axes in panels[: len(courses)]:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 legend.setdefault(label, handle)
-        columns = min(3, len(courses) + 1)
-        figure.legend(legend.values(), legend, loc="outside lower center", ncols=columns)
+        beside = min(3, len(courses) + 1)
+        figure.legend(legend.values(), legend, loc="outside lower center", ncols=beside)
         return figure
 
 
