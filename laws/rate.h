@@ -40,8 +40,8 @@ static inline u64 rate_pacing_Bps(u64 rate, u32 mss_B, u64 gain_q8)
 {
 	u64 bytes = law_min(rate, RATE_MAX) * mss_B * gain_q8 / RATE_GAIN_ONE; /* per us, Q24: below 2^52 */
 
-	if (bytes >> 43)
-		return law_max(bytes / RATE_ONE * 990000, 1);
+	if (bytes >> 44) /* times 990000, it does not fit into 64 bits */
+		return (bytes >> 8) * 990000 >> 16;
 	return law_max(bytes * 990000 / RATE_ONE, 1);
 }
 

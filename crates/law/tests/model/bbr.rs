@@ -27,22 +27,39 @@ fn settled(sampled: u64, rtt_us: u64) -> Rig {
     rig
 }
 
+/// The law's largest rate after each round, the largest of the last three rounds, and that of the last eleven.
+fn largest(rates: &[u64]) -> Vec<(f64, f64, f64)> {
+    let mut rig = Rig::new("bbr", 10.0);
+    let after = |(i, &sampled): (usize, &u64)| {
+        rig.steer(sampled, sampled);
+        let found = rig.probes()[2] as f64 / f64::from(1 << 24) * 1e5;
+        let max = |rounds: usize| *rates[(i + 1).saturating_sub(rounds)..=i].iter().max().unwrap() as f64;
+        (found, max(3), max(11))
+    };
+    rates.iter().enumerate().map(after).collect()
+}
+
+/// The pacing rate after the first sample, what it should be, and how far from that it may be.
+fn paced(sampled: u64, rtt_us: u64) -> (f64, f64, f64) {
+    let mut rig = Rig::new("bbr", 10.0);
+    rig.ack.rtt_ns = rtt_us * 1000;
+    rig.ack.srtt_ns = rig.ack.rtt_ns;
+    rig.steer(sampled, sampled);
+    let per_s = sampled as f64 / (rtt_us as f64 / 1e6);
+    let first = pacing(2.88671875, 10.0 / (rtt_us as f64 / 1e6));
+    let wanted = pacing(2.88671875, per_s).max(first);
+    // One part in 2^24 segments/us; slow paths have few.
+    (rig.control.pacing_bytes_per_s as f64, wanted, 1e-6 + 0.1 / per_s)
+}
+
 proptest! {
     #![proptest_config(cases(2000))]
 
     #[test]
     fn rate_and_window_follow_the_sample(sampled in 10u64..1_000_000, rtt_us in 100u64..1_000_000) {
-        let mut rig = Rig::new("bbr", 10.0);
-        rig.ack.rtt_ns = rtt_us * 1000;
-        rig.ack.srtt_ns = rig.ack.rtt_ns;
-        rig.steer(sampled, sampled);
-        let per_s = sampled as f64 / (rtt_us as f64 / 1e6);
-        prop_assume!(per_s < 200e6);
-        let first = pacing(2.88671875, 10.0 / (rtt_us as f64 / 1e6));
-        let found = rig.control.pacing_bytes_per_s as f64;
-        let wanted = pacing(2.88671875, per_s).max(first);
-        // One part in 2^24 segments/us; slow paths have few.
-        prop_assert!((found / wanted - 1.0).abs() < 1e-6 + 0.1 / per_s, "{found}, not {wanted}");
+        prop_assume!(sampled * 1_000_000 / rtt_us < 200_000_000);
+        let (found, wanted, relative) = paced(sampled, rtt_us);
+        prop_assert!((found / wanted - 1.0).abs() < relative, "{found}, not {wanted}");
     }
 
     #[test]
@@ -58,16 +75,35 @@ proptest! {
         prop_assert!((rig.cwnd() - wanted).abs() < 5.0 + 2.0 * sampled as f64 / per_s, "{} {wanted}", rig.cwnd());
     }
 
-    /// Of ten rounds, give or take the quarters by which the filter forgets.
     #[test]
     fn the_largest_rate_is_of_the_last_ten_rounds(rates in prop::collection::vec(10u64..1000, 30..60)) {
-        let mut rig = Rig::new("bbr", 10.0);
-        for (i, &sampled) in rates.iter().enumerate() {
-            rig.steer(sampled, sampled);
-            let found = rig.probes()[2] as f64 / f64::from(1 << 24) * 1e5;
-            let max = |rounds: usize| *rates[(i + 1).saturating_sub(rounds)..=i].iter().max().unwrap() as f64;
-            prop_assert!(found <= max(11) * 1.01 && found >= max(4) * 0.99, "{found}: {:?}", &rates[..=i]);
+        for (found, least, most) in largest(&rates) {
+            prop_assert!(found <= most * 1.01 && found >= least * 0.99, "{found}, not {least} to {most}");
         }
+    }
+}
+
+/// The filter may forget at once what three rounds in a row have shown, and then knows only the rounds since the first
+/// of them was ten rounds old: drawn with seed 8919998.
+#[test]
+fn the_filter_may_know_three_rounds_only() {
+    let mut rates = [10; 29];
+    rates[6] = 961;
+    rates[15..18].copy_from_slice(&[952, 899, 591]);
+    rates[25] = 287;
+    let all = largest(&rates);
+    assert!(all.iter().all(|&(found, least, most)| found <= most * 1.01 && found >= least * 0.99));
+    assert!(all[28].0 < 10.1, "287, three rounds ago, is not known: {}", all[28].0);
+}
+
+/// Drawn with seed 4022762762, and rates on both sides of where 64 bits no longer hold rate and margin.
+#[test]
+fn rates_of_terabits_are_as_exact_as_others() {
+    for (sampled, rtt_us) in
+        [(820_813, 6038), (249_000, 2000), (250_000, 2000), (251_500, 2000), (507_000, 2000)]
+    {
+        let (found, wanted, relative) = paced(sampled, rtt_us);
+        assert!((found / wanted - 1.0).abs() < relative, "{sampled} in {rtt_us} us: {found}, not {wanted}");
     }
 }
 
