@@ -11,6 +11,7 @@ use crate::limit::DropReason;
 
 keys! {
     /// A queue that learns its drop probability from overflows and idle times.
+    #[derive(Copy)]
     pub struct BlueConfig {
         /// Increase of the probability at an overflow.
         increase: f64 = 0.02, in Span::above(0.0).at_most(1.0);

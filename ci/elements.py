@@ -21,7 +21,13 @@ FILE = ROOT / "python/lfnlab/scenario/elements.py"
 RUFF = Path(sys.executable).parent / "ruff"
 
 # Classes that Python calls otherwise than the definition of the schema.
-NAMES = {"OneWay": "Reverse", "BurstLoss": "GilbertElliott", "Size": "Sizes"}
+NAMES = {
+    "OneWay": "Reverse",
+    "BurstLoss": "GilbertElliott",
+    "Size": "Sizes",
+    "Clients": "Requests",
+    "Pairs": "Suite",
+}
 BOUNDS = {
     "minimum": "at least",
     "exclusiveMinimum": "above",
@@ -199,8 +205,8 @@ def said(part: Schema) -> str:
     """The description of a key in the schema, with its default."""
     about = " ".join(part.get("description", "").split()).replace("`", "``")
     bounds = [part["x-range"]] if "x-range" in part else []
-    bounds += [f"{BOUNDS[key]} {part[key]:g}" for key in BOUNDS if key in part]
-    if bounds and "default" in part:
+    bounds += [f"{BOUNDS[key]} {part[key]:.12g}" for key in BOUNDS if key in part]
+    if bounds:
         about += f" Range: {', '.join(bounds)}."
     if "default" in part:
         about += f" Default {json.dumps(part['default'])}."

@@ -26,7 +26,7 @@ ARROWS = {
     "lfn-units": [],
     "lfn-header": [],
     "lfn-keys": ["lfn-units"],
-    "lfn-law": ["lfn-units", "lfn-header"],
+    "lfn-law": ["lfn-keys", "lfn-header"],
     "lfn-path": ["lfn-keys", "lfn-header"],
     "lfn-tcp": ["lfn-law"],
     "lfn-udt": ["lfn-law"],

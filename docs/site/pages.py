@@ -146,6 +146,9 @@ def _object(part: dict[str, Any]) -> str:
             for key, value in part["properties"].items()
         ]
         found.append(table(["key", "value", ""], rows))
+    if alone := [f"`{key}`" for other in part.get("oneOf", []) for key in only_required(other)]:
+        found.append(f"Exactly one of {', '.join(alone)} must be there.")
+        return "\n\n".join(found)
     for other in part.get("oneOf", part.get("anyOf", [])):
         if "properties" in other:
             about = " ".join(other.get("description", "").split())
@@ -153,6 +156,12 @@ def _object(part: dict[str, Any]) -> str:
         else:
             found.append(f"- {_type(other)}: {_says(other)}".rstrip(": "))
     return "\n\n".join(found)
+
+
+def only_required(part: dict[str, Any]) -> list[str]:
+    """Keys of an alternative that is told by them alone."""
+    required: list[str] = part.get("required", [])
+    return required if set(part) == {"required"} else []
 
 
 def _type(value: dict[str, Any]) -> str:

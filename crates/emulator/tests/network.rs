@@ -2,7 +2,7 @@
 
 use lfn_emulator::{Delivery, Departure, Events, Network, NetworkConfig, Route};
 use lfn_header::{Header, Load};
-use lfn_path::{JitterShape, PacketKind, RouterConfig, VcpConfig};
+use lfn_path::{JitterConfig, PacketKind, RouterConfig, VcpConfig};
 use lfn_sim::config::{Change, Changed, LinkConfig, Loss};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
@@ -237,8 +237,8 @@ proptest! {
                 .collect();
             links[0].impair.loss = Loss::Bernoulli(loss);
             links[0].impair.duplicate = twice;
-            let shape = JitterShape::Uniform { low: Time::ZERO, high: Time::from_us(jitter_us) };
-            links[0].impair.jitter = Some((shape, true));
+            let high = Time::from_us(jitter_us);
+            links[0].impair.jitter = Some(JitterConfig::uniform(Time::ZERO, high, true));
             config(links, Time::from_ms(1))
         };
         let times: Vec<Time> = gaps_us

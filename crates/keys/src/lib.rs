@@ -2,9 +2,13 @@
 //! range, one sentence. The reader of scenarios, canonical TOML, the JSON Schema, the reference and the values in
 //! Python follow from [`Keys`].
 
+mod macros;
 mod value;
 
-pub use value::{clip, quantity, quote, Given, Kind, Packets, Quantity, Said, Span, Value, Wrong};
+pub use value::{
+    clip, did_you_mean, nearest, quantity, quote, Each, Entries, File, Given, Kind, Name, Packets, Quantity,
+    Said, Shape, Span, Step, Value, Wrong, PATH,
+};
 
 use lfn_units::{Bytes, Time};
 
@@ -12,15 +16,20 @@ use lfn_units::{Bytes, Time};
 pub const DELAY_MAX: Time = Time::from_s(1000);
 /// Largest IP packet of a scenario.
 pub const PACKET_MAX: Bytes = Bytes(64_000);
+/// A probability.
+pub const PROBABILITY: Span = Span::at_least(0.0).at_most(1.0);
 
 /// One key.
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Its name.
     pub name: &'static str,
     /// What it means, without its default.
     pub about: &'static str,
     /// Its type and range.
-    pub kind: Kind,
+    pub kind: fn() -> Kind,
+    /// A valid line, if the key must be there.
+    pub needed: Option<&'static str>,
 }
 
 /// A table of keys.
@@ -40,137 +49,139 @@ pub trait Keys {
     /// Completes the values after all keys were set: defaults that depend on other keys, and rules between keys.
     ///
     /// # Errors
-    /// The key at fault, what was found and what is allowed.
-    fn settle(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), (&'static str, Wrong)> {
+    /// What was found and what is allowed, at a key.
+    fn settle(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
         let _ = is_said;
         Ok(())
     }
+
+    /// Keys of which exactly one must be there.
+    fn one_of(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
-/// Declares a struct of keys: `NAME: TYPE = DEFAULT, in RANGE;`. The range may be left out. After a key with
-/// `then FUNCTION`, the other keys have the defaults that the function gives for its value. Fields under `set` are no
-/// keys; the owner of the struct sets them. `settle FUNCTION` is [`Keys::settle`].
-#[macro_export]
-macro_rules! keys {
-    (
-        $(#[doc = $about:literal])*
-        pub struct $table:ident {
-            $($(#[doc = $says:literal])+ $key:ident: $type:ty = $default:expr $(, in $range:expr)? $(, then $base:path)?;)*
-        }
-        $(set { $($(#[doc = $means:literal])+ $field:ident: $field_type:ty = $initial:expr;)+ })?
-        $(settle $settle:path;)?
-    ) => {
-        $(#[doc = $about])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub struct $table {
-            $($(#[doc = $says])+ pub $key: $type,)*
-            $($($(#[doc = $means])+ pub $field: $field_type,)+)?
-        }
-
-        impl Default for $table {
-            fn default() -> $table {
-                $table { $($key: $default,)* $($($field: $initial,)+)? }
-            }
-        }
-
-        impl $crate::Keys for $table {
-            fn keys(&self) -> Vec<$crate::Key> {
-                vec![$($crate::Key {
-                    name: stringify!($key),
-                    about: concat!($($says),+).trim_ascii(),
-                    kind: <$type as $crate::Value>::kind(&$crate::range!($type $(, $range)?)),
-                }),*]
-            }
-
-            #[allow(unused_variables, reason = "a table may have no key")]
-            fn set(&mut self, key: &str, given: &$crate::Given) -> Result<(), $crate::Wrong> {
-                $(if key == stringify!($key) {
-                    self.$key = <$type as $crate::Value>::read(given, &$crate::range!($type $(, $range)?))?;
-                    $(*self = $base(self.$key);)?
-                    return Ok(());
-                })*
-                unreachable!("{key} is no key")
-            }
-
-            fn get(&self, key: &str) -> $crate::Said {
-                $(if key == stringify!($key) {
-                    return $crate::Value::said(&self.$key);
-                })*
-                unreachable!("{key} is no key")
-            }
-
-            $(fn settle(
-                &mut self,
-                is_said: &dyn Fn(&str) -> bool,
-            ) -> Result<(), (&'static str, $crate::Wrong)> {
-                $settle(self, is_said)
-            })?
-        }
-    };
+/// The value of a key in a table.
+pub fn entry<'a, 'b>(entries: &'b Entries<'a>, key: &str) -> Option<&'b Given<'a>> {
+    entries.iter().find(|(name, _)| *name == key).map(|(_, given)| given)
 }
 
-/// The range of a key as declared, or any value of its type.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! range {
-    ($type:ty) => {
-        <$type as $crate::Value>::ANY
-    };
-    ($type:ty, $range:expr) => {
-        $range
-    };
+/// Checks that a table has no other keys than these.
+///
+/// # Errors
+/// The first that it has.
+pub fn known(entries: &Entries, keys: &[&str]) -> Result<(), Wrong> {
+    let Some((key, _)) = entries.iter().find(|(name, _)| !keys.contains(name)) else { return Ok(()) };
+    let hint = format!("allowed: {}", keys.join(", "));
+    let hint = did_you_mean(key, keys.iter().copied(), &hint);
+    Err(Wrong::new("unknown key", hint).below(Step::Unknown((*key).into())))
 }
 
-/// The words of an enumeration, each for one variant.
-#[macro_export]
-macro_rules! words {
-    ($type:ty { $($variant:ident = $word:literal,)+ }) => {
-        impl $crate::Value for $type {
-            type Range = ();
-            const ANY: () = ();
-
-            fn read(given: &$crate::Given, (): &()) -> Result<$type, $crate::Wrong> {
-                match given {
-                    $($crate::Given::Text($word) => Ok(<$type>::$variant),)+
-                    _ => Err(given.refused(concat!("allowed: " $(, $word, ", ")+).trim_end_matches(", "))),
-                }
-            }
-
-            fn said(&self) -> $crate::Said {
-                $crate::Said::Text(match self { $(<$type>::$variant => $word,)+ }.into())
-            }
-
-            fn kind((): &()) -> $crate::Kind {
-                $crate::Kind::Words(&[$($word),+])
-            }
+/// Sets the keys that a table has; those that it does not have keep their values.
+///
+/// # Errors
+/// The first fault.
+pub fn set(keys: &mut dyn Keys, entries: &Entries) -> Result<(), Wrong> {
+    for key in keys.keys() {
+        match (entry(entries, key.name), key.needed) {
+            (Some(given), _) => keys.set(key.name, given).map_err(|wrong| wrong.of(key.name))?,
+            (None, Some(example)) => return Err(Wrong::missing(example).of(key.name)),
+            (None, None) => {}
         }
-    };
+    }
+    keys.settle(&|key| entry(entries, key).is_some())
 }
 
-/// The kinds of a table, each a variant of an enumeration that holds its keys.
-#[macro_export]
-macro_rules! kinds {
-    ($kinds:ident { $($name:ident = $kind:literal, $about:expr;)+ }) => {
-        impl $kinds {
-            /// The kinds, what each does, and its keys by default.
-            pub fn kinds() -> Vec<(&'static str, &'static str, $kinds)> {
-                vec![$(($kind, $about, $kinds::$name(Default::default()))),+]
-            }
+/// Reads a table that has these keys and no others.
+///
+/// # Errors
+/// The first fault.
+pub fn read(keys: &mut dyn Keys, given: &Given) -> Result<(), Wrong> {
+    let entries = given.entries()?;
+    known(entries, &names(keys))?;
+    set(keys, entries)
+}
 
-            /// Its kind.
-            pub fn kind(&self) -> &'static str {
-                match self { $($kinds::$name(_) => $kind,)+ }
-            }
+/// The names of the keys.
+pub fn names(keys: &dyn Keys) -> Vec<&'static str> {
+    keys.keys().into_iter().map(|key| key.name).collect()
+}
 
-            /// Its keys.
-            pub fn keys(&self) -> &dyn $crate::Keys {
-                match self { $($kinds::$name(keys) => keys,)+ }
-            }
+/// The keys with their values, without those that are not said.
+pub fn said(keys: &dyn Keys) -> Vec<(&'static str, Said)> {
+    let said = keys.keys().into_iter().map(|key| (key.name, keys.get(key.name)));
+    said.filter(|(_, value)| *value != Said::Nothing).collect()
+}
 
-            /// Its keys, to be set.
-            pub fn keys_mut(&mut self) -> &mut dyn $crate::Keys {
-                match self { $($kinds::$name(keys) => keys,)+ }
+/// A table of one of several kinds, which its key `kind` names.
+pub trait Kinds: Sized + 'static {
+    /// Its name in schemas, and what it is.
+    const NAME: (&'static str, &'static str) = ("", "");
+    /// A valid line, if the kind must be said; else it is the first.
+    const NEEDED: Option<&'static str> = None;
+
+    /// The kinds, what each does, and its keys by default.
+    fn kinds() -> Vec<(&'static str, &'static str, Self)>;
+
+    /// Its kind.
+    fn kind(&self) -> &'static str;
+
+    /// Its keys.
+    fn keys(&self) -> &dyn Keys;
+
+    /// Its keys, to be set.
+    fn keys_mut(&mut self) -> &mut dyn Keys;
+
+    /// The kind that a table names, its keys by default.
+    ///
+    /// # Errors
+    /// No such kind, or none said where one must be.
+    fn named(entries: &Entries) -> Result<Self, Wrong> {
+        let mut kinds = Self::kinds();
+        match (entry(entries, "kind"), Self::NEEDED) {
+            (Some(given), _) => {
+                let words: Vec<_> = kinds.iter().map(|&(kind, ..)| kind).collect();
+                let found = words.iter().position(|word| *given == Given::Text(word));
+                let found = found.ok_or_else(|| given.refused(&words).of("kind"))?;
+                Ok(kinds.swap_remove(found).2)
             }
+            (None, Some(example)) => {
+                let mut any: Vec<_> = kinds.iter().flat_map(|(.., keys)| names(keys.keys())).collect();
+                any.sort_unstable();
+                any.dedup();
+                any.insert(0, "kind");
+                known(entries, &any)?;
+                Err(Wrong::missing(example).of("kind"))
+            }
+            (None, None) => Ok(kinds.swap_remove(0).2),
         }
-    };
+    }
+
+    /// The table of a kind.
+    ///
+    /// # Errors
+    /// The first fault.
+    fn of(given: &Given) -> Result<Self, Wrong> {
+        let entries = given.entries()?;
+        let mut table = Self::named(entries)?;
+        known(entries, &[&["kind"], &names(table.keys())[..]].concat())?;
+        set(table.keys_mut(), entries)?;
+        Ok(table)
+    }
+
+    /// Its kind and its keys.
+    fn table(&self) -> Vec<(&'static str, Said)> {
+        [vec![("kind", Said::Text(self.kind().into()))], said(self.keys())].concat()
+    }
+
+    /// All kinds of table.
+    fn shapes() -> Kind {
+        let shape = |(kind, about, table): (_, _, Self)| (kind, Shape::new("", about, table.keys()));
+        Kind::Kinds(
+            Self::NAME.0,
+            Self::NAME.1,
+            Self::kinds().into_iter().map(shape).collect(),
+            Self::NEEDED.is_some(),
+        )
+    }
 }

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use lfn_units::{Bytes, Rate, Time, UnitError};
 
+use crate::{entry, known, Key, Keys};
+
 /// A value as a text has it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given<'a> {
@@ -17,13 +19,36 @@ pub enum Given<'a> {
     Number(&'a str),
     /// `true` or `false`.
     Boolean(bool),
+    /// The values of an array.
+    Array(Vec<Given<'a>>),
+    /// The keys of a table and their values.
+    Table(Entries<'a>),
     /// Something else, with its article.
     Other(String),
 }
 
+/// The keys of a table and their values.
+pub type Entries<'a> = Vec<(&'a str, Given<'a>)>;
+
+/// A step from a value to one that it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To the value of this key.
+    Key(String),
+    /// To this key itself, which its table does not have.
+    Unknown(String),
+    /// To this element of an array.
+    Index(usize),
+}
+
+/// In a hint, stands for the path of the key at fault.
+pub const PATH: &str = "{PATH}";
+
 /// A value that a key cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
+    /// The way from the value that was read to what is at fault in it, outermost step first.
+    pub at: Vec<Step>,
     /// What was found.
     pub found: String,
     /// What is allowed, or what to write instead.
@@ -33,7 +58,46 @@ pub struct Wrong {
 impl Wrong {
     /// What was found, and what is allowed.
     pub fn new(found: impl Into<String>, hint: impl Into<String>) -> Wrong {
-        Wrong { found: found.into(), hint: hint.into() }
+        Wrong { at: Vec::new(), found: found.into(), hint: hint.into() }
+    }
+
+    /// A key that must be there and is not; `example` is a valid line.
+    pub fn missing(example: &str) -> Wrong {
+        Wrong::new("missing", format!("write for example {example}"))
+    }
+
+    /// The same fault, of a value that stands one step below.
+    #[must_use]
+    pub fn below(mut self, step: Step) -> Wrong {
+        self.at.insert(0, step);
+        self
+    }
+
+    /// The same fault, of the value of this key.
+    #[must_use]
+    pub fn of(self, key: &str) -> Wrong {
+        self.below(Step::Key(key.into()))
+    }
+}
+
+/// The name nearest to `got` by edit distance, whatever its case, if it is near: at most a third of the letters differ
+/// (one always may), or it begins with all of `got`, three letters at least.
+pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let got: String = got.chars().take(64).collect::<String>().to_lowercase();
+    let letters = got.chars().count();
+    let near = |name: &'a str| {
+        let lower = name.to_lowercase();
+        let far = strsim::damerau_levenshtein(&got, &lower);
+        (far <= (letters / 3).max(1) || letters >= 3 && lower.starts_with(&got)).then_some((far, name))
+    };
+    names.filter_map(near).min_by_key(|&(far, _)| far).map(|(_, name)| name)
+}
+
+/// A hint that begins with the nearest of these names, if one is near.
+pub fn did_you_mean<'a>(got: &str, names: impl Iterator<Item = &'a str>, hint: &str) -> String {
+    match nearest(got, names) {
+        Some(name) => format!("did you mean {name:?}? {hint}"),
+        None => hint.into(),
     }
 }
 
@@ -45,16 +109,32 @@ impl Given<'_> {
             Given::Integer(digits, _) => format!("found the integer {}", clip(digits)),
             Given::Number(digits) => format!("found the number {}", clip(digits)),
             Given::Boolean(value) => format!("found {value}"),
+            Given::Array(_) => "found an array".into(),
+            Given::Table(_) => "found a table".into(),
             Given::Other(what) => format!("found {what}"),
         };
         Wrong::new(found, hint)
     }
 
-    /// That a key has no such word.
-    pub fn refused(&self, hint: &str) -> Wrong {
+    /// That a key has no such word; these are allowed.
+    pub fn refused(&self, words: &[&str]) -> Wrong {
+        let hint = format!("allowed: {}", words.join(", "));
         match self {
-            Given::Text(text) => Wrong::new(format!("found {}", quote(text)), hint),
+            Given::Text(text) => {
+                Wrong::new(format!("found {}", quote(text)), did_you_mean(text, words.iter().copied(), &hint))
+            }
             other => other.wrong_type(hint),
+        }
+    }
+
+    /// The keys of a table.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn entries(&self) -> Result<&Entries<'_>, Wrong> {
+        match self {
+            Given::Table(entries) => Ok(entries),
+            other => Err(other.wrong_type(format!("write [{PATH}]"))),
         }
     }
 }
@@ -72,10 +152,14 @@ pub enum Said {
     Number(f64),
     /// As `true` or `false`.
     Boolean(bool),
+    /// As an array.
+    List(Vec<Said>),
+    /// As a table, without the keys that it does not say.
+    Table(Vec<(&'static str, Said)>),
 }
 
 /// The type and range of a key, for schemas and references.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Kind {
     /// `true` or `false`.
     Boolean,
@@ -89,6 +173,41 @@ pub enum Kind {
     Quantity(&'static str, Option<String>),
     /// This word, or a number.
     WordOr(&'static str, Span),
+    /// Any text.
+    Text,
+    /// A [`Name`].
+    Name,
+    /// A [`File`].
+    File,
+    /// An array of such values, of so many at least.
+    List(Box<Kind>, usize),
+    /// A table.
+    Table(Shape),
+    /// One of several kinds of table: what it is called and means, its kinds, and whether its kind must be said.
+    Kinds(&'static str, &'static str, Vec<(&'static str, Shape)>, bool),
+    /// One of these, called so and of this meaning; each with its own meaning.
+    Either(&'static str, &'static str, Vec<(&'static str, Kind)>),
+}
+
+/// A table: what it is called and means, and its keys.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Its name in schemas, references and Python.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its keys, and their defaults.
+    pub keys: Vec<(Key, Said)>,
+    /// Keys of which exactly one must be there.
+    pub one_of: Vec<&'static str>,
+}
+
+impl Shape {
+    /// The shape of a table with these keys.
+    pub fn new(name: &'static str, about: &'static str, keys: &dyn Keys) -> Shape {
+        let said = |key: Key| (key, keys.get(key.name));
+        Shape { name, about, keys: keys.keys().into_iter().map(said).collect(), one_of: keys.one_of() }
+    }
 }
 
 /// What a key can hold.
@@ -97,6 +216,8 @@ pub trait Value: Sized {
     type Range;
     /// No bounds.
     const ANY: Self::Range;
+    /// Whether it is a table.
+    const TABLE: bool = false;
 
     /// The value that a text gives.
     ///
@@ -109,6 +230,16 @@ pub trait Value: Sized {
 
     /// Its type.
     fn kind(range: &Self::Range) -> Kind;
+
+    /// Its keys, if they stand in the table that the value belongs to.
+    fn part(&self) -> Option<&dyn Keys> {
+        None
+    }
+
+    /// The same, to be set.
+    fn part_mut(&mut self) -> Option<&mut dyn Keys> {
+        None
+    }
 }
 
 impl Value for bool {
@@ -272,6 +403,142 @@ impl<T: Value> Value for Option<T> {
     fn kind(range: &T::Range) -> Kind {
         T::kind(range)
     }
+
+    fn part(&self) -> Option<&dyn Keys> {
+        self.as_ref().and_then(T::part)
+    }
+
+    fn part_mut(&mut self) -> Option<&mut dyn Keys> {
+        self.as_mut().and_then(T::part_mut)
+    }
+}
+
+/// How many values an array has at least, and what bounds each.
+#[derive(Clone, Debug)]
+pub struct Each<R> {
+    /// What there is none of, if there must be one.
+    pub what: Option<&'static str>,
+    /// Bounds of each.
+    pub range: R,
+}
+
+impl<T: Value> Value for Vec<T> {
+    type Range = Each<T::Range>;
+    const ANY: Each<T::Range> = Each { what: None, range: T::ANY };
+
+    fn read(given: &Given, each: &Each<T::Range>) -> Result<Vec<T>, Wrong> {
+        let Given::Array(values) = given else {
+            return Err(given.wrong_type(if T::TABLE {
+                format!("write [[{PATH}]]")
+            } else {
+                "write [...]".into()
+            }));
+        };
+        if let (Some(what), []) = (each.what, &values[..]) {
+            return Err(Wrong::new(format!("no {what}"), "write at least one"));
+        }
+        let read = |(i, value)| T::read(value, &each.range).map_err(|wrong| wrong.below(Step::Index(i)));
+        values.iter().enumerate().map(read).collect()
+    }
+
+    fn said(&self) -> Said {
+        match &self[..] {
+            [] => Said::Nothing,
+            values => Said::List(values.iter().map(T::said).collect()),
+        }
+    }
+
+    fn kind(each: &Each<T::Range>) -> Kind {
+        Kind::List(Box::new(T::kind(&each.range)), usize::from(each.what.is_some()))
+    }
+}
+
+impl Value for String {
+    type Range = &'static str;
+    const ANY: &'static str = "write a text";
+
+    fn read(given: &Given, hint: &&'static str) -> Result<String, Wrong> {
+        match given {
+            Given::Text(text) => Ok((*text).into()),
+            other => Err(other.wrong_type(*hint)),
+        }
+    }
+
+    fn said(&self) -> Said {
+        Said::Text(self.clone())
+    }
+
+    fn kind(_: &&'static str) -> Kind {
+        Kind::Text
+    }
+}
+
+/// What a node, a link, a group of flows or a source is called: 1 to 64 letters, digits, `_` and `-`. A number serves
+/// as a name, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(pub String);
+
+impl Value for Name {
+    type Range = ();
+    const ANY: () = ();
+
+    fn read(given: &Given, (): &()) -> Result<Name, Wrong> {
+        const HINT: &str = "allowed: 1 to 64 letters, digits, _ and -, not beginning with -";
+        let (Given::Integer(text, 10) | Given::Text(text)) = given else {
+            return Err(given.wrong_type(HINT));
+        };
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if (1..=64).contains(&text.len()) && text.bytes().all(fits) && !text.starts_with('-') {
+            return Ok(Name((*text).into()));
+        }
+        Err(Wrong::new(format!("found {}", quote(text)), HINT))
+    }
+
+    fn said(&self) -> Said {
+        Said::Text(self.0.clone())
+    }
+
+    fn kind((): &()) -> Kind {
+        Kind::Name
+    }
+}
+
+/// A file beside a scenario, as the text names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// Where it is, from the directory of the scenario.
+    pub path: String,
+    /// FNV-1a of its bytes, 16 hexadecimal digits: so that a result belongs to what was read. If it is given, the file
+    /// must have it.
+    pub hash: Option<String>,
+}
+
+impl Value for File {
+    type Range = ();
+    const ANY: () = ();
+
+    fn read(given: &Given, (): &()) -> Result<File, Wrong> {
+        const HINT: &str = "write the path of a file, from the directory of the scenario";
+        let Given::Table(entries) = given else {
+            return Ok(File { path: String::read(given, &HINT)?, hash: None });
+        };
+        known(entries, &["path", "hash"])?;
+        let text = |key: &str, hint| {
+            entry(entries, key).map(|given| String::read(given, &hint).map_err(|wrong| wrong.of(key)))
+        };
+        let path =
+            text("path", HINT).unwrap_or_else(|| Err(Wrong::missing("path = \"trace.mahi\"").of("path")))?;
+        Ok(File { path, hash: text("hash", "write 16 hexadecimal digits").transpose()? })
+    }
+
+    fn said(&self) -> Said {
+        let hash = self.hash.clone().map_or(Said::Nothing, Said::Text);
+        Said::Table(vec![("path", Said::Text(self.path.clone())), ("hash", hash)])
+    }
+
+    fn kind((): &()) -> Kind {
+        Kind::File
+    }
 }
 
 /// A value that is a text with a unit, in the spelling that it prints and parses. An error of the parser reads
@@ -344,7 +611,7 @@ quantities! {
 }
 
 /// A whole number of packets: `"250 packets"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Packets(pub u64);
 
 impl Packets {

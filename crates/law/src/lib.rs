@@ -18,7 +18,7 @@ mod slow_start;
 use lfn_header::Header;
 pub use placed::PlacedLaw;
 pub use prototype::{Build, Prototype, STAMP};
-pub use registry::{look, nearest, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
+pub use registry::{look, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};
 
 /// One segment: windows are Q32.32 segments in a `u64`.

@@ -5,6 +5,7 @@ use crate::placed::{Placed, PlacedLaw};
 use crate::prototype::{Prototype, STAMP};
 use crate::{Config, Control, Law, SlowStartKind};
 use lfn_header::Protocol;
+use lfn_keys::nearest;
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -137,38 +138,38 @@ impl LawInfo {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LawError {
     /// No law has this name.
-    #[error("no law {got:?}; did you mean {nearest:?}? laws: {allowed}")]
+    #[error("no law {got:?}; {}laws: {allowed}", near(nearest))]
     UnknownLaw {
         /// The name.
         got: String,
-        /// The law whose name is nearest.
-        nearest: &'static str,
+        /// The law whose name is near.
+        nearest: Option<&'static str>,
         /// All laws.
         allowed: String,
     },
     /// The law has no such variant.
-    #[error("law {law} has no variant {got:?}; did you mean {nearest:?}? variants: {allowed}")]
+    #[error("law {law} has no variant {got:?}; {}variants: {allowed}", near(nearest))]
     UnknownVariant {
         /// The law.
         law: &'static str,
         /// The variant.
         got: String,
-        /// The variant whose name is nearest.
-        nearest: &'static str,
+        /// The variant whose name is near.
+        nearest: Option<&'static str>,
         /// All its variants.
         allowed: String,
     },
     /// The law has no such parameter.
-    #[error("law {law} has no parameter {got:?}; {}", .nearest.map_or_else(
-        || "it has none".to_string(),
-        |nearest| format!("did you mean {nearest:?}? parameters: {allowed}")
-    ))]
+    #[error("law {law} has no parameter {got:?}; {}", match allowed.as_str() {
+        "" => "it has none".into(),
+        allowed => format!("{}parameters: {allowed}", near(nearest)),
+    })]
     UnknownParameter {
         /// The law.
         law: &'static str,
         /// The parameter.
         got: String,
-        /// The parameter whose name is nearest.
+        /// The parameter whose name is near.
         nearest: Option<&'static str>,
         /// All its parameters.
         allowed: String,
@@ -186,40 +187,20 @@ pub enum LawError {
         allowed: String,
     },
     /// No slow start has this name.
-    #[error("no slow start {got:?}; did you mean {nearest:?}? slow starts: {allowed}")]
+    #[error("no slow start {got:?}; {}slow starts: {allowed}", near(nearest))]
     UnknownSlowStart {
         /// The name.
         got: String,
-        /// The slow start whose name is nearest.
-        nearest: &'static str,
+        /// The slow start whose name is near.
+        nearest: Option<&'static str>,
         /// All slow starts.
         allowed: String,
     },
 }
 
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// The name nearest to `got` by edit distance, whatever its case; the first of equals.
-///
-/// # Panics
-/// When there are no names.
-pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> &'a str {
-    let got = got.to_lowercase();
-    names.min_by_key(|name| distance(&got, &name.to_lowercase())).expect("there is at least one name")
+/// The beginning of a hint: the nearest name, if one is near.
+fn near(name: &Option<&'static str>) -> String {
+    name.map_or(String::new(), |name| format!("did you mean {name:?}? "))
 }
 
 /// A law, a variant of it, and the values of its parameters: `hstcp`, `hstcp:ns2`, `vcp:weight=2`. Or a
@@ -341,7 +322,7 @@ impl Registered {
         let index = names().position(|known| known == name).ok_or_else(|| LawError::UnknownParameter {
             law,
             got: name.into(),
-            nearest: (names().count() > 0).then(|| nearest(name, names())),
+            nearest: nearest(name, names()),
             allowed: names().collect::<Vec<_>>().join(", "),
         })?;
         let Parameter { name, low, high, whole, .. } = self.info.parameters[index];

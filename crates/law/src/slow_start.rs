@@ -1,7 +1,7 @@
 //! Slow start: laws/slow_start.h behind a Rust face.
 
-use crate::registry::nearest;
 use crate::{Ack, Control, LawError, Loss, MAX_CWND};
+use lfn_keys::nearest;
 use std::fmt;
 use std::str::FromStr;
 

@@ -15,6 +15,7 @@ const RESUME_INTERVALS: u64 = 16;
 
 keys! {
     /// A queue that keeps its delay near a target by drops at departure. Drops by default, as Linux does by itself.
+    #[derive(Copy)]
     pub struct CodelConfig {
         /// Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval.
         target: Time = Time::from_ms(5), in Time::from_us(1)..=DELAY_MAX;

@@ -12,6 +12,7 @@ use crate::packet::Packet;
 
 keys! {
     /// Drops the packet that does not fit.
+    #[derive(Copy)]
     pub struct DropTail {}
 }
 
@@ -29,6 +30,7 @@ impl Rule for DropTail {}
 keys! {
     /// Drops the packets that have waited longest until the new one fits: the senders learn of it a
     /// queueing delay earlier (Lakshman, Neidhardt, Ott 1996).
+    #[derive(Copy)]
     pub struct DropHead {}
 }
 

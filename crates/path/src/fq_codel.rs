@@ -19,6 +19,7 @@ const MOST_DROPPED: usize = 64;
 keys! {
     /// Queues that flows are hashed to, each with its own CoDel, served in turn (RFC 8290). If not all fit, half
     /// of the longest is dropped.
+    #[derive(Copy)]
     pub struct FqCodelConfig {
         /// Number of queues.
         queues: u32 = 1024, in 1..=65_536;

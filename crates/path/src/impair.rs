@@ -3,6 +3,7 @@
 //! Each has a stream of random numbers of its own, whose draws are arguments: `draw` gives numbers
 //! uniform on \[0, 1).
 
+use lfn_keys::{keys, kinds, Given, Kind, Kinds, Said, Span, Value, Wrong, DELAY_MAX, PROBABILITY};
 use lfn_units::Time;
 
 /// Why an impairment cannot be.
@@ -89,29 +90,34 @@ impl Bernoulli {
     }
 }
 
-/// The Gilbert-Elliott model of loss in bursts (Gilbert 1960, Elliott 1963): before each packet the
-/// path may change between a good and a bad state, each of which has its own loss.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GilbertElliottConfig {
-    /// Probability to turn from good to bad.
-    pub p: f64,
-    /// Probability to turn from bad to good: a bad time lasts 1/r packets in the mean.
-    pub r: f64,
-    /// Loss in the good state (1-k in Elliott's letters).
-    pub loss_good: f64,
-    /// Loss in the bad state (1-h).
-    pub loss_bad: f64,
+/// Probability of loss, below 1.
+pub const LOSS: Span = Span::at_least(0.0).below(1.0);
+
+keys! {
+    /// Losses in bursts (Gilbert 1960, Elliott 1963): before each packet the path may change between a good and a bad
+    /// state. The mean loss is (r good + p bad) / (p + r).
+    #[derive(Copy)]
+    pub struct GilbertElliottConfig {
+        /// Probability to turn from good to bad.
+        p: f64, in PROBABILITY, like "p = 0.0001";
+        /// Probability to turn from bad to good: a bad time lasts 1/r packets in the mean.
+        r: f64, in Span::above(0.0).at_most(1.0), like "r = 0.1";
+        /// Loss in the good state (1-k in Elliott's letters).
+        good: f64 = 0.0, in PROBABILITY;
+        /// Loss in the bad state (1-h).
+        bad: f64 = 1.0, in PROBABILITY;
+    }
 }
 
 impl GilbertElliottConfig {
     /// Gilbert's simplest case: no loss while good, nothing but loss while bad.
     pub const fn simple(p: f64, r: f64) -> GilbertElliottConfig {
-        GilbertElliottConfig { p, r, loss_good: 0.0, loss_bad: 1.0 }
+        GilbertElliottConfig { p, r, good: 0.0, bad: 1.0 }
     }
 
     /// The share of packets lost: a share p/(p+r) of them meets the bad state.
     pub fn mean_loss(&self) -> f64 {
-        (self.r * self.loss_good + self.p * self.loss_bad) / (self.p + self.r)
+        (self.r * self.good + self.p * self.bad) / (self.p + self.r)
     }
 }
 
@@ -136,7 +142,7 @@ impl GilbertElliott {
         mut draw: impl FnMut() -> f64,
     ) -> Result<GilbertElliott, ImpairError> {
         let leave = [probability("p", config.p)?, probability("r", config.r)?];
-        let loss = [probability("loss_good", config.loss_good)?, probability("loss_bad", config.loss_bad)?];
+        let loss = [probability("good", config.good)?, probability("bad", config.bad)?];
         if leave == [0.0, 0.0] {
             return Err(ImpairError::NoTransition);
         }
@@ -184,53 +190,208 @@ impl Reordering {
     }
 }
 
+keys! {
+    /// Data packets that are held up, so that others overtake them.
+    #[derive(Copy)]
+    pub struct Reorder {
+        /// Probability that a packet is held up.
+        p: f64, in PROBABILITY, like "p = 0.01";
+        /// For how long.
+        delay: Time, in Time::ZERO..=DELAY_MAX, like "delay = \"1ms\"";
+    }
+}
+
+keys! {
+    /// Uniform jitter.
+    #[derive(Copy)]
+    pub struct UniformJitter {
+        /// The least delay.
+        low: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
+        /// The longest.
+        high: Time, in Time::ZERO..=DELAY_MAX, like "high = \"1ms\"";
+        /// A packet that would overtake waits for its predecessor.
+        keep_order: bool = true;
+    }
+    settle UniformJitter::check;
+}
+
+impl UniformJitter {
+    fn check(&mut self, _: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        if self.low > self.high {
+            let hint = format!("allowed: at least low, {}", self.low);
+            return Err(Wrong::new(self.high.to_string(), hint).of("high"));
+        }
+        Ok(())
+    }
+}
+
+keys! {
+    /// Normal jitter.
+    #[derive(Copy)]
+    pub struct NormalJitter {
+        /// The mean.
+        mean: Time, in Time::ZERO..=DELAY_MAX, like "mean = \"1ms\"";
+        /// The standard deviation before the cut, at most the mean.
+        deviation: Time, in Time::ZERO..=DELAY_MAX, like "deviation = \"0.2ms\"";
+        /// A packet that would overtake waits for its predecessor.
+        keep_order: bool = true;
+    }
+    settle NormalJitter::check;
+}
+
+impl NormalJitter {
+    fn check(&mut self, _: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        if self.deviation > self.mean {
+            let hint = format!("allowed: at most the mean, {}", self.mean);
+            return Err(Wrong::new(self.deviation.to_string(), hint).of("deviation"));
+        }
+        Ok(())
+    }
+}
+
 /// How an additional delay is distributed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum JitterShape {
+pub enum JitterConfig {
     /// Uniform from `low` to `high`.
-    Uniform {
-        /// The least delay.
-        low: Time,
-        /// The longest.
-        high: Time,
-    },
-    /// Normal, cut at 0 and at twice the mean so that the mean is exact; the cut lowers the standard
-    /// deviation, to 0.54 of the mean where `deviation` is the mean.
-    Normal {
-        /// The mean delay.
-        mean: Time,
-        /// The standard deviation before the cut, at most the mean.
-        deviation: Time,
-    },
+    Uniform(UniformJitter),
+    /// Normal, cut at 0 and at twice the mean so that the mean is exact; the cut lowers the standard deviation, to 0.54
+    /// of the mean where `deviation` is the mean.
+    Normal(NormalJitter),
+}
+
+impl JitterConfig {
+    /// Uniform from `low` to `high`; with `keep_order` no packet overtakes.
+    pub const fn uniform(low: Time, high: Time, keep_order: bool) -> JitterConfig {
+        JitterConfig::Uniform(UniformJitter { low, high, keep_order })
+    }
+
+    /// Normal, with this standard deviation before the cut; with `keep_order` no packet overtakes.
+    pub const fn normal(mean: Time, deviation: Time, keep_order: bool) -> JitterConfig {
+        JitterConfig::Normal(NormalJitter { mean, deviation, keep_order })
+    }
+}
+
+kinds! {
+    JitterConfig, "Jitter", "An additional delay and its distribution." {
+        Uniform = "uniform", "Uniform between two delays.";
+        Normal = "normal", "Normal, cut at 0 and at twice the mean.";
+    }
+}
+
+/// Loss of data packets behind a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// Each with this probability.
+    Bernoulli(f64),
+    /// In bursts.
+    Bursts(BurstLoss),
+}
+
+impl Default for Loss {
+    fn default() -> Loss {
+        Loss::Bernoulli(0.0)
+    }
+}
+
+impl From<GilbertElliottConfig> for Loss {
+    fn from(config: GilbertElliottConfig) -> Loss {
+        Loss::Bursts(BurstLoss::GilbertElliott(config))
+    }
+}
+
+impl Value for Loss {
+    type Range = ();
+    const ANY: () = ();
+
+    fn read(given: &Given, (): &()) -> Result<Loss, Wrong> {
+        match given {
+            Given::Table(_) => BurstLoss::of(given).map(Loss::Bursts),
+            other => f64::read(other, &LOSS).map(Loss::Bernoulli),
+        }
+    }
+
+    fn said(&self) -> Said {
+        match self {
+            Loss::Bernoulli(p) => p.said(),
+            Loss::Bursts(bursts) => bursts.said(),
+        }
+    }
+
+    fn kind((): &()) -> Kind {
+        let kinds = vec![
+            ("Each with this probability.", f64::kind(&LOSS)),
+            ("In bursts.", <BurstLoss as Value>::kind(&())),
+        ];
+        Kind::Either("Loss", "Loss of data packets behind a queue.", kinds)
+    }
+}
+
+/// Loss in bursts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BurstLoss {
+    /// A good and a bad state.
+    GilbertElliott(GilbertElliottConfig),
+}
+
+kinds! {
+    BurstLoss, "BurstLoss", "Loss in bursts.", like "kind = \"gilbert-elliott\"" {
+        GilbertElliott = "gilbert-elliott", "A good and a bad state.";
+    }
+}
+
+keys! {
+    /// Impairments of data packets behind the queue.
+    #[derive(Copy)]
+    pub struct Impair, part of another table {
+        /// Data packets lost behind the queue: a probability, or a table for losses in bursts.
+        loss: Loss = Loss::default();
+        /// Probability that a data packet arrives twice.
+        duplicate: f64 = 0.0, in LOSS;
+        /// Data packets that are held up, so that others overtake them. Default none.
+        reorder: Option<Reorder> = None;
+        /// An additional delay, drawn for each data packet. Default none.
+        jitter: Option<JitterConfig> = None;
+    }
+}
+
+impl Impair {
+    /// Whether it changes when packets arrive, or how often.
+    pub fn moves(&self) -> bool {
+        self.duplicate > 0.0 || self.reorder.is_some() || self.jitter.is_some()
+    }
 }
 
 /// An additional delay, drawn for each packet.
 #[derive(Clone, Debug)]
 pub struct Jitter {
-    shape: JitterShape,
+    config: JitterConfig,
     keeps_order: bool,
     last: Time,
 }
 
 impl Jitter {
-    /// With `keeps_order` no packet overtakes: one that would waits for its predecessor, which makes
-    /// the mean delay longer than the shape's. Without, packets that follow within it are reordered.
+    /// With `keep_order` no packet overtakes: one that would waits for its predecessor, which makes
+    /// the mean delay longer than the distribution's. Without, packets that follow within it are reordered.
     ///
     /// # Errors
     /// [`ImpairError::Range`] or [`ImpairError::Deviation`].
-    pub fn new(shape: JitterShape, keeps_order: bool) -> Result<Jitter, ImpairError> {
-        match shape {
-            JitterShape::Uniform { low, high } if low > high => Err(ImpairError::Range { low, high }),
-            JitterShape::Normal { mean, deviation } if deviation > mean => {
-                Err(ImpairError::Deviation { mean, deviation })
+    pub fn new(config: JitterConfig) -> Result<Jitter, ImpairError> {
+        let keeps_order = match config {
+            JitterConfig::Uniform(UniformJitter { low, high, .. }) if low > high => {
+                return Err(ImpairError::Range { low, high });
             }
-            _ => Ok(Jitter { shape, keeps_order, last: Time::ZERO }),
-        }
+            JitterConfig::Normal(NormalJitter { mean, deviation, .. }) if deviation > mean => {
+                return Err(ImpairError::Deviation { mean, deviation });
+            }
+            JitterConfig::Uniform(jitter) => jitter.keep_order,
+            JitterConfig::Normal(jitter) => jitter.keep_order,
+        };
+        Ok(Jitter { config, keeps_order, last: Time::ZERO })
     }
 
     /// When a packet arrives that would arrive at `at` without jitter. Packets come in their order.
     pub fn arrival(&mut self, at: Time, draw: impl FnMut() -> f64) -> Time {
-        let arrival = at.after(self.shape.draw(draw));
+        let arrival = at.after(self.config.draw(draw));
         if !self.keeps_order {
             return arrival;
         }
@@ -239,13 +400,13 @@ impl Jitter {
     }
 }
 
-impl JitterShape {
+impl JitterConfig {
     fn draw(self, mut draw: impl FnMut() -> f64) -> Time {
         match self {
-            JitterShape::Uniform { low, high } => {
+            JitterConfig::Uniform(UniformJitter { low, high, .. }) => {
                 Time((low.0 as f64 + (high - low).0 as f64 * draw() + 0.5) as u64)
             }
-            JitterShape::Normal { mean, deviation } => loop {
+            JitterConfig::Normal(NormalJitter { mean, deviation, .. }) => loop {
                 // Box and Muller 1958.
                 let radius = libm::sqrt(-2.0 * libm::log(1.0 - draw()));
                 let normal = radius * libm::cos(2.0 * std::f64::consts::PI * draw());

@@ -24,7 +24,8 @@ pub use counters::{Counters, DataTotals};
 pub use fifo::{DropHead, DropTail};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use impair::{
-    Bernoulli, GilbertElliott, GilbertElliottConfig, ImpairError, Jitter, JitterShape, Reordering,
+    Bernoulli, BurstLoss, GilbertElliott, GilbertElliottConfig, Impair, ImpairError, Jitter, JitterConfig,
+    Loss, NormalJitter, Reorder, Reordering, UniformJitter, LOSS,
 };
 pub use limit::DropReason;
 pub use link::{Discipline, Link, Offer};

@@ -29,6 +29,7 @@ const STEP_DIVISORS: [(f64, f64); 6] =
 
 keys! {
     /// A queue that keeps its delay near a target by drops at arrival. Drops by default, as Linux does by itself.
+    #[derive(Copy)]
     pub struct PieConfig {
         /// Queueing delay wanted.
         target: Time = Time::from_ms(15), in Time::from_us(1)..=DELAY_MAX;

@@ -123,6 +123,7 @@ impl Value for Weight {
 
 keys! {
     /// A queue with random early detection.
+    #[derive(Copy)]
     pub struct RedConfig {
         /// Where the defaults of the other keys come from.
         preset: RedPreset = RedPreset::Gentle, then RedConfig::of;
@@ -216,8 +217,8 @@ impl RedConfig {
     }
 
     /// Either both thresholds or a delay.
-    fn complete(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), (&'static str, Wrong)> {
-        let wrong = |key, found: &str, hint: &str| Err((key, Wrong::new(found, hint)));
+    fn complete(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        let wrong = |key, found: &str, hint: &str| Err(Wrong::new(found, hint).of(key));
         match (is_said("min_th"), is_said("max_th"), is_said("target_delay")) {
             (false, false, false) => {}
             (false, false, true) => (self.min_th, self.max_th) = (None, None),

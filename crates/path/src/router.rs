@@ -45,7 +45,7 @@ pub enum Router {
 }
 
 kinds! {
-    RouterConfig {
+    RouterConfig, "Router", "What a link tells the senders of the data that pass it.", like "kind = \"vcp\"" {
         Vcp = "vcp", "Its load in a code, for the laws `vcp` and `evcp`.";
         Xcp = "xcp", "By how much each flow should change its rate, for the law `xcp`.";
         Rcp = "rcp", "One rate for all flows, for the law `rcp`.";

@@ -4,7 +4,7 @@ mod common;
 
 use common::Draws;
 use lfn_path::{
-    Bernoulli, GilbertElliott, GilbertElliottConfig, ImpairError, Jitter, JitterShape, Reordering,
+    Bernoulli, GilbertElliott, GilbertElliottConfig, ImpairError, Jitter, JitterConfig, Reordering,
 };
 use lfn_units::Time;
 
@@ -62,10 +62,10 @@ fn bursts(config: GilbertElliottConfig, seed: u64) -> (f64, f64) {
 
 /// Standard deviation of one of many dependent trials: losses correlate over (1-p-r)^n packets.
 fn deviation(config: &GilbertElliottConfig) -> f64 {
-    let GilbertElliottConfig { p, r, loss_good, loss_bad } = *config;
+    let GilbertElliottConfig { p, r, good, bad } = *config;
     let mean = config.mean_loss();
-    let bad = p / (p + r);
-    let state_variance = bad * (1.0 - bad) * (loss_bad - loss_good).powi(2);
+    let share = p / (p + r);
+    let state_variance = share * (1.0 - share) * (bad - good).powi(2);
     let memory = 1.0 - p - r;
     (mean * (1.0 - mean) + 2.0 * state_variance * memory / (1.0 - memory)).sqrt()
 }
@@ -75,8 +75,8 @@ fn gilbert_elliott_loses_the_mean_of_its_states() {
     let cases = [
         GilbertElliottConfig::simple(0.001, 0.1),
         GilbertElliottConfig::simple(0.2, 0.5),
-        GilbertElliottConfig { p: 0.01, r: 0.04, loss_good: 0.001, loss_bad: 0.5 },
-        GilbertElliottConfig { p: 1.0, r: 1.0, loss_good: 0.1, loss_bad: 0.9 },
+        GilbertElliottConfig { p: 0.01, r: 0.04, good: 0.001, bad: 0.5 },
+        GilbertElliottConfig { p: 1.0, r: 1.0, good: 0.1, bad: 0.9 },
     ];
     for (seed, config) in (1..).zip(cases) {
         assert_mean(bursts(config, seed).0, config.mean_loss(), deviation(&config));
@@ -118,9 +118,9 @@ fn reordering_delays_the_share_wanted() {
 }
 
 /// Mean and standard deviation in ms of the delay, and whether packets 10 us apart overtook.
-fn jittered(shape: JitterShape, keeps_order: bool) -> (f64, f64, bool) {
+fn jittered(jitter: JitterConfig) -> (f64, f64, bool) {
     let mut draws = Draws(5);
-    let mut jitter = Jitter::new(shape, keeps_order).expect("valid");
+    let mut jitter = Jitter::new(jitter).expect("valid");
     let (mut sum, mut squares, mut last, mut overtook) = (0.0, 0.0, Time::ZERO, false);
     for n in 0..N {
         let at = Time::from_us(10 * u64::from(n));
@@ -136,8 +136,8 @@ fn jittered(shape: JitterShape, keeps_order: bool) -> (f64, f64, bool) {
 
 #[test]
 fn uniform_jitter_has_its_mean_and_deviation() {
-    let shape = JitterShape::Uniform { low: Time::from_ms(2), high: Time::from_ms(8) };
-    let (mean, deviation, overtook) = jittered(shape, false);
+    let uniform = JitterConfig::uniform(Time::from_ms(2), Time::from_ms(8), false);
+    let (mean, deviation, overtook) = jittered(uniform);
     let expected = 6.0 / 12f64.sqrt();
     assert_mean(mean, 5.0, expected);
     assert!((deviation / expected - 1.0).abs() < 0.002, "{deviation}");
@@ -149,7 +149,7 @@ fn normal_jitter_has_its_mean_and_the_deviation_that_the_cut_leaves() {
     let mean_delay = Time::from_ms(5);
     // The variance that is left is 1 - 2 k phi(k) / (2 Phi(k) - 1) for a cut at k deviations.
     for (deviation, left) in [(Time::from_ms(1), 0.999_992_6), (mean_delay, 0.539_560)] {
-        let (mean, got, overtook) = jittered(JitterShape::Normal { mean: mean_delay, deviation }, false);
+        let (mean, got, overtook) = jittered(JitterConfig::normal(mean_delay, deviation, false));
         let expected = deviation.as_s() * 1e3 * left;
         assert_mean(mean, 5.0, expected);
         assert!((got / expected - 1.0).abs() < 0.003, "{got} {expected}");
@@ -159,8 +159,8 @@ fn normal_jitter_has_its_mean_and_the_deviation_that_the_cut_leaves() {
 
 #[test]
 fn ordered_jitter_overtakes_nobody() {
-    let shape = JitterShape::Uniform { low: Time::ZERO, high: Time::from_ms(1) };
-    let (mean, _, overtook) = jittered(shape, true);
+    let uniform = JitterConfig::uniform(Time::ZERO, Time::from_ms(1), true);
+    let (mean, _, overtook) = jittered(uniform);
     assert!(!overtook);
     // The delay of the slowest of about a hundred.
     assert!((0.8..1.0).contains(&mean), "{mean}");
@@ -174,16 +174,16 @@ fn impossible_impairments_are_refused() {
     }
     let gilbert_elliott = |config| GilbertElliott::new(config, || 0.5).map(|_| ()).expect_err("invalid");
     assert_eq!(gilbert_elliott(GilbertElliottConfig::simple(0.0, 0.0)), ImpairError::NoTransition);
-    let config = GilbertElliottConfig { loss_bad: 2.0, ..GilbertElliottConfig::simple(0.1, 0.1) };
-    assert_eq!(gilbert_elliott(config), ImpairError::Probability { name: "loss_bad", got: 2.0 });
+    let config = GilbertElliottConfig { bad: 2.0, ..GilbertElliottConfig::simple(0.1, 0.1) };
+    assert_eq!(gilbert_elliott(config), ImpairError::Probability { name: "bad", got: 2.0 });
     let (short, long) = (Time::from_ms(1), Time::from_ms(2));
-    let jitter = |shape| Jitter::new(shape, true).map(|_| ()).expect_err("invalid");
+    let jitter = |config| Jitter::new(config).map(|_| ()).expect_err("invalid");
     assert_eq!(
-        jitter(JitterShape::Uniform { low: long, high: short }),
+        jitter(JitterConfig::uniform(long, short, true)),
         ImpairError::Range { low: long, high: short }
     );
     assert_eq!(
-        jitter(JitterShape::Normal { mean: short, deviation: long }),
+        jitter(JitterConfig::normal(short, long, true)),
         ImpairError::Deviation { mean: short, deviation: long }
     );
 }

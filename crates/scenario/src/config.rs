@@ -3,25 +3,20 @@
 use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_path::{GilbertElliottConfig, JitterShape, Service};
+use lfn_path::Service;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
-    Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config,
-    Direction as SimDirection, FlowConfig, Impair, LinkConfig, Loss as SimLoss, TrafficConfig, UdpConfig,
-    UdtConfig,
+    Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config, FlowConfig,
+    LinkConfig, TrafficConfig, UdpConfig, UdtConfig,
 };
 use lfn_sim::rng::{Distribution, Stream};
-use lfn_sim::traffic::Model as SimModel;
-use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, udp, vectors, web, PathConfig};
+use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
-use crate::model::{
-    BurstLoss, Change, Compat, Direction, Flow, Jitter, Loss, Mode, Model, OneWay, Packmime, Pattern,
-    Scenario, Series, Size, Tcp, Topology, Traffic, Udp,
-};
+use crate::model::{Change, Compat, Flow, Mode, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp};
 use crate::network::{Hop, Network};
-use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Text, Window};
+use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window};
 
 /// Largest flow window: packet numbers of UDT are found again over 2^30.
 pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
@@ -90,13 +85,13 @@ impl Sizing {
         for flow in flows {
             for &link in flow.path.links.iter().chain(&flow.ack_links) {
                 let rtt: &mut Option<Time> = &mut rtts[usize::from(link)];
-                *rtt = (*rtt).max(Some(flow.rtt.0));
+                *rtt = (*rtt).max(Some(flow.rtt));
             }
         }
-        let packets = flows.iter().map(|flow| flow.packet.0).chain(udp.iter().map(|udp| udp.packet.0));
+        let packets = flows.iter().map(|flow| flow.packet).chain(udp.iter().map(|udp| udp.packet));
         Sizing {
             rtts,
-            largest_rtt: flows.iter().map(|flow| flow.rtt.0).max(),
+            largest_rtt: flows.iter().map(|flow| flow.rtt).max(),
             wire_bytes: compat.wire_bytes(packets.max().unwrap_or(BACKGROUND_PACKET)),
             compat,
         }
@@ -129,11 +124,11 @@ impl Sizing {
 
     fn link(&self, number: u16, hop: &Hop) -> LinkConfig {
         let way = hop.way;
-        let (packets, limit_bytes) = self.limits(number, way.queue.size.0, way.mean_rate());
+        let (packets, limit_bytes) = self.limits(number, way.queue.size, way.mean_rate());
         LinkConfig {
             name: hop.name.clone(),
-            service: match &way.trace {
-                Some(trace) => Service::Trace(trace.content.clone()),
+            service: match &way.delivery {
+                Some(trace) => Service::Trace(trace.clone()),
                 None => Service::Rate(way.mean_rate()),
             },
             queue: way.queue.discipline.for_packets(self.wire_bytes),
@@ -143,36 +138,11 @@ impl Sizing {
                 _ => packets,
             },
             limit_bytes,
-            delay: way.delay.0,
-            impair: impair(way),
+            delay: way.delay,
+            impair: way.impair,
             router: way.router.and_then(|router| router.0),
             event_mode: hop.mode == Mode::Event,
         }
-    }
-}
-
-fn impair(way: &OneWay) -> Impair {
-    Impair {
-        loss: match way.loss {
-            Loss::Bernoulli(p) => SimLoss::Bernoulli(p),
-            Loss::Bursts(BurstLoss::GilbertElliott(loss)) => SimLoss::GilbertElliott(GilbertElliottConfig {
-                p: loss.p,
-                r: loss.r,
-                loss_good: loss.good,
-                loss_bad: loss.bad,
-            }),
-        },
-        duplicate: way.duplicate,
-        reorder: way.reorder.map(|reorder| (reorder.p, reorder.delay.0)),
-        jitter: way.jitter.map(|jitter| match jitter {
-            Jitter::Uniform(jitter) => {
-                (JitterShape::Uniform { low: jitter.low.0, high: jitter.high.0 }, jitter.keep_order)
-            }
-            Jitter::Normal(jitter) => {
-                let shape = JitterShape::Normal { mean: jitter.mean.0, deviation: jitter.deviation.0 };
-                (shape, jitter.keep_order)
-            }
-        }),
     }
 }
 
@@ -233,76 +203,21 @@ impl<'a> Routes<'a> {
     }
 }
 
-fn direction(direction: Direction) -> SimDirection {
-    match direction {
-        Direction::Forward => SimDirection::Forward,
-        Direction::Reverse => SimDirection::Reverse,
-    }
-}
-
 impl Traffic {
-    /// Which way the larger part goes.
-    pub(crate) fn sim_direction(&self) -> SimDirection {
-        direction(self.direction)
-    }
-
     /// The model as the simulator knows it.
-    pub(crate) fn sim_model(&self) -> SimModel {
-        let direction = self.sim_direction();
-        let path = PathConfig::of_rtt(match self.rtt.0 {
+    pub(crate) fn sim_model(&self) -> Model {
+        let path = PathConfig::of_rtt(match self.rtt {
             Start::At(rtt) => Distribution::Constant(rtt.as_s()),
             Start::Uniform(low, high) => Distribution::Uniform(low.as_s(), high.as_s()),
         });
-        match &self.model {
-            Model::ShortFlows(flows) => {
-                let bytes = pareto(flows.mean.0, flows.shape);
-                SimModel::Open(open::Config::poisson(direction, flows.load.0, bytes, path))
-            }
-            Model::Requests(clients) => {
-                let config = requests::Config {
-                    direction,
-                    gap_s: Distribution::Constant(1.0),
-                    more_exchanges: Distribution::Exponential(clients.exchanges - 1.0).into(),
-                    request_bytes: clients.request.distribution().into(),
-                    server_delay_s: Distribution::Constant(clients.server_delay.0.as_s()),
-                    response_bytes: clients.response.distribution().into(),
-                    think_s: Distribution::Exponential(clients.think.0.as_s()),
-                    persistent: clients.persistent,
-                    path,
-                };
-                SimModel::Requests(config.poisson(clients.load.0))
-            }
-            Model::Packmime(Packmime { connections, requests: true }) => {
-                SimModel::Requests(packmime::requests(direction, *connections, path))
-            }
-            Model::Packmime(Packmime { connections, requests: false }) => {
-                SimModel::Open(packmime::flows(direction, *connections, path))
-            }
-            Model::Webtraf(web) => SimModel::Web(web::Config::webtraf(direction, web.sessions, path)),
-            Model::Surge(surge) => SimModel::Web(web::Config::surge(direction, surge.users, path)),
-            Model::Vectors(vectors) => SimModel::Replay(vectors::Config {
-                trace: vectors.file.content.clone(),
-                direction,
-                scale: vectors.scale,
-                shuffle: vectors.shuffle.map(|bin| bin.0),
-                path,
-            }),
-            Model::Suite(suite) => {
-                let mut load = [suite.load.0, suite.reverse_load.0];
-                if self.direction == Direction::Reverse {
-                    load.reverse();
-                }
-                let rtts = suite.rtts.iter().map(|rtt| rtt.0).collect();
-                SimModel::EvaluationSuite(evaluation_suite::Config { load, rtts })
-            }
-        }
+        self.model.model(self.direction, path)
     }
 }
 
 impl Flow {
     /// When it begins, as the flow of this number.
     fn start(&self, number: usize, seed: u64) -> Time {
-        match self.start.0 {
+        match self.start {
             Start::At(time) => time,
             Start::Uniform(low, high) => {
                 let mut stream = Stream::new(seed, 0, &format!("flow[{number}].start"));
@@ -315,30 +230,15 @@ impl Flow {
     fn size_packets(&self, stream: u32, payload_bytes: u32) -> u64 {
         let streams = u64::from(self.parallel);
         self.size.map_or(u64::MAX, |size| {
-            let (share, rest) = (size.0 .0 / streams, size.0 .0 % streams);
+            let (share, rest) = (size.0 / streams, size.0 % streams);
             (share + u64::from(u64::from(stream) < rest)).div_ceil(payload_bytes.into())
         })
     }
 
     /// Packets that a stream may have outstanding.
     pub(crate) fn window_packets(&self, compat: Compat) -> u64 {
-        self.receive_window.map_or(u64::MAX, |window| window.0.packets(self.payload_bytes(compat)))
+        self.receive_window.map_or(u64::MAX, |window| window.packets(self.payload_bytes(compat)))
     }
-}
-
-impl Size {
-    fn distribution(&self) -> Distribution {
-        match self {
-            Size::Constant(bytes) => Distribution::Constant(bytes.0 .0 as f64),
-            Size::Pareto(size) => pareto(size.mean.0, size.shape),
-            Size::Lognormal(size) => Distribution::Lognormal(size.median.0 .0 as f64, size.sigma),
-        }
-    }
-}
-
-/// Pareto sizes, of which the largest is 10^4 times the least.
-fn pareto(mean: Bytes, shape: f64) -> Distribution {
-    Distribution::pareto_of_mean(mean.0 as f64, 1e4, shape)
 }
 
 impl Scenario {
@@ -364,7 +264,7 @@ impl Scenario {
                 Some(tcp) => {
                     let mut config = self.flow(flow, tcp, number, i, seed, &routes);
                     config.sender.send_buffer = match tcp.send_buffer {
-                        Some(Text(BufferText::Linux)) => {
+                        Some(BufferText::Linux) => {
                             SendBuffer::Autotuned { max_bytes: SOCKET_BUFFER_MAX_BYTES }
                         }
                         _ => SendBuffer::Segments(limit),
@@ -382,9 +282,9 @@ impl Scenario {
         }
         Config {
             seed,
-            duration: self.duration.0,
-            warmup: self.warmup.0,
-            sample: match self.sample.0 {
+            duration: self.duration,
+            warmup: self.warmup,
+            sample: match self.sample {
                 Sample::Off => None,
                 Sample::Every(step) => Some(step),
             },
@@ -406,8 +306,8 @@ impl Scenario {
             changes: self.changes(&network, &routes),
             capture: self.capture.as_ref().map(|capture| SimCapture {
                 links: capture.numbers.clone(),
-                from: capture.from.0,
-                to: capture.to.0,
+                from: capture.from,
+                to: capture.to,
                 max_rows: capture.max_rows,
             }),
         }
@@ -425,21 +325,21 @@ impl Scenario {
     ) -> FlowConfig {
         let compat = self.compat;
         let payload_bytes = flow.payload_bytes(compat);
-        let law = flow.law.0.law().expect("UDT's own law drives UDT alone");
+        let law = flow.control.law().expect("UDT's own law drives UDT alone");
         let sender = compat.sender(payload_bytes, tcp.slow_start.0);
-        let receiver = compat.receiver(flow.rtt.0, payload_bytes);
+        let receiver = compat.receiver(flow.rtt, payload_bytes);
         FlowConfig {
             stream,
             law: law.clone(),
-            direction: direction(flow.direction),
+            direction: flow.direction,
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
-            rtt: flow.rtt.0,
+            rtt: flow.rtt,
             start: flow.start(number, seed),
-            stop: flow.stop.map_or(Time::NEVER, |stop| stop.0),
+            stop: flow.stop.unwrap_or(Time::NEVER),
             size_segments: flow.size_packets(stream, payload_bytes),
             payload_bytes,
-            wire_bytes: compat.wire_bytes(flow.packet.0),
+            wire_bytes: compat.wire_bytes(flow.packet),
             ack_bytes: compat.header_bytes() + compat.framing_bytes(),
             sender: SenderConfig {
                 initial_window_segments: segments(tcp.initial_window.0),
@@ -476,15 +376,15 @@ impl Scenario {
         UdtConfig {
             number: connection,
             stream,
-            control: flow.law.0.clone(),
-            direction: direction(flow.direction),
+            control: flow.control.clone(),
+            direction: flow.direction,
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
-            rtt: flow.rtt.0,
+            rtt: flow.rtt,
             start: flow.start(number, seed),
-            stop: flow.stop.map_or(Time::NEVER, |stop| stop.0),
+            stop: flow.stop.unwrap_or(Time::NEVER),
             size_packets: flow.size_packets(stream, flow.payload_bytes(self.compat)),
-            mss_bytes: segments(flow.packet.0 .0),
+            mss_bytes: segments(flow.packet.0),
             framing_bytes: self.compat.framing_bytes(),
             window_packets: flow.window_packets(self.compat).min(UDT_WINDOW_MAX) as u32,
             seed: Stream::new(seed, 0, &format!("flow[{number}].udt[{stream}]")).u64(),
@@ -496,17 +396,17 @@ impl Scenario {
         TrafficConfig {
             name: traffic.name.0.clone(),
             model: traffic.sim_model(),
-            law: traffic.law.0.clone(),
+            law: traffic.spec.clone(),
             sender: SenderConfig {
                 initial_window_segments: INITIAL_WINDOW_SEGMENTS,
-                pacing: traffic.law.0.header().is_some(),
+                pacing: traffic.spec.header().is_some(),
                 ..sender
             },
             receiver: ReceiverConfig {
                 delayed_ack: true,
                 ..self.compat.receiver(BACKGROUND_RTT, self.compat.payload_bytes(BACKGROUND_PACKET))
             },
-            receive_window_bytes: match traffic.receive_window.0 {
+            receive_window_bytes: match traffic.receive_window {
                 Window::Packets(n) => n.saturating_mul(1460),
                 Window::Bytes(bytes) => bytes.0,
             },
@@ -523,28 +423,15 @@ impl Scenario {
     /// What a source sends.
     pub(crate) fn udp_traffic(&self, udp: &Udp) -> udp::Config {
         let pattern = match &udp.pattern {
-            Pattern::Bursts(bursts) => udp::Pattern::Bursts(
-                bursts
-                    .iter()
-                    .map(|burst| udp::Burst { start: burst.start.0, stop: burst.stop.0, rate: burst.rate.0 })
-                    .collect(),
-            ),
+            Pattern::Bursts(bursts) => udp::Pattern::Bursts(bursts.clone()),
             Pattern::Steps(steps) => {
-                let rates = steps.rates.iter().map(|rate| rate.0);
-                let mut bursts = udp::Burst::steps(steps.start.0, steps.each.0, rates);
-                bursts.retain(|burst| burst.start < self.duration.0);
+                let mut bursts = udp::Burst::steps(steps.start, steps.each, steps.rates.iter().copied());
+                bursts.retain(|burst| burst.start < self.duration);
                 udp::Pattern::Bursts(bursts)
             }
-            Pattern::OnOff(on_off) => udp::Pattern::OnOff(udp::OnOff {
-                sources: on_off.sources,
-                rate: on_off.rate.0,
-                burst: on_off.burst.0,
-                idle: on_off.idle.0,
-                shape: on_off.shape,
-                tail_ratio: on_off.tail_ratio,
-            }),
+            Pattern::OnOff(on_off) => udp::Pattern::OnOff(*on_off),
         };
-        udp::Config { packet_bytes: self.compat.wire_bytes(udp.packet.0), pattern }
+        udp::Config { packet_bytes: self.compat.wire_bytes(udp.packet), pattern }
     }
 
     /// What changes, in order of time; entries of one instant in the order of the scenario.
@@ -563,12 +450,12 @@ impl Scenario {
             match change {
                 Change::Link(change) => {
                     let link = change.number;
-                    let mut add = |step| steps.push((change.at.0, step));
+                    let mut add = |step| steps.push((change.at, step));
                     if let Some(rate) = change.rate {
-                        add(Step::Make(Changed::Rate(link, rate.0)));
+                        add(Step::Make(Changed::Rate(link, rate)));
                     }
                     if let Some(delay) = change.delay {
-                        add(Step::Make(Changed::Delay(link, delay.0)));
+                        add(Step::Make(Changed::Delay(link, delay)));
                     }
                     if let Some(loss) = change.loss {
                         add(Step::Make(Changed::Loss(link, loss)));
@@ -582,7 +469,7 @@ impl Scenario {
                 Change::File(change) => {
                     let link = change.number;
                     let mut add = |at, what| steps.push((at, Step::Make(what)));
-                    match &change.file.content {
+                    match &change.series {
                         Series::Rate(rows) => {
                             rows.iter().for_each(|&(at, x)| add(at, Changed::Rate(link, x)))
                         }
@@ -597,12 +484,12 @@ impl Scenario {
                 Change::Route(change) => {
                     let [route, ack_route] = [0, 1].map(|i| routes.number(&change.links[i]));
                     for flow in first_of_group[change.group]..first_of_group[change.group + 1] {
-                        steps.push((change.at.0, Step::Make(Changed::Route { flow, route, ack_route })));
+                        steps.push((change.at, Step::Make(Changed::Route { flow, route, ack_route })));
                     }
                 }
             }
         }
-        steps.retain(|&(at, _)| at < self.duration.0);
+        steps.retain(|&(at, _)| at < self.duration);
         steps.sort_by_key(|&(at, _)| at);
         let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
         let made = steps.into_iter().map(|(at, step)| {
@@ -625,7 +512,8 @@ impl Scenario {
         if background.is_silent() {
             return None;
         }
-        let traffic = BackgroundConfig::level(background.level, network.slowest(&background.path.links))?;
+        let traffic =
+            BackgroundConfig::level(background.level as u8, network.slowest(&background.path.links))?;
         let traffic = BackgroundConfig { long_flows: background.long_flows, ..traffic };
         let law: LawSpec = "reno".parse().expect("the registry has reno");
         let sender = self.compat.sender(self.compat.payload_bytes(BACKGROUND_PACKET), SlowStartKind::Classic);

@@ -54,7 +54,7 @@ pub(crate) struct Demand<'a> {
 
 impl<'a> Demand<'a> {
     pub(crate) fn of(traffic: &'a Traffic) -> Demand<'a> {
-        let rtt = match traffic.rtt.0 {
+        let rtt = match traffic.rtt {
             Start::At(rtt) | Start::Uniform(_, rtt) => rtt,
         };
         let mut demand = Demand {
@@ -63,7 +63,7 @@ impl<'a> Demand<'a> {
             waiting: 0.0,
             most: f64::INFINITY,
             rtt_s: rtt.as_s(),
-            window_bytes: match traffic.receive_window.0 {
+            window_bytes: match traffic.receive_window {
                 Window::Packets(n) => n as f64 * SEGMENT_BYTES,
                 Window::Bytes(bytes) => bytes.0 as f64,
             },
@@ -75,7 +75,7 @@ impl<'a> Demand<'a> {
             }
             Model::Requests(clients) => demand.add_clients(&clients, clients.direction),
             Model::EvaluationSuite(suite) => {
-                let heavy = traffic.sim_direction();
+                let heavy = traffic.direction;
                 suite.clients().iter().for_each(|clients| demand.add_clients(clients, heavy));
                 demand.rtt_s = suite.rtts.iter().max().map_or(0.0, |rtt| rtt.as_s());
             }

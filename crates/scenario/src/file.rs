@@ -1,20 +1,5 @@
 //! Files beside a scenario: what they held when it was read.
 
-use serde::Serialize;
-
-/// A file that a scenario names.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct File<T> {
-    /// Where it is, from the directory of the scenario.
-    pub path: String,
-    /// FNV-1a of its bytes, 16 hexadecimal digits: so that a result belongs to what was read. If it is
-    /// given, the file must have it. Default: the file's.
-    pub hash: String,
-    /// What it says.
-    #[serde(skip)]
-    pub content: T,
-}
-
 /// The 64-bit hash of Fowler, Noll and Vo (FNV-1a, RFC 9923) in hexadecimal digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     let fold = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -26,7 +26,6 @@ use lfn_law::LawSpec;
 
 pub use document::Document;
 pub use error::ScenarioError;
-pub use file::File;
 pub use model::Scenario;
 pub use predict::Prediction;
 
@@ -66,8 +65,8 @@ pub fn read(file: &str) -> Result<String, ScenarioError> {
 impl Scenario {
     /// The laws of its flows and models of traffic, as often as they are named.
     pub fn laws(&self) -> impl Iterator<Item = &LawSpec> {
-        let flows = self.flow.iter().filter_map(|flow| flow.law.0.law());
-        flows.chain(self.traffic.iter().map(|traffic| &traffic.law.0))
+        let flows = self.flow.iter().filter_map(|flow| flow.control.law());
+        flows.chain(self.traffic.iter().map(|traffic| &traffic.spec))
     }
 
     /// The canonical TOML: every key with its value, defaults included. Parses to the same value.

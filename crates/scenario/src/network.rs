@@ -78,7 +78,7 @@ impl<'a> Network<'a> {
                         [&link.from.0, &link.to.0],
                         &link.forward,
                         link.mode,
-                        link.reverse.as_ref(),
+                        link.reverse.as_deref(),
                     );
                 }
             }
@@ -161,7 +161,7 @@ impl<'a> Network<'a> {
 
     /// Propagation delay of a route.
     pub(crate) fn delay(&self, links: &[u16]) -> Time {
-        links.iter().fold(Time::ZERO, |sum, &link| sum.after(self.hop(link).way.delay.0))
+        links.iter().fold(Time::ZERO, |sum, &link| sum.after(self.hop(link).way.delay))
     }
 
     /// Rate of the slowest link of a route.
@@ -201,7 +201,7 @@ impl<'a> Network<'a> {
         cost[to] = (0, Time::ZERO);
         let mut todo = BinaryHeap::from([Reverse((cost[to], to))]);
         let over =
-            |link: u16, (hops, delay): (usize, Time)| (hops + 1, self.hop(link).way.delay.0.after(delay));
+            |link: u16, (hops, delay): (usize, Time)| (hops + 1, self.hop(link).way.delay.after(delay));
         while let Some(Reverse((least, node))) = todo.pop() {
             if least > cost[node] {
                 continue;

@@ -1,66 +1,31 @@
-//! From TOML to a [`Scenario`]: every key, its bounds and its default.
+//! From TOML to a [`Scenario`]: its keys are read as they are declared; then what depends on several of them is filled
+//! in and checked.
 
 use std::collections::BTreeSet;
 
-use lfn_keys::{Span, DELAY_MAX, PACKET_MAX};
-use lfn_units::{Bytes, Rate, Time};
+use lfn_keys::DELAY_MAX;
+use lfn_units::Time;
 use toml::de::DeTable;
 
 use crate::config::{Routes, Sizing, ROUTES_MAX};
 use crate::error::ScenarioError;
-use crate::model::{Background, Compat, Flow, Scenario, Topology, Transport};
+use crate::model::{Background, Flow, Scenario, Topology, Transport, FLOWS_MAX};
 use crate::network::Network;
 use crate::predict::Part;
-use crate::quantity::{Sample, Text};
-use crate::reader::{Choice, Source, Table};
+use crate::quantity::Sample;
+use crate::reader::{Source, Table};
 use crate::FindLaw;
 
-pub(crate) mod capture;
-pub(crate) mod file;
-pub(crate) mod flow;
-pub(crate) mod link;
+mod capture;
+mod file;
+mod flow;
+mod link;
 mod path;
-pub(crate) mod queue;
-pub(crate) mod router;
-pub(crate) mod schedule;
-pub(crate) mod traffic;
-pub(crate) mod udp;
+mod schedule;
+mod traffic;
+mod udp;
 
 use path::Places;
-
-pub(crate) const SCENARIO: &[&str] = &[
-    "schema",
-    "name",
-    "seed",
-    "duration",
-    "warmup",
-    "sample",
-    "compat",
-    "link",
-    "parking-lot",
-    "links",
-    "flow",
-    "udp",
-    "background",
-    "traffic",
-    "schedule",
-    "capture",
-];
-pub(crate) const BACKGROUND: &[&str] = &["level", "long_flows", "from", "to", "via", "route", "ack_route"];
-
-/// Longest duration: 30 days.
-const DURATION_MAX: Time = Time::from_s(30 * 86_400);
-const RATE_MIN: Rate = Rate(1_000);
-const RATE_MAX: Rate = Rate(10_000_000_000_000);
-const PACKET_MIN: Bytes = Bytes(64);
-
-const LOSS: Span = Span::at_least(0.0).below(1.0);
-const PROBABILITY: Span = Span::at_least(0.0).at_most(1.0);
-const FRACTION: Span = Span::above(0.0).at_most(1.0);
-
-impl Choice for Compat {
-    const ALL: &'static [(&'static str, Self)] = &[("linux", Self::Linux), ("ns2", Self::Ns2)];
-}
 
 impl Scenario {
     /// Reads a scenario. `file` names the text in errors. A run that is predicted to need more than
@@ -91,8 +56,10 @@ impl Scenario {
         tables: &DeTable,
         memory_limit_bytes: Option<u64>,
     ) -> Result<Scenario, ScenarioError> {
-        let root = Table::new(source, String::new(), tables, 0..0, SCENARIO)?;
-        let scenario = read_scenario(&root)?;
+        let root = Table::root(source, tables);
+        let mut scenario = Scenario::default();
+        root.read(&mut scenario)?;
+        resolve(&mut scenario, &root)?;
         if let Some(limit) = memory_limit_bytes {
             check_memory(&scenario, &root, limit)?;
         }
@@ -100,73 +67,57 @@ impl Scenario {
     }
 }
 
-fn read_scenario(root: &Table) -> Result<Scenario, ScenarioError> {
-    let schema = root.need("schema", "schema = 1")?.integer(1..=1)? as u32;
-    let name = root.get("name").map(|item| item.text("write a text")).transpose()?.map(String::from);
-    let seed = root.integer("seed", 0..=i64::MAX as u64, 1)?;
-    let duration: Time =
-        root.need("duration", "duration = \"60s\"")?.quantity_in(Time::from_us(1)..=DURATION_MAX)?;
-    let warmup = root.quantity("warmup")?.unwrap_or(Time::ZERO);
-    if warmup >= duration {
-        return Err(root.error(
-            "warmup",
-            format!("{warmup} is not before the end"),
-            format!("allowed: less than {duration}"),
-        ));
+/// Fills in the defaults that depend on other keys, and checks what keys say together.
+fn resolve(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
+    resolve_times(scenario, root)?;
+    let Scenario { duration, compat, .. } = *scenario;
+    let link_tables = link::resolve(&mut scenario.topology, root)?;
+    let network = Network::new(&scenario.topology);
+    let places = Places { topology: &scenario.topology, network: &network };
+    let flow_tables = root.tables("flow");
+    for (flow, table) in scenario.flow.iter_mut().zip(&flow_tables) {
+        flow::resolve(flow, table, &places, compat, duration)?;
     }
-    let sample = match root.quantity("sample")? {
-        Some(Sample::Every(step)) if step < Time::from_us(1) || step > duration => {
-            let hint = format!("allowed: 1us to {duration}, or \"off\"");
-            return Err(root.error("sample", format!("{step} is out of range"), hint));
-        }
-        Some(sample) => sample,
-        None => Sample::Every(Time::from_ms(10).min(duration)),
-    };
-    let compat = root.choice("compat", Compat::Linux)?;
-    let (topology, link_tables) = link::read(root)?;
-    let network = Network::new(&topology);
-    let places = Places { topology: &topology, network: &network };
-    let flow_keys = flow::keys();
-    let tables = |key, keys| root.get(key).map_or(Ok(Vec::new()), |item| item.tables(keys));
-    let flows = tables("flow", &flow_keys)?;
-    let read_flow = |table| flow::read(table, &places, compat, duration);
-    let flow = flows.iter().map(read_flow).collect::<Result<Vec<_>, _>>()?;
-    check_flows(&flows, &flow)?;
-    let udp = udp::read(&tables("udp", udp::UDP)?, &places, duration)?;
-    let background = read_background(&root.table("background", BACKGROUND)?, &places)?;
-    let traffic = traffic::read(&tables("traffic", traffic::TRAFFIC)?, &places)?;
-    if flow.is_empty() && udp.is_empty() && background.is_silent() && traffic.is_empty() {
+    check_flows(&flow_tables, &scenario.flow)?;
+    udp::resolve(&mut scenario.udp, &root.tables("udp"), &places, duration)?;
+    resolve_background(&mut scenario.background, &root.table("background"), &places)?;
+    traffic::resolve(&mut scenario.traffic, &root.tables("traffic"), &places)?;
+    let (flow, udp) = (&scenario.flow, &scenario.udp);
+    if flow.is_empty() && udp.is_empty() && scenario.background.is_silent() && scenario.traffic.is_empty() {
         return Err(root.error("flow", "missing", "write a [[flow]], or a [background] with a level"));
     }
-    let sizing = Sizing::new(&network, &flow, &udp, compat);
+    let sizing = Sizing::new(&network, flow, udp, compat);
     for (link, table) in (0..).zip(&link_tables) {
-        queue::check_room(table, &network, link, &sizing)?;
+        link::check_room(table, &network, link, &sizing)?;
     }
-    let schedule = schedule::read(root, &places, &flow, duration)?;
-    flow::check_ecn(&flows, &flow, &network, &schedule)?;
-    let capture = root.get("capture").map(|item| capture::read(&item, &places, duration)).transpose()?;
-    let scenario = Scenario {
-        schema,
-        name,
-        seed,
-        duration: Text(duration),
-        warmup: Text(warmup),
-        sample: Text(sample),
-        compat,
-        topology,
-        flow,
-        udp,
-        background,
-        traffic,
-        schedule,
-        capture,
-    };
-    let routes = Routes::of(&scenario).count();
+    schedule::resolve(&mut scenario.schedule, &root.tables("schedule"), &places, flow, duration)?;
+    flow::check_ecn(&flow_tables, flow, &network, &scenario.schedule)?;
+    if let Some(capture) = &mut scenario.capture {
+        capture::resolve(capture, &root.table("capture"), &places, duration)?;
+    }
+    let routes = Routes::of(scenario).count();
     if routes > ROUTES_MAX {
         let hint = format!("allowed: up to {ROUTES_MAX}");
         return Err(root.error("flow", format!("{routes} different routes"), hint));
     }
-    Ok(scenario)
+    Ok(())
+}
+
+fn resolve_times(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
+    let Scenario { duration, warmup, .. } = *scenario;
+    if warmup >= duration {
+        let found = format!("{warmup} is not before the end");
+        return Err(root.error("warmup", found, format!("allowed: less than {duration}")));
+    }
+    match &mut scenario.sample {
+        Sample::Every(step) if root.get("sample").is_none() => *step = duration.min(*step),
+        Sample::Every(step) if *step < Time::from_us(1) || *step > duration => {
+            let hint = format!("allowed: 1us to {duration}, or \"off\"");
+            return Err(root.error("sample", format!("{step} is out of range"), hint));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn check_flows(tables: &[Table], flows: &[Flow]) -> Result<(), ScenarioError> {
@@ -174,9 +125,9 @@ fn check_flows(tables: &[Table], flows: &[Flow]) -> Result<(), ScenarioError> {
     for (table, flow) in tables.iter().zip(flows) {
         let streams = u64::from(flow.count) * u64::from(flow.parallel);
         sum += streams;
-        over_udt += if flow.transport == Transport::Udt { streams } else { 0 };
+        over_udt += if flow.transport() == Transport::Udt { streams } else { 0 };
         for (flows, most, what) in
-            [(sum, flow::FLOWS_MAX, "flows"), (over_udt, flow::FLOWS_MAX / 2, "flows over UDT")]
+            [(sum, u64::from(FLOWS_MAX), "flows"), (over_udt, u64::from(FLOWS_MAX) / 2, "flows over UDT")]
         {
             if flows > most {
                 let hint = format!("allowed: up to {most} in all groups");
@@ -191,15 +142,21 @@ fn check_flows(tables: &[Table], flows: &[Flow]) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn read_background(table: &Table, places: &Places) -> Result<Background, ScenarioError> {
-    let level = table.integer("level", 0..=3, 0)? as u8;
-    let long_flows = table.integer("long_flows", 0..=100_000, if level > 0 { 10 } else { 0 })? as u32;
-    if level == 0 && long_flows == 0 {
-        return Ok(Background::default());
+fn resolve_background(
+    background: &mut Background,
+    table: &Table,
+    places: &Places,
+) -> Result<(), ScenarioError> {
+    if background.level > 0 && table.get("long_flows").is_none() {
+        background.long_flows = 10;
     }
-    let (_, path) = places.path(table)?;
-    let (ack_route, ack_links) = places.back(table, &path.links)?;
-    Ok(Background { level, long_flows, path, ack_route, ack_links })
+    if background.is_silent() {
+        *background = Background::default();
+        return Ok(());
+    }
+    (_, background.path) = places.path(table)?;
+    (background.ack_route, background.ack_links) = places.back(table, &background.path.links)?;
+    Ok(())
 }
 
 /// Refuses a run that needs more memory than allowed, at the key that asks for the most.

@@ -21,7 +21,7 @@ pub(crate) struct Peaks {
 impl Peaks {
     pub(crate) fn of(scenario: &Scenario, network: &Network) -> Peaks {
         let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
-        let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay.0).collect();
+        let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay).collect();
         let mut detour = Time::ZERO;
         let faster = |rates: &mut Vec<Rate>, link: u16, rate: Rate| {
             rates[usize::from(link)] = rates[usize::from(link)].max(rate);
@@ -32,10 +32,10 @@ impl Peaks {
         for change in &scenario.schedule {
             match change {
                 Change::Link(change) => {
-                    change.rate.iter().for_each(|rate| faster(&mut rates, change.number, rate.0));
-                    change.delay.iter().for_each(|delay| longer(&mut delays, change.number, delay.0));
+                    change.rate.iter().for_each(|rate| faster(&mut rates, change.number, *rate));
+                    change.delay.iter().for_each(|delay| longer(&mut delays, change.number, *delay));
                 }
-                Change::File(change) => match &change.file.content {
+                Change::File(change) => match &change.series {
                     Series::Rate(rows) => {
                         rows.iter().for_each(|row| faster(&mut rates, change.number, row.1))
                     }
@@ -51,7 +51,7 @@ impl Peaks {
                 }
             }
         }
-        let longer = delays.iter().zip(&network.hops).map(|(delay, hop)| delay.since(hop.way.delay.0));
+        let longer = delays.iter().zip(&network.hops).map(|(delay, hop)| delay.since(hop.way.delay));
         Peaks { rates, longer: longer.fold(detour, Time::after) }
     }
 }
@@ -66,14 +66,14 @@ impl Scenario {
                 .iter()
                 .filter_map(|change| match change {
                     Change::Link(change) if change.number == link => {
-                        let slow = change.rate.map(|rate| rate.0 .0 < first.0 / 2);
-                        change.down.or(slow).map(|stops| (change.at.0, stops))
+                        let slow = change.rate.map(|rate| rate.0 < first.0 / 2);
+                        change.down.or(slow).map(|stops| (change.at, stops))
                     }
                     _ => None,
                 })
                 .collect();
             changes.sort();
-            let ends = changes.iter().skip(1).map(|change| change.0).chain([self.duration.0]);
+            let ends = changes.iter().skip(1).map(|change| change.0).chain([self.duration]);
             let parts = changes.iter().zip(ends).filter(|(change, _)| change.1);
             parts.map(|(change, end)| end.since(change.0).as_s()).sum::<f64>()
         };
@@ -101,14 +101,14 @@ impl Scenario {
             let rate = links.iter().map(|&link| peaks.rates[usize::from(link)]).min().unwrap_or(Rate(0));
             let buffers = links.iter().map(|&link| {
                 let way = network.hop(link).way;
-                sizing.room_bytes(link, way.queue.size.0, way.mean_rate())
+                sizing.room_bytes(link, way.queue.size, way.mean_rate())
             });
-            rate.as_bps() / 8.0 * flow.rtt.0.after(peaks.longer).as_s() + buffers.sum::<f64>()
+            rate.as_bps() / 8.0 * flow.rtt.after(peaks.longer).as_s() + buffers.sum::<f64>()
         };
         let limit = |(group, flow): (usize, &Flow)| {
             let payload_bytes = flow.payload_bytes(self.compat);
             if let Some(buffer) = flow.tcp.and_then(|tcp| tcp.send_buffer) {
-                return buffer.0.packets(payload_bytes);
+                return buffer.packets(payload_bytes);
             }
             let paths = self.data_routes(group, flow).map(|links| path_bytes(flow, links));
             let bytes = (TUNED_PATHS * paths.fold(0.0, f64::max)).max(TUNED_LEAST_BYTES);

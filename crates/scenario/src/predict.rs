@@ -159,7 +159,7 @@ impl Scenario {
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
         let Peaks { rates, longer } = Peaks::of(self, &network);
         let loads = self.loads(&network, &sizing);
-        let duration_s = self.duration.0.as_s();
+        let duration_s = self.duration.as_s();
         // By link: what passes it, and whether it is the slowest link of some of that.
         let mut passing: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
         let mut is_slowest = vec![false; network.hops.len()];
@@ -180,7 +180,7 @@ impl Scenario {
             let wire_bytes = f64::from(wire_bytes);
             let rtt = sizing.rtt(link).unwrap_or(Time::ZERO).after(longer);
             let bdp_bytes = if is_slowest[i] { rates[i].as_bps() / 8.0 * rtt.as_s() } else { 0.0 };
-            let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size.0, hop.way.mean_rate());
+            let buffer_bytes = sizing.room_bytes(link, hop.way.queue.size, hop.way.mean_rate());
             let room = OVERSHOOT * (bdp_bytes + buffer_bytes) / wire_bytes;
             let room = room * passing[i].iter().map(|load| load.times).fold(1.0, f64::max);
             in_flight += room.min(passing[i].iter().map(|load| load.window).sum());
@@ -188,18 +188,18 @@ impl Scenario {
             packets += capacity.min(passing[i].iter().map(|load| load.demand).sum());
         }
         let streams = |transport: Transport| -> f64 {
-            let flows = self.flow.iter().filter(|flow| flow.transport == transport);
+            let flows = self.flow.iter().filter(|flow| flow.transport() == transport);
             flows.map(|flow| f64::from(flow.streams())).sum()
         };
         let mut flows = streams(Transport::Tcp);
         packets += HANDSHAKE_PACKETS * flows * network.hops.len() as f64;
-        let rows = match self.sample.0 {
+        let rows = match self.sample {
             Sample::Off => 0.0,
             Sample::Every(step) => duration_s / step.as_s() + 1.0,
         };
         let row = |bytes: usize| bytes as f64;
         let flow_row_bytes = |flow: &Flow| {
-            let law = flow.law.0.law().filter(|_| flow.transport == Transport::Tcp);
+            let law = flow.control.law().filter(|_| flow.transport() == Transport::Tcp);
             let probes = law.map_or(0, |law| law.probes().len()) as f64;
             f64::from(flow.count) * (row(FlowTable::ROW_BYTES) + probes * row(ProbeTable::ROW_BYTES))
         };
@@ -210,7 +210,7 @@ impl Scenario {
         let transfers = demands.iter().map(Demand::messages_per_s).sum::<f64>() * duration_s;
         let table_bytes =
             TABLE_COPIES * (rows * row_bytes + TRANSFERS * transfers * row(TransferTable::ROW_BYTES));
-        let load_bps = [0.0, 0.15, 0.375, 0.6].get(usize::from(self.background.level)).unwrap_or(&0.0)
+        let load_bps = [0.0, 0.15, 0.375, 0.6].get(self.background.level as usize).unwrap_or(&0.0)
             * network.slowest(&self.background.path.links).as_bps();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         // Hardly more at once than begin in all.
@@ -236,7 +236,7 @@ impl Scenario {
             let queueing_s = |way: &[u16]| {
                 let bottleneck = way.iter().map(|&link| {
                     let hop = network.hop(link);
-                    let room = sizing.room_bytes(link, hop.way.queue.size.0, hop.way.mean_rate());
+                    let room = sizing.room_bytes(link, hop.way.queue.size, hop.way.mean_rate());
                     (rates[usize::from(link)], room)
                 });
                 let slowest = bottleneck.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -292,11 +292,11 @@ impl Scenario {
         let flows = self.flow.iter().enumerate().flat_map(move |(group, flow)| {
             self.data_routes(group, flow).map(move |links| Load {
                 links,
-                wire_bytes: self.compat.wire_bytes(flow.packet.0),
+                wire_bytes: self.compat.wire_bytes(flow.packet),
                 window: f64::from(flow.streams()) * self.window(flow).min(limits[group]),
                 demand: f64::from(flow.count) * self.demand(flow),
                 keeps: true,
-                boundless: flow.law.0.law().is_some_and(|law| {
+                boundless: flow.control.law().is_some_and(|law| {
                     // Each loss takes a round trip to repair, in which as much leaves as the rate asks for.
                     is_boundless(law) || !has_sack(flow) && law.slow_start() == SlowStartKind::None
                 }),
@@ -305,7 +305,7 @@ impl Scenario {
         });
         let udp = self.udp.iter().map(|udp| {
             let traffic = self.udp_traffic(udp);
-            let bytes = traffic.offered_bps(self.duration.0) / 8.0 * self.duration.0.as_s();
+            let bytes = traffic.offered_bps(self.duration) / 8.0 * self.duration.as_s();
             Load {
                 links: &udp.path.links,
                 wire_bytes: traffic.packet_bytes,
@@ -327,7 +327,7 @@ impl Scenario {
         let queues = network.hops.iter().map(|hop| hop.way.queue.discipline.memory_bytes());
         let changes = self.schedule.iter().map(|change| match change {
             Change::Link(_) => 3.0,
-            Change::File(change) => match &change.file.content {
+            Change::File(change) => match &change.series {
                 Series::Rate(rows) => rows.len() as f64,
                 Series::Delay(rows) => rows.len() as f64,
                 Series::Loss(rows) => rows.len() as f64,
@@ -353,19 +353,19 @@ impl Scenario {
         let Some(tcp) = flow.tcp.filter(|tcp| tcp.slow_start.0 != SlowStartKind::None) else {
             return f64::INFINITY;
         };
-        if flow.law.0.law().is_none_or(|law| is_boundless(law) || law.family() == Some("delay")) {
+        if flow.control.law().is_none_or(|law| is_boundless(law) || law.family() == Some("delay")) {
             return f64::INFINITY;
         }
-        let begins = match flow.start.0 {
+        let begins = match flow.start {
             Start::At(time) | Start::Uniform(time, _) => time,
         };
-        let rounds = self.duration.0.since(begins).as_s() / flow.rtt.0.as_s();
+        let rounds = self.duration.since(begins).as_s() / flow.rtt.as_s();
         tcp.initial_window.0 as f64 * 2.0 * rounds.exp2()
     }
 
     /// Packets that a flow wants to deliver.
     fn demand(&self, flow: &Flow) -> f64 {
         let payload = f64::from(flow.payload_bytes(self.compat));
-        flow.size.map_or(f64::INFINITY, |size| (size.0 .0 as f64 / payload).ceil())
+        flow.size.map_or(f64::INFINITY, |size| (size.0 as f64 / payload).ceil())
     }
 }

@@ -1,33 +1,26 @@
 //! Values that a scenario spells as text, besides those of `lfn_units`.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
 pub use lfn_keys::Packets;
 use lfn_keys::{Given, Kind, Said, Value, Wrong};
-use lfn_law::{LawSpec, SlowStartKind};
-use lfn_udt::ControlSpec;
-use lfn_units::{Bytes, Rate, Time, UnitError};
-use serde::{Serialize, Serializer};
+use lfn_law::SlowStartKind;
+use lfn_units::{Bytes, Time, UnitError};
 
 use crate::config::SOCKET_BUFFER_MAX_BYTES;
 
-/// A value that is text in TOML and JSON, in the spelling that it prints and parses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A value of a key that another crate spells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<T>(pub T);
 
-impl<T: fmt::Display> Serialize for Text<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<T: Quantity> Value for Text<T> {
+impl Value for Text<SlowStartKind> {
     type Range = ();
     const ANY: () = ();
 
-    fn read(given: &Given, (): &()) -> Result<Text<T>, Wrong> {
-        lfn_keys::quantity(given, T::WHAT, T::EXAMPLE).map(Text)
+    fn read(given: &Given, (): &()) -> Result<Self, Wrong> {
+        lfn_keys::quantity(given, "a slow start", "classic").map(Text)
     }
 
     fn said(&self) -> Said {
@@ -35,40 +28,45 @@ impl<T: Quantity> Value for Text<T> {
     }
 
     fn kind((): &()) -> Kind {
-        T::KIND
+        Kind::Words(&["classic", "limited", "hystart", "hystart++", "none"])
     }
 }
 
-/// What a node, a link, a group of flows or a UDP source is called.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct Name(pub String);
+/// A law as it is written; which it is, is known where files are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LawName(pub String);
 
-/// What can stand in a [`Text`].
-pub trait Quantity: FromStr<Err: fmt::Display> + fmt::Display {
-    /// What it is, with its article.
-    const WHAT: &'static str;
-    /// A valid spelling.
-    const EXAMPLE: &'static str;
-    /// Its type.
-    const KIND: Kind = Kind::Quantity(Self::EXAMPLE, None);
+impl FromStr for LawName {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<LawName, Infallible> {
+        Ok(LawName(text.into()))
+    }
 }
 
-macro_rules! quantity_of_keys {
-    ($($type:ty)*) => {
-        $(impl Quantity for $type {
-            const WHAT: &'static str = <$type as lfn_keys::Quantity>::WHAT;
-            const EXAMPLE: &'static str = <$type as lfn_keys::Quantity>::EXAMPLE;
-        })*
-    };
+impl fmt::Display for LawName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
-quantity_of_keys! { Time Rate Bytes Packets }
 
 macro_rules! quantity {
     ($($type:ty: $what:literal $example:literal;)*) => {
-        $(impl Quantity for $type {
-            const WHAT: &'static str = $what;
-            const EXAMPLE: &'static str = $example;
+        $(impl Value for $type {
+            type Range = ();
+            const ANY: () = ();
+
+            fn read(given: &Given, (): &()) -> Result<$type, Wrong> {
+                lfn_keys::quantity(given, $what, $example)
+            }
+
+            fn said(&self) -> Said {
+                Said::Text(self.to_string())
+            }
+
+            fn kind((): &()) -> Kind {
+                Kind::Quantity($example, None)
+            }
         })*
     };
 }
@@ -78,14 +76,7 @@ quantity! {
     BufferSize: "a buffer size" "1bdp";
     Start: "a start" "uniform(0s, 20s)";
     Sample: "a sampling interval" "10ms";
-    LawSpec: "a law" "cubic";
-    ControlSpec: "a law" "cubic";
-}
-
-impl Quantity for SlowStartKind {
-    const WHAT: &'static str = "a slow start";
-    const EXAMPLE: &'static str = "classic";
-    const KIND: Kind = Kind::Words(&["classic", "limited", "hystart", "hystart++", "none"]);
+    LawName: "a law" "cubic";
 }
 
 /// Names every unit of a quantity that has units of several kinds.
@@ -204,7 +195,7 @@ impl FromStr for BufferSize {
                 UnitError::TooLarge { .. } => {
                     UnitError::TooLarge { got: text.into(), most: "18446744073709bdp" }
                 }
-                _ => UnitError::BadNumber { got: text.into(), example: BufferSize::EXAMPLE },
+                _ => UnitError::BadNumber { got: text.into(), example: "1bdp" },
             });
         }
         let bytes = text.parse().map(BufferSize::Bytes);

@@ -3,7 +3,9 @@
 use lfn_law::LawSpec;
 use lfn_udt::ControlSpec;
 
-use crate::model::{Change, Flow, Loss, OneWay, Pattern, Scenario, Series};
+use lfn_path::Loss;
+
+use crate::model::{Change, Flow, OneWay, Pattern, Scenario, Series};
 use crate::network::Network;
 use crate::quantity::Start;
 
@@ -21,14 +23,14 @@ impl Scenario {
 
 impl OneWay {
     fn is_random(&self) -> bool {
-        let loses = match self.loss {
+        let loses = match self.impair.loss {
             Loss::Bernoulli(p) => p > 0.0,
             Loss::Bursts(_) => true,
         };
         loses
-            || self.duplicate > 0.0
-            || self.reorder.is_some_and(|reorder| reorder.p > 0.0)
-            || self.jitter.is_some()
+            || self.impair.duplicate > 0.0
+            || self.impair.reorder.is_some_and(|reorder| reorder.p > 0.0)
+            || self.impair.jitter.is_some()
             || self.queue.discipline.draws()
             // Those that tell their load begin their intervals at a random time.
             || self.router.as_ref().is_some_and(|router| router.0.is_some())
@@ -37,8 +39,8 @@ impl OneWay {
 
 impl Flow {
     fn is_random(&self) -> bool {
-        matches!(self.start.0, Start::Uniform(low, high) if low < high)
-            || match &self.law.0 {
+        matches!(self.start, Start::Uniform(low, high) if low < high)
+            || match &self.control {
                 ControlSpec::Native(..) => true,
                 // What a class in Python draws nobody knows.
                 ControlSpec::Law(law) => LawSpec::info(law).is_none_or(|law| law.draws),
@@ -51,7 +53,7 @@ impl Change {
         match self {
             Change::Link(change) => change.loss.is_some_and(|p| p > 0.0),
             Change::File(change) => {
-                matches!(&change.file.content, Series::Loss(losses) if losses.iter().any(|&(_, p)| p > 0.0))
+                matches!(&change.series, Series::Loss(losses) if losses.iter().any(|&(_, p)| p > 0.0))
             }
             Change::Route(_) => false,
         }

@@ -1,6 +1,8 @@
 //! No text makes the crate panic, and the canonical TOML of a scenario is the scenario.
 
-use lfn_keys::{Key, Kind};
+use std::collections::BTreeSet;
+
+use lfn_keys::{Key, Kind, Kinds, Value};
 use lfn_path::AqmConfig;
 use lfn_scenario::Scenario;
 use lfn_sim::Sim;
@@ -70,75 +72,26 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
+/// All keys of a kind of table and of those in it.
+fn collect(kind: Kind, keys: &mut BTreeSet<&'static str>) {
+    let shapes = match kind {
+        Kind::Table(shape) => vec![shape],
+        Kind::Kinds(.., kinds, _) => kinds.into_iter().map(|(_, shape)| shape).collect(),
+        Kind::Either(.., kinds) => return kinds.into_iter().for_each(|(_, kind)| collect(kind, keys)),
+        Kind::List(of, _) => return collect(*of, keys),
+        _ => return,
+    };
+    for (key, _) in shapes.into_iter().flat_map(|shape| shape.keys) {
+        keys.insert(key.name);
+        collect((key.kind)(), keys);
+    }
+}
+
 /// A key of any table, or a wrong one.
 fn line() -> impl Strategy<Value = String> {
-    let key = prop::sample::select(vec![
-        "schema",
-        "name",
-        "seed",
-        "duration",
-        "warmup",
-        "sample",
-        "compat",
-        "rate",
-        "mode",
-        "loss",
-        "kind",
-        "size",
-        "preset",
-        "min_th",
-        "max_th",
-        "target_delay",
-        "weight",
-        "max_p",
-        "wait",
-        "rules",
-        "ecn",
-        "law",
-        "count",
-        "rtt",
-        "start",
-        "stop",
-        "direction",
-        "packet",
-        "receive_window",
-        "send_buffer",
-        "initial_window",
-        "initial_ssthresh",
-        "slow_start",
-        "delayed_ack",
-        "sack",
-        "pacing",
-        "level",
-        "long_flows",
-        "queue.size",
-        "reverse.rate",
-        "trace",
-        "delay",
-        "duplicate",
-        "reorder",
-        "jitter",
-        "hops",
-        "duplex",
-        "reverse",
-        "queue",
-        "from",
-        "to",
-        "via",
-        "route",
-        "ack_route",
-        "bursts",
-        "steps",
-        "on_off",
-        "at",
-        "link",
-        "flow",
-        "down",
-        "file",
-        "links",
-        "max_rows",
-        "x",
-    ]);
+    let mut keys = BTreeSet::from(["x", "queue.size", "reverse.rate"]);
+    collect(Scenario::kind(&()), &mut keys);
+    let key = prop::sample::select(keys.into_iter().collect::<Vec<_>>());
     (key, value()).prop_map(|(key, value)| format!("{key} = {value}\n"))
 }
 
@@ -188,7 +141,7 @@ const FLOW: &[&str] = &[
 /// A queue for the table of a dumbbell's or a parking lot's link: any kind, with any of its keys.
 fn queue(head: &'static str) -> impl Strategy<Value = String> {
     let line = |key: Key| {
-        let value = match key.kind {
+        let value = match (key.kind)() {
             Kind::Boolean => "true".into(),
             Kind::Integer(low, _) => low.max(8).to_string(),
             Kind::Number(span) | Kind::WordOr(_, span) => {
@@ -196,6 +149,7 @@ fn queue(head: &'static str) -> impl Strategy<Value = String> {
             }
             Kind::Words(words) => format!("\"{}\"", words[words.len() - 1]),
             Kind::Quantity(example, _) => format!("\"{}\"", example.replace("MB", "kB")),
+            other => panic!("{other:?} in a queue"),
         };
         format!("{} = {value}", key.name)
     };

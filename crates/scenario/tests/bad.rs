@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use lfn_keys::Kinds;
 use lfn_scenario::{read, Scenario};
 
 /// Memory that the runs of `bad/` may use.

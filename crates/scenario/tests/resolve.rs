@@ -4,8 +4,8 @@ use std::path::Path;
 
 use lfn_law::{LawSpec, Prototype, SlowStartKind};
 use lfn_path::{
-    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig, RedConfig, RedRules,
-    Service, Thresholds, Weight,
+    AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterConfig, PieConfig, RedConfig,
+    RedRules, Reorder, Service, Thresholds, Weight,
 };
 use lfn_scenario::Scenario;
 use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
@@ -325,17 +325,17 @@ fn impairments_are_those_of_the_link_in_both_directions() {
     );
     let [forward, reverse] = &links[..] else { panic!() };
     assert_eq!((forward.delay, reverse.delay), (Time::from_ms(10), Time::from_ms(20)));
-    let bursts = GilbertElliottConfig { p: 1e-4, r: 0.1, loss_good: 0.0, loss_bad: 0.5 };
-    assert_eq!(forward.impair.loss, Loss::GilbertElliott(bursts));
+    let bursts = GilbertElliottConfig { p: 1e-4, r: 0.1, good: 0.0, bad: 0.5 };
+    assert_eq!(forward.impair.loss, bursts.into());
     assert_eq!(reverse.impair.loss, Loss::Bernoulli(0.0));
     for link in &links {
         assert_eq!(link.impair.duplicate, 0.001);
-        assert_eq!(link.impair.reorder, Some((0.01, Time::from_ms(3))));
+        assert_eq!(link.impair.reorder, Some(Reorder { p: 0.01, delay: Time::from_ms(3) }));
     }
-    let uniform = JitterShape::Uniform { low: Time::ZERO, high: Time::from_ms(2) };
-    assert_eq!(forward.impair.jitter, Some((uniform, false)));
-    let normal = JitterShape::Normal { mean: Time::from_ms(2), deviation: Time::from_ms(1) };
-    assert_eq!(reverse.impair.jitter, Some((normal, true)));
+    let uniform = JitterConfig::uniform(Time::ZERO, Time::from_ms(2), false);
+    assert_eq!(forward.impair.jitter, Some(uniform));
+    let normal = JitterConfig::normal(Time::from_ms(2), Time::from_ms(1), true);
+    assert_eq!(reverse.impair.jitter, Some(normal));
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::{AqmConfig, DropTail, GilbertElliottConfig, JitterShape, RouterConfig, Service};
+use lfn_path::{AqmConfig, DropTail, RouterConfig, Service};
+pub use lfn_path::{BurstLoss, Impair, Loss};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
 use lfn_units::{Rate, Time};
@@ -187,41 +188,6 @@ impl LinkConfig {
             router: None,
             event_mode: false,
         }
-    }
-}
-
-/// What a path does to data packets behind the queue; nothing by default.
-#[derive(Clone, Debug, Default)]
-pub struct Impair {
-    /// Loss.
-    pub loss: Loss,
-    /// Probability that a packet arrives twice.
-    pub duplicate: f64,
-    /// Probability that a packet is held up, and for how long.
-    pub reorder: Option<(f64, Time)>,
-    /// An additional delay, and whether packets keep their order under it.
-    pub jitter: Option<(JitterShape, bool)>,
-}
-
-impl Impair {
-    /// Whether it changes when packets arrive, or how often.
-    pub fn moves(&self) -> bool {
-        self.duplicate > 0.0 || self.reorder.is_some() || self.jitter.is_some()
-    }
-}
-
-/// Loss behind a queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
-    /// Every packet on its own, with this probability.
-    Bernoulli(f64),
-    /// In bursts.
-    GilbertElliott(GilbertElliottConfig),
-}
-
-impl Default for Loss {
-    fn default() -> Loss {
-        Loss::Bernoulli(0.0)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use lfn_path::{Bernoulli, GilbertElliott, ImpairError, Jitter, Reordering};
+use lfn_path::{Bernoulli, BurstLoss, GilbertElliott, Impair, ImpairError, Jitter, Loss, Reordering};
 use lfn_units::Time;
 
-use crate::config::{Impair, Loss};
 use crate::rng::Stream;
 
 enum LossModel {
@@ -34,7 +33,7 @@ impl RandomLoss {
     pub fn new(loss: Loss, mut stream: Stream) -> Result<RandomLoss, ImpairError> {
         let model = match loss {
             Loss::Bernoulli(p) => LossModel::Bernoulli(Bernoulli::new(p, || stream.f64())?),
-            Loss::GilbertElliott(config) => {
+            Loss::Bursts(BurstLoss::GilbertElliott(config)) => {
                 LossModel::GilbertElliott(GilbertElliott::new(config, || stream.f64())?)
             }
         };
@@ -102,14 +101,14 @@ impl Motion {
             return Ok(None);
         }
         let reorder = match impair.reorder {
-            Some((p, delay)) => {
+            Some(reorder) => {
                 let mut draws = stream("reorder");
-                Some((Reordering::new(p, delay, || draws.f64())?, draws))
+                Some((Reordering::new(reorder.p, reorder.delay, || draws.f64())?, draws))
             }
             None => None,
         };
         let jitter = match impair.jitter {
-            Some((shape, keeps_order)) => Some((Jitter::new(shape, keeps_order)?, stream("jitter"))),
+            Some(jitter) => Some((Jitter::new(jitter)?, stream("jitter"))),
             None => None,
         };
         let mut draws = stream("duplicate");

@@ -10,7 +10,8 @@
 //!
 //! A TCP flow capped at W packets is no model of its own: it is a plain flow whose receive window is W.
 
-use lfn_units::Time;
+use lfn_keys::words;
+use lfn_units::{Bytes, Rate, Time};
 
 use crate::rng::{Distribution, Mixture, Stream, Streams};
 
@@ -20,13 +21,15 @@ mod model;
 pub mod open;
 pub mod packmime;
 pub mod requests;
+mod size;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod udp;
 pub mod vectors;
 pub mod web;
 
-pub use model::{Flows, Model};
+pub use model::{Flows, Model, Parameters};
+pub use size::{LognormalSize, ParetoSize, Size};
 
 /// Which way data travel through the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +39,15 @@ pub enum Direction {
     /// With their ACKs.
     Reverse,
 }
+
+words! { Direction { Forward = "forward", Reverse = "reverse", } }
+
+/// Highest rate of a scenario.
+pub const RATE_MAX: Rate = Rate(10_000_000_000_000);
+/// Most connections a second, sessions or users.
+pub(crate) const COUNT_MAX: u64 = 1_000_000;
+/// Largest message.
+pub(crate) const SIZE_MAX: Bytes = Bytes(1_000_000_000_000);
 
 impl Direction {
     /// Both directions.

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, TIMEOUT};
-use lfn_path::{AqmConfig, CodelConfig, RedConfig, RedRules, Thresholds, Weight};
+use lfn_path::{AqmConfig, CodelConfig, RedConfig, RedRules, Reorder, Thresholds, Weight};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, Loss};
 use lfn_sim::Outcome;
 use lfn_units::Time;
@@ -115,7 +115,8 @@ fn a_path_that_reorders_costs_few_retransmissions() {
         for seed in [2, 3, 4] {
             let mut config = path(bottleneck(80), linux_flow("cubic:linux", RTT), 20);
             config.seed = seed;
-            config.links[2].impair.reorder = Some((percent / 100.0, Time::from_us(late_us)));
+            config.links[2].impair.reorder =
+                Some(Reorder { p: percent / 100.0, delay: Time::from_us(late_us) });
             let summary = run(&config).summary;
             let (flow, drops) = (&summary.flows[0], summary.links[0].drops);
             let text = format!("{percent} % by {late_us} us: {drops} drops, {flow:?}");

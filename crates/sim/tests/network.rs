@@ -7,7 +7,7 @@ use common::{
     DATA, DEPARTS, UDP,
 };
 use lfn_path::{
-    AqmConfig, CodelConfig, DropTail, FqCodelConfig, GilbertElliottConfig, JitterShape, PieConfig,
+    AqmConfig, CodelConfig, DropTail, FqCodelConfig, GilbertElliottConfig, JitterConfig, PieConfig, Reorder,
 };
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkConfig, Loss};
 use lfn_sim::{Outcome, Sim, SimError};
@@ -180,7 +180,7 @@ fn renos_long_flow_in_a_parking_lot_gets_less_than_max_min() {
             // flows lose in no proportion to their rates (Floyd and Jacobson 1992). Without it the
             // long flow gets 0.45 to 0.57.
             impair: Impair {
-                jitter: Some((JitterShape::Uniform { low: Time::ZERO, high: us(1200) }, true)),
+                jitter: Some(JitterConfig::uniform(Time::ZERO, us(1200), true)),
                 ..Impair::default()
             },
             ..drop_tail(rate("10Mbit/s"), 20)
@@ -536,7 +536,7 @@ mod impairments {
         let model = GilbertElliottConfig::simple(p, r);
         let keeps = 1.0 - p - r;
         for seed in 1..=3 {
-            let impair = Impair { loss: Loss::GilbertElliott(model), ..Impair::default() };
+            let impair = Impair { loss: model.into(), ..Impair::default() };
             let summary = datagrams_through(impair, seed).summary;
             let (share, spread) = (p / (p + r), (1.0 + keeps) / (1.0 - keeps));
             assert_share(summary.links[0].random_losses, 100_000, share, spread);
@@ -546,7 +546,7 @@ mod impairments {
     #[test]
     fn duplicates_arrive_twice() {
         let impair = Impair { duplicate: 0.1, ..Impair::default() };
-        let udp = datagrams_through(impair.clone(), 1).summary.udp[0].clone();
+        let udp = datagrams_through(impair, 1).summary.udp[0].clone();
         assert_share(udp.delivered - udp.sent, udp.sent, 0.1, 1.0);
 
         let outcome = flow_through(impair, 1);
@@ -562,8 +562,8 @@ mod impairments {
 
     #[test]
     fn jitter_reorders_unless_it_keeps_order() {
-        let shape = JitterShape::Uniform { low: Time::ZERO, high: ms(5) };
-        let jitter = |keeps_order| Impair { jitter: Some((shape, keeps_order)), ..Impair::default() };
+        let uniform = |keep_order| Some(JitterConfig::uniform(Time::ZERO, ms(5), keep_order));
+        let jitter = |keep_order| Impair { jitter: uniform(keep_order), ..Impair::default() };
         for (keeps_order, seed) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
             let outcome = flow_through(jitter(keeps_order), seed);
             let all = outcome.summary.conservation;
@@ -575,7 +575,7 @@ mod impairments {
     #[test]
     fn held_up_packets_are_overtaken_at_their_rate() {
         // 1 of 1000 is late by less than two packets' serialisation: overtaken, but no loss is suspected.
-        let impair = Impair { reorder: Some((0.001, us(1000))), ..Impair::default() };
+        let impair = Impair { reorder: Some(Reorder { p: 0.001, delay: us(1000) }), ..Impair::default() };
         let outcome = flow_through(impair, 1);
         let flow = &outcome.summary.flows[0];
         let acks = rows(&outcome.tables, 1, ARRIVES, ACK);
@@ -589,10 +589,10 @@ mod impairments {
         let impair = Impair {
             loss: Loss::Bernoulli(0.001),
             duplicate: 0.01,
-            reorder: Some((0.01, ms(3))),
-            jitter: Some((JitterShape::Normal { mean: ms(2), deviation: ms(1) }, false)),
+            reorder: Some(Reorder { p: 0.01, delay: ms(3) }),
+            jitter: Some(JitterConfig::normal(ms(2), ms(1), false)),
         };
-        let hash = |seed| flow_through(impair.clone(), seed).summary.hash;
+        let hash = |seed| flow_through(impair, seed).summary.hash;
         assert_eq!(hash(7), hash(7));
         assert_ne!(hash(7), hash(8));
     }

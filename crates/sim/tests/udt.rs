@@ -4,7 +4,7 @@
 mod common;
 
 use common::{capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, TIMEOUT};
-use lfn_path::JitterShape;
+use lfn_path::{JitterConfig, Reorder};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Change, Changed, Config, Impair, LinkConfig, Loss, UdtConfig};
 use lfn_sim::Sim;
@@ -116,8 +116,8 @@ fn a_transfer_is_whole_over_a_path_that_loses_copies_and_reorders() {
         let impair = Impair {
             loss: Loss::Bernoulli(0.01),
             duplicate: 0.01,
-            reorder: Some((0.02, ms(5))),
-            jitter: Some((JitterShape::Uniform { low: Time::ZERO, high: ms(2) }, false)),
+            reorder: Some(Reorder { p: 0.02, delay: ms(5) }),
+            jitter: Some(JitterConfig::uniform(Time::ZERO, ms(2), false)),
         };
         let link = LinkConfig { impair, ..drop_tail(rate("50Mbit/s"), 100) };
         let flow = UdtConfig { size_packets: 5_000, control: law.parse().unwrap(), ..udt(0, ms(30)) };

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{drop_tail, dumbbell, run};
-use lfn_path::{GilbertElliottConfig, JitterShape};
+use lfn_path::{GilbertElliottConfig, JitterConfig, Reorder};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Change, Changed, Config, Impair, Loss, UdtConfig};
 use lfn_sim::rng::Stream;
@@ -38,18 +38,18 @@ impl Draw {
             impair.loss = Loss::Bernoulli(self.magnitude(1e-4, 0.05));
         } else if self.chance(0.3) {
             let (p, r) = (self.magnitude(1e-4, 0.02), self.0.uniform(0.1, 0.9));
-            impair.loss = Loss::GilbertElliott(GilbertElliottConfig { p, r, loss_good: 0.0, loss_bad: 1.0 });
+            impair.loss = GilbertElliottConfig { p, r, good: 0.0, bad: 1.0 }.into();
         }
         if self.chance(0.5) {
             let delay = Time::from_s_f64(rtt_s * self.0.uniform(0.05, 0.5));
-            impair.reorder = Some((self.magnitude(1e-3, 0.1), delay));
+            impair.reorder = Some(Reorder { p: self.magnitude(1e-3, 0.1), delay });
         }
         if self.chance(0.4) {
             impair.duplicate = self.magnitude(1e-3, 0.2);
         }
         if self.chance(0.2) {
             let high = Time::from_s_f64(rtt_s * self.0.uniform(0.01, 0.3));
-            impair.jitter = Some((JitterShape::Uniform { low: Time::ZERO, high }, self.chance(0.5)));
+            impair.jitter = Some(JitterConfig::uniform(Time::ZERO, high, self.chance(0.5)));
         }
         impair
     }

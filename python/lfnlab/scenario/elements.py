@@ -24,444 +24,49 @@ class File:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flow:
-    """Flows that differ in nothing but their random start."""
-
-    name: str | int | None = None
-    """How a schedule calls the group: letters, digits, ``_`` and ``-``. Default: its index."""
-    law: str | type[Law] | None = None
-    """Congestion-control law, NAME or NAME:VARIANT; of those with parameters also
-    NAME:PARAMETER=VALUE. Or FILE.py:CLASS for one in Python. Over UDT also its own, "udt"
-    or "udt:VARIANT", which is the default there.
-    """
-    transport: Literal["tcp", "udt"] | None = None
-    """Default "tcp"; under UDT's own law "udt"."""
-    count: int | None = None
-    """How many such flows. Default 1."""
-    parallel: int | None = None
-    """Streams of each flow: parallel connections with the law each, which start together,
-    share ``size`` equally, and are reported in sum as one flow. Default 1.
-    """
-    rtt: str | None = None
-    """Round-trip time without queueing and serialisation, 1ns to 1000s, and at least the
-    delays of the links of both routes: links of its own make up the rest. Default: those
-    delays, if they are not 0.
-    """
-    start: str | None = None
-    """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
-    stop: str | None = None
-    """When it stops to send. Default: at the end of the run."""
-    size: str | None = None
-    """Payload to deliver, after which the flow ends. Default: no end."""
-    direction: Literal["forward", "reverse"] | None = None
-    """Which way its data go: in a dumbbell on which link, in a parking lot towards higher or
-    lower numbers; elsewhere only a word in results. Default "forward", in a parking lot as
-    ``from`` and ``to`` say.
-    """
-    from_: str | int | None = None
-    """Node where it begins: a name, in a parking lot the number of a router. Default: where
-    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
-    last.
-    """
-    to: str | int | None = None
-    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
-    via: tuple[str | int, ...] = ()
-    """Nodes that it passes in this order."""
-    route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
-    """
-    ack_route: tuple[str, ...] = ()
-    """Links of its ACKs, in their order. Default: those of the data in the opposite direction;
-    where one of them has none, the path of fewest hops.
-    """
-    packet: str | None = None
-    """IP packet (MTU), 64B to 64kB, over UDT at least 76B. Default "1500B"."""
-    receive_window: str | None = None
-    """Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to
-    2^29. Default: no limit; over UDT 4 times what the path holds, as for ``send_buffer``.
-    """
-    send_buffer: str | None = None
-    """What the sending host may hold that is not acknowledged: packets or bytes of payload, or
-    "linux" for the buffer of an untuned host, which grows with the window up to 4 MiB in
-    true sizes. Default: that of a tuned host, 4 times BDP and buffers of the route, at
-    least 64MB.
-    """
-    initial_window: str | None = None
-    """Initial window. Default 10 packets; 2 packets with ``compat = "ns2"``, and under laws
-    for routers.
-    """
-    initial_ssthresh: str | None = None
-    """Initial ssthresh. Default: infinite."""
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
-    """Slow start. Default: what the law's registry line says, with ``compat = "ns2"`` classic;
-    "none" for a law with a start-up of its own.
-    """
-    delayed_ack: bool | None = None
-    """An ACK for every second segment instead of every one. Default true; false with ``compat
-    = "ns2"``, and under laws for routers.
-    """
-    sack: bool | None = None
-    """Selective acknowledgement. Default true."""
-    ecn: bool | None = None
-    """Explicit congestion notification. Not with VCP, which needs the same bits: neither as
-    law nor on a link of its route. Default false, true with a law of family ecn, whose
-    marks are echoed segment by segment (RFC 8257) instead of until the window was reduced
-    (RFC 3168).
-    """
-    pacing: bool | None = None
-    """Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask
-    for it. Default false, under laws for routers true.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Burst:
-    """A constant rate for some time."""
-
-    start: str | None = None
-    """When it begins. Default: when the one before ends, for the first "0s"."""
-    stop: str | None = None
-    """When it ends. Default: at the end of the run."""
-    rate: str
-    """How fast it is, at most 10Tbit/s."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steps:
-    """Constant rates one after the other."""
-
-    start: str | None = None
-    """When the first begins. Default "0s"."""
-    each: str
-    """How long each of them lasts."""
-    rates: tuple[str, ...]
-    """How fast they are, at most 10Tbit/s; at least one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnOff:
-    """On/off sources with Pareto bursts and pauses, whose sum is long-range dependent."""
-
-    sources: int
-    """How many, 1 to 1000000."""
-    rate: str | None = None
-    """How fast one of them is in a burst, 1bit/s to 10Tbit/s. Default "10Mbit/s"."""
-    burst: str | None = None
-    """Mean length of a burst. Default "500ms"."""
-    idle: str | None = None
-    """Mean length of a pause. Default "500ms"."""
-    shape: float | None = None
-    """Tail index of both, above 1. Default 1.5."""
-    tail_ratio: float | None = None
-    """The longest burst over the shortest, and so the pauses, above 1. Default 10000."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Udp:
-    """UDP from one place to another."""
-
-    name: str | int | None = None
-    """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default "udp"
-    and its index.
-    """
-    direction: Literal["forward", "reverse"] | None = None
-    """Which way it goes, as for a flow. Default "forward"."""
-    from_: str | int | None = None
-    """Node where it begins: a name, in a parking lot the number of a router. Default: where
-    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
-    last.
-    """
-    to: str | int | None = None
-    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
-    via: tuple[str | int, ...] = ()
-    """Nodes that it passes in this order."""
-    route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
-    """
-    packet: str | None = None
-    """IP packet, 64B to 64kB. Default "1500B"."""
-    bursts: tuple[Burst, ...] = ()
-    """Constant rates in order of time, which do not overlap."""
-    steps: Steps | None = None
-    """Rates that follow each other without a gap."""
-    on_off: OnOff | None = None
-    """The sum of sources whose bursts and pauses are Pareto distributed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Background:
-    """Traffic of others."""
-
-    level: int | None = None
-    """Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of
-    the slowest link of its route, and half of that in reverse. Default 0.
-    """
-    long_flows: int | None = None
-    """Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none."""
-    from_: str | int | None = None
-    """Node where it begins: a name, in a parking lot the number of a router. Default: where
-    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
-    last.
-    """
-    to: str | int | None = None
-    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
-    via: tuple[str | int, ...] = ()
-    """Nodes that it passes in this order."""
-    route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
-    """
-    ack_route: tuple[str, ...] = ()
-    """Links of the reverse direction, as for a flow."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShortFlows:
-    """Flows that come whatever the network does."""
-
-    load: str
-    """Payload offered per second, 1bit/s to 10Tbit/s."""
-    mean: str | None = None
-    """Mean size of a flow, 100B to 1TB. Default "36.5kB", 25 packets."""
-    shape: float | None = None
-    """Tail index of the sizes, above 1; the largest is 10^4 times the least. Default 1.2."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Sizes of messages, independent of each other."""
-
-    mean: str | None = None
-    """Their mean, 100B to 1TB."""
-    shape: float | None = None
-    """Their tail index, above 1. Default 1.2."""
-    median: str | None = None
-    """Their median, 100B to 1TB."""
-    sigma: float | None = None
-    """Standard deviation of their logarithm, above 0, at most 4."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Requests:
-    """Clients that come at random times, ask, wait for the answer, think, and ask again."""
-
-    load: str
-    """Payload of the answers offered per second, 1bit/s to 10Tbit/s. Requests go the opposite
-    way.
-    """
-    request: str | Sizes | None = None
-    """Size of a request. Default "500B"."""
-    response: str | Sizes | None = None
-    """Size of an answer. Default { mean = "36.5kB", shape = 1.2 }."""
-    exchanges: float | None = None
-    """How often a client asks on average, 1 to 10^6; beyond the first time exponentially
-    distributed. Default 1.
-    """
-    server_delay: str | None = None
-    """What a server needs before it answers. Default "0s"."""
-    think: str | None = None
-    """Mean time from an answer to the client's next request, exponentially distributed.
-    Default "1s".
-    """
-    persistent: bool | None = None
-    """Whether all exchanges of a client go over one connection. Default true; if not, each
-    message opens a connection of its own.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Packmime:
-    """PackMime-HTTP."""
-
-    connections: float
-    """New connections per second, above 0, at most 10^6."""
-    requests: bool | None = None
-    """Whether requests are sent, and answers wait for them. Default true."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Webtraf:
-    """ns-2's web sessions of 250 pages, one begun each second on average."""
-
-    sessions: int
-    """How many begin, 1 to 10^6."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surge:
-    """Users who read pages without end."""
-
-    users: int
-    """How many, 1 to 10^6."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Vectors:
-    """A replay of connections."""
-
-    file: str | File
-    """A file of connection vectors, or a table of its ``path`` and ``hash``."""
-    scale: float | None = None
-    """Factor on all times of start, above 0: 2 halves the load. Default 1."""
-    shuffle: str | None = None
-    """Connections change places at random within bins of this length. Default: they do not."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suite:
-    """Nine pairs of hosts, whose round-trip times take the place of ``rtt``."""
-
-    load: str
-    """Payload offered per second in ``direction``, 1bit/s to 10Tbit/s."""
-    reverse_load: str
-    """And in the opposite one."""
-    rtts: tuple[str, ...]
-    """Round-trip times of the pairs, which share the load alike; at least one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
-    """TCP traffic as a model makes it."""
-
-    name: str | int | None = None
-    """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default
-    "traffic" and its index.
-    """
-    law: str | type[Law] | None = None
-    """Law of every connection. Default "reno"."""
-    direction: Literal["forward", "reverse"] | None = None
-    """Which way the larger part goes: files, answers, what initiators send. As for a flow."""
-    from_: str | int | None = None
-    """Node where it begins: a name, in a parking lot the number of a router. Default: where
-    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
-    last.
-    """
-    to: str | int | None = None
-    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
-    via: tuple[str | int, ...] = ()
-    """Nodes that it passes in this order."""
-    route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
-    """
-    ack_route: tuple[str, ...] = ()
-    """Links of the opposite way, as for a flow."""
-    rtt: str | None = None
-    """Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the
-    delays of the links of both routes. Default: those and "uniform(10ms, 200ms)".
-    """
-    receive_window: str | None = None
-    """Most data outstanding. Default "64KiB"."""
-    short_flows: ShortFlows | None = None
-    """Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005)."""
-    requests: Requests | None = None
-    """Clients that ask servers and wait for their answers."""
-    packmime: Packmime | None = None
-    """Web traffic as a link sees it (Cao and others 2004)."""
-    webtraf: Webtraf | None = None
-    """Web sessions as in ns-2."""
-    surge: Surge | None = None
-    """Web users (Barford and Crovella 1998)."""
-    vectors: Vectors | None = None
-    """Connections as a file lists them, as tmix replays them (Weigle and others 2006)."""
-    suite: Suite | None = None
-    """The nine pairs of the common TCP evaluation suite."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """Something changes at a given time."""
-
-    at: str | None = None
-    """When, before the end of the run."""
-    link: str | None = None
-    """Which link: in a dumbbell "forward" or "reverse"."""
-    rate: str | None = None
-    """Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The packet in service goes on at it."""
-    delay: str | None = None
-    """Its new delay, up to 1000s. Packets that leave it from now on overtake others if it is
-    shorter.
-    """
-    loss: float | None = None
-    """Its new probability of loss, in place of whatever loss it had."""
-    down: bool | None = None
-    """true: nothing leaves it until it has a rate again; false: it has the last one again. Not
-    with ``rate``.
-    """
-    file: str | File | None = None
-    """A file whose first line is ``time,rate``, ``time,delay`` or ``time,loss``, and each
-    further line a time and a value with their units (``1.5s,20Mbit/s``), in order of time;
-    or a table of its ``path`` and ``hash``. Times after the end of the run do not count.
-    """
-    flow: int | str | None = None
-    """Index or name of a group of flows."""
-    route: tuple[str, ...] = ()
-    """The new links of its data. Default: as before."""
-    ack_route: tuple[str, ...] = ()
-    """The new links of its ACKs. Default: the opposite direction of ``route``, as for a flow."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capture:
-    """Recording of packets."""
-
-    links: tuple[str, ...] = ()
-    """On these links. Default: on all."""
-    from_: str | None = None
-    """From this time. Default "0s"."""
-    to: str | None = None
-    """Until just before this time. Default: the end of the run."""
-    max_rows: int | None = None
-    """At most so many packets, 1 to 10^9. Default 1000000."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class GilbertElliott:
     """Loss in bursts."""
 
     kind: Literal["gilbert-elliott"] = "gilbert-elliott"
     p: float
-    """Probability to turn from good to bad, at most 1."""
+    """Probability to turn from good to bad. Range: at least 0, at most 1."""
     r: float
-    """Probability to turn from bad to good, above 0, at most 1: a bad time lasts 1/r packets
-    in the mean.
+    """Probability to turn from bad to good: a bad time lasts 1/r packets in the mean. Range:
+    above 0, at most 1.
     """
     good: float | None = None
-    """Loss in the good state, at most 1. Default 0."""
+    """Loss in the good state (1-k in Elliott's letters). Range: at least 0, at most 1. Default
+    0.
+    """
     bad: float | None = None
-    """Loss in the bad state, at most 1. Default 1."""
+    """Loss in the bad state (1-h). Range: at least 0, at most 1. Default 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reorder:
-    """Some packets are held up."""
+    """Data packets that are held up, so that others overtake them."""
 
     p: float
-    """Probability that a packet is, at least 0, at most 1."""
+    """Probability that a packet is held up. Range: at least 0, at most 1."""
     delay: str
-    """For how long."""
+    """For how long. Range: 0s to 1000s."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Jitter:
-    """An additional delay and its distribution.
-
-    Default "uniform".
-    """
+    """An additional delay and its distribution."""
 
     kind: Literal["uniform", "normal"] | None = None
     low: str | None = None
-    """The least delay. Default "0s"."""
+    """The least delay. Range: 0s to 1000s. Default "0s"."""
     high: str | None = None
-    """The longest."""
+    """The longest. Range: 0s to 1000s."""
     keep_order: bool | None = None
     """A packet that would overtake waits for its predecessor. Default true."""
     mean: str | None = None
-    """The mean."""
+    """The mean. Range: 0s to 1000s."""
     deviation: str | None = None
-    """The standard deviation before the cut, at most the mean."""
+    """The standard deviation before the cut, at most the mean. Range: 0s to 1000s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -480,14 +85,16 @@ class Queue:
     preset: Literal["classic", "gentle", "adaptive"] | None = None
     """Where the defaults of the other keys come from. Default "gentle"."""
     min_th: str | None = None
-    """Average queue where early drops begin; with ``max_th``. Default 5 packets in "classic"."""
+    """Average queue where early drops begin; with ``max_th``. Default 5 packets in "classic".
+    Range: 1 packet to 1000000000 packets.
+    """
     max_th: str | None = None
     """Average queue where drops become certain, or the gentle slope begins; with ``min_th``.
-    Default 15 packets in "classic".
+    Default 15 packets in "classic". Range: 1 packet to 1000000000 packets.
     """
     target_delay: str | None = None
     """Queueing delay aimed at, from which both thresholds follow; not with ``min_th``. Default
-    5ms in "gentle" and "adaptive".
+    5ms in "gentle" and "adaptive". Range: 1us to 1000s.
     """
     weight: float | Literal["auto"] | None = None
     """Weight of a sample in the average queue, or "auto" for a time constant of ten round
@@ -525,7 +132,7 @@ class Queue:
     """Number of queues. Range: at least 1, at most 65536. Default 1024."""
     quantum: str | None = None
     """Bytes that a queue may send in its turn. Default: the largest packet of the flows on the
-    wire.
+    wire. Range: 1B to 64kB.
     """
     update: str | None = None
     """From one update of the drop probability to the next. Range: 1us to 1000s. Default
@@ -536,7 +143,7 @@ class Queue:
     beta: float | None = None
     """Weight of the change since the last update, 1/s. Range: at least 0. Default 1.25."""
     burst: str | None = None
-    """After an idle time, how long a burst may last before anything is dropped. Range: 0ps to
+    """After an idle time, how long a burst may last before anything is dropped. Range: 0s to
     1000s. Default "150ms".
     """
 
@@ -566,31 +173,29 @@ class Reverse:
     """
 
     rate: str | None = None
-    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
     in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
     """
     delay: str | None = None
-    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
-    ends.
+    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
+    Default "0s".
     """
     loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
-    for losses in bursts. Default 0.
+    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
+    Default 0.
     """
     duplicate: float | None = None
-    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
     reorder: Reorder | None = None
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
     queue: Queue | None = None
-    """The queue in front of it."""
+    """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
-    """What it tells the senders of the data that pass it, beside whatever queue. Default
-    nothing.
-    """
+    """A router protocol beside any queue, which tells senders about the load. Default none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -598,33 +203,33 @@ class Link:
     """The bottleneck of a dumbbell."""
 
     rate: str | None = None
-    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
     in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
     """
     delay: str | None = None
-    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
-    ends.
+    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
+    Default "0s".
     """
     loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
-    for losses in bursts. Default 0.
+    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
+    Default 0.
     """
     duplicate: float | None = None
-    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
     reorder: Reorder | None = None
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
     queue: Queue | None = None
-    """The queue in front of it."""
+    """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
-    """What it tells the senders of the data that pass it, beside whatever queue. Default
-    nothing.
-    """
+    """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
-    """"closed", or "event" for tests. Default "closed"."""
+    """How departures are computed: in closed form where that is possible, or each by an event,
+    for tests; the results are the same. Default "closed".
+    """
     reverse: Reverse | None = None
     """The opposite direction. Default: as forward."""
 
@@ -634,35 +239,33 @@ class ParkingLot:
     """Equal hops in a row."""
 
     hops: int
-    """How many, 1 to 32767."""
+    """How many. Range: at least 1, at most 32767."""
     rate: str | None = None
-    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
     in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
     """
     delay: str | None = None
-    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
-    ends.
+    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
+    Default "0s".
     """
     loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
-    for losses in bursts. Default 0.
+    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
+    Default 0.
     """
     duplicate: float | None = None
-    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
     reorder: Reorder | None = None
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
     queue: Queue | None = None
-    """The queue in front of it."""
+    """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
-    """What it tells the senders of the data that pass it, beside whatever queue. Default
-    nothing.
-    """
+    """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
-    """"closed", or "event" for tests. Default "closed"."""
+    """How departures are computed, as for a dumbbell. Default "closed"."""
     reverse: Reverse | None = None
     """The opposite direction. Default: as forward."""
 
@@ -680,37 +283,454 @@ class NamedLink:
     to: str | int
     """The node where it ends."""
     rate: str | None = None
-    """How fast packets are serialised, 1kbit/s to 10Tbit/s."""
+    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
     in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
     """
     delay: str | None = None
-    """Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its
-    ends.
+    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
+    Default "0s".
     """
     loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability of at least 0 and below 1, or a table
-    for losses in bursts. Default 0.
+    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
+    Default 0.
     """
     duplicate: float | None = None
-    """Probability that a data packet arrives twice, at least 0, below 1. Default 0."""
+    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
     reorder: Reorder | None = None
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
     queue: Queue | None = None
-    """The queue in front of it."""
+    """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
-    """What it tells the senders of the data that pass it, beside whatever queue. Default
-    nothing.
-    """
+    """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
-    """"closed", or "event" for tests. Default "closed"."""
+    """How departures are computed, as for a dumbbell. Default "closed"."""
     duplex: bool | None = None
     """Whether there is an opposite direction. Default true."""
     reverse: Reverse | None = None
     """The opposite direction. Default: the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """Flows that differ in nothing but their random start."""
+
+    name: str | int | None = None
+    """How a schedule calls the group: letters, digits, ``_`` and ``-``. Default: its index."""
+    law: str | type[Law] | None = None
+    """Congestion-control law, NAME or NAME:VARIANT; of those with parameters also
+    NAME:PARAMETER=VALUE. Or FILE.py:CLASS for one in Python. Over UDT also its own, "udt"
+    or "udt:VARIANT", which is the default there.
+    """
+    transport: Literal["tcp", "udt"] | None = None
+    """What carries it: TCP as ``compat`` says, or UDT 4. Default "tcp"; under UDT's own law
+    "udt".
+    """
+    count: int | None = None
+    """How many such flows. Range: at least 1, at most 16000000. Default 1."""
+    parallel: int | None = None
+    """Streams of each flow: parallel connections with the law each, which start together,
+    share ``size`` equally, and are reported in sum as one flow. Range: at least 1, at most
+    1000. Default 1.
+    """
+    rtt: str | None = None
+    """Round-trip time without queueing and serialisation, at least the delays of the links of
+    both routes: links of its own make up the rest. Default: those delays, if they are not
+    0. Range: 1ns to 1000s.
+    """
+    start: str | None = None
+    """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
+    stop: str | None = None
+    """When it stops to send. Default: at the end of the run."""
+    size: str | None = None
+    """Payload to deliver, after which the flow ends. Default: no end. Range: 1B to 1000000TB."""
+    direction: Literal["forward", "reverse"] | None = None
+    """Which way its data go: in a dumbbell on which link, in a parking lot towards higher or
+    lower numbers; elsewhere only a word in results. Default "forward", in a parking lot as
+    ``from`` and ``to`` say.
+    """
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    ack_route: tuple[str, ...] = ()
+    """Links of its ACKs, in their order. Default: those of the data in the opposite direction;
+    where one of them has none, the path of fewest hops.
+    """
+    packet: str | None = None
+    """IP packet (MTU), over UDT at least 76B. Range: 64B to 64kB. Default "1.5kB"."""
+    receive_window: str | None = None
+    """Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to
+    2^29. Default: no limit; over UDT 4 times what the path holds, as for ``send_buffer``.
+    """
+    send_buffer: str | None = None
+    """What the sending host may hold that is not acknowledged: packets or bytes of payload, or
+    "linux" for the buffer of an untuned host, which grows with the window up to 4 MiB in
+    true sizes. Default: that of a tuned host, 4 times BDP and buffers of the route, at
+    least 64MB.
+    """
+    initial_window: str | None = None
+    """Initial window. Default 10 packets; 2 packets with ``compat = "ns2"``, and under laws
+    for routers. Range: 1 packet to 67108864 packets.
+    """
+    initial_ssthresh: str | None = None
+    """Initial ssthresh. Default: infinite. Range: 2 packets to 67108864 packets."""
+    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
+    """Slow start. Default: what the law's registry line says, with ``compat = "ns2"`` classic;
+    "none" for a law with a start-up of its own.
+    """
+    delayed_ack: bool | None = None
+    """An ACK for every second segment instead of every one. Default true; false with ``compat
+    = "ns2"``, and under laws for routers.
+    """
+    sack: bool | None = None
+    """Selective acknowledgement. Default true."""
+    ecn: bool | None = None
+    """Explicit congestion notification. Not with VCP, which needs the same bits: neither as
+    law nor on a link of its route. Default false, true with a law of family ecn, whose
+    marks are echoed segment by segment (RFC 8257) instead of until the window was reduced
+    (RFC 3168).
+    """
+    pacing: bool | None = None
+    """Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask
+    for it. Default false, under laws for routers true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burst:
+    """A constant rate from ``start`` until just before ``stop``."""
+
+    start: str | None = None
+    """When it begins. Default: when the one before ends, for the first "0s"."""
+    stop: str | None = None
+    """When it ends. Default: at the end of the run."""
+    rate: str
+    """Bits per second at the queue, headers included; 0 for none. Range: 0bit/s to 10Tbit/s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Constant rates one after the other."""
+
+    start: str | None = None
+    """When the first begins. Default "0s"."""
+    each: str
+    """How long each of them lasts. Range: 1ps to 1000s."""
+    rates: tuple[str, ...]
+    """How fast they are; at least one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff:
+    """On/off sources with Pareto bursts and pauses, whose sum is long-range dependent.
+
+    As ``Application/Traffic/Pareto`` of ns-2, with H = (3 - shape) / 2 (Taqqu, Willinger,
+    Sherman 1997). Other than there, a burst is not rounded to whole packets (the rest of a
+    packet waits for the next burst), durations are bounded, and the sources begin in
+    equilibrium, so that the load is nominal from the first second and no two sources march in
+    step.
+    """
+
+    sources: int
+    """How many sources. Range: at least 1, at most 1000000."""
+    rate: str | None = None
+    """Rate of one source in a burst. Range: 1bit/s to 10Tbit/s. Default "10Mbit/s"."""
+    burst: str | None = None
+    """Mean length of a burst. Range: 1us to 1000s. Default "500ms"."""
+    idle: str | None = None
+    """Mean length of a pause. Range: 1us to 1000s. Default "500ms"."""
+    shape: float | None = None
+    """Tail index of both. Range: above 1. Default 1.5."""
+    tail_ratio: float | None = None
+    """The longest over the shortest burst, and pause; infinite in ns-2. The mean stays as
+    given. Range: above 1. Default 10000.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Udp:
+    """UDP from one place to another."""
+
+    name: str | int | None = None
+    """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default "udp"
+    and its index.
+    """
+    direction: Literal["forward", "reverse"] | None = None
+    """Which way it goes, as for a flow. Default "forward"."""
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    packet: str | None = None
+    """IP packet. Range: 64B to 64kB. Default "1.5kB"."""
+    bursts: tuple[Burst, ...] = ()
+    """Constant rates in order of time, which do not overlap."""
+    steps: Steps | None = None
+    """Rates that follow each other without a gap."""
+    on_off: OnOff | None = None
+    """The sum of sources whose bursts and pauses are Pareto distributed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Background:
+    """Traffic of others."""
+
+    level: int | None = None
+    """Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of
+    the slowest link of its route, and half of that in reverse. Range: at least 0, at most
+    3. Default 0.
+    """
+    long_flows: int | None = None
+    """Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none.
+    Range: at least 0, at most 100000.
+    """
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    ack_route: tuple[str, ...] = ()
+    """Links of the reverse direction, as for a flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortFlows:
+    """Flows that come whatever the network does."""
+
+    load: str
+    """Payload offered per second. Range: 1bit/s to 10Tbit/s."""
+    mean: str | None = None
+    """Mean size of a flow; the default is 25 packets. Range: 100B to 1TB. Default "36.5kB"."""
+    shape: float | None = None
+    """Tail index of the sizes; the largest is 10^4 times the least. Range: above 1. Default
+    1.2.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Sizes of messages, independent of each other."""
+
+    mean: str | None = None
+    """Their mean. Range: 100B to 1TB."""
+    shape: float | None = None
+    """Their tail index. Range: above 1. Default 1.2."""
+    median: str | None = None
+    """Their median. Range: 100B to 1TB."""
+    sigma: float | None = None
+    """Standard deviation of their logarithm. Range: above 0, at most 4."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requests:
+    """Clients that come at random times, ask, wait for the answer, think, and ask again."""
+
+    load: str
+    """Payload of the answers offered per second. Requests go the opposite way. Range: 1bit/s
+    to 10Tbit/s.
+    """
+    request: str | Sizes | None = None
+    """Size of a request. Default "500B"."""
+    response: str | Sizes | None = None
+    """Size of an answer. Default {"mean": "36.5kB", "shape": 1.2}."""
+    exchanges: float | None = None
+    """How often a client asks on average; beyond the first time exponentially distributed.
+    Range: at least 1, at most 1000000. Default 1.
+    """
+    server_delay: str | None = None
+    """What a server needs before it answers. Range: 0s to 1000s. Default "0s"."""
+    think: str | None = None
+    """Mean time from an answer to the client's next request, exponentially distributed. Range:
+    0s to 1000s. Default "1s".
+    """
+    persistent: bool | None = None
+    """Whether all exchanges of a client go over one connection; if not, each message opens a
+    connection of its own. Default true.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packmime:
+    """PackMime-HTTP."""
+
+    connections: float
+    """New connections per second. Range: above 0, at most 1000000."""
+    requests: bool | None = None
+    """Whether requests are sent, and answers wait for them. Default true."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webtraf:
+    """ns-2's web sessions of 250 pages, one begun each second on average."""
+
+    sessions: int
+    """How many begin. Range: at least 1, at most 1000000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surge:
+    """Users who read pages without end."""
+
+    users: int
+    """How many. Range: at least 1, at most 1000000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """A replay of connections."""
+
+    file: str | File
+    """A file of connection vectors, or a table of its ``path`` and ``hash``."""
+    scale: float | None = None
+    """Factor on all times of start: 2 halves the load. Range: above 0. Default 1."""
+    shuffle: str | None = None
+    """Connections change places at random within bins of this length. Default: they do not.
+    Range: 1us to 1000s.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Nine pairs of hosts, whose round-trip times take the place of ``rtt``."""
+
+    load: str
+    """Payload offered per second in ``direction``. Range: 1bit/s to 10Tbit/s."""
+    reverse_load: str
+    """And in the opposite one. Range: 1bit/s to 10Tbit/s."""
+    rtts: tuple[str, ...]
+    """Round-trip times of the pairs, which share the load alike; at least one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """TCP traffic as a model makes it."""
+
+    name: str | int | None = None
+    """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default
+    "traffic" and its index.
+    """
+    law: str | type[Law] | None = None
+    """Law of every connection. Default "reno"."""
+    direction: Literal["forward", "reverse"] | None = None
+    """Which way the larger part goes: files, answers, what initiators send. As for a flow.
+    Default "forward".
+    """
+    from_: str | int | None = None
+    """Node where it begins: a name, in a parking lot the number of a router. Default: where
+    ``route`` begins; in a parking lot the first router, or, in direction "reverse", the
+    last.
+    """
+    to: str | int | None = None
+    """Node where it ends. Default: where ``route`` ends; in a parking lot the other end."""
+    via: tuple[str | int, ...] = ()
+    """Nodes that it passes in this order."""
+    route: tuple[str, ...] = ()
+    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
+    of least delay, and of those the one whose links were named first.
+    """
+    ack_route: tuple[str, ...] = ()
+    """Links of the opposite way, as for a flow."""
+    rtt: str | None = None
+    """Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the
+    delays of the links of both routes. Default: those and "uniform(10ms, 200ms)".
+    """
+    receive_window: str | None = None
+    """Most data outstanding. Default "65.536kB"."""
+    short_flows: ShortFlows | None = None
+    """Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005). Default
+    {"load": "0bit/s", "mean": "36.5kB", "shape": 1.2}.
+    """
+    requests: Requests | None = None
+    """Clients that ask servers and wait for their answers."""
+    packmime: Packmime | None = None
+    """Web traffic as a link sees it (Cao and others 2004)."""
+    webtraf: Webtraf | None = None
+    """Web sessions as in ns-2."""
+    surge: Surge | None = None
+    """Web users (Barford and Crovella 1998)."""
+    vectors: Vectors | None = None
+    """Connections as a file lists them, as tmix replays them (Weigle and others 2006)."""
+    suite: Suite | None = None
+    """The nine pairs of the common TCP evaluation suite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Something changes at a given time."""
+
+    at: str | None = None
+    """When, before the end of the run."""
+    link: str | None = None
+    """Which link: in a dumbbell "forward" or "reverse"."""
+    rate: str | None = None
+    """Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The packet in service goes on at it."""
+    delay: str | None = None
+    """Its new delay. Packets that leave it from now on overtake others if it is shorter.
+    Range: 0s to 1000s.
+    """
+    loss: float | None = None
+    """Its new probability of loss, in place of whatever loss it had. Range: at least 0, below
+    1.
+    """
+    down: bool | None = None
+    """true: nothing leaves it until it has a rate again; false: it has the last one again. Not
+    with ``rate``.
+    """
+    file: str | File | None = None
+    """A file whose first line is ``time,rate``, ``time,delay`` or ``time,loss``, and each
+    further line a time and a value with their units (``1.5s,20Mbit/s``), in order of time;
+    or a table of its ``path`` and ``hash``. Times after the end of the run do not count.
+    """
+    flow: int | str | None = None
+    """Index or name of a group of flows."""
+    route: tuple[str, ...] = ()
+    """The new links of its data. Default: as before."""
+    ack_route: tuple[str, ...] = ()
+    """The new links of its ACKs. Default: the opposite direction of ``route``, as for a flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """Recording of packets."""
+
+    links: tuple[str, ...] = ()
+    """On these links. Default: on all."""
+    from_: str | None = None
+    """From this time. Default "0s"."""
+    to: str | None = None
+    """Until just before this time. Default: the end of the run."""
+    max_rows: int | None = None
+    """At most so many packets. Range: at least 1, at most 1000000000. Default 1000000."""
 
 
 class FlowSettings(TypedDict, total=False):
@@ -744,6 +764,15 @@ class FlowSettings(TypedDict, total=False):
 TABLES: dict[str, Callable[..., Any]] = {
     "trace": File,
     "file": File,
+    "loss": GilbertElliott,
+    "reorder": Reorder,
+    "jitter": Jitter,
+    "queue": Queue,
+    "router": Router,
+    "reverse": Reverse,
+    "link": Link,
+    "parking-lot": ParkingLot,
+    "links": NamedLink,
     "flow": Flow,
     "bursts": Burst,
     "steps": Steps,
@@ -762,14 +791,5 @@ TABLES: dict[str, Callable[..., Any]] = {
     "traffic": Traffic,
     "schedule": Change,
     "capture": Capture,
-    "loss": GilbertElliott,
-    "reorder": Reorder,
-    "jitter": Jitter,
-    "queue": Queue,
-    "router": Router,
-    "reverse": Reverse,
-    "link": Link,
-    "parking-lot": ParkingLot,
-    "links": NamedLink,
 }
 """The class of each table of TOML, by its key."""

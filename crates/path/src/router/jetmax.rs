@@ -11,6 +11,7 @@ const HYSTERESIS: f64 = 1.05;
 
 keys! {
     /// JetMax, recovered from memory.
+    #[derive(Copy)]
     pub struct JetMaxConfig {
         /// Share of the rate to use.
         gamma: f64 = 0.95, in Span::above(0.0).at_most(1.0);

@@ -17,6 +17,7 @@ const MIN_PACKETS: f64 = 0.01;
 
 keys! {
     /// The rate control protocol.
+    #[derive(Copy)]
     pub struct RcpConfig {
         /// Gain of the spare rate.
         alpha: f64 = 0.4, in Span::at_least(0.0);

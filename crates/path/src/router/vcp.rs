@@ -29,6 +29,7 @@ words! { VcpCompat { Paper = "paper", Author = "author", } }
 
 keys! {
     /// The variable-structure congestion control protocol: load measured over 200ms.
+    #[derive(Copy)]
     pub struct VcpConfig {
         /// Share of the rate that counts as capacity.
         gamma: f64 = 0.98, in Span::above(0.0).at_most(1.0);
@@ -39,10 +40,10 @@ keys! {
 }
 
 impl VcpConfig {
-    fn check(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), (&'static str, Wrong)> {
+    fn check(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
         if self.compat == VcpCompat::Author && is_said("gamma") {
             let hint = "write one of both: the author's code steers gamma itself";
-            return Err(("gamma", Wrong::new("found beside compat = \"author\"", hint)));
+            return Err(Wrong::new("found beside compat = \"author\"", hint).of("gamma"));
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ const MIN_QUEUE_INTERVAL_S: f64 = 0.002;
 
 keys! {
     /// The explicit control protocol.
+    #[derive(Copy)]
     pub struct XcpConfig {
         /// Gain of the spare rate.
         alpha: f64 = 0.4, in Span::at_least(0.0);

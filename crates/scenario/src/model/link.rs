@@ -1,36 +1,34 @@
 //! Links, what happens on them, and how they make up a network.
 
-use lfn_path::DeliveryTrace;
+use std::ops::{Deref, DerefMut};
+
+use lfn_keys::{entry, keys, known, names, one_of, said, set, words};
+use lfn_keys::{File, Given, Key, Kind, Kinds, Name, Said, Shape, Value, Wrong, DELAY_MAX};
+use lfn_path::{AqmConfig, DeliveryTrace, Impair, RouterConfig};
+use lfn_sim::traffic::RATE_MAX;
 use lfn_units::{Rate, Time};
-#[cfg(test)]
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::queue::Queue;
-use super::router::Router;
-use crate::file::File;
-use crate::quantity::{Name, Text};
+use crate::network::LINKS_MAX;
+use crate::quantity::BufferSize;
 
-/// The links and what they connect: a dumbbell, a parking lot, or any directed graph.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum Topology {
-    /// One bottleneck. Its directions are the links `forward` and `reverse`.
-    #[serde(rename = "link")]
-    Dumbbell(Link),
-    /// Equal hops in a row between the routers 1, 2, 3, ... Hop k leads from router k to router k+1; its
-    /// directions are the links `hopK` and `hopK.reverse`.
-    #[serde(rename = "parking-lot")]
-    ParkingLot(ParkingLot),
-    /// Any links between any nodes, 65535 directions at most.
-    #[serde(rename = "links")]
-    Graph(Vec<NamedLink>),
+/// Lowest rate of a link.
+pub(crate) const RATE_MIN: Rate = Rate(1_000);
+
+one_of! {
+    /// The links and what they connect: a dumbbell, a parking lot, or any directed graph.
+    pub enum Topology, like "[link] with a rate" {
+        /// One bottleneck. Its directions are the links `forward` and `reverse`.
+        Dumbbell = "link": Link;
+        /// Equal hops in a row between the routers 1, 2, 3, ... Hop k leads from router k to router k+1; its
+        /// directions are the links `hopK` and `hopK.reverse`.
+        ParkingLot = "parking-lot": ParkingLot;
+        /// Any links between any nodes, 65535 directions at most.
+        Graph = "links": Vec<NamedLink>;
+    }
 }
 
 /// How departures from a link are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// In closed form at arrival, where that is possible.
     Closed,
@@ -38,191 +36,239 @@ pub enum Mode {
     Event,
 }
 
-/// One direction of a link: a queue, a server, and what happens behind it. The direction `reverse` of a
-/// link is like the other one, except in what it says itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
-pub struct OneWay {
-    /// How fast packets are serialised, 1kbit/s to 10Tbit/s.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Text<Rate>>,
-    /// In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time in ms
-    /// (mahimahi's format), or a table of its `path` and `hash`. It repeats.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<File<DeliveryTrace>>,
-    /// Propagation delay, up to 1000s. Default "0s": what is left of a flow's RTT lies at its ends.
-    pub delay: Text<Time>,
-    /// Data packets lost behind the queue: a probability of at least 0 and below 1, or a table for losses
-    /// in bursts. Default 0.
-    pub loss: Loss,
-    /// Probability that a data packet arrives twice, at least 0, below 1. Default 0.
-    #[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))]
-    pub duplicate: f64,
-    /// Data packets that are held up, so that others overtake them. Default none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reorder: Option<Reorder>,
-    /// An additional delay, drawn for each data packet. Default none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Jitter>,
-    /// The queue in front of it.
-    pub queue: Queue,
-    /// What it tells the senders of the data that pass it, beside whatever queue. Default nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub router: Option<Router>,
+words! { Mode { Closed = "closed", Event = "event", } }
+
+keys! {
+    /// One direction of a link: a queue, a server, and what happens behind it. The direction `reverse` of a link is
+    /// like the other one, except in what it says itself.
+    pub struct OneWay, part of another table {
+        /// How fast packets are serialised.
+        rate: Option<Rate> = None, in RATE_MIN..=RATE_MAX;
+        /// In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time in ms (mahimahi's
+        /// format), or a table of its `path` and `hash`. It repeats.
+        trace: Option<File> = None;
+        /// Propagation delay; what is left of a flow's RTT lies at its ends.
+        delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
+        /// What happens to data packets behind the queue.
+        impair: Impair = Impair::default();
+        /// The queue in front of it. Default: drop-tail of 1bdp.
+        queue: Queue = Queue::default();
+        /// A router protocol beside any queue, which tells senders about the load. Default none.
+        router: Option<Router> = None;
+    }
+    set {
+        /// What the file of the trace says.
+        delivery: Option<DeliveryTrace> = None;
+    }
+    settle OneWay::check;
 }
 
 impl OneWay {
+    /// Either a rate or a trace.
+    fn check(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        match (is_said("rate"), is_said("trace")) {
+            (true, true) => return Err(Wrong::new("found beside rate", "write one of both").of("trace")),
+            (true, false) => self.trace = None,
+            (false, true) => self.rate = None,
+            (false, false) if self.rate.is_none() && self.trace.is_none() => {
+                return Err(Wrong::missing("rate = \"10Gbit/s\"").of("rate"));
+            }
+            (false, false) => {}
+        }
+        Ok(())
+    }
+
     /// How fast it is; of a trace, in the mean.
     pub(crate) fn mean_rate(&self) -> Rate {
-        match (&self.rate, &self.trace) {
-            (Some(rate), _) => rate.0,
-            (None, Some(trace)) => trace.content.mean_rate(),
+        match (self.rate, &self.delivery) {
+            (Some(rate), _) => rate,
+            (None, Some(trace)) => trace.mean_rate(),
             (None, None) => Rate(0),
         }
     }
 }
 
-/// Loss of data packets behind a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum Loss {
-    /// Each with this probability.
-    Bernoulli(#[cfg_attr(test, schemars(range(min = 0), extend("exclusiveMaximum" = 1)))] f64),
-    /// In bursts.
-    Bursts(BurstLoss),
+/// The opposite direction of a link: a table of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reverse(pub OneWay);
+
+impl Deref for Reverse {
+    type Target = OneWay;
+
+    fn deref(&self) -> &OneWay {
+        &self.0
+    }
 }
 
-/// Loss in bursts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum BurstLoss {
-    /// A good and a bad state.
-    GilbertElliott(GilbertElliott),
+impl DerefMut for Reverse {
+    fn deref_mut(&mut self) -> &mut OneWay {
+        &mut self.0
+    }
 }
 
-/// Losses in bursts (Gilbert 1960, Elliott 1963): before each packet the path may change between a good
-/// and a bad state. The mean loss is (r good + p bad) / (p + r).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["p", "r"])))]
-pub struct GilbertElliott {
-    /// Probability to turn from good to bad, at most 1.
-    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
-    pub p: f64,
-    /// Probability to turn from bad to good, above 0, at most 1: a bad time lasts 1/r packets in the mean.
-    #[cfg_attr(test, schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
-    pub r: f64,
-    /// Loss in the good state, at most 1. Default 0.
-    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
-    pub good: f64,
-    /// Loss in the bad state, at most 1. Default 1.
-    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
-    pub bad: f64,
+impl Value for Reverse {
+    type Range = ();
+    const ANY: () = ();
+
+    /// The keys that it says. What it does not say is the other direction's, which is read before it.
+    fn read(given: &Given, (): &()) -> Result<Reverse, Wrong> {
+        let mut way = OneWay { rate: Some(RATE_MIN), ..OneWay::default() };
+        lfn_keys::read(&mut way, given)?;
+        Ok(Reverse(way))
+    }
+
+    fn said(&self) -> Said {
+        Said::Table(said(&self.0))
+    }
+
+    fn kind((): &()) -> Kind {
+        OneWay::kind(&())
+    }
 }
 
-/// Some packets are held up.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields))]
-pub struct Reorder {
-    /// Probability that a packet is, at least 0, at most 1.
-    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
-    pub p: f64,
-    /// For how long.
-    pub delay: Text<Time>,
+/// A queue and what it does when it fills, with the keys of its discipline as `lfn_path` declares them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// Its room.
+    pub size: BufferSize,
+    /// Its discipline.
+    pub discipline: AqmConfig,
 }
 
-/// An additional delay and its distribution. Default "uniform".
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum Jitter {
-    /// Uniform between two delays.
-    Uniform(UniformJitter),
-    /// Normal, cut at 0 and at twice the mean.
-    Normal(NormalJitter),
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { size: ONE_BDP, discipline: AqmConfig::kinds()[0].2 }
+    }
 }
 
-/// Uniform jitter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["high"])))]
-pub struct UniformJitter {
-    /// The least delay. Default "0s".
-    pub low: Text<Time>,
-    /// The longest.
-    pub high: Text<Time>,
-    /// A packet that would overtake waits for its predecessor. Default true.
-    pub keep_order: bool,
+const ONE_BDP: BufferSize = BufferSize::MicroBdp(1_000_000);
+/// The key that all kinds of queue have.
+const SIZE: Key = Key {
+    name: "size",
+    about: "Room in packets, in bytes, or in products of the rate and the largest base RTT of the flows that pass (of \
+            all flows if none does), one packet at least. Of a trace, the mean rate.",
+    kind: || BufferSize::kind(&()),
+    needed: None,
+};
+
+impl Value for Queue {
+    type Range = ();
+    const ANY: () = ();
+
+    fn read(given: &Given, (): &()) -> Result<Queue, Wrong> {
+        let entries = given.entries()?;
+        let mut discipline = AqmConfig::named(entries)?;
+        known(entries, &[&["kind", SIZE.name], &names(discipline.keys())[..]].concat())?;
+        let size = entry(entries, SIZE.name).map_or(Ok(ONE_BDP), |size| BufferSize::read(size, &()));
+        let size = size.map_err(|wrong| wrong.of(SIZE.name))?;
+        set(discipline.keys_mut(), entries)?;
+        Ok(Queue { size, discipline })
+    }
+
+    fn said(&self) -> Said {
+        let mut table = self.discipline.table();
+        table.insert(1, (SIZE.name, self.size.said()));
+        Said::Table(table)
+    }
+
+    fn kind((): &()) -> Kind {
+        let shape = |(kind, about, config): (_, _, AqmConfig)| {
+            let mut shape = Shape::new("", about, config.keys());
+            shape.keys.insert(0, (SIZE, ONE_BDP.said()));
+            (kind, shape)
+        };
+        let about = "A queue and what it does when it fills. Default: drop-tail of 1bdp.";
+        Kind::Kinds("Queue", about, AqmConfig::kinds().into_iter().map(shape).collect(), false)
+    }
 }
 
-/// Normal jitter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["mean", "deviation"])))]
-pub struct NormalJitter {
-    /// The mean.
-    pub mean: Text<Time>,
-    /// The standard deviation before the cut, at most the mean.
-    pub deviation: Text<Time>,
-    /// A packet that would overtake waits for its predecessor. Default true.
-    pub keep_order: bool,
+/// What a link tells the senders of the data that pass it, with the keys of the protocol as `lfn_path` declares them;
+/// `None`: nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Router(pub Option<RouterConfig>);
+
+impl Value for Router {
+    type Range = ();
+    const ANY: () = ();
+
+    fn read(given: &Given, (): &()) -> Result<Router, Wrong> {
+        let entries = given.entries()?;
+        match entry(entries, "kind") {
+            Some(Given::Text("none")) => known(entries, &["kind"]).map(|()| Router(None)),
+            Some(kind) => {
+                let kinds = RouterConfig::kinds();
+                let words: Vec<&str> =
+                    ["none"].into_iter().chain(kinds.iter().map(|&(kind, ..)| kind)).collect();
+                if !words.iter().any(|word| *kind == Given::Text(word)) {
+                    return Err(kind.refused(&words).of("kind"));
+                }
+                RouterConfig::of(given).map(|router| Router(Some(router)))
+            }
+            None => RouterConfig::of(given).map(|router| Router(Some(router))),
+        }
+    }
+
+    fn said(&self) -> Said {
+        Said::Table(match &self.0 {
+            Some(router) => router.table(),
+            None => vec![("kind", Said::Text("none".into()))],
+        })
+    }
+
+    fn kind((): &()) -> Kind {
+        let Kind::Kinds(name, about, mut kinds, needed) = RouterConfig::shapes() else {
+            unreachable!("it has kinds")
+        };
+        kinds
+            .insert(0, ("none", Shape { name: "", about: "Nothing.", keys: Vec::new(), one_of: Vec::new() }));
+        Kind::Kinds(name, about, kinds, needed)
+    }
 }
 
-/// The bottleneck of a dumbbell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = [])))]
-pub struct Link {
-    /// Forward.
-    #[serde(flatten)]
-    pub forward: OneWay,
-    /// "closed", or "event" for tests. Default "closed".
-    pub mode: Mode,
-    /// The opposite direction. Default: as forward.
-    pub reverse: OneWay,
+keys! {
+    /// The bottleneck of a dumbbell.
+    pub struct Link {
+        /// Forward.
+        forward: OneWay = OneWay::default();
+        /// How departures are computed: in closed form where that is possible, or each by an event, for tests; the
+        /// results are the same.
+        mode: Mode = Mode::Closed;
+        /// The opposite direction. Default: as forward.
+        reverse: Reverse = Reverse::default();
+    }
 }
 
-/// Equal hops in a row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["hops"])))]
-pub struct ParkingLot {
-    /// How many, 1 to 32767.
-    #[cfg_attr(test, schemars(range(min = 1, max = 32767)))]
-    pub hops: u32,
-    /// Each of them.
-    #[serde(flatten)]
-    pub forward: OneWay,
-    /// "closed", or "event" for tests. Default "closed".
-    pub mode: Mode,
-    /// The opposite direction. Default: as forward.
-    pub reverse: OneWay,
+keys! {
+    /// Equal hops in a row.
+    pub struct ParkingLot {
+        /// How many.
+        hops: u32, in 1..=(LINKS_MAX / 2) as u32, like "hops = 3";
+        /// Each of them.
+        forward: OneWay = OneWay::default();
+        /// How departures are computed, as for a dumbbell.
+        mode: Mode = Mode::Closed;
+        /// The opposite direction. Default: as forward.
+        reverse: Reverse = Reverse::default();
+    }
 }
 
-/// A link between two nodes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(deny_unknown_fields, extend("required" = ["name", "from", "to"])))]
-pub struct NamedLink {
-    /// Its name in routes, schedules and results: letters, digits, `_` and `-`. The opposite direction is
-    /// NAME.reverse.
-    pub name: Name,
-    /// The node where it begins. Nodes exist by being named.
-    pub from: Name,
-    /// The node where it ends.
-    pub to: Name,
-    /// In this direction.
-    #[serde(flatten)]
-    pub forward: OneWay,
-    /// "closed", or "event" for tests. Default "closed".
-    pub mode: Mode,
-    /// Whether there is an opposite direction. Default true.
-    pub duplex: bool,
-    /// The opposite direction. Default: the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reverse: Option<OneWay>,
+keys! {
+    /// A link between two nodes.
+    pub struct NamedLink {
+        /// Its name in routes, schedules and results: letters, digits, `_` and `-`. The opposite direction is
+        /// NAME.reverse.
+        name: Name, like "name = \"a\"";
+        /// The node where it begins. Nodes exist by being named.
+        from: Name, like "from = \"a\"";
+        /// The node where it ends.
+        to: Name, like "to = \"b\"";
+        /// In this direction.
+        forward: OneWay = OneWay::default();
+        /// How departures are computed, as for a dumbbell.
+        mode: Mode = Mode::Closed;
+        /// Whether there is an opposite direction.
+        duplex: bool = true;
+        /// The opposite direction. Default: the same.
+        reverse: Option<Reverse> = None;
+    }
 }

@@ -3,26 +3,24 @@
 use std::fs;
 use std::io::Read;
 
+use lfn_keys::File;
+
 use crate::error::{quote, ScenarioError};
-use crate::file::{hash, File};
+use crate::file::hash;
 use crate::reader::Item;
 
 /// Largest file.
 const BYTES_MAX: u64 = 64 << 20;
-pub(crate) const FILE: &[&str] = &["path", "hash"];
 
-/// Reads a file. `parse` says what is wrong with its text as `what was found; what is allowed`.
+/// Reads a file that this value names, and sets its hash. `parse` says what is wrong with its text as `what was found; what is allowed`.
 pub(crate) fn read<T>(
+    file: &mut File,
     item: &Item,
     parse: impl FnOnce(&str) -> Result<T, String>,
-) -> Result<File<T>, ScenarioError> {
-    let (at, wanted) = if item.is_table() {
-        let table = item.table(FILE)?;
-        (table.need("path", "path = \"trace.mahi\"")?, table.get("hash"))
-    } else {
-        (item.clone(), None)
-    };
-    let path = at.text("write the path of a file, from the directory of the scenario")?;
+) -> Result<T, ScenarioError> {
+    let table = item.table();
+    let at = table.get("path").unwrap_or_else(|| item.clone());
+    let path = &*file.path;
     let error = |found: String, hint: &str| at.error(format!("{}: {found}", quote(path)), hint);
     let hint = "write the path of a file, from the directory of the scenario";
     let mut bytes = Vec::new();
@@ -31,19 +29,15 @@ pub(crate) fn read<T>(
         return Err(error("not a regular file".into(), hint));
     }
     fs::File::open(at.beside(path))
-        .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
+        .and_then(|open| open.take(BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(|cause| error(format!("cannot be read: {cause}"), hint))?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(error("longer than 64 MiB".into(), hint));
     }
     let hash = hash(&bytes);
-    if let Some(wanted) = wanted {
-        if wanted.text("write 16 hexadecimal digits")? != hash {
-            return Err(wanted.error(
-                format!("the file has changed: its hash is now {hash}"),
-                "leave the hash out to accept it",
-            ));
-        }
+    if file.hash.as_ref().is_some_and(|wanted| *wanted != hash) {
+        let found = format!("the file has changed: its hash is now {hash}");
+        return Err(table.error("hash", found, "leave the hash out to accept it"));
     }
     let text =
         String::from_utf8(bytes).map_err(|_| error("not UTF-8 text".into(), "save the file as UTF-8"))?;
@@ -51,5 +45,6 @@ pub(crate) fn read<T>(
         let (found, hint) = message.split_once("; ").unwrap_or((&message, ""));
         error(found.into(), hint)
     })?;
-    Ok(File { path: path.into(), hash, content })
+    file.hash = Some(hash);
+    Ok(content)
 }

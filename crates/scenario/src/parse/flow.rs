@@ -1,144 +1,82 @@
-//! The keys of flows.
+//! Flows.
 
 use lfn_header::Protocol;
-use lfn_keys::Keys;
+use lfn_keys::{names, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::RouterConfig;
 use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
 use lfn_units::{Bytes, Time};
 
 use super::path::Places;
-use super::{DELAY_MAX, PACKET_MAX, PACKET_MIN};
+use super::DELAY_MAX;
 use crate::config::UDT_WINDOW_MAX;
 use crate::error::ScenarioError;
 use crate::model::{Change, Compat, Flow, Router, Tcp, Transport};
 use crate::network::Network;
-use crate::quantity::{Packets, Start, Text, Window};
-use crate::reader::{Choice, Item, Table};
-
-/// The keys of a flow, whatever carries it.
-const ANY: [&str; 17] = [
-    "name",
-    "law",
-    "transport",
-    "count",
-    "parallel",
-    "rtt",
-    "start",
-    "stop",
-    "size",
-    "direction",
-    "from",
-    "to",
-    "via",
-    "route",
-    "ack_route",
-    "packet",
-    "receive_window",
-];
-
-/// All keys of a flow.
-pub(crate) fn keys() -> Vec<&'static str> {
-    ANY.into_iter().chain(only_tcp()).collect()
-}
-
-/// Those of them that only TCP has.
-fn only_tcp() -> impl Iterator<Item = &'static str> {
-    Tcp::default().keys().into_iter().map(|key| key.name)
-}
+use crate::quantity::{LawName, Packets, Start, Text};
+use crate::reader::Table;
 
 /// Which laws can drive UDT.
 const LAWS_OVER_UDT: &str = "allowed: \"udt\", and laws that need neither routers nor rate samples";
 /// Smallest flow window, as in libudt.
 const UDT_WINDOW_MIN: u64 = 32;
-/// Most flows of a scenario.
-pub(crate) const FLOWS_MAX: u64 = 16_000_000;
-/// Most streams of a flow.
-const PARALLEL_MAX: u64 = 1000;
-
-impl Choice for Transport {
-    const ALL: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("udt", Self::Udt)];
-}
 
 /// One group. `duration` is the run's.
-pub(crate) fn read(
+pub(crate) fn resolve(
+    flow: &mut Flow,
     table: &Table,
     places: &Places,
     compat: Compat,
     duration: Time,
-) -> Result<Flow, ScenarioError> {
-    let (transport, law) = transport(table)?;
-    let count = table.integer("count", 1..=FLOWS_MAX, 1)? as u32;
-    let parallel = table.integer("parallel", 1..=PARALLEL_MAX, 1)? as u32;
-    let (direction, path) = places.path(table)?;
-    let (ack_route, ack_links) = places.back(table, &path.links)?;
-    let rtt = rtt(table, places.network.delay(&path.links).after(places.network.delay(&ack_links)))?;
-    let start = table.quantity("start")?.unwrap_or(Start::At(Time::ZERO));
-    if let Start::Uniform(low, high) = start {
-        if low >= high {
-            return Err(table.error(
-                "start",
-                start.to_string(),
-                "allowed: uniform(LOW, HIGH) with LOW below HIGH",
-            ));
+) -> Result<(), ScenarioError> {
+    resolve_transport(flow, table)?;
+    (flow.direction, flow.path) = places.path(table)?;
+    (flow.ack_route, flow.ack_links) = places.back(table, &flow.path.links)?;
+    let links = places.network.delay(&flow.path.links).after(places.network.delay(&flow.ack_links));
+    flow.rtt = rtt(table, flow.rtt, links)?;
+    check_times(flow, table, duration)?;
+    if let Some(size) = flow.size.filter(|size| size.0 < u64::from(flow.parallel)) {
+        let hint = format!("allowed: at least a byte for each of the {} streams", flow.parallel);
+        return Err(table.error("size", format!("{size} is too little"), hint));
+    }
+    flow.tcp = match &flow.control {
+        ControlSpec::Law(law) if flow.transport() == Transport::Tcp => {
+            Some(tcp(table, flow.packet, compat, law)?)
         }
+        _ => {
+            table.value_in::<Bytes>("packet", &(Bytes(MIN_MSS_BYTES.into())..=PACKET_MAX))?;
+            None
+        }
+    };
+    check_window(table, flow, compat)
+}
+
+fn check_times(flow: &Flow, table: &Table, duration: Time) -> Result<(), ScenarioError> {
+    let start = flow.start;
+    if matches!(start, Start::Uniform(low, high) if low >= high) {
+        let hint = "allowed: uniform(LOW, HIGH) with LOW below HIGH";
+        return Err(table.error("start", start.to_string(), hint));
     }
     if start.latest() >= duration {
         let hint = format!("allowed: before the end of the run, {duration}");
         return Err(table.error("start", format!("{start} is too late"), hint));
     }
-    let stop = table.quantity("stop")?;
-    if let Some(stop) = stop.filter(|stop| *stop <= start.latest()) {
+    if let Some(stop) = flow.stop.filter(|stop| *stop <= start.latest()) {
         let hint = format!("allowed: later than {}", start.latest());
         return Err(table.error("stop", format!("{stop} is not after the start"), hint));
     }
-    let size = table.quantity_in("size", Bytes(1)..=Bytes(1_000_000_000_000_000_000))?;
-    if let Some(size) = size.filter(|size| size.0 < u64::from(parallel)) {
-        let hint = format!("allowed: at least a byte for each of the {parallel} streams");
-        return Err(table.error("size", format!("{size} is too little"), hint));
-    }
-    let least_packet = match transport {
-        Transport::Tcp => PACKET_MIN,
-        Transport::Udt => Bytes(MIN_MSS_BYTES.into()),
-    };
-    let packet = table.quantity_in("packet", least_packet..=PACKET_MAX)?.unwrap_or(Bytes(1500));
-    let flow = Flow {
-        name: table.name("name")?,
-        transport,
-        count,
-        parallel,
-        rtt: Text(rtt),
-        start: Text(start),
-        stop: stop.map(Text),
-        size: size.map(Text),
-        direction,
-        path,
-        ack_route,
-        ack_links,
-        packet: Text(packet),
-        receive_window: table.quantity("receive_window")?.map(Text::<Window>),
-        tcp: match &law {
-            ControlSpec::Law(law) if transport == Transport::Tcp => Some(tcp(table, packet, compat, law)?),
-            _ => None,
-        },
-        law: Text(law),
-    };
-    check_window(table, &flow, compat)?;
-    Ok(flow)
+    Ok(())
 }
 
 /// What carries the flow, and what drives it: each says what the other is by default.
-fn transport(table: &Table) -> Result<(Transport, ControlSpec), ScenarioError> {
+fn resolve_transport(flow: &mut Flow, table: &Table) -> Result<(), ScenarioError> {
     let law = table.get("law");
-    let is_udts = |item: &Item| {
-        let name = item.text("write a law").unwrap_or_default();
-        name == "udt" || name.starts_with("udt:")
-    };
-    let own = law.as_ref().is_some_and(is_udts);
-    let transport = table.choice("transport", if own { Transport::Udt } else { Transport::Tcp })?;
-    let law = match (transport, law) {
+    let name = &flow.law.0;
+    let own = name == "udt" || name.starts_with("udt:");
+    let transport = flow.transport.unwrap_or(if own { Transport::Udt } else { Transport::Tcp });
+    flow.control = match (transport, law) {
         (Transport::Udt, None) => ControlSpec::default(),
-        (Transport::Udt, Some(item)) if own => item.quantity()?,
+        (Transport::Udt, Some(item)) if own => item.spec()?,
         (Transport::Udt, Some(item)) => item
             .law()?
             .try_into()
@@ -147,29 +85,35 @@ fn transport(table: &Table) -> Result<(Transport, ControlSpec), ScenarioError> {
             let hint = "write transport = \"udt\", or the name of another law";
             return Err(table.error("law", "UDT's own law drives UDT alone", hint));
         }
-        (Transport::Tcp, _) => ControlSpec::Law(table.need("law", "law = \"cubic\"")?.law()?),
+        (Transport::Tcp, Some(item)) => ControlSpec::Law(item.law()?),
+        (Transport::Tcp, None) => return Err(table.missing("law", "law = \"cubic\"")),
     };
-    if let Some(key) = only_tcp().find(|key| transport == Transport::Udt && table.get(key).is_some()) {
+    flow.law = LawName(flow.control.to_string());
+    flow.transport = Some(transport).filter(|transport| *transport == Transport::Udt);
+    let only_tcp = names(&Tcp::default());
+    if let Some(key) =
+        only_tcp.into_iter().find(|key| transport == Transport::Udt && table.get(key).is_some())
+    {
         let found = "UDT has nothing of that kind";
         return Err(table.error(key, found, "allowed: with transport = \"tcp\""));
     }
-    Ok((transport, law))
+    Ok(())
 }
 
 fn check_window(table: &Table, flow: &Flow, compat: Compat) -> Result<(), ScenarioError> {
     let Some(window) = flow.receive_window else { return Ok(()) };
     let payload = flow.payload_bytes(compat);
-    let (least, most) = match flow.transport {
+    let (least, most) = match flow.transport() {
         Transport::Tcp => (1, u64::MAX),
         Transport::Udt => (UDT_WINDOW_MIN, UDT_WINDOW_MAX),
     };
-    let packets = window.0.packets(payload);
+    let packets = window.packets(payload);
     let bound = |packets: u64| format!("{}, {}B of payload", Packets(packets), packets * u64::from(payload));
     let (found, hint) = if packets < least {
-        let found = if least == 1 { "found less than a packet".into() } else { window.0.to_string() };
+        let found = if least == 1 { "found less than a packet".into() } else { window.to_string() };
         (found, format!("allowed: at least {}", bound(least)))
     } else if packets > most {
-        (window.0.to_string(), format!("allowed: up to {}", bound(most)))
+        (window.to_string(), format!("allowed: up to {}", bound(most)))
     } else {
         return Ok(());
     };
@@ -194,7 +138,7 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         pacing: for_routers,
         ..Tcp::default()
     };
-    table.read(&mut tcp)?;
+    table.set(&mut tcp)?;
     let slow_start = tcp.slow_start.0;
     if (slow_start == SlowStartKind::None) != own_start {
         let allowed = if own_start {
@@ -210,7 +154,7 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
     }
     let payload = compat.payload_bytes(packet);
-    if tcp.send_buffer.is_some_and(|buffer| buffer.0.packets(payload) == 0) {
+    if tcp.send_buffer.is_some_and(|buffer| buffer.packets(payload) == 0) {
         let hint = format!("allowed: at least 1 packet, {payload}B of payload, or \"linux\"");
         return Err(table.error("send_buffer", "found less than a packet", hint));
     }
@@ -235,7 +179,7 @@ pub(crate) fn check_ecn(
         let mut links = [&flow.path.links].into_iter().chain(later).flatten();
         let speaks_vcp =
             |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router(Some(RouterConfig::Vcp(_)))));
-        let found = if flow.law.0.law().and_then(LawSpec::header) == Some(Protocol::Vcp) {
+        let found = if flow.control.law().and_then(LawSpec::header) == Some(Protocol::Vcp) {
             "ECN under a law of VCP".to_string()
         } else if let Some(&link) = links.find(speaks_vcp) {
             format!("ECN on the link {:?}, which speaks VCP", network.hop(link).name)
@@ -251,22 +195,18 @@ pub(crate) fn check_ecn(
     Ok(())
 }
 
-/// The base RTT; `links` is the delay of the links of both routes.
-fn rtt(table: &Table, links: Time) -> Result<Time, ScenarioError> {
-    let Some(rtt) = table.quantity_in("rtt", Time::from_ns(1)..=DELAY_MAX)? else {
-        return match links {
-            Time::ZERO => Err(table.missing("rtt", "rtt = \"100ms\"")),
-            links if links > DELAY_MAX => Err(table.error(
-                "rtt",
-                format!("the links take {links}"),
-                format!("allowed: up to {DELAY_MAX}"),
-            )),
-            links => Ok(links),
-        };
-    };
-    if rtt < links {
-        let hint = format!("allowed: at least {links}, the delays of the links of both routes");
-        return Err(table.error("rtt", format!("{rtt} is too short"), hint));
+/// The base RTT, 0 if it is not said; `links` is the delay of the links of both routes.
+fn rtt(table: &Table, said: Time, links: Time) -> Result<Time, ScenarioError> {
+    match said {
+        Time::ZERO if links == Time::ZERO => Err(table.missing("rtt", "rtt = \"100ms\"")),
+        Time::ZERO if links > DELAY_MAX => {
+            Err(table.error("rtt", format!("the links take {links}"), format!("allowed: up to {DELAY_MAX}")))
+        }
+        Time::ZERO => Ok(links),
+        rtt if rtt < links => {
+            let hint = format!("allowed: at least {links}, the delays of the links of both routes");
+            Err(table.error("rtt", format!("{rtt} is too short"), hint))
+        }
+        rtt => Ok(rtt),
     }
-    Ok(rtt)
 }

@@ -1,151 +1,63 @@
-//! The keys of links and topologies.
+//! Topologies: what a direction says, and what it takes from the other.
 
 use std::collections::BTreeSet;
 
 use lfn_path::{DeliveryTrace, TraceError};
-use lfn_units::Time;
 
-use super::{file, queue, router, FRACTION, LOSS, PROBABILITY};
-use super::{DELAY_MAX, RATE_MAX, RATE_MIN};
+use super::{file, DELAY_MAX};
+use crate::config::Sizing;
 use crate::error::ScenarioError;
-use crate::model::{
-    BurstLoss, GilbertElliott, Jitter, Link, Loss, Mode, NamedLink, NormalJitter, OneWay, ParkingLot,
-    Reorder, Topology, UniformJitter,
-};
-use crate::network::LINKS_MAX;
-use crate::quantity::Text;
-use crate::reader::{Choice, Item, Table};
+use crate::model::{NamedLink, OneWay, Reverse, Topology};
+use crate::network::{Network, LINKS_MAX};
+use crate::quantity::BufferSize;
+use crate::reader::Table;
 
-pub(crate) const ONE_WAY: &[&str] =
-    &["rate", "trace", "delay", "loss", "duplicate", "reorder", "jitter", "queue", "router"];
-pub(crate) const LINK: &[&str] = &[
-    "rate",
-    "trace",
-    "delay",
-    "mode",
-    "loss",
-    "duplicate",
-    "reorder",
-    "jitter",
-    "queue",
-    "router",
-    "reverse",
-];
-pub(crate) const PARKING_LOT: &[&str] = &[
-    "hops",
-    "rate",
-    "trace",
-    "delay",
-    "mode",
-    "loss",
-    "duplicate",
-    "reorder",
-    "jitter",
-    "queue",
-    "router",
-    "reverse",
-];
-pub(crate) const NAMED_LINK: &[&str] = &[
-    "name",
-    "from",
-    "to",
-    "rate",
-    "trace",
-    "delay",
-    "mode",
-    "loss",
-    "duplicate",
-    "reorder",
-    "jitter",
-    "queue",
-    "router",
-    "duplex",
-    "reverse",
-];
-pub(crate) const GILBERT_ELLIOTT: &[&str] = &["kind", "p", "r", "good", "bad"];
-pub(crate) const REORDER: &[&str] = &["p", "delay"];
-pub(crate) const UNIFORM_JITTER: &[&str] = &["kind", "low", "high", "keep_order"];
-pub(crate) const NORMAL_JITTER: &[&str] = &["kind", "mean", "deviation", "keep_order"];
-
-impl Choice for Mode {
-    const ALL: &'static [(&'static str, Self)] = &[("closed", Self::Closed), ("event", Self::Event)];
-}
-
-#[derive(Clone, Copy)]
-struct InBursts;
-
-impl Choice for InBursts {
-    const ALL: &'static [(&'static str, Self)] = &[("gilbert-elliott", InBursts)];
-}
-
-#[derive(Clone, Copy)]
-enum JitterKind {
-    Uniform,
-    Normal,
-}
-
-impl Choice for JitterKind {
-    const ALL: &'static [(&'static str, Self)] = &[("uniform", Self::Uniform), ("normal", Self::Normal)];
-}
-
-/// The topology, and the table of each directed link.
-pub(crate) fn read<'a>(root: &Table<'a>) -> Result<(Topology, Vec<Table<'a>>), ScenarioError> {
-    let said: Vec<_> =
-        ["link", "parking-lot", "links"].into_iter().filter(|key| root.get(key).is_some()).collect();
-    if let [one, other, ..] = said[..] {
-        return Err(root.error(
-            other,
-            format!("found beside {one}"),
-            "write one of link, parking-lot, links",
-        ));
+/// Completes the topology; the table of each directed link.
+pub(crate) fn resolve<'a>(
+    topology: &mut Topology,
+    root: &Table<'a>,
+) -> Result<Vec<Table<'a>>, ScenarioError> {
+    let table = root.table(topology.key());
+    match topology {
+        Topology::Dumbbell(link) => {
+            load(&mut link.forward, &table)?;
+            let opposite = reverse(&mut link.reverse, &link.forward, &table)?;
+            Ok(vec![table, opposite])
+        }
+        Topology::ParkingLot(lot) => {
+            load(&mut lot.forward, &table)?;
+            let opposite = reverse(&mut lot.reverse, &lot.forward, &table)?;
+            Ok((0..lot.hops).flat_map(|_| [table.clone(), opposite.clone()]).collect())
+        }
+        Topology::Graph(links) => graph(links, root),
     }
-    if let Some(item) = root.get("parking-lot") {
-        let table = item.table(PARKING_LOT)?;
-        let hops = table.need("hops", "hops = 3")?.integer(1..=(LINKS_MAX / 2) as u64)? as u32;
-        let forward = one_way(&table, None)?;
-        let (reverse, reverse_table) = reverse(&table, &forward)?;
-        let lot = ParkingLot { hops, forward, mode: table.choice("mode", Mode::Closed)?, reverse };
-        let tables = (0..hops).flat_map(|_| [table.clone(), reverse_table.clone()]).collect();
-        return Ok((Topology::ParkingLot(lot), tables));
-    }
-    if let Some(item) = root.get("links") {
-        return graph(root, &item);
-    }
-    let table = root.need("link", "[link] with a rate")?.table(LINK)?;
-    let forward = one_way(&table, None)?;
-    let (reverse, reverse_table) = reverse(&table, &forward)?;
-    let link = Link { forward, mode: table.choice("mode", Mode::Closed)?, reverse };
-    Ok((Topology::Dumbbell(link), vec![table, reverse_table]))
 }
 
-fn graph<'a>(root: &Table, item: &Item<'a>) -> Result<(Topology, Vec<Table<'a>>), ScenarioError> {
-    let (mut links, mut tables) = (Vec::new(), Vec::new());
+fn graph<'a>(links: &mut [NamedLink], root: &Table<'a>) -> Result<Vec<Table<'a>>, ScenarioError> {
+    let mut tables = Vec::new();
     let mut names = BTreeSet::new();
-    for table in item.tables(NAMED_LINK)? {
-        let name = table.need("name", "name = \"a\"")?.name()?;
-        if !names.insert(name.clone()) {
-            let found = format!("{:?} found a second time", name.0);
+    for (link, table) in links.iter_mut().zip(root.tables("links")) {
+        if !names.insert(link.name.clone()) {
+            let found = format!("{:?} found a second time", link.name.0);
             return Err(table.error("name", found, "give each link its own name"));
         }
-        let from = table.need("from", "from = \"a\"")?.name()?;
-        let to = table.need("to", "to = \"b\"")?.name()?;
-        if from == to {
-            return Err(table.error("to", format!("{:?} is where it begins", to.0), "name another node"));
+        if link.from == link.to {
+            return Err(table.error(
+                "to",
+                format!("{:?} is where it begins", link.to.0),
+                "name another node",
+            ));
         }
-        let forward = one_way(&table, None)?;
-        let mode = table.choice("mode", Mode::Closed)?;
-        let duplex = table.boolean("duplex", true)?;
-        let opposite = if duplex {
-            Some(reverse(&table, &forward)?)
-        } else if table.get("reverse").is_some() {
+        load(&mut link.forward, &table)?;
+        let opposite = if link.duplex {
+            Some(reverse(link.reverse.get_or_insert_default(), &link.forward, &table)?)
+        } else if link.reverse.is_some() {
             return Err(table.error("reverse", "found beside duplex = false", "write one of both"));
         } else {
             None
         };
-        let (reverse, reverse_table) = opposite.unzip();
-        links.push(NamedLink { name, from, to, forward, mode, duplex, reverse });
         tables.push(table);
-        tables.extend(reverse_table);
+        tables.extend(opposite);
     }
     if links.is_empty() {
         return Err(root.error("links", "no link", "write [[links]] with name, from, to and rate"));
@@ -154,39 +66,31 @@ fn graph<'a>(root: &Table, item: &Item<'a>) -> Result<(Topology, Vec<Table<'a>>)
         let found = format!("{} links, both directions counted", tables.len());
         return Err(root.error("links", found, format!("allowed: up to {LINKS_MAX}")));
     }
-    Ok((Topology::Graph(links), tables))
+    Ok(tables)
 }
 
-fn reverse<'a>(table: &Table<'a>, forward: &OneWay) -> Result<(OneWay, Table<'a>), ScenarioError> {
-    let opposite = table.table("reverse", ONE_WAY)?;
-    Ok((one_way(&opposite, Some(forward))?, opposite))
+/// The opposite direction, like `forward` where its table does not say otherwise.
+fn reverse<'a>(
+    reverse: &mut Reverse,
+    forward: &OneWay,
+    table: &Table<'a>,
+) -> Result<Table<'a>, ScenarioError> {
+    let opposite = table.table("reverse");
+    *reverse = Reverse(forward.clone());
+    opposite.set(&mut reverse.0)?;
+    load(reverse, &opposite)?;
+    Ok(opposite)
 }
 
-/// One direction, like `default` where it does not say otherwise.
-fn one_way(table: &Table, default: Option<&OneWay>) -> Result<OneWay, ScenarioError> {
-    let rate = table.quantity_in("rate", RATE_MIN..=RATE_MAX)?.map(Text);
-    let trace = table.get("trace").map(|item| file::read(&item, parse_trace)).transpose()?;
-    let (rate, trace) = match (rate, trace, default) {
-        (Some(_), Some(_), _) => return Err(table.error("trace", "found beside rate", "write one of both")),
-        (None, None, Some(default)) => (default.rate, default.trace.clone()),
-        (None, None, None) => return Err(table.missing("rate", "rate = \"10Gbit/s\"")),
-        (rate, trace, _) => (rate, trace),
-    };
-    let (delay, loss, duplicate, reorder, jitter) = match default {
-        Some(link) => (link.delay.0, link.loss, link.duplicate, link.reorder, link.jitter),
-        None => (Time::ZERO, Loss::Bernoulli(0.0), 0.0, None, None),
-    };
-    Ok(OneWay {
-        rate,
-        trace,
-        delay: Text(table.quantity_in("delay", Time::ZERO..=DELAY_MAX)?.unwrap_or(delay)),
-        loss: read_loss(table, loss)?,
-        duplicate: table.number("duplicate", duplicate, LOSS)?,
-        reorder: table.get("reorder").map(|item| read_reorder(&item)).transpose()?.or(reorder),
-        jitter: table.get("jitter").map(|item| read_jitter(&item)).transpose()?.or(jitter),
-        queue: queue::read(table, default.map(|link| &link.queue))?,
-        router: router::read(table, default.and_then(|link| link.router))?,
-    })
+/// Reads the trace that a direction's table names.
+fn load(way: &mut OneWay, table: &Table) -> Result<(), ScenarioError> {
+    if way.trace.is_none() {
+        way.delivery = None;
+    }
+    if let (Some(trace), Some(item)) = (&mut way.trace, table.get("trace")) {
+        way.delivery = Some(file::read(trace, &item, parse_trace)?);
+    }
+    Ok(())
 }
 
 fn parse_trace(text: &str) -> Result<DeliveryTrace, String> {
@@ -198,55 +102,32 @@ fn parse_trace(text: &str) -> Result<DeliveryTrace, String> {
     })
 }
 
-fn read_loss(table: &Table, default: Loss) -> Result<Loss, ScenarioError> {
-    let Some(item) = table.get("loss") else { return Ok(default) };
-    if !item.is_table() {
-        return item.number(LOSS).map(Loss::Bernoulli);
-    }
-    let table = item.table(GILBERT_ELLIOTT)?;
-    table.need("kind", "kind = \"gilbert-elliott\"")?.choice::<InBursts>()?;
-    let probability = |key, default| table.number(key, default, PROBABILITY);
-    Ok(Loss::Bursts(BurstLoss::GilbertElliott(GilbertElliott {
-        p: table.need("p", "p = 0.0001")?.number(PROBABILITY)?,
-        r: table.need("r", "r = 0.1")?.number(FRACTION)?,
-        good: probability("good", 0.0)?,
-        bad: probability("bad", 1.0)?,
-    })))
-}
-
-fn read_reorder(item: &Item) -> Result<Reorder, ScenarioError> {
-    let table = item.table(REORDER)?;
-    Ok(Reorder {
-        p: table.need("p", "p = 0.01")?.number(PROBABILITY)?,
-        delay: Text(table.need("delay", "delay = \"1ms\"")?.quantity_in(Time::ZERO..=DELAY_MAX)?),
-    })
-}
-
-fn read_jitter(item: &Item) -> Result<Jitter, ScenarioError> {
-    let kind = item.entry("kind").map_or(Ok(JitterKind::Uniform), |kind| kind.choice())?;
-    let table = item.table(match kind {
-        JitterKind::Uniform => UNIFORM_JITTER,
-        JitterKind::Normal => NORMAL_JITTER,
-    })?;
-    let time = |key, example| table.need(key, example)?.quantity_in(Time::ZERO..=DELAY_MAX);
-    let keep_order = table.boolean("keep_order", true)?;
-    Ok(match kind {
-        JitterKind::Uniform => {
-            let low = table.quantity_in("low", Time::ZERO..=DELAY_MAX)?.unwrap_or(Time::ZERO);
-            let high = time("high", "high = \"1ms\"")?;
-            if low > high {
-                return Err(table.error("high", high.to_string(), format!("allowed: at least low, {low}")));
-            }
-            Jitter::Uniform(UniformJitter { low: Text(low), high: Text(high), keep_order })
+/// Checks that the queue of a link, in this table, has room for a packet and drains in time.
+pub(crate) fn check_room(
+    table: &Table,
+    network: &Network,
+    link: u16,
+    sizing: &Sizing,
+) -> Result<(), ScenarioError> {
+    let way = network.hop(link).way;
+    let (size, rate) = (way.queue.size, way.mean_rate());
+    let (packets, bytes) = sizing.limits(link, size, rate);
+    let (found, hint) = if sizing.rtt(link).is_none() && matches!(size, BufferSize::MicroBdp(_)) {
+        let hint = "write packets or bytes, for example \"250 packets\"".into();
+        (format!("{size} needs the RTT of a [[flow]]"), hint)
+    } else if packets == 0 || bytes < sizing.wire_bytes.into() {
+        let hint = format!("allowed: at least one packet, {}B on the wire", sizing.wire_bytes);
+        (format!("{size} is below one packet"), hint)
+    } else {
+        let drains_s = sizing.room_bytes(link, size, rate) * 8.0 / rate.as_bps();
+        if drains_s <= DELAY_MAX.as_s() {
+            return Ok(());
         }
-        JitterKind::Normal => {
-            let mean = time("mean", "mean = \"1ms\"")?;
-            let deviation = time("deviation", "deviation = \"0.2ms\"")?;
-            if deviation > mean {
-                let hint = format!("allowed: at most the mean, {mean}");
-                return Err(table.error("deviation", deviation.to_string(), hint));
-            }
-            Jitter::Normal(NormalJitter { mean: Text(mean), deviation: Text(deviation), keep_order })
-        }
+        let found = format!("{size} takes {drains_s:.0} s to drain at {rate}");
+        (found, format!("allowed: up to {DELAY_MAX}"))
+    };
+    Err(match table.get("queue") {
+        Some(item) => item.table().error("size", found, hint),
+        None => table.error("queue", found, hint),
     })
 }

@@ -1,14 +1,12 @@
 //! Where traffic goes: the keys `from`, `to`, `via`, `route`, `ack_route`, `direction`.
 
-use crate::error::ScenarioError;
-use crate::model::{Direction, Path, Topology};
-use crate::network::{BadRoute, Network};
-use crate::quantity::Name;
-use crate::reader::{Choice, Item, Table};
+use lfn_keys::Name;
+use lfn_sim::traffic::Direction;
 
-impl Choice for Direction {
-    const ALL: &'static [(&'static str, Self)] = &[("forward", Self::Forward), ("reverse", Self::Reverse)];
-}
+use crate::error::ScenarioError;
+use crate::model::{Path, Topology};
+use crate::network::{BadRoute, Network};
+use crate::reader::{Item, Table};
 
 /// The network as the texts of a scenario name its parts.
 pub(crate) struct Places<'a> {
@@ -19,12 +17,12 @@ pub(crate) struct Places<'a> {
 impl Places<'_> {
     /// The number of a link that a text names.
     pub(crate) fn link(&self, item: &Item) -> Result<u16, ScenarioError> {
-        let name = item.text("write the name of a link")?;
+        let name = item.text();
         item.one_of("link", name, |name| self.network.link(name), self.network.link_names())
     }
 
     fn node(&self, item: &Item) -> Result<(Name, usize), ScenarioError> {
-        let name = item.name()?;
+        let name: Name = item.value(&())?;
         let number =
             item.one_of("node", &name.0, |name| self.network.node(name), self.network.node_names())?;
         Ok((name, number))
@@ -36,7 +34,7 @@ impl Places<'_> {
 
     /// A route as it is written, and its links, which follow each other; empty if it is not written.
     pub(crate) fn route(&self, table: &Table, key: &str) -> Result<(Vec<String>, Vec<u16>), ScenarioError> {
-        let items = table.items(key)?;
+        let items = table.items(key);
         let links = items.iter().map(|item| self.link(item)).collect::<Result<Vec<_>, _>>()?;
         if links.is_empty() && table.get(key).is_some() {
             return Err(table.error(key, "no link", "write the names of links, or leave it out"));
@@ -66,7 +64,7 @@ impl Places<'_> {
 
     /// Which way, and by which links.
     pub(crate) fn path(&self, table: &Table) -> Result<(Direction, Path), ScenarioError> {
-        let said = table.get("direction").map(|item| item.choice()).transpose()?;
+        let said = table.value_in("direction", &())?;
         let towards = said.unwrap_or(Direction::Forward);
         if matches!(self.topology, Topology::Dumbbell(_)) {
             let keys = ["from", "to", "via", "route", "ack_route"];
@@ -78,7 +76,7 @@ impl Places<'_> {
             return Ok((towards, Path { links, ..Path::default() }));
         }
         let (route, links) = self.route(table, "route")?;
-        let via = table.items("via")?;
+        let via = table.items("via");
         if !via.is_empty() && !links.is_empty() {
             return Err(table.error("via", "found beside route", "write one of both"));
         }

@@ -1,20 +1,17 @@
-//! The keys of schedules, and the files that they name.
+//! Schedules, and the files that they name.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
+use lfn_path::LOSS;
+use lfn_sim::traffic::RATE_MAX;
 use lfn_units::{Rate, Time};
 
 use super::path::Places;
-use super::{file, DELAY_MAX, LOSS, RATE_MAX, RATE_MIN};
+use super::{file, DELAY_MAX};
 use crate::error::{quote, ScenarioError};
-use crate::model::{Change, FileChange, Flow, FlowId, LinkChange, RouteChange, Series};
-use crate::quantity::Text;
+use crate::model::{Change, FileChange, Flow, FlowId, LinkChange, RouteChange, Series, RATE_MIN};
 use crate::reader::Table;
-
-pub(crate) const LINK_CHANGE: &[&str] = &["at", "link", "rate", "delay", "loss", "down"];
-pub(crate) const FILE_CHANGE: &[&str] = &["link", "file"];
-pub(crate) const ROUTE_CHANGE: &[&str] = &["at", "flow", "route", "ack_route"];
 
 const RATES: &str = "0bit/s, or 1kbit/s to 10Tbit/s";
 
@@ -23,23 +20,23 @@ fn is_rate(rate: Rate) -> bool {
 }
 
 /// All entries. `duration` is the run's.
-pub(crate) fn read(
-    root: &Table,
+pub(crate) fn resolve(
+    changes: &mut [Change],
+    tables: &[Table],
     places: &Places,
     flows: &[Flow],
     duration: Time,
-) -> Result<Vec<Change>, ScenarioError> {
+) -> Result<(), ScenarioError> {
     let mut last = Time::ZERO;
-    let mut changes = Vec::new();
-    let Some(entries) = root.get("schedule") else { return Ok(changes) };
-    for entry in entries.elements()? {
-        if entry.entry("file").is_some() {
-            changes.push(Change::File(file_change(&entry.table(FILE_CHANGE)?, places)?));
-            continue;
-        }
-        let is_route = entry.entry("flow").is_some();
-        let table = entry.table(if is_route { ROUTE_CHANGE } else { LINK_CHANGE })?;
-        let at = table.need("at", "at = \"30s\"")?.quantity()?;
+    for (change, table) in changes.iter_mut().zip(tables) {
+        let at = match change {
+            Change::File(change) => {
+                resolve_file(change, table, places)?;
+                continue;
+            }
+            Change::Link(change) => change.at,
+            Change::Route(change) => change.at,
+        };
         if at < last {
             let hint = "write the entries in order of time";
             return Err(table.error("at", format!("{at} is before {last}, the entry before it"), hint));
@@ -49,25 +46,26 @@ pub(crate) fn read(
             return Err(table.error("at", format!("{at} is too late"), hint));
         }
         last = at;
-        changes.push(if is_route {
-            Change::Route(route_change(&table, at, places, flows)?)
-        } else {
-            Change::Link(link_change(&table, at, places)?)
-        });
+        match change {
+            Change::Link(change) => resolve_link(change, table, places)?,
+            Change::Route(change) => resolve_route(change, table, places, flows)?,
+            Change::File(_) => {}
+        }
     }
-    Ok(changes)
+    Ok(())
 }
 
-fn link_change(table: &Table, at: Time, places: &Places) -> Result<LinkChange, ScenarioError> {
-    let item = table.need("link", "link = \"forward\"")?;
-    let number = places.link(&item)?;
-    let rate: Option<Rate> = table.quantity("rate")?;
+/// The number of the link that a change names.
+fn link(table: &Table, places: &Places) -> Result<u16, ScenarioError> {
+    table.get("link").map_or(Ok(0), |item| places.link(&item))
+}
+
+fn resolve_link(change: &mut LinkChange, table: &Table, places: &Places) -> Result<(), ScenarioError> {
+    change.number = link(table, places)?;
+    let LinkChange { rate, delay, loss, down, number, .. } = *change;
     if let Some(rate) = rate.filter(|&rate| !is_rate(rate)) {
         return Err(table.error("rate", format!("{rate} is out of range"), format!("allowed: {RATES}")));
     }
-    let delay = table.quantity_in("delay", Time::ZERO..=DELAY_MAX)?;
-    let loss = table.get("loss").map(|item| item.number(LOSS)).transpose()?;
-    let down = table.get("down").map(|item| item.boolean()).transpose()?;
     if rate.is_some() && down.is_some() {
         return Err(table.error("down", "found beside rate", "write one of both"));
     }
@@ -78,8 +76,7 @@ fn link_change(table: &Table, at: Time, places: &Places) -> Result<LinkChange, S
     if rate.is_none() && delay.is_none() && loss.is_none() && down.is_none() {
         return Err(table.missing("rate", "rate = \"250Mbit/s\", or a delay, loss or down"));
     }
-    let link = places.network.hop(number).name.clone();
-    Ok(LinkChange { at: Text(at), link, rate: rate.map(Text), delay: delay.map(Text), loss, down, number })
+    Ok(())
 }
 
 fn no_trace(table: &Table, key: &str, link: u16, places: &Places) -> Result<(), ScenarioError> {
@@ -90,51 +87,55 @@ fn no_trace(table: &Table, key: &str, link: u16, places: &Places) -> Result<(), 
     Err(table.error(key, format!("{} follows a trace", hop.name), "give the link a rate to change it"))
 }
 
-fn file_change(table: &Table, places: &Places) -> Result<FileChange, ScenarioError> {
-    let number = places.link(&table.need("link", "link = \"forward\"")?)?;
-    let file = file::read(&table.need("file", "file = \"rates.csv\"")?, series)?;
-    if matches!(file.content, Series::Rate(_)) {
-        no_trace(table, "file", number, places)?;
+fn resolve_file(change: &mut FileChange, table: &Table, places: &Places) -> Result<(), ScenarioError> {
+    change.number = link(table, places)?;
+    if let Some(item) = table.get("file") {
+        change.series = file::read(&mut change.file, &item, series)?;
     }
-    Ok(FileChange { link: places.network.hop(number).name.clone(), file, number })
+    if matches!(change.series, Series::Rate(_)) {
+        no_trace(table, "file", change.number, places)?;
+    }
+    Ok(())
 }
 
-fn route_change(
+fn resolve_route(
+    change: &mut RouteChange,
     table: &Table,
-    at: Time,
     places: &Places,
     flows: &[Flow],
-) -> Result<RouteChange, ScenarioError> {
-    let item = table.need("flow", "flow = 0")?;
+) -> Result<(), ScenarioError> {
+    let item = table.get("flow").ok_or_else(|| table.missing("flow", "flow = 0"))?;
     let names = || flows.iter().filter_map(|flow| flow.name.as_ref()).map(|name| &*name.0);
-    let (flow, group) = if item.is_text() {
-        let name = item.name()?;
-        let index =
-            |name: &str| flows.iter().position(|flow| flow.name.as_ref().is_some_and(|own| own.0 == name));
-        if names().next().is_none() {
-            return Err(
-                item.error(format!("no flow {:?}", name.0), "no [[flow]] has a name; write its index")
-            );
+    match &mut change.flow {
+        FlowId::Name(name) => {
+            let index = |name: &str| {
+                flows.iter().position(|flow| flow.name.as_ref().is_some_and(|own| own.0 == name))
+            };
+            if names().next().is_none() {
+                let hint = "no [[flow]] has a name; write its index";
+                return Err(item.error(format!("no flow {:?}", name.0), hint));
+            }
+            change.group = item.one_of("flow", &name.0, index, names())?;
         }
-        let group = item.one_of("flow", &name.0, index, names())?;
-        (FlowId::Name(name), group)
-    } else {
-        if flows.is_empty() {
-            return Err(item.error("no flow", "write a [[flow]]"));
+        FlowId::Index(index) => {
+            if flows.is_empty() {
+                return Err(item.error("no flow", "write a [[flow]]"));
+            }
+            *index = item.value(&(0..=flows.len() as u32 - 1))?;
+            change.group = *index as usize;
         }
-        let group = item.integer(0..=flows.len() as u64 - 1)?;
-        (FlowId::Index(group as u32), group as usize)
-    };
-    let flow_config = &flows[group];
+    }
+    let flow = &flows[change.group];
     let (route, links) = places.route(table, "route")?;
-    let links = if links.is_empty() { flow_config.path.links.clone() } else { links };
-    let wanted = places.network.ends(&flow_config.path.links);
+    let links = if links.is_empty() { flow.path.links.clone() } else { links };
+    let wanted = places.network.ends(&flow.path.links);
     places.check_ends(table, "route", &links, wanted)?;
     if route.is_empty() && table.get("ack_route").is_none() {
         return Err(table.missing("route", "route = [\"a\", \"b\"], or an ack_route"));
     }
     let (ack_route, ack_links) = places.back(table, &links)?;
-    Ok(RouteChange { at: Text(at), flow, route, ack_route, group, links: [links, ack_links] })
+    (change.route, change.ack_route, change.links) = (route, ack_route, [links, ack_links]);
+    Ok(())
 }
 
 /// What a file says: a line that names the columns, and a line for each change.

@@ -8,10 +8,13 @@
 //! that the expected payload is exactly the load asked for. Traces can be replayed by
 //! [`super::vectors`].
 
+use lfn_keys::{keys, Each, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
 use super::connection::Connection;
+use super::model::{Keys, Model};
 use super::requests::{self, Requests};
+use super::RATE_MAX;
 use super::{packmime, BadTraffic, Direction, PathConfig};
 use crate::rng::{Distribution, Streams};
 
@@ -26,6 +29,31 @@ pub fn pair_rtts(edges: [[Time; 3]; 2], central_delay: Time) -> Vec<Time> {
     let [left, right] = edges;
     let rtt = |left: Time, right: Time| Time(2 * (left.0 + right.0 + central_delay.0));
     left.into_iter().flat_map(|left| right.map(|right| rtt(left, right))).collect()
+}
+
+keys! {
+    /// Nine pairs of hosts, whose round-trip times take the place of `rtt`.
+    pub struct Pairs {
+        /// Payload offered per second in `direction`.
+        load: Rate, in Rate(1)..=RATE_MAX, like "load = \"100Mbit/s\"";
+        /// And in the opposite one.
+        reverse_load: Rate, in Rate(1)..=RATE_MAX, like "reverse_load = \"100Mbit/s\"";
+        /// Round-trip times of the pairs, which share the load alike; at least one.
+        rtts: Vec<Time>, in PAIRS, like "rtts = [\"4ms\", \"74ms\"]";
+    }
+}
+
+const PAIRS: Each<std::ops::RangeInclusive<Time>> =
+    Each { what: Some("RTT"), range: Time::from_ns(1)..=DELAY_MAX };
+
+impl Keys for Pairs {
+    fn model(&self, direction: Direction, _: PathConfig) -> Model {
+        let mut load = [self.load, self.reverse_load];
+        if direction == Direction::Reverse {
+            load.reverse();
+        }
+        Model::EvaluationSuite(Config { load, rtts: self.rtts.clone() })
+    }
 }
 
 /// The traffic of the suite.

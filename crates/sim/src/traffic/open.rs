@@ -1,10 +1,33 @@
 //! Flows that come whatever the network does: a renewal process (Poisson where the gaps are
 //! exponential) with independent sizes, as in the short flows of the RCP study (Dukkipati et al. 2005).
 
-use lfn_units::{Rate, Time};
+use lfn_keys::{keys, Span};
+use lfn_units::{Bytes, Rate, Time};
 
+use super::model::{Keys, Model};
+use super::size::{pareto, LEAST_MEAN};
 use super::{BadTraffic, Direction, PathConfig, Paths, Transfer};
+use super::{RATE_MAX, SIZE_MAX};
 use crate::rng::{Distribution, Mixture, Stream, Streams};
+
+keys! {
+    /// Flows that come whatever the network does.
+    #[derive(Copy)]
+    pub struct ShortFlows {
+        /// Payload offered per second.
+        load: Rate, in Rate(1)..=RATE_MAX, like "load = \"100Mbit/s\"";
+        /// Mean size of a flow; the default is 25 packets.
+        mean: Bytes = Bytes(36_500), in LEAST_MEAN..=SIZE_MAX;
+        /// Tail index of the sizes; the largest is 10^4 times the least.
+        shape: f64 = 1.2, in Span::above(1.0);
+    }
+}
+
+impl Keys for ShortFlows {
+    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+        Model::Open(Config::poisson(direction, self.load, pareto(self.mean, self.shape), path))
+    }
+}
 
 /// Flows of one kind in one direction.
 #[derive(Clone, Debug, PartialEq)]

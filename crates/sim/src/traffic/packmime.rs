@@ -4,8 +4,32 @@
 //! Simplified: gaps are independent (the model drives them by fractional Gaussian noise), and so are
 //! sizes (the model alternates runs of cache validations and of downloads with the same shares).
 
+use lfn_keys::{keys, Span};
+
+use super::model::{Keys, Model};
+use super::COUNT_MAX;
 use super::{open, requests, Direction, PathConfig};
 use crate::rng::{Distribution, Mixture};
+
+keys! {
+    /// PackMime-HTTP.
+    #[derive(Copy)]
+    pub struct Packmime {
+        /// New connections per second.
+        connections: f64, in Span::above(0.0).at_most(COUNT_MAX as f64), like "connections = 100";
+        /// Whether requests are sent, and answers wait for them.
+        requests: bool = true;
+    }
+}
+
+impl Keys for Packmime {
+    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+        match self.requests {
+            true => Model::Requests(requests(direction, self.connections, path)),
+            false => Model::Open(flows(direction, self.connections, path)),
+        }
+    }
+}
 
 /// Sizes of answers that carry a file: (p, bytes). Beyond the last entry sizes stay at 25 MB.
 const DOWNLOAD_BYTES: &[(f64, f64)] = &[

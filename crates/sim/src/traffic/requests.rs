@@ -3,11 +3,54 @@
 //! Connections come whatever the network does, so the load is nominal; within a connection every
 //! message waits for the one before it.
 
-use lfn_units::{Rate, Time};
+use lfn_keys::{keys, Span, DELAY_MAX};
+use lfn_units::{Bytes, Rate, Time};
 
 use super::connection::{Connection, Message};
+use super::model::{Keys, Model};
+use super::size::{ParetoSize, Size};
 use super::{BadTraffic, Direction, PathConfig, Paths};
+use super::{COUNT_MAX, RATE_MAX};
 use crate::rng::{Distribution, Mixture, Stream, Streams};
+
+keys! {
+    /// Clients that come at random times, ask, wait for the answer, think, and ask again.
+    #[derive(Copy)]
+    pub struct Clients {
+        /// Payload of the answers offered per second. Requests go the opposite way.
+        load: Rate, in Rate(1)..=RATE_MAX, like "load = \"100Mbit/s\"";
+        /// Size of a request.
+        request: Size = Size::Constant(Bytes(500));
+        /// Size of an answer.
+        response: Size = Size::Pareto(ParetoSize { mean: Bytes(36_500), shape: 1.2 });
+        /// How often a client asks on average; beyond the first time exponentially distributed.
+        exchanges: f64 = 1.0, in Span::at_least(1.0).at_most(COUNT_MAX as f64);
+        /// What a server needs before it answers.
+        server_delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
+        /// Mean time from an answer to the client's next request, exponentially distributed.
+        think: Time = Time::from_s(1), in Time::ZERO..=DELAY_MAX;
+        /// Whether all exchanges of a client go over one connection; if not, each message opens a connection of its
+        /// own.
+        persistent: bool = true;
+    }
+}
+
+impl Keys for Clients {
+    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+        let config = Config {
+            direction,
+            gap_s: Distribution::Constant(1.0),
+            more_exchanges: Distribution::Exponential(self.exchanges - 1.0).into(),
+            request_bytes: self.request.distribution().into(),
+            server_delay_s: Distribution::Constant(self.server_delay.as_s()),
+            response_bytes: self.response.distribution().into(),
+            think_s: Distribution::Exponential(self.think.as_s()),
+            persistent: self.persistent,
+            path,
+        };
+        Model::Requests(config.poisson(self.load))
+    }
+}
 
 /// Clients at one end, servers at the other.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use lfn_keys::{keys, Each, Span, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
-use super::BadTraffic;
+use super::{BadTraffic, COUNT_MAX, RATE_MAX};
 use crate::rng::{Distribution, Stream, Streams};
 
 /// A packet of so many bytes, as it stands in a queue, is sent.
@@ -22,16 +23,32 @@ pub struct Packet {
     pub bytes: u32,
 }
 
-/// A constant rate from `start` until just before `stop`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burst {
-    /// When it begins.
-    pub start: Time,
-    /// When it ends.
-    pub stop: Time,
-    /// Bits per second at the queue, headers included; 0 for none.
-    pub rate: Rate,
+keys! {
+    /// A constant rate from `start` until just before `stop`.
+    #[derive(Copy, Eq)]
+    pub struct Burst {
+        /// When it begins. Default: when the one before ends, for the first "0s".
+        start: Time = Time::ZERO;
+        /// When it ends. Default: at the end of the run.
+        stop: Time = Time::NEVER;
+        /// Bits per second at the queue, headers included; 0 for none.
+        rate: Rate, in Rate(0)..=RATE_MAX, like "rate = \"5Gbit/s\"";
+    }
 }
+
+keys! {
+    /// Constant rates one after the other.
+    pub struct Steps {
+        /// When the first begins.
+        start: Time = Time::ZERO;
+        /// How long each of them lasts.
+        each: Time, in Time(1)..=DELAY_MAX, like "each = \"1s\"";
+        /// How fast they are; at least one.
+        rates: Vec<Rate>, in RATES, like "rates = [\"0bit/s\", \"75Mbit/s\"]";
+    }
+}
+
+const RATES: Each<std::ops::RangeInclusive<Rate>> = Each { what: Some("rate"), range: Rate(0)..=RATE_MAX };
 
 impl Burst {
     /// These rates, one after the other without a gap, `each` of them this long. The transients of the
@@ -48,26 +65,26 @@ impl Burst {
     }
 }
 
-/// Many on/off sources with Pareto bursts and pauses: `Application/Traffic/Pareto` of ns-2, whose sum is
-/// long-range dependent, H = (3 - shape) / 2 (Taqqu, Willinger, Sherman 1997).
-///
-/// Other than in ns-2, a burst is not rounded to whole packets (the rest of a packet waits for the next
-/// burst), durations are bounded, and the sources begin in equilibrium, so that the load is nominal from
-/// the first second and no two sources march in step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OnOff {
-    /// How many sources.
-    pub sources: u32,
-    /// Rate of one source in a burst.
-    pub rate: Rate,
-    /// Mean length of a burst.
-    pub burst: Time,
-    /// Mean length of a pause.
-    pub idle: Time,
-    /// Tail index of both, above 1.
-    pub shape: f64,
-    /// The longest over the shortest burst, and pause; infinite in ns-2. The mean stays as given.
-    pub tail_ratio: f64,
+keys! {
+    /// On/off sources with Pareto bursts and pauses, whose sum is long-range dependent. As `Application/Traffic/Pareto` of
+    /// ns-2, with H = (3 - shape) / 2 (Taqqu, Willinger, Sherman 1997). Other than there, a burst is not rounded to whole
+    /// packets (the rest of a packet waits for the next burst), durations are bounded, and the sources begin in
+    /// equilibrium, so that the load is nominal from the first second and no two sources march in step.
+    #[derive(Copy)]
+    pub struct OnOff {
+        /// How many sources.
+        sources: u32, in 1..=COUNT_MAX as u32, like "sources = 100";
+        /// Rate of one source in a burst.
+        rate: Rate = Rate(10_000_000), in Rate(1)..=RATE_MAX;
+        /// Mean length of a burst.
+        burst: Time = Time::from_ms(500), in Time::from_us(1)..=DELAY_MAX;
+        /// Mean length of a pause.
+        idle: Time = Time::from_ms(500), in Time::from_us(1)..=DELAY_MAX;
+        /// Tail index of both.
+        shape: f64 = 1.5, in Span::above(1.0);
+        /// The longest over the shortest burst, and pause; infinite in ns-2. The mean stays as given.
+        tail_ratio: f64 = 1e4, in Span::above(1.0);
+    }
 }
 
 impl OnOff {

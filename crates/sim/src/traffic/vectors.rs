@@ -22,9 +22,11 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use lfn_keys::{keys, File, Span, DELAY_MAX};
 use lfn_units::{Bytes, Rate, Time, UnitError};
 
 use super::connection::{Connection, Message};
+use super::model::{Keys, Model};
 use super::{BadTraffic, Direction, PathConfig, Paths};
 use crate::rng::{Stream, Streams};
 
@@ -42,7 +44,7 @@ pub struct Vector {
 }
 
 /// A file of connection vectors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// How long it is.
     pub duration: Time,
@@ -220,6 +222,29 @@ impl Line<'_> {
             }
         }
         Ok(Message { after: after.unwrap_or(Time::ZERO), direction, bytes })
+    }
+}
+
+keys! {
+    /// A replay of connections.
+    pub struct Vectors {
+        /// A file of connection vectors, or a table of its `path` and `hash`.
+        file: File, like "file = \"connections.txt\"";
+        /// Factor on all times of start: 2 halves the load.
+        scale: f64 = 1.0, in Span::above(0.0);
+        /// Connections change places at random within bins of this length. Default: they do not.
+        shuffle: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+    }
+    set {
+        /// What the file says.
+        trace: Arc<Trace> = Arc::default();
+    }
+}
+
+impl Keys for Vectors {
+    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+        let trace = self.trace.clone();
+        Model::Replay(Config { trace, direction, scale: self.scale, shuffle: self.shuffle, path })
     }
 }
 

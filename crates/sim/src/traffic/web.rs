@@ -9,10 +9,43 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use lfn_keys::keys;
 use lfn_units::Time;
 
+use super::model::{Keys, Model};
+use super::COUNT_MAX;
 use super::{BadTraffic, Direction, PathConfig, Paths, Transfer};
 use crate::rng::{Distribution, Mixture, Stream, Streams};
+
+keys! {
+    /// ns-2's web sessions of 250 pages, one begun each second on average.
+    #[derive(Copy)]
+    pub struct Webtraf {
+        /// How many begin.
+        sessions: u64, in 1..=COUNT_MAX, like "sessions = 400";
+    }
+}
+
+impl Keys for Webtraf {
+    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+        Model::Web(Config::webtraf(direction, self.sessions, path))
+    }
+}
+
+keys! {
+    /// Users who read pages without end.
+    #[derive(Copy)]
+    pub struct Surge {
+        /// How many.
+        users: u64, in 1..=COUNT_MAX, like "users = 100";
+    }
+}
+
+impl Keys for Surge {
+    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+        Model::Web(Config::surge(direction, self.users, path))
+    }
+}
 
 /// Users and what they fetch.
 #[derive(Clone, Debug, PartialEq)]

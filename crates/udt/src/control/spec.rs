@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lfn_law::{nearest, LawError, LawSpec, SlowStartKind};
+use lfn_keys::nearest;
+use lfn_law::{LawError, LawSpec, SlowStartKind};
 use lfn_units::Time;
 
 use super::{CongestionControl, LawControl, Native, NativeConfig, VARIANTS};

@@ -1,0 +1,241 @@
+//! What travels: flows, UDP, background traffic, models of traffic.
+
+use lfn_keys::{keys, one_of, words, Each, Name, Packets, DELAY_MAX, PACKET_MAX};
+use lfn_law::{LawSpec, SlowStartKind};
+use lfn_sim::traffic::udp::{Burst, OnOff, Steps};
+use lfn_sim::traffic::{Direction, Parameters};
+use lfn_udt::ControlSpec;
+use lfn_units::{Bytes, Time};
+
+use super::Compat;
+use crate::quantity::{LawName, SendBuffer, Start, Text, Window};
+
+/// Smallest packet.
+const PACKET_MIN: Bytes = Bytes(64);
+/// Most flows of a scenario.
+pub(crate) const FLOWS_MAX: u32 = 16_000_000;
+/// Most streams of a flow.
+const PARALLEL_MAX: u32 = 1000;
+/// Largest window that a law can reach.
+const WINDOW_MAX: Packets = Packets(lfn_law::MAX_CWND >> 32);
+/// Any number of links.
+const LINKS: Each<&str> = Each { what: None, range: "write the name of a link" };
+
+/// What carries a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP, as `compat` says.
+    Tcp,
+    /// UDT 4: 44 bytes of headers in a data packet.
+    Udt,
+}
+
+words! { Transport { Tcp = "tcp", Udt = "udt", } }
+
+keys! {
+    /// Flows that differ in nothing but their random start.
+    pub struct Flow {
+        /// How a schedule calls the group: letters, digits, `_` and `-`. Default: its index.
+        name: Option<Name> = None;
+        /// Congestion-control law, NAME or NAME:VARIANT; of those with parameters also NAME:PARAMETER=VALUE. Or
+        /// FILE.py:CLASS for one in Python. Over UDT also its own, "udt" or "udt:VARIANT", which is the default there.
+        law: LawName = LawName::default();
+        /// What carries it: TCP as `compat` says, or UDT 4. Default "tcp"; under UDT's own law "udt".
+        transport: Option<Transport> = None;
+        /// How many such flows.
+        count: u32 = 1, in 1..=FLOWS_MAX;
+        /// Streams of each flow: parallel connections with the law each, which start together, share `size` equally,
+        /// and are reported in sum as one flow.
+        parallel: u32 = 1, in 1..=PARALLEL_MAX;
+        /// Round-trip time without queueing and serialisation, at least the delays of the links of both routes: links
+        /// of its own make up the rest. Default: those delays, if they are not 0.
+        rtt: Time = Time::ZERO, in Time::from_ns(1)..=DELAY_MAX;
+        /// When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow.
+        start: Start = Start::At(Time::ZERO);
+        /// When it stops to send. Default: at the end of the run.
+        stop: Option<Time> = None;
+        /// Payload to deliver, after which the flow ends. Default: no end.
+        size: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000_000_000_000);
+        /// Which way its data go: in a dumbbell on which link, in a parking lot towards higher or lower numbers;
+        /// elsewhere only a word in results. Default "forward", in a parking lot as `from` and `to` say.
+        direction: Direction = Direction::Forward;
+        /// Where its data go.
+        path: Path = Path::default();
+        /// Links of its ACKs, in their order. Default: those of the data in the opposite direction; where one of them
+        /// has none, the path of fewest hops.
+        ack_route: Vec<String> = Vec::new(), in LINKS;
+        /// IP packet (MTU), over UDT at least 76B.
+        packet: Bytes = Bytes(1500), in PACKET_MIN..=PACKET_MAX;
+        /// Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to 2^29. Default: no limit;
+        /// over UDT 4 times what the path holds, as for `send_buffer`.
+        receive_window: Option<Window> = None;
+        /// What only TCP has.
+        tcp: Option<Tcp> = Some(Tcp::default());
+    }
+    set {
+        /// What drives it.
+        control: ControlSpec = ControlSpec::default();
+        /// The links of `ack_route`.
+        ack_links: Vec<u16> = Vec::new();
+    }
+}
+
+keys! {
+    /// How the ends of a TCP connection work; not over UDT.
+    #[derive(Copy)]
+    pub struct Tcp, part of another table {
+        /// What the sending host may hold that is not acknowledged: packets or bytes of payload, or "linux" for the
+        /// buffer of an untuned host, which grows with the window up to 4 MiB in true sizes. Default: that of a
+        /// tuned host, 4 times BDP and buffers of the route, at least 64MB.
+        send_buffer: Option<SendBuffer> = None;
+        /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
+        initial_window: Packets = Packets(10), in Packets(1)..=WINDOW_MAX;
+        /// Initial ssthresh. Default: infinite.
+        initial_ssthresh: Option<Packets> = None, in Packets(2)..=WINDOW_MAX;
+        /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic; "none" for a law
+        /// with a start-up of its own.
+        slow_start: Text<SlowStartKind> = Text(SlowStartKind::Classic);
+        /// An ACK for every second segment instead of every one. Default true; false with `compat = "ns2"`, and
+        /// under laws for routers.
+        delayed_ack: bool = true;
+        /// Selective acknowledgement.
+        sack: bool = true;
+        /// Explicit congestion notification. Not with VCP, which needs the same bits: neither as law nor on a
+        /// link of its route. Default false, true with a law of family ecn, whose marks are echoed segment by
+        /// segment (RFC 8257) instead of until the window was reduced (RFC 3168).
+        ecn: bool = false;
+        /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
+        /// Default false, under laws for routers true.
+        pacing: bool = false;
+    }
+}
+
+impl Flow {
+    /// What carries it.
+    pub fn transport(&self) -> Transport {
+        self.transport.unwrap_or(Transport::Tcp)
+    }
+
+    /// Connections of the group, parallel ones counted each; at most `FLOWS_MAX`.
+    pub(crate) fn streams(&self) -> u32 {
+        self.count * self.parallel
+    }
+
+    /// Payload of a full packet.
+    pub(crate) fn payload_bytes(&self, compat: Compat) -> u32 {
+        match self.transport() {
+            Transport::Tcp => compat.payload_bytes(self.packet),
+            Transport::Udt => self.packet.0 as u32 - UDT_HEADER_BYTES,
+        }
+    }
+}
+
+/// Headers of IP, UDP and UDT in a data packet.
+const UDT_HEADER_BYTES: u32 = lfn_udt::IP_UDP_BYTES + lfn_udt::HEADER_BYTES as u32;
+
+keys! {
+    /// From node to node; not in a dumbbell, which has a direction.
+    pub struct Path, part of another table {
+        /// Node where it begins: a name, in a parking lot the number of a router. Default: where `route` begins; in a
+        /// parking lot the first router, or, in direction "reverse", the last.
+        from: Option<Name> = None;
+        /// Node where it ends. Default: where `route` ends; in a parking lot the other end.
+        to: Option<Name> = None;
+        /// Nodes that it passes in this order.
+        via: Vec<Name> = Vec::new();
+        /// Its links in their order; not with `via`. Default: of the paths of fewest hops the one of least delay, and
+        /// of those the one whose links were named first.
+        route: Vec<String> = Vec::new(), in LINKS;
+    }
+    set {
+        /// Its links by number; none where there is no traffic.
+        links: Vec<u16> = Vec::new();
+    }
+}
+
+keys! {
+    /// UDP from one place to another.
+    pub struct Udp {
+        /// Its name in random streams and results: letters, digits, `_` and `-`. Default "udp" and its index.
+        name: Name = Name::default();
+        /// Which way it goes, as for a flow. Default "forward".
+        direction: Direction = Direction::Forward;
+        /// Where it goes.
+        path: Path = Path::default();
+        /// IP packet.
+        packet: Bytes = Bytes(1500), in PACKET_MIN..=PACKET_MAX;
+        /// When it sends how fast.
+        pattern: Pattern = Pattern::default();
+    }
+}
+
+one_of! {
+    /// When a UDP source sends how fast, in bits on the wire per second.
+    pub enum Pattern, like "bursts = [{start = \"10s\", stop = \"12s\", rate = \"5Gbit/s\"}]" {
+        /// Constant rates in order of time, which do not overlap.
+        Bursts = "bursts": Vec<Burst>, in Each { what: Some("burst"), range: () };
+        /// Rates that follow each other without a gap.
+        Steps = "steps": Steps;
+        /// The sum of sources whose bursts and pauses are Pareto distributed.
+        OnOff = "on_off": OnOff;
+    }
+}
+
+keys! {
+    /// Traffic of others.
+    pub struct Background {
+        /// Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of the slowest link of
+        /// its route, and half of that in reverse.
+        level: u32 = 0, in 0..=3;
+        /// Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none.
+        long_flows: u32 = 0, in 0..=100_000;
+        /// Where the data of its forward direction go; in a dumbbell forward.
+        path: Path = Path::default();
+        /// Links of the reverse direction, as for a flow.
+        ack_route: Vec<String> = Vec::new(), in LINKS;
+    }
+    set {
+        /// The links of `ack_route`.
+        ack_links: Vec<u16> = Vec::new();
+    }
+}
+
+impl Background {
+    /// Whether there is none.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.level == 0 && self.long_flows == 0
+    }
+}
+
+keys! {
+    /// TCP traffic as a model makes it.
+    pub struct Traffic {
+        /// Its name in random streams and results: letters, digits, `_` and `-`. Default "traffic" and its index.
+        name: Name = Name::default();
+        /// Law of every connection.
+        law: LawName = LawName("reno".into());
+        /// Which way the larger part goes: files, answers, what initiators send. As for a flow.
+        direction: Direction = Direction::Forward;
+        /// Where that goes.
+        path: Path = Path::default();
+        /// Links of the opposite way, as for a flow.
+        ack_route: Vec<String> = Vec::new(), in LINKS;
+        /// Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the delays of the links
+        /// of both routes. Default: those and "uniform(10ms, 200ms)".
+        rtt: Start = Start::Uniform(Time::from_ms(10), Time::from_ms(200));
+        /// Most data outstanding.
+        receive_window: Window = Window::Bytes(Bytes(65_536));
+        /// Who sends how much, and when.
+        model: Parameters = Parameters::default();
+    }
+    set {
+        /// The law.
+        spec: LawSpec = reno();
+        /// The links of `ack_route`.
+        ack_links: Vec<u16> = Vec::new();
+    }
+}
+
+fn reno() -> LawSpec {
+    "reno".parse().expect("the registry has reno")
+}
