@@ -93,7 +93,7 @@ static bool is_kind(struct sk_buff *skb, bool acks)
 	return (ntohs(ip->tot_len) == headers) == acks;
 }
 
-/* Puts a packet where its arrival belongs. What arrives at one time arrives in order. */
+/* Inserts a packet by its arrival time; packets with equal times keep their order. */
 static void propagate(struct link *link, struct sk_buff *skb, u64 arrives_ns)
 {
 	struct sk_buff *before;

@@ -51,8 +51,10 @@ COMMENTS = {
 
 GENERATED = {"docs/papers.md", "docs/validation.md", "docs/dependencies.md"}
 """Pages whose sentences come from code, and the folder of reference pages."""
+GENERATED_SOURCES = {"python/lfnlab/scenario/elements.py"}
 FOLDERS = [
-    *("benches", "ci", "kernel", "laws", "papers", "studies"),
+    *("benches", "ci", "kernel", "laws", "linux", "papers", "studies", "tests"),
+    "validation",
     *("crates/conformance", "crates/emulator", "crates/header", "crates/law", "crates/path"),
     *("crates/udt", "crates/units"),
 ]
@@ -79,7 +81,7 @@ SOURCES = [
     name
     for folder in FOLDERS
     for name in tracked(f"{folder}/**")
-    if name.endswith((".rs", ".h", ".c", ".py"))
+    if name.endswith((".rs", ".h", ".c", ".py")) and name not in GENERATED_SOURCES
 ]
 
 

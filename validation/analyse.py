@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SharedFigures:
-    """What is compared when several flows share the bottleneck, all over the steady state.
+    """Figures of several flows that share a bottleneck, over the steady state.
 
-    ``goodput_bps`` and ``drops_per_s`` are those of all flows together, the others means over
-    flows; ``jain`` is Jain's index of the flows' goodputs, and ``shortest_share`` what the first
-    flow, which has the shortest RTT, has of them.
+    ``goodput_bps`` and ``drops_per_s`` are sums over the flows, the other figures are means over
+    flows. ``jain`` is Jain's index of the goodputs. ``shortest_share`` is the first flow's part of
+    the sum of goodputs, from 0 to 1; the first flow has the shortest RTT.
     """
 
     goodput_bps: float

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
     from .outcome import Outcome
 
-#: How seldom sides that are the same are told apart, and exchanges drawn to say so.
+#: Significance level, and number of random exchanges of the permutation test.
 ERROR, EXCHANGES = 0.01, 2000
-#: A median's standard error beside a mean's, of normal samples.
+#: Ratio of the standard errors of median and mean, for normal samples.
 OF_MEDIAN = 1.2533
 
 
 @dataclass(frozen=True)
 class Chance:
-    """What chance does to the worst figure."""
+    """Permutation test of the figure that differs most."""
 
-    #: How often exchanged sides differ at least as much.
+    #: The p-value: fraction of exchanges that differ at least as much.
     p: float
-    #: The test's power: the difference of a flow's goodput, in parts of it, that is found every
-    #: second time; the median over flows.
+    #: Relative difference of a flow's goodput that the test detects with power 0.5; the median over
+    #: flows.
     finds: float
 
     @property

@@ -62,7 +62,7 @@ class Difference:
 
     @property
     def left(self) -> float | None:
-        """What is left of the relative difference with the peer's rule in place of ours."""
+        """Relative difference left when our model uses the peer's rule; None without a model."""
         return None if self.corrected is None else self.corrected / self.theirs - 1
 
     @property

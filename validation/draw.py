@@ -93,7 +93,7 @@ class Drawn:
 
     @property
     def traits(self) -> tuple[str, ...]:
-        """What sets it apart from one flow over drop-tail, for counts by class."""
+        """Features beyond one flow over drop-tail; hunts count agreement by feature."""
         found = {
             "flows": len(self.flows) > 1,
             "late": any(flow.start_s > 0 for flow in self.flows),
@@ -174,10 +174,11 @@ class Drawn:
         return lines
 
     def phase(self, number: int) -> Drawn:
-        """The same with RTTs that differ by parts of a packet's time; number 0 is this one.
+        """This scenario, RTTs shifted by fractions of a packet's transmission time; 0: no shift.
 
-        Starts do not sample the phase between flows on drop-tail, since ACKs clock it away. The
-        first 2^m numbers spread the parts evenly. Queues that draw themselves draw anew for each.
+        Shifted start times would not do: with drop-tail, ACK clocking removes their phase. The
+        first 2^m numbers spread the fractions evenly. Queues with random decisions get new random
+        numbers for each number.
         """
         turn = sum(1 / 2 ** (bit + 1) for bit in range(number.bit_length()) if number >> bit & 1)
         packet_ms = self.packet_s * 1e3

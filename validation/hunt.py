@@ -2,14 +2,15 @@
 
 $ python -m validation hunt --seed 1 --count 100 [--hours 4] [--jobs 2] [--keep 3]
 
-Draws scenarios (:mod:`validation.draw`), runs both, and prints those that disagree. Where one run
-disagrees, or flows meet, RTTs are spread over a packet's time, eight times: if Linux's own runs
-then differ by more than 5 %, the scenario is chaotic and medians are compared. If those of eight
-differ by too much, 32 runs a side are drawn, and differ where some figure's medians do by more than
-is allowed and by more than chance (:mod:`validation.chance`). ``--itself`` puts Linux in our place,
-at other phases: what it then disagrees about is the judge's own error. ``--keep N`` shrinks the N
-worst to the smallest scenario that still disagrees, and adds them to ``validation/cases``. What
-Linux gave is kept in ``build/hunt``: a hunt that was killed goes on there.
+Draws scenarios (:mod:`validation.draw`), runs both, and prints those that disagree. If one run
+disagrees, or several flows share the bottleneck, both sides run eight times with RTTs spread over a
+packet's transmission time. If Linux's own eight runs differ by more than 5 %, the scenario is
+chaotic and medians are compared. If the medians of eight runs disagree, 32 runs a side decide: a
+difference counts if it exceeds the bar and is statistically significant (:mod:`validation.chance`).
+``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
+method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
+adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
+was killed continues.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def case(file: FilePath) -> Case:
 
 
 def ours_of(drawn: Drawn, *, chaotic: bool) -> Outcome:
-    """What the laboratory gives: of a chaotic scenario medians over the phases."""
+    """The simulator's outcome; of a chaotic scenario, medians over the phases."""
     return outcome.median(outcome.ours(drawn.phases(FEW) if chaotic else [drawn]))
 
 
@@ -217,7 +218,7 @@ def described(found: Found) -> str:
 
 
 def last() -> dict[str, Any]:
-    """What the last recorded hunt drew and found."""
+    """Counts and seed of the last recorded hunt."""
     found: dict[str, Any] = json.loads(LAST.read_text())
     return found
 
@@ -252,7 +253,7 @@ def _judged(
 
 
 def summary(seed: int, every: list[Found]) -> dict[str, object]:
-    """What was drawn, and what share agrees, in all and by trait."""
+    """Numbers of scenarios and fractions that agree, in total and by feature."""
     drawn: Counter[str] = Counter()
     agree: Counter[str] = Counter()
     for found in every:

@@ -24,7 +24,7 @@ _MODULES = {"hstcp": "highspeed"}
 
 
 def missing() -> str | None:
-    """What this machine lacks to run the matrix, or None."""
+    """Name of the missing program and how to install it; None if ns-2 can run."""
     return None if shutil.which("ns") else "no program `ns`: apt-get install ns2"
 
 

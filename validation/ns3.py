@@ -49,7 +49,7 @@ _REDUCING = (2, 3, LOSS)
 
 
 def missing() -> str | None:
-    """What this machine lacks to run the matrix, or None."""
+    """Name of the missing headers or compiler and how to install them; None if ns-3 can run."""
     if not HEADERS.is_dir():
         return f"no headers at {HEADERS}: apt-get install libns3-dev"
     return None if shutil.which("g++") else "no compiler `g++`"

@@ -1,9 +1,8 @@
-"""Where ns-3's laws have another rule than ours: both rules in one model of a flow's sawtooth.
+"""Models of a flow's sawtooth where a law of ns-3 has another rule than ours.
 
-What ns-3 does was found from outside: from its attributes, and from each step that a window of it
-takes. The model knows one flow and one queue, but no packets. What a rule changes is the ratio of
-two sawtooths of the model, one with ns-3's rule and one with ours: :func:`corrected` multiplies
-ours by it.
+The rules of ns-3 are inferred from its attributes and from the steps of its window. The model has
+one flow, one queue and no packets. The effect of a rule is the ratio of two sawtooths of the model,
+one with ns-3's rule and one with ours; :func:`corrected` multiplies our figures by it.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Westwood(Law):
         return (math.floor(bytes_) if self.whole_bytes else bytes_) / PAYLOAD_B
 
     def after(self, window: float) -> float:
-        """What the path holds."""
+        """Window after a loss: the path's BDP, in segments."""
         return self.bdp
 
 
@@ -163,7 +162,7 @@ class Htcp(Law):
 
 @dataclass(frozen=True)
 class Sawtooth:
-    """What the model gives, over whole epochs."""
+    """Results of the model, over whole epochs."""
 
     goodput_bps: float
     mean_window_segments: float
@@ -261,10 +260,10 @@ def laws(law: str, path: Path, kept: float) -> tuple[Law, Law] | None:
 
 
 def corrected(run: Run, theirs: Measured, ours: Measured) -> Measured:
-    """What ours would measure with ns-3's rule in place of its own, after the model.
+    """Our figures with ns-3's rule in place of our own, according to the model; {} without one.
 
-    H-TCP is given what ns-3 kept on average where that may be more than half, and then its window
-    after a loss is left out. Several flows are modelled as one on its share of the path.
+    H-TCP's beta is ns-3's mean kept fraction where that may exceed one half; then its window after
+    a loss is not compared. Several flows are modelled as one flow on its share of the rate.
     """
     path = replace(run.path, rate_bps=run.path.rate_bps / run.path.flows, flows=1)
     pair = laws(run.law, path, theirs.get("kept_fraction") or 0.5)

@@ -208,7 +208,7 @@ RUNS = [
 
 @dataclass(frozen=True)
 class Timeouts:
-    """What timeouts did to a run after start-up; counts."""
+    """Counts of timeouts and their effects after start-up."""
 
     timeouts: int
     jumps: int
@@ -290,6 +290,6 @@ def write(raw: FilePath) -> FilePath:
 
 
 def load() -> list[dict[str, Any]]:
-    """What :func:`write` wrote."""
+    """Rows that :func:`write` wrote."""
     found: list[dict[str, Any]] = json.loads(FILE.read_text())
     return found

@@ -34,7 +34,7 @@ CHAOTIC = 0.05
 
 @dataclass(frozen=True)
 class Flow:
-    """What one flow did: bit/s, segments over the samples, and counts of the whole run."""
+    """Figures of one flow: goodput in bit/s, mean window in segments, counts over the whole run."""
 
     goodput_bps: float
     mean_window: float
@@ -44,7 +44,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: its flows, and the bottleneck's drops and marks."""
+    """Outcome of a run: figures of its flows, drops and marks at the bottleneck in packets."""
 
     flows: tuple[Flow, ...]
     drops: float
@@ -77,7 +77,7 @@ class Verdict:
 
 
 def missing() -> str | None:
-    """What this machine lacks to run Linux, or None."""
+    """Name of the missing build and how to make it; None if Linux in virtual time can run."""
     return None if BUILT.exists() else f"no {BUILT.relative_to(PROGRAM.parents[1])}: make linux"
 
 
@@ -135,7 +135,7 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 
 
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
-    """What Linux gives; kept in ``cache`` by what Linux was told, and not run again."""
+    """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check()
     told = virtual_linux.translated(resolved, *more)
     file = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
@@ -152,7 +152,7 @@ def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
 
 
 def ours(drawn: Sequence[Drawn]) -> list[Outcome]:
-    """What the laboratory gives."""
+    """The simulator's outcomes, one a scenario."""
     texts = [one.toml() for one in drawn]
     runs = _core.run_many(
         [(text, "hunt.toml", one.seed) for text, one in zip(texts, drawn, strict=True)], 1, None

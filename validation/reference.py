@@ -1,4 +1,4 @@
-"""What the peers gave, kept in the repository: figures in JSON, and thinned windows for plots."""
+"""Results of the peers, kept in the repository: figures in JSON, thinned windows for plots."""
 
 from __future__ import annotations
 

@@ -74,11 +74,10 @@ BIC, more than a full queue gives, for it has samples of up to 240 ms after loss
 Debian's ns-3.37, the scenario built with -O3: SACK, PRR, an ACK a packet, no queue discipline.
 Goodputs are counted in segments of our payload, since framing differs by 12 bytes. Ours runs with
 `compat = "linux"`, H-TCP and Westwood after their papers, the others after Linux. ns-3 has its own
-implementations of the laws, and ours no variants after them. What ns-3 does otherwise was found
-from outside: from its attributes, and from each step that a window of it takes. With one flow a
-rule counts as the reason if a model of the sawtooth, `validation/ns3_rules.py`, brings ours within
-the aim of ns-3 when its rule takes the place of ours: the percentage in the brackets is what is
-then left.
+implementations of the laws; ours has no variants for them. The rules of ns-3 are inferred from its
+attributes and from the steps of its window. With one flow, a rule counts as the reason if a model
+of the sawtooth (`validation/ns3_rules.py`) with ns-3's rule brings ours within the aim; the
+brackets give the remaining difference in percent.
 `bic-smooth20` and `htcp-backoff0.67` are ns-3 with the attribute `SmoothPart` at 20 and
 `DefaultBackoff` at 0.67.
 
@@ -260,7 +259,7 @@ Not drawn: loss of ACKs, which the laboratory does not have."""
 
 
 def _hunted() -> Iterator[str]:
-    """What the last hunt drew, and what share of it agrees."""
+    """Counts of the last hunt, and the fraction that agrees."""
     last = hunt.last()
     agree, all_of_them = last["agree"], last["scenarios"]
     yield "\n## Hunt\n"

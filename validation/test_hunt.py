@@ -271,7 +271,7 @@ def test_shrinking_ends_at_a_scenario_of_which_nothing_can_go(
 
 @pytest.mark.parametrize("file", CASES, ids=[file.stem for file in CASES])
 def test_cases(file: Path) -> None:
-    """What Linux gave is committed. An open case is one whose cause is not mended yet."""
+    """Our outcome agrees with Linux's committed one; an open case has an uncorrected fault."""
     case = hunt.case(file)
     verdict = outcome.compare(case.theirs, hunt.ours_of(case.drawn, chaotic=case.chaotic))
     if case.open and not verdict.agrees:

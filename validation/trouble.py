@@ -119,7 +119,7 @@ def _passed(
 
 
 def linux(drawn: Drawn) -> Passed:
-    """What Linux does."""
+    """Linux's result."""
     told = virtual_linux.translated(Scenario.from_toml(drawn.toml()).check())
     with tempfile.TemporaryDirectory() as work:
         [flow] = virtual_linux.run(outcome.PROGRAM, FilePath(work), "run", told).flows
@@ -134,7 +134,7 @@ def of_linux(drawn: Drawn, flow: Mapping[str, np.ndarray]) -> Passed:
 
 
 def ours(drawn: Drawn) -> Passed:
-    """What the laboratory does."""
+    """The simulator's result."""
     [run] = _core.run_many([(drawn.toml(), "trouble.toml", drawn.seed)], 1, None)
     assert run is not None
     flows, events = run.table("flows"), run.table("events")
@@ -143,7 +143,7 @@ def ours(drawn: Drawn) -> Passed:
 
 
 def differs(drawn: Drawn, theirs: Passed, mine: Passed) -> list[str]:
-    """What lies beyond the bars."""
+    """Figures that differ by more than the bars, as text."""
     found = []
     if abs(theirs.timeouts - mine.timeouts) > (theirs.near or mine.near):
         found.append(f"timeouts {theirs.timeouts} / {mine.timeouts}")
@@ -158,7 +158,7 @@ def differs(drawn: Drawn, theirs: Passed, mine: Passed) -> list[str]:
 
 
 def kept() -> dict[str, Passed]:
-    """What Linux did, by a scenario's tag."""
+    """Stored results of Linux, by a scenario's tag."""
     return {tag: Passed(*row) for tag, row in json.loads(KEPT.read_text()).items()}
 
 

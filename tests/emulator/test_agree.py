@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Level 2: the simulator beside the test bed, and what is said when they differ."""
+"""Level 2: compares the simulator with the test bed, and tests the message when they differ."""
 
 import json
 import math

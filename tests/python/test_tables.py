@@ -1,4 +1,6 @@
-"""The tables of a run are those that the engine declares, whoever writes them."""
+"""Every writer of a run's tables (simulator, test bed, importers) writes the columns that the
+engine declares.
+"""
 
 from __future__ import annotations
 
