@@ -86,7 +86,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         tables={
             "Table 2: shares of five HSTCP flows, percent, paper / ours": table_2(study),
             "Table 3: the parameter c, percent, paper / ours": table_3(study),
-            "Left for later by the paper: active queue management": table_queues(study),
+            "Future work of the paper: active queue management": table_queues(study),
         },
         traced=[
             study.runs(setup)[0]
@@ -135,7 +135,7 @@ def c2(study: Study) -> Finding:
         "C2",
         "Fig. 2, Table 2",
         "five HSTCP flows, 60 to 240 ms: 39, 21, 18, 2.4, 1.1 % of the link in the first interval, "
-        "53, 21, 12, 1.5, 0.8 % in the last: unfair, ever more so",
+        "53, 21, 12, 1.5, 0.8 % in the last: unfairness grows",
         "; ".join(", ".join(f"{share:.3g}" for share in row) + " %" for row in means)
         + f"; shortest to longest {', '.join(f'{ratio:.0f}' for ratio in ratios)}",
         verdict(not any(causes.values())),
@@ -165,7 +165,7 @@ def c4(study: Study) -> Finding:
         "C4",
         "text",
         "under RED the RTT unfairness is not severe",
-        f"throughputs stand as inverse RTTs to the power {with_interval(red)}, under drop-tail "
+        f"throughput is proportional to RTT^-E with E = {with_interval(red)}, under drop-tail "
         f"{with_interval(tail)}",
         verdict(holds),
         ""
@@ -194,7 +194,8 @@ def c5() -> Finding:
     return Finding(
         "C5",
         "Fig. 3",
-        "synchronised loss, RTT1 = 2 RTT2: standard TCP's w1/w2 goes to RTT2/RTT1, HSTCP's away",
+        "synchronised loss, RTT1 = 2 RTT2: w1/w2 of standard TCP converges to RTT2/RTT1, that of "
+        "HSTCP diverges from it",
         "after 60 losses, from either side: "
         + "; ".join(
             f"{law} {' and '.join(f'{ratio:.3g}' for ratio in ratios)}"
@@ -203,8 +204,8 @@ def c5() -> Finding:
         verdict(converges and leaves),
         ""
         if converges and leaves
-        else "from the side of the longer RTT HSTCP does not run away from the fair line but "
-        "crosses it: the shorter RTT then has the larger window",
+        else "HSTCP, started with the larger window at the longer RTT, does not diverge from the "
+        "fair line but crosses it: then the flow with the shorter RTT has the larger window",
     )
 
 
@@ -228,8 +229,8 @@ def c6(study: Study) -> Finding:
         verdict(holds),
         ""
         if holds
-        else "windows are the same only while losses are synchronised; at equal loss rates they "
-        "stand as RTT^0.83. The paper's own Table 3 gives windows of 0.76, 1.10, 1.14",
+        else "windows are equal only if losses are synchronised; at equal loss rates they are "
+        "proportional to RTT^0.83. The paper's own Table 3 gives windows of 0.76, 1.10, 1.14",
     )
 
 
@@ -295,7 +296,7 @@ def c9(study: Study) -> Finding:
         verdict(holds),
         ""
         if holds
-        else "equal windows on these RTTs would give 0.86: throughputs then stand as inverse RTTs",
+        else "equal windows on these RTTs would give 0.86, since throughput would be as 1/RTT",
     )
 
 
@@ -320,8 +321,8 @@ def c10(study: Study) -> Finding:
         verdict(holds),
         ""
         if holds
-        else "the bottleneck spaces the ACKs, so that without blocks there is hardly a burst to "
-        "remove; a block that has to wait leaves at once, and is the larger burst",
+        else "the bottleneck spaces the ACKs, so flows without blocks have almost no bursts; a "
+        "block that had to wait is sent at once, which is the larger burst",
     )
 
 

@@ -112,8 +112,8 @@ def e2(study: Study) -> Finding:
     )
     causes = {
         f"flow 1 yields with decrease {epochs}": epochs != 3,
-        "bursts come sooner with our RTT and RTT scaling, neither of which the paper gives; the "
-        "variant of 120 ms without scaling shows how they matter": not punctual,
+        "bursts come sooner with our RTT and RTT scaling, which the paper does not give; the "
+        "variant of 120 ms without scaling shows their effect": not punctual,
         "EVCP is not faster": shorter(times["evcp"], times["vcp"]) is not True,
     }
     return Finding(
@@ -152,8 +152,8 @@ def e3(study: Study) -> Finding:
         sooner,
         {
             "VCP's time does not grow at each step": falls(vcp),
-            f"EVCP's time varies {spread(evcp):.1f}-fold, VCP's {spread(vcp):.1f}-fold: both need "
-            "epochs, and one of N flows is an N-th of one flow's cycle": None
+            f"EVCP's time varies {spread(evcp):.1f}-fold, VCP's {spread(vcp):.1f}-fold: both "
+            "converge in epochs, and an epoch of N flows is an N-th of one flow's cycle": None
             if any(time.censored for time in evcp)
             else spread(evcp) > 2,
         },
@@ -230,7 +230,7 @@ def e7(study: Study) -> Finding:
     }
     causes = {
         f"at {rate} the last stage ends at {found[-1]:.2f}: epochs grow with the rate, and "
-        f"{each_s} s hold few": found[-1] < 0.95
+        f"{each_s} s have few of them": found[-1] < 0.95
         for rate, found in indices.items()
     }
     return Finding(
@@ -363,7 +363,7 @@ def comparison(
     if cause := true_of({cause: so is True for cause, so in causes.items()}):
         return replace(finding, verdict="does not hold", cause=cause)
     if None in causes.values():
-        cause = "flows did not converge while they were watched"
+        cause = "flows did not converge before the end of their runs"
         return replace(finding, verdict="cannot be tested", cause=cause)
     return finding
 

@@ -320,7 +320,7 @@ def h6(study: Study) -> Finding:
         verdict(holds),
         ""
         if holds
-        else "H-TCP is faster only later than 1 s after a loss: until then its increase is Reno's "
+        else "H-TCP is faster only from 1 s after a loss on: before that its increase is Reno's "
         "times 2(1 - beta)",
     )
 

@@ -90,7 +90,7 @@ def j1(study: Study) -> Finding:
         + ", ".join(f"{law} {late[law]:.0f}" for law in laws)
         + " Mbit/s",
         {
-            "not all reach the maximum in slow start, or not alike": max(risen.values())
+            "not all reach the maximum in slow start, or not at one time": max(risen.values())
             > min(risen.values()) + 1,
             "Standard TCP keeps more than a fifth of the rate": late["reno"] > 0.2 * top,
             "HSTCP does not regain the maximum": math.isinf(back["hstcp"]),
@@ -134,7 +134,7 @@ def j2(study: Study) -> Finding:
         {
             "FAST does not drop: it keeps alpha packets in the queue, and the buffer has room for "
             "more": math.isinf(drop),
-            "FAST takes long to recover: far from its goal it gains a quarter of alpha, 50 "
+            "FAST recovers slowly: far from its goal it gains only a quarter of alpha, 50 "
             "segments, a round trip": math.isfinite(drop) and again > drop + 10,
             "BIC jumps": step > 0.25,
             "UDT is not high and steady": negated(steady),
@@ -226,8 +226,8 @@ def j4(study: Study) -> Finding:
             "BIC does not recover before HSTCP": again["bic"] >= again["hstcp"],
             "HSTCP does not recover": math.isinf(again["hstcp"]),
             "UDT is affected": lost[UDT] >= 0.05 if UDT in study.laws else None,
-            f"at the switch back {', '.join(shallow)} stay above a fifth of the rate: that "
-            "packets overtake those under way does not stop them": bool(shallow),
+            f"at the switch back {', '.join(shallow)} stay above a fifth of the rate, "
+            "although packets overtake earlier ones": bool(shallow),
             f"{', '.join(slow)} take more than 10 s to recover": bool(slow),
         },
     )
@@ -290,7 +290,7 @@ def j6(study: Study) -> Finding:
         f"{rank_correlation(paper, totals):+.2f}; less than either: {listed(ours) or 'none'}; "
         f"{both} of the paper's",
         {
-            "two flows fill the link here, so totals differ by little; the paper's are 29 to 83 % "
+            "two flows fill the link here, so totals differ little; the paper's are 29 to 83 % "
             "of the rate, on hosts of 2005": theirs != ours,
             "UDT's column is empty": False if UDT in study.laws else None,
         },

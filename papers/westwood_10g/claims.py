@@ -104,9 +104,9 @@ def w2(study: Study) -> Finding:
     hours = (peak.mean - low.mean) / study.packet_bytes * rtt_s / 3600.0
     rate_bps = 10e9 * study.part
     causes = {
-        "that many round trips with a loss halve the window fewer times than the paper's "
-        "congestion, of which it does not say the cause": low.mean >= peak.mean / 5,
-        "the way back is shorter, as the window falls less, or is smaller": hours <= 1.5,
+        "so many round trips with a loss halve the window fewer times than the paper's "
+        "congestion, whose cause it does not give": low.mean >= peak.mean / 5,
+        "the recovery is shorter, since the window falls less or is smaller": hours <= 1.5,
         "the mean depends on the time before and after, which the paper does not give": mean.mean
         >= rate_bps / 4,
     }
@@ -150,11 +150,11 @@ def w4(study: Study) -> Finding:
     """
     low, mean = least_ssthresh(study, "westwood"), goodput_after(study, "westwood")
     causes = {
-        "the estimate follows what the flow gets beside the UDP, half of the link; the paper's "
-        "3.5e7 bytes are a tenth of the link, and it does not say what else was lost": not (
+        "the estimate follows the flow's rate beside the UDP burst, half of the link; the "
+        "paper's 3.5e7 bytes are a tenth of the link, and it names no other losses": not (
             low.mean < PEAK * study.part / 3
         ),
-        "the window that is left carries more": mean.mean >= 2.5e9 * study.part,
+        "the remaining window gives a higher throughput": mean.mean >= 2.5e9 * study.part,
     }
     return Finding(
         "W4",
@@ -178,7 +178,7 @@ def w5(study: Study) -> Finding:
         "the same with the modified probing: 6.2 Gbit/s, from 1.3",
         f"{with_interval(mean, 1e-9)} Gbit/s, from {with_interval(plain, 1e-9)}",
         verdict(holds),
-        "" if holds else "the modified probing does not bring it back in this time, or need not",
+        "" if holds else "the modified probing does not restore the rate, or the rate was not low",
     )
 
 
