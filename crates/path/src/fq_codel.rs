@@ -228,7 +228,8 @@ impl Rule for FqCodel {
     }
 
     fn kept_bytes(&self) -> usize {
-        self.queues.iter().map(|queue| queue.fifo.memory_bytes()).sum()
+        self.queues.iter().map(|queue| size_of::<FlowQueue>() + queue.fifo.memory_bytes()).sum::<usize>()
+            + (self.new.capacity() + self.old.capacity()) * size_of::<usize>()
     }
 
     fn take(&mut self, now: Time, _: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {

@@ -3,7 +3,7 @@
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::tables::{FlowTable, PacketTable, ProbeTable, QueueTable, TransferTable};
 use lfn_sim::traffic::udp;
-use lfn_units::Time;
+use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
 use crate::demand::{pile_up, Demand};
@@ -126,10 +126,21 @@ impl Prediction {
     }
 }
 
+/// Whether an ACK makes the window of a law grow by no more than it acknowledges. A delay law may jump to the window
+/// that it computes from an RTT, and a router may ask for any.
+fn grows_by_acks(law: &LawSpec) -> bool {
+    !is_boundless(law) && !matches!(law.family(), Some("delay" | "router"))
+}
+
 /// Whether nothing but the host limits the window of a law, as far as is known.
 fn is_boundless(law: &LawSpec) -> bool {
     let label = law.label();
     law.prototype().is_some() || BOUNDLESS.contains(&label.split(':').next().unwrap_or_default())
+}
+
+/// Whether a law steers by delivery rates.
+fn samples_rates(law: &LawSpec) -> bool {
+    law.slow_start() == SlowStartKind::None
 }
 
 fn has_sack(flow: &Flow) -> bool {
@@ -148,6 +159,8 @@ struct Load<'a> {
     keeps: bool,
     /// Nothing but the host limits the window.
     boundless: bool,
+    /// Its sender keeps a sample of the delivery rate for each packet.
+    samples: bool,
     /// Of what is outstanding in flight.
     times: f64,
 }
@@ -158,8 +171,8 @@ impl Scenario {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
         let Peaks { rates, longer } = Peaks::of(self, &network);
-        let loads = self.loads(&network, &sizing);
         let duration_s = self.duration.as_s();
+        let loads = self.loads(&network, &sizing, &rates);
         // By link: what passes it, and whether it is the slowest link of some of that.
         let mut passing: Vec<Vec<&Load>> = network.hops.iter().map(|_| Vec::new()).collect();
         let mut is_slowest = vec![false; network.hops.len()];
@@ -257,8 +270,11 @@ impl Scenario {
             (capture.max_rows as f64).min(100_000.0 + CAPTURE_ROWS_PER_PACKET * packets)
         });
         let capture_bytes = TABLE_COPIES * row(PacketTable::ROW_BYTES) * capture_rows;
-        let samples_rates = |law: &LawSpec| law.slow_start() == SlowStartKind::None;
-        let sample_bytes = if self.laws().any(samples_rates) { RATE_SAMPLE_BYTES } else { 0.0 };
+        let sampled = if self.traffic.iter().any(|traffic| samples_rates(&traffic.spec)) {
+            in_flight
+        } else {
+            loads.iter().filter(|load| load.samples).map(|load| load.window).sum::<f64>().min(in_flight)
+        };
         let parts = [
             RUN_BYTES
                 + flows * FLOW_BYTES
@@ -266,7 +282,7 @@ impl Scenario {
                 + short_flows * SHORT_FLOW_BYTES
                 + piled * PILED_BYTES
                 + connections * CONNECTION_BYTES,
-            in_flight * (PACKET_BYTES + sample_bytes),
+            in_flight * PACKET_BYTES + sampled * RATE_SAMPLE_BYTES,
             queues * LINK_BYTES + self.link_extra_bytes(&network),
             table_bytes,
             capture_bytes,
@@ -286,36 +302,47 @@ impl Scenario {
     }
 
     /// All that sends packets one by one.
-    fn loads(&self, network: &Network, sizing: &Sizing) -> Vec<Load<'_>> {
+    fn loads(&self, network: &Network, sizing: &Sizing, rates: &[Rate]) -> Vec<Load<'_>> {
         let limits: Vec<f64> = self.send_limits(network, sizing).into_iter().map(|n| n as f64).collect();
         let limits = &limits;
+        let carried = |links: &[u16], wire_bytes: u32| {
+            let slowest =
+                links.iter().map(|&link| rates[usize::from(link)].as_bps()).fold(f64::INFINITY, f64::min);
+            slowest / 8.0 * self.duration.as_s() / f64::from(wire_bytes)
+        };
         let flows = self.flow.iter().enumerate().flat_map(move |(group, flow)| {
+            let wire_bytes = self.compat.wire_bytes(flow.packet);
             self.data_routes(group, flow).map(move |links| Load {
                 links,
-                wire_bytes: self.compat.wire_bytes(flow.packet),
-                window: f64::from(flow.streams()) * self.window(flow).min(limits[group]),
+                wire_bytes,
+                window: (f64::from(flow.streams()) * self.window(flow).min(limits[group]))
+                    .min(self.fed_by_acks(flow, carried(links, wire_bytes))),
                 demand: f64::from(flow.count) * self.demand(flow),
                 keeps: true,
                 boundless: flow.control.law().is_some_and(|law| {
                     // Each loss takes a round trip to repair, in which as much leaves as the rate asks for.
-                    is_boundless(law) || !has_sack(flow) && law.slow_start() == SlowStartKind::None
+                    is_boundless(law) || !has_sack(flow) && samples_rates(law)
                 }),
+                samples: flow.control.law().is_some_and(samples_rates),
                 times: if has_sack(flow) { 1.0 } else { WITHOUT_SACK },
             })
         });
         let udp = self.udp.iter().map(|udp| {
             let traffic = self.udp_traffic(udp);
             let bytes = traffic.offered_bps(self.duration) / 8.0 * self.duration.as_s();
+            let demand = match traffic.pattern {
+                udp::Pattern::Bursts(_) => (bytes / f64::from(traffic.packet_bytes)).ceil(),
+                udp::Pattern::OnOff(_) => f64::INFINITY,
+            };
             Load {
                 links: &udp.path.links,
                 wire_bytes: traffic.packet_bytes,
-                window: f64::INFINITY,
-                demand: match traffic.pattern {
-                    udp::Pattern::Bursts(_) => (bytes / f64::from(traffic.packet_bytes)).ceil(),
-                    udp::Pattern::OnOff(_) => f64::INFINITY,
-                },
+                // No more is under way than is ever sent.
+                window: demand,
+                demand,
                 keeps: false,
                 boundless: false,
+                samples: false,
                 times: 1.0,
             }
         });
@@ -353,7 +380,7 @@ impl Scenario {
         let Some(tcp) = flow.tcp.filter(|tcp| tcp.slow_start.0 != SlowStartKind::None) else {
             return f64::INFINITY;
         };
-        if flow.control.law().is_none_or(|law| is_boundless(law) || law.family() == Some("delay")) {
+        if flow.control.law().is_none_or(|law| !grows_by_acks(law)) {
             return f64::INFINITY;
         }
         let begins = match flow.start {
@@ -361,6 +388,17 @@ impl Scenario {
         };
         let rounds = self.duration.since(begins).as_s() / flow.rtt.as_s();
         tcp.initial_window.0 as f64 * 2.0 * rounds.exp2()
+    }
+
+    /// Most packets that all flows of a group may have outstanding on a path that carries so many until the end of
+    /// the run: each that arrives makes room for itself, and lets the window grow by one.
+    fn fed_by_acks(&self, flow: &Flow, carried: f64) -> f64 {
+        match flow.tcp {
+            Some(tcp) if flow.control.law().is_some_and(grows_by_acks) => {
+                f64::from(flow.streams()) * tcp.initial_window.0 as f64 + 2.0 * carried
+            }
+            _ => f64::INFINITY,
+        }
     }
 
     /// Packets that a flow wants to deliver.

@@ -160,7 +160,10 @@ impl Connection {
 
     /// Bytes that it holds beside its own size.
     pub fn memory_bytes(&self) -> usize {
-        self.sender.memory_bytes() + self.receiver.memory_bytes() + self.words.capacity()
+        self.sender.memory_bytes()
+            + self.receiver.memory_bytes()
+            + self.words.capacity()
+            + size_of_val(&*self.control)
     }
 
     /// Its own socket.

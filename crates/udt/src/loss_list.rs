@@ -5,6 +5,15 @@ use std::ops::Range;
 
 use crate::Seq;
 
+/// Bytes of a B-tree of so many entries: its nodes have room for eleven and may be half full.
+pub(crate) fn tree_bytes(entries: usize, entry_bytes: usize) -> usize {
+    if entries == 0 {
+        0
+    } else {
+        (2 * entries).max(11) * entry_bytes
+    }
+}
+
 /// An ordered set of packets, kept as maximal ranges.
 #[derive(Clone, Debug, Default)]
 pub struct LossList {
@@ -19,9 +28,9 @@ impl LossList {
         self.count
     }
 
-    /// Bytes that it holds: nodes of the tree may be half full.
+    /// Bytes that it holds.
     pub fn memory_bytes(&self) -> usize {
-        self.ranges.len() * 2 * size_of::<(u64, u64)>()
+        tree_bytes(self.ranges.len(), size_of::<(u64, u64)>())
     }
 
     /// Whether nothing is lost.

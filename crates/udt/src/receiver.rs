@@ -6,6 +6,7 @@ use std::ops::Range;
 use lfn_units::Time;
 
 use crate::estimate::{ArrivalFilters, Rtt, SYN};
+use crate::loss_list::tree_bytes;
 use crate::packet::{AckReport, Speeds};
 use crate::trains::TrainFilters;
 use crate::{Config, LossList, Seq};
@@ -147,7 +148,7 @@ impl Receiver {
     pub fn memory_bytes(&self) -> usize {
         self.loss.memory_bytes()
             + self.to_report.memory_bytes()
-            + self.repeats.len() * 2 * size_of::<((Time, u64), Repeat)>()
+            + tree_bytes(self.repeats.len(), size_of::<((Time, u64), Repeat)>())
             + self.history.capacity() * size_of::<(u32, u64, Time)>()
     }
 

@@ -2,9 +2,13 @@
 
 use std::mem::size_of;
 
+use lfn_path::Packet;
+
 use super::links::LinkState;
+use super::network::Waiting;
 use super::udt::UdtFlow;
-use super::Sim;
+use super::{Sim, Transfer};
+use crate::config::{Connection, FlowConfig};
 use crate::flow::Flow;
 
 impl Sim {
@@ -17,6 +21,9 @@ impl Sim {
             + self.transit.memory_bytes()
             + self.control.memory_bytes()
             + self.links.iter().map(LinkState::memory_bytes).sum::<usize>()
+            + self.waiting.capacity() * size_of::<Option<Waiting>>()
+            + self.free_slots.capacity() * size_of::<u64>()
+            + self.dropped.capacity() * size_of::<Packet>()
     }
 
     /// Bytes that the run holds now: packets, flows, and the columns of its tables.
@@ -25,6 +32,9 @@ impl Sim {
         self.packet_bytes()
             + self.flows.capacity() * size_of::<Flow>()
             + self.udt.capacity() * size_of::<UdtFlow>()
+            + self.reported.capacity() * size_of::<FlowConfig>()
+            + self.connections.capacity() * size_of::<Connection>()
+            + self.transfers.capacity() * size_of::<Transfer>()
             + self.tables.memory_bytes()
             + recorded
     }
