@@ -38,9 +38,12 @@ from lfnlab.results.store import Store, stored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("cubic")
+#: Losses are drawn: where nothing is, all seeds are one run.
+SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=0.001).flow(
+    "cubic"
+)
 #: A run of about a third of a second, to be put on one core and on two.
-LONG = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s").flow("cubic")
+LONG = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s", loss=1e-6).flow("cubic")
 
 
 def kill(runs: int, kills: int) -> None:
