@@ -33,9 +33,9 @@ class Explanation:
 
 
 _RATE_HALVING = (
-    "Rate halving of Linux 2.6.22 lowers cwnd to half for modules that name Reno's min_cwnd, which "
-    "HSTCP and Scalable do: recovery ends far below ssthresh, and slow start makes up. Scalable, "
-    "which keeps seven eighths here, loses a part of each of its short epochs to that."
+    "Rate halving in Linux 2.6.22 reduces cwnd to half in modules that use Reno's min_cwnd, as "
+    "HSTCP and Scalable do. Recovery ends far below ssthresh, and slow start then closes the gap. "
+    "Scalable, which keeps 7/8 here, loses part of each of its short epochs to that."
 )
 
 #: The path of ns-3 with ten flows.
@@ -47,21 +47,22 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("bic",),
         ("20m-40ms-0.5bdp",),
         (),
-        "BIC has two stable cycles here. If a loss comes at a window equal to last_max, fast "
-        "convergence never acts, and every epoch is alike; one segment beside it, long and "
-        "short epochs alternate. Start-up decides, by the order in which a packet leaves and "
-        "an ACK arrives at the same instant. Started at ssthresh 112, where Linux's start-up "
-        "ended, ours has Linux's cycle: period 1.26 s, 100 segments before a loss, one drop.",
+        "BIC has two stable cycles here. If each loss comes at a window equal to last_max, fast "
+        "convergence never acts, and all epochs are equal. If the window is one segment off, long "
+        "and short epochs alternate. The start-up decides between the two, by the order of a "
+        "departure and an ACK at the same instant. Started at ssthresh 112, where Linux's "
+        "start-up ended, ours has Linux's cycle: period 1.26 s, 100 segments before a loss, one "
+        "drop.",
     ),
     Explanation(
         "linux",
         ("yeah",),
         ("50m-40ms-0.5bdp",),
         (),
-        "YeAH empties the queue above 80 segments, and this buffer holds 83: whether that or a "
-        "drop comes first turns on one packet. Linux has both in one round trip in half of its "
-        "epochs, and takes 249 segments to 168 and to 85. With a packet less of buffer ours does "
-        "so always, with a period of 6.37 s.",
+        "YeAH empties the queue if it has more than 80 segments, and this buffer holds 83: one "
+        "packet decides whether that happens before a drop. In Linux both happen in one round "
+        "trip in half of its epochs, so a window of 249 segments becomes 168 and then 85. With "
+        "one packet less of buffer ours always does so, with a period of 6.37 s.",
     ),
     Explanation(
         "ns2",
@@ -89,8 +90,8 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("reno",),
         (),
         (),
-        "The ACK that ends recovery counts in ns-3 for all that it acknowledges, two windows: Reno "
-        "begins an epoch with three segments more than half.",
+        "In ns-3 the ACK that ends recovery grows the window for all data that it acknowledges, "
+        "two windows: Reno begins an epoch with three segments more than half.",
         modelled=True,
     ),
     Explanation(
@@ -98,9 +99,9 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("scalable",),
         (),
         (),
-        "The ACK that ends recovery counts in ns-3 for all that it acknowledges: Scalable begins "
-        "an epoch with a fiftieth more than 7/8 of what was in flight, and with the attribute "
-        "`AIFactor` at 100 with a hundredth more.",
+        "In ns-3 the ACK that ends recovery grows the window for all data that it acknowledges: "
+        "Scalable begins an epoch with 2 % more than 7/8 of the data in flight, and with the "
+        "attribute `AIFactor` at 100 with 1 % more.",
         modelled=True,
     ),
     Explanation(
@@ -108,11 +109,11 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("bic", "bic-smooth20"),
         (),
         (),
-        "ns-3's BIC has three rules that Linux's has not. `SmoothPart` is 5, in Linux 20. Fast "
+        "BIC in ns-3 has three rules that differ from Linux. `SmoothPart` is 5, in Linux 20. Fast "
         "convergence sets last_max to 0.8 of the window, not to 0.9: recovery ends there, and the "
-        "next epoch begins with max probing. And delayed ACKs are not allowed for: Linux's "
-        "estimate begins at 2 segments an ACK and in its integers never falls below 31/16, which "
-        "doubles the growth where every segment is acknowledged.",
+        "next epoch begins with max probing. ns-3 does not adjust for delayed ACKs: Linux's "
+        "estimate begins at 2 segments an ACK and, computed in integers, never falls below 31/16, "
+        "which doubles the growth if every segment is acknowledged.",
         modelled=True,
     ),
     Explanation(
@@ -120,17 +121,18 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("cubic",),
         ("20m-40ms-1bdp", "50m-40ms-0.25bdp"),
         (),
-        "CUBIC of ns-3.37 has no TCP-friendly region. Its long epoch is the cubic's, 2 K with K³ = "
-        "0.15 W/0.4: 7.4 and 8.6 s. In Linux Reno's window is above the cubic here and fills the "
-        "buffer sooner, each time at the same window, so that fast convergence never acts.",
+        "CUBIC in ns-3.37 has no TCP-friendly region. Its long epoch is that of the cubic "
+        "function, 2 K with K³ = 0.15 W/0.4: 7.4 and 8.6 s. In Linux Reno's window is above the "
+        "cubic function here and fills the buffer sooner, each time at the same window, so fast "
+        "convergence never acts.",
     ),
     Explanation(
         "ns3",
         ("htcp", "htcp-backoff0.67"),
         (),
         (),
-        "ns-3's H-TCP adds alpha bytes an ACK, besides MSS²/cwnd, where the paper adds alpha "
-        "segments a round trip; until the first loss alpha is doubled.",
+        "H-TCP in ns-3 adds alpha bytes an ACK, besides MSS²/cwnd; in the paper it adds alpha "
+        "segments a round trip. Until the first loss alpha is doubled.",
         modelled=True,
     ),
     Explanation(
@@ -138,18 +140,18 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("htcp",),
         ("100m-40ms-0.5bdp", "20m-100ms-0.5bdp", "50m-40ms-0.25bdp"),
         ("window_after_segments",),
-        "ns-3's H-TCP backs off to `DefaultBackoff`, one half, in two losses of four or six, and "
-        "at a quarter BDP of buffer in all. With the attribute at 0.67 it keeps what ours does. "
-        "Why then is not known, and the model of alpha is told how often: `ThroughputRatio`, "
-        "said to decide it, changes nothing at 0 or 10.",
+        "H-TCP in ns-3 reduces its window by `DefaultBackoff`, one half, at two losses of four or "
+        "six, and at every loss if the buffer is a quarter BDP. With the attribute at 0.67 it "
+        "keeps as much as ours. The cause is not known: `ThroughputRatio`, which is documented to "
+        "decide it, has no effect at 0 or 10. The model of alpha takes the observed frequency.",
     ),
     Explanation(
         "ns3",
         ("westwood",),
         (),
         (),
-        "ns-3's Westwood grows by whole bytes: an ACK adds MSS²/cwnd rounded down, at a window of "
-        "500 segments 2 bytes for 2.9.",
+        "Westwood in ns-3 grows by whole bytes: an ACK adds MSS²/cwnd rounded down, at a window "
+        "of 500 segments 2 bytes instead of 2.9.",
         modelled=True,
     ),
     Explanation(
@@ -157,44 +159,47 @@ EXPLAINED: tuple[Explanation, ...] = (
         ("bic",),
         ("20m-40ms-1bdp",),
         ("period_long_s",),
-        "With ns-3's three rules for BIC ours alternates as ns-3's does: the last table.",
+        "With ns-3's three rules for BIC, long and short epochs alternate in ours as in ns-3: see "
+        "the last table.",
     ),
     Explanation(
         "ns3",
         ("htcp",),
         (_NS3_TEN,),
         ("drops_per_s", "jain"),
-        "ns-3's H-TCP adds alpha bytes an ACK, where the paper adds alpha segments a round trip: "
-        "with that rule ours loses a quarter of what it does, nearly as little as ns-3, and shares "
-        "as unevenly: the last table.",
+        "H-TCP in ns-3 adds alpha bytes an ACK; in the paper it adds alpha segments a round trip. "
+        "With ns-3's rule ours has a quarter of its drops, nearly as few as ns-3, and shares as "
+        "unequal: see the last table.",
     ),
     Explanation(
         "ns3",
         ("westwood",),
         (_NS3_TEN,),
         ("mean_rtt_s", "drops_per_s", "jain"),
-        "ns-3's Westwood grows by whole bytes, and without RACK the loss of a retransmission waits "
-        "for a timeout: with both rules ours comes to what ns-3 has, the last table.",
+        "Westwood in ns-3 grows by whole bytes, and without RACK a lost retransmission needs a "
+        "timeout. With both rules ours agrees with ns-3: see the last table.",
     ),
     Explanation(
         "ns3",
         ("cubic",),
         (_NS3_TEN,),
         ("goodput_bps", "drops_per_s", "jain"),
-        "Half of ns-3's timeouts with CUBIC end in a jump: what the next ACK acknowledges, all "
-        "that had been SACKed, counts whole in slow start, and the window is far above ssthresh. "
-        "Four fifths of its drops follow in the 0.6 s after such jumps, which go to whoever timed "
-        "out and so even out the shares: the last table. Ours has no such rule.",
+        "With CUBIC half of ns-3's timeouts end in a jump: the next ACK acknowledges all data "
+        "that had been SACKed, slow start grows the window for all of it, and the window is then "
+        "far above ssthresh. Four fifths of the drops come in the 0.6 s after such jumps. They "
+        "hit the flow that had the timeout and so make shares more equal: see the last table. "
+        "Ours has no such rule.",
     ),
     Explanation(
         "ns3",
         ("scalable", "bic"),
         (_NS3_TEN,),
         ("mean_window_segments", "mean_rtt_s", "drops_per_s", "jain"),
-        "ns-3 times out four times a second here: the last table. It has no RACK, so that the loss "
-        "of a retransmission waits for that; a window begins again with one segment, the queue "
-        "is shorter, and who holds most changes less. With ns-3's law and no RACK ours comes "
-        "nearer, but times out seven times less often; why ns-3 does so often is not known.",
+        "ns-3 has four timeouts a second here: see the last table. It has no RACK, so a lost "
+        "retransmission needs a timeout. The window then restarts at one segment, the queue is "
+        "shorter, and the largest share moves from flow to flow less often. With ns-3's law and "
+        "without RACK ours comes nearer, but has a seventh of the timeouts; why ns-3 has so many "
+        "is not known.",
     ),
 )
 

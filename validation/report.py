@@ -54,22 +54,21 @@ _INTRODUCTIONS = {
 The Linux kernel 6.12 itself, its own TCP and congestion-control modules, in virtual time over a
 rate-limited drop-tail queue: 1514-byte packets at the queue, delayed ACKs, natural slow start. Ours
 runs with `compat = "linux"` and the `:linux` variant of each law. HTCP-BE is not in Linux; DCTCP
-meets no marks here. Figures
-of two flows, of 40 and of 160 ms, are means over six offsets of the second flow's start, of 1 to
-2.9 s, the same in both.""",
+gets no marks here. Figures of two flows, with RTTs of 40 and 160 ms, are means over six start times
+of the second flow, 1 to 2.9 s, the same in both.""",
     "ns2": """\
-Debian's ns-2.35. The rows named after laws are `Agent/TCP/Linux` (modules of Linux 2.6.22), `sack1`
-and `hstcp-native` the native `Agent/TCP/Sack1`, the latter with `windowOption_ 8`. 1500-byte
-packets, an ACK a packet, slow start ended at the flow's share of the BDP. Ours runs with
-`compat = "ns2"`.
+Debian's ns-2.35. Rows with the name of a law are `Agent/TCP/Linux` (modules of Linux 2.6.22);
+`sack1` and `hstcp-native` are the native `Agent/TCP/Sack1`, the latter with `windowOption_ 8`.
+Packets have 1500 bytes, each is acknowledged, and slow start ends at the flow's share of the BDP.
+Ours runs with `compat = "ns2"`.
 
 Ten flows have RTTs spread evenly over ±20 %; figures are means over six runs that differ in the
 times between the starts, 0.1 to 0.29 s, and in the spread, ±18 to ±22 %. One flow of the ten takes
 far more than the others, and which one is set by the RTTs modulo the time of a packet (phase
 effects: Floyd and Jacobson 1992). Host links of ten times the bottleneck's rate move these phases
 and spread bursts, and another flow wins; so in these runs of ns-2 they take no time, as in the
-laboratory. The RTT is the path's and the queue's: TCP-Linux's own estimate is 7 ms longer with
-BIC, more than a full queue gives, for it has samples of up to 240 ms after losses.""",
+laboratory. The RTT is computed from path and queue: TCP-Linux's own estimate is 7 ms longer with
+BIC, more than a full queue adds, since it has samples of up to 240 ms after losses.""",
     "ns3": """\
 Debian's ns-3.37, the scenario built with -O3: SACK, PRR, an ACK a packet, no queue discipline.
 Goodputs are counted in segments of our payload, since framing differs by 12 bytes. Ours runs with
@@ -81,9 +80,9 @@ brackets give the remaining difference in percent.
 `bic-smooth20` and `htcp-backoff0.67` are ns-3 with the attribute `SmoothPart` at 20 and
 `DefaultBackoff` at 0.67.
 
-The ten flows of ns-3 have windows of 30 segments. There the model, of one flow on a tenth of the
-path, says nothing of drops and shares; the last table of this part has the laboratory run with
-ns-3's rules instead.""",
+The ten flows of ns-3 have windows of 30 segments. The model, one flow on a tenth of the
+path, does not predict their drops and shares; for these the last table of this part has runs of
+the laboratory with ns-3's rules.""",
 }
 _HEAD = """\
 # Validation
@@ -94,13 +93,13 @@ scenarios: one drop-tail bottleneck, bulk flows, one flow or ten. The aim is a d
 
 """
 _METHOD = """
-**How measured.** This page is written by `python -m validation report`, from a fresh run of the
-laboratory and the peers' figures in `validation/reference`. `python -m validation linux|ns2|ns3`
+**How measured.** `python -m validation report` writes this page from a new run of the laboratory
+and the peers' figures in `validation/reference`. `python -m validation linux|ns2|ns3`
 runs a peer again; `python -m validation ours` prints the differences beyond the aim. One function
 (`python/lfnlab/analysis/sawtooth.py`) measures every trace, from samples 10 ms apart. A difference
 of at most one sample, one segment or one packet counts as agreement. Drop-tail queues lock the
-phases of several flows, so one run says little: figures of several flows are means over six offsets
-of start, and agree if they are within two standard errors of the difference.
+phases of several flows, so one run is not representative: figures of several flows are means over
+six offsets of start, and agree if they are within two standard errors of the difference.
 
 **How to read the tables.** Cells are *theirs / ours (difference)*. A number in brackets names the
 rule behind a difference beyond the aim; **!** marks one without a known cause. A period is the time
@@ -194,12 +193,11 @@ def _tables(comparison: Comparison) -> Iterator[str]:
 _TRIED = """
 **Ours with ns-3's rules** (`python -m validation tried`)
 
-Laws in Python do what ns-3's do, and with ten flows `compat = "ns2"` lets the loss of a
-retransmission wait for a timeout, as ns-3 does, which has no RACK. Cells read *ns-3 / ours / ours
-with ns-3's rules*, and timeouts, which ours has next to none of, *ns-3 / ours with its rules*; they
-are of all runs. A jump is a window that comes out of a timeout far above ssthresh, since what the
-ACK after it acknowledges counts whole in slow start; ours has no such rule. *after jumps*: drops in
-the 0.6 s after one.
+Laws in Python have ns-3's rules. With ten flows `compat = "ns2"` makes a lost retransmission need a
+timeout, as in ns-3, which has no RACK. Cells are *ns-3 / ours / ours with ns-3's rules*. Timeouts
+are *ns-3 / ours with its rules*, summed over all runs; without these rules ours has almost none. In
+a jump the window is far above ssthresh after a timeout, since slow start grows it for all data that
+the next ACK acknowledges; ours has no such rule. *after jumps* are drops in the 0.6 s after one.
 """
 _TRIED_HEADINGS = ("run", "timeouts", "jumps", "of ns-3's drops, after jumps")
 _TRIED_COLUMNS = (
@@ -247,15 +245,15 @@ def _summary(comparisons: Sequence[Comparison], checks: Sequence[Check]) -> Iter
 
 
 _HUNTED = """
-Drawn: laws of Linux, mixed or not; 2 to 300 Mbit/s, 5 to 300 ms, drop-tail of 3 packets to 5 BDP
-or an AQM with or without marks, 1 to 5 flows that start together or late, losses, reordering,
+The hunt draws laws of Linux, mixed or not; 2 to 300 Mbit/s, 5 to 300 ms, drop-tail of 3 packets to
+5 BDP or an AQM with or without marks, 1 to 5 flows that start together or late, losses, reordering,
 duplication, outages, steps of rate and delay, no SACK, an ACK a packet, jumbo packets; up to
 120,000 packets. A scenario agrees if goodput and mean window of every flow are within 5 %,
 retransmits within a factor of 1.25 or 5, timeouts within 1. Random losses hit the same packets on
 both sides. Where one run differs, both run eight times with RTTs spread over one packet's time;
 if Linux's own then spread by more than 5 %, the scenario is chaotic, and medians are compared.
 
-Not drawn: loss of ACKs, which the laboratory does not have."""
+It does not draw losses of ACKs, which the laboratory does not model."""
 
 
 def _hunted() -> Iterator[str]:
