@@ -25,9 +25,9 @@ class ScenarioError(LabError, ValueError):
         said = f"{found}; {hint}" if hint else found
         super().__init__(": ".join(part for part in (place, key, said) if part))
         self.found = found
-        """What is wrong."""
+        """The wrong value."""
         self.hint = hint
-        """What is allowed, or what to write instead; may be part of ``found``."""
+        """The allowed values, or a correct spelling; may be part of ``found``."""
         self.key = key
         """Path of the key, such as ``link.queue.size``; empty when no key is at fault."""
         self.file = file
@@ -41,7 +41,7 @@ class ScenarioError(LabError, ValueError):
 
 
 class LawError(LabError):
-    """A name that is no law's. The text gives the nearest."""
+    """Unknown name of a law. The text gives the nearest name."""
 
 
 class PrototypeError(LabError):
@@ -69,7 +69,7 @@ class MetricError(UsageError):
     def __init__(self, wrong: str, argument: str = "") -> None:
         super().__init__(f"{argument}: {wrong}" if argument else wrong)
         self.wrong = wrong
-        """What is wrong, and what is allowed."""
+        """The fault, and the allowed values."""
         self.argument = argument
         """The argument at fault; empty when none is."""
 

@@ -1,4 +1,4 @@
-"""What to know about results before they are believed, in words."""
+"""Warnings about results that mislead, one line each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def seen(results: Results) -> list[str]:
 def unmarked(results: Results) -> list[str]:
     """RED queues with ``ecn`` that dropped more packets early than they marked.
 
-    RED marks only while its probability is below ``mark_p``, 0.1 unless said otherwise: with
-    thresholds close together the average queue is seldom there.
+    RED marks only while its probability is below ``mark_p`` (default 0.1). With thresholds close
+    together, the average queue is rarely in that range.
     """
     found: dict[str, list[tuple[int, int]]] = {}
     for run in results.runs:

@@ -1,4 +1,4 @@
-"""What was found of a claim, as papers, studies and reports have it."""
+"""Findings: a claim, its verdict and its evidence, for papers, studies and reports."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
 
 
 def _grows_until_loss(name: str) -> bool:
-    """Whether the registry says so; of a prototype nobody knows."""
+    """Whether the registry's family is ``loss``; false for a prototype, whose family is unknown."""
     info = known(name)
     return info is not None and info.family == "loss"
 
@@ -79,7 +79,7 @@ def queue_packets(size: str, rate_bps: float, rtt_s: float, wire_bytes: float) -
 
 
 def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
-    """What to say before runs that theory calls too short; a line, or nothing."""
+    """Warning before runs that are too short by theory: one line, or an empty list."""
     short: dict[str, float] = {}
     for scenario in scenarios:
         resolved = scenario.check()
@@ -101,7 +101,7 @@ def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
 
 
 def seen(results: Results) -> list[str]:
-    """What to say of results whose flows lost too seldom after the warm-up; a line, or nothing."""
+    """Warning about flows with too few losses after the warm-up: one line, or an empty list."""
     counts: dict[str, list[int]] = {}
     expected: dict[str, float] = {}
     for run in results.runs:

@@ -1,8 +1,8 @@
-"""What a congestion window that grows until it loses does: its episodes, and figures over epochs.
+"""Sawtooth of a congestion window: congestion episodes, and figures over epochs.
 
-The one analysis for every source: the simulator, the test bed, real Linux, ns-2 and ns-3. A
-congestion episode is a maximal run of samples in which the sender is reducing its window; an epoch
-is the time from the start of one episode to the start of the next.
+Used for every source: simulator, test bed, Linux, ns-2 and ns-3. A congestion episode is a maximal
+run of samples in which the sender reduces its window. An epoch is the time from the start of one
+episode to the start of the next.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Trace:
     """Samples of one flow over one bottleneck, all arrays of equal length.
 
     ``reducing`` is true while the sender is in CWR, recovery or loss. ``drops`` counts the packets
-    lost at the bottleneck so far, NaN if nobody counts them; ``delivered_b`` the payload bytes
-    acknowledged so far.
+    lost at the bottleneck so far, NaN if the source does not count them. ``delivered_b`` counts the
+    payload bytes acknowledged so far.
     """
 
     time_s: Floats
@@ -51,11 +51,11 @@ class Episode:
 
 @dataclass(frozen=True)
 class Figures:
-    """What is compared. Everything but the start-up is over whole epochs of the steady state.
+    """Figures to compare. All except start-up figures are over whole epochs of the steady state.
 
-    ``period_long_s`` and ``period_short_s`` are the means of the longer and the shorter of each two
-    neighbouring epochs: a law that alternates shows there. NaN where the steady state has too few
-    episodes to tell.
+    ``period_long_s`` and ``period_short_s`` are the means of the longer and the shorter epoch of
+    each two neighbours; they differ if a law alternates. NaN if the steady state has too few
+    episodes.
     """
 
     goodput_bps: float
@@ -140,7 +140,7 @@ def figures(trace: Trace, settle_s: float) -> Figures:
 
 
 def since(trace: Trace, begin_s: float) -> Trace:
-    """What is left of a trace from a time on; its drops are counted from there."""
+    """The samples of a trace from ``begin_s`` on; drops are counted from there."""
     rest = trace.time_s >= begin_s
     fields = {name: getattr(trace, name)[rest] for name in trace.__dataclass_fields__}
     return Trace(**fields | {"drops": fields["drops"] - fields["drops"][:1]})

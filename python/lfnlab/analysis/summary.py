@@ -26,7 +26,7 @@ AGGREGATED = (
 
 
 def to_json(results: Results) -> dict[str, Any]:
-    """What ``--json`` prints: runs, aggregate by their keys over seeds, what to know."""
+    """Contents of ``--json``: runs, aggregates over seeds by key, warnings."""
     from lfnlab.analysis import advice  # and with it the theory
 
     aggregate: dict[str, dict[str, Any]] = {}

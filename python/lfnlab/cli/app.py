@@ -247,11 +247,11 @@ def run(
 
 @app.command
 def report(directory: Path, /, *, out: Path | None = None) -> int:
-    """Write the report of a results directory again, of the runs that are there.
+    """Rewrite the report of a results directory from its stored runs.
 
     Args:
-        directory: What `--out` named when it was run.
-        out: Write `report.html` and `figures` here, not into the results directory.
+        directory: Results directory.
+        out: Directory for `report.html` and `figures`; default the results directory.
     """
     if out is not None:
         refuse_foreign(out, {"report.html", "figures"})

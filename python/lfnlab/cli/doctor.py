@@ -187,7 +187,7 @@ def _tun_without_root() -> Iterator[Finding]:
 
 
 def _unshare(flags: int) -> str | None:
-    """What unshare(2) says against new namespaces; a child tries."""
+    """Error text of unshare(2), tried in a child process; None if namespaces work."""
     read, write = os.pipe()
     if not (child := os.fork()):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -201,7 +201,7 @@ def _unshare(flags: int) -> str | None:
 
 
 def _fifo() -> str | None:
-    """What Linux says against real-time scheduling."""
+    """Error text of sched_setscheduler(2) with SCHED_FIFO; None if it works."""
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

@@ -172,7 +172,7 @@ def check(*laws: str, json: Json = False) -> int:
 
 
 def _checked(law: linux.KernelLaw) -> dict[str, Any]:
-    """Load, transfer, unload. What the kernel refused stands in the verdict."""
+    """Load a law, transfer, unload; the verdict contains what the kernel refused."""
     found: dict[str, Any] = {"law": law.name, "rate_bps": 0.0, "cwnd_max": 0, "retransmits": 0}
     try:
         with linux.attached([law]):

@@ -67,17 +67,17 @@ def port(
     name: str | None = None,
     tolerance: float = 0.001,
 ) -> int:
-    """Record vectors from a law in Python, for its C header to meet.
+    """Record test vectors for a C header from a law in Python.
 
-    They are a part of the header's card, which `cargo test -p lfn-law` executes. Example:
+    Copy them into the header's card; `cargo test -p lfn-law` executes them. Example:
 
         lfn port ./mine.py:Mine --out vectors.md
 
     Args:
         law: FILE.py:CLASS.
-        out: Where to write them; default stdout.
-        name: What the header is called; default the law's name in lower case.
-        tolerance: Relative; a header counts in integers, Python in floats.
+        out: Output file; default stdout.
+        name: Name of the header; default the law's name in lower case.
+        tolerance: Relative error allowed, since a header has integers and Python floats.
     """
     from lfnlab.control_laws.port import vectors
 

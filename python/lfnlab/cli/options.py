@@ -1,4 +1,4 @@
-"""What options of several commands share, and faults of a scenario made of them, in their words."""
+"""Options that several commands share; errors name the option instead of the scenario's key."""
 
 from __future__ import annotations
 

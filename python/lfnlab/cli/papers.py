@@ -40,11 +40,11 @@ def all_(
 ) -> int:
     """Reproduce every paper, one after the other.
 
-    Exit code 1 when a verdict is not the accepted one.
+    Exit code 1 if a verdict differs from the accepted one.
 
     Args:
         quick: The same paths with short runs.
-        accept: Make today's findings the expected ones.
+        accept: Store the findings as the accepted ones.
     """
     from lfnlab.papers.paper import papers
 
@@ -71,14 +71,14 @@ def reproduce(
 ) -> int:
     """Run the study of a paper and test its claims.
 
-    Exit code 1 when a verdict is not the accepted one.
+    Exit code 1 if a verdict differs from the accepted one.
 
     Args:
-        name: See `lfn paper list`; `lfn paper all` reproduces every one.
-        quick: The same path with short runs.
-        accept: Make today's findings the expected ones.
-        extensions: What the paper left for later, instead of its claims.
-        kernel: Beside the simulator, in real time, this kernel's TCP (`lfn testbed`).
+        name: Paper from `lfn paper list`, or `all`.
+        quick: Short runs, same path.
+        accept: Store the findings as the accepted ones.
+        extensions: Run the paper's open questions instead of its claims.
+        kernel: Also run this kernel's TCP in real time (`lfn testbed`).
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
     """
     from lfnlab.papers import paper as papers

@@ -40,7 +40,7 @@ def plot(
 ) -> int:
     """Draw any table of a result, or several results in one figure.
 
-    What is not said is chosen; `--list` shows what there is. Examples:
+    lfn chooses each option that is not given; `--list` shows tables and columns. Examples:
 
         lfn plot lfn-results
         lfn plot lfn-results --list
@@ -53,22 +53,22 @@ def plot(
         lfn plot lfn-results/runs/KEY/queues.parquet --y packets
 
     Bars and CDFs are means over the runs (seeds) with 95 % intervals; time series and phase plots
-    show the first seed of each case. Traces are thinned for display, peaks kept.
+    show the first seed of each case. Traces are thinned for display and keep their peaks.
 
     Args:
         source: Results directory, directory of one run or measurement, or TABLE.parquet.
-        more: Further sources, drawn in the same figure, told apart by dashes.
+        more: Further sources for the same figure, with other dashes.
         x: Column across; default `t_s`, for bars the law.
         y: Column up; for a CDF, `--x` or `--y` names the one column.
         z: For a heat map: the column whose mean colours the cells; default the share of samples.
         kind: Without `--x`, `phase` draws one flow over another.
         by: Column whose values have colours.
         panel: Column whose values have panels of their own.
-        where: Rows to take, as often as needed: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
-        table: Table to take the columns from; default the first that has them all.
+        where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
+        table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
         out: FILE.png, FILE.pdf or FILE.svg; default `figures/Y-KIND.png` in the first source.
-        list_: List tables and columns with types and units, draw nothing.
+        list_: List tables and columns with types and units; draw nothing.
     """
     from lfnlab.figures import draw
     from lfnlab.figures.plot import rendered
@@ -211,7 +211,7 @@ importing = App(name="import", help="Store what another tool measured as a resul
 
 @importing.command(name="iperf3")
 def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
-    """Store a measurement of iperf3, to be drawn beside simulated flows.
+    """Store a measurement of iperf3, to plot with simulated flows.
 
     Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
 
@@ -219,7 +219,7 @@ def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
         lfn plot lfn-results measured --y goodput_bps
 
     Args:
-        file: What `iperf3 -J` wrote, at the client or at the server.
+        file: Output of `iperf3 -J` at the client or the server.
         out: Directory; default `lfn-iperf3-NAME` for NAME.json.
     """
     from lfnlab.formats import iperf3

@@ -26,7 +26,7 @@ LAWS = "reno,hstcp,scalable,bic,cubic,htcp,westwood,htcp-be"
 theory = App(
     name="theory",
     help="""\
-What the laws do in theory: closed forms and sawtooths, no simulation.
+Compute closed forms and sawtooths of laws, without simulation.
 
 Start here:
 
@@ -37,10 +37,9 @@ Start here:
     lfn theory fairness --rtt 60ms,120ms
     lfn theory padhye --rtt 100ms --rto 400ms
 
-Laws are all of `lfn laws`, and their variants: `hstcp:ns2`. What has no equations here, and
-with `--code` every law, is its own code on a path that is a fluid. `docs/theory.md` has the
-figures and what they leave out.
-""",
+Laws are those of `lfn laws` and their variants, such as `hstcp:ns2`. Laws without equations run
+their own code on a fluid path; `--code` does so for every law. `docs/theory.md` has figures and the
+assumptions. """,
 )
 
 

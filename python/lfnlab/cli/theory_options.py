@@ -1,4 +1,4 @@
-"""What the commands of ``lfn theory`` read and print."""
+"""Arguments and output of the commands of ``lfn theory``."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ def pairs(text: str) -> dict[str, tuple[str, str]]:
 
 
 def by(code: bool, *laws: str) -> str:
-    """What a sawtooth of these laws comes from."""
+    """Source of a sawtooth of these laws: "equations" or "code"."""
     from lfnlab.theory.fluid import has_equations
 
     return "equations" if has_equations(*laws) and not code else "code"
 
 
 def unanswered(laws: Sequence[str]) -> list[str]:
-    """What to say of laws that wait for routers: a line, or nothing."""
+    """Warning about laws that need a router protocol: one line, or an empty list."""
     from lfnlab.control_laws.registry import law
 
     found = [name for name in dict.fromkeys(laws) if law(name).family == "router"]
@@ -164,7 +164,7 @@ def pair(option: str, text: str) -> tuple[float, float]:
 
 
 def buffer_units(bdp: float, size_b: float) -> dict[str, float]:
-    """What each unit of a buffer is in packets."""
+    """Packets in one of each unit of a buffer."""
     sizes = {unit: size / size_b for unit, size in SIZES.items()}
     return {"bdp": bdp, "packets": 1.0, "packet": 1.0, **sizes}
 

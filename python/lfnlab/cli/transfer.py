@@ -44,17 +44,16 @@ def send(
 ) -> int:
     """Send files and folders to `lfn recv`, over UDT.
 
-    The same command again goes on where the last one was cut. What arrives is checked by its
-    BLAKE3 hash. Example:
+    Repeat the command to resume an interrupted transfer. A BLAKE3 hash checks each file. Example:
 
         lfn send data.bin --to 127.0.0.1:9000 --rate 10Gbit/s --rtt 100ms
 
     Args:
-        path: A file, or a folder with all that is in it.
-        more: Further ones.
+        path: A file, or a folder with all of its files.
+        more: Further files or folders.
         to: The receiver, HOST:PORT.
-        law: What drives the sender: `udt`, `udt:4.10`, `udt:3.0`, `udt:2`, `udt:compat`, or a law.
-        max_rate: The sender stays below, headers included.
+        law: Congestion control: `udt`, `udt:4.10`, `udt:3.0`, `udt:2`, `udt:compat`, or a law.
+        max_rate: Upper limit of the sending rate, headers included.
     """
     plan = _core.UdtPlan(rate, rtt, mss, max_rate, law, key)
     with _listener(as_json=json) as tell:
@@ -76,19 +75,19 @@ def recv(
     key: Key = None,
     json: Json = False,
 ) -> int:
-    """Take files from `lfn send` into a directory, until interrupted.
+    """Receive files from `lfn send` into a directory until interrupted.
 
-    A file appears under its name when it is whole and its hash is the sender's. No name leads out
-    of the directory, and no file is replaced. Example:
+    A file gets its name when it is complete and its hash matches the sender's. Files never leave
+    the directory, and existing files are not replaced. Example:
 
         lfn recv incoming --listen 127.0.0.1:9000
 
     Args:
-        directory: It must be there.
-        listen: HOST:PORT; port 0: any.
+        directory: Existing directory.
+        listen: HOST:PORT; port 0 takes any free port.
         once: End after the first transfer.
-        overwrite: Replace files that are there.
-        insecure: Listen beyond loopback, though whoever reaches the port may write.
+        overwrite: Replace existing files.
+        insecure: Listen beyond loopback without a key; every host that reaches the port may write.
     """
     plan = _core.UdtPlan(rate, rtt, mss, None, "udt", key, insecure)
     failures: list[str] = []

@@ -1,8 +1,8 @@
-"""From a law in Python to its C header: vectors that the header has to meet.
+"""Test vectors for a C header, recorded from a law in Python.
 
-The smallest sender that can drive a law, that of ``cargo test -p lfn-law``, takes the prototype
-through the statements below, in the language of ``laws/cards/README.md``. What the prototype then
-decides is written down as expectations, for the card of the header.
+The minimal sender of ``cargo test -p lfn-law`` drives the prototype through the statements below,
+in the language of ``laws/cards/README.md``. The prototype's decisions become the expectations in
+the header's card.
 """
 
 from __future__ import annotations

@@ -62,9 +62,9 @@ class Law(_core.LawState):
     """
 
     name: ClassVar[str]
-    """What results call the law; by default the name of the class."""
+    """Name of the law in results; default the name of the class."""
     slow_start: ClassVar[Literal["classic", "limited", "hystart", "hystart++"]] = "classic"
-    """What precedes the law where a flow does not say."""
+    """Slow start of flows that do not choose one."""
     probes: ClassVar[tuple[str, ...]] = ()
     """Attributes to sample into the table ``probes``, at most eight: numbers of at least 0."""
 
@@ -108,9 +108,9 @@ _modules: dict[tuple[str, str], Any] = {}
 
 
 def spelled(law: str | type[Law], folder: Path | None = None) -> str:
-    """What stands for a law in a scenario's text: for a prototype its name and its source's hash.
+    """Value of ``law`` in a scenario's text; a prototype has its name and its source's hash.
 
-    ``folder`` is where the path of a FILE.py:CLASS begins, by default the working directory.
+    ``folder`` is the base of a relative FILE.py:CLASS; default the working directory.
 
     Raises:
         LawError: when it is a class that cannot be a law, or a file that has none.
@@ -143,7 +143,7 @@ def is_prototype(law: str | type[Law]) -> bool:
 
 
 def label(law: str | type[Law]) -> str:
-    """What results call a law of a scenario."""
+    """Name of a scenario's law in results."""
     name, is_prototype, _ = spelled(law).partition("@")
     return name + _core.PROTOTYPE_STAMP if is_prototype else name
 
@@ -192,7 +192,7 @@ def check_names(laws: Iterable[str | type[Law]]) -> None:
 
 
 def hint(error: BaseException) -> str:
-    """What stands beside an attribute that is not there."""
+    """Suggestion for a misspelt attribute, "; did you mean NAME?", or empty."""
     if not isinstance(error, AttributeError) or not error.name:
         return ""
     near = get_close_matches(error.name, dir(error.obj), 1)

@@ -26,7 +26,7 @@ from lfnlab.errors import ScenarioError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS
 
 Value = Any
-"""What TOML can say: a text, a number, true or false, a table, a list."""
+"""A value of TOML: text, number, boolean, table or list."""
 Point = dict[str, Value]
 
 _WHOLE = ("packets", "segments")

@@ -1,4 +1,4 @@
-"""What an experiment will run, and what that will take, before anything is run."""
+"""Runs of an experiment, with predicted time, memory and disk space."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Planned(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the rest of a plan will take on this machine."""
+    """Predicted cost of a plan's missing runs on this machine."""
 
     runs: int
-    """All of the plan."""
+    """Number of runs of the plan, stored ones included."""
     there: int
     """Of those, in the store."""
     jobs: int
@@ -62,10 +62,10 @@ class Estimate:
     memory_bytes: int
     """Of the largest run, at most."""
     limit_bytes: int
-    """What runs may take together."""
+    """Memory limit of all runs together."""
     disk_bytes: float
     probed: int
-    """Runs that were begun to measure all this."""
+    """Runs that were started to measure CPU time and disk space."""
     alone: int
     """Cases that are run once though more seeds were asked for: nothing in them is random."""
 
@@ -117,11 +117,11 @@ class Plan:
         return max(1, min(jobs, memory_limit_bytes() // max(1, need)))
 
     def estimate(self, there: set[str], jobs: int) -> Estimate:
-        """What the runs that are not ``there`` will take, from beginning a few of them.
+        """Cost of the runs that are not in ``there``, from starting a few of them.
 
-        The runs are divided by their predicted events into groups of equal size. Of each the middle
-        one is run for up to :data:`PROBE_S`, and its CPU time an event is taken for all of its
-        group.
+        The runs are sorted by predicted events and divided into groups of equal size. The middle
+        run of each group runs for at most :data:`PROBE_S` seconds; its CPU time an event is used
+        for the whole group.
         """
         missing = {run.key: run for run in self.runs if run.key not in there}
         pending = sorted(missing.values(), key=lambda run: run.events)

@@ -144,7 +144,7 @@ def _whole(store: Store, keys: set[str]) -> set[str]:
 
 
 class _State:
-    """What is done of a plan. Called from the threads of an executor."""
+    """Progress of a plan. Threads of an executor call it."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search found."""
+    """Result of a search."""
 
     trials: tuple[Trial, ...]
     """From the best mean to the worst; those without an objective last."""
@@ -82,7 +82,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Search:
-    """What to minimise, over which keys of a scenario, and how hard."""
+    """Objective, keys and number of trials of a search."""
 
     base: Scenario
     minimise: Objective
@@ -194,7 +194,7 @@ class Search:
         return Tuned(tuple(distinct.values()), confirmed.objective)
 
     def _point(self, trial: Any) -> Point:
-        """What the optimiser proposes; each range is [0, 1] to it."""
+        """The trial's values; the optimiser sees each range as [0, 1]."""
         return {
             key: at.of[trial.suggest_categorical(key, list(range(len(at.of))))]
             if isinstance(at, Choice)

@@ -1,4 +1,4 @@
-"""What makes a figure whole: every mark within its axes, every text within the figure."""
+"""Layout of figures: keeps marks within axes, and text within the figure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _POINTS = 72.0
 """Of an inch."""
 _HANDLE_IN = 0.62
-"""What a legend's entry takes beside its text, at 8 points."""
+"""Width of a legend's entry without its text, in inches, at 8 points."""
 _LINE_IN = 0.165
-"""Height of a legend's line."""
+"""Height of a legend's line, in inches."""
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
-"""What tells the series of one figure apart: colour, dashes, marker, hatching.
+"""Colour, dashes, marker and hatching of the series of a figure.
 
-A law keeps its colour in every figure. Where two series of one figure have colours that are alike
-(of two laws, or of variants of one), their dashes, markers and hatchings differ.
+A law keeps its colour in every figure. Series with similar colours (two laws, or variants of one
+law) have different dashes, markers and hatching.
 """
 
 from __future__ import annotations

@@ -446,9 +446,9 @@ def color(name: str) -> str:
 
 
 def panel_title(run: Run, law: str = "") -> str:
-    """What sets a run apart: its law and other factors, as "cubic, level 2".
+    """Title of a run's panel: its law and other factors, such as "cubic, level 2".
 
-    Where the law is no factor it is ``law``, or all laws of the run.
+    If the law is not a factor, the title has ``law``, or all laws of the run.
     """
     laws = [str(run.factors["law"])] if "law" in run.factors else [law] if law else run.laws
     # A factor that only says a law again.

@@ -298,7 +298,7 @@ def _inline(svg: str, label: str) -> str:
 
 
 def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """What report.js draws: traces on one common time axis for each quantity."""
+    """Data for report.js: traces on one common time axis for each quantity."""
     kinds = (
         ("cwnd", "Congestion window (segments)", plot.cwnd_series),
         ("rate", "Goodput in 1-s bins (Mbit/s)", plot.goodput_series),

@@ -226,7 +226,7 @@ def _ticks(root: _Node) -> list[list[_Node]]:
 
 
 def _results(end: _Node) -> dict[float, dict[str, _Node]]:
-    """What iperf3 says at the end of each stream: of sender and receiver, or of UDP."""
+    """Totals of each stream by start time and side: sender, receiver or UDP."""
     found: dict[float, dict[str, _Node]] = {}
     for stream in end["streams"].items():
         for side in stream.object():

@@ -10,21 +10,21 @@ The table ``packets`` of a run has one row for each packet at each point of a li
                           handshake 5 SYN, 6 SYN-ACK, 7 the ACK that ends it
     direction       u8    0 forward, 1 reverse
     seq             u64   segment's number; of an ACK, the first segment that it waits for; of a
-                          control packet, the first two words of its header but for the first bit
+                          control packet, the first two words of its header without the first bit
     bytes           u32   on the wire
     payload_bytes   u32
     flags           u8    1 retransmission, 2 CE, 4 ECE, 8 CWR, 16 last segment (FIN)
     sack1_start ... sack3_end  u64  segments, the end excluded; null without block
 
-What the simulator abstracts from is made up so that the tools read the trace as it was meant: hosts
-(one pair a flow), for a flow of which no SYN was recorded a handshake at its first packet, which
-tells the window scale, and timestamps, where the packets have room for them. Windows are 1 GiB, so
-they never limit. Packets are cut behind their headers, those of UDT behind two words. Their
-original length is that of the simulated packet, except that SACK blocks take room on an ACK, as in
-a real one.
+The simulator has no addresses, handshake options or timestamps, which the tools need; they are
+added. Each flow has its own pair of hosts. A flow without a recorded SYN gets a handshake at its
+first packet, with the window scale. Packets have timestamps if they have room for them. Windows are
+1 GiB, so they never limit. Packets are cut after their headers, those of UDT after two words. Their
+original length is that of the simulated packet, except that SACK blocks lengthen an ACK, as on a
+real link.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
-they have none (the papers' ns-2), so that no length is invented. Interfaces are links.
+they have none (the papers' ns-2). Each link is an interface.
 
 Formats: pcapng (IETF draft-ietf-opsawg-pcapng: section header, interface description, enhanced
 packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN).
@@ -208,7 +208,7 @@ def _check(packets: pl.DataFrame) -> None:
 
 
 def _flows(packets: pl.DataFrame) -> pl.DataFrame:
-    """What all packets of a flow tell together.
+    """Figures of each flow from all of its packets.
 
     ``mss`` in bytes (1 where no data packet was recorded: then numbers count segments), ``end`` of
     its last segment in segments and bytes if it was recorded, whether it uses ECN.

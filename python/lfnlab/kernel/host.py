@@ -1,4 +1,4 @@
-"""What this host lets one do with BPF: each thing that a law needs, and whether it is here."""
+"""Requirements of laws in BPF, and whether this host meets them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def has_bpffs() -> bool:
 
 
 def missing() -> list[str]:
-    """What keeps this host from loading any law, each with what would mend it."""
+    """Missing requirements for loading any law, each with its remedy."""
     found = []
     if os.uname().sysname != "Linux" or linux() < (6, 1):
         found.append(f"Linux 6.1 or later (this is {os.uname().sysname} {os.uname().release})")
@@ -75,7 +75,7 @@ def missing() -> list[str]:
 
 
 def missing_for(law: str, *, steers: bool) -> str | None:
-    """What this kernel lacks for one law; `steers`: it has cong_control."""
+    """Missing requirement of one law, or None; `steers`: the law has cong_control."""
     if steers and linux() < (6, 10):
         return f"{law} needs Linux 6.10, where cong_control has the arguments that it takes"
     return None

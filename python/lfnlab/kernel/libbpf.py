@@ -195,7 +195,7 @@ class Attached:
 
     @signals_wait()
     def records(self) -> bytes:
-        """What the object has written into its ring buffer since the last call."""
+        """Bytes that the object has written into its ring buffer since the last call."""
         bpf = library()
         taken = bytearray()
 

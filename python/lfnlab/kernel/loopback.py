@@ -42,7 +42,7 @@ TCP_INFO_FORMAT = "8B24I4Q2I2Q"  # struct tcp_info (linux/tcp.h) up to tcpi_segs
 
 
 def missing() -> str | None:
-    """What keeps this machine from such a transfer."""
+    """Missing requirement of such a transfer, or None."""
     if absent := [tool for tool in TOOLS if shutil.which(tool) is None]:
         return f"not installed: {' '.join(absent)} (util-linux, iproute2)"
     if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode:

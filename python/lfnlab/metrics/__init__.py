@@ -1,11 +1,11 @@
-"""Metrics of the field, computed from the stored tables of a run alone.
+"""Standard metrics, computed from the stored tables of a run.
 
 Each takes numbers or the frames of ``docs/results.md`` (flows, queues, events), and its docstring
 gives formula, unit and source; docs/metrics.md is made from them, and
 :mod:`lfnlab.analysis.measure` applies them to stored runs. Goodput counts new bytes delivered
-in order to the application. What is undefined (all flows silent, a mean of zero) is NaN. An
-argument that makes no sense, such as a window longer than the run, is a
-:class:`~lfnlab.errors.MetricError` that names it.
+in order to the application. An undefined value (all flows silent, a mean of zero) is NaN. An
+impossible argument, such as a window longer than the run, raises
+:class:`~lfnlab.errors.MetricError`, which names it.
 
 [METR] is draft-irtf-tmrg-metrics-11, which became RFC 5166; [TCPEVAL] draft-irtf-iccrg-tcpeval-01.
 """

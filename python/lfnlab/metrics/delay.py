@@ -74,7 +74,7 @@ def rtt_excess(
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> Spread:
-    """What a flow's RTT has beyond its base: queues on all of its path, both ways.
+    """Queueing delay of a flow: RTT beyond the base RTT, over all queues of both directions.
 
     Formula: RTT samples less the base RTT; mean, 50th, 95th, 99th percentile, largest
     Unit: s

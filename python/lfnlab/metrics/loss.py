@@ -1,4 +1,4 @@
-"""What is lost, and how."""
+"""Losses: rates and patterns."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def segments_sent(
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> dict[int, tuple[float, float]]:
-    """Segments that each flow sent in the window, and how many of them again.
+    """New segments and retransmissions that each flow sent in the window.
 
-    What was acknowledged stands for what was sent anew; at most a window lies between them.
+    New segments are counted when they are acknowledged; the error is at most a window.
     """
     positive("segment_bytes", segment_bytes)
     new = counters(flows, "delivered_bytes", start_s, end_s)

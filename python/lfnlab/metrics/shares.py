@@ -215,14 +215,14 @@ def rtt_exponent(goodput_a: float, goodput_b: float, rtt_a_s: float, rtt_b_s: fl
 
 @dataclass(frozen=True)
 class Impact:
-    """What camp B gains and camp A keeps when B's flows take a new law; 1 is no change."""
+    """Goodput of groups B and A after B changes law, relative to before; 1: no change."""
 
     gain: float
     loss: float
 
 
 def camps(*, base_a: ArrayLike, base_b: ArrayLike, mix_a: ArrayLike, mix_b: ArrayLike) -> Impact:
-    """Impact on standard TCP: two camps of equal flows, in BASE both standard, in MIX B has a law.
+    """Impact on standard TCP: two equal groups; both have it in BASE, B has another law in MIX.
 
     Formula: G = T(B, mix) / T(B, base), L = T(A, mix) / T(A, base), T the sum of goodputs
     Unit: 1
@@ -237,7 +237,7 @@ def camps(*, base_a: ArrayLike, base_b: ArrayLike, mix_a: ArrayLike, mix_b: Arra
 
 
 def friendliness(new_bps: ArrayLike, tcp_bps: ArrayLike) -> float:
-    """How many times the goodput of standard TCP's flows the new law's have, at equal RTT.
+    """Ratio of the new law's goodput to standard TCP's, for flows with equal RTT.
 
     Formula: mean x of the law / mean x of standard TCP
     Unit: 1

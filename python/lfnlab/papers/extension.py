@@ -1,9 +1,9 @@
-"""What papers left for later, done: a command, tables and one sentence for each question.
+"""Questions that papers left open: a command, tables and a one-sentence answer for each.
 
 ``papers/NAME/extensions.py`` has ``extend(settings, execute)``, which returns an
-:class:`Extension`, and ``on_kernel(settings)``, which returns what this kernel's TCP is to run
-beside the simulator: :class:`OnKernel`. Settings are those of the paper's study; those of these two
-stand in their tables ``extensions`` and ``kernel``.
+:class:`Extension`, and ``on_kernel(settings)``, which returns the cases that this kernel's TCP runs
+beside the simulator: :class:`OnKernel`. Settings are those of the paper's study, with tables
+``extensions`` and ``kernel`` for these two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Extension:
-    """What came of the questions that a paper left for later."""
+    """Answers to the questions that a paper left open."""
 
     results: Results
     answers: Mapping[str, str]
@@ -44,7 +44,7 @@ class Extension:
 
 @dataclass(frozen=True)
 class OnKernel:
-    """What runs in the simulator and on the test bed."""
+    """Cases that run both in the simulator and on the test bed."""
 
     question: str
     cases: Sequence[Case]

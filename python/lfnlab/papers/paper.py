@@ -1,14 +1,14 @@
-"""Reproductions of papers: run what a paper ran, compute what it claims, say whether it holds.
+"""Reproductions of papers: run a paper's experiments, compute its claims, give a verdict on each.
 
 A paper is a directory ``papers/NAME`` of the source tree with
 
     full.toml, quick.toml   settings of the study; quick takes the same path in seconds
     claims.py               ``reproduce(settings, execute)``, which returns a :class:`Reproduction`;
                             other modules of the directory are its siblings (``from .runs import``)
-    extensions.py           where the paper left something for later: :mod:`lfnlab.papers.extension`
+    extensions.py           where the paper left questions open: :mod:`lfnlab.papers.extension`
     expected.json           the findings that were accepted, of either size
 
-A claim that does not hold is a result. What fails a check is a verdict that changes.
+A claim that does not hold is a result. The check fails only if a verdict changes.
 """
 
 from __future__ import annotations
@@ -256,9 +256,9 @@ def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
 
 
 def expected(name: str) -> dict[str, Any]:
-    """What was accepted: under "full" and "quick" command, hash, number of runs, findings.
+    """Accepted findings: "full" and "quick" have command, hash, number of runs, findings.
 
-    Under "extensions" and "kernel" what :mod:`lfnlab.papers.extension` found.
+    "extensions" and "kernel" have the findings of :mod:`lfnlab.papers.extension`.
     """
     file = directory_of(name) / "expected.json"
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}

@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def _extension(found: dict[str, Any]) -> Iterator[str]:
-    """What :mod:`lfnlab.papers.extension` kept."""
+    """Section of a paper's extension or kernel run."""
     yield f"`{found['command']}`, {found['runs']} runs, hash `{found['hash']}`."
     yield ""
     for question, answer in found["answers"].items():

@@ -1,10 +1,9 @@
 """Analyses over a whole store: one row a run, law and route, of any number of runs, read lazily.
 
-A run's own files are the truth. What analyses read is made from them and kept as
-Parquet in ``DIR/summary``: opening a store reads the runs that are not in there yet, drops those
-that are gone, and writes the difference. One process at a time does that, under a lock that dies
-with it. A part has the hash of its bytes in its name: a damaged one is not read, and its runs are
-read again. A run that lacks files has no row.
+The index is derived from the runs' files and stored as Parquet in ``DIR/summary``. Opening a store
+adds rows of new runs, drops rows of removed runs, and writes the difference. A lock admits one
+process at a time; Linux releases it when the process ends. A part has the hash of its bytes in its
+name: a damaged part is not read, and its runs are read again. A run that lacks files has no row.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 EDITION = 2
-"""To be raised when a row is made otherwise: parts of another edition are made anew."""
+"""Version of a row's contents; raise it when they change. Parts of another version are rebuilt."""
 PART_ROWS = 20_000
-"""Rows are written when so many have come together, and at the end."""
+"""Rows in a part; the last part may have fewer."""
 PARTS = 64
 """More parts than this are made one."""
 _LOCK = ".lock"
@@ -283,7 +282,7 @@ class _Parts:
         self.clear()
 
     def clear(self) -> None:
-        """Remove older and damaged parts and what a kill left; under the lock nobody writes."""
+        """Remove old and damaged parts and files of killed processes; the caller holds the lock."""
         current = self.files()
         for file in self._home.iterdir():
             ours = _PART.fullmatch(file.name.removeprefix(".")) is not None

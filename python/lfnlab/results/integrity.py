@@ -54,7 +54,7 @@ def sealed(document: Mapping[str, Any]) -> bytes:
 
 
 def unsealed(file: Path) -> dict[str, Any]:
-    """What a JSON file with a seal says.
+    """Contents of a sealed JSON file.
 
     Raises:
         StoreError: when the file is damaged. The text names the remedy.
@@ -80,7 +80,7 @@ def unsealed(file: Path) -> dict[str, Any]:
 
 
 def provenance_of(run: Path) -> dict[str, Any]:
-    """What ``provenance.json`` of a run says, see ``docs/results.md``.
+    """Contents of a run's ``provenance.json``, see ``docs/results.md``.
 
     Raises:
         StoreError: when it is damaged.
@@ -120,7 +120,7 @@ def checked(file: Path) -> Path:
 
 
 def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
-    """What is wrong with the files of a run of a store, if anything is.
+    """Fault of the files of a stored run, or None.
 
     Args:
         run: its directory.
@@ -162,7 +162,7 @@ def tables_of(run: Path) -> list[str]:
 
 
 def incomplete(run: Path) -> str | None:
-    """What a run of a store lacks, by the names of its files alone."""
+    """Incompleteness of a stored run, by file names only; None if all are there."""
     try:
         if run.is_symlink():
             return "it is a link; a store makes none"
@@ -173,7 +173,7 @@ def incomplete(run: Path) -> str | None:
 
 
 def remedy(root: Path) -> str:
-    """What to do about damaged runs of a store."""
+    """Advice on damaged runs of a store."""
     return (
         f"`lfn store gc {root} --damaged --yes` removes damaged runs, and the command that made "
         "them runs them again"

@@ -66,16 +66,16 @@ def find(root: Path, key: str) -> Path:
 
 
 def damage(run: Path) -> Damage | None:
-    """What is wrong with the files of a run, compared with the hashes in its provenance."""
+    """Fault of a run's files by the hashes in its provenance, or None."""
     why = integrity.fault(run, hashed_bytes=None)
     return None if why is None else Damage(run.name, why)
 
 
 def verify(root: Path) -> Iterator[tuple[str, Damage | None]]:
-    """Every run of a store with what is wrong with it, then the files of the store that are wrong.
+    """Each run of a store with its fault or None, then the faulty files of the store itself.
 
     Raises:
-        StoreError: when the directory is no store, or of a later version.
+        StoreError: when the directory is not a store, or of a later version.
     """
     for key in runs_of(root):
         yield key, damage(root / "runs" / key)
@@ -95,10 +95,10 @@ def verify(root: Path) -> Iterator[tuple[str, Damage | None]]:
 
 
 def garbage(root: Path, *, code: str | None, damaged: bool) -> list[Path]:
-    """What :func:`remove` may take away: what killed processes left, and what is asked for.
+    """Paths for :func:`remove`: files of killed processes, and the runs that the arguments select.
 
     Args:
-        root: the store. Nothing but what a store makes is ever found.
+        root: the store; files that no store makes are never returned.
         code: also the runs of this version of the code.
         damaged: also the runs that :func:`verify` finds wrong, to be run again.
 
@@ -144,7 +144,7 @@ def code_of(run: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Merged:
-    """What :func:`merge` did with the runs of one store."""
+    """Runs of one store that :func:`merge` took or skipped: counts, and lists of faulty ones."""
 
     taken: int
     there: int

@@ -1,7 +1,7 @@
 """Files that a user names: ``--out FILE``, ``--report FILE``.
 
-A figure is made again often, so a file that lfn wrote is replaced. Any other file stays. What lfn
-writes carries :data:`MARK` to tell them apart.
+Figures are often made again, so lfn replaces a file that it wrote, and no other. Its files contain
+:data:`MARK`.
 """
 
 from __future__ import annotations

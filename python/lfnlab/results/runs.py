@@ -52,7 +52,7 @@ class Run:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """What was run."""
+        """Scenario of the run."""
         file = self.path / "scenario.toml"
         return Scenario.from_toml(read_text(file), file.name)
 

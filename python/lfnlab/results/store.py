@@ -9,19 +9,17 @@
                  flows.parquet, queues.parquet, events.parquet, probes.parquet
                  transfers.parquet where models of traffic ran
                  packets.parquet   where packets were recorded
-                 provenance.json   by what, where, when, what it took, hashes of the other files
+                 provenance.json   code, machine, time, cost, hashes of the other files
 
-Without ``store.json`` a directory is no store, and nothing is written or removed in it.
+A directory without ``store.json`` is not a store; nothing is written or removed in it.
 
-KEY is a hash of the resolved scenario with its seed and of the code that ran it. A run that is
-there is not run again, and results of two code versions never mix. A run appears by one rename when
-all of its files are written, so an interrupted one leaves nothing that looks like a result. All
-files of a run but its provenance are the same bytes whoever runs it: a run that arrives twice is
-kept once.
+KEY is a hash of the resolved scenario with its seed and of the code that ran it. A stored run is
+not run again, and results of two code versions never mix. A run appears by one rename when all of
+its files are written, so an interrupted run leaves no result. All files except the provenance have
+the same bytes on every machine, so two copies of a run are one.
 
-A run with a law in Python is removed and run again: its key holds the hash of the law's source, but
-nothing can tell what else a class in Python depends on. The source itself is beside the results, as
-NAME.py, where it came from a file.
+A run with a law in Python is always run again: the key has the hash of the class's source, but a
+class may depend on other code. If the source came from a file, the run has a copy, NAME.py.
 """
 
 from __future__ import annotations
@@ -65,8 +63,7 @@ class Store:
     """A results directory, made if it is not there.
 
     Raises:
-        StoreError: when it holds files and is no store, or nothing can be written there, before
-            any run is started.
+        StoreError: when it has files and is not a store, or is not writable; before any run starts.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -288,7 +285,7 @@ def refuse_foreign(root: Path, ours: Collection[str] = ()) -> None:
 
 
 def missing_layout(root: Path) -> str:
-    """What a directory without ``store.json`` is, and what can be done."""
+    """Error text for a directory without ``store.json``."""
     return (
         f"it has no {LAYOUT_FILE}, so it is no results directory, or one of lfnlab 0.1.0; if its "
         f"runs are lfnlab's: {_mend(root)}"
@@ -332,7 +329,7 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
 
 
 def recorded(said: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
-    """``provenance.json`` of these files: what is said of the run, their lengths and hashes."""
+    """``provenance.json``: the given fields, then lengths and hashes of the files."""
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     lengths = {name: len(data) for name, data in files.items()}
     return integrity.sealed({**said, "bytes": lengths, "files": hashes})

@@ -193,7 +193,7 @@ class Scenario:
         return _core.is_random(self.to_toml(), "scenario")
 
     def predict(self) -> dict[str, int]:
-        """What a run needs at most: memory_bytes and its parts, packets, events."""
+        """Upper bounds of a run's memory_bytes and its parts, packets and events."""
         return _core.predict(self.to_toml(), "scenario")
 
 
@@ -319,7 +319,7 @@ _KEYS = {
 
 
 def _value(key: str, item: Any) -> Any:
-    """What stands under a key of TOML, as this module's value."""
+    """Value of a TOML key as an object of this module."""
     if key == "law":
         return prototype.find(item, Path()) or item
     if isinstance(item, dict):

@@ -1,8 +1,9 @@
 """The common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) as a pack of scenarios.
 
-Topologies, loads, buffers and times are the suite's. It replays tmix traces that cannot be passed
-on: connections are drawn in their place (``crates/sim/src/traffic/evaluation_suite.rs``). What the
-suite leaves open and is chosen here stands in ``docs/suite.md``, item by item.
+Topologies, loads, buffers and times are the suite's. The suite replays tmix traces, which may not
+be distributed; connections are drawn at random instead
+(``crates/sim/src/traffic/evaluation_suite.rs``). ``docs/suite.md`` lists our choices where the
+suite leaves a parameter open.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _chosen(option: str, text: str | None, allowed: Iterable[str]) -> list[str]:
 
 
 def notes(asked: Plan, results: Results) -> list[str]:
-    """What a reader of the table must know."""
+    """Notes below the table."""
     short = (
         [f"--quick: all times are 1/{asked.shrink} of the suite's; a trial, not its result"]
         if asked.shrink > 1

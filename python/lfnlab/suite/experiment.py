@@ -1,4 +1,4 @@
-"""What an experiment of the suite is, and its rows as a table and as JSON."""
+"""Experiments of the suite, and their rows as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STANDARD = "reno"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for: the law under test, and by what times are divided."""
+    """Request: the law under test, scenarios, and the divisor of all times."""
 
     law: str
     scenarios: Sequence[str]
@@ -39,7 +39,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Row:
-    """What one run, or a pair of runs, says; None where it did not come about."""
+    """Figures of a run or of a pair of runs; None where undefined."""
 
     keys: Mapping[str, Factor]
     figures: Mapping[str, float | None]
@@ -129,7 +129,7 @@ def to_json(
 
 
 def link_figures(link: Mapping[str, Any]) -> dict[str, float | None]:
-    """What the suite asks of a link."""
+    """Figures of a link that the suite defines."""
     arrivals = link["arrivals"]
     return {
         "utilization": link["utilization"],

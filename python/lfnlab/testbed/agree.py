@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 class Quantity(NamedTuple):
-    """What is compared."""
+    """Quantity that is compared."""
 
     heading: str
     scale: float
     bar: float | None
-    """How far apart the two may lie, as a fraction of the simulator's; None for as far as it is."""
+    """Largest allowed difference as a fraction of the simulator's value; None: no limit."""
 
 
 QUANTITIES = {
@@ -93,7 +93,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What both did, for each case and flow."""
+    """Results of both sides, for each case and flow."""
 
     rows: tuple[Compared, ...]
     traces: dict[str, dict[str, Trace]]

@@ -88,7 +88,7 @@ def told(file: int) -> Plan | None:
 
 
 class End:
-    """What the near end sees of an end: it holds a lock on its file as long as it lives."""
+    """Handle of an end's process, which locks its file while it runs."""
 
     def __init__(self, name: str, file: int) -> None:
         self._name, self._file, self._lived = name, file, False

@@ -58,7 +58,7 @@ def available() -> list[str]:
 
 
 def kernel_law(law: str) -> str:
-    """What this kernel calls a law: ours where it is loaded, else its own of the same name.
+    """Kernel's name of a law: ours if it is loaded, else the kernel's own law of that name.
 
     Raises:
         Unavailable: when it has neither.
@@ -78,15 +78,15 @@ def kernel_law(law: str) -> str:
 def plans(
     cases: Iterable[Case], *, file: str = "scenario", iperf3: bool = False
 ) -> list[dict[str, Any]]:
-    """What a test bed does of scenarios, which :func:`run` takes.
+    """Plans of a test bed for scenarios; :func:`run` takes them.
 
     Args:
         cases: the scenarios.
-        file: how errors call them.
-        iperf3: it sends the flows over TCP, in place of a sender of ours.
+        file: name of the scenario in errors.
+        iperf3: iperf3 sends the flows over TCP, instead of our sender.
 
     Raises:
-        ScenarioError: one has what a test bed cannot do.
+        ScenarioError: a scenario has a key that a test bed cannot run.
         Unavailable: a law or a program is missing.
     """
     if iperf3 and shutil.which("iperf3") is None:
@@ -156,7 +156,7 @@ def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, b
 
 
 def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
-    """What both ends left: how late they were, what was seen of flows, what else was sent."""
+    """Records of both ends: lateness, samples of flows, other traffic sent."""
     late_s, sent = [], []
     for direction in ("forward", "reverse"):
         said = testbed_ends.told(getattr(files, direction))
@@ -179,7 +179,7 @@ def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
 def _seen_of_udt(
     number: int, flow: dict[str, Any], sent: dict[str, Any], plan: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a sender over UDT says of itself, as :mod:`lfnlab.testbed.sock_diag` has it of TCP."""
+    """Samples of a UDT sender, in the form that :mod:`lfnlab.testbed.sock_diag` has for TCP."""
     rows: list[dict[str, Any]] = []
     events, windows = [], []
     last = dict.fromkeys(("delivered_bytes", "retransmits", "naks", "timeouts", "srtt_s"), 0)

@@ -1,7 +1,6 @@
-"""What the kernel says of TCP sockets, whoever's they are: sock_diag(7), every few milliseconds.
+"""Samples of tcp_info of any TCP socket by sock_diag(7), every few milliseconds.
 
-A flow is known by its ports. From its tcp_info come rows on the scenario's grid, and events and
-means from every look.
+Ports identify a flow. Rows are on the scenario's grid of times; events and means use every sample.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class SockDiag:
 
 
 def fields(tcp_info: bytes) -> Info:
-    """What is used of struct tcp_info."""
+    """Fields of struct tcp_info that lfn uses."""
     found = TCP_INFO.unpack_from(tcp_info)
     words, longs, last = found[8:32], found[32:36], found[36:40]
     return {
@@ -179,7 +178,7 @@ class Flow:
             )
 
     def found(self) -> dict[str, Any]:
-        """What was seen, for JSON."""
+        """Rows, events and means, for JSON."""
         last = self.last or dict.fromkeys(
             ("acked_bytes", "retransmits", "srtt_us", "min_rtt_us"), 0
         )

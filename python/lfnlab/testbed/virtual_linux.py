@@ -65,7 +65,7 @@ _ACCEPTED = {
 
 @dataclass(frozen=True)
 class Ran:
-    """What Linux left of a run."""
+    """Tables of a run of Linux."""
 
     #: The samples of each flow: columns by their names in the file.
     flows: tuple[dict[str, np.ndarray], ...]

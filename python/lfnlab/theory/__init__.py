@@ -1,6 +1,6 @@
-"""What the laws do in theory: closed forms, sawtooths, and fairness of synchronised losses.
+"""Theory of the laws: closed forms, sawtooths, and fairness under synchronised losses.
 
-A law is its equations where it has some, else its own code on a path that is a fluid.
+A law is modelled by its equations, or, without equations, by its own code on a fluid path.
 
 >>> from lfnlab import theory
 >>> round(theory.response("reno", 1e-5, rtt_s=0.1, kept=0.5), 1)
@@ -9,7 +9,7 @@ A law is its equations where it has some, else its own code on a path that is a 
 >>> round(tooth.utilisation, 2)
 0.75
 
-``docs/theory.md`` has the figures, and ``lfn theory --help`` is the same from a shell.
+``docs/theory.md`` has figures; ``lfn theory`` computes the same in a shell.
 """
 
 from lfnlab.theory.closed import padhye_pps

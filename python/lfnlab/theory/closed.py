@@ -174,7 +174,7 @@ def cubic_response(loss: float, rtt_s: float, variant: str = "rfc") -> float:
 
 
 def htcp_kept(rtt_ratio: float) -> float:
-    """What H-TCP keeps, its beta: RTT_min / RTT_max, within 0.5 and 0.8."""
+    """H-TCP's beta, the fraction of cwnd kept at a loss: RTT_min / RTT_max, within 0.5 and 0.8."""
     return min(max(rtt_ratio, HTCP_KEPT[0]), HTCP_KEPT[1])
 
 

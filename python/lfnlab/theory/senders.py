@@ -1,7 +1,8 @@
 """Senders as a fluid: a window that grows with time, and falls at a loss.
 
-What each law does between two losses is its own equation, not its code: integers, whole segments,
-slow start and the round trip until a loss is known are left out. ``laws/cards`` has the sources.
+Between two losses a law follows its equation, not its code. Integer arithmetic, whole segments,
+slow start and the round trip until a loss is detected are not modelled. ``laws/cards`` has the
+sources.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """VCP and EVCP as a fluid: windows that grow without packets, and decrease when routers say so.
 
-A router measures the load over 200 ms, and senders of one RTT hear of it a round trip later. What
-follows a decrease, and EVCP's convergence controller, are those of the laws (``laws/cards/vcp.md``,
-``laws/cards/evcp.md``), one state machine a flow. The queue, which hardly ever is one, is left out.
+A router measures the load over 200 ms; senders with the same RTT get the signal a round trip later.
+Growth after a decrease and EVCP's convergence controller follow the laws (``laws/cards/vcp.md``,
+``laws/cards/evcp.md``), with one state machine a flow. The queue is not modelled; it is almost
+always empty.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Controller:
     locked: bool = False
 
     def keeps(self, w: float) -> float:
-        """What a decrease at window ``w`` leaves of it."""
+        """Fraction of window ``w`` that a decrease keeps."""
         self.locked = False
         if w < self.w_low:
             self.w_prev, self.w_max, self.num_dec = 0.0, 0.0, 0

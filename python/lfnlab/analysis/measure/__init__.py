@@ -1,7 +1,7 @@
-"""Every metric of stored runs, by name: :mod:`lfnlab.metrics` applied to their tables.
+"""Metrics of stored runs by name: applies :mod:`lfnlab.metrics` to their tables.
 
-What is measured is a window of time, from the warm-up to the end of the run or as asked. Nothing is
-simulated: the tables, the summary and the scenario of a run are all that is read.
+Metrics cover a window of time, by default from the warm-up to the end of the run. Only a run's
+tables, summary and scenario are read; nothing is simulated.
 """
 
 from __future__ import annotations

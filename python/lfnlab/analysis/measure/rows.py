@@ -398,7 +398,7 @@ class Metric:
     shown: tuple[str, float] = ("", 1.0)
     """Unit in the printed table, and what a value in the metric's own unit is multiplied by."""
     needs: str = "flows under test"
-    """What a run must have."""
+    """Kind of flow, queue or traffic that a run must contain."""
 
     @property
     def documentation(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ _RUN_COLUMNS = ("law", "route", "direction", "case", "seed", "run", "source")
 
 @dataclass(frozen=True)
 class Request:
-    """What to draw; None is "choose".
+    """Request for a figure; None lets the program choose.
 
     ``where`` holds conditions such as "flow=0,3", "law!=reno", "t_s>=10".
     """
@@ -215,7 +215,7 @@ def _filter(text: str, column: str, dtype: pl.DataType, sign: str, value: str) -
 
 
 def _why_empty(tables: Tables, name: str, request: Request) -> str:
-    """What the columns of the conditions do hold, so that the next try succeeds."""
+    """Values that the columns of the conditions contain, for an error message."""
     holds = []
     for column in dict.fromkeys(_condition(text)[0] for text in request.where):
         values = tables.frame(name).select(pl.col(column).unique().sort()).collect().to_series()
@@ -300,7 +300,7 @@ def settled(
 
 
 def first_seeds(frame: pl.DataFrame, request: Request) -> tuple[pl.DataFrame, str]:
-    """One run of each case, because a trace is no mean; which, is said."""
+    """First run of each case, since traces are not averaged; the text names the seed."""
     named = any(_condition(text)[0] in ("seed", "run") for text in request.where)
     if named or not {"case", "run", "seed", "source"} <= set(frame.columns):
         return frame, ""

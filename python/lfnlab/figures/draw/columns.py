@@ -1,4 +1,4 @@
-"""What columns are called, and what they are measured in."""
+"""Titles and units of columns."""
 
 from __future__ import annotations
 
