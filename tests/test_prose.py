@@ -55,8 +55,16 @@ GENERATED_SOURCES = {"python/lfnlab/scenario/elements.py"}
 FOLDERS = [
     *("benches", "ci", "kernel", "laws", "linux", "papers", "studies", "tests"),
     "validation",
-    *("crates/conformance", "crates/emulator", "crates/header", "crates/law", "crates/path"),
-    *("crates/udt", "crates/units"),
+    *(
+        "crates/conformance",
+        "crates/emulator",
+        "crates/header",
+        "crates/law",
+        "crates/path",
+        "crates/python",
+        "crates/tcp",
+    ),
+    *("crates/transfer", "crates/udt", "crates/units"),
 ]
 """Whose comments are searched."""
 FENCE = re.compile(r"(?ms)^(`{3,})[^\n]*\n.*?^\1$")

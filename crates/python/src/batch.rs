@@ -21,12 +21,12 @@ use crate::errors;
 use crate::memory::Share;
 use crate::prototype::{self, Fault};
 
-/// How often the caller hears of progress.
+/// Interval between progress reports to the caller.
 const TELL_EVERY: Duration = Duration::from_millis(100);
-/// How long a slice of a run should take: a cancelled run ends within about that.
+/// Target duration of a slice of a run; a cancelled run ends within about this time.
 const SLICE: Duration = Duration::from_millis(30);
 
-/// Looking what a run holds may take this part of the time that it runs.
+/// Largest fraction of a run's time for measuring its memory.
 const LOOK_PART: u32 = 50;
 
 /// A run to do.
@@ -41,7 +41,7 @@ pub(crate) struct Finished {
     /// The JSON of its result.
     pub(crate) summary: String,
     pub(crate) tables: Tables,
-    /// What it took, in seconds.
+    /// Wall-clock time of the run, in seconds.
     pub(crate) wall_s: f64,
     pub(crate) cpu_s: f64,
 }
@@ -53,7 +53,7 @@ type Done = Result<Finished, Failure>;
 pub(crate) struct Failure {
     /// The run, and what happened.
     message: String,
-    /// What a law in Python raised.
+    /// Exception of a law in Python.
     raised: Option<PyErr>,
 }
 
@@ -64,7 +64,7 @@ impl From<String> for Failure {
 }
 
 impl Failure {
-    /// What unwound out of a simulation.
+    /// Failure of a run from the payload of its panic.
     pub(crate) fn of(panic: Box<dyn Any + Send>) -> Failure {
         match panic.downcast::<Fault>() {
             Ok(fault) => Failure { message: fault.place, raised: Some(fault.error) },

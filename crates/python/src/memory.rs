@@ -4,20 +4,21 @@ use std::fs::read_to_string;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Part of the available memory that runs may use where nobody says how much, in percent.
+/// Default limit of the memory of runs, in percent of the available memory.
 const FREE_PERCENT: u64 = 80;
 
-/// What a user allowed; 0: nobody said.
+/// Memory limit from the user, in bytes; 0: not given.
 static ALLOWED: AtomicU64 = AtomicU64::new(0);
-/// What the runs in progress hold.
+/// Memory of the runs in progress, in bytes.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-/// Runs of this process may take so many bytes together; `None`: what is free.
+/// Sets the memory limit of all runs of this process together, in bytes; `None`: the default part of free
+/// memory.
 pub(crate) fn allow(bytes: Option<u64>) {
     ALLOWED.store(bytes.unwrap_or(0), Relaxed);
 }
 
-/// What runs may take together, those in progress included.
+/// Memory limit of all runs together, in bytes, those in progress included.
 pub(crate) fn limit_bytes() -> u64 {
     match ALLOWED.load(Relaxed) {
         0 => available_bytes().saturating_add(HELD.load(Relaxed)) / 100 * FREE_PERCENT,
@@ -25,7 +26,7 @@ pub(crate) fn limit_bytes() -> u64 {
     }
 }
 
-/// What one run holds, until it is dropped.
+/// Memory reserved for one run, until it is dropped.
 #[derive(Default)]
 pub(crate) struct Share {
     bytes: u64,
@@ -69,7 +70,7 @@ pub(crate) fn available_bytes() -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// What a control group and those around it leave, by its line of `/proc/self/cgroup`.
+/// Bytes left in a control group and its ancestors, by its line of `/proc/self/cgroup`; `None`: no limit.
 fn left_in_groups(line: &str, root: &Path) -> Option<u64> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);

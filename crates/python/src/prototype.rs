@@ -25,7 +25,7 @@ const PROBE_SCALE: u32 = 20;
 pub(crate) struct Fault {
     /// Law, callback and simulated time.
     pub(crate) place: String,
-    /// What it raised.
+    /// The exception.
     pub(crate) error: PyErr,
 }
 

@@ -1,4 +1,4 @@
-//! Files over UDT: the transfer runs in a thread of Rust, Python hears of it and may interrupt.
+//! Files over UDT: a Rust thread runs the transfer; Python gets reports and may interrupt.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,11 +18,11 @@ use crate::errors::{LabError, LawError, StoreError, UsageError};
 /// Python's signals are looked for so often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What Python hears, as JSON.
+/// Report to Python, as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Report {
-    /// What buffers come to.
+    /// Buffer sizes, as text.
     Plan(String),
     Listening(String),
     Progress(Progress),

@@ -17,7 +17,7 @@ pub struct SenderConfig {
     pub initial_ssthresh_segments: Option<u32>,
     /// Most segments outstanding beyond the cumulative ACK; `u64::MAX` for no limit.
     pub receive_window_segments: u64,
-    /// What the sending host may hold that is not acknowledged.
+    /// Send buffer: limit on unacknowledged data in the sending host.
     pub send_buffer: SendBuffer,
     /// Slow start.
     pub slow_start: SlowStartKind,
@@ -43,7 +43,7 @@ pub struct SenderConfig {
     pub max_rto: Time,
     /// ECN (RFC 3168).
     pub ecn: bool,
-    /// What is sent again is ECN-capable too: in ns-2, and of DCTCP in Linux; RFC 3168 §6.1.5 says no.
+    /// Retransmissions are ECN-capable: so in ns-2 and for DCTCP in Linux; RFC 3168 §6.1.5 forbids it.
     pub ecn_repairs: bool,
     /// Pace even if the law does not ask for it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
     pub pacing: bool,
@@ -51,10 +51,10 @@ pub struct SenderConfig {
     pub law_seed: u32,
 }
 
-/// What a host may hold of the segments that wait for their acknowledgement.
+/// Limit on unacknowledged segments in the sending host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
-    /// So many segments; the application has the next one ready at once. `u64::MAX` for no limit.
+    /// This many segments; the application refills the buffer at once. `u64::MAX` for no limit.
     Segments(u64),
     /// The socket buffer of Linux as it grows with the window, up to `max_bytes` in the kernel's memory
     /// (the third number of `tcp_wmem`), with all that waits to be sent. The application is woken when a
@@ -106,7 +106,7 @@ pub struct ReceiverConfig {
     pub mss_bytes: u32,
     /// SACK blocks are reported.
     pub sack: bool,
-    /// What arrives twice is reported in a block of its own, the first (DSACK, RFC 2883); needs `sack`.
+    /// A duplicate segment is reported in the first SACK block (DSACK, RFC 2883); needs `sack`.
     pub dsack: bool,
     /// SACK compression: from the fourth duplicate ACK on, ACKs wait for up to this long (and at
     /// most 5 % of `rtt_hint`); `None`: every out-of-order segment is acknowledged at once.

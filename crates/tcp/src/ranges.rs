@@ -1,8 +1,8 @@
 //! A set of segments as maximal ranges, over a sliding window of sequence numbers.
 //!
-//! Receivers keep what came out of order in it, senders what was SACKed. Every range knows its other
-//! end at both ends (boundary tags), so inserting, merging and skipping a range cost the same however
-//! long the range or the window is.
+//! Receivers store out-of-order segments in it, senders SACKed segments. Both ends of a range store the other
+//! end (boundary tags), so inserting, merging and skipping a range take constant time, whatever the length of
+//! the range or the window.
 
 use crate::prefetch::prefetch;
 

@@ -4,7 +4,7 @@
 use lfn_law::{Rate, RATE_APP_LIMITED};
 use lfn_units::Time;
 
-/// What is remembered of a segment in flight: the counters when it was last sent.
+/// Counters at the time when a segment in flight was last sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     at: Time,
@@ -27,7 +27,7 @@ pub(crate) struct RateSampler {
     /// When the newest segment that is known to be delivered was sent.
     first_sent: Time,
     lost: u64,
-    /// What is sent counts as app-limited until more than this is delivered.
+    /// Samples are app-limited until more than this many segments are delivered; `None`: not app-limited.
     app_limited_until: Option<u64>,
     /// In flight since the last event.
     in_flight: u32,
@@ -73,7 +73,7 @@ impl RateSampler {
         }
     }
 
-    /// What is sent from now on, until all that is in flight is delivered, says nothing of the path.
+    /// Marks samples as app-limited until all segments in flight are delivered: their rate is not the path's.
     pub fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.delivered + in_flight);
     }

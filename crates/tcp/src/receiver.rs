@@ -1,8 +1,8 @@
 //! Receiver: cumulative and selective acknowledgement, delayed ACKs, SACK compression.
 //!
-//! Segments may be handed over before their time has come, in order of arrival: a simulator that
-//! knows a packet's arrival when it is sent need not wait for it. Therefore a delayed ACK whose timer
-//! ran out before the segment at hand is emitted first, with its own time.
+//! The caller may pass a segment before its arrival time, in order of arrival: a simulator that knows the
+//! arrival time when the packet is sent need not wait. Therefore a delayed ACK whose timer expired before the
+//! segment's arrival is emitted first, with its own time.
 
 use std::mem::offset_of;
 
@@ -201,7 +201,7 @@ impl Receiver {
             self.on_other_segment(now, segment, echo_at_once, emit);
             return;
         }
-        // What is echoed is the timestamp of the first segment since the last ACK (RFC 7323 §4.3).
+        // The ACK echoes the timestamp of the first segment since the last ACK (RFC 7323 §4.3).
         if self.unacknowledged == 0 {
             self.echoes_original = !segment.retransmission;
         }
@@ -283,8 +283,8 @@ impl Receiver {
         }
         let changes = segment.ce != self.ece;
         if changes && self.deadline != Time::NEVER {
-            // What came before is acknowledged by itself, so that no ACK covers marked and unmarked
-            // segments: the two ACKs that §3.2 allows, and Linux sends.
+            // Earlier segments get their own ACK, so that no ACK covers both marked and unmarked segments:
+            // the two ACKs that §3.2 allows, and that Linux sends.
             self.acknowledge(now, emit);
         }
         self.ece = segment.ce;
@@ -581,7 +581,7 @@ mod tests {
             (9, true),
         ];
         assert_eq!(echoes(true, &segments), wanted);
-        // Without a change, as many ACKs as ever.
+        // Without a change of marking, delayed ACKs as usual.
         let all: Vec<(u64, bool)> = (0..8).map(|seq| (seq, true)).collect();
         assert_eq!(echoes(true, &all), [(1, true), (3, true), (5, true), (7, true), (8, true)]);
     }

@@ -1,4 +1,4 @@
-//! What the sender learns of the path's reordering, and RACK's window that follows from it (RFC 8985 §6.2).
+//! Reordering of the path as the sender measures it, and RACK's reordering window (RFC 8985 §6.2).
 
 use lfn_units::Time;
 
@@ -45,7 +45,7 @@ impl Reordering {
         self.degree > DUP_THRESH
     }
 
-    /// A copy was sent in vain: a DSACK says so. What is acknowledged, and what was sent so far.
+    /// A DSACK reported a spurious retransmission. `una`: first unacknowledged segment; `nxt`: next to send.
     pub fn on_dsack(&mut self, una: u64, nxt: u64) {
         if una >= self.round_end {
             self.round_end = nxt;

@@ -1,8 +1,8 @@
-//! What the sender knows about each segment in flight, and which of them are lost.
+//! Scoreboard: the sender's state of each segment in flight, and loss detection.
 //!
-//! No operation walks the window: SACK blocks are skipped range by range, original transmissions are
-//! examined for loss once and in order, retransmissions wait in a queue of their own. So the cost of
-//! an ACK does not grow with the window. (A retransmission timeout does walk it, once.)
+//! The cost of an ACK does not grow with the window: SACK blocks are skipped range by range, original
+//! transmissions are examined for loss once and in order, and retransmissions have their own queue. Only a
+//! retransmission timeout visits the whole window.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -34,11 +34,11 @@ pub(crate) struct Delivered {
     pub newest: Option<(Time, u64)>,
 }
 
-/// What repair learns besides from one ACK.
+/// Further results of one ACK for loss recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Learnt {
-    /// Transmission time of the first segment that the cumulative ACK covers, which is what its timestamp
-    /// echoes, and whether that is a copy's; none if there are two copies.
+    /// Transmission time of the first segment that the cumulative ACK covers (its echoed timestamp), and
+    /// whether that was a retransmission; `None` after two retransmissions.
     pub echoed: Option<(Time, bool)>,
     /// Transmission time of the newest of which it is known which transmission was delivered.
     newest_known: Option<Time>,
@@ -65,7 +65,8 @@ struct Rack {
     rtt: Time,
 }
 
-/// What only losses, SACKs and retransmissions touch: apart, so that ten thousand quiet flows stay small.
+/// State that only losses, SACKs and retransmissions use; boxed, so that many flows without loss need little
+/// memory.
 #[derive(Clone, Debug, Default)]
 struct Repair {
     flags: Vec<u8>,
@@ -194,7 +195,7 @@ impl Scoreboard {
         std::mem::take(&mut self.repair.newly_lost)
     }
 
-    /// What repair learnt from the ACKs since the last call.
+    /// Takes the results for loss recovery of the ACKs since the last call.
     pub fn take_learnt(&mut self) -> Learnt {
         std::mem::take(&mut self.repair.learnt)
     }
@@ -556,8 +557,7 @@ impl Scoreboard {
         }
     }
 
-    /// The timeout or reduction was spurious: nothing is lost, as far as that went. What was sent is
-    /// examined anew.
+    /// Removes all marks of loss after a spurious timeout or reduction; segments are examined for loss again.
     pub fn unmark_lost(&mut self) {
         for seq in self.una..self.nxt {
             let at = self.at(seq);

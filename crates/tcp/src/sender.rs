@@ -52,16 +52,16 @@ pub struct Sender {
     reorder_timer: Time,
     /// Pacing: no segment before this.
     next_send: Time,
-    /// What the application has written ends here.
+    /// One past the last segment that the application has written.
     end: u64,
-    /// Most segments outstanding.
+    /// Most segments outstanding, from the send buffer.
     room: u64,
     round_end: u64,
     delivered: u64,
     usage_end: u64,
     usage_max: u64,
     dup_acks: u64,
-    /// What was sent when the last repair began; 0 before the first.
+    /// Next segment to send when the last recovery began; 0 before the first.
     repair_end: u64,
     observed: Time,
     rtt: RttEstimator,
@@ -291,7 +291,7 @@ impl Sender {
         }
     }
 
-    /// Starts the window statistics anew at `now`; the counters stay.
+    /// Restarts the statistics of the window at `now`; the counters stay.
     pub fn restart_window_stats(&mut self, now: Time) {
         self.observe(now);
         self.stats.cwnd_integral = 0.0;

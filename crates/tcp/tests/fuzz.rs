@@ -6,7 +6,7 @@ use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, SegmentIn, Sender, Send
 use lfn_units::Time;
 use proptest::prelude::*;
 
-/// What happens to one packet on its way.
+/// Treatment of one packet by the network.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
@@ -115,7 +115,7 @@ impl Path {
         self.check();
     }
 
-    /// What must hold whatever happened.
+    /// Checks the invariants.
     fn check(&self) {
         let outstanding = self.sender.nxt() - self.sender.una();
         // Each segment counts at most twice: its original and one copy.

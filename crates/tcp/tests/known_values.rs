@@ -274,8 +274,8 @@ fn reordering_within_a_quarter_round_trip_is_no_loss() {
     assert_eq!((stats.retransmits, stats.loss_events), (0, 0));
 }
 
-/// As Linux was seen to do, the first ten segments leave at once. What more an initial window has leaves at 2/ln 2
-/// windows an RTT, less 1 %, and segment by segment; of payload, not of what the wire adds.
+/// As observed in Linux, the first ten segments are sent at once. Further segments of the initial window are
+/// paced one by one at 2/ln 2 windows an RTT, less 1 %; the rate counts payload without headers.
 #[test]
 fn a_law_that_paces_spreads_the_initial_window_behind_ten_segments() {
     let law: LawSpec = "bbr".parse().expect("a law");
@@ -322,12 +322,12 @@ fn a_recovery_whose_copies_were_all_duplicates_is_taken_back() {
     talk.hear(39, &[(24, 25)], |ack| (ack.duplicate, ack.echoes_original) = (true, false));
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Open, 1));
     assert!(talk.sender.control().cwnd >= before.cwnd && talk.sender.control().ssthresh >= before.ssthresh);
-    // What the network duplicates says nothing of copies.
+    // A duplicate made by the network does not mean a spurious retransmission.
     talk.hear(39, &[(30, 31)], |ack| ack.duplicate = true);
     assert_eq!(talk.sender.stats(talk.now).undos, 1);
 }
 
-/// What was lost before an undo is found by the next SACK, not by a timeout.
+/// The next SACK, not a timeout, detects segments that were lost before an undo.
 #[test]
 fn losses_are_found_again_after_an_undo() {
     let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
@@ -369,8 +369,8 @@ fn after_a_timeout_new_data_tell_whether_it_was_spurious() {
     }
 }
 
-/// What waited above a hole tells nothing of the round trip when the copy of the first fills the hole (Karn); the
-/// echoed timestamp does, where there is one.
+/// Segments above a hole give no RTT sample when a retransmission fills the hole (Karn's algorithm), except
+/// with timestamps.
 #[test]
 fn what_waited_above_a_hole_gives_no_rtt() {
     for timestamps in [true, false] {

@@ -1,4 +1,4 @@
-//! What a sender holds, where its host limits it.
+//! Segments outstanding with a limited send buffer.
 
 use lfn_law::SlowStartKind;
 use lfn_tcp::{Acknowledgement, SendBuffer, Sender, SenderConfig};
@@ -78,7 +78,8 @@ fn the_buffer_of_linux_holds_twice_the_window_and_more_of_what_is_sacked() {
         ack(&mut sender, Time::from_us(sacked), 0, Some((1, sacked)));
         sender.nxt()
     };
-    // Each SACKed one gives back 896 bytes of 2,344, but for one of 45, until a third is free of 1,843,200.
+    // Each SACKed segment frees 896 of its 2,344 bytes, except one in 45, until a third of 1,843,200 bytes is
+    // free.
     let again = (2..786).find(|&sacked| nxt(sacked) > 787).expect("it is filled again");
     assert!((703..=705).contains(&again), "{again}");
 }

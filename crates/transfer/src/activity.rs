@@ -13,7 +13,7 @@ const UNKNOWN: Time = Time::from_s(3);
 /// A connection without a byte of payload for so long ends, whether anybody wants its slot or not.
 const MOST_IDLE: Time = Time::from_s(600);
 
-/// What the listener sees of a connection.
+/// Activity of a connection, as the listener sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Nanoseconds of the connection's age at its last step.

@@ -14,18 +14,18 @@ use crate::{Listener, Plan, Stream, TransferError};
 /// Packets written between two looks at the clock.
 const CHUNK_PACKETS: usize = 8;
 
-/// What to send.
+/// Bulk transfer of zeros: receiver, plan, limits.
 #[derive(Clone, Debug)]
 pub struct Bulk {
     /// The receiver, for example `127.0.0.1:9000`.
     pub to: String,
-    /// Sizes, and what drives the sender.
+    /// Path, packet sizes and congestion control.
     pub plan: Plan,
-    /// Payload to deliver; none for no end.
+    /// Payload to deliver; `None`: until `duration`.
     pub size_bytes: Option<u64>,
-    /// It stops after so long, the request for a connection included.
+    /// Time limit, connection set-up included.
     pub duration: Time,
-    /// How often the sender is looked at.
+    /// Interval between samples of the sender.
     pub every: Time,
 }
 
@@ -46,15 +46,15 @@ pub struct Look {
     pub retransmits: u64,
     /// Timeouts with data in flight.
     pub timeouts: u64,
-    /// Whether it knows of losses to repair.
+    /// Whether its loss list is not empty.
     pub repairing: bool,
-    /// What its period between packets comes to.
+    /// Pacing rate from its period between packets, in bit/s.
     pub pacing_bps: f64,
-    /// Loss reports that came.
+    /// NAKs received.
     pub naks: u64,
 }
 
-/// What was sent.
+/// Result of a bulk transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sent {
     /// From first to last.
@@ -80,10 +80,10 @@ fn look(stream: &Stream, mss_bytes: u32) -> Look {
     }
 }
 
-/// Sends zeros, and takes down what the sender looks like.
+/// Sends zeros, and samples the sender's state.
 ///
 /// # Errors
-/// When nobody answers, or the connection ends before its time.
+/// If the receiver does not answer, or the connection ends early.
 pub fn send_zeros(bulk: &Bulk) -> Result<Sent, TransferError> {
     let mut sent = Sent { looks: Vec::new(), completion_s: None };
     let clock = Clock::start();

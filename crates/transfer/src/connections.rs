@@ -8,7 +8,7 @@ use std::thread::Builder;
 
 use crate::{Listener, Progress, Statistics, Stream, TransferError};
 
-/// What a server has to tell.
+/// Report of a server.
 #[derive(Debug)]
 pub enum Served {
     /// A transfer goes on; the peer's address.
@@ -29,18 +29,18 @@ impl Drop for Ending {
     fn drop(&mut self) {
         let none = || Err(TransferError::Defect("its thread did not run to its end".into()));
         let done = self.done.take().unwrap_or_else(none);
-        // Nobody listens any more if the server was told to stop.
+        // The channel may be closed: the server was told to stop.
         let _ = self.say.send((self.socket, Served::Done(std::mem::take(&mut self.peer), done)));
     }
 }
 
-/// What a panic said.
+/// Message of a panic.
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }
 
-/// Serves every connection in a thread of its own until told to stop; `tell` hears what the threads say.
+/// Serves each connection in its own thread until told to stop; `tell` gets the threads' reports.
 pub(crate) fn each_connection(
     listener: &mut Listener,
     once: bool,
@@ -66,7 +66,7 @@ pub(crate) fn each_connection(
                 };
                 let done = catch_unwind(AssertUnwindSafe(|| work(&mut stream, &mut report)));
                 ending.done = Some(done.unwrap_or_else(|panic| Err(TransferError::Defect(words(&*panic)))));
-                // The peer hears of the end before the slot is free.
+                // Close the connection before the slot becomes free.
                 drop(stream);
                 drop(ending);
             });

@@ -1,4 +1,4 @@
-//! What can go wrong, and where.
+//! Errors of transfers.
 
 use std::io;
 use std::path::Path;
@@ -11,9 +11,9 @@ pub enum TransferError {
     /// The operating system refused.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried, on what.
+        /// The operation and its object.
         what: String,
-        /// What it said.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The connection ended.
@@ -30,10 +30,10 @@ pub enum TransferError {
     /// The peer gave a reason to refuse.
     #[error("the peer refuses: {0}")]
     Refused(String),
-    /// What was asked for makes no sense.
+    /// A request is invalid.
     #[error("{0}")]
     Usage(String),
-    /// A file cannot be sent, a directory not be written.
+    /// A file cannot be sent, or a directory cannot be written.
     #[error("{path}: {why}")]
     File {
         /// The file.
@@ -49,7 +49,7 @@ pub enum TransferError {
     Key {
         /// The other end.
         peer: String,
-        /// What was found.
+        /// The fault.
         why: String,
     },
     /// A peer that waited has the slot.
@@ -61,7 +61,7 @@ pub enum TransferError {
     /// A mistake of this program's.
     #[error("a defect in lfn-transfer: {0}; please report it")]
     Defect(String),
-    /// Somebody asked to stop.
+    /// The caller interrupted the transfer.
     #[error("interrupted")]
     Interrupted,
 }

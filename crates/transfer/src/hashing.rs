@@ -1,4 +1,4 @@
-//! What a file holds, as one hash: holes cost nothing, and it is the same wherever they lie.
+//! Hash of a file's contents. Holes take no time, and the hash does not depend on where they are.
 
 use std::fs::File;
 use std::io;

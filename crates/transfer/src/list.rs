@@ -1,4 +1,4 @@
-//! What a sender announces, and the bounds on it: for one peer, and for all together.
+//! List of files that a sender announces, with limits for one peer and for all peers together.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,13 +28,13 @@ pub(crate) struct Expected {
 /// A peer that was killed is noticed sooner.
 const CUT_AFTER: Time = Time::from_s(15);
 
-/// What all transfers of a receiver share.
+/// State that all transfers of a receiver share.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Names that transfers under way will write.
+    /// Names that current transfers will write.
     names: Mutex<BTreeSet<Arc<str>>>,
     memory_bytes: AtomicU64,
-    /// Who hashes what is there holds it: one core for all.
+    /// Held while hashing existing files, so that hashing uses one core.
     pub turn: Mutex<()>,
 }
 

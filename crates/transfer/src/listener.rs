@@ -1,4 +1,4 @@
-//! Who may connect: cookies on a shared port, then a socket and one of a few slots for each.
+//! Accepts connections: cookies on a shared port, then a socket and one of a few slots for each client.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -54,7 +54,8 @@ impl Listener {
                  --key FILE lets those in who have the key, --insecure anybody"
             )));
         }
-        // A port of somebody else's is taken, one of this user's is not: only the listener asks.
+        // A plain bind fails if another process has the port. With SO_REUSEPORT it would succeed for this
+        // user.
         if address.port() != 0 {
             drop(UdpSocket::bind(address).map_err(failed())?);
         }
@@ -75,7 +76,7 @@ impl Listener {
         self.local
     }
 
-    /// What drives the sending side of its connections.
+    /// Congestion control of the sending side of its connections.
     pub fn control(&self) -> ControlSpec {
         self.plan.control.clone()
     }
@@ -86,16 +87,16 @@ impl Listener {
         self.slots.remove(&socket);
     }
 
-    /// What kept peers from connecting, since the last call.
+    /// Takes the reasons for failed connections since the last call.
     pub fn failures(&mut self) -> Vec<TransferError> {
         std::mem::take(&mut self.failed)
     }
 
-    /// Waits a while for the next client whose cookie is good; `None`: nobody came. What goes wrong with one
-    /// client is told by [`Listener::failures`].
+    /// Waits a while for the next client with a valid cookie; `None`: no client connected.
+    /// [`Listener::failures`] has the errors of single clients.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn accept(&mut self) -> Result<Option<Stream>, TransferError> {
         let mut buffer = [0; 2048];
         let (bytes, from) = match self.socket.recv_from(&mut buffer) {
@@ -132,8 +133,8 @@ impl Listener {
         Ok(None)
     }
 
-    /// A handshake for socket 0, and the client's number if there is a key. Who has no key, or another, is told
-    /// so with no more bytes than came.
+    /// Decodes a handshake for socket 0, with the client's number if there is a key. A client without the key
+    /// gets an error reply that is not longer than its request.
     fn proven(&mut self, datagram: &[u8], from: SocketAddr) -> Option<(Handshake, [u8; 32])> {
         let plain = |datagram| match Packet::decode(datagram) {
             Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) => Some(handshake),
@@ -265,11 +266,11 @@ mod tests {
         // An outage of 40 s survives, though another peer asks.
         assert!(older(&mut listener, Time::from_s(40)).iter().all(Result::is_ok));
         assert!(connected(&mut listener).is_err());
-        // For so long as nobody asks it is kept.
+        // It is kept as long as no client asks for a slot.
         for _ in 0..10 {
             assert!(older(&mut listener, Time::from_s(50)).iter().all(Result::is_ok));
         }
-        // One who asks has the slot of one of them, and no more.
+        // A client that asks gets the slot of one of them, and only one.
         let new = connected(&mut listener).unwrap();
         let taken = older(&mut listener, Time::from_s(1));
         assert_eq!(taken.iter().filter(|end| matches!(end, Err(TransferError::Taken))).count(), 1);

@@ -10,7 +10,7 @@ use lfn_transfer::{
     compat, send, serve, Key, Listener, Plan, Progress, Sending, Served, Serving, Statistics, TransferError,
 };
 
-/// Where a receiver listens if nothing else is said.
+/// Default address of a receiver.
 const LISTEN: &str = "127.0.0.1:9000";
 
 const USAGE: &str = "\

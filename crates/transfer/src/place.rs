@@ -31,7 +31,7 @@ pub(crate) struct Place {
     part: String,
 }
 
-/// What stands under a name.
+/// Kind of the existing entry under a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum There {
     Nothing,
@@ -41,8 +41,7 @@ pub(crate) enum There {
     Other,
 }
 
-/// What a part of a name may not be, because a terminal, a shell or another system would take it for something
-/// else.
+/// Reason to refuse a part of a name: a terminal, a shell or another operating system would misread it.
 fn oddity(part: &str) -> Option<&'static str> {
     let hidden = |c: char| {
         c.is_control()
@@ -152,7 +151,7 @@ impl Place {
         }
     }
 
-    /// What stands under the name.
+    /// Kind of the existing entry under the name.
     pub fn there(&self) -> io::Result<There> {
         match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
@@ -177,7 +176,7 @@ impl Place {
             .map_or(0, |m| m.len())
     }
 
-    /// Opens what is there in part, or begins; nobody else has it meanwhile.
+    /// Opens or creates the partial file, and locks it.
     pub fn part(&self) -> io::Result<File> {
         loop {
             let file = self.regular(&self.part, OFlags::RDWR | OFlags::CREATE)?;

@@ -13,10 +13,10 @@ const MIN_WINDOW: u64 = 8192;
 /// 1.5 GB of packets.
 const MAX_WINDOW: u64 = 1 << 20;
 
-/// What the user knows of the path, and wants.
+/// Path and settings from the user.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Rate that the path should carry.
+    /// Rate of the path.
     pub rate: Rate,
     /// Largest round-trip time.
     pub rtt: Time,
@@ -24,13 +24,13 @@ pub struct Plan {
     pub max_rate: Option<Rate>,
     /// Largest packet, with IP and UDP headers.
     pub mss_bytes: u32,
-    /// What drives the sender.
+    /// Congestion control of the sender.
     pub control: ControlSpec,
     /// Packets in flight at most, if that is less than what follows from rate and round-trip time.
     pub window_packets: Option<u32>,
-    /// Packets are encrypted and authenticated with it.
+    /// Key that encrypts and authenticates packets.
     pub key: Option<Key>,
-    /// A listener may be reached from other machines, though nobody is authenticated.
+    /// Allows a listener beyond loopback without a key, so without authentication.
     pub insecure: bool,
 }
 

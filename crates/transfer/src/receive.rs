@@ -33,11 +33,11 @@ pub struct Serving<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-/// Takes files from whoever connects, each connection in a thread of its own, until told to stop.
-/// `listener` is made when the directory can be written.
+/// Receives files from every client, each connection in its own thread, until told to stop. `listener` is
+/// called once the directory is known to be writable.
 ///
 /// # Errors
-/// When the directory is not there or cannot be written, or the listener fails.
+/// If the directory is missing or not writable, or the listener fails.
 pub fn serve(
     listener: impl FnOnce() -> Result<Listener, TransferError>,
     serving: &Serving<'_>,
@@ -120,7 +120,7 @@ fn take_files(
     let (mut differs, mut sent, mut next) = (0, 0u64, 0);
     loop {
         let index = stream.read_u32()?;
-        // What is not sent must be there, and be what the sender has.
+        // A file that is not sent must exist here with the sender's contents.
         let until = if index == NO_FILE { list.files.len() as u32 } else { index };
         if let Some(missing) = (next..until).find(|index| !is_whole(*index)) {
             return Err(TransferError::Protocol(format!("the end before file {missing}")));
@@ -257,7 +257,7 @@ fn take_file(
     if part.metadata().map_err(failed())?.len() < offset {
         return Err(TransferError::Refused(format!("{name}: what was there of it is gone")));
     }
-    // What lies beyond is of another try.
+    // Bytes beyond the offset are from an earlier attempt.
     part.set_len(offset).map_err(failed())?;
     let hash = take_extents(stream, file, &part, offset, tally, teller)?;
     part.set_len(file.bytes).map_err(failed())?;
@@ -275,7 +275,7 @@ fn take_file(
 fn put(place: &Place, name: &str, overwrite: bool) -> Result<(), TransferError> {
     match place.finish(overwrite) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            // Somebody else was first. This one's bytes are nobody's now.
+            // Another transfer or program made the file first; these bytes are discarded.
             let _ = place.discard();
             Err(TransferError::Refused(format!("{name}: a file of this name came meanwhile")))
         }

@@ -136,7 +136,7 @@ impl ReceiveRing {
             self.step();
         }
         let mut last = self.next;
-        // What never came cannot be read, whoever says that it did.
+        // A packet that never arrived cannot be read, even if the peer's messages say otherwise.
         if last >= end || self.lengths[self.place(last)] == EMPTY {
             return &[];
         }

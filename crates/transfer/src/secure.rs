@@ -33,11 +33,11 @@ const KEY_PACKETS: u64 = 1 << 23;
 const WINDOW: u64 = 8192;
 /// A key is 32 bytes in base64.
 const KEY_LETTERS: usize = 44;
-/// What an end without the right key says, which proves nothing: the receiver has another, or none.
+/// Unauthenticated replies of a receiver that has another key, or none.
 pub(crate) const OTHER_KEY: Request = Request(1102);
 pub(crate) const NO_KEY: Request = Request(1103);
 
-/// A key that both ends have.
+/// Key shared by both ends.
 #[derive(Clone)]
 pub struct Key(Arc<[u8]>);
 
@@ -107,7 +107,7 @@ fn expand<const N: usize>(secret: &Prk, label: &[u8]) -> [u8; N] {
     bytes
 }
 
-/// Who sends.
+/// Sender of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     Client = 1,
@@ -125,7 +125,7 @@ fn code(key: &Key, role: Role, packet: &[u8], own: &[u8; 32], client: &[u8; 32])
     hmac::sign(&key.handshakes(), &[&[role as u8], packet, own, client].concat())
 }
 
-/// The handshake and the number of whoever has the key; a server answers to the number `client`.
+/// Handshake and number of a peer that has the key; a server's reply must repeat the number `client`.
 pub(crate) fn proven<'a>(
     key: &Key,
     role: Role,
@@ -180,7 +180,7 @@ impl Epoch {
     }
 }
 
-/// What leaves.
+/// Encrypts outgoing packets.
 struct Sealer {
     epoch: Epoch,
     number: u64,
@@ -203,11 +203,11 @@ impl Sealer {
     }
 }
 
-/// What comes.
+/// Decrypts incoming packets.
 struct Opener {
     epoch: Epoch,
     before: Option<Epoch>,
-    /// One past the largest number that came, and which of those before it came.
+    /// One past the largest number received, and a bitmap of those before it.
     end: u64,
     came: Box<[u64; (WINDOW / 64) as usize]>,
 }
@@ -270,9 +270,9 @@ pub(crate) struct Secure {
     own: [u8; 32],
     client: [u8; 32],
     keys: Option<(Sealer, Opener)>,
-    /// Packets that were not the peer's, or not for the first time.
+    /// Packets refused: forged, damaged or repeated.
     pub refused: u64,
-    /// What somebody said about the key.
+    /// Unauthenticated reply about the key, if any.
     pub hint: Option<Request>,
 }
 

@@ -17,10 +17,10 @@ use crate::wire::{
 };
 use crate::{Plan, Progress, Statistics, Stream, TransferError};
 
-/// What to send where.
+/// Files, receiver and plan of a transfer.
 #[derive(Clone, Debug)]
 pub struct Sending<'a> {
-    /// Files, and folders with all that is in them.
+    /// Files, and folders with all of their files.
     pub paths: &'a [PathBuf],
     /// The receiver, for example `127.0.0.1:9000`.
     pub to: &'a str,
@@ -34,11 +34,11 @@ struct Entry {
     bytes: u64,
 }
 
-/// Sends files, and waits until the receiver has checked them. `tell` hears of progress; `interrupted` is
-/// asked often, and ends the transfer when true. The same call again goes on where the last one ended.
+/// Sends files, and waits until the receiver has checked them. `tell` gets the progress. `interrupted` is
+/// called often; true ends the transfer. The same call resumes an interrupted transfer.
 ///
 /// # Errors
-/// When a file cannot be read, the connection ends, or the receiver refuses or finds a difference.
+/// If a file cannot be read, the connection ends, or the receiver refuses or finds a difference.
 pub fn send(
     sending: &Sending<'_>,
     interrupted: impl FnMut() -> bool + Send + 'static,
@@ -55,7 +55,7 @@ pub fn send(
     let mut teller = Teller::new(tell);
     teller.begin(&stream, &tally);
     let sent = transfer(&mut stream, &entries, &mut tally, &mut teller);
-    // What the receiver said last explains why the connection ended.
+    // The receiver's last message explains why the connection ended.
     let differs = match sent {
         Err(TransferError::Connection { .. }) => last_word(&mut stream).and(sent)?,
         sent => sent?,
@@ -120,7 +120,7 @@ fn transfer(
     stream.read_u32()
 }
 
-/// What the receiver has of a file, and whether it is what the sender has.
+/// The receiver's part of a file, and whether its contents are the sender's.
 struct Claim {
     whole: bool,
     bytes: u64,
@@ -277,7 +277,7 @@ fn add(path: &Path, name: &Path, entries: &mut Vec<Entry>) -> Result<(), Transfe
     }
     let name = name.to_str().ok_or_else(|| TransferError::file(path, "its name is not UTF-8"))?.to_owned();
     parts(&name).map_err(|why| TransferError::file(path, why))?;
-    // What cannot be read is found before anything is sent.
+    // Unreadable files are found before anything is sent.
     open_to_send(path).map_err(failed)?;
     entries.push(Entry { path: path.to_owned(), name, bytes: kind.len() });
     Ok(())

@@ -17,7 +17,7 @@ const MESSAGES: usize = 8;
 const MESSAGE_BYTES: usize = 65_536;
 /// Room for control messages with an integer and a time, aligned as the kernel wants it.
 type ControlRoom = [u64; 8];
-/// A message that is said to have come so long ago came before the clock was set.
+/// Largest credible age of a packet's timestamp; an older one means that the clock was set meanwhile.
 const MAX_AGE: Time = Time::from_s(1);
 
 /// A socket whose other end is fixed: the kernel drops what comes from elsewhere.
@@ -63,7 +63,7 @@ pub(crate) fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     let socket = unsafe { <UdpSocket as std::os::fd::FromRawFd>::from_raw_fd(descriptor) };
     set(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
     // SAFETY: all zeros are a valid address of each family.
@@ -130,13 +130,13 @@ impl Socket {
         Ok(())
     }
 
-    /// How often the peer's machine said that nobody listens at the port, since the last call.
+    /// Takes the number of "port unreachable" errors since the last call.
     pub fn take_refusals(&mut self) -> u32 {
         std::mem::take(&mut self.refusals)
     }
 
-    /// Nobody listens there yet, or not any more: the connection's timers find that out. Nor is it an end when
-    /// the path or this machine's queue is closed for a while.
+    /// Ignores errors that do not end a connection: no listener at the port (the connection's timers detect
+    /// that), and a path or a local queue that is unavailable for a while.
     fn ignore_unreachable(&mut self, done: io::Result<()>) -> io::Result<()> {
         match done.as_ref().err().and_then(io::Error::raw_os_error) {
             Some(libc::ECONNREFUSED) => self.refusals += 1,
@@ -222,9 +222,9 @@ impl std::os::fd::AsFd for Socket {
     }
 }
 
-/// What the kernel says of a message.
+/// Control messages of the kernel with a received message.
 struct Told {
-    /// Size of the datagrams that it joined, if it did.
+    /// Size of the datagrams that GRO joined, in bytes.
     segment_bytes: usize,
     /// By the time of day.
     came: Option<Time>,

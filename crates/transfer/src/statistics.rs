@@ -27,7 +27,7 @@ pub struct Statistics {
     pub transport: &'static str,
     /// The other end.
     pub peer: String,
-    /// What drove the sender; null at a receiver, which is not told.
+    /// Congestion control of the sender; null at a receiver, which does not know it.
     pub law: Option<String>,
     /// Files transferred, those that were already there included.
     pub files: u64,
@@ -53,7 +53,7 @@ pub struct Statistics {
     pub completion_s: f64,
 }
 
-/// What is counted on the way.
+/// Counts of a transfer in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub files: u64,

@@ -27,13 +27,13 @@ const MAX_WAIT: Time = Time::from_ms(200);
 const REFUSALS: u32 = 3;
 const REFUSED_AFTER: Time = Time::from_s(5);
 const PROBE_EVERY: Time = Time::from_s(1);
-/// No connection outlives such a silence, whatever RTT its peer claims to have.
+/// A connection ends after this silence, whatever RTT its peer claims.
 const SILENCE: Time = Time::from_s(60);
-/// Who works for a peer that waits says so this often.
+/// Interval between `BUSY` messages to a peer that waits.
 const BUSY_EVERY: Time = Time::from_s(5);
 /// Bytes of a file read at a time.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
-/// The socket is looked at after so many, whether somebody waits or not: 1 ms at 1 Gbit/s.
+/// The socket is served after this many bytes, even if no call waits: 1 ms at 1 Gbit/s.
 const ATTEND_BYTES: usize = 128 * 1024;
 
 /// The wall clock of one connection.
@@ -57,7 +57,7 @@ impl Clock {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Unpredictable bytes from the operating system.
 pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TransferError> {
     let mut bytes = [0; N];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
@@ -67,7 +67,7 @@ pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TransferError> {
     }
 }
 
-/// Numbers that nobody can guess.
+/// Unpredictable numbers from the operating system.
 pub(crate) fn random() -> Result<[u32; 4], TransferError> {
     let bytes: [u8; 16] = random_bytes()?;
     Ok([0, 4, 8, 12].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])))
@@ -107,13 +107,13 @@ pub struct Stream {
     peer: String,
     activity: Arc<Activity>,
     steps: Steps,
-    /// Payload that the application took.
+    /// Payload read by the application, in bytes.
     taken_bytes: u64,
-    /// When a packet last came; since then the peer's machine said so often that nobody listens there.
+    /// Time of the last packet, and number of "port unreachable" errors since then.
     heard: Time,
     refusals: u32,
     next_probe: Time,
-    /// Ended here because nobody is there.
+    /// Reason for which this end gave up on the peer.
     gone: Option<Reason>,
     busy_word: Option<u8>,
     secure: Option<Box<Secure>>,
@@ -125,7 +125,7 @@ impl Stream {
     /// Connects to `peer`, for example `127.0.0.1:9000`.
     ///
     /// # Errors
-    /// When nobody answers within 3 s, or refuses.
+    /// If the peer refuses, or does not answer within 3 s.
     pub fn connect(peer: &str, plan: &Plan) -> Result<Stream, TransferError> {
         let failed = || TransferError::io(format!("connecting to {peer}"));
         let address = resolve(peer, "connecting to")?;
@@ -310,7 +310,7 @@ impl Stream {
         self.check()
     }
 
-    /// Looks at the socket once in a while, though nobody waits.
+    /// Serves the socket after every [`ATTEND_BYTES`], though no call waits.
     fn attend(&mut self, bytes: usize) -> Result<(), TransferError> {
         self.unattended += bytes;
         if self.unattended < ATTEND_BYTES {
@@ -451,8 +451,8 @@ impl Stream {
         self.transmit(now).map_err(TransferError::io("sending"))
     }
 
-    /// Ends the connection when nobody is there: at once after some refusals by the peer's machine, else after
-    /// a silence that is longer than any of the peer's own making.
+    /// Ends the connection if the peer is gone: at once after several "port unreachable" errors, else after a
+    /// silence longer than any of a live peer.
     fn look_for_peer(&mut self, now: Time) {
         self.refusals += self.socket.take_refusals();
         let connecting = self.connection.state() == State::Connecting;

@@ -1,16 +1,17 @@
 //! The protocol of `lfn send` and `lfn recv`, on one stream. Integers are little-endian.
 //!
-//! The sender begins: [`MAGIC`], the number of files (u32), and of each its name (u16 length, UTF-8, parts
-//! separated by `/`) and size (u64). The receiver answers [`READY`] and, of each file that is there,
-//! [`WHOLE`] and its index (u32) if it has that size, else [`PART`], index and bytes (u64); [`END`] ends the list.
-//! It tells no hash. The sender answers each with [`CLAIM`], index, bytes (u64) that it claims to be there, and
-//! their hash; [`END`] ends them. To each the receiver says [`SAME`] or [`OTHER`].
+//! The sender begins with [`MAGIC`], the number of files (u32), and for each file its name (u16 length,
+//! UTF-8, parts separated by `/`) and size (u64). The receiver answers [`READY`] and an entry for each file
+//! that exists: [`WHOLE`] and its index (u32) if it has that size, else [`PART`], index and bytes (u64);
+//! [`END`] ends the list. It reveals no hash. The sender answers each entry with [`CLAIM`], index, number of
+//! bytes (u64) and their hash; [`END`] ends the list. The receiver answers each claim with [`SAME`] or
+//! [`OTHER`].
 //!
-//! Then come the files that are not there whole: index, offset (what was [`SAME`], or 0), and extents: [`DATA`]
-//! with u32 bytes, [`HOLE`] with u64 bytes; [`END`] with the hash of the whole file. u32::MAX ends them. The
-//! receiver hashes what is on its disk; at last it answers [`DONE`] and the number of files whose hash was
-//! another. In place of any answer it may say [`REFUSED`] and why (u16 length, UTF-8), and close. Who hashes for
-//! long says [`BUSY`] now and then where the other waits for a word.
+//! The incomplete files follow: index, offset (the bytes that were [`SAME`], or 0), and extents: [`DATA`]
+//! with u32 bytes, [`HOLE`] with u64 bytes; [`END`] with the hash of the whole file. The index u32::MAX ends
+//! them. The receiver hashes the files on its disk, and answers [`DONE`] and the number of files with a
+//! different hash. Instead of any answer it may send [`REFUSED`] and the reason (u16 length, UTF-8), and
+//! close. An end that hashes while the other waits sends [`BUSY`] at intervals.
 
 use crate::{Stream, TransferError};
 
@@ -70,7 +71,7 @@ impl Stream {
         loop {
             match self.read_u8()? {
                 BUSY => {}
-                // What a peer says goes to a terminal.
+                // The peer's text is shown in a terminal, so control characters are replaced.
                 REFUSED => {
                     let why = self.read_text()?;
                     let why = why.chars().map(|c| if c.is_control() { '?' } else { c }).take(2000).collect();

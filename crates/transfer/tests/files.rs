@@ -87,7 +87,7 @@ fn a_transfer_goes_on_after_a_cut_of_the_receiver() {
     let result = send(&sending, || false, &mut tell);
     assert!(matches!(result, Err(TransferError::Connection { .. })), "{result:?}");
     drop(server);
-    // What was written stays, under another name, and is not taken for the file.
+    // The partial file stays under another name.
     assert_eq!(contents(&folder.join("to")).len(), 1);
     assert!(!folder.join("to/file").exists());
     // Meanwhile a byte of it changes on the sender's side, near the end.
@@ -131,7 +131,7 @@ fn hostile(server: &Server, name: &str, bytes: u64, rest: &[u8]) -> Stream {
     stream
 }
 
-/// What the receiver says in the end: its last word after all that it said before.
+/// The reason of the receiver's refusal, its last message.
 fn refusal(mut stream: Stream) -> String {
     let mut said = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Connections under a key, over a path where somebody changes, cuts, repeats and invents packets.
+//! Connections with a key over a path on which an attacker changes, truncates, repeats and forges packets.
 
 #![allow(clippy::disallowed_methods, reason = "sockets live in real time")]
 
@@ -27,10 +27,10 @@ fn send_under(plan: Plan, to: &str, path: PathBuf) -> Result<Statistics, Transfe
     send(&Sending { paths: &paths, to, plan }, || false, &mut |_| ())
 }
 
-/// What happens to a datagram on its way: what leaves in its place.
+/// Treatment of a datagram on the path: the datagrams that replace it.
 type Fate = fn(u64, &[u8]) -> Vec<Vec<u8>>;
 
-/// Somebody on the path, who keeps all that passes.
+/// Attacker on the path, who stores every datagram.
 struct Middle {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Vec<u8>>>>,

@@ -1,4 +1,4 @@
-//! What an application has written into the buffer of its socket, where that is less than it has to send.
+//! Send buffer of the socket: data that the application has written, if less than all of its data.
 
 use lfn_law::ONE;
 

@@ -1,4 +1,4 @@
-//! What leaves, and when: repairs first, then new data, paced or in blocks.
+//! Output: retransmissions first, then new data, paced or in blocks.
 
 use lfn_units::Time;
 
@@ -142,8 +142,9 @@ impl Sender {
         self.next_send = self.next_send.max(now).after(gap(bits, bits_per_s));
     }
 
-    /// A segment of new data leaves. A block begins with its first segment, and lasts srtt/blocks at least:
-    /// when all of it has left before, the rest of that time is a pause. What it has not sent by then lapses.
+    /// Counts a new segment in its block. A block begins with its first segment and lasts at least
+    /// srtt/blocks: if all of it is sent earlier, the sender pauses. Unused segments of a block expire at its
+    /// end.
     fn count_in_block(&mut self, now: Time) {
         if self.block_left == 0 || now >= self.block_end {
             let blocks = u64::from(self.control.blocks.max(1));

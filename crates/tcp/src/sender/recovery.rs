@@ -11,7 +11,7 @@ use crate::scoreboard::{Delivered, Learnt};
 use crate::{LossDetection, Reduction};
 
 impl Sender {
-    /// What an ACK delivers that carries SACK blocks, is a duplicate, or follows such.
+    /// Segments delivered by an ACK that carries SACK blocks, is a duplicate, or follows such an ACK.
     #[cold]
     pub(super) fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
         let min_rtt = Time::from_ns(self.rtt.min_ns());
@@ -108,8 +108,7 @@ impl Sender {
         };
     }
 
-    /// What the ACK means for the episode under way: its end, or that it was in vain. Whether losses are not
-    /// to be looked for.
+    /// Ends or undoes the current recovery if the ACK says so. True: loss detection must be skipped.
     fn settle(
         &mut self,
         now: Time,
@@ -161,12 +160,12 @@ impl Sender {
         let sent_new = self.board.nxt() > self.high_seq;
         match std::mem::replace(&mut self.frto, Frto::Off) {
             Frto::Off => {}
-            // Step 3b: one that was never repeated arrived.
+            // Step 3b: an original that was never retransmitted arrived.
             _ if learnt.lowest_original.is_some_and(|seq| seq < self.high_seq) => {
                 self.undo(now, true);
                 return false;
             }
-            // Step 3a: what was sent since arrived, and there is still a gap.
+            // Step 3a: segments sent since then arrived, and a gap is left.
             _ if sent_new && (learnt.beyond_gap || !(self.config.sack || advanced)) => {}
             // Step 2b: new data show whether the old ones are on their way.
             _ if !sent_new && advanced && !done => {

@@ -1,4 +1,4 @@
-//! What a sender shows: its state, segments, events, counters.
+//! Public results of a sender: state, segments, events, counters.
 
 use lfn_units::Time;
 
@@ -29,7 +29,7 @@ pub struct Segment {
     pub cwr: bool,
 }
 
-/// What happened, for the table of events.
+/// Kind of an event in the table `events`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {

@@ -7,7 +7,7 @@ use lfn_units::Time;
 use super::{EventKind, Sender, State};
 use crate::receiver::Acknowledgement;
 
-/// What an undo needs.
+/// State for undoing a spurious reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// Window and threshold before the reduction; `None`: there is nothing to take back.
@@ -25,9 +25,9 @@ pub(super) struct Undo {
 pub(super) enum Frto {
     /// Not, or no longer.
     Off,
-    /// What is delivered next tells.
+    /// The next delivered segment decides whether the timeout was spurious.
     Watches,
-    /// New data leave in place of copies until the next ACK.
+    /// New data are sent instead of retransmissions until the next ACK.
     SendsNew,
 }
 
@@ -77,7 +77,8 @@ impl Sender {
         }
     }
 
-    /// The reduction is taken back; `unmark`: so is what was found lost, to be examined anew.
+    /// Undoes the reduction; `unmark`: removes the marks of loss, too, and segments are examined for loss
+    /// again.
     pub(super) fn undo(&mut self, now: Time, unmark: bool) {
         let cwnd_before = self.control.cwnd;
         if let Some(prior) = self.undo.prior.take() {

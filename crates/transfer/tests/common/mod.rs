@@ -113,7 +113,7 @@ impl Drop for Process {
     }
 }
 
-/// A receiver as a program of its own, and its address. What it says later goes to the file `said`.
+/// A receiver in its own process, and its address; its later output is written to the file `said`.
 pub fn receiver(directory: &Path, said: &Path, options: &[&str]) -> (Process, String) {
     program("recv", directory, said, options)
 }

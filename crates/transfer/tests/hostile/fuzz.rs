@@ -204,7 +204,7 @@ fn fuzz_of_a_whole_receiver() {
             early = Some(counters(&process.0));
         }
     }
-    // Who was not told of the end notices it.
+    // An end that got no shutdown message detects the end.
     std::thread::sleep(Duration::from_secs(16));
     let (bytes, threads, descriptors, cpu_s) = counters(&process.0);
     let text = std::fs::read_to_string(&said).unwrap();

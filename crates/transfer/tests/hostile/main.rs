@@ -52,7 +52,7 @@ fn a_hostile_receiver_does_not_panic_the_sender() {
         peer.udp.recv(&mut [0; 2048]).unwrap();
         // "Ready", and packets without a byte, so that their page is there.
         (0..40).for_each(|index| peer.data(index, if index == 0 { &[1] } else { b"" }));
-        // What never came would be as long as a packet can say, and end beyond its page.
+        // A packet that never arrived would have the largest length, and end beyond its page.
         for end in [41, 42, 64, 65, 8000] {
             peer.drop_message(40, end);
         }
@@ -66,7 +66,7 @@ fn a_hostile_receiver_does_not_panic_the_sender() {
     receiver.join().unwrap();
 }
 
-/// Who asks for a file that is not there makes nothing.
+/// A request for a missing file creates nothing.
 #[test]
 fn a_read_request_makes_no_folder() {
     let folder = folder("read-request");
@@ -86,7 +86,7 @@ fn a_read_request_makes_no_folder() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
 }
 
-/// Keep-alives alone hold a slot only until somebody wants it.
+/// A connection with only keep-alives loses its slot when another client needs it.
 #[test]
 fn peers_with_keep_alives_alone_do_not_hold_every_slot() {
     let folder = folder("keep-alives");
@@ -117,7 +117,7 @@ fn one_address_does_not_hold_every_slot() {
     send_to(&server, &folder.join("from/file")).unwrap();
 }
 
-/// A killed program's machine says that nobody listens: both ends notice within 15 s.
+/// The host of a killed program answers "port unreachable": both ends detect it within 15 s.
 #[test]
 fn a_killed_peer_is_noticed() {
     let folder = folder("killed");
@@ -157,7 +157,7 @@ fn announce(address: &str, files: &[(String, u64)]) -> Stream {
     stream
 }
 
-/// What the receiver says until it closes.
+/// All messages of the receiver until it closes.
 fn all_words(stream: &mut Stream) -> Vec<u8> {
     let mut said = Vec::new();
     while let Ok(got @ [_, ..]) = stream.read() {
@@ -226,7 +226,7 @@ fn a_list_makes_nothing_before_it_is_agreed() {
     assert!(String::from_utf8_lossy(&said).contains("in the list twice"), "{said:?}");
 }
 
-/// Who knows a name and a size learns that they are right, and not what is in the file.
+/// A client with a name and a size learns whether they are right, and nothing about the contents.
 #[test]
 fn no_hash_of_what_is_there_is_told() {
     let folder = folder("oracle");

@@ -90,7 +90,7 @@ impl Raw {
         }
     }
 
-    /// Nobody need be there.
+    /// The peer may be gone.
     pub fn send(&self, body: Body<'_>) {
         let _ = self.udp.send(&encoded(self.peer, body));
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What happens on the way, in both directions.
+/// Impairments in both directions.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     pub delay: Duration,
@@ -55,7 +55,7 @@ impl Drop for Relay {
 fn relay(front: &UdpSocket, back: &UdpSocket, way: Way, seed: u64, stop: &AtomicBool) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut client = None;
-    // What is under way: when it comes, its number, and whether it goes to the server.
+    // Datagrams in flight: arrival time, number, and whether the destination is the server.
     let mut under_way: BTreeMap<(Instant, u64), (bool, Vec<u8>)> = BTreeMap::new();
     let mut count = 0;
     let mut buffer = [0; 65_536];
@@ -74,7 +74,7 @@ fn relay(front: &UdpSocket, back: &UdpSocket, way: Way, seed: u64, stop: &Atomic
                 let bytes = match bytes {
                     Ok(bytes) => bytes,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    // Nobody listens at the server's port any more.
+                    // The server's port is closed.
                     Err(_) => break,
                 };
                 idle = false;
