@@ -3,8 +3,8 @@
 use lfn_law::SlowStartKind;
 use lfn_units::Time;
 
-/// How the sender behaves. [`SenderConfig::linux`] is today's Linux; [`SenderConfig::ns2`] is what the
-/// papers' simulator did.
+/// Settings of a sender. [`SenderConfig::linux`] follows Linux 6.12; [`SenderConfig::ns2`] follows the
+/// papers' ns-2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// Payload bytes of a full segment; laws see it as their mss.
@@ -23,31 +23,30 @@ pub struct SenderConfig {
     pub slow_start: SlowStartKind,
     /// SACK (RFC 2018, 6675); otherwise NewReno (RFC 6582).
     pub sack: bool,
-    /// How losses are found.
+    /// Loss detection.
     pub loss_detection: LossDetection,
-    /// How the window comes down in recovery.
+    /// Reduction of the window in recovery.
     pub reduction: Reduction,
-    /// RFC 7323 timestamps, in whole milliseconds as Linux counts them: they give an RTT where Karn's
-    /// rule leaves none.
+    /// RFC 7323 timestamps in milliseconds, as in Linux: they give an RTT sample where Karn's algorithm gives
+    /// none.
     pub timestamps: bool,
-    /// A reduction that proves to be spurious is taken back: by timestamps (RFC 3522), DSACK (RFC 3708) or
-    /// F-RTO (RFC 5682).
+    /// Undo spurious reductions, detected by timestamps (RFC 3522), DSACK (RFC 3708) or F-RTO (RFC 5682).
     pub undo: bool,
     /// Tail loss probes (RFC 8985 §7).
     pub tail_loss_probe: bool,
     /// Form of the retransmission timeout.
     pub rto: RtoForm,
-    /// Least retransmission timeout.
+    /// Smallest retransmission timeout.
     pub min_rto: Time,
-    /// Most, also after back-off.
+    /// Largest retransmission timeout, also after back-off.
     pub max_rto: Time,
     /// ECN (RFC 3168).
     pub ecn: bool,
     /// Retransmissions are ECN-capable: so in ns-2 and for DCTCP in Linux; RFC 3168 §6.1.5 forbids it.
     pub ecn_repairs: bool,
-    /// Pace even if the law does not ask for it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
+    /// Pace even if the law does not request it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
     pub pacing: bool,
-    /// The connection's own draw, for laws that choose at random.
+    /// Seed of the connection for laws with random decisions.
     pub law_seed: u32,
 }
 
@@ -56,16 +55,16 @@ pub struct SenderConfig {
 pub enum SendBuffer {
     /// This many segments; the application refills the buffer at once. `u64::MAX` for no limit.
     Segments(u64),
-    /// The socket buffer of Linux as it grows with the window, up to `max_bytes` in the kernel's memory
-    /// (the third number of `tcp_wmem`), with all that waits to be sent. The application is woken when a
-    /// third of it is free, and fills it.
+    /// Linux's socket buffer, which grows with the window up to `max_bytes` of kernel memory (third number of
+    /// `tcp_wmem`) and includes unsent data. Linux wakes the application when a third is free; the
+    /// application fills the buffer.
     Autotuned {
-        /// Most bytes.
+        /// Largest size, in bytes.
         max_bytes: u64,
     },
 }
 
-/// How the sender finds that a segment is lost.
+/// Loss detection of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
     /// By time (RFC 8985), with the duplicate-ACK threshold as Linux applies it.
@@ -74,12 +73,12 @@ pub enum LossDetection {
     DupThresh,
 }
 
-/// How the window comes down once a loss is found.
+/// Reduction of the window after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Proportional rate reduction (RFC 6937 as Linux has it).
     Prr,
-    /// At once to ssthresh; then the pipe decides (RFC 6675).
+    /// At once to ssthresh; then the pipe limits sending (RFC 6675).
     Immediate,
 }
 
@@ -92,15 +91,16 @@ pub enum RtoForm {
     Ns2,
 }
 
-/// How the receiver acknowledges.
+/// Settings of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverConfig {
     /// An ACK for every second segment; `false`: for every segment.
     pub delayed_ack: bool,
-    /// The longest that an ACK waits for a second segment.
+    /// Largest delay of an ACK that waits for a second segment.
     pub delayed_ack_timeout: Time,
-    /// ACKs do not wait at first, after a pause, after what was here already, and while the receive window grows,
-    /// as in Linux with a buffer of so many bytes of memory; `None`: they wait from the first segment on.
+    /// Receive buffer in bytes of kernel memory, for quick ACKs as in Linux: no delay at first, after a
+    /// pause, after a duplicate segment, and while the receive window grows. `None`: delayed ACKs from the
+    /// first segment on.
     pub buffer_bytes: Option<u64>,
     /// Payload bytes of a full segment.
     pub mss_bytes: u32,
@@ -115,19 +115,19 @@ pub struct ReceiverConfig {
     pub rtt_hint: Time,
     /// CE marks are echoed, until the sender says that it reduced its window (RFC 3168).
     pub ecn: bool,
-    /// They are echoed segment by segment instead (RFC 8257 §3.2).
+    /// CE marks are echoed segment by segment instead (RFC 8257 §3.2).
     pub echo_each_mark: bool,
 }
 
-/// Memory for what a tuned host receives (`tcp_rmem`): it holds no window of less than 64 MiB.
+/// Receive buffer of a tuned host (`tcp_rmem`), in bytes of kernel memory, for windows of at least 64 MiB.
 pub const TUNED_BUFFER_BYTES: u64 = 128 << 20;
-/// The window of a SYN-ACK, which no scale applies to (RFC 7323 §2.2).
+/// The window of a SYN-ACK, which is not scaled (RFC 7323 §2.2).
 pub(crate) const SYN_ACK_WINDOW_BYTES: u32 = 65_535;
-/// Segments acknowledged at once when a connection begins, after a pause, and after one that was here already
+/// Segments acknowledged at once when a connection begins, after a pause, and after a duplicate segment
 /// (measured on Linux 6.12).
 pub(crate) const QUICK_ACKS: u32 = 16;
-/// Linux counts the share of payload in memory in 256ths; a received segment has so much besides (measured with
-/// payloads of 524 to 8948 bytes).
+/// Overhead of a received segment in kernel memory, in bytes (measured with payloads of 524 to 8948 bytes).
+/// Linux counts the share of payload in 256ths.
 const SHARE: u64 = 256;
 const SEGMENT_OVERHEAD_BYTES: u64 = 832;
 
@@ -188,8 +188,8 @@ impl ReceiverConfig {
         }
     }
 
-    /// Segments that make the window grow. It begins with half of the buffer, and each brings two of its size until
-    /// the window has the share that payload has in the memory of a segment.
+    /// Segments that enlarge the receive window. The window begins at half of the buffer; each segment adds
+    /// twice its size, up to the share of payload in a segment's memory.
     pub(crate) fn growing_segments(&self) -> u32 {
         let (Some(buffer), payload) = (self.buffer_bytes, u64::from(self.mss_bytes.max(1))) else { return 0 };
         let share = payload * SHARE / (payload + SEGMENT_OVERHEAD_BYTES);
@@ -197,8 +197,8 @@ impl ReceiverConfig {
         u32::try_from(growth.div_ceil(2 * payload)).unwrap_or(u32::MAX)
     }
 
-    /// After so long without a segment ACKs do not wait: the receiver's own retransmission timeout, of the one
-    /// RTT that it measured.
+    /// Pause after which ACKs are quick again: the receiver's retransmission timeout, from its one RTT
+    /// sample.
     pub(crate) fn pause(&self) -> Time {
         match self.buffer_bytes {
             Some(_) => self.rtt_hint + Time::from_ms(200).max(Time(2 * self.rtt_hint.0)),

@@ -1,4 +1,4 @@
-//! TCP without I/O: a sender and a receiver that know no clock, no packets and no path.
+//! TCP without I/O: a sender and a receiver. The caller provides time, packets and path.
 //!
 //! Sequence numbers count segments. The sender owns recovery, RTT, timers and counting; the law owns
 //! the window (`lfn_law`).

@@ -1,15 +1,15 @@
-//! Hints to the processor's cache. They change no result.
+//! Prefetch hints for the processor's cache. They do not change results.
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for all cache lines of `what`, so that they are near when it is used some events later.
+/// Prefetches all cache lines of `what`, which is used some events later.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(what: &T) {
     prefetch_bytes(what, size_of_val(what));
 }
 
-/// Asks for the cache lines of its first `bytes`.
+/// Prefetches the cache lines of its first `bytes`.
 #[inline(always)]
 pub(crate) fn prefetch_bytes<T: ?Sized>(what: &T, bytes: usize) {
     let start = std::ptr::from_ref(what).cast::<i8>();
@@ -18,7 +18,8 @@ pub(crate) fn prefetch_bytes<T: ?Sized>(what: &T, bytes: usize) {
     }
 }
 
-/// Asks for the cache line after that of `last`, the last of a ring so far, where more will be written.
+/// Prefetches the cache line after that of `last`, the newest element of a ring, where the next ones are
+/// written.
 #[inline(always)]
 pub fn prefetch_behind<T>(last: &T) {
     hint(std::ptr::from_ref(last).cast::<i8>().wrapping_add(LINE));

@@ -1,4 +1,4 @@
-//! How the window comes down in recovery.
+//! Reduction of the window in recovery.
 
 /// Proportional rate reduction: RFC 6937 with the slow-start reduction bound, as Linux has it.
 /// Segments.

@@ -16,7 +16,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether `seq` lies in it.
+    /// Whether the range contains `seq`.
     pub fn contains(&self, seq: u64) -> bool {
         (self.start..self.end).contains(&seq)
     }
@@ -38,7 +38,7 @@ impl RangeSet {
         self.count
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -59,7 +59,7 @@ impl RangeSet {
         self.tags[(seq & mask) as usize] = tag;
     }
 
-    /// Brings what is known of `seq` and some after it into the cache.
+    /// Prefetches the entries of `seq` and the next segments.
     #[inline(always)]
     pub(crate) fn prefetch(&self, seq: u64) {
         if let Some(tag) = self.tags.get((seq & (self.tags.len() as u64).wrapping_sub(1)) as usize) {
@@ -137,7 +137,8 @@ impl RangeSet {
         (end > start).then_some(end)
     }
 
-    /// Removes everything below `floor`, which lies in no range. The cost is that of the segments passed.
+    /// Removes all segments below `floor`, which no range contains. The cost is linear in the segments
+    /// passed.
     pub fn advance(&mut self, floor: u64) {
         debug_assert!(!(self.contains(floor) && self.contains(floor.wrapping_sub(1))));
         if self.count > 0 {

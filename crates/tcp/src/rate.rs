@@ -22,20 +22,20 @@ pub(crate) struct RateSampler {
     /// By segment number modulo capacity.
     sent: Vec<Sent>,
     delivered: u64,
-    /// When the latest delivery was heard of.
+    /// Time of the latest ACK that delivered a segment.
     delivered_at: Time,
     /// When the newest segment that is known to be delivered was sent.
     first_sent: Time,
     lost: u64,
     /// Samples are app-limited until more than this many segments are delivered; `None`: not app-limited.
     app_limited_until: Option<u64>,
-    /// In flight since the last event.
+    /// Segments in flight since the last event.
     in_flight: u32,
 }
 
 impl RateSampler {
-    /// Segment `seq` leaves; the window is `una..nxt`, and `in_flight` counts the segment. Whether the
-    /// connection was idle for want of data.
+    /// Segment `seq` is sent; the window is `una..nxt`, and `in_flight` includes the segment. Returns whether
+    /// the connection was idle for lack of data.
     pub fn on_sent(&mut self, seq: u64, una: u64, nxt: u64, in_flight: u64, now: Time) -> bool {
         let idle = nxt - una == 1;
         if idle {
@@ -115,7 +115,7 @@ impl RateSampler {
             self.first_sent = p.at;
             self.delivered_at = now;
             rate = self.rate_of(&p);
-            // The longer of the two: neither a burst of ACKs nor one of segments shows a rate too high.
+            // The longer interval: bursts of ACKs or of segments do not inflate the rate.
             let interval = (p.at - p.first_sent).max(now - p.delivered_at);
             // Shorter than any RTT: the ACK is of the original, P is the copy.
             if interval >= min_rtt {

@@ -12,7 +12,7 @@ use crate::config::QUICK_ACKS;
 use crate::prefetch::prefetch_bytes;
 use crate::{Range, RangeSet, ReceiverConfig};
 
-/// Blocks in one ACK: what fits beside timestamps (RFC 2018 §3).
+/// SACK blocks in one ACK: as many as fit beside timestamps (RFC 2018 §3).
 pub const SACK_BLOCKS: usize = 3;
 /// Duplicate ACKs sent at once before compression begins (Linux: the fast-retransmit threshold).
 const DUP_ACKS_UNCOMPRESSED: u32 = 3;
@@ -27,7 +27,7 @@ const QUICK_ACKS_ECN: u32 = 2;
 pub struct SegmentIn {
     /// Segment number.
     pub seq: u64,
-    /// It was sent before.
+    /// Whether it is a retransmission.
     pub retransmission: bool,
     /// It carries a CE mark.
     pub ce: bool,
@@ -44,17 +44,18 @@ pub struct Acknowledgement {
     pub cumulative: u64,
     /// The timestamp echoed is that of an original transmission (Eifel, RFC 3522).
     pub echoes_original: bool,
-    /// It answers a segment that was here already, which the first block names (DSACK, RFC 2883).
+    /// It answers a duplicate segment, which the first block names (DSACK, RFC 2883).
     pub duplicate: bool,
     /// Congestion is echoed (RFC 3168 ECE).
     pub ece: bool,
     /// SACK blocks, most recent first, after that of a duplicate; the first `blocks` of them.
     pub sack: [Range; SACK_BLOCKS],
-    /// How many of `sack` are meant.
+    /// Number of valid blocks in `sack`.
     pub blocks: u8,
 }
 
-/// Receiver of one connection. In order of use: what an ordinary segment touches comes before `dup_acks`.
+/// Receiver of one connection. Fields are in order of use: those of an ordinary segment come before
+/// `dup_acks`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -85,7 +86,7 @@ pub struct Receiver {
     echoes_original: bool,
     out_of_order: RangeSet,
     dup_acks: u32,
-    /// They were sent for this cumulative ACK.
+    /// Cumulative ACK to which `dup_acks` refers.
     dup_acks_at: u64,
     /// Starts of the ranges that changed most recently.
     recent: [u64; SACK_BLOCKS],
@@ -131,13 +132,13 @@ impl Receiver {
         *self = Receiver { out_of_order, ..Receiver::new(config) };
     }
 
-    /// Brings what the next segment needs into the cache.
+    /// Prefetches the data that the next segment needs.
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch_bytes(self, offset_of!(Receiver, dup_acks));
     }
 
-    /// Brings what lies beyond a gap into the cache.
+    /// Prefetches the data of segments beyond a gap.
     #[inline(always)]
     pub fn prefetch_buffers(&self) {
         if !self.out_of_order.is_empty() {
@@ -212,7 +213,7 @@ impl Receiver {
             self.fill_gap();
             at_once = true;
         }
-        // A pause without end: the receiver has no quick ACKs.
+        // An infinite pause: the receiver has no quick ACKs.
         if self.pause != Time::NEVER {
             let paused = now > self.last.after(self.pause);
             self.last = now;
@@ -225,7 +226,7 @@ impl Receiver {
         }
     }
 
-    /// A gap is filled, in part or whole: that is told at once (RFC 5681 §4.2).
+    /// A gap is filled in part or completely: acknowledge at once (RFC 5681 §4.2).
     #[cold]
     fn fill_gap(&mut self) {
         if let Some(end) = self.out_of_order.end_of(self.next) {
@@ -234,7 +235,7 @@ impl Receiver {
         self.out_of_order.advance(self.next);
     }
 
-    /// Whether the segment that came is acknowledged at once for a reason of the receiver's own.
+    /// Whether the receiver acknowledges the segment as a quick ACK.
     #[cold]
     fn is_quick(&mut self, paused: bool) -> bool {
         if self.growing > 0 {
@@ -247,14 +248,14 @@ impl Receiver {
         self.quick > 0
     }
 
-    /// The next `acks` do not wait.
+    /// The next `acks` segments are acknowledged at once.
     fn quicken(&mut self, acks: u32) {
         if self.pause != Time::NEVER {
             self.quick = self.quick.max(acks);
         }
     }
 
-    /// A segment arrives that is not taken; it is answered (RFC 7323 §5.3).
+    /// A refused segment arrives; the receiver sends an ACK (RFC 7323 §5.3).
     pub fn refuse(&mut self, now: Time, emit: &mut impl FnMut(&Acknowledgement)) {
         self.on_deadline(now, emit);
         self.received += 1;
@@ -294,7 +295,7 @@ impl Receiver {
         changes
     }
 
-    /// Beyond a gap, or here already.
+    /// The segment is beyond a gap, or a duplicate.
     #[cold]
     fn on_other_segment(
         &mut self,
@@ -341,7 +342,7 @@ impl Receiver {
         }
     }
 
-    /// `range` is the one that changed last; ranges that it swallowed are forgotten.
+    /// `range` changed last; ranges that it now contains are removed.
     fn remember(&mut self, range: Range) {
         let mut kept = [range.start, 0, 0];
         let (mut count, mut unreported) = (1, 1);
@@ -385,7 +386,7 @@ impl Receiver {
         emit(&ack);
     }
 
-    /// Segment `seq` was here already: its block is the first, and the oldest may lose its place.
+    /// Segment `seq` is a duplicate: its block is the first, and the oldest block may be dropped.
     #[cold]
     fn acknowledge_duplicate(&mut self, at: Time, seq: u64, emit: &mut impl FnMut(&Acknowledgement)) {
         let dsack = self.dsack;

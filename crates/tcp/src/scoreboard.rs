@@ -13,11 +13,11 @@ use crate::prefetch::prefetch;
 use crate::{Range, RangeSet};
 
 const LOST: u8 = 1;
-/// Retransmitted, and that copy is in flight.
+/// Retransmitted, and the retransmission is in flight.
 const RETRANS: u8 = 2;
-/// Retransmitted at some time: no RTT sample (Karn).
+/// Retransmitted at any time: no RTT sample (Karn).
 const EVER: u8 = 4;
-/// More than once: an ACK of it may be of either copy.
+/// Retransmitted more than once: an ACK may be of either retransmission.
 const TWICE: u8 = 8;
 
 /// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
@@ -29,8 +29,8 @@ pub(crate) struct Delivered {
     pub newest_sent: Option<Time>,
     /// Transmission time of the oldest never-retransmitted one.
     pub oldest_sent: Option<Time>,
-    /// The one that was sent last, copies included, with its time; none where nothing was SACKed, lost
-    /// or repeated, as there it is the last of `count`.
+    /// The segment sent last, retransmissions included, with its time; `None` if no segment was SACKed, lost
+    /// or retransmitted: then it is the last of `count`.
     pub newest: Option<(Time, u64)>,
 }
 
@@ -40,15 +40,15 @@ pub(crate) struct Learnt {
     /// Transmission time of the first segment that the cumulative ACK covers (its echoed timestamp), and
     /// whether that was a retransmission; `None` after two retransmissions.
     pub echoed: Option<(Time, bool)>,
-    /// Transmission time of the newest of which it is known which transmission was delivered.
+    /// Transmission time of the newest segment whose delivered transmission is known.
     newest_known: Option<Time>,
-    /// The lowest delivered segment that was never repeated.
+    /// The lowest delivered segment that was never retransmitted.
     pub lowest_original: Option<u64>,
-    /// Some were SACKed.
+    /// Whether SACK blocks delivered segments.
     pub beyond_gap: bool,
 }
 
-/// The lesser of those that are.
+/// The smaller of the values that are there.
 fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -56,8 +56,8 @@ fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     }
 }
 
-/// RACK's notion of the most recently sent segment that was delivered, and the RTT of the one delivered last
-/// (RFC 8985 §6.2 step 2).
+/// RACK's most recently sent segment that was delivered, and the RTT of the segment delivered last (RFC 8985
+/// §6.2 step 2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     sent: Time,
@@ -65,8 +65,8 @@ struct Rack {
     rtt: Time,
 }
 
-/// State that only losses, SACKs and retransmissions use; boxed, so that many flows without loss need little
-/// memory.
+/// State that only losses, SACKs and retransmissions use; its vectors stay empty without loss, which saves
+/// memory with many flows.
 #[derive(Clone, Debug, Default)]
 struct Repair {
     flags: Vec<u8>,
@@ -77,9 +77,9 @@ struct Repair {
     highest_sacked: [u64; 3],
     /// Lost originals, ascending; stale entries are skipped.
     lost: VecDeque<u64>,
-    /// Lost retransmissions, and what a timeout marked out of order.
+    /// Lost retransmissions, and segments that a timeout marked out of order.
     lost_again: BinaryHeap<Reverse<u64>>,
-    /// Copies in flight by time of transmission; stale entries are skipped.
+    /// Retransmissions in flight by time; stale entries are skipped.
     retransmitted: VecDeque<(Time, u64)>,
     /// One past the highest segment ever retransmitted.
     retransmitted_end: u64,
@@ -114,8 +114,8 @@ impl Scoreboard {
         self.nxt
     }
 
-    /// Brings the transmission times that the next ACK needs into the cache, and of a flow in repair what
-    /// leads to its buffers.
+    /// Prefetches the transmission times that the next ACK needs, and for a flow in recovery the pointers to
+    /// its buffers.
     #[inline(always)]
     pub fn prefetch(&self) {
         for seq in [self.una, self.nxt] {
@@ -128,7 +128,7 @@ impl Scoreboard {
         }
     }
 
-    /// Brings the buffers of a flow in repair into the cache.
+    /// Prefetches the buffers of a flow in recovery.
     #[inline(always)]
     pub fn prefetch_repair(&self) {
         if self.dirty {
@@ -169,19 +169,20 @@ impl Scoreboard {
         self.sent[self.at(self.una)]
     }
 
-    /// When the copy of an outstanding segment was sent, if there is one.
+    /// Time of an outstanding segment's retransmission, if any.
     pub fn copy_sent(&self, seq: u64) -> Option<Time> {
         let once = (self.una..self.nxt).contains(&seq) && self.flags(seq) & TWICE == 0;
         once.then(|| self.sent[self.at(seq)])
     }
 
-    /// When an outstanding segment was first sent; of one that was repeated, when the next one was that was not.
+    /// Time of an outstanding segment's first transmission; for a retransmitted segment, that of the next
+    /// segment that was not retransmitted.
     pub fn original_sent(&self, seq: u64) -> Option<Time> {
         let first = (seq.max(self.una)..self.nxt).find(|&s| self.flags(s) & EVER == 0)?;
         (seq >= self.una).then(|| self.sent[self.at(first)])
     }
 
-    /// Copies in flight.
+    /// Retransmissions in flight.
     pub fn retrans_out(&self) -> u64 {
         self.retrans_out
     }
@@ -200,22 +201,22 @@ impl Scoreboard {
         std::mem::take(&mut self.repair.learnt)
     }
 
-    /// The lowest segment that the ACK delivered and that was never repeated.
+    /// The lowest segment that the ACK delivered and that was never retransmitted.
     pub fn lowest_original(&self) -> Option<u64> {
         self.repair.learnt.lowest_original
     }
 
-    /// When the segment was sent whose timestamp the ACK echoes, and whether that is a copy's.
+    /// Time of the transmission whose timestamp the ACK echoes, and whether it is a retransmission.
     pub fn echoed(&self) -> Option<(Time, bool)> {
         self.repair.learnt.echoed
     }
 
-    /// From now on each lost segment is noted, or none.
+    /// Switches the list of lost segments on or off.
     pub fn log_losses(&mut self, log: bool) {
         self.repair.lost_log = log.then(Vec::new);
     }
 
-    /// Segments lost since the last call, if they are noted.
+    /// Segments lost since the last call, if listed.
     pub fn take_lost_log(&mut self) -> Vec<u64> {
         self.repair.lost_log.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -274,7 +275,7 @@ impl Scoreboard {
         self.repair.flags = flags;
     }
 
-    /// Something happens that only repair looks at.
+    /// Marks the state for losses as used; allocates its flags before the first use.
     pub fn touch(&mut self) {
         self.dirty = true;
         if self.repair.flags.is_empty() {
@@ -295,7 +296,7 @@ impl Scoreboard {
         seq
     }
 
-    /// The segment that [`Scoreboard::next_lost`] named, or a probe, is sent again.
+    /// The segment from [`Scoreboard::next_lost`], or a probe, is retransmitted.
     pub fn on_retransmitted(&mut self, seq: u64, now: Time) {
         self.touch();
         let at = self.at(seq);
@@ -309,7 +310,7 @@ impl Scoreboard {
         self.repair.retransmitted_end = self.repair.retransmitted_end.max(seq + 1);
     }
 
-    /// A segment was delivered: what its transmission time says.
+    /// A segment was delivered: takes RTT and RACK samples from its transmission time.
     fn note_delivery(&mut self, seq: u64, now: Time, min_rtt: Time, delivered: &mut Delivered) {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
@@ -320,7 +321,7 @@ impl Scoreboard {
             let lowest = &mut self.repair.learnt.lowest_original;
             *lowest = least(*lowest, Some(seq));
         } else if rtt < min_rtt {
-            // The ACK is of the original: it says nothing about the copy (RFC 8985 §6.2 step 2).
+            // The ACK is of the original: it gives no sample of the retransmission (RFC 8985 §6.2 step 2).
             return;
         }
         if Some(sent) >= self.repair.learnt.newest_known {
@@ -332,7 +333,7 @@ impl Scoreboard {
         }
     }
 
-    /// The cumulative ACK moved to `cumulative`, at most `nxt`, and nothing is SACKed, lost or repeated.
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`; no segment is SACKed, lost or retransmitted.
     #[inline]
     pub fn on_plain_cumulative(&mut self, cumulative: u64, now: Time) -> Delivered {
         let newest = self.sent[self.at(cumulative - 1)];
@@ -367,7 +368,7 @@ impl Scoreboard {
             self.repair.flags[at] = 0;
         }
         if repeated {
-            // Originals that waited above a hole until its copy came give no RTT (Karn).
+            // Originals above a hole that a retransmission filled give no RTT sample (Karn).
             (delivered.oldest_sent, delivered.newest_sent) = sacked_times;
         }
         self.una = cumulative;
@@ -382,7 +383,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is no longer lost nor in flight as a copy: it was delivered.
+    /// A delivered segment is neither lost nor in flight as a retransmission.
     fn clear_outstanding(&mut self, seq: u64) {
         let flags = self.flags(seq);
         self.lost_out -= u64::from(flags & LOST != 0);
@@ -479,11 +480,11 @@ impl Scoreboard {
             }
             self.repair.retransmitted.pop_front();
         }
-        // All that was sent before the delivered segment is due by then.
+        // All segments sent before the delivered one are due by then.
         waits.then(|| self.rack.sent + limit)
     }
 
-    /// Whether the copy of `seq` that left at `sent` is its last transmission, and neither lost nor SACKed.
+    /// Whether the retransmission of `seq` at `sent` is its last one, and neither lost nor SACKed.
     fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
         let flags = if seq >= self.una { self.flags(seq) } else { 0 };
         flags & EVER != 0
@@ -519,8 +520,8 @@ impl Scoreboard {
         }
     }
 
-    /// NewReno: duplicate ACKs stand for SACKed segments. Sets their number, at most what is outstanding
-    /// besides the lost.
+    /// NewReno: duplicate ACKs count as SACKed segments. Sets their number, at most the outstanding segments
+    /// that are not lost.
     pub fn set_duplicate_acks(&mut self, count: u64) {
         if count > 0 {
             self.touch();
@@ -528,8 +529,8 @@ impl Scoreboard {
         self.sacked_out = count.min((self.nxt - self.una).saturating_sub(self.lost_out.max(1)));
     }
 
-    /// Retransmission timeout: the first segment is lost, and of those not SACKed all that were last sent by
-    /// `sent_by`, copies included.
+    /// Retransmission timeout: marks as lost the first segment, and each segment not SACKed whose last
+    /// transmission was at or before `sent_by`.
     pub fn mark_lost_by_timeout(&mut self, sent_by: Time) {
         self.touch();
         self.repair.lost.clear();
@@ -573,7 +574,7 @@ impl Scoreboard {
         self.repair.retransmitted = copies.into();
     }
 
-    /// The lowest lost segment that has no copy in flight.
+    /// The lowest lost segment without a retransmission in flight.
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.lost_out == 0 {
             return None;

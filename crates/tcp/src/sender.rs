@@ -1,5 +1,5 @@
-//! Sender: window, recovery, timers. Linux-shaped, since that is the default that users meet:
-//! states Open, Disorder, CWR, Recovery, Loss; one reduction per window of data.
+//! Sender: window, recovery, timers. It has the states of Linux, the default: Open, Disorder, CWR, Recovery,
+//! Loss, with one reduction per window of data.
 
 mod buffer;
 mod output;
@@ -30,7 +30,7 @@ use undo::{Frto, Undo};
 
 /// Q32.32 segments × ps in segments × s.
 const Q32_PS: f64 = 1e-12 / ONE as f64;
-/// Linux allows this beyond 2 srtt before it probes for a tail loss.
+/// Margin beyond 2 srtt before Linux sends a tail loss probe.
 const TLP_SLACK_NS: u64 = 2_000_000;
 /// Allowance for the receiver's delayed ACK when a single segment is outstanding (RFC 8985 §7.2).
 const TLP_DELAYED_ACK_NS: u64 = 200_000_000;
@@ -42,7 +42,7 @@ enum Timer {
     TailLossProbe,
 }
 
-/// Sender of one connection. In order of use: what an ordinary ACK touches comes before `slow_start`.
+/// Sender of one connection. Fields are in order of use: those of an ordinary ACK come before `slow_start`.
 #[repr(C)]
 pub struct Sender {
     board: Scoreboard,
@@ -68,12 +68,12 @@ pub struct Sender {
     law: PlacedLaw,
     state: State,
     timer_kind: Timer,
-    /// The law sees every ACK: it has on_sample or on_control.
+    /// The law is called at every ACK: it has on_sample or on_control.
     law_samples: bool,
     /// Every segment sent is timed: for pacing that the law does not ask for, or for `rate`.
     times_sending: bool,
     cwnd_limited: bool,
-    /// One retransmission, or one new segment, may leave whatever the window says.
+    /// One retransmission, or one new segment, may be sent beyond the window.
     force_retransmit: bool,
     force_new: bool,
     /// A segment was ready and had to wait for `next_send`.
@@ -98,15 +98,15 @@ pub struct Sender {
     frto: Frto,
     /// Timeouts since the cumulative ACK moved.
     timeouts_in_row: u32,
-    /// Copies that arrived in vain: DSACKs.
+    /// Spurious retransmissions: DSACKs received.
     dsacks: u64,
-    /// Of a law that steers by delivery rates ([`lfn_law::Law::on_control`]).
+    /// Delivery-rate sampler of a law with [`lfn_law::Law::on_control`].
     rate: Option<Box<RateSampler>>,
-    /// Of an untuned host.
+    /// Send buffer of an untuned host.
     socket_buffer: Option<Box<SocketBuffer>>,
 }
 
-/// Time that so much takes at a rate, in the same unit per second.
+/// Time to send an amount at a rate in the same unit per second.
 fn gap(size: u128, rate: u128) -> Time {
     Time(u64::try_from(size * 1_000_000_000_000 / rate.max(1)).unwrap_or(u64::MAX))
 }
@@ -121,7 +121,7 @@ impl Sender {
         let law_config = LawConfig {
             now_ns: now.as_ns(),
             mss_bytes: config.mss_bytes,
-            // Flows of one template differ in when they start.
+            // Flows of one template have the same `law_seed` and different start times.
             seed: ((u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
             ..LawConfig::default()
         };
@@ -184,7 +184,7 @@ impl Sender {
         }
     }
 
-    /// A new connection in the place of this one; the scoreboard's memory stays.
+    /// Restarts as a new connection; the scoreboard keeps its memory.
     pub fn reset(&mut self, config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) {
         let mut board = std::mem::take(&mut self.board);
         board.reset();
@@ -193,19 +193,19 @@ impl Sender {
         *self = Sender { board, ..new };
     }
 
-    /// Brings what the next ACK needs of the struct itself into the cache.
+    /// Prefetches the fields that the next ACK needs.
     #[inline(always)]
     pub fn prefetch(&self) {
         prefetch_bytes(self, offset_of!(Sender, slow_start));
     }
 
-    /// Brings what the next ACK needs beyond the struct itself into the cache.
+    /// Prefetches the heap data that the next ACK needs.
     #[inline(always)]
     pub fn prefetch_buffers(&self) {
         self.board.prefetch();
     }
 
-    /// Brings what repair needs beyond that into the cache.
+    /// Prefetches the data that recovery needs.
     #[inline(always)]
     pub fn prefetch_repair(&self) {
         self.board.prefetch_repair();
@@ -241,12 +241,12 @@ impl Sender {
         self.config.timestamps
     }
 
-    /// When the copy of a segment was sent, if it is not acknowledged and there is but one.
+    /// Time of an unacknowledged segment's retransmission, if it has exactly one.
     pub fn copy_sent(&self, seq: u64) -> Option<Time> {
         self.board.copy_sent(seq)
     }
 
-    /// When a segment was sent for the first time, if it is not acknowledged; of one that was repeated, no later.
+    /// Time of an unacknowledged segment's first transmission; for a retransmitted segment, an upper bound.
     pub fn original_sent(&self, seq: u64) -> Option<Time> {
         self.board.original_sent(seq)
     }
@@ -267,7 +267,7 @@ impl Sender {
         self.config.handshake
     }
 
-    /// Two SYNs or more were lost: as Linux does (RFC 5681 section 3.1), one segment begins.
+    /// After two or more lost SYNs the initial window is one segment, as in Linux (RFC 5681 section 3.1).
     pub fn on_syns_lost(&mut self, now: Time) {
         self.observe(now);
         self.control.cwnd = ONE;
@@ -346,7 +346,7 @@ impl Sender {
     #[inline]
     fn observe(&mut self, now: Time) {
         let cwnd = self.control.cwnd;
-        // Through i64: its conversion is one instruction, and no window is that large.
+        // Through i64, whose conversion to f64 is one instruction; no window exceeds it.
         self.stats.cwnd_integral += (cwnd as i64 as f64) * ((now - self.observed).0 as i64 as f64) * Q32_PS;
         self.observed = now;
         self.stats.min_cwnd = self.stats.min_cwnd.min(cwnd);
@@ -414,7 +414,7 @@ impl Sender {
         }
     }
 
-    /// The header of a segment that leaves now.
+    /// Congestion header of a segment that is sent now.
     pub fn header(&mut self) -> Header {
         self.law.header(&self.control, (self.wire_bits / 8) as u32)
     }
@@ -536,7 +536,7 @@ impl Sender {
         }
     }
 
-    /// [`Sender::deadline`] has come.
+    /// Timer expiry at [`Sender::deadline`].
     pub fn on_timer(&mut self, now: Time) {
         self.observe(now);
         self.held_by_pacing &= now < self.next_send;

@@ -4,19 +4,19 @@ use lfn_law::ONE;
 
 use super::Sender;
 
-/// Linux 6.12 keeps this much of its own with the payload of each segment (measured: SO_MEMINFO counts 2,344
-/// bytes for 1,448), until SACKs come, when it merges what they cover.
+/// Overhead of Linux 6.12 with the payload of a segment, in bytes (measured: SO_MEMINFO counts 2,344 bytes
+/// for 1,448). When SACKs arrive, Linux merges the segments that they cover.
 const SEGMENT_OVERHEAD_BYTES: u64 = 896;
-/// Into pieces of up to this size (measured: one segment of 45 keeps its overhead).
+/// Largest merged piece, in bytes (measured: one segment of 45 keeps its overhead).
 const MERGED_BYTES: u64 = 65_536;
-/// It sizes the buffer for segments of this much more than the payload, as a power of two, and for this
-/// much besides (measured: 2,304 bytes for 1,448 of payload, 16,640 for 8,948).
+/// Linux sizes the buffer for segments of payload plus the first number, rounded up to a power of two, plus
+/// the second (bytes; measured: 2,304 for 1,448 of payload, 16,640 for 8,948).
 const HEADROOM_BYTES: u64 = 544;
 const STRUCTURE_BYTES: u64 = 256;
-/// Windows that the buffer holds; under a law that steers by delivery rates, which may double its window at
-/// once, one more (measured: 69,120 bytes for 46,080 at a window of ten).
+/// Windows that the buffer holds; one more for a law with delivery rates, which may double its window at once
+/// (measured: 69,120 bytes instead of 46,080 at a window of ten).
 const WINDOWS: u64 = 2;
-/// The buffer is never sized for a smaller window.
+/// Smallest window, in segments, for which the buffer is sized.
 const MIN_WINDOW_SEGMENTS: u64 = 10;
 
 /// The untuned socket buffer of Linux: it grows with the window up to a maximum and never shrinks; the
@@ -74,19 +74,19 @@ impl Sender {
         buffer.grow(window);
         let segments = buffer.to_write_now(self.end - una, self.board.sacked_out(), self.end);
         if let Some(rate) = self.rate.as_mut().filter(|_| ran_out && segments > 0) {
-            // The application came too late.
+            // The application wrote too late.
             rate.mark_app_limited(in_flight);
         }
         self.end += segments;
     }
 
-    /// All that there was to send is acknowledged.
+    /// Whether all of the application's data is acknowledged.
     pub fn is_done(&self) -> bool {
         let una = self.board.una();
         una >= self.end && self.socket_buffer.as_ref().is_none_or(|buffer| una >= buffer.to_write)
     }
 
-    /// The application has `segments` more to send.
+    /// Adds `segments` to the application's data.
     pub fn offer(&mut self, segments: u64) {
         match &mut self.socket_buffer {
             Some(buffer) => buffer.to_write = buffer.to_write.saturating_add(segments),

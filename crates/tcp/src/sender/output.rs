@@ -4,12 +4,12 @@ use lfn_units::Time;
 
 use super::{gap, Frto, Segment, Sender, State};
 
-/// Linux paces a connection only behind its first ten segments. ns-2's hosts, which open without a handshake, and laws
-/// that are not Linux's pace from the first.
+/// Linux paces a connection only after its first ten segments. Hosts of ns-2, which open without a handshake,
+/// and laws that Linux does not have pace from the first segment.
 const UNPACED_SEGMENTS: u64 = 10;
 
 impl Sender {
-    /// The next segment that may leave now, which then counts as sent.
+    /// The next segment that may be sent now; it then counts as sent.
     #[inline(always)]
     pub fn next_segment(&mut self, now: Time) -> Option<Segment> {
         let in_flight = self.board.in_flight();
@@ -38,7 +38,7 @@ impl Sender {
                 self.usage_max = self.board.outstanding();
             }
             self.usage_max = self.usage_max.max(self.board.outstanding());
-            // A receive window that is full is no want of data, a send buffer is; Linux marks them so too.
+            // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).
             let waits = self.board.outstanding() >= self.config.receive_window_segments;
             if let Some(rate) = self.rate.as_mut().filter(|_| !waits || self.board.nxt() >= self.end) {
                 rate.mark_app_limited(in_flight);
@@ -107,7 +107,7 @@ impl Sender {
         self.held_by_pacing
     }
 
-    /// Notes what the rate sampler wants to know of a segment that leaves, and sets `next_send`.
+    /// Records a sent segment for the rate sampler, and sets `next_send`.
     #[cold]
     fn time_sending(&mut self, now: Time, seq: u64, retransmission: bool) {
         if let Some(sampler) = &mut self.rate {
@@ -127,7 +127,7 @@ impl Sender {
             return;
         }
         let (bits, bits_per_s) = if self.control.pacing_bytes_per_s != 0 {
-            // A law's rate counts payload, as its windows do and as Linux does.
+            // A law's rate counts payload, like its window, and as in Linux.
             (u128::from(self.config.mss_bytes) * 8, u128::from(self.control.pacing_bytes_per_s) * 8)
         } else {
             let srtt_ns = u128::from(self.rtt.srtt_ns());

@@ -1,4 +1,4 @@
-//! How losses are found and repaired: episodes, undo, tail loss probes, timeouts.
+//! Loss recovery: episodes, undo, tail loss probes, timeouts.
 
 use lfn_law::{Ack, LossKind, INFINITE, ONE};
 use lfn_units::Time;
@@ -40,16 +40,16 @@ impl Sender {
     /// The RTT that the echoed timestamp gives, in whole milliseconds, where Karn's rule leaves none.
     #[cold]
     pub(super) fn rtt_by_timestamp(&self, now: Time, ack: &Acknowledgement) -> Option<u64> {
-        // The first segment may have been sent again after the transmission that is echoed.
+        // The first segment may have been retransmitted after the echoed transmission.
         let usable = |copy: bool| self.config.timestamps && copy != ack.echoes_original;
         let (sent, _) = self.board.echoed().filter(|&(_, copy)| usable(copy))?;
         let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
         Some(ms.max(1) * 1_000_000)
     }
 
-    /// NewReno: whether a duplicate ACK stands for a delivery. Not where it may answer a segment that was
-    /// repeated in vain: after a timeout, and until more is acknowledged than was sent when repair began
-    /// (RFC 6582 §3.2 step 1).
+    /// NewReno: whether a duplicate ACK counts as a delivery. Not if it may answer a spurious retransmission:
+    /// after a timeout, and until all segments sent before recovery began are acknowledged (RFC 6582 §3.2
+    /// step 1).
     fn duplicates_count(&self) -> bool {
         match self.state {
             State::Recovery => true,
@@ -60,8 +60,8 @@ impl Sender {
         }
     }
 
-    /// NewReno: a duplicate ACK stands for one segment delivered somewhere (RFC 6582); what it stood for
-    /// is not counted again when the cumulative ACK covers it.
+    /// NewReno: a duplicate ACK counts as one delivered segment (RFC 6582), which is not counted again when
+    /// the cumulative ACK covers it.
     fn count_duplicates(&mut self, advanced: bool, delivered: u32) -> u32 {
         if !advanced {
             if self.board.outstanding() == 0 || !self.duplicates_count() {
@@ -80,7 +80,7 @@ impl Sender {
         delivered - counted as u32
     }
 
-    /// Anything but the plain ACK of state Open: ends of episodes, undo, losses.
+    /// All other ACKs than plain ones in state Open: ends of episodes, undo, losses.
     #[cold]
     pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
         let learnt = self.board.take_learnt();
@@ -132,7 +132,7 @@ impl Sender {
                 }
             }
             State::Recovery if late => {
-                // A hole was filled by the original: the path reorders more than was known.
+                // The original filled a hole: the path reorders more than the estimate.
                 self.reordering.note(u64::from(seen.acked).max(1));
                 if self.board.retrans_out() == 0 {
                     self.undo(now, true);
@@ -150,7 +150,8 @@ impl Sender {
         false
     }
 
-    /// After a timeout: whether it was spurious (RFC 3522, RFC 5682), whether its repair is done.
+    /// After a timeout: decides whether it was spurious (RFC 3522, RFC 5682) and whether recovery is
+    /// complete.
     fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, learnt: &Learnt, seen: &Ack) -> bool {
         if advanced && (late || self.undo.all_in_vain()) {
             self.undo(now, true);
@@ -167,7 +168,7 @@ impl Sender {
             }
             // Step 3a: segments sent since then arrived, and a gap is left.
             _ if sent_new && (learnt.beyond_gap || !(self.config.sack || advanced)) => {}
-            // Step 2b: new data show whether the old ones are on their way.
+            // Step 2b: send new data to test whether old segments are still in flight.
             _ if !sent_new && advanced && !done => {
                 if self.may_send_new() {
                     self.high_seq = self.board.nxt();
@@ -213,7 +214,7 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, now: Time, state: State, kind: LossKind) {
         let cwnd_before = self.control.cwnd;
-        // A reduction under way in this window of data is not repeated.
+        // At most one reduction per window of data.
         if self.state != State::Cwr {
             self.end_block(now);
             self.remember_for_undo();
@@ -229,7 +230,7 @@ impl Sender {
         }
         self.state = state;
         self.high_seq = self.board.nxt();
-        // A reduction by marks repeats nothing; ns-2 takes it for a repair all the same.
+        // A reduction by marks retransmits nothing; ns-2 treats it as a recovery nevertheless.
         if state == State::Recovery || self.config.loss_detection == LossDetection::DupThresh {
             self.repair_end = self.high_seq;
         }
@@ -264,7 +265,7 @@ impl Sender {
         self.record(now, EventKind::RecoveryEnd, cwnd_before);
     }
 
-    /// RFC 8985 §7.4: the probe repaired a loss unless the original arrives as well.
+    /// RFC 8985 §7.4: the probe repaired a loss unless the original also arrives.
     fn check_probe(&mut self, now: Time, ack: &Acknowledgement) {
         let Some(end) = self.probe_end else { return };
         if ack.duplicate || ack.cumulative > end {
@@ -286,7 +287,7 @@ impl Sender {
             return;
         }
         if self.may_send_new() {
-            // New data probes as well, and tells nothing wrong (§7.3).
+            // New data also serves as a probe, without a retransmission (§7.3).
             self.probe_end = Some(self.board.nxt() + 1);
             self.force_new = true;
         } else {

@@ -6,24 +6,24 @@ use lfn_units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// All is well.
+    /// No loss, mark or reordering.
     Open = 0,
-    /// Duplicate ACKs or SACKs came; nothing is declared lost yet.
+    /// Duplicate ACKs or SACKs arrived; no segment is marked lost yet.
     Disorder = 1,
-    /// The window comes down after an ECN echo or a tail loss.
+    /// The window is being reduced after an ECN echo or a tail loss.
     Cwr = 2,
-    /// The window comes down after a loss, and losses are repaired.
+    /// The window is being reduced after a loss, and lost segments are retransmitted.
     Recovery = 3,
     /// After a retransmission timeout.
     Loss = 4,
 }
 
-/// A segment to put on the wire now.
+/// A segment to send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its number.
     pub seq: u64,
-    /// It was sent before.
+    /// It is a retransmission.
     pub retransmission: bool,
     /// It tells the receiver that the window was reduced (RFC 3168).
     pub cwr: bool,
@@ -65,15 +65,15 @@ pub struct SenderEvent {
 /// Counters of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderStats {
-    /// Segments sent, copies included.
+    /// Segments sent, retransmissions included.
     pub sent: u64,
-    /// Copies.
+    /// Retransmissions.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Reductions of the window, one per window of data.
     pub loss_events: u64,
-    /// Reductions taken back.
+    /// Reductions undone.
     pub undos: u64,
     /// Integral of cwnd over time, segments × s.
     pub cwnd_integral: f64,

@@ -1,4 +1,4 @@
-//! Whether a reduction was in vain, and how it is taken back: by timestamps (Eifel, RFC 3522), by DSACK
+//! Undo of spurious reductions, detected by timestamps (Eifel, RFC 3522), by DSACK
 //! (RFC 2883, RFC 3708), by F-RTO (RFC 5682).
 
 use lfn_law::Control;
@@ -10,20 +10,20 @@ use crate::receiver::Acknowledgement;
 /// State for undoing a spurious reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// Window and threshold before the reduction; `None`: there is nothing to take back.
+    /// Window and threshold before the reduction; `None`: no reduction to undo.
     prior: Option<Control>,
     /// The cumulative ACK at the reduction.
     marker: u64,
-    /// One past the last segment that was sent before the first copy; 0 if there is no copy.
+    /// One past the last segment that was sent before the first retransmission; 0 without one.
     originals_end: u64,
-    /// Copies that no DSACK reported.
+    /// Retransmissions that no DSACK reported.
     copies: u32,
 }
 
-/// Detection of a spurious timeout by what is delivered after it (RFC 5682, with SACK).
+/// Detection of a spurious timeout by later deliveries (RFC 5682, with SACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frto {
-    /// Not, or no longer.
+    /// Detection is off.
     Off,
     /// The next delivered segment decides whether the timeout was spurious.
     Watches,
@@ -32,17 +32,17 @@ pub(super) enum Frto {
 }
 
 impl Undo {
-    /// The cumulative ACK moved, and echoes the timestamp of a segment that was sent before the first copy.
+    /// The cumulative ACK moved, and echoes a timestamp from before the first retransmission.
     pub fn shows_original(&self, ack: &Acknowledgement) -> bool {
         self.prior.is_some() && ack.echoes_original && ack.cumulative <= self.originals_end
     }
 
-    /// Every copy is reported as a duplicate.
+    /// Every retransmission is reported as a duplicate.
     pub fn all_in_vain(&self) -> bool {
         self.prior.is_some() && self.originals_end > 0 && self.copies == 0
     }
 
-    /// A copy leaves, when `nxt` segments were sent.
+    /// A segment is retransmitted; `nxt`: next new segment.
     pub fn on_copy(&mut self, nxt: u64) {
         self.copies += 1;
         if self.originals_end == 0 {
@@ -52,9 +52,9 @@ impl Undo {
 }
 
 impl Sender {
-    /// The window comes down now.
+    /// The window is reduced now.
     pub(super) fn remember_for_undo(&mut self) {
-        // Copies that are in flight still, a tail loss probe among them, may prove to be in vain as well.
+        // Retransmissions still in flight, such as a tail loss probe, may also prove to be spurious.
         let copies = self.board.retrans_out() as u32;
         let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
         let originals_end = if keeps { self.undo.originals_end } else { 0 };
@@ -66,7 +66,7 @@ impl Sender {
     pub(super) fn on_dsack(&mut self, seq: u64) {
         self.dsacks += 1;
         if self.dsacks > self.stats.retransmits {
-            // Copies that the path made say nothing.
+            // Duplicates made by the path are not evidence.
             return;
         }
         if seq >= self.undo.marker {
