@@ -53,7 +53,7 @@ GENERATED = {"docs/papers.md", "docs/validation.md", "docs/dependencies.md"}
 """Pages whose sentences come from code, and the folder of reference pages."""
 GENERATED_SOURCES = {"python/lfnlab/scenario/elements.py"}
 FOLDERS = [
-    *("benches", "ci", "kernel", "laws", "linux", "papers", "studies", "tests"),
+    *("benches", "ci", "kernel", "laws", "linux", "papers", "python/lfnlab", "studies", "tests"),
     "validation",
     *(
         "crates/conformance",

@@ -67,12 +67,12 @@ Start here:
     lfn run scenario.toml --json
     lfn laws cubic
 
-Quantities carry units: 10Gbit/s, 100ms, 1bdp, "250 packets". Results go to a directory (`--out`);
-a run that is there is not run again, so the same command goes on where it was interrupted.
+Quantities have units: 10Gbit/s, 100ms, 1bdp, "250 packets". `--out` is the results directory;
+stored runs are not run again, so repeating a command resumes it.
 
 Exit codes: 0 done, 1 a check failed or a verdict changed, 2 wrong scenario or usage, 3 results
-cannot be read or written, 4 not available here, 5 a law in Python raised, 6 the test
-bed was too late, 130 interrupted.
+cannot be read or written, 4 not available here, 5 a law in Python raised an exception, 6 the test
+bed was late, 130 interrupted.
 """,
 )
 
@@ -84,7 +84,7 @@ Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
 
 @app.command
 def demo(*, out: Path = Path("lfn-demo"), jobs: Jobs = None) -> int:
-    """Eight laws, one flow each in turn, on 10 Gbit/s x 100 ms.
+    """Run eight laws in turn, one flow each, on 10 Gbit/s x 100 ms.
 
     Args:
         out: Results directory.
@@ -126,25 +126,25 @@ def compare_(
     json: Json = False,
     report: Report = True,
 ) -> int:
-    """Give each of several laws the same path in turn, and compare.
+    """Run several laws in turn on the same path, and compare them.
 
     Example: `lfn compare --law reno,cubic,htcp-be --rate 10Gbit/s --rtt 100ms --background 2`
 
     Args:
         law: Names, with commas between: `reno,cubic`. A variant follows a colon: `cubic:linux`. A
             law in Python is `FILE.py:CLASS`.
-        rate: Rate of the bottleneck.
+        rate: Bottleneck rate.
         rtt: Base RTT of the flows under test.
-        buffer: `1bdp`, `250 packets` or `12.5MB`.
-        flows: Flows under test, all of one law.
+        buffer: Bottleneck buffer: `1bdp`, `250 packets` or `12.5MB`.
+        flows: Number of flows under test, all with the same law.
         duration: Simulated time.
-        warmup: Averages begin here.
-        sample: Grid of the tables, or `off`.
-        loss: Probability that a data packet is lost.
-        packet: IP packet, `1500B` or `9000B`.
-        background: Level of background traffic, 0 to 3: none, 10, 25 or 40 % of the rate.
-        compat: `linux`, as today's Linux does, or `ns2`, as the papers' simulator did.
-        seeds: Runs of each law; one where nothing is random, as without background and loss.
+        warmup: Start of the averages; default 0s.
+        sample: Sampling interval of the tables, or `off`.
+        loss: Loss probability of each data packet; default 0.
+        packet: IP packet size, `1500B` or `9000B`.
+        background: Background traffic, level 0 to 3: 0, 10, 25 or 40 % of the rate.
+        compat: TCP of `linux` (6.12) or of `ns2`, the papers' simulator.
+        seeds: Runs of each law; one if nothing is random, as without background and loss.
         seed: The first seed.
         out: Results directory.
     """
@@ -218,11 +218,11 @@ def run(
         law = "cubic"
         rtt = "100ms"
 
-    Every other key has a default; an error names those that are allowed.
+    Every other key has a default. docs/reference/keys.md lists all keys.
 
     Args:
         file: A scenario in TOML.
-        seeds: Number of runs, each with the next seed; one where nothing is random.
+        seeds: Runs, each with the next seed; one if nothing is random.
         seed: The first seed; default the file's.
         out: Results directory.
     """
@@ -306,17 +306,17 @@ def tcpeval(
 ) -> int:
     """Run the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) with one law.
 
-    Connections are drawn from a model in place of the suite's traces, which cannot be passed on;
-    docs/suite.md says what else is ours. The basic scenarios at full length take about a quarter
-    of an hour of one core and 4 GB for each seed. Examples:
+    A random model replaces the suite's traces, which may not be distributed; docs/suite.md lists
+    our other choices. A seed of the full basic scenarios takes about 15 minutes of one core and
+    4 GB. Examples:
 
         lfn suite tcpeval --law cubic --quick
         lfn suite tcpeval --law htcp --scenario access,geo-satellite --load 85 --seeds 3
         lfn suite tcpeval --law htcp --experiment impact --seeds 3 --json
 
-    `basic` gives utilisation, drop rate and mean queueing delay in each direction. `ramp-up`: how
-    soon a new flow comes up. `transients`: answers to steps of UDP traffic. `impact`: what the law
-    takes from the standard TCP. `fairness`: two flows, RTTs of 10 to 160 ms.
+    `basic` gives utilisation, drop rate and mean queueing delay in each direction. `ramp-up`: time
+    until a new flow has its share. `transients`: reactions to steps of UDP traffic. `impact`:
+    goodput that standard TCP loses. `fairness`: two flows, RTTs of 10 to 160 ms.
 
     Args:
         law: The law of all connections under test, NAME or NAME:VARIANT.

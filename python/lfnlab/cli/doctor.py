@@ -55,10 +55,10 @@ def doctor(
         bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")
     ] = False,
 ) -> int:
-    """Say what works on this machine: laws in the kernel, the path emulator, fast sockets.
+    """List what works on this machine: laws in the kernel, path emulator, fast sockets.
 
-    The simulator needs none of it. Exit code 1 if something is missing; what is only limited does
-    not count.
+    The simulator needs none of these. Exit code 1 if something is missing, not if it is only
+    limited.
     """
     found = findings()
     if json:

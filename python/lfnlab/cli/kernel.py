@@ -23,7 +23,7 @@ CHECK_BYTES, CHECK_DROP_INTERVAL = 8_000_000, 500
 kernel = App(
     name="kernel",
     help="""\
-Put laws into the running Linux, as congestion controls that any program may choose.
+Load laws into the running Linux as congestion controls for any program.
 
 Start here, as root:
 
@@ -32,9 +32,9 @@ Start here, as root:
     iperf3 -c host -C lfn_htcp_be
     lfn kernel unload --all
 
-They stay until `unload` or a reboot. `load LAW... --for COMMAND...` holds them while a command
-runs. No sysctl changes: what the host uses by default stays what it was. `docs/kernel.md` says what
-it needs, `lfn doctor` what is missing here.
+Laws stay until `unload` or a reboot; `load LAW... --for COMMAND...` keeps them only while a command
+runs. The host's default does not change. `docs/kernel.md` lists the requirements, `lfn doctor`
+those that this host lacks.
 """,
 )
 
@@ -43,7 +43,7 @@ Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON obj
 
 @kernel.command(name="list")
 def list_(*, json: Json = False) -> int:
-    """List the laws that Linux can run, and what keeps this host from one."""
+    """List the laws that Linux can run, and the requirements that this host lacks."""
     states = linux.status()
     if json:
         _print_json({"laws": [state._asdict() for state in states]})
@@ -63,11 +63,11 @@ def load(
         Parameter("--for", negative="", consume_multiple=True, allow_leading_hyphen=True),
     ] = (),
 ) -> int:
-    """Put laws into the kernel, all or none.
+    """Load laws into the kernel, all or none.
 
-    They stay when this command ends. With `--for`, which takes the rest of the line, they are there
-    while that command runs, and gone however it or this command ends; the exit code is then the
-    command's:
+    Laws stay loaded when this command ends. `--for` takes the rest of the line as a command: the
+    laws stay while it runs, and are unloaded however it or this command ends. The exit code is
+    then the command's:
 
         lfn kernel load htcp-be --for iperf3 -c host -C lfn_htcp_be
 
@@ -103,11 +103,11 @@ def _run(command: Sequence[str]) -> int:
 
 @kernel.command
 def unload(*laws: str, all_: Annotated[bool, Parameter("--all", negative="")] = False) -> int:
-    """Take laws out of the kernel; connections that use one keep it until they close.
+    """Unload laws; connections that use one keep it until they close.
 
     Args:
         laws: Names, as in `lfn kernel list`.
-        all_: All that `load` put there.
+        all_: Unload all laws of `load`.
     """
     if all_ == bool(laws):
         raise UsageError("name laws, or write --all")
@@ -118,7 +118,7 @@ def unload(*laws: str, all_: Annotated[bool, Parameter("--all", negative="")] = 
 
 @kernel.command
 def status(*, json: Json = False) -> int:
-    """Say which laws are in the kernel, what holds them, and what new connections use."""
+    """List the loaded laws, the processes that keep them, and the default for new connections."""
     states = [state for state in linux.status() if state.available or state.pinned]
     default = linux.DEFAULT.read_text().strip()
     if json:
@@ -136,11 +136,11 @@ def status(*, json: Json = False) -> int:
 
 @kernel.command
 def check(*laws: str, json: Json = False) -> int:
-    """Load each law, carry 8 MB under it through losses, and unload it.
+    """Load each law, transfer 8 MB with losses, and unload it.
 
-    The transfer runs over the loopback of a network namespace of its own. This shows that the
-    kernel's verifier takes the law and that it moves data here; that its every bit is right is
-    tested elsewhere (`docs/kernel.md`). Exit code 1 if one law fails.
+    The transfer uses the loopback of a new network namespace. The check shows that the kernel's
+    verifier accepts the law and that data arrive; other tests compare its decisions bit for bit
+    (`docs/kernel.md`). Exit code 1 if one law fails.
 
     Args:
         laws: Names, as in `lfn kernel list`; default all that this host can load.

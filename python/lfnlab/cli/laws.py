@@ -30,14 +30,14 @@ def laws(
 ) -> int:
     """List the laws, or show the card of one.
 
-    The list: name, family (what ends its growth), signals (all that it listens to), targets (where
-    it runs: simulator, Linux kernel), the slow start that precedes it, variants, source.
+    Columns: name, family (the signal that ends growth), signals, targets (simulator, Linux kernel),
+    slow start, variants, source.
 
     Example: `lfn laws cubic`
 
     Args:
-        name: Show this law's card: prose, equations with their source, test vectors.
-        bibtex: Print the reference instead, of all laws or of this one.
+        name: Law whose card to show: equations with their source, test vectors.
+        bibtex: Print the BibTeX reference of the law, or of all laws.
     """
     if json and bibtex:
         raise UsageError("--json, --bibtex: allowed: one of them")

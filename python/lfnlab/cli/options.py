@@ -27,8 +27,8 @@ Jobs = Annotated[
 Memory = Annotated[
     str | None,
     Parameter(
-        help="What runs may take together, such as 4GB; default what is free. A run that would "
-        "take more is refused, one that does ends with an error."
+        help="Memory of all runs together, such as 4GB; default 80 % of the free memory. A run "
+        "predicted to need more is refused; a run that exceeds it ends with an error."
     ),
 ]
 
@@ -37,8 +37,8 @@ Set = Annotated[
     Parameter(
         "--set",
         negative="",
-        help="KEY=VALUE, as often as needed: any key of a scenario, written as in errors; a value "
-        "as in TOML, or a text without quotes: `--set link.queue.kind=pie --set link.loss=1e-6`.",
+        help="KEY=VALUE, repeatable: any key of a scenario, as errors name it. The value is TOML, "
+        "or text without quotes: `--set link.queue.kind=pie --set link.loss=1e-6`.",
     ),
 ]
 

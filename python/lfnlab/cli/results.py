@@ -58,12 +58,12 @@ def plot(
     Args:
         source: Results directory, directory of one run or measurement, or TABLE.parquet.
         more: Further sources for the same figure, with other dashes.
-        x: Column across; default `t_s`, for bars the law.
-        y: Column up; for a CDF, `--x` or `--y` names the one column.
-        z: For a heat map: the column whose mean colours the cells; default the share of samples.
-        kind: Without `--x`, `phase` draws one flow over another.
-        by: Column whose values have colours.
-        panel: Column whose values have panels of their own.
+        x: Column of the horizontal axis; default `t_s`, for bars `law`.
+        y: Column of the vertical axis; a CDF needs only `--x` or `--y`.
+        z: Heat map: column whose mean gives the colour; default the share of samples.
+        kind: Kind of figure; `phase` without `--x` draws one flow against another.
+        by: Column whose values give the colour.
+        panel: Column with a panel for each value.
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
@@ -112,10 +112,10 @@ def metrics(
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Print the metrics of the field for stored results, from their tables alone.
+    """Print standard metrics of stored results.
 
-    Nothing is run again. Every value is a mean over seeds with its 95 % interval; a time that a run
-    did not see end is printed as a bound, such as `> 23`. Examples:
+    Nothing is simulated. Each value is a mean over seeds with its 95 % interval. A time longer than
+    the run is printed as a bound, such as `> 23`. Examples:
 
         lfn metrics lfn-results
         lfn metrics lfn-results --metric jain-over-time,cov --window 10s
@@ -123,16 +123,17 @@ def metrics(
         lfn metrics mix --metric camps --base all-standard
         lfn metrics --list
 
-    `--list` says what each one is, with its formula, unit and source, as docs/metrics.md does.
+    `--list` and docs/metrics.md give formula, unit and source of each metric.
 
     Args:
         directory: Results directory.
-        metric: Names, with commas between; default all that the runs have.
-        window: Time scale of Jain's index, CoV and convergence; default 0.1, 1, 10, 60 s that fit.
-        start: Start of what is measured; default the end of the warm-up.
-        end: End of what is measured; default the end of the run.
-        base: For `camps`: results with the same flows and seeds, all of the standard law.
-        list_: List the metrics, measure nothing.
+        metric: Names, separated by commas; default all that apply.
+        window: Time scale of Jain's index, CoV and convergence; default those of 0.1, 1, 10, 60 s
+            that fit.
+        start: Start of the window, such as 20s; default the end of the warm-up.
+        end: End of the window, such as 60s; default the end of the run.
+        base: For `camps`: results with the same flows and seeds, all with the standard law.
+        list_: List the metrics; compute nothing.
         json: Print one JSON object to stdout.
     """
     from json import dumps
@@ -182,7 +183,7 @@ def pcap(
 ) -> int:
     """Write the packets of a run as pcapng, for Wireshark, tshark and tcptrace.
 
-    The run must have recorded its packets. Drops and retransmissions have comments. Examples:
+    The scenario must record packets. Drops and retransmissions have comments. Examples:
 
         lfn pcap lfn-results -o run.pcapng
         lfn pcap lfn-results --run 2 --link forward --link reverse -o run.pcapng
@@ -191,9 +192,10 @@ def pcap(
     Args:
         directory: Results directory, or the directory of one run.
         out: FILE.pcapng.
-        link: Links to write; default all. A packet that crosses two is in the file twice.
+        link: Link to write, repeatable; default all. A packet that crosses two links is written
+            twice.
         run: Seed or key of the run; default the only one.
-        after_queue: As packets left the queues; default as they arrived, drops included.
+        after_queue: Packets at the exit of the queues; default at their entry, drops included.
     """
     from lfnlab.figures import draw
     from lfnlab.formats import pcap
@@ -206,7 +208,7 @@ def pcap(
     return OK
 
 
-importing = App(name="import", help="Store what another tool measured as a result.")
+importing = App(name="import", help="Store a measurement of another tool as a result.")
 
 
 @importing.command(name="iperf3")

@@ -42,28 +42,27 @@ def sweep(
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Run a scenario over many values of its keys: the file's `[sweep]` table says which.
+    """Run a scenario with many values of its keys, from the file's table `[sweep]`.
 
-    Every run is stored when it ends, and none that is there is run again: after whatever stopped
-    it, the same command goes on. Runs that fail are listed, and tried again by the same command;
-    exit code 1. Examples:
+    Each run is stored when it ends. Repeating the command runs the missing and the failed runs.
+    Failed runs are listed, with exit code 1. Examples:
 
         lfn sweep scenario.toml --dry-run
         lfn sweep scenario.toml --out results
         lfn sweep scenario.toml --out results --executor dask --jobs 8
         lfn sweep scenario.toml --out part-2 --shard 2/10
 
-    docs/sweep.md says what `[sweep]` may hold, and how to read the results.
+    docs/sweep.md describes `[sweep]` and the results.
 
     Args:
         file: A scenario in TOML with a table `[sweep]`.
         out: Results directory.
-        jobs: Runs at a time, fewer where memory would not do; default one for each core. With
-            Dask the number of processes, with a batch system that of jobs.
+        jobs: Runs at a time, fewer if memory is short; default one for each core. With Dask, the
+            number of processes; with a batch system, of jobs.
         executor: `local` (threads), `dask` (processes of this machine), `dask://HOST:PORT`, or
             `dask-jobqueue:slurm`, `:pbs`, `:htcondor` as dask-jobqueue is configured.
         shard: `i/n`: only the i-th of n parts of the runs.
-        dry_run: Say how many runs there are, what they will take, and run none.
+        dry_run: Print the number of runs and their predicted time, memory and disk space; run none.
         json: Print one JSON object to stdout.
     """
     import os
@@ -111,20 +110,20 @@ def tune(
     executor: str = "local",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Search for the values of keys that minimise an objective, as the file's `[tune]` table says.
+    """Search for values of keys that minimise an objective, from the file's table `[tune]`.
 
-    The best point is run again with seeds that the search did not see. Runs go through the store:
-    the same command goes on where it was stopped. Needs Optuna, lfnlab[search]. Example:
+    The best point is run again with new seeds. Repeating the command resumes the search. Needs
+    Optuna, lfnlab[search]. Example:
 
         lfn tune scenario.toml --out results
 
-    docs/sweep.md says what `[tune]` may hold.
+    docs/sweep.md describes `[tune]`.
 
     Args:
         file: A scenario in TOML with a table `[tune]`.
         out: Results directory.
         jobs: Runs at a time; default one for each core.
-        executor: As for `lfn sweep`.
+        executor: See `lfn sweep`.
         json: Print one JSON object to stdout.
     """
     from lfnlab.experiment.executor import check_executor
@@ -138,7 +137,7 @@ def tune(
     return OK
 
 
-store = App(name="store", help="Look after a results directory: list, check, clean, merge.")
+store = App(name="store", help="Maintain a results directory: list, check, clean, merge.")
 
 
 @store.command(name="ls")
@@ -148,7 +147,7 @@ def list_(
     *,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """List the runs of a store: address, code, seed, laws, scenario. Exit code 1: some are damaged.
+    """List the runs of a store: key, code, seed, laws, scenario. Exit code 1: some are damaged.
 
     Example: `lfn store ls lfn-results`
 
@@ -200,7 +199,7 @@ def show(directory: Path, key: str, /) -> int:
 
     Args:
         directory: Results directory.
-        key: Address of the run, or how it begins.
+        key: Key of the run, or its first letters.
     """
     from json import dumps
 
@@ -217,7 +216,7 @@ def show(directory: Path, key: str, /) -> int:
 
 @store.command
 def verify(directory: Path = Path("lfn-results"), /) -> int:
-    """Compare every file of a store with the hash that was stored. Exit code 1 where one differs.
+    """Compare every file of a store with its stored hash. Exit code 1 if one differs.
 
     Example: `lfn store verify lfn-results`
 
@@ -250,9 +249,9 @@ def gc(
     damaged: Annotated[bool, Parameter(negative="")] = False,
     yes: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """List what killed processes left, and runs that you name; with `--yes`, remove them.
+    """List files of killed processes, and runs that you select; with `--yes`, remove them.
 
-    What is younger than an hour stays: another process may be writing it. Examples:
+    Files younger than an hour stay: another process may be writing them. Examples:
 
         lfn store gc lfn-results
         lfn store gc lfn-results --code 0.1.0+07b4c1d2e3f4 --yes
@@ -280,14 +279,14 @@ def gc(
 
 @store.command
 def merge(into: Path, /, *sources: Path) -> int:
-    """Take the runs of other stores into one. Those that are there, and damaged ones, stay out.
+    """Copy the missing runs of other stores into one; damaged runs are not copied.
 
-    Exit code 1 when a run was damaged, or is in both with other bytes. Example:
+    Exit code 1 if a run was damaged, or if two stores have it with different bytes. Example:
 
         lfn store merge results part-1 part-2 part-3
 
     Args:
-        into: Results directory, made if it is not there.
+        into: Results directory, created if missing.
         sources: Results directories.
     """
     from lfnlab.results import maintenance

@@ -36,11 +36,10 @@ def shell(
     coalesce: str = COALESCE,
     report: Path | None = None,
 ) -> int:
-    """Run a program behind an emulated path, in a network namespace of its own.
+    """Run a program behind an emulated path, in a new network namespace.
 
-    The other end of the path is at the address that `LFN_FAR` names. Nothing of this stays when the
-    program ends. Without root the program is root in a user namespace. Its exit code is that of
-    the command. Examples:
+    `LFN_FAR` has the address of the far end. Everything is removed when the program ends. Without
+    root, the program is root in a user namespace. The exit code is the program's. Examples:
 
         lfn shell --rate 1Gbit/s --rtt 180ms --serve "iperf3 -s" -- sh -c 'iperf3 -c $LFN_FAR'
         lfn shell --rate 100Mbit/s --rtt 20ms -- bash
@@ -48,20 +47,21 @@ def shell(
 
     Args:
         command: Program and arguments, after `--`.
-        rate: Rate of the path, each way.
-        rtt: Its round-trip time.
-        buffer: Queue, each way: `1bdp`, `250 packets` or `12.5MB`.
-        loss: Probability that a packet is lost, each way; ACKs without data are spared.
-        packet: IP packet, `1500B` or `9000B`: the MTU.
-        scenario: The path of this file's first flow, with its queues, losses and schedule, instead
+        rate: Rate of the path in each direction.
+        rtt: Round-trip time of the path.
+        buffer: Buffer in each direction: `1bdp`, `250 packets` or `12.5MB`.
+        loss: Loss probability of each packet in each direction; pure ACKs are never lost; default
+            0.
+        packet: MTU, `1500B` or `9000B`.
+        scenario: Use the path of this file's first flow, with queues, losses and schedule, instead
             of the options above.
-        serve: A line for `sh` that runs at the far end as long as the command, which begins when
-            it listens on a port of TCP, or after 5 s.
-        here: The far end is the network namespace of the caller, also when that is a path's near
-            end: a path behind a path. Needs root.
-        coalesce: Segments of a burst that are due within so long a time are handed over together,
-            with the last of them: longer costs less CPU, 0s keeps every segment apart.
-        report: Write here, in JSON, what the path did and how late it was.
+        serve: Line for `sh` that runs at the far end. The command begins when it listens on a TCP
+            port, or after 5 s; the line ends with the command.
+        here: Use the caller's network namespace as the far end, also inside another `lfn shell`:
+            paths in series. Needs root.
+        coalesce: Segments of a burst that are due within this time are delivered together with the
+            last of them. A longer time costs less CPU; 0s delivers each alone.
+        report: File for counters and lateness of the path, in JSON.
     """
     if not command:
         raise UsageError("no command; write it after --, for example: lfn shell -- bash")
@@ -99,18 +99,18 @@ def on_kernel(
 ) -> int:
     """Run a scenario on the TCP of this kernel, over the emulated path.
 
-    Flows of one path, with laws of the kernel or ours where they are loaded; tables, summary and
-    report are the simulator's. A run in which the emulator was late or lost packets is marked
-    invalid. Example: `lfn testbed scenario.toml --out measured`
+    All flows have the same path. Laws are the kernel's, or ours if loaded. Tables, summary and
+    report have the simulator's form. A run is marked invalid if the emulator was late or lost
+    packets. Example: `lfn testbed scenario.toml --out measured`
 
     Args:
         file: A scenario in TOML.
-        seed: Of the path's random losses; default the file's.
-        iperf3: Let iperf3 send the flows over TCP, not a sender of ours.
+        seed: Seed of the path's random losses; default the file's.
+        iperf3: Let iperf3 send the TCP flows, instead of lfn.
         out: Results directory.
         json: Print one JSON object to stdout.
 
-    Exit code 6 when the run is invalid.
+    Exit code 6 if the run is invalid.
     """
     from lfnlab.analysis.summary import averaged, summary_tables, to_json
     from lfnlab.analysis.table import Table, plain
@@ -160,23 +160,23 @@ def agree(
     out: Path = Path("lfn-agree"),
     json: Annotated[bool, Parameter("--json", negative="")] = False,
 ) -> int:
-    """Run a scenario in the simulator and on the test bed, and say where they differ.
+    """Run a scenario in the simulator and on the test bed, and compare them.
 
-    Goodput, sawtooth, windows and drops of each flow after the warm-up, side by side, and a figure
-    with the windows of both. The two should be within 3 % in goodput, within 5 % in period and mean
-    window. Laws are those of this kernel, ours first; `lfn kernel load LAW --for lfn agree ...`
-    loads them. Example: `lfn agree scenario.toml --law reno,htcp-be`
+    The table has goodput, sawtooth, windows and drops of each flow after the warm-up; the figure
+    has the windows. The bars are 3 % in goodput, 5 % in period and mean window. Laws are ours
+    if loaded (`lfn kernel load LAW --for lfn agree ...`), else this kernel's. Example: `lfn
+    agree scenario.toml --law reno,htcp-be`
 
     Args:
         file: A scenario in TOML.
-        law: Names, with commas between: each in turn in place of the laws of the file.
-        seed: Of random losses; default the file's.
-        linux: A program that runs Linux in virtual time, for a third column.
-        out: Directory: `simulated` and `measured` in it are results directories; `linux` has what
-            the program of `--linux` wrote.
+        law: Names, separated by commas: each replaces the file's laws in turn.
+        seed: Seed of random losses; default the file's.
+        linux: Program that runs Linux in virtual time, for a third column.
+        out: Directory. Its `simulated` and `measured` are results directories; `linux` has the
+            output of `--linux`.
         json: Print one JSON object to stdout.
 
-    Exit code 1 when a bar is not met, 6 when a measured run is invalid.
+    Exit code 1 if a bar is not met, 6 if a measured run is invalid.
     """
     from dataclasses import replace
 

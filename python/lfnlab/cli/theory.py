@@ -39,7 +39,8 @@ Start here:
 
 Laws are those of `lfn laws` and their variants, such as `hstcp:ns2`. Laws without equations run
 their own code on a fluid path; `--code` does so for every law. `docs/theory.md` has figures and the
-assumptions. """,
+assumptions.
+""",
 )
 
 
@@ -54,18 +55,18 @@ def response(
     json: Json = False,
     out: Out = None,
 ) -> int:
-    """Response functions: the mean window for a rate of loss events.
+    """Compute response functions: mean window for a rate of loss events.
 
-    The first number of a cell is the closed form; the second, after it, what the law's own sawtooth
-    gives when it loses one packet in each 1/p: of its equations or its code. Example:
+    The first number of a cell is the closed form. The second is the mean window of the law's
+    sawtooth, from its equations or its code, with one loss in each 1/p packets. Example:
 
         lfn theory response --law reno,cubic --loss 1e-4,1e-7 --rtt 50ms
 
     Args:
-        law: Names, with commas between.
-        loss: Loss events a packet, with commas between.
+        law: Names, separated by commas.
+        loss: Loss events a packet, separated by commas.
         rtt: Round-trip time, for the laws that depend on it.
-        kept: RTT_min/RTT_max at a loss, of which H-TCP, Westwood+ and HTCP-BE make their window.
+        kept: RTT_min/RTT_max at a loss, from which H-TCP, Westwood+ and HTCP-BE set their window.
         code: Sawtooths by the laws' own code.
     """
     from lfnlab.theory import fluid, functions
@@ -138,19 +139,19 @@ def recovery(
     json: Json = False,
     out: Out = None,
 ) -> int:
-    """Time to grow back after one loss on a full path without a queue.
+    """Compute the time to grow back after one loss on a full path without a queue.
 
-    In closed form, or from the law's own code. The figure shows it for rates from 10 Mbit/s to
+    The result is in closed form or from the law's code. The figure has rates from 10 Mbit/s to
     100 Gbit/s at this RTT. Example:
 
         lfn theory recovery --rate 10Gbit/s --rtt 265ms --packet 9000B
 
     Args:
-        law: Names, with commas between.
-        rate: Of the path.
+        law: Names, separated by commas.
+        rate: Path rate.
         rtt: Round-trip time.
-        packet: Packet on the wire.
-        kept: RTT_min/RTT_max at a loss, of which Westwood+ and HTCP-BE make their window.
+        packet: Packet size on the wire.
+        kept: RTT_min/RTT_max at a loss, from which Westwood+ and HTCP-BE set their window.
         code: By the laws' own code.
     """
     from lfnlab.theory import functions
@@ -220,17 +221,17 @@ def sawtooth(
     json: Json = False,
     out: Out = None,
 ) -> int:
-    """The sawtooth of one flow on a path: period, mean window, utilisation, loss events.
+    """Compute the sawtooth of one flow: period, mean window, utilisation, loss events.
 
     Example: `lfn theory sawtooth --law reno,cubic --rate 1Gbit/s --rtt 40ms --buffer 0.2bdp`
 
     Args:
-        law: Names, with commas between.
-        rate: Of the bottleneck.
+        law: Names, separated by commas.
+        rate: Bottleneck rate.
         rtt: Base RTT.
         buffer: `1bdp`, `250 packets`, `12.5MB`, or `0 packets`.
-        packet: Packet on the wire.
-        span: Time that the figure shows; default three of the median period.
+        packet: Packet size on the wire.
+        span: Time of the figure; default three median periods.
         code: By the laws' own code.
     """
     from lfnlab.theory import fluid
@@ -318,24 +319,24 @@ def vector(
     json: Json = False,
     out: Out = None,
 ) -> int:
-    """Two flows that lose together: Chiu and Jain's vector diagram, and where it ends.
+    """Compute Chiu and Jain's vector diagram of two flows with synchronised losses.
 
-    As in Fig. 3 of the CW-HSTCP paper, flow 1 has the longer RTT unless told otherwise. A panel
-    shows one law; a pair `a+b` gives flow 1 law a and flow 2 law b. Examples:
+    By default flow 1 has the longer RTT, as in Fig. 3 of the CW-HSTCP paper. Each panel has one
+    law; a pair `a+b` gives flow 1 law a and flow 2 law b. Examples:
 
         lfn theory vector --out vector.png
         lfn theory vector --law reno+cubic --rtt 50ms,50ms --start 100,4000 --axes rate --json
 
     Args:
-        law: Names, or pairs, with commas between.
+        law: Names or pairs, separated by commas.
         rtt: Base RTT of flow 1 and of flow 2.
-        rate: Of the bottleneck.
+        rate: Bottleneck rate.
         buffer: `1bdp` (of the mean RTT), `250 packets`, `12.5MB`.
-        packet: Packet on the wire.
-        start: Windows of flow 1 and flow 2 in segments, as `3000,1000`; as often as needed. Default
-            two starts, from which either flow has two thirds of 90 % of the link.
-        losses: Losses to go through.
-        axes: Windows, or rates.
+        packet: Packet size on the wire.
+        start: Initial windows of flows 1 and 2 in segments, such as `3000,1000`; repeatable.
+            Default two starts: one flow, then the other, has two thirds of 90 % of the link.
+        losses: Number of losses.
+        axes: Axes in windows or in rates.
         code: By the laws' own code, as always where one of the two laws has no equations.
     """
     from lfnlab.theory import fluid
@@ -420,23 +421,23 @@ def fairness(
     code: Code = False,
     json: Json = False,
 ) -> int:
-    """RTT unfairness: E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E, for two flows of a law.
+    """Compute the RTT unfairness E of a law: throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E.
 
-    Once where both lose together, and once where each loses on its own at the same rate. Without a
-    buffer Westwood+ and HTCP-BE, which fall to what the path holds, never fall. 0 is fair to every
-    RTT, 1 gives equal windows, 2 is Reno's with losses together. Example:
+    The first value is for synchronised losses, the second for independent losses at equal rates.
+    0: equal throughput; 1: equal windows; 2: Reno with synchronised losses. Without a buffer
+    Westwood+ and HTCP-BE never reduce, since they reduce to the BDP. Example:
 
         lfn theory fairness --law reno,cubic --rtt 20ms,200ms
 
     Args:
-        law: Names, with commas between.
-        rtt: Base RTT of flow 1 and of flow 2, which differ.
-        rate: Of the bottleneck where they lose together.
-        buffer: There: `0.2bdp` (of the mean RTT), `250 packets`, `12.5MB`.
-        packet: Packet on the wire.
-        loss: Loss events a packet, where each loses on its own.
-        kept: RTT_min/RTT_max at such a loss.
-        losses: Losses to go through together.
+        law: Names, separated by commas.
+        rtt: Base RTTs of flow 1 and flow 2; they must differ.
+        rate: Bottleneck rate for synchronised losses.
+        buffer: Its buffer: `0.2bdp` (of the mean RTT), `250 packets`, `12.5MB`.
+        packet: Packet size on the wire.
+        loss: Independent loss events a packet.
+        kept: RTT_min/RTT_max at an independent loss.
+        losses: Number of synchronised losses.
         code: By the laws' own code.
     """
     from lfnlab.theory import fluid, functions
@@ -504,17 +505,17 @@ def padhye(
     json: Json = False,
     out: Out = None,
 ) -> int:
-    """Reno's throughput with timeouts (Padhye et al. 1998), beside 1/sqrt(p) without.
+    """Compute Reno's throughput with timeouts (Padhye et al. 1998), and without (1/sqrt(p)).
 
     Example: `lfn theory padhye --loss 1e-2,1e-3 --rtt 100ms --rto 400ms --ack 2`
 
     Args:
-        loss: Loss events a packet, with commas between.
+        loss: Loss events a packet, separated by commas.
         rtt: Round-trip time.
-        rto: First timeout.
-        ack: Segments that one ACK covers, 2 with delayed ACKs.
+        rto: First retransmission timeout.
+        ack: Segments covered by an ACK; 2: delayed ACKs.
         window: Largest window in segments.
-        packet: Packet on the wire, for Mbit/s.
+        packet: Packet size on the wire, for Mbit/s.
     """
     from lfnlab.theory import closed
 

@@ -24,7 +24,7 @@ FORMS = ("png", "pdf", "svg")
 Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
 Out = Annotated[Path | None, Parameter(help="Draw into FILE.png, FILE.pdf or FILE.svg.")]
 Losses = Annotated[int, Parameter(validator=validators.Number(gte=8, lte=100_000))]
-Code = Annotated[bool, Parameter(negative="", help="By the laws' own code, not their equations.")]
+Code = Annotated[bool, Parameter(negative="", help="Run the laws' code, not their equations.")]
 
 
 def tell(

@@ -20,13 +20,13 @@ OK = 0
 Json = Annotated[
     bool, Parameter("--json", negative="", help="Print a JSON object for each transfer to stdout.")
 ]
-Rate = Annotated[str, Parameter(help="What the path carries; with `--rtt` it sizes buffers.")]
-Rtt = Annotated[str, Parameter(help="Its largest round-trip time.")]
+Rate = Annotated[str, Parameter(help="Rate of the path; rate times RTT sets the buffer sizes.")]
+Rtt = Annotated[str, Parameter(help="Largest round-trip time of the path.")]
 Key = Annotated[
     Path | None,
-    Parameter(help="File with the key of both ends: every packet is encrypted and authenticated."),
+    Parameter(help="File with the shared key; encrypts and authenticates every packet."),
 ]
-Mss = Annotated[int, Parameter(help="Bytes of the largest packet, IP and UDP headers included.")]
+Mss = Annotated[int, Parameter(help="Largest packet in bytes, IP and UDP headers included.")]
 
 
 def send(
