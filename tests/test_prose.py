@@ -6,6 +6,7 @@ here only if its hits are always wrong, so that the list has no exceptions.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -44,7 +45,21 @@ PATTERNS = {
     r"\bhears?\b": "a flow gets a signal; it does not hear",
     r"\b[Ww]hat (came|comes) out\b": 'write "results"',
     r"\bwaits? awake\b|\bwaited for awake\b": 'write "busy-waits"',
+    r"\bNot (available|modelled|drawn|run) are\b": "the subject comes first",
+    r"\bas the inverse\b": 'write "proportional to 1/..."',
+    r"\bnext to none\b": 'write "almost no ..."',
+    r"\bsays? (little|nothing) of\b": 'write "does not predict ...", or "is not representative"',
 }
+ERRORS = {
+    r"\bis no (?!longer\b)\w": 'a negative as noun; write "is not a ..."',
+    r"; there (is|are)\b": 'write "allowed: ..."',
+    r"\bis not there\b|\bnone is there\b|\bit is there\b": 'write "exists", or "does not exist"',
+    r"\bgoes on\b": 'write "continues"',
+    r"\bmend it\b": 'write "repair it: COMMAND"',
+    r"\bsaid\b|\bsays? by what\b|[:;] say\b": 'write "given", or "name ... with --OPTION"',
+    r"(?<!did you mean \{\})\?": "an error states what is wrong; it does not ask",
+}
+"""Of texts in ``raise`` statements; an expression in them reads ``{}``."""
 COMMENTS = {
     r"\A(What|Who|Whatever|That which) ": "a doc comment begins with the thing that it describes",
 }
@@ -119,6 +134,34 @@ def hits(text: str, patterns: dict[str, str]) -> list[str]:
     ]
 
 
+def raised(name: str) -> list[str]:
+    """Texts that a source gives to exceptions."""
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    calls = [
+        node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc is not None
+    ]
+    found = []
+    for call in calls:
+        fields = {
+            id(part)
+            for node in ast.walk(call)
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+            if part is not node
+        }
+        for node in ast.walk(call):
+            if isinstance(node, ast.JoinedStr):
+                found.append(
+                    "".join(
+                        str(part.value) if isinstance(part, ast.Constant) else "{}"
+                        for part in node.values
+                    )
+                )
+            elif isinstance(node, ast.Constant) and id(node) not in fields:
+                found += [node.value] if isinstance(node.value, str) else []
+    return found
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_are_plain(name: str) -> None:
     text = FENCE.sub("", (ROOT / name).read_text(encoding="utf-8"))
@@ -135,6 +178,16 @@ def test_comments_are_plain() -> None:
     assert not found, "\n".join(found)
 
 
+def test_errors_are_plain() -> None:
+    found = [
+        f"{name}: {hit}"
+        for name in tracked("python/lfnlab/**.py")
+        for text in raised(name)
+        for hit in hits(text, ERRORS)
+    ]
+    assert not found, "\n".join(found)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -146,6 +199,8 @@ def test_comments_are_plain() -> None:
         "all rows but for\nthe last",
         "a router that speaks",
         "libudt's goodput goes into ours 7 times",
+        "Not modelled are collisions.",
+        "throughputs are as the inverse RTTs",
     ],
 )
 def test_stumbling_blocks_are_found(text: str) -> None:

@@ -181,7 +181,7 @@ def courses(law: str) -> list[Course]:
 
 
 def c5() -> Finding:
-    """Fig. 3: standard TCP goes to windows as the inverse RTTs, HSTCP away from there."""
+    """Fig. 3: standard TCP converges to w1/w2 = RTT2/RTT1, HSTCP diverges from it."""
     ends = {
         law: [
             float(course.epochs[-1].before[0] / course.epochs[-1].before[1])

@@ -131,7 +131,9 @@ def test_a_far_end_that_dies_is_no_result(after_s: float, tmp_path: Path) -> Non
             time.sleep(0.01)
         _, err = victim.communicate(timeout=20)
     assert victim.returncode == 1
-    assert err == "lfn: the test bed failed: the far end died, so the run is no result\n"
+    assert (
+        err == "lfn: the test bed failed: the far end ended without a result; repeat the command\n"
+    )
     assert not list((tmp_path / "out" / "runs").iterdir())
     assert not (tmp_path / "out" / "experiment.json").exists()
 

@@ -466,7 +466,7 @@ def test_none_of_the_runs_says_so(swept: Path, tmp_path: Path) -> None:
     root = shutil.copytree(swept, tmp_path / "s")
     for run in runs(root):
         shutil.rmtree(run)
-    with pytest.raises(StoreError, match=r"of the 4 runs .* none is there; the command"):
+    with pytest.raises(StoreError, match=r"none of the 4 runs .* exists; repeat the"):
         Results.load(root)
 
 

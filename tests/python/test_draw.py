@@ -244,13 +244,13 @@ def test_the_listing_names_the_documented_columns_and_units(
         (["--y", "cwnd_seg", "--where", "flow=9"], "no row of flows has flow=9; flow is 0, 1"),
         (["--y", "cwnd_seg", "--where", "law=rneo"], "law is cubic, reno"),
         (["--y", "cwnd_seg", "--where", "flow=first"], "flow is a number, first is not"),
-        (["--y", "cwnd_seg", "--where", "flow"], '"flow" is no condition'),
+        (["--y", "cwnd_seg", "--where", "flow"], '"flow" is not a condition'),
         (["--y", "cwnd_seg", "--where", "law>a"], "takes a column of numbers"),
         (["--y", "law"], "holds text"),
-        (["--kind", "bar", "--x", "t_s", "--y", "cwnd_seg"], "too many bars"),
+        (["--kind", "bar", "--x", "t_s", "--y", "cwnd_seg"], "at most 60 bars"),
         (["--kind", "cdf", "--y", "cwnd_seg", "--by", "t_s"], "at most 60 can be told apart"),
         (["--kind", "phase", "--where", "flow=0"], "flows here: 1"),
-        (["--out", "figure.jpg"], '"figure.jpg" is no .png, .pdf, .svg'),
+        (["--out", "figure.jpg"], '"figure.jpg"; allowed endings: .png, .pdf, .svg'),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_2(

@@ -201,11 +201,11 @@ def replaced(*path: Any, by: Any = ...) -> Callable[[str], str]:
 @pytest.mark.parametrize(
     ("change", "where"),
     [
-        (lambda _: "", ":1: not JSON, or not all of it: Expecting value"),
+        (lambda _: "", ":1: not JSON, or incomplete: Expecting value"),
         (lambda _: "[ ID] Interval  Transfer\n", ":1: not JSON"),
         (lambda _: "[]", ": not an object"),
         (lambda text: text + text, "one object is allowed"),
-        (cut, ": not JSON, or not all of it: "),
+        (cut, ": not JSON, or incomplete: "),
         (replaced("error", by="interrupt"), ": iperf3 ended with an error: interrupt"),
         (without("start"), ": start: missing"),
         (without("start", "test_start", "protocol"), ": start.test_start.protocol: missing"),

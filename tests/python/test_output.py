@@ -64,7 +64,7 @@ def test_what_lfn_wrote_is_made_again_and_nothing_else(
         assert cli.call(command) == cli.STORE
         assert file.read_bytes() == other
         said = capsys.readouterr().err
-        assert f"cannot write {file}: it is there, and lfn did not write it" in said
+        assert f"cannot write {file}: it exists, and lfn did not write it" in said
         assert said.count("\n") == 1
     file.unlink()
     file.mkdir()

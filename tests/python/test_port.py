@@ -90,9 +90,9 @@ def test_the_command_writes_a_part_of_a_card(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["reno"], cli.USAGE, "reno is no law in Python; write FILE.py:CLASS"),
+        (["reno"], cli.USAGE, "reno is not a law in Python; write FILE.py:CLASS"),
         (["{file}:Nosuch"], cli.USAGE, "no law 'Nosuch'; it has Half"),
-        (["{file}:Half", "--name", "Half"], cli.USAGE, "'Half' is no name of a header"),
+        (["{file}:Half", "--name", "Half"], cli.USAGE, "'Half' is not a name for a header"),
         (["{file}:Half", "--tolerance", "0"], cli.USAGE, "tolerance: 0; allowed: above 0"),
         (["{file}:Half", "--out", "{file}/x"], cli.STORE, "Not a directory"),
     ],
@@ -113,5 +113,5 @@ def test_what_it_raises_names_callback_and_time() -> None:
 
     with pytest.raises(_core.PrototypeError, match=r"Late.on_loss at 1.* s: RuntimeError: not yet"):
         vectors(Late, "late", 1e-3)
-    with pytest.raises(LawError, match="is no law"):
+    with pytest.raises(LawError, match="is not a law"):
         vectors(int, "int", 1e-3)  # type: ignore[arg-type]

@@ -276,7 +276,7 @@ def test_all_callbacks(path: Scenario, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (("on_loss", "on_losss"), "Mine.on_losss is no callback of a law; there are on_ack,"),
+        (("on_loss", "on_losss"), "Mine.on_losss is not a callback of a law; allowed: on_ack,"),
         (("    def on_loss", "    def loss"), "Mine has no on_loss; a law has on_ack and on_loss"),
         (
             ("(self, n, ack)", "(self, ack)"),
@@ -318,7 +318,7 @@ def test_no_such_file(path: Scenario) -> None:
         LawError, match=r"nosuch.py: No such file or directory; write FILE.py:CLASS"
     ):
         path.flow("nosuch.py:Mine")
-    with pytest.raises(LawError, match=r"is no law; write a name or a subclass of lfnlab.Law"):
+    with pytest.raises(LawError, match=r"is not a law; write a name or a subclass of lfnlab.Law"):
         path.flow(int).check()  # type: ignore[arg-type]
 
 

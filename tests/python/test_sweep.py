@@ -138,7 +138,7 @@ def test_a_key_may_be_a_parameter_of_a_law() -> None:
     base = SHORT.flow("evcp:n1=1:s=16", rtt="10ms")
     document = with_values(base.to_document(), {"flow[1].law:n1": 3, "flow[1].law:n2": 7})
     assert [flow["law"] for flow in document["flow"]] == ["cubic", "evcp:s=16:n1=3:n2=7"]
-    with pytest.raises(ScenarioError, match="link:n1: no text is there"):
+    with pytest.raises(ScenarioError, match="link:n1: only the name of a law"):
         with_values(base.to_document(), {"link:n1": 3})
 
 
@@ -148,7 +148,7 @@ def test_a_key_may_be_a_parameter_of_a_law() -> None:
         ("", r"no table \[sweep\]"),
         ("[sweep]", r"no table \[sweep\]"),
         ("[sweep.grid]\n'link.rat' = ['1Gbit/s']", r":9: with link.rat = 1Gbit/s: .*mean \"rate\""),
-        ("[sweep.grid]\n'flow[1].law' = ['reno']", r":9: .*\[1\] is not there; .* has 1"),
+        ("[sweep.grid]\n'flow[1].law' = ['reno']", r":9: .*no entry \[1\]; .* has 1"),
         ("[sweep.grid]\n'link.rate' = ['fast']", r":9: with link.rate = fast: link.rate"),
         ("[sweep.grid]\n'link.rate' = []", r':9: sweep.grid."link.rate": .*at least one'),
         ("[sweep.grid]\n'link rate' = [1]", r":9: .*not a key"),

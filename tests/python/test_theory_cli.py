@@ -142,7 +142,7 @@ def test_figures_have_the_laws_colours_and_units() -> None:
         (("response", "--law", "vega"), 'no law "vega"; did you mean "vegas"?'),
         (("response", "--law", "reno,"), 'no law ""'),
         (("sawtooth", "--law", "hstcp:ns3"), 'law hstcp has no variant "ns3"'),
-        (("response", "--loss", "2"), '--loss: "2" is no rate from 1e-12 to below 1'),
+        (("response", "--loss", "2"), '--loss: "2" is not a rate from 1e-12 to below 1'),
         (("response", "--loss", "1e-3,x"), '--loss: "x"'),
         (("response", "--kept", "1"), "--kept: 1 is not between 0 and 1"),
         (("response", "--rtt", "100"), '--rtt: "100" is not a number and a unit; allowed units: s'),
@@ -160,7 +160,10 @@ def test_figures_have_the_laws_colours_and_units() -> None:
         (("vector", "--axes", "log"), "--axes"),
         (("fairness", "--rtt", "60ms,60ms"), '--rtt: "60ms,60ms" are equal'),
         (("padhye", "--rto", "0ms"), '--rto: "0ms" is not above 0'),
-        (("padhye", "--out", "figure.gif"), '--out: "figure.gif" is no .png, .pdf, .svg'),
+        (
+            ("padhye", "--out", "figure.gif"),
+            '--out: "figure.gif"; allowed endings: .png, .pdf, .svg',
+        ),
     ],
 )
 def test_mistakes_are_named(

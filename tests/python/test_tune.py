@@ -131,7 +131,7 @@ def test_the_command_prints_point_interval_and_equals(
         ("", r"no table \[tune\]"),
         ("[tune]\ntrials = 3", "minimise, over: both are needed"),
         ("[tune]\nminimise = 'jain'\nover = { 'link.rate' = 3 }", r'tune.over."link.rate": 3'),
-        ("[tune]\nminimise = 'jain +'\nover = { seed = [1, 2] }", "is no formula"),
+        ("[tune]\nminimise = 'jain +'\nover = { seed = [1, 2] }", "is not a formula"),
         ("[tune]\nminimise = 'jain'\ntrial = 3\nover = { seed = [1] }", "tune.trial: unknown key"),
         ("[tune]\nminimise = 'jain'\nseeds = 1\nover = { seed = [1] }", "tune.seeds: 1; allowed"),
     ],

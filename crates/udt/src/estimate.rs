@@ -106,7 +106,7 @@ impl<const N: usize> Ring<N> {
 
 pub(crate) const ARRIVALS: usize = 16;
 pub(crate) const PAIRS: usize = 64;
-/// Fewer pairs than this say nothing of the path.
+/// Pairs that an estimate needs; fewer are not representative of the path.
 const MIN_PAIRS: usize = 8;
 const NS_PER_S: u64 = 1_000_000_000;
 /// An interval that no path has, so that sums of them fit.

@@ -6,7 +6,7 @@ use lfn_units::Time;
 use crate::estimate::{Ring, ARRIVALS, PAIRS};
 
 const PS_PER_S: u128 = 1_000_000_000_000;
-/// Fewer pairs of trains than this say nothing of the path.
+/// Pairs of trains that an estimate needs; fewer are not representative of the path.
 const MIN_SAMPLES: usize = 8;
 
 /// Speed of arrival by all trains, capacity by pairs of them: the time of a train, shared among its packets.

@@ -390,7 +390,7 @@ def call(arguments: Sequence[str]) -> int:
     except LabError as error:
         return _fail(FAILED, error)
     except KeyboardInterrupt:
-        return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command goes on")
+        return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command continues")
     except OSError as error:
         # The results have an error of their own, so this is stdout. Python flushes it once more at
         # exit: give it somewhere to go.

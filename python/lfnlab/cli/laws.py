@@ -83,7 +83,7 @@ def port(
 
     found = prototype.find(law, Path())
     if found is None:
-        raise LawError(f"{law} is no law in Python; write FILE.py:CLASS")
+        raise LawError(f"{law} is not a law in Python; write FILE.py:CLASS")
     if out is not None:
         output.refuse_others(out)
     text = vectors(found, name or found.name.lower(), tolerance)

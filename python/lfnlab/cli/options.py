@@ -94,7 +94,7 @@ def settings(texts: Sequence[str]) -> dict[str, Any]:
         if not (key and equals and value):
             raise UsageError(f'--set: "{text}"; write for example --set link.queue.kind=pie')
         if key in said:
-            raise UsageError(f"--set: {key} is said twice; write each key once")
+            raise UsageError(f"--set: {key} is given twice; write each key once")
         said[key] = _value(value)
     return said
 

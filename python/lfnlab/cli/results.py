@@ -81,7 +81,9 @@ def plot(
         return OK
     form = "png" if out is None else out.suffix.removeprefix(".")
     if form not in draw.FORMATS:
-        raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in draw.FORMATS)}')
+        raise UsageError(
+            f'--out: "{out}"; allowed endings: {", ".join(f".{name}" for name in draw.FORMATS)}'
+        )
     if out is not None:
         output.refuse_others(out)
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
@@ -150,7 +152,7 @@ def metrics(
             print(f"    {said['Source']}")
         return OK
     if directory is None:
-        raise UsageError("metrics: which results? Write for example lfn metrics lfn-results")
+        raise UsageError("metrics: no results directory; write for example lfn metrics lfn-results")
     try:
         found = measure.measure(
             Results.load(directory),

@@ -294,7 +294,7 @@ def merge(into: Path, /, *sources: Path) -> int:
     from lfnlab.results.store import Store
 
     if not sources:
-        raise UsageError("store merge: merge what? Write lfn store merge INTO FROM...")
+        raise UsageError("store merge: no source; write lfn store merge INTO FROM...")
     for source in sources:
         maintenance.runs_of(source)
     home = Store(into)

@@ -58,7 +58,9 @@ def draw(out: Path, figure: Any) -> None:
 
     form = out.suffix.removeprefix(".")
     if form not in FORMS:
-        raise UsageError(f'--out: "{out}" is no {", ".join(f".{name}" for name in FORMS)}')
+        raise UsageError(
+            f'--out: "{out}"; allowed endings: {", ".join(f".{name}" for name in FORMS)}'
+        )
     output.refuse_others(out)
     output.write(out, rendered(figure(), (form,))[form])
 
@@ -134,7 +136,7 @@ def losses(text: str) -> list[float]:
             value = math.nan
         if not 1e-12 <= value < 1:
             raise UsageError(
-                f'--loss: "{part}" is no rate from 1e-12 to below 1; write for example 1e-3,1e-5'
+                f'--loss: "{part}" is not a rate from 1e-12 to below 1; write for example 1e-3,1e-5'
             )
         found.append(value)
     return found

@@ -114,7 +114,7 @@ def vectors(law: type[Law], name: str, tolerance: float) -> str:
     """
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise LawError(
-            f"{name!r} is no name of a header; allowed: a lower-case letter, then lower-case "
+            f"{name!r} is not a name for a header; allowed: a lower-case letter, then lower-case "
             "letters, digits, -"
         )
     if not 0 < tolerance < 1:

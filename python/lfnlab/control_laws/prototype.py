@@ -74,7 +74,7 @@ class Law(_core.LawState):
         for name in vars(cls):
             if name.startswith("on_") and name not in CALLBACKS:
                 raise LawError(
-                    f"{cls.__name__}.{name} is no callback of a law; there are "
+                    f"{cls.__name__}.{name} is not a callback of a law; allowed: "
                     f"{', '.join(CALLBACKS)}"
                 )
 
@@ -155,7 +155,7 @@ def describe(law: type[Law]) -> tuple[str, str, str, tuple[str, ...]]:
         LawError: when it cannot be a law.
     """
     if not (isinstance(law, type) and issubclass(law, Law)):
-        raise LawError(f"{law!r} is no law; write a name or a subclass of lfnlab.Law")
+        raise LawError(f"{law!r} is not a law; write a name or a subclass of lfnlab.Law")
     for callback, arguments in CALLBACKS.items():
         own = getattr(law, callback)
         if own is getattr(Law, callback):
@@ -186,7 +186,7 @@ def check_names(laws: Iterable[str | type[Law]]) -> None:
             name = text.partition("@")[0]
             if known.setdefault(name, text) != text:
                 raise LawError(
-                    f"two laws in Python are called {name}; give each its own, for example "
+                    f"two laws in Python are called {name}; give one another name, for example "
                     f'name = "{name}-2"'
                 )
 
@@ -296,7 +296,7 @@ def _load(path: Path, name: str) -> type[Law]:
 def _executed(path: Path, name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise LawError(f"{path} is no file of Python")
+        raise LawError(f"{path} is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
     try:

@@ -271,7 +271,7 @@ def _set(document: dict[str, Value], key: str, value: Value) -> None:
 def _with_parameter(spec: Value, parameter: str, value: Value, key: str) -> str:
     """The name of a law with a parameter set, as in evcp:n1=3."""
     if not isinstance(spec, str):
-        raise ScenarioError(f"no text is there that could have a parameter, but {spec!r}", key=key)
+        raise ScenarioError(f"only the name of a law has parameters; found {spec!r}", key=key)
     parts = [part for part in spec.split(":") if part.partition("=")[0] != parameter]
     return ":".join((*parts, f"{parameter}={value}"))
 
@@ -285,7 +285,7 @@ def _below(home: dict[str, Value], name: str, place: str, key: str) -> list[dict
     found = home.setdefault(name, {}) if not place else home.get(name, [])
     tables = [found[at] for at in _places(found, place, key)] if place else [found]
     if not all(isinstance(table, dict) for table in tables):
-        raise ScenarioError(f"{name} is no table in the scenario, but {found!r}", key=key)
+        raise ScenarioError(f"{name} is not a table in the scenario; found {found!r}", key=key)
     return tables
 
 
@@ -294,7 +294,7 @@ def _places(entries: list[Value], place: str, key: str) -> Sequence[int]:
         return range(len(entries))
     if place == "*" or int(place) >= len(entries):
         raise ScenarioError(
-            f"[{place}] is not there", f"the scenario has {len(entries)}, counted from 0", key
+            f"no entry [{place}]", f"the scenario has {len(entries)}, counted from 0", key
         )
     return [int(place)]
 

@@ -47,7 +47,7 @@ class Objective:
         try:
             self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise _refused(text, "is no formula") from None
+            raise _refused(text, "is not a formula") from None
         self._check(self._tree)
 
     def of(self, summary: Mapping[str, Any]) -> float | None:
@@ -81,7 +81,7 @@ class Objective:
             ) if name in _LISTS:
                 return
             case _:
-                raise _refused(self.text, f"has {ast.unparse(node)!r} in it")
+                raise _refused(self.text, f"contains {ast.unparse(node)!r}")
 
     def _value(self, node: ast.expr, summary: Mapping[str, Any]) -> Any:
         match node:
@@ -104,7 +104,9 @@ class Objective:
             ):
                 entries = summary[_LISTS[name]]
                 if not 0 <= place < len(entries):
-                    raise UsageError(f"minimise: {name}[{place}]: the run has {len(entries)}")
+                    raise UsageError(
+                        f"minimise: {name}[{place}]: the run has {len(entries)}, counted from 0"
+                    )
                 if key not in entries[place]:
                     allowed = ", ".join(entries[place])
                     raise UsageError(f"minimise: {name}[{place}].{key}; allowed: {allowed}")

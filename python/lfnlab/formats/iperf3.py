@@ -165,7 +165,7 @@ class _Node:
     def __getitem__(self, key: str) -> _Node:
         path = f"{self.path}{key}" if self.path.endswith(": ") else f"{self.path}.{key}"
         if key not in self.object():
-            raise UsageError(f"{path}: missing; is the file what iperf3 -J wrote?")
+            raise UsageError(f"{path}: missing; allowed: the output of iperf3 -J")
         return _Node(self.value[key], path)
 
     def object(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _parsed(file: Path, raw: bytes) -> _Node:
     except json.JSONDecodeError as error:
         why = "one object is allowed" if error.msg == "Extra data" else error.msg
         raise UsageError(
-            f"{file}:{error.lineno}: not JSON, or not all of it: {why}; write it with iperf3 -J"
+            f"{file}:{error.lineno}: not JSON, or incomplete: {why}; write it with iperf3 -J"
         ) from None
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not JSON: no UTF-8 text; write it with iperf3 -J") from None

@@ -78,7 +78,7 @@ def find(name: str) -> KernelLaw:
         if name in (law.name, law.kernel_name):
             return law
     known = ", ".join(law.name for law in laws())
-    raise LawError(f'no law "{name}" for the kernel; there are {known}')
+    raise LawError(f'no law "{name}" for the kernel; allowed: {known}')
 
 
 def available() -> list[str]:
@@ -100,7 +100,7 @@ def attach(law: KernelLaw, image: bytes | None = None) -> Attached:
     if why := host.missing_for(law.name, steers=law.steers):
         raise Unavailable(why)
     if law.kernel_name in available():
-        raise UsageError(f"{law.kernel_name} is loaded already; lfn kernel status says by what")
+        raise UsageError(f"{law.kernel_name} is already loaded; lfn kernel status shows by what")
     return Attached(law.kernel_name, law.image() if image is None else image)
 
 
@@ -112,7 +112,7 @@ def attached(chosen: Sequence[KernelLaw]) -> Iterator[None]:
         Unavailable: As `attach`; also before Linux 6.4, where a law outlives its process.
     """
     if host.linux() < (6, 4):
-        raise Unavailable("laws that end with a process need Linux 6.4 (links of struct_ops)")
+        raise Unavailable("a law that ends with its process needs Linux 6.4 (links of struct_ops)")
     with ExitStack() as held:
         for law in chosen:
             held.enter_context(attach(law))

@@ -235,6 +235,6 @@ class Attached:
 
     def _refused(self, what: str) -> Unavailable:
         code = ctypes.get_errno()
-        why = "it is there already" if code == errno.EEXIST else os.strerror(code)
+        why = "it already exists" if code == errno.EEXIST else os.strerror(code)
         log = "".join(_said).strip()
         return Unavailable(f"{self.name}: {what}: {why}" + (f"\n{log[-5000:]}" if log else ""))

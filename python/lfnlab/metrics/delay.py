@@ -83,7 +83,7 @@ def rtt_excess(
     positive("base_rtt_s", base_rtt_s)
     rows = rows_by_flow(flows, ("rtt_s",), start_s, end_s)
     if flow not in rows:
-        raise MetricError(f"{flow}; there are {', '.join(map(str, rows))}", "flow")
+        raise MetricError(f"{flow}; allowed: {', '.join(map(str, rows))}", "flow")
     rtt = rows[flow][1]
     return spread(np.maximum(0.0, rtt[rtt > 0] - base_rtt_s))
 

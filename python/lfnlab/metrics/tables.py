@@ -191,7 +191,7 @@ def link_counter(
     own = queues.filter(queues["link"] == link).sort("t_s")
     if own.height == 0 < queues.height:
         known = ", ".join(str(n) for n in queues["link"].unique().sort())
-        raise MetricError(f"{link}; there are {known}", "link")
+        raise MetricError(f"{link}; allowed: {known}", "link")
     t = own["t_s"].to_numpy()
     end = window_end("queues", t, start_s, end_s)
     inside = (t >= start_s - SLACK) & (t <= end * (1 + SLACK))
@@ -202,7 +202,7 @@ def link_counter(
         anew = t[np.flatnonzero(np.diff(values) < 0)[-1] + 1]
         raise MetricError(
             f"{start_s:g}; allowed: from {anew:g}, the end of the warm-up, where a link's "
-            "counters begin anew",
+            "counters restart",
             "start_s",
         )
     return t, values

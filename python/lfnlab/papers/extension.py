@@ -179,6 +179,6 @@ def accept(name: str, part: Literal["extensions", "kernel"], found: Extension) -
 
 def _module(name: str) -> Any:
     if name not in (known := extended()):
-        raise Unavailable(f'"{name}" has no extensions; there are {", ".join(known)}')
+        raise Unavailable(f'"{name}" has no extensions; allowed: {", ".join(known)}')
     package = paper.claims_of(name).__name__
     return importlib.import_module(f"{package}.extensions")

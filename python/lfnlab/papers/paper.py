@@ -275,7 +275,7 @@ def directory_of(name: str) -> Path:
     """Where the files of a paper are."""
     known = papers()
     if name not in known:
-        raise Unavailable(f'no paper is called "{name}"; there are {", ".join(known)}')
+        raise Unavailable(f'no paper "{name}"; allowed: {", ".join(known)}')
     return known[name]
 
 

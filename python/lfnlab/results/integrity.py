@@ -137,7 +137,7 @@ def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
         return None  # lfnlab 0.1.0 recorded none
     for name, wanted in sorted(hashes.items()):
         if not _FILE.fullmatch(name):
-            return f"provenance.json names {name!r}, which is no file of a run"
+            return f"provenance.json names {name!r}, which is not a file of a run"
         file = run / name
         try:
             found = os.lstat(file)

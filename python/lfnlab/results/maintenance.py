@@ -90,7 +90,7 @@ def verify(root: Path) -> Iterator[tuple[str, Damage | None]]:
             yield EXPERIMENT, Damage(EXPERIMENT, str(error))
     for part in index.damaged(root):
         name = str(part.relative_to(root))
-        why = f"is not what was stored and not read; lfn store ls {root} makes it anew"
+        why = f"is not what was stored and not read; lfn store ls {root} writes it again"
         yield name, Damage(name, why)
 
 

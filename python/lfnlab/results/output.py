@@ -39,7 +39,7 @@ def refuse_others(file: Path) -> None:
     except OSError as error:
         raise _failed(file, error) from None
     raise StoreError(
-        f"cannot write {file}: it is there, and lfn did not write it; remove it, or choose another "
+        f"cannot write {file}: it exists, and lfn did not write it; remove it, or choose another "
         "name"
     )
 

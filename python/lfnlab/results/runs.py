@@ -222,7 +222,7 @@ class Results:
         """
         root = Path(root)
         if not root.is_dir():
-            what = "is no folder" if os.path.lexists(root) else "does not exist"
+            what = "is not a folder" if os.path.lexists(root) else "does not exist"
             raise StoreError(
                 f"cannot read results: {root} {what}; allowed: the --out folder of a command"
             )
@@ -249,8 +249,8 @@ class Results:
                 raise damaged(run.path / "provenance.json", why)
         if not runs:
             raise StoreError(
-                f"cannot read results: of the {count} runs of {file} none is there; the command "
-                "that made them runs them again"
+                f"cannot read results: none of the {count} runs of {file} exists; repeat the "
+                "command that made them"
             )
         return cls(root, title, runs, missing=count - len(runs))
 
@@ -310,7 +310,7 @@ class Results:
             by: the columns whose values make a group; default :attr:`keys`, which is all.
 
         Raises:
-            UsageError: when a group has two rows of one seed, which are no replicates.
+            UsageError: when a group has two rows of one seed, which are not replicates.
         """
         by = self.keys if by is None else by
         groups: dict[tuple[Factor, ...], dict[int, float]] = {}

@@ -148,7 +148,7 @@ class Store:
                 reason = f"{error.filename2}: {reason}"
             raise StoreError(
                 f"cannot write results to {self.root}: {reason}. Runs that were stored before are "
-                "intact; mend it, or choose another directory, and give the same command again."
+                "intact; correct this or choose another directory, then repeat the command."
             ) from error
 
 
@@ -242,7 +242,7 @@ def check_layout(root: Path) -> bool:
     if not isinstance(layout, int) or isinstance(layout, bool) or layout < 1:
         raise StoreError(
             f"cannot use results: {file} does not name a layout; if the directory is a store of "
-            f"this version, mend it: {_mend(root)}"
+            f"this version, repair it: {_mend(root)}"
         )
     if layout > LAYOUT:
         raise StoreError(
@@ -287,8 +287,8 @@ def refuse_foreign(root: Path, ours: Collection[str] = ()) -> None:
 def missing_layout(root: Path) -> str:
     """Error text for a directory without ``store.json``."""
     return (
-        f"it has no {LAYOUT_FILE}, so it is no results directory, or one of lfnlab 0.1.0; if its "
-        f"runs are lfnlab's: {_mend(root)}"
+        f"it has no {LAYOUT_FILE}, so it is not a results directory, or lfnlab 0.1.0 made it; if "
+        f"its runs are lfnlab's: {_mend(root)}"
     )
 
 
@@ -378,7 +378,7 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
 
     file = run / f"{name}.parquet"
     if not file.is_file() and name not in integrity.tables_of(run):
-        raise StoreError(f"{file}: there is no such table; a run has {', '.join(TABLES)}")
+        raise StoreError(f"{file}: no such table; allowed: {', '.join(TABLES)}")
     try:
         # Through memory: polars knows no file whose name the locale cannot write.
         return pl.read_parquet(io.BytesIO(integrity.content(file)))

@@ -70,11 +70,13 @@ def plan(
     """
     if name != "basic" and (scenarios is not None or loads is not None):
         option = "--load" if scenarios is None else "--scenario"
-        raise UsageError(f"{option}: only of the basic scenarios, not of --experiment {name}")
+        raise UsageError(
+            f"{option}: allowed only with the basic scenarios, not with --experiment {name}"
+        )
     experiment = EXPERIMENTS[name]
     if tmrg and not experiment.has_tmrg:
         known = ", ".join(name for name, each in EXPERIMENTS.items() if each.has_tmrg)
-        raise UsageError(f"--tmrg: not of --experiment {name}; allowed with {known}")
+        raise UsageError(f"--tmrg: not allowed with --experiment {name}; allowed: {known}")
     chosen = _chosen("--scenario", scenarios, BASIC)
     percent = [int(load) for load in _chosen("--load", loads, [str(load) for load in LOADS])]
     return experiment, Plan(law, chosen, percent, experiment.quick if quick else 1, tmrg)

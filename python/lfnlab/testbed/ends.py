@@ -108,7 +108,7 @@ class End:
             return
         fcntl.lockf(self._file, fcntl.LOCK_UN)
         if self._lived:
-            raise LabError(f"{self._name} died, so the run is no result")
+            raise LabError(f"{self._name} ended without a result; repeat the command")
 
 
 def plan_of(files: Files) -> Plan:

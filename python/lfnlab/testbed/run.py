@@ -161,7 +161,7 @@ def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
     for direction in ("forward", "reverse"):
         said = testbed_ends.told(getattr(files, direction))
         if said is None:
-            raise LabError(f"an end of the test bed, which sends {direction}, did not finish")
+            raise LabError(f"the {direction} sender of the test bed did not finish")
         if "failed" in said:
             raise LabError(said["failed"])
         late_s.append(said["late_s"])

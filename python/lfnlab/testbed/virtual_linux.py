@@ -135,7 +135,7 @@ def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: floa
         if queue[key] != wanted:
             raise _refused(f"link.queue.{key}", f"its RED has {key} = {str(wanted).lower()}")
     if queue["ecn"] and queue["mark_p"] < queue["max_p"]:
-        raise _refused("link.queue.mark_p", "its RED marks at any probability: say 1")
+        raise _refused("link.queue.mark_p", "its RED marks at any probability: write 1")
     if not all(key in queue for key in ("min_th", "max_th")) or queue["weight"] == "auto":
         raise _refused("link.queue", "its RED needs min_th, max_th and weight as numbers")
     low, high = (

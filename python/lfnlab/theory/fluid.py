@@ -242,7 +242,7 @@ def synchronised(
     """
     if bottleneck.is_full(windows):
         raise UsageError(
-            f"windows to begin with: {', '.join(f'{w:g}' for w in windows)} segments are more than "
+            f"start windows: {', '.join(f'{w:g}' for w in windows)} segments are more than "
             "path and buffer hold; allowed: a sum of window / RTT below the rate"
         )
     if code or not has_equations(*laws):
@@ -349,7 +349,7 @@ def sawtooth_at_loss(
             [law], [rtt_s], [window], _MOST_EPOCHS, least_rtt=least, packets_to_loss=1 / loss
         )
         if not _falls(course):
-            raise LawError(f'"{law}" has no response function: losses do not make it fall')
+            raise LawError(f'"{law}" has no response function: losses do not reduce its window')
         return _sawtooth(law, course, math.nan)
 
     def lost(now: Sequence[Sender]) -> list[Sender]:

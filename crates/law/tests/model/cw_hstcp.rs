@@ -81,7 +81,7 @@ fn shares(spec: &str, rtts_s: &[f64], rate_pps: f64) -> Vec<f64> {
 fn windows_become_equal_when_losses_come_together() {
     let two = shares("cw-hstcp", &[0.06, 0.12], 125_000.0);
     assert_close(two[0] / two[1], 2.0, 0.03);
-    // At RTTs of 80, 140, 200 ms the windows are equal: shares are as the inverse RTTs.
+    // At RTTs of 80, 140, 200 ms the windows are equal: shares are proportional to 1/RTT.
     let three = shares("cw-hstcp", &[0.08, 0.14, 0.2], 125_000.0);
     for (share, wanted) in three.iter().zip([0.507, 0.290, 0.203]) {
         assert_close(*share, wanted, 0.03);

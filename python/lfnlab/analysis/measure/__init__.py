@@ -139,16 +139,15 @@ def measure(
     """
     for name in names:
         if name not in METRICS:
-            raise MetricError(f'no metric is called "{name}"; there are {", ".join(METRICS)}')
+            raise MetricError(f'no metric "{name}"; allowed: {", ".join(METRICS)}')
     asked = any(value is not None for value in (start_s, end_s, window_s, base))
     found: dict[tuple[Any, ...], dict[int, float | FirstPassage]] = {}
     refused: dict[str, MetricError] = {}
     for run in results.runs:
         if "changes_s" not in run.summary:
             raise MetricError(
-                f"{run.path}: of an earlier version, which told no routes; the command that made "
-                f"it runs it again with this one (`lfn store show {run.path.parents[1]} "
-                f"{run.path.name[:8]}` has it)"
+                f"{run.path}: an earlier version stored it without routes; repeat the command that "
+                f"made it (`lfn store show {run.path.parents[1]} {run.path.name[:8]}` prints it)"
             )
         first_s = float(run.summary["warmup_s"]) if start_s is None else start_s
         partner = None if base is None else _partner(run, base)
@@ -167,7 +166,7 @@ def measure(
                     found.setdefault(key, {})[run.seed] = value
     for name in names:
         if not any(key[1] == name for key in found):
-            raise MetricError(f"these runs have none; it needs {METRICS[name].needs}", name)
+            raise MetricError(f"not in these runs; it needs {METRICS[name].needs}", name)
     if not found:
         raise next(iter(refused.values()))
     values = [

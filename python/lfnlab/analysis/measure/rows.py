@@ -234,10 +234,10 @@ def _camps(view: View) -> Iterator[Row]:
     changed = [mix["law"] != standard["law"] for mix, standard in pairs]
     if len(base.run.summary["flows"]) != len(view.run.summary["flows"]):
         raise MetricError(
-            "not as many flows as here; allowed: the same flows, all standard", "base"
+            "has another number of flows; allowed: the same flows, all standard", "base"
         )
     if all(changed) or not any(changed):
-        raise MetricError("the laws of all flows or of none differ; allowed: of one camp", "base")
+        raise MetricError("the laws must differ in one camp, not in all flows or none", "base")
 
     def camp(run: View, *, b: bool) -> list[float]:
         return [goodput for flow, goodput in run.goodputs.items() if changed[flow] == b]

@@ -73,7 +73,7 @@ def chosen(tables: Tables, request: Request) -> tuple[Kind, str, str | None, str
     if x is None and kind == "bar":
         x = next((c for c in ("case", "law", "link", "flow", "source") if c in columns), None)
         if x is None:
-            raise UsageError(f"--kind bar: say with --x which column of {name} names the bars")
+            raise UsageError(f"--kind bar: name with --x the column of {name} for the bars")
     return kind, name, x, y
 
 
@@ -98,7 +98,7 @@ def _overview(tables: Tables, request: Request) -> tuple[Kind | None, str]:
                     return kind, column
     if request.table:
         _table_of(tables, request, [], timed=True)
-    raise UsageError("nothing to draw: say which column with --y; --list shows them")
+    raise UsageError("nothing to draw: name a column with --y; --list shows them")
 
 
 def _any_row(tables: Tables, name: str) -> bool:
@@ -161,7 +161,7 @@ def _condition(text: str) -> tuple[str, str, str]:
     found = re.fullmatch(r"\s*([\w.-]+?)\s*(!=|<=|>=|=|<|>)\s*(.+?)\s*", text)
     if found is None:
         raise UsageError(
-            f'--where: "{text}" is no condition; write for example flow=0,3 or "t_s>=10" '
+            f'--where: "{text}" is not a condition; write for example flow=0,3 or "t_s>=10" '
             "(=, !=, <, <=, >, >=)"
         )
     return found[1], found[2], found[3]
@@ -292,7 +292,7 @@ def settled(
         return settled(frame, factors, x, "case", panel, asked=True)
     if place is None or more in told:
         raise UsageError(
-            f"this would average over {', '.join(left)}, which are no replicates; name them with "
+            f"this would average over {', '.join(left)}, which are not replicates; name them with "
             "--x, --by or --panel, or choose with --where"
         )
     given = (more, panel) if place == "by" else (by, more)

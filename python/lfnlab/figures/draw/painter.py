@@ -61,8 +61,8 @@ class Painter:
         self.hatches: dict[tuple[Any, str], str] = {}
         if len(self.panels) > MOST_PANELS:
             raise UsageError(
-                f"--panel {panel}: {len(self.panels)} values are too many panels, of which there "
-                f"may be {MOST_PANELS}; choose some with --where"
+                f"--panel {panel}: {len(self.panels)} values; allowed: at most {MOST_PANELS} "
+                "panels; choose some with --where"
             )
 
     def paint(self, kind: Kind) -> tuple[Figure, str]:
@@ -314,8 +314,8 @@ class Painter:
         names = _values(self.frame, self.x)
         if len(names) > _MOST_BARS:
             raise UsageError(
-                f"--x {self.x}: {len(names):,} values are too many bars; choose another column, "
-                "or --kind time or heat"
+                f"--x {self.x}: {len(names):,} values; allowed: at most {_MOST_BARS} bars; "
+                "choose another column, or --kind time or heat"
             )
         alone = self.by == self.x
         looks = self._groups(_MOST_BARS if alone else MOST_TOLD)

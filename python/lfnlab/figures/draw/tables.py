@@ -42,7 +42,7 @@ class Tables:
         for path, name in zip(paths, self._sources, strict=True):
             if path.suffix == ".parquet":
                 if not path.is_file():
-                    raise StoreError(f"cannot read results: there is no {path}")
+                    raise StoreError(f"cannot read results: {path} does not exist")
                 home = path.parent
                 run = _single(home) if (home / "summary.json").is_file() else None
                 self._files.setdefault(path.stem, []).append((path, run, name))
