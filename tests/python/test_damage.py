@@ -355,6 +355,19 @@ def kind(path: Path) -> str:
     return "part" if path.parent.name == "summary" else path.name
 
 
+@pytest.mark.parametrize("copied", ["experiment.json", "provenance.json"])
+def test_one_sealed_file_is_not_another(copied: str, swept: Path, tmp_path: Path) -> None:
+    """Both have a valid seal: each in the other's place is found."""
+    root = shutil.copytree(swept, tmp_path / "store")
+    run = min(path for path in (root / "runs").iterdir() if path.name[0] != ".")
+    pair = {"experiment.json": root, "provenance.json": run}
+    (source,), (target,) = (
+        [k for k in pair if (k == copied) is is_source] for is_source in (True, False)
+    )
+    shutil.copy(pair[source] / source, pair[target] / target)
+    assert [found for _, found in maintenance.verify(root) if found]
+
+
 @pytest.mark.parametrize("number", range(DAMAGES))
 def test_no_damage_is_silent(number: int, swept: Path, tmp_path: Path) -> None:
     """Each kind of file in turn, each kind of harm; which run and where in it are drawn."""

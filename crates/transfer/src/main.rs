@@ -81,7 +81,16 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<(Arguments, Opti
             "--insecure" => plan.insecure = true,
             "--json" => arguments.json = true,
             "--quiet" => arguments.quiet = true,
-            option if option.starts_with('-') => return Err(format!("no option {option}\n\n{USAGE}")),
+            "-" => {
+                return Err(
+                    "- is no file: standard input cannot be sent, since a transfer begins with sizes; \
+                            name files or folders"
+                        .into(),
+                );
+            }
+            option if option.starts_with('-') => {
+                return Err(format!("no option {option}; lfn-udt --help lists them"));
+            }
             _ => arguments.positional.push(word),
         }
     }
@@ -228,6 +237,20 @@ fn main() -> ExitCode {
         Err(Failure(code, why)) => {
             eprintln!("\rlfn-udt: {why}");
             ExitCode::from(code)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_option_is_refused_in_one_line() {
+        for word in ["-", "--nonsense", "-x"] {
+            let why = arguments([word, "--to", "127.0.0.1:9"].into_iter().map(String::from)).err();
+            let why = why.expect(word);
+            assert!(why.contains(word) && why.lines().count() == 1, "{word}: {why}");
         }
     }
 }

@@ -44,6 +44,8 @@ _EARLIER = {
     "experiment.json": {"schema", "title", "runs", "source"},
 }
 """Keys of those that have no seal. A changed letter in the name of a seal is no such key."""
+_OWN = {"provenance.json": {"files"}, "experiment.json": {"title", "runs"}}
+"""Keys by which one with a seal is known to be this file, and no other that has one."""
 
 
 def sealed(document: Mapping[str, Any]) -> bytes:
@@ -73,6 +75,8 @@ def unsealed(file: Path) -> dict[str, Any]:
         if document.keys() - _EARLIER[file.name]:
             raise damaged(file, "is not what was stored")
         return document
+    if not _OWN[file.name] <= document.keys():
+        raise damaged(file, "has the text of another file")
     front, found, back = text.rpartition(str(seal))
     if not found or _sha256(f"{front}{_BLANK}{back}".encode()) != seal:
         raise damaged(file, "is not what was stored")
