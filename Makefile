@@ -1,9 +1,9 @@
 # Two commands: `make demo` sets up and runs the main job, `make test` runs every test.
 # They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
-# blocks, new-law, new-queue.
+# blocks, new-law, new-parts.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site reference blocks new-law new-queue soak tools linux
+.PHONY: demo test lint test-rust test-python site reference blocks new-law new-parts soak tools linux
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -15,7 +15,7 @@ demo: $(UV)
 	$(RUN) lfn demo
 
 # What fails fast comes first.
-test: tools lint test-rust test-python site blocks new-law new-queue
+test: tools lint test-rust test-python site blocks new-law new-parts
 
 lint: $(UV)
 	cargo fmt --check
@@ -50,10 +50,10 @@ blocks: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python ci/blocks.py
 
-# A new queue and a new key in a copy of the tree; counts the files and lines that they cost.
-new-queue: $(UV)
+# A new queue, key, traffic model, column and metric in a copy of the tree; counts the files and lines that they cost.
+new-parts: $(UV)
 	$(SYNC)
-	ci/new_queue.sh
+	ci/new_parts.sh
 
 new-law: $(UV)
 	$(SYNC)

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
     from lfnlab.control_laws.prototype import Law
 
+ALL = []
+
 
 @dataclass(frozen=True, kw_only=True)
 class File:
@@ -84,8 +86,9 @@ class Elements:
         ]
         about = "What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."
         tables = [f'    "{key}": {name},' for key, name in self.tables.items()]
+        public = [f'    "{name}",' for name in sorted(["File", *self.classes])]
         parts = [
-            HEAD,
+            HEAD.replace("ALL = []", "\n".join(["__all__ = [", *public, "]"])),
             *self.classes.values(),
             f'class FlowSettings(TypedDict, total=False):\n    """{about}"""\n',
             *settings,

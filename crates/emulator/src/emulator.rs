@@ -269,17 +269,9 @@ impl Emulator {
         let at = self.next_sample;
         self.next_sample = at.after(self.sample_every);
         for (number, (_, link, _)) in self.network.links().enumerate() {
-            let counters = link.counters();
-            self.samples.push(QueueRow {
-                t_s: at.as_s(),
-                link: number as u16,
-                packets: link.packets() as u32,
-                bytes: link.bytes(),
-                arrivals: counters.arrivals,
-                drops: counters.drops_full + counters.drops_early,
-                marks: counters.marks,
-                sent_bytes: (counters.sent_bytes as f64 + link.partly_sent_bytes(at)) as u64,
-            });
+            let (counters, waiting) = (link.counters(), [link.packets(), link.bytes()]);
+            let sent_bytes = counters.sent_bytes as f64 + link.partly_sent_bytes(at);
+            self.samples.push(QueueRow::new(at, number as u16, waiting, counters, sent_bytes));
         }
     }
 

@@ -12,6 +12,7 @@ mod links;
 mod memory;
 mod network;
 mod outcome;
+mod sampling;
 mod setup;
 mod udt;
 
@@ -27,7 +28,7 @@ use crate::config::{Change, Connection, FlowConfig};
 use crate::events::Kind;
 use crate::flow::{Flow, Role};
 use crate::summary::Summary;
-use crate::tables::{EventRow, FlowRow, ProbeRow, QueueRow, Tables};
+use crate::tables::{EventRow, Tables};
 use crate::traffic::BadTraffic;
 use crate::transit::{Cargo, Place, Transit};
 use capture::Capture;
@@ -456,68 +457,6 @@ impl Sim {
         for flow in &mut self.udt {
             flow.restart(now);
             self.transfers[flow.transfer as usize].bins.last += flow.base;
-        }
-    }
-
-    fn on_sample(&mut self) {
-        let now = self.now;
-        let Some(interval) = self.sample else { return };
-        self.transit.events.push(now + interval, Kind::Sample, 0);
-        let t_s = now.as_s();
-        let table = &mut self.tables.flows;
-        for (number, transfer) in (0..).zip(&self.transfers) {
-            let streams = match &transfer.streams {
-                Streamed::Tcp(streams) => streams,
-                Streamed::Udt(streams) => {
-                    udt::sample(&self.udt[streams.clone()], now, number, table);
-                    continue;
-                }
-            };
-            let of_transfer = &mut self.flows[streams.clone()];
-            let has_started = self.started[streams.start];
-            let under_way = |flow: &Flow| flow.finished.is_none_or(|at| at >= now);
-            let Some(first) = of_transfer.iter().find(|flow| under_way(flow)).filter(|_| has_started) else {
-                continue;
-            };
-            let config = &self.reported[streams.start];
-            let values = first.sender.probe();
-            for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
-                let value = value as f64 / (info.scale as f64).exp2();
-                self.tables.probes.push(ProbeRow { t_s, flow: number, probe: probe as u8, value });
-            }
-            let (rtt, state) = (first.sender.rtt(), first.sender.state());
-            let sum = |of: fn(&Flow) -> f64| of_transfer.iter().filter(|flow| under_way(flow)).map(of).sum();
-            let acknowledged: u64 = of_transfer.iter().map(|flow| flow.sender.una()).sum();
-            table.push(FlowRow {
-                t_s,
-                flow: number,
-                cwnd_seg: sum(|flow| segments(flow.sender.control().cwnd)),
-                ssthresh_seg: sum(|flow| segments(flow.sender.control().ssthresh)),
-                srtt_s: rtt.srtt_ns() as f64 * 1e-9,
-                rtt_s: rtt.latest_ns() as f64 * 1e-9,
-                inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
-                delivered_bytes: acknowledged * u64::from(config.payload_bytes),
-                state,
-                pacing_bps: sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0),
-                retransmits: of_transfer.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum(),
-            });
-        }
-        for (at, link) in self.links.iter_mut().enumerate() {
-            if !link.modelled {
-                continue;
-            }
-            link.advance(now);
-            let (counters, sent_bytes) = (link.counters(), link.sent_bytes(now));
-            self.tables.queues.push(QueueRow {
-                t_s,
-                link: at as u16,
-                packets: link.packets() as u32,
-                bytes: link.bytes(),
-                arrivals: counters.arrivals,
-                drops: counters.drops_full + counters.drops_early,
-                marks: counters.marks,
-                sent_bytes: sent_bytes as u64,
-            });
         }
     }
 }

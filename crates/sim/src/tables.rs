@@ -5,7 +5,9 @@ mod declare;
 
 use declare::{codes, tables, Named};
 pub use declare::{Cell, Column, ColumnSchema, TableSchema};
+use lfn_path::Counters;
 use lfn_tcp::{EventKind, State};
+use lfn_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::traffic::Direction;
@@ -137,6 +139,22 @@ tables! {
         sack3_start: u64, "segments";
         /// Third SACK block: the segment after its last.
         sack3_end: u64, "segments";
+    }
+}
+
+impl QueueRow {
+    /// A sample of link number `link`, where so many packets and bytes wait.
+    pub fn new(at: Time, link: u16, waiting: [u64; 2], counters: &Counters, sent_bytes: f64) -> QueueRow {
+        QueueRow {
+            t_s: at.as_s(),
+            link,
+            packets: waiting[0] as u32,
+            bytes: waiting[1],
+            arrivals: counters.arrivals,
+            drops: counters.drops_full + counters.drops_early,
+            marks: counters.marks,
+            sent_bytes: sent_bytes as u64,
+        }
     }
 }
 

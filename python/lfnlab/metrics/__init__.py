@@ -12,92 +12,16 @@ impossible argument, such as a window longer than the run, raises
 
 from __future__ import annotations
 
-from lfnlab.metrics.delay import completion, queue_empty, queueing_delay, rtt_excess, unfinished
-from lfnlab.metrics.loss import (
-    loss_bursts,
-    loss_event_rate,
-    loss_events,
-    loss_rate,
-    phase_locked,
-    retransmission_ratio,
-    segments_sent,
-)
-from lfnlab.metrics.shares import (
-    Impact,
-    camps,
-    efficiency,
-    friendliness,
-    goodput,
-    goodput_bins,
-    goodput_matrix,
-    jain,
-    jain_over_time,
-    link_utilisation,
-    min_over_max,
-    reno_ratio,
-    rtt_exponent,
-    rtt_fairness,
-    utilisation,
-)
-from lfnlab.metrics.steadiness import (
-    convergence,
-    cov,
-    cov_over_time,
-    delta_fair,
-    epsilon_fair,
-    ramp_up,
-    smoothness,
-)
-from lfnlab.metrics.tables import (
-    CoarseSamplesError,
-    FirstPassage,
-    Spread,
-    by_flow,
-    mean_rate,
-    sampling_s,
-    spread,
-)
+from lfnlab.metrics import delay, loss, shares, steadiness, tables
+from lfnlab.metrics.delay import *
+from lfnlab.metrics.loss import *
+from lfnlab.metrics.shares import *
+from lfnlab.metrics.steadiness import *
+from lfnlab.metrics.tables import *
 
-__all__ = [
-    "CoarseSamplesError",
-    "FirstPassage",
-    "Impact",
-    "Spread",
-    "by_flow",
-    "camps",
-    "completion",
-    "convergence",
-    "cov",
-    "cov_over_time",
-    "delta_fair",
-    "efficiency",
-    "epsilon_fair",
-    "friendliness",
-    "goodput",
-    "goodput_bins",
-    "goodput_matrix",
-    "jain",
-    "jain_over_time",
-    "link_utilisation",
-    "loss_bursts",
-    "loss_event_rate",
-    "loss_events",
-    "loss_rate",
-    "mean_rate",
-    "min_over_max",
-    "phase_locked",
-    "queue_empty",
-    "queueing_delay",
-    "ramp_up",
-    "reno_ratio",
-    "retransmission_ratio",
-    "rtt_excess",
-    "rtt_exponent",
-    "rtt_fairness",
-    "sampling_s",
-    "segments_sent",
-    "smoothness",
-    "spread",
-    "unfinished",
-    "utilisation",
-]
+__all__: list[str] = []
+__all__ += delay.__all__
+__all__ += loss.__all__
+__all__ += shares.__all__
+__all__ += steadiness.__all__
+__all__ += tables.__all__

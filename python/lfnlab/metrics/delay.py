@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
     from lfnlab.metrics.tables import Rate
 
+__all__ = [
+    "completion",
+    "queue_empty",
+    "queueing_delay",
+    "rtt_excess",
+    "unfinished",
+]
+
 
 def queueing_delay(
     queues: pl.DataFrame,

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
+__all__ = [
+    "loss_bursts",
+    "loss_event_rate",
+    "loss_events",
+    "loss_rate",
+    "phase_locked",
+    "retransmission_ratio",
+    "segments_sent",
+]
 
 _FAST_RETRANSMIT, _TIMEOUT, _ECN = 0, 1, 2
 _REDUCTIONS = (_FAST_RETRANSMIT, _TIMEOUT, _ECN)

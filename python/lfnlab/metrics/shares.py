@@ -27,6 +27,24 @@ if TYPE_CHECKING:
 
     from lfnlab.metrics.tables import Floats, Rate
 
+__all__ = [
+    "Impact",
+    "camps",
+    "efficiency",
+    "friendliness",
+    "goodput",
+    "goodput_bins",
+    "goodput_matrix",
+    "jain",
+    "jain_over_time",
+    "link_utilisation",
+    "min_over_max",
+    "reno_ratio",
+    "rtt_exponent",
+    "rtt_fairness",
+    "utilisation",
+]
+
 
 def goodput(
     flows: pl.DataFrame, *, start_s: float = 0.0, end_s: float | None = None

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
     from lfnlab.metrics.tables import Floats
 
+__all__ = [
+    "convergence",
+    "cov",
+    "cov_over_time",
+    "delta_fair",
+    "epsilon_fair",
+    "ramp_up",
+    "smoothness",
+]
+
 
 def cov(goodputs: ArrayLike) -> float:
     """Coefficient of variation: population standard deviation over mean; the lower, the steadier.

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     #: A link's rate in bit/s, or its rates in order of time, each after the second of its begin.
     Rate = float | Sequence[tuple[float, float]]
 
+__all__ = [
+    "CoarseSamplesError",
+    "FirstPassage",
+    "Spread",
+    "by_flow",
+    "mean_rate",
+    "sampling_s",
+    "spread",
+]
 
 #: Grid times are multiples of the sample in binary floating point: allow for the last bits.
 SLACK = 1e-9

@@ -14,6 +14,36 @@ if TYPE_CHECKING:
 
     from lfnlab.control_laws.prototype import Law
 
+__all__ = [
+    "Background",
+    "Burst",
+    "Capture",
+    "Change",
+    "File",
+    "Flow",
+    "GilbertElliott",
+    "Jitter",
+    "Link",
+    "NamedLink",
+    "OnOff",
+    "Packmime",
+    "ParkingLot",
+    "Queue",
+    "Reorder",
+    "Requests",
+    "Reverse",
+    "Router",
+    "ShortFlows",
+    "Sizes",
+    "Steps",
+    "Suite",
+    "Surge",
+    "Traffic",
+    "Udp",
+    "Vectors",
+    "Webtraf",
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class File:

@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use lfn_tcp::{EventKind, State as SenderState};
+use lfn_tcp::EventKind;
 use lfn_udt::{
     refusal, Answer, Body, Boundary, Config, Connection, ControlSpec, Event, Handshake, Kind as UdtKind,
     Listener, Outgoing, Packet, Seq, State, Transmit, IP_UDP_BYTES, MIN_MSS_BYTES,
@@ -18,7 +18,7 @@ use crate::config::UdtConfig;
 use crate::events::Kind;
 use crate::flow::NO_WIRE;
 use crate::summary::FlowSummary;
-use crate::tables::{EventRow, EventTable, FlowRow, FlowTable};
+use crate::tables::{EventRow, EventTable};
 use crate::transit::{Cargo, Extras, Parcel, Place};
 
 /// The end that sends data, and asked for the connection; the other.
@@ -118,8 +118,13 @@ pub(super) struct UdtFlow {
 }
 
 impl UdtFlow {
-    fn sender(&self) -> Option<&Connection> {
+    pub(super) fn sender(&self) -> Option<&Connection> {
         self.ends[SENDER].connection.as_ref()
+    }
+
+    /// The latest RTT that the receiver measured.
+    pub(super) fn latest_rtt(&self) -> Option<Time> {
+        self.ends[RECEIVER].connection.as_ref().map(|receiver| receiver.rtt().latest)
     }
 
     /// Bytes that both ends hold beside the flow's own size.
@@ -521,33 +526,4 @@ impl Sim {
             completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).as_s()),
         }
     }
-}
-
-/// Samples the streams of transfer `number`.
-pub(super) fn sample(flows: &[UdtFlow], now: Time, number: u32, table: &mut FlowTable) {
-    let under_way: Vec<&Connection> = flows
-        .iter()
-        .filter(|flow| flow.finished.is_none_or(|at| at >= now))
-        .filter_map(UdtFlow::sender)
-        .collect();
-    let Some(first) = under_way.first() else { return };
-    let config = &flows[0].config;
-    let bits = f64::from(config.mss_bytes) * 8.0;
-    let repairing = under_way.iter().any(|sender| sender.repairing() > 0);
-    let latest = flows[0].ends[RECEIVER].connection.as_ref().map(|receiver| receiver.rtt().latest);
-    let acknowledged: u64 = flows.iter().map(UdtFlow::acknowledged).sum();
-    let senders = flows.iter().filter_map(UdtFlow::sender);
-    table.push(FlowRow {
-        t_s: now.as_s(),
-        flow: number,
-        cwnd_seg: under_way.iter().map(|sender| sender.window_packets() as f64).sum(),
-        ssthresh_seg: f64::INFINITY,
-        srtt_s: first.rtt().smoothed.as_s(),
-        rtt_s: latest.unwrap_or_default().as_s(),
-        inflight_seg: under_way.iter().map(|sender| sender.in_flight()).sum::<u64>() as u32,
-        delivered_bytes: acknowledged * u64::from(config.payload_bytes()),
-        retransmits: senders.map(|sender| sender.sender_stats().retransmits).sum(),
-        state: if repairing { SenderState::Recovery } else { SenderState::Open },
-        pacing_bps: under_way.iter().map(|sender| bits / sender.period().as_s()).sum(),
-    });
 }

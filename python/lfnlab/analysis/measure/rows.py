@@ -34,6 +34,16 @@ class Row(NamedTuple):
     value: float | FirstPassage
 
 
+def _of_goodputs(metric: Callable[[list[float]], float]) -> Callable[[View], Iterator[Row]]:
+    """The rows of a metric of the goodputs of several flows."""
+
+    def rows(view: View) -> Iterator[Row]:
+        for of, flows in view.groups():
+            yield Row(of, "whole", metric([view.goodputs[flow["id"]] for flow in flows]))
+
+    return rows
+
+
 def _goodput(view: View) -> Iterator[Row]:
     for law, flows in view.by_law():
         yield Row(law, "sum of flows", sum(view.goodputs[flow["id"]] for flow in flows))
@@ -68,22 +78,12 @@ def _efficiency(view: View) -> Iterator[Row]:
             yield Row(link["id"], "goodput", used)
 
 
-def _jain(view: View) -> Iterator[Row]:
-    for of, flows in view.groups():
-        yield Row(of, "whole", metrics.jain([view.goodputs[flow["id"]] for flow in flows]))
-
-
 def _jain_over_time(view: View) -> Iterator[Row]:
     for of, flows in view.groups():
         own, window = view.lives(flows)
         for window_s in view.scales(JAIN_WINDOWS_S, 1):
             found = metrics.jain_over_time(own, window_s, **window)
             yield Row(of, f"mean over {window_s:g} s", _mean(found["jain"]))
-
-
-def _min_over_max(view: View) -> Iterator[Row]:
-    for of, flows in view.groups():
-        yield Row(of, "whole", metrics.min_over_max([view.goodputs[f["id"]] for f in flows]))
 
 
 def _cov(view: View) -> Iterator[Row]:
@@ -418,9 +418,14 @@ METRICS = {
         Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT),
         Metric("link-utilisation", metrics.link_utilisation, _link_utilisation, _PERCENT, ""),
         Metric("efficiency", metrics.efficiency, _efficiency, _PERCENT, "packets of one size"),
-        Metric("jain", metrics.jain, _jain, needs=_SEVERAL),
+        Metric("jain", metrics.jain, _of_goodputs(metrics.jain), needs=_SEVERAL),
         Metric("jain-over-time", metrics.jain_over_time, _jain_over_time, needs=_SEVERAL),
-        Metric("min-over-max", metrics.min_over_max, _min_over_max, needs=_SEVERAL),
+        Metric(
+            "min-over-max",
+            metrics.min_over_max,
+            _of_goodputs(metrics.min_over_max),
+            needs=_SEVERAL,
+        ),
         Metric("cov", metrics.cov_over_time, _cov),
         Metric("smoothness", metrics.smoothness, _smoothness, _PERCENT),
         Metric("rtt-fairness", metrics.rtt_fairness, _rtt_fairness, needs="flows of several RTTs"),

@@ -1,0 +1,111 @@
+#!/bin/sh
+# What a new part costs: adds a queue and a key of it, a traffic model, a key of a flow, a sampled column and a metric to
+# a copy of the tree as CONTRIBUTING.md says, counts what was changed by hand, makes what follows, and runs them.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+cd "$root"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
+cp python/lfnlab/_core.abi3.so "$copy/python/lfnlab/"
+cd "$copy"
+
+# Not the tree's own: Cargo would take this lfn-path for that one.
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}/new-parts
+export CARGO_TARGET_DIR
+PATH=$root/.venv/bin:$PATH
+git init --quiet .
+git add .
+git -c user.name=ci -c user.email=ci@localhost commit --quiet --message before
+
+# Prints the changes by hand since the last count, and fails where they are more than so many files, or more than five
+# lines outside the part's own file.
+count() {
+    what=$1 own=$2 files=$3
+    git add .
+    git diff --cached --numstat | awk -v what="$what" -v own="$own" -v files="$files" '
+        { n++; if ($3 != own) outside += $1 + $2 }
+        END {
+            print what ": " n " files (at most " files "), " outside + 0 " lines outside its own"
+            exit n > files || outside > 5
+        }'
+    git -c user.name=ci -c user.email=ci@localhost commit --quiet --message "$what"
+}
+
+# add FILE PATTERN LINE...: writes the lines above the first line that matches.
+add() {
+    file=$1 pattern=$2
+    shift 2
+    grep -q "$pattern" "$file" || { echo "$file has no line $pattern"; exit 1; }
+    printf '%s\n' "$@" > new-lines
+    number=$(grep -n "$pattern" "$file" | head -1 | cut -d: -f1)
+    sed -i "$((number - 1))r new-lines" "$file"
+    rm new-lines
+}
+
+cp ci/blue.rs crates/path/src/blue.rs
+add crates/path/src/lib.rs '^mod codel;' 'mod blue;'
+add crates/path/src/aqm.rs '^use crate::codel::' 'use crate::blue::{Blue, BlueConfig};'
+add crates/path/src/aqm.rs '^    /// Proportional-integral controller' \
+    '    /// Drop probability from overflows and idle times (Feng and others 2002).' '    Blue = "blue": BlueConfig => Blue;'
+count "a queue" crates/path/src/blue.rs 3
+
+add crates/path/src/blue.rs '^        /// Decrease of the probability' \
+    '        /// Probability at the beginning.' '        first: f64 = 0.0, in Span::at_least(0.0).at_most(1.0);'
+sed -i 's/probability: 0.0, changed/probability: self.first, changed/' crates/path/src/blue.rs
+count "a key of a queue" "" 2
+
+cp ci/periodic.rs crates/sim/src/traffic/periodic.rs
+add crates/sim/src/traffic.rs '^pub mod requests;' 'pub mod periodic;'
+add crates/sim/src/traffic/model.rs '^    /// Web traffic as a link sees it' \
+    '    /// Flows of one size that begin at equal intervals.' '    Periodic = "periodic": super::periodic::Periodic;'
+count "a traffic model" crates/sim/src/traffic/periodic.rs 3
+
+add crates/scenario/src/model/traffic.rs '^        /// Selective acknowledgement.' \
+    '        /// Longest retransmission timeout, also after back-off (RFC 6298). Default 120s.' \
+    '        max_rto: Option<Time> = None, in Time::from_s(1)..=DELAY_MAX;'
+add crates/scenario/src/config.rs '^                sack: tcp.sack,' \
+    '                max_rto: tcp.max_rto.unwrap_or(sender.max_rto),'
+count "a key of a flow" "" 2
+
+add crates/sim/src/tables.rs '^        /// Congestion state of the sender.' \
+    '        /// Retransmission timeouts since the flow began.' '        timeouts: u64, "";'
+sampling=crates/sim/src/engine/sampling.rs
+add $sampling '^                retransmits: of_transfer' \
+    '                timeouts: of_transfer.iter_mut().map(|flow| flow.sender.stats(now).timeouts).sum(),'
+add $sampling '^        retransmits: senders' \
+    '        timeouts: senders.clone().map(|sender| sender.sender_stats().timeouts).sum(),'
+count "a sampled column" "" 2
+
+cat >> python/lfnlab/metrics/shares.py <<'END'
+
+
+def quartile_ratio(goodputs: ArrayLike) -> float:
+    """Goodput that a quarter of the flows do not reach over that which a quarter exceed.
+
+    Formula: Q1 / Q3
+    Unit: 1
+    Source: Hyndman and Fan 1996, type 7
+    """
+    low, high = np.quantile(np.asarray(goodputs, dtype=float), (0.25, 0.75))
+    return float(low / high) if high > 0 else math.nan
+END
+add python/lfnlab/metrics/shares.py '^    "reno_ratio",' '    "quartile_ratio",'
+add python/lfnlab/analysis/measure/rows.py '^        Metric("cov",' \
+    '        Metric("quartiles", metrics.quartile_ratio, _of_goodputs(metrics.quartile_ratio)),'
+count "a metric" python/lfnlab/metrics/shares.py 2
+
+# What follows from the declarations, and the parts at work.
+cp ci/new_parts.rs crates/scenario/tests/new_parts.rs
+LFN_REGENERATE=1 cargo test --quiet --locked -p lfn-scenario --lib --test any_text --test bad --test new_parts
+python ci/elements.py
+for line in 'freeze: str | None' 'first: float | None' 'every: str | None' 'max_rto: str | None'; do
+    grep -q "$line" python/lfnlab/scenario/elements.py
+done
+PYTHONPATH=python python -c '
+from lfnlab import Periodic, metrics
+from lfnlab.analysis.measure import METRICS
+assert METRICS["quartiles"].documentation["Formula"] == "Q1 / Q3"
+assert metrics.quartile_ratio([1, 2, 3, 4, 5]) == 0.5
+assert Periodic(size="1MB").every is None
+'
