@@ -29,14 +29,14 @@ const SLICE: Duration = Duration::from_millis(30);
 /// Largest fraction of a run's time for measuring its memory.
 const LOOK_PART: u32 = 50;
 
-/// A run to do.
+/// A run to compute.
 pub(crate) struct Job {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
     pub(crate) file: String,
 }
 
-/// A run that is over.
+/// A finished run.
 pub(crate) struct Finished {
     /// The JSON of its result.
     pub(crate) summary: String,
@@ -75,7 +75,7 @@ impl Failure {
     /// As Python raises it.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         let Some(raised) = self.raised else { return errors::LabError::new_err(self.message) };
-        // A hint that fails is none.
+        // A hint that raises is omitted.
         let hint: String = (py.import("lfnlab.control_laws.prototype"))
             .and_then(|module| module.call_method1("hint", (raised.value(py),))?.extract())
             .unwrap_or_default();
@@ -85,7 +85,7 @@ impl Failure {
     }
 }
 
-/// A law that is no part of the registry, as a result tells of it.
+/// A law that is not in the registry, as results describe it.
 #[derive(Serialize)]
 struct Stamp<'a> {
     law: String,
@@ -115,7 +115,7 @@ pub(crate) fn record_panics() {
     }));
 }
 
-/// As many threads, up to those wanted, as the limit allows if the largest runs come together.
+/// Number of threads, at most `wanted`, for which the limit allows the largest runs at the same time.
 pub(crate) fn threads_in_memory(jobs: &[Job], threads: usize, limit_bytes: u64) -> usize {
     let mut needs: Vec<u64> = jobs.iter().map(|job| job.scenario.predict().memory_bytes).collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
@@ -175,7 +175,7 @@ pub(crate) fn run(
             let go_on = py.check_signals().and_then(|()| {
                 for (index, fraction) in fractions.iter().enumerate().take(next.load(Relaxed)) {
                     let fraction = f64::from_bits(fraction.load(Relaxed));
-                    // Also of one that stands still: the caller may want to give it up.
+                    // Report also when a run makes no progress, so that the caller can cancel it.
                     if fraction > told[index] || results[index].is_none() {
                         told[index] = fraction;
                         if !tell(index, fraction)? {
@@ -284,7 +284,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Processor time of this thread, in seconds.
+/// CPU time of this thread, in seconds.
 fn thread_cpu_s() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; the call can fail only for an unknown clock.

@@ -1,4 +1,4 @@
-//! How much memory there is, how much runs may take, and how much they have taken.
+//! Memory: available, limit of runs, and use by runs.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The run holds so much now. An error says why it must not go on.
+    /// Updates the run's memory, in bytes. An error gives the reason why the run must end.
     pub(crate) fn hold(&mut self, bytes: u64) -> Result<(), String> {
         let before = HELD.fetch_add(bytes, Relaxed);
         HELD.fetch_sub(self.bytes, Relaxed);
@@ -85,7 +85,7 @@ fn left_in_groups(line: &str, root: &Path) -> Option<u64> {
     let left = |group: &Path| {
         let place = root.join(group);
         let [most, used] = files.map(|file| number(&place.join(file)));
-        // Pages of files give way.
+        // The page cache can be reclaimed.
         let stat = read_to_string(place.join("memory.stat")).unwrap_or_default();
         let cache = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
         Some(most?.saturating_sub(used?.saturating_sub(cache.unwrap_or(0))))
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(left_in_groups("0::/a/b", &root), Some(400));
         put(&inner, "650\n", "600\n");
         assert_eq!(left_in_groups("0::/a/b", &root), Some(50));
-        // More than is allowed is there; nothing is left.
+        // Use exceeds the limit; nothing is left.
         put(&inner, "500\n", "600\n");
         assert_eq!(left_in_groups("0::/a/b", &root), Some(0));
         write(root.join("memory/c/memory.limit_in_bytes"), "70").unwrap();

@@ -1,6 +1,6 @@
 //! Laws written in Python, behind the trait [`Law`].
 //!
-//! python/lfnlab/control_laws/prototype.py says what such a class may do. A window that cannot be, or an exception,
+//! python/lfnlab/control_laws/prototype.py describes such a class. A window that cannot be, or an exception,
 //! ends the run: [`Fault`] unwinds to `batch`, since no callback of a law returns an error.
 
 use std::ffi::c_long;
@@ -21,7 +21,7 @@ use crate::errors;
 /// A probe is what Python says, times 2 to this.
 const PROBE_SCALE: u32 = 20;
 
-/// Why a law in Python ended its run.
+/// Reason for which a law in Python ended its run.
 pub(crate) struct Fault {
     /// Law, callback and simulated time.
     pub(crate) place: String,
@@ -41,7 +41,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// A time that is 0 where there is none.
+/// An optional time; 0 means `None`.
 fn some_seconds(ns: u64) -> Option<f64> {
     (ns != 0).then(|| seconds(ns))
 }
@@ -246,7 +246,7 @@ impl PyAck {
         self.0.ce
     }
 
-    /// No reduction is under way.
+    /// No reduction is in progress.
     #[getter]
     fn open(&self) -> bool {
         self.0.flags & ACK_OPEN != 0
@@ -330,7 +330,7 @@ struct PythonLaw {
 }
 
 impl PythonLaw {
-    /// A connection begins: the class is asked for a new object.
+    /// Creates an object of the class for a new connection.
     fn new(
         py: Python<'_>,
         class: &Bound<'_, PyType>,

@@ -83,8 +83,8 @@ fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
     }))
 }
 
-/// UDT's own control as a law that steers by rates: its window and its period. Packet pairs tell the
-/// capacity without error. Where UDT 2 and 3.0 fall silent for 10 ms, this goes on.
+/// UDT's own control as a law with window and pacing period. Packet pairs give the exact capacity. Silences
+/// of 10 ms in UDT 2 and 3.0 are not modelled.
 struct Udt {
     control: Native,
     path: lfn_udt::Path,
@@ -98,7 +98,7 @@ impl Udt {
         let path = lfn_udt::Path {
             now,
             mss_bytes: config.mss_bytes,
-            // Where slow start ends, which the first ACK brings about.
+            // The first ACK ends slow start.
             max_window_packets: control.cwnd / ONE,
             rtt: Time::ZERO,
             arrival_pps: 0,
@@ -139,7 +139,7 @@ impl Law for Udt {
             self.next_ack = self.next_ack.after(SYN);
         }
         if ack.newly_lost > 0 {
-            // A NAK of what was sent before the loss was known.
+            // A NAK of packets sent before the loss was detected.
             self.control.on_loss(ack.delivered, ack.newly_lost.into(), &self.path);
         }
         self.set(control);

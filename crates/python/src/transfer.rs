@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::errors::{LabError, LawError, StoreError, UsageError};
 
-/// Python's signals are looked for so often.
+/// Interval of checks for Python's signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Report to Python, as JSON.
@@ -30,7 +30,7 @@ enum Report {
     Failed(String),
 }
 
-/// How the path is; as in `lfn-udt`.
+/// Path and settings, as in `lfn-udt`.
 #[pyclass(frozen, module = "lfnlab._core")]
 pub(crate) struct UdtPlan(Plan);
 

@@ -1,16 +1,16 @@
-//! Whether a connection gets on, for those who wait for its slot.
+//! Progress of connections, from which the listener finds idle slots.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use lfn_units::Time;
 
-/// So much payload is progress.
+/// Payload that counts as progress, in bytes.
 const STEP_BYTES: u64 = 4096;
-/// A slot may be idle for so long before another peer takes it: outages of 40 s survive.
+/// Idle time after which another peer may take a slot; longer than an outage of 40 s.
 const KNOWN: Time = Time::from_s(45);
-/// And so long if its peer has not said what it wants.
+/// The same before the peer's first request.
 const UNKNOWN: Time = Time::from_s(3);
-/// A connection without a byte of payload for so long ends, whether anybody wants its slot or not.
+/// A connection ends after this time without payload, even if no peer waits for its slot.
 const MOST_IDLE: Time = Time::from_s(600);
 
 /// Activity of a connection, as the listener sees it.
@@ -23,7 +23,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Its slot goes to another peer.
+    /// The slot was given to another peer.
     pub fn take(&self) {
         self.taken.store(true, Relaxed);
     }
@@ -32,7 +32,7 @@ impl Activity {
         self.taken.load(Relaxed)
     }
 
-    /// The peer said what it wants, as the protocol has it.
+    /// The peer sent a valid request.
     pub fn known(&self) {
         self.known.store(true, Relaxed);
     }
@@ -52,17 +52,18 @@ impl Activity {
     }
 }
 
-/// The connection's own account of it.
+/// The connection's own part of the state.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     bytes: u64,
     counted: u64,
-    /// Of the last payload.
+    /// Age at the last payload.
     last: Time,
 }
 
 impl Steps {
-    /// So much payload has been taken or delivered altogether. Says whether the connection is idle for too long.
+    /// Updates the total of payload taken or delivered. Returns whether the connection has been idle too
+    /// long.
     pub fn on_bytes(&mut self, now: Time, bytes: u64, activity: &Activity) -> bool {
         if bytes > self.bytes {
             (self.bytes, self.last) = (bytes, now);
@@ -74,7 +75,7 @@ impl Steps {
         now.0.saturating_sub(self.last.0) > MOST_IDLE.0
     }
 
-    /// It works for its peer.
+    /// The connection is busy for its peer, so it is not idle.
     pub fn on_work(&mut self, now: Time, activity: &Activity) {
         self.last = now;
         activity.last.store(now.as_ns(), Relaxed);

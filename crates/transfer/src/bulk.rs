@@ -1,4 +1,4 @@
-//! A flow without a file: zeros for as long as asked, and what its sender looked like on the way.
+//! A flow without a file: sends zeros for a given time, and samples its sender.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub struct Bulk {
 /// A sender at one time; names and units are those of the simulator's table `flows`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Look {
-    /// Since the connection was asked for.
+    /// Time since the request for the connection.
     pub t_s: f64,
-    /// Flow window and congestion window: the smaller.
+    /// The smaller of flow window and congestion window.
     pub cwnd_seg: f64,
     /// Smoothed RTT.
     pub srtt_s: f64,
@@ -42,7 +42,7 @@ pub struct Look {
     pub inflight_seg: u64,
     /// Payload acknowledged.
     pub delivered_bytes: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmits: u64,
     /// Timeouts with data in flight.
     pub timeouts: u64,
@@ -57,9 +57,9 @@ pub struct Look {
 /// Result of a bulk transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sent {
-    /// From first to last.
+    /// All samples, in order of time.
     pub looks: Vec<Look>,
-    /// Until the last byte was acknowledged, of a flow with a size that came so far.
+    /// Time until the last byte was acknowledged; `None` for a flow without size or not complete.
     pub completion_s: Option<f64>,
 }
 
@@ -123,12 +123,12 @@ fn send(bulk: &Bulk, stream: &mut Stream, sent: &mut Sent) -> Result<(), Transfe
     stream.close()
 }
 
-/// Takes what comes on every connection and throws it away, until `stop`.
+/// Receives and discards the data of every connection, until `stop`.
 ///
 /// # Errors
 /// When the socket fails.
 pub fn drain(mut listener: Listener, stop: &Arc<AtomicBool>) -> Result<(), TransferError> {
-    // A sender that goes away is the end.
+    // A closed connection is the normal end.
     each_connection(&mut listener, false, stop, &mut |_| (), |stream, _| {
         let mut tally = Tally::default();
         loop {

@@ -1,7 +1,8 @@
-//! The protocol of libudt's sample programs sendfile and recvfile, to talk to them: a name goes one way, a
-//! size and the bytes the other. Integers are in the host's order, which is little-endian where it is used.
+//! The protocol of libudt's sample programs sendfile and recvfile: the client sends a name, the server a size
+//! and the bytes. Integers are in the host's byte order, in practice little-endian.
 //!
-//! It has no integrity check, no resumption, and one file a connection: between two of ours, use `lfn send`.
+//! It has no integrity check and no resumption, and one file a connection. Between two hosts with lfn, use
+//! `lfn send`.
 
 use std::fs::File;
 use std::io::Write;
@@ -120,7 +121,7 @@ pub fn fetch(
     Ok(statistics)
 }
 
-/// Where a fetched file goes: a name at which it appears whole, or a device.
+/// Destination of a fetched file: a name, at which it appears when complete, or a device.
 enum Target {
     Place(Place),
     Device(File),

@@ -1,4 +1,4 @@
-//! Connections of a server: a thread and a slot for each, which come back however it ends.
+//! Connections of a server. Each has a thread and a slot, which are freed however the connection ends.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,13 +11,13 @@ use crate::{Listener, Progress, Statistics, Stream, TransferError};
 /// Report of a server.
 #[derive(Debug)]
 pub enum Served {
-    /// A transfer goes on; the peer's address.
+    /// Progress of a transfer; the peer's address.
     Progress(String, Progress),
-    /// A transfer is over; the peer's address, if there was a peer.
+    /// End of a transfer; the peer's address, if there was a peer.
     Done(String, Result<Statistics, TransferError>),
 }
 
-/// Says that a connection is over, also when its thread panics or never begins.
+/// Reports the end of a connection, also if its thread panics or does not start.
 struct Ending {
     socket: u32,
     peer: String,
@@ -87,7 +87,7 @@ pub(crate) fn each_connection(
             }
         }
     }
-    // Each tells its peer that it is over.
+    // Each closes its connection.
     for thread in threads {
         let _ = thread.join();
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::Plan;
 
-    /// More connections than slots, each of whose threads panics: all are served, and all are told of.
+    /// More connections than slots, and every thread panics: all are served and reported.
     #[test]
     fn a_thread_that_panics_gives_its_slot_back() {
         let mut listener = Listener::bind("127.0.0.1:0", Plan::default()).unwrap();

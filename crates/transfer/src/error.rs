@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lfn_udt::Reason;
 
-/// Why a transfer did not happen, or not whole.
+/// Reason why a transfer failed or is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// The operating system refused.
@@ -24,7 +24,7 @@ pub enum TransferError {
         /// Why.
         reason: Reason,
     },
-    /// The peer sent what the protocol does not have.
+    /// The peer violated the protocol.
     #[error("the peer sent {0}")]
     Protocol(String),
     /// The peer gave a reason to refuse.
@@ -41,10 +41,10 @@ pub enum TransferError {
         /// Why not.
         why: String,
     },
-    /// Files arrived, and their hashes differ.
+    /// Files arrived with wrong hashes.
     #[error("{0} of the files differ from what was sent; run the same command again")]
     Differs(usize),
-    /// The keys of both ends are not the same, or packets were changed on the way.
+    /// The keys of the ends differ, or the path changed packets.
     #[error("connection to {peer}: {why}")]
     Key {
         /// The other end.
@@ -52,13 +52,13 @@ pub enum TransferError {
         /// The fault.
         why: String,
     },
-    /// A peer that waited has the slot.
+    /// The slot was given to a waiting peer.
     #[error("another peer took its slot, which had been idle")]
     Taken,
-    /// Nothing but keep-alives.
+    /// The peer sent only keep-alives.
     #[error("nothing but keep-alives for ten minutes")]
     Idle,
-    /// A mistake of this program's.
+    /// A defect of this program.
     #[error("a defect in lfn-transfer: {0}; please report it")]
     Defect(String),
     /// The caller interrupted the transfer.
@@ -72,7 +72,7 @@ impl TransferError {
         move |error| TransferError::Io { what, error }
     }
 
-    /// The exit code of a command that ends with it: 2 for usage, 3 for files, else 1.
+    /// Exit code of a command for this error: 2 for usage, 3 for files, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             TransferError::Usage(_) => 2,

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::stream::{read_at, CHUNK_BYTES};
 use crate::{Stream, TransferError};
 
-/// Files are hashed, sent and resumed in blocks of so many bytes.
+/// Block size for hashing, sending and resuming, in bytes.
 pub(crate) const BLOCK_BYTES: u64 = 64 * 1024;
 static ZEROS: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
 
@@ -20,7 +20,7 @@ static ZEROS: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
 pub(crate) struct FileHash(Hasher);
 
 impl FileHash {
-    /// Takes bytes in that begin with a block, and end with one or with the file.
+    /// Adds bytes that begin at a block's start, and end at a block's or the file's end.
     pub fn take(&mut self, at: u64, bytes: &[u8]) {
         for (number, block) in (at / BLOCK_BYTES..).zip(bytes.chunks(BLOCK_BYTES as usize)) {
             if block != &ZEROS[..block.len()] {
@@ -35,8 +35,8 @@ impl FileHash {
         *self.0.clone().update(&bytes.to_le_bytes()).finalize().as_bytes()
     }
 
-    /// Takes `at..end` of a file in, while the connection lives on; `at` begins a block. `turn` bounds the work
-    /// of all who share it to one core.
+    /// Adds bytes `at..end` of a file, and serves the connection meanwhile; `at` is a block's start. `turn`
+    /// limits all users of it to one core.
     pub fn take_file(
         &mut self,
         (file, name): (&File, &str),
@@ -67,7 +67,7 @@ impl FileHash {
     }
 }
 
-/// The block in which data begin at or after `at`; a file system without holes has data everywhere.
+/// Start of the first block with data at or after `at`; without support of holes, every block has data.
 pub(crate) fn next_data(file: &File, at: u64, end: u64) -> io::Result<u64> {
     match seek(file, SeekFrom::Data(at)) {
         Ok(data) => Ok((data - data % BLOCK_BYTES).max(at).min(end)),

@@ -10,12 +10,12 @@ use crate::place::parts;
 use crate::wire::{MAX_FILES, MAX_NAME_BYTES};
 use crate::{Stream, TransferError};
 
-/// Lists of all peers together take so much memory at most.
+/// Memory limit of the lists of all peers together, in bytes.
 const MAX_MEMORY_BYTES: u64 = 256 << 20;
-/// Beside its name, a file in a list takes at most so much: its entries here and among the names of all, what the
-/// allocator adds, room that vectors keep to grow, and its folders while they are counted.
+/// Largest memory of a file in a list without its name, in bytes: its entries here and in the set of names,
+/// overhead of the allocator, spare room of vectors, and its folders while they are counted.
 const FILE_BYTES: u64 = 192;
-/// A list may need so many folders, and so many more for each file.
+/// Largest number of folders of a list: a constant, and a number for each file.
 const FREE_FOLDERS: usize = 1024;
 const FOLDERS_PER_FILE: usize = 2;
 
@@ -25,7 +25,7 @@ pub(crate) struct Expected {
     pub bytes: u64,
 }
 
-/// A peer that was killed is noticed sooner.
+/// A killed peer is detected sooner.
 const CUT_AFTER: Time = Time::from_s(15);
 
 /// State that all transfers of a receiver share.
@@ -119,7 +119,8 @@ impl<'a> List<'a> {
         Ok(())
     }
 
-    /// Makes the names this transfer's. A transfer that was cut holds them until its receiver notices.
+    /// Reserves the names for this transfer. An interrupted transfer keeps its names until its receiver
+    /// detects the end.
     fn reserve(&mut self, stream: &mut Stream) -> Result<(), TransferError> {
         let mut own = BTreeSet::new();
         if let Some(Expected { name, .. }) = self.files.iter().find(|file| !own.insert(&*file.name)) {
@@ -138,7 +139,7 @@ impl<'a> List<'a> {
         Ok(())
     }
 
-    /// All names, or none and the first that is another's.
+    /// Reserves all names, or none; then returns the first name that another transfer has.
     fn try_reserve(&mut self) -> Option<Arc<str>> {
         let mut names = self.shared.names();
         if let Some(file) = self.files.iter().find(|file| names.contains(&file.name)) {

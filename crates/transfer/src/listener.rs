@@ -14,13 +14,13 @@ use crate::socket::{bind_shared, Socket};
 use crate::stream::{random, random_bytes, resolve, Clock};
 use crate::{ControlSpec, Key, Plan, Stream, TransferError};
 
-/// Connections of one listener, and of one address.
+/// Largest numbers of connections: of a listener, and of one address.
 const MAX_CONNECTIONS: usize = 16;
 const MAX_PER_ADDRESS: usize = 8;
-/// Peers without the key are told of so often.
+/// Interval of reports on peers without the key.
 const WARNINGS_EVERY: Time = Time::from_s(10);
 
-/// A connection's place among the few that there are.
+/// One of a listener's few slots for connections.
 struct Slot {
     address: IpAddr,
     began: Time,
@@ -44,7 +44,7 @@ impl Listener {
     /// Listens at `local`, for example `127.0.0.1:9000`; port 0: any.
     ///
     /// # Errors
-    /// When the address is no address, or taken.
+    /// If the address is invalid or in use.
     pub fn bind(local: &str, plan: Plan) -> Result<Listener, TransferError> {
         let failed = || TransferError::io(format!("listening at {local}"));
         let address = resolve(local, "listening at")?;

@@ -17,19 +17,19 @@ use crate::wire::{
 };
 use crate::{Listener, Progress, Statistics, Stream, TransferError};
 
-/// Names looked at between two looks at the connection.
+/// Names examined between two steps of the connection.
 const LOOKS: usize = 256;
 
-/// How to serve.
+/// Settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct Serving<'a> {
-    /// Where files go.
+    /// Directory for the files.
     pub directory: &'a Path,
-    /// The first transfer is the last.
+    /// End after the first transfer.
     pub once: bool,
-    /// Files that are there may be replaced.
+    /// Replace existing files.
     pub overwrite: bool,
-    /// Set when it is time to end; after [`Serving::once`] it is.
+    /// Set by the caller to end; set by [`serve`] after the transfer of [`Serving::once`].
     pub stop: Arc<AtomicBool>,
 }
 
@@ -50,14 +50,14 @@ pub fn serve(
     })
 }
 
-/// Where files go, and what all connections share.
+/// Directory for the files, and state that all connections share.
 struct Target {
     directory: Directory,
     overwrite: bool,
     shared: Shared,
 }
 
-/// Files that are there, by index: as many bytes of them as the sender has too.
+/// Bytes of existing files that equal the sender's, by the file's index.
 type Agreed = BTreeMap<u32, u64>;
 
 fn receive(
@@ -72,7 +72,7 @@ fn receive(
             stream.write(&[DONE])?;
             stream.write(&differs.to_le_bytes())?;
         }
-        // The connection is no use for a last word.
+        // The connection cannot carry a last message.
         Err(
             TransferError::Connection { .. }
             | TransferError::Key { .. }
@@ -87,7 +87,7 @@ fn receive(
             };
             stream.write(&[REFUSED])?;
             stream.write_text(&text)?;
-            // Why it was refused says more than how the connection ended.
+            // The reason of a refusal is more useful than the way the connection ended.
             let _ = stream.close();
         }
     }
@@ -145,8 +145,8 @@ fn take_files(
     Ok(differs)
 }
 
-/// Says which files are there already, and nothing about what is in them. Makes nothing. Returns, by index, whether
-/// the file is whole, and its bytes.
+/// Tells the sender which files exist, and nothing about their contents. Creates nothing. Returns, by index,
+/// whether the file is complete, and its bytes.
 fn look(
     stream: &mut Stream,
     target: &Target,
@@ -168,7 +168,7 @@ fn look(
             }
             There::Other => return refused("something of this name is there, and is no file"),
             There::File(_) | There::Nothing => {
-                // Blocks go on; a shorter rest is sent again.
+                // Whole blocks are kept; a shorter rest is sent again.
                 let part = place.part_bytes().min(*bytes);
                 let part = part - part % BLOCK_BYTES;
                 if part > 0 {
@@ -190,7 +190,7 @@ fn look(
     Ok(found)
 }
 
-/// Compares what the sender claims is there with what is there: each file once.
+/// Compares the sender's claims with the existing files, each file once.
 fn agree(
     stream: &mut Stream,
     target: &Target,
@@ -241,7 +241,7 @@ fn agree(
     Ok(agreed)
 }
 
-/// Takes the rest of a file, and puts it under its name if what is on the disk is what the sender has.
+/// Receives the rest of a file, and renames it if the disk's contents equal the sender's.
 fn take_file(
     stream: &mut Stream,
     target: &Target,
@@ -283,7 +283,7 @@ fn put(place: &Place, name: &str, overwrite: bool) -> Result<(), TransferError> 
     }
 }
 
-/// Writes what comes, and returns the hash that the sender says.
+/// Writes the received data, and returns the hash that the sender sent.
 fn take_extents(
     stream: &mut Stream,
     file: &Expected,

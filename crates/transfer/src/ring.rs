@@ -1,8 +1,8 @@
-//! Packets that wait: to be acknowledged, or to be read.
+//! Rings of packets: sent ones until acknowledged, received ones until read.
 
 use lfn_udt::HEADER_BYTES;
 
-/// No packet lies in this place.
+/// The place is empty.
 const EMPTY: u16 = u16::MAX;
 
 /// Packets of a sender, by number modulo the ring's size. Each has room for its header before it, so that
@@ -32,13 +32,14 @@ impl SendRing {
         self.lengths.len() as u64
     }
 
-    /// A new packet, which holds nothing.
+    /// Adds an empty packet.
     pub fn begin(&mut self, index: u64) {
         let place = self.place(index);
         self.lengths[place] = 0;
     }
 
-    /// Puts as much of `bytes` into packet `index` as fits; returns how much, and whether it is full.
+    /// Copies as much of `bytes` into packet `index` as fits; returns the number of bytes, and whether it is
+    /// full.
     pub fn fill(&mut self, index: u64, bytes: &[u8]) -> (usize, bool) {
         let place = self.place(index);
         let length = usize::from(self.lengths[place]);
@@ -75,15 +76,15 @@ impl SendRing {
 /// Packets side by side in one page of a receiver.
 const PAGE: u64 = 64;
 
-/// Packets of a receiver, by number. They lie in pages, and the page that was read last is filled next: while
-/// the reader keeps up, its memory stays in the cache however large the window is.
+/// Packets of a receiver, by number, in pages. The page read last is filled next, so a reader that keeps up
+/// uses few pages, which stay in the cache even with a large window.
 pub(crate) struct ReceiveRing {
     /// By number modulo their count, one more than a window touches.
     pages: Vec<Option<Box<[u8]>>>,
     free: Vec<Box<[u8]>>,
     lengths: Vec<u16>,
     payload_bytes: usize,
-    /// The packet that is read next, and what of it is read.
+    /// The next packet to read, and the number of its bytes already read.
     next: u64,
     offset: usize,
 }
@@ -129,7 +130,7 @@ impl ReceiveRing {
         self.next
     }
 
-    /// Bytes that can be read, of one page, from packets before `end`.
+    /// Readable bytes of one page, from packets before `end`.
     pub fn readable(&mut self, end: u64) -> &[u8] {
         // A packet may be empty.
         while self.next < end && self.offset == usize::from(self.lengths[self.place(self.next)]) {
@@ -161,7 +162,7 @@ impl ReceiveRing {
         }
     }
 
-    /// The reader took `bytes` of what was readable.
+    /// Marks `bytes` of the readable ones as read.
     pub fn consume(&mut self, mut bytes: usize) {
         while bytes > 0 {
             let left = usize::from(self.lengths[self.place(self.next)]) - self.offset;

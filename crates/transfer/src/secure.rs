@@ -1,11 +1,12 @@
-//! A connection under a shared key: who does not have it can neither read, nor change, nor send a packet.
+//! Connections with a shared key. Without the key an attacker cannot read, change or forge packets.
 //!
-//! Handshakes carry a fresh random number of their sender and an HMAC-SHA256 of all under a key that HKDF makes
-//! of the shared one; a server's also covers the client's number, so that no old answer passes. Both numbers
-//! salt the HKDF that makes each direction's secret. Every other packet is sealed with AES-256-GCM: a
-//! number of 64 bits in the clear, which is authenticated and, XORed with a secret of the direction, the nonce,
-//! as in TLS 1.3 (RFC 8446, 5.3); the packet; 16 bytes of tag. After 2^23 packets, the bound of RFC 9001 (6.6), the
-//! next key follows from the last by HKDF; the number says which. A number is taken once.
+//! A handshake has a fresh random number of its sender, and an HMAC-SHA256 over all of it with a key that
+//! HKDF derives from the shared key. The server's HMAC also covers the client's number, so an old answer is
+//! not valid. Both numbers are the salt of the HKDF that derives each direction's secret. Every other packet
+//! is sealed with AES-256-GCM: a number of 64 bits in the clear, the encrypted packet, 16 bytes of tag. The
+//! number is authenticated; XORed with a secret of the direction it is the nonce, as in TLS 1.3 (RFC 8446,
+//! 5.3). After 2^23 packets, the bound of RFC 9001 (6.6), HKDF derives the next key from the last; the number
+//! tells which key applies. Each number is accepted once.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,14 +23,14 @@ use crate::TransferError;
 
 const NUMBER_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
-/// A sealed packet is so much longer.
+/// Overhead of a sealed packet, in bytes.
 pub(crate) const SEAL_BYTES: usize = NUMBER_BYTES + TAG_BYTES;
-/// A handshake, which is 64 bytes long, is so much longer: the sender's number and the code.
+/// Overhead of a handshake (64 bytes), in bytes: the sender's number and the code.
 const HANDSHAKE_BYTES: usize = 64;
 const PROOF_BYTES: usize = 64;
 /// Packets under one key.
 const KEY_PACKETS: u64 = 1 << 23;
-/// Packets may come so much later than later ones.
+/// Window of accepted reordering, in packets.
 const WINDOW: u64 = 8192;
 /// A key is 32 bytes in base64.
 const KEY_LETTERS: usize = 44;
@@ -90,7 +91,7 @@ impl Key {
     }
 }
 
-/// So many bytes of HKDF.
+/// HKDF output of `N` bytes.
 struct Bytes(usize);
 
 impl KeyType for Bytes {
@@ -153,7 +154,7 @@ pub(crate) fn unproven(datagram: &[u8]) -> Option<Handshake> {
     }
 }
 
-/// A direction's key for a while.
+/// A direction's key for one epoch.
 struct Epoch {
     number: u64,
     key: LessSafeKey,
@@ -239,7 +240,7 @@ impl Opener {
         self.came[word] |= bit;
     }
 
-    /// The packet, if it is the peer's and comes for the first time.
+    /// Decrypts a packet; `None` if it is forged, damaged or repeated.
     fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let (number, sealed) = datagram.split_first_chunk_mut::<NUMBER_BYTES>()?;
         let value = u64::from_be_bytes(*number);
@@ -263,7 +264,7 @@ impl Opener {
     }
 }
 
-/// One end's state of it.
+/// State of one end.
 pub(crate) struct Secure {
     key: Key,
     role: Role,
@@ -301,7 +302,7 @@ impl Secure {
         self.keys = Some((Sealer { epoch: Epoch::new(0, &own), number: 0 }, Opener::new(&peer)));
     }
 
-    /// Appends a packet as it leaves; nothing if there is no key for it yet.
+    /// Appends a packet in its sent form; nothing if there is no key for it yet.
     pub fn seal(&mut self, packet: &[u8], is_handshake: bool, out: &mut Vec<u8>) {
         if is_handshake {
             out.extend(packet);

@@ -24,7 +24,7 @@ pub struct Sending<'a> {
     pub paths: &'a [PathBuf],
     /// The receiver, for example `127.0.0.1:9000`.
     pub to: &'a str,
-    /// Sizes, and what drives the sender.
+    /// Path, packet sizes and congestion control.
     pub plan: Plan,
 }
 
@@ -62,7 +62,7 @@ pub fn send(
     };
     let statistics = tally.finish(&stream, Some(sending.plan.control.clone()));
     match stream.close() {
-        // It said that all is there. Its goodbye may come before its last acknowledgement.
+        // The receiver confirmed all files. Its shutdown may arrive before its last acknowledgement.
         Ok(()) | Err(TransferError::Connection { reason: Reason::Peer, .. }) => {}
         Err(error) => return Err(error),
     }
@@ -72,7 +72,7 @@ pub fn send(
     }
 }
 
-/// Why the receiver refused, if it said so before the connection ended.
+/// Reason of the receiver's refusal, if it arrived before the connection ended.
 fn last_word(stream: &mut Stream) -> Result<(), TransferError> {
     loop {
         match stream.word() {
@@ -128,7 +128,7 @@ struct Claim {
     same: bool,
 }
 
-/// Hears what is there, and says what it should be.
+/// Receives the list of existing files, and answers with the claims.
 fn claim(stream: &mut Stream, entries: &[Entry]) -> Result<BTreeMap<u32, Claim>, TransferError> {
     let mut claims = BTreeMap::new();
     loop {
@@ -228,7 +228,7 @@ fn send_file(
     stream.write(&hash.of(entry.bytes))
 }
 
-/// From the first to the last page that is not all zeros: what lies around stays a hole, or becomes one.
+/// Range from the first to the last page that is not all zeros; the rest is or becomes a hole.
 fn data_pages(bytes: &[u8]) -> Range<usize> {
     const PAGE: usize = 4096;
     let data = |page: &[u8]| page.iter().any(|&byte| byte != 0);
@@ -245,7 +245,7 @@ fn write_hole(stream: &mut Stream, bytes: u64) -> Result<(), TransferError> {
     stream.write(&bytes.to_le_bytes())
 }
 
-/// Every file under `paths`, by name below the folder that each path lies in.
+/// Every file under `paths`, with names relative to the folder of each path.
 fn entries(paths: &[PathBuf]) -> Result<Vec<Entry>, TransferError> {
     let mut entries = Vec::new();
     for path in paths {

@@ -1,5 +1,5 @@
-//! A connected UDP socket: trains of datagrams in one call, where the kernel has UDP_SEGMENT and UDP_GRO, and
-//! the time at which each came, where it has SO_TIMESTAMPNS.
+//! A connected UDP socket: several datagrams in one call with UDP_SEGMENT and UDP_GRO, and arrival times with
+//! SO_TIMESTAMPNS, if the kernel has them.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -20,7 +20,7 @@ type ControlRoom = [u64; 8];
 /// Largest credible age of a packet's timestamp; an older one means that the clock was set meanwhile.
 const MAX_AGE: Time = Time::from_s(1);
 
-/// A socket whose other end is fixed: the kernel drops what comes from elsewhere.
+/// A connected socket: the kernel drops datagrams from other addresses.
 pub(crate) struct Socket {
     udp: UdpSocket,
     segments: bool,
@@ -100,12 +100,12 @@ impl Socket {
                 .or_else(|_| set(&udp, libc::SOL_SOCKET, ask, bytes as c_int))?;
         }
         let segments = set(&udp, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
-        // Without it a message came when it was taken.
+        // Without SO_TIMESTAMPNS the arrival time is the time of the call.
         let _ = set(&udp, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
         Ok(Socket { udp, segments, buffers: vec![0; MESSAGES * MESSAGE_BYTES], refusals: 0 })
     }
 
-    /// Bytes that the kernel holds for what comes: it grants twice what was asked, for its own overhead.
+    /// Receive buffer of the kernel in bytes: it grants twice the request, for its overhead.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
         Ok(get(&self.udp, libc::SO_RCVBUF)? / 2)
     }
@@ -117,7 +117,7 @@ impl Socket {
                 Err(error)
                     if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) =>
                 {
-                    // This interface cannot: one by one from here on.
+                    // This interface cannot: send datagrams one by one from now on.
                     self.segments = false;
                 }
                 done => return self.ignore_unreachable(done),
@@ -177,8 +177,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes what has come, without waiting; calls `take` with each datagram and how long ago it came.
-    /// Returns whether there may be more.
+    /// Receives without waiting; calls `take` with each datagram and its age. Returns whether there may be
+    /// more.
     pub fn receive(&mut self, mut take: impl FnMut(&mut [u8], Time)) -> io::Result<bool> {
         let mut rooms: [ControlRoom; MESSAGES] = [[0; 8]; MESSAGES];
         // SAFETY: all zeros are valid here.
@@ -226,7 +226,7 @@ impl std::os::fd::AsFd for Socket {
 struct Told {
     /// Size of the datagrams that GRO joined, in bytes.
     segment_bytes: usize,
-    /// By the time of day.
+    /// Arrival time, by the time-of-day clock.
     came: Option<Time>,
 }
 
@@ -253,7 +253,7 @@ fn told(header: &msghdr) -> Told {
     told
 }
 
-/// The clock by which the kernel says when a message came.
+/// The kernel's clock for arrival times.
 fn time_of_day() -> Time {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     time(&libc::timespec { tv_sec: now.tv_sec, tv_nsec: now.tv_nsec })

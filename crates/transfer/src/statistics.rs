@@ -5,18 +5,18 @@ use serde::Serialize;
 
 use crate::{ControlSpec, Stream};
 
-/// Where a transfer stands.
+/// Progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Progress {
-    /// Bytes of files that are there, those of an earlier run included.
+    /// Bytes of files transferred, those of an earlier run included.
     pub done_bytes: u64,
     /// All bytes of all files.
     pub total_bytes: u64,
-    /// Since the transfer began.
+    /// Time since the start of the transfer.
     pub elapsed_s: f64,
     /// Smoothed RTT.
     pub rtt_s: f64,
-    /// Part of the packets sent that were repeated (sender), or found missing (receiver).
+    /// Fraction of packets retransmitted (sender) or detected as lost (receiver).
     pub loss: f64,
 }
 
@@ -35,17 +35,17 @@ pub struct Statistics {
     pub total_bytes: u64,
     /// Bytes of those that were already there.
     pub resumed_bytes: u64,
-    /// Payload per second, of what was transferred now.
+    /// Payload rate of this transfer, in bit/s.
     pub goodput_bps: f64,
     /// Bytes of files transferred now; holes count.
     pub delivered_bytes: u64,
     /// Data packets sent, or taken.
     pub sent: u64,
-    /// Data packets sent again, or that came again.
+    /// Data packets retransmitted (sender), or received again (receiver).
     pub retransmits: u64,
     /// Timeouts with data in flight.
     pub timeouts: u64,
-    /// NAKs that came, or were sent.
+    /// NAKs received (sender) or sent (receiver).
     pub loss_events: u64,
     /// Smoothed RTT at the end.
     pub srtt_s: f64,
@@ -62,7 +62,7 @@ pub(crate) struct Tally {
     pub done_bytes: u64,
 }
 
-/// Tells of progress a few times a second.
+/// Reports progress a few times a second.
 pub(crate) struct Teller<'a> {
     tell: &'a mut dyn FnMut(&Progress),
     last: Time,
@@ -75,7 +75,7 @@ impl<'a> Teller<'a> {
         Teller { tell, last: Time::ZERO }
     }
 
-    /// Tells that the transfer begins.
+    /// Reports the start of the transfer.
     pub fn begin(&mut self, stream: &Stream, tally: &Tally) {
         self.report(stream.age(), stream, tally);
     }

@@ -16,14 +16,14 @@ use crate::secure::{Secure, NO_KEY, OTHER_KEY, SEAL_BYTES};
 use crate::socket::{Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
 use crate::{Plan, TransferError};
 
-/// A stream sleeps so long between looks at its socket: a wake-up costs as much as many packets. While it
-/// sends, what was due meanwhile leaves as one burst; what comes waits in the kernel, which notes the time.
+/// Sleep between two steps of the socket, since a wake-up costs as much as many packets. Packets due
+/// meanwhile are sent as one burst; arriving packets wait in the kernel, which records their times.
 const QUANTUM: Time = Time::from_us(200);
 const RECEIVE_QUANTUM: Time = Time::from_us(400);
-/// A blocked stream looks around at least so often, for those who want to stop.
+/// Largest time between two calls of `interrupted` in a blocked stream.
 const MAX_WAIT: Time = Time::from_ms(200);
-/// The peer's program has ended: its machine refused so often, and nothing came for so long. Between looks a
-/// keep-alive asks.
+/// Number of "port unreachable" errors, and silence, after which the peer's program has ended. A keep-alive
+/// probes in between.
 const REFUSALS: u32 = 3;
 const REFUSED_AFTER: Time = Time::from_s(5);
 const PROBE_EVERY: Time = Time::from_s(1);
@@ -92,17 +92,17 @@ pub struct Stream {
     clock: Clock,
     outgoing: SendRing,
     incoming: ReceiveRing,
-    /// Packet that is being filled, and whether it holds anything.
+    /// Packet that is being filled, and whether it has any bytes.
     filling: u64,
     partial: bool,
     control: Vec<u8>,
-    /// Bytes written or taken since the socket was last looked at.
+    /// Bytes written or read since the last step of the socket.
     unattended: usize,
-    /// Data came or left when the socket was last looked at: when to look again.
+    /// Time of the next step, if the last one received or sent data.
     busy: Option<Time>,
-    /// The latest time that the connection has heard of.
+    /// Time of the connection's last step.
     latest: Time,
-    /// Asked whenever the stream would wait: true ends it.
+    /// Called before each wait; true ends the stream.
     interrupted: Box<dyn FnMut() -> bool + Send>,
     peer: String,
     activity: Arc<Activity>,
@@ -201,10 +201,10 @@ impl Stream {
         &self.activity
     }
 
-    /// It works for its peer, whose slot is not idle meanwhile.
+    /// Serves the connection while this end works for its peer; the slot does not count as idle.
     ///
     /// # Errors
-    /// When the connection is over: so is the work.
+    /// If the connection has ended.
     pub(crate) fn working(&mut self) -> Result<(), TransferError> {
         let now = self.clock.now();
         self.steps.on_work(now, &self.activity);
@@ -217,7 +217,7 @@ impl Stream {
         self.check()
     }
 
-    /// While it works for its peer, which waits, it says this word now and then.
+    /// Sets the word that is sent at intervals while this end works and the peer waits.
     pub(crate) fn busy_word(&mut self, word: Option<u8>) {
         self.busy_word = word;
         self.next_busy = self.clock.now() + BUSY_EVERY;
@@ -238,15 +238,15 @@ impl Stream {
         self.clock.now()
     }
 
-    /// Bytes that the kernel holds for what comes.
+    /// Receive buffer of the kernel, in bytes.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If the kernel returns an error.
     pub fn socket_bytes(&self) -> Result<usize, TransferError> {
         self.socket.receive_buffer_bytes().map_err(TransferError::io("socket buffer"))
     }
 
-    /// `interrupted` is asked whenever the stream would wait; true ends it with an error.
+    /// `interrupted` is called before each wait; true ends the stream with an error.
     pub fn interrupt_when(&mut self, interrupted: impl FnMut() -> bool + Send + 'static) {
         self.interrupted = Box::new(interrupted);
     }
@@ -334,10 +334,10 @@ impl Stream {
         self.pump(false)
     }
 
-    /// Bytes that have come, at least one unless the peer closed; then [`Stream::consume`].
+    /// Received bytes, at least one unless the peer closed; call [`Stream::consume`] next.
     ///
     /// # Errors
-    /// When the connection ended otherwise.
+    /// If the connection ended otherwise.
     pub fn read(&mut self) -> Result<&[u8], TransferError> {
         loop {
             let end = self.connection.in_order();
@@ -382,7 +382,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits until the peer has everything, and says goodbye.
+    /// Waits until the peer has acknowledged everything, and closes.
     ///
     /// # Errors
     /// When the peer did not acknowledge everything.
@@ -476,7 +476,7 @@ impl Stream {
         loop {
             let now = clock.now();
             let more = socket.receive(|datagram, age| {
-                // When it came, which may be before the connection last looked at the clock.
+                // Arrival time, which may be before the connection's last step.
                 *latest = (now - age.min(now)).max(*latest);
                 let datagram = match secure {
                     None => &*datagram,
@@ -576,7 +576,7 @@ impl Stream {
 }
 
 impl Drop for Stream {
-    /// The peer learns at once that a transfer is given up.
+    /// Tells the peer at once that the transfer is given up.
     fn drop(&mut self) {
         self.connection.abort();
         let _ = self.transmit(self.clock.now());

@@ -30,7 +30,7 @@ pub(crate) const DATA: u8 = 1;
 pub(crate) const HOLE: u8 = 2;
 /// Ends a list of files.
 pub(crate) const NO_FILE: u32 = u32::MAX;
-/// A peer may make the receiver remember so many files, and so many bytes of names.
+/// Limits of a peer's list: files, and bytes of names.
 pub(crate) const MAX_FILES: u32 = 1 << 20;
 pub(crate) const MAX_NAME_BYTES: u64 = 64 << 20;
 
@@ -66,7 +66,7 @@ impl Stream {
         self.write(&text.as_bytes()[..end])
     }
 
-    /// The peer's next word, or why it refuses.
+    /// The peer's next message, or the reason of its refusal.
     pub(crate) fn word(&mut self) -> Result<u8, TransferError> {
         loop {
             match self.read_u8()? {
@@ -82,7 +82,7 @@ impl Stream {
         }
     }
 
-    /// The receiver's answer of this kind, or why it refuses.
+    /// The receiver's answer of this kind, or the reason of its refusal.
     pub(crate) fn expect(&mut self, answer: u8) -> Result<(), TransferError> {
         match self.word()? {
             got if got == answer => Ok(()),
