@@ -79,7 +79,7 @@ def kill_midway(
 ) -> int:
     """Kill -9 at a random moment after a random number of further runs, up to ``most``.
 
-    Of none, the moment is one of the start. Returns how many runs are there.
+    Of none, the moment is one of the start. Returns the number of stored runs.
     """
     wanted = there + moments.randrange(most)
     while process.poll() is None and _count(store) < wanted:

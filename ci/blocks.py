@@ -14,12 +14,12 @@ The first line of a block says what becomes of it:
     ```text                 the output of the block before it, except blank lines at its end
     ```LANGUAGE file=NAME   becomes that file; one of TOML is checked too
     ```sh needs A, B        run where this machine has these programs, or `lfn doctor` misses none
-                            of what it calls so; else looked at
-    ```sh with OLD=NEW, ... looked at, and run with each OLD replaced, so that it takes less; may
+                            of what it calls so; else checked
+    ```sh with OLD=NEW, ... checked, and run with each OLD replaced to take less time; may
                             follow a need: `needs A, B; with OLD=NEW`
     ```sh ...; bpffs        run with a private bpffs mounted
-    ```sh not run: WHY      looked at: its commands must exist and have these options
-    ```text not run: WHY    no more than looked at
+    ```sh not run: WHY      checked: its commands must exist and have these options
+    ```text not run: WHY    not compared
 
 Any other is a mistake, since nothing would test it.
 """

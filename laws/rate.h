@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Delivery rates, as the laws that steer by them count: segments per microsecond in Q24. Linux's fixed
+/* Delivery rates, as the laws that use them count: segments per microsecond in Q24. Linux's fixed
  * point (one segment of 1448 bytes in 2^24 us is 0.69 kbit/s), so that its roundings can be met.
  */
 #ifndef LFN_RATE_H

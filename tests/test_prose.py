@@ -44,6 +44,12 @@ PATTERNS = {
     ),
     r"\bhears?\b": "a flow gets a signal; it does not hear",
     r"\b[Ww]hat (came|comes) out\b": 'write "results"',
+    r"\bin vain\b": 'write "spurious", or "without effect"',
+    r"\bnow and then\b": 'write "at intervals", or "sometimes"',
+    r"\btaken back\b": 'a reduction is "undone"',
+    r"\bsteers? by\b": 'write "a law with delivery rates", or name the signal',
+    r"\blooked at\b": 'write "checked", "sampled" or "served"',
+    r"\bcomes? down\b": 'write "is reduced"',
     r"\bwaits? awake\b|\bwaited for awake\b": 'write "busy-waits"',
     r"\bNot (available|modelled|drawn|run) are\b": "the subject comes first",
     r"\bas the inverse\b": 'write "proportional to 1/..."',
@@ -61,6 +67,7 @@ ERRORS = {
 }
 """Of texts in ``raise`` statements; an expression in them reads ``{}``."""
 COMMENTS = {
+    r"\A(Within |After |Every |Up to )so (many|much|long)\b": "name the number and its unit",
     r"\A(What|Who|Whatever|That which) ": "a doc comment begins with the thing that it describes",
 }
 

@@ -3,10 +3,10 @@
 $ python -m validation.agree [--path 100m|1g] [--longest SECONDS] [LAW...]
 
 As root, with what `lfn kernel load` and `lfn shell` need, on a machine that is idle. Laws that are
-not loaded are held in the kernel for as long as this takes. Of laws that Linux has itself, Linux in
-virtual time stands beside, where it is there. Writes validation/agree/PATH.json, the tables of
-docs/agree.md, and its figures; laws that are not named keep what they have.
-Exit code 1 when a run is invalid or a bar is not met.
+not loaded are held in the kernel for as long as this takes. Laws that Linux has are also compared
+with Linux in virtual time, if it is built. Writes validation/agree/PATH.json, the tables of
+docs/agree.md, and its figures; laws that are not named keep what they have. Exit code 1 when a run
+is invalid or a bar is not met.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class Drawn:
         return replace(self, flows=flows, seed=own)
 
     def phases(self, count: int) -> list[Drawn]:
-        """The first so many phases."""
+        """The first ``count`` phases."""
         return [self.phase(number) for number in range(count)]
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A rule, and the differences that it explains. Empty tuples stand for every path or figure."""
+    """A rule, and the differences that it explains. An empty tuple means every path or figure."""
 
     peer: str
     laws: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 $ python -m validation tried     run both; rewrite validation/reference/ns3_tried.json
 
-Laws in Python stand in for ours: what ns-3 does was found from outside, see :mod:`.ns3_rules`. With
+Laws in Python replace ours: what ns-3 does was found from outside, see :mod:`.ns3_rules`. With
 several flows two things come besides, which no law decides. ns-3 has no RACK, so that the loss of a
 retransmission waits for a timeout; with ``compat = "ns2"`` ours does the same. And what the ACK
 after a timeout acknowledges counts whole in ns-3's slow start, so that the window jumps; that is

@@ -1,4 +1,4 @@
-"""The scenarios that every simulator, and real Linux, is asked to run.
+"""The scenarios of every simulator and of Linux.
 
 One bottleneck, drop-tail, bulk flows without end. Windows start as each system starts them by
 default unless a scenario says otherwise. All quantities are in SI units; packets are counted as the
@@ -94,7 +94,7 @@ class Run:
 
     @property
     def replicas(self) -> list[Run]:
-        """The runs whose mean stands for this one: itself, or with several flows six.
+        """The runs whose mean replaces this one: itself, or with several flows six.
 
         Drop-tail queues lock the phases of flows, so that one run of several flows says little:
         who wins turns on microseconds, and with many flows on the RTTs in units of a packet's time

@@ -2,8 +2,8 @@
 
 Every claim is a function of a :class:`Study`, the runs of one choice of what the paper does not
 say, that returns a ``Finding``. At high load windows grow by a segment a round trip at any rate, so
-all times of VCP and EVCP go with the rate: what the paper says of 1 Gbit/s is asked of 100 Mbit/s
-in a tenth of the time.
+all times of VCP and EVCP go with the rate: claims for 1 Gbit/s are tested at 100 Mbit/s in a tenth
+of the time.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def jain(run: Run, start_s: float, end_s: float) -> float:
 
 @dataclass(frozen=True)
 class Decrease:
-    """Two flows are told of overload: their windows in segments before and after."""
+    """Two flows get the signal "overload": their windows in segments before and after."""
 
     t_s: float
     before: tuple[float, float]

@@ -39,7 +39,7 @@ def faults(figure: Figure) -> Iterator[str]:
 
 
 def same_bars(figure: Figure) -> Iterator[str]:
-    """Two bars of one panel that look alike, where each stands for another series."""
+    """Two bars of one panel with equal looks that belong to different series."""
     for axes in figure.axes:
         seen = [(to_hex(bar.get_facecolor()), bar.get_hatch() or "") for bar in axes.patches]
         for one, other in itertools.combinations(seen, 2):

@@ -316,7 +316,7 @@ pub fn difference(a: &Outcome, b: &Outcome) -> Option<String> {
     Some(format!("{} is {:#x}, not {:#x}", word_name(word), b.0[word], a.0[word]))
 }
 
-/// Where a field of Linux's stands in an image.
+/// Offset of a field of Linux in an image.
 pub fn word(name: &str) -> Option<usize> {
     (0..PRIVATE).find(|&word| word_name(word) == name)
 }

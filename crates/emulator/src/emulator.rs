@@ -100,7 +100,7 @@ pub(crate) struct Emulator {
     buffer: Vec<u8>,
     events: Events,
     began_ns: u64,
-    /// When the devices were last looked at, or we woke up.
+    /// Time of the last poll of the devices, or of the last wake-up.
     seen_ns: u64,
     lateness: Histogram,
     reading: Histogram,
@@ -153,8 +153,8 @@ fn load(ecn: u8) -> Header {
 }
 
 impl Emulator {
-    /// Time began at `began_ns` of the machine's clock. Links are sampled `sample_every` so long, never at
-    /// [`Time::NEVER`].
+    /// Time began at `began_ns` of the machine's clock. Links are sampled every `sample_every`, not at all
+    /// with [`Time::NEVER`].
     pub(crate) fn new(
         network: Network,
         framing_bytes: u32,

@@ -38,8 +38,8 @@ pub struct NetworkConfig {
     pub changes: Vec<Change>,
     /// Largest packet on the wire, in bytes.
     pub largest_packet_bytes: u32,
-    /// Packets with successive tokens that arrive within so long a time are delivered together, with the
-    /// last of them. Nothing waits for a packet that is not on its way.
+    /// Packets with successive tokens that arrive within this time are delivered together, with the last of
+    /// them. Nothing waits for a packet that is not on its way.
     pub together: Time,
 }
 
@@ -213,7 +213,7 @@ impl Network {
         changes.into_iter().chain(stragglers).chain(lines).chain(links).min().unwrap_or(Time::NEVER)
     }
 
-    /// A packet sets out at `now`, not before any time that the network was told of.
+    /// A packet enters at `now`, which is not before any earlier time given to the network.
     pub fn offer(&mut self, now: Time, departure: Departure, events: &mut Events) {
         self.advance(now, events);
         let travelling = Travelling { departure, hop: 0, lost: false };

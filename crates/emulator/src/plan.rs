@@ -12,7 +12,7 @@ pub struct Plan {
     pub duration_s: f64,
     /// Where averages begin.
     pub warmup_s: f64,
-    /// How often flows and links are looked at.
+    /// Interval between samples of flows and links.
     pub sample_s: f64,
     /// The flows, in their order.
     pub flows: Vec<PlannedFlow>,

@@ -17,8 +17,9 @@ const UNSHARE_HINT: &str = "; needs CAP_SYS_ADMIN, or a kernel that gives user n
                             kernel.apparmor_restrict_unprivileged_userns)";
 /// Priority among real-time processes: the least.
 const PRIORITY: c_int = 1;
-/// Of a processor, so much in each so long: the shortest period that Linux takes (sched_dl_period_min_us),
-/// and what it leaves where the deadline server has 5 % of the 95 % that real time may have.
+/// Reservation of a processor, as runtime and period: the shortest period that Linux takes
+/// (sched_dl_period_min_us), and what it leaves where the deadline server has 5 % of the 95 % that real time
+/// may have.
 const RUNTIME_NS: u64 = 90_000;
 const PERIOD_NS: u64 = 100_000;
 

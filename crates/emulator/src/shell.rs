@@ -1,8 +1,8 @@
 //! A command behind an emulated path, and what cleans up after it.
 //!
 //! Nothing that is made here has a name, so nothing can stay: the network namespaces live in processes,
-//! the TUN devices in descriptors of one of them. Four processes stand in a row, and each dies with the
-//! one before it (PR_SET_PDEATHSIG):
+//! the TUN devices in descriptors of one of them. Four processes form a chain, and each is killed with its
+//! parent (PR_SET_PDEATHSIG):
 //!
 //! - the caller, which waits and passes signals on;
 //! - the emulator, which made the namespaces;

@@ -102,7 +102,7 @@ impl Tun {
             return Err(EmulatorError::last("offloads of a TUN interface", ""));
         }
         let name = name_of(&request);
-        // Nothing but what was asked for crosses the path; where there is no IPv6 there is none to silence.
+        // Only requested packets cross the path; where there is no IPv6 there is none to silence.
         drop(std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1"));
         let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
         request.ifr_ifru.ifru_addr = internet(address);

@@ -198,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// An ACK of `n` segments, the newest of them sent one RTT ago, for a law that steers by rates.
+    /// An ACK of `n` segments, the newest of them sent one RTT ago, for a law with delivery rates.
     fn steer(&mut self, args: &Args, n: u32, flags: u32) -> Result<(), String> {
         let window = (self.control.cwnd >> 32) as u32;
         let sampled = args.count("sampled")?.unwrap_or(window);

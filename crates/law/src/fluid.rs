@@ -33,9 +33,9 @@ pub struct Path {
     pub base_rtts_s: Vec<f64>,
     /// The first sample, before the windows below, as a part of the base RTT.
     pub least_rtt: f64,
-    /// A loss after so many segments delivered.
+    /// A loss after this many segments delivered.
     pub segments_to_loss: f64,
-    /// A loss when the first flow's window comes to so many segments.
+    /// A loss when the first flow's window reaches this many segments.
     pub window_at_loss: f64,
 }
 
@@ -225,9 +225,9 @@ impl Fluid<'_> {
     }
 }
 
-/// The course of `laws`, one a flow, from these windows in segments until so many losses have come; without
-/// losses for long, until their loads are steady and eight epochs of that have passed. `alive` is asked
-/// now and then whether to go on.
+/// The course of `laws`, one a flow, from these windows in segments until the given number of losses; without
+/// losses for long, until their loads are steady and eight epochs of that have passed. `alive` is called at
+/// intervals; false ends the computation.
 ///
 /// # Errors
 /// [`FluidError`]: a window grows without bound, or there is no end in sight.

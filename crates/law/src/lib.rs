@@ -77,7 +77,7 @@ pub struct Ack {
     pub mss_bytes: u32,
     /// `ACK_*`.
     pub flags: u32,
-    /// For a law with `on_control`: pacing keeps the next segment back for so long from now.
+    /// For a law with `on_control`: pacing delays the next segment by this time from now.
     pub hold_us: u32,
 }
 

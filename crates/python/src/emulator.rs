@@ -39,7 +39,7 @@ pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<S
     serde_json::to_string(&plan).map_err(|error| LabError::new_err(error.to_string()))
 }
 
-/// `lead_s`: the scenario begins so long after the path is there, and its links are sampled.
+/// `lead_s`: time from the creation of the path to the start of the scenario; links are sampled.
 #[pyfunction]
 #[pyo3(signature = (toml_text, file, command, serve, here, coalesce, seed=None, lead_s=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]

@@ -60,7 +60,7 @@ pub(crate) fn fluid<'py>(
     columns(py, flows, course)
 }
 
-/// A law, or UDT's own control on a link of so many packets a second.
+/// A law, or UDT's own control with the link's rate in packets a second.
 fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
     let wrong = |message: String| errors::LawError::new_err(message);
     if name != "udt" && !name.starts_with("udt:") {

@@ -1,5 +1,5 @@
-//! Delivery-rate samples (draft-ietf-ccwg-bbr, section "Delivery Rate Samples"), for laws that steer by
-//! them. No other law pays for them.
+//! Delivery-rate samples (draft-ietf-ccwg-bbr, section "Delivery Rate Samples"), for laws that use them.
+//! Other laws have no cost.
 
 use lfn_law::{Rate, RATE_APP_LIMITED};
 use lfn_units::Time;

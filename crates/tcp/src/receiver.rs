@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(seen, [(40_000, 1), (50_010, 3)]);
     }
 
-    /// How many segments ACKs cover, where segment numbers follow one another from `from` at so many ms.
+    /// Segments covered by each ACK; segments arrive in order from `from` on at these times in ms.
     fn steps(config: &ReceiverConfig, segments: &[(u64, u64)]) -> Vec<u64> {
         let at_us: Vec<(u64, u64)> = segments.iter().map(|&(ms, seq)| (ms * 1000, seq)).collect();
         let cumulative: Vec<u64> = acks(config, &at_us).iter().map(|ack| ack.cumulative).collect();

@@ -54,7 +54,7 @@ impl Reordering {
         }
     }
 
-    /// A recovery was taken back since all its copies were sent in vain.
+    /// A recovery was undone since all its retransmissions were spurious.
     pub fn keep(&mut self) {
         self.persist = (self.persist + 1).min(RECOVERIES);
     }

@@ -48,7 +48,7 @@ pub(crate) struct Learnt {
     pub beyond_gap: bool,
 }
 
-/// The smaller of the values that are there.
+/// The smaller value; `None` if both are missing.
 fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

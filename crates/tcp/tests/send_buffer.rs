@@ -52,7 +52,7 @@ fn a_buffer_beyond_the_window_changes_nothing() {
     }
 }
 
-/// Measured on Linux 6.12: 4 MiB hold 1,790 segments, and 598 more are written when so many are gone.
+/// Measured on Linux 6.12: 4 MiB hold 1,790 segments; the application writes 598 more when 598 are freed.
 #[test]
 fn the_buffer_of_linux_is_filled_when_a_third_of_it_is_free() {
     let mut sender = sender("reno", 5000, LINUX, u64::MAX);

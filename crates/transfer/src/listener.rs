@@ -245,7 +245,7 @@ mod tests {
         Ok((client.join().unwrap()?, server.expect("the client has a server")))
     }
 
-    /// Both ends age, and the client says that it is there; how the server's end gets on.
+    /// Both ends age, and the client sends keep-alives; how the server's end gets on.
     fn age((client, server): &mut (Stream, Stream), by: Time) -> Result<(), TransferError> {
         client.grow_older(by);
         server.grow_older(by);

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::TransferError;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A name may have so many parts, and bytes.
+/// Limits of a name: parts, and bytes.
 const MAX_PARTS: usize = 32;
 const MAX_BYTES: usize = 4000;
 /// Files that are not whole yet.
@@ -35,7 +35,7 @@ pub(crate) struct Place {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum There {
     Nothing,
-    /// A file of so many bytes.
+    /// A regular file with its size in bytes.
     File(u64),
     /// A folder, a link, a device.
     Other,

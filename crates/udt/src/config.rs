@@ -31,9 +31,9 @@ pub struct Config {
     pub window_packets: u32,
     /// The sending rate stays below, headers included.
     pub max_bytes_per_s: Option<u64>,
-    /// A client gives up after so long.
+    /// Time after which a client gives up.
     pub connect_timeout: Time,
-    /// [`Connection::close`] waits so long for data to be acknowledged.
+    /// Time that [`Connection::close`] waits for acknowledgements.
     pub linger: Time,
     /// Lost packets are named again after 2, 3, ... round trips (draft-gg-udt-03); 4.11 leaves that to
     /// the timeout.

@@ -14,7 +14,7 @@ use crate::receiver::{Arrival, Receiver, ReceiverStats};
 use crate::sender::{Acked, Sender, SenderStats};
 use crate::{CongestionControl, LossReport, Numbering, Path, Seq};
 
-/// A timeout is at least so long.
+/// Smallest timeout.
 const MIN_EXP: Time = Time::from_ms(300);
 /// Timeouts in a row, and silence, after which a connection is broken.
 const MAX_EXPS: u64 = 16;

@@ -68,7 +68,7 @@ pub trait CongestionControl: Send {
         Time::ZERO
     }
 
-    /// As receiver: a full ACK after so many packets, beside the timer's; 0: the timer's alone.
+    /// As receiver: a full ACK after this many packets, in addition to the timer's; 0: the timer's alone.
     fn ack_interval_packets(&self) -> u32 {
         0
     }

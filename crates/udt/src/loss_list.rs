@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::Seq;
 
-/// Bytes of a B-tree of so many entries: its nodes have room for eleven and may be half full.
+/// Bytes of a B-tree by its number of entries: its nodes have room for eleven and may be half full.
 pub(crate) fn tree_bytes(entries: usize, entry_bytes: usize) -> usize {
     if entries == 0 {
         0

@@ -11,7 +11,7 @@ use crate::packet::{AckReport, Speeds};
 use crate::trains::TrainFilters;
 use crate::{Config, LossList, Seq};
 
-/// A light ACK after so many packets.
+/// Packets between two light ACKs.
 const LIGHT_ACK_PACKETS: u64 = 64;
 /// ACKs whose confirmation is awaited.
 const ACK_HISTORY: usize = 1024;
@@ -254,7 +254,7 @@ impl Receiver {
         self.repeats.first_key_value().map_or(ack, |(&(at, _), _)| ack.min(at))
     }
 
-    /// The ACK that is due, if any. `interval`: a full one after so many packets, if not 0.
+    /// The ACK that is due, if any. `interval`: a full one after this many packets, if not 0.
     pub fn take_ack(&mut self, now: Time, rtt: &Rtt, interval: u32) -> Option<AckOut> {
         let counted = interval > 0 && self.since_ack >= interval.into();
         if now >= self.tick || self.short_packet || counted {
@@ -322,7 +322,7 @@ impl Receiver {
         }
     }
 
-    /// A range to report, at most so many in one NAK.
+    /// Takes the next range to report in a NAK.
     pub fn next_nak(&mut self) -> Option<Range<u64>> {
         let range = self.to_report.ranges().next()?;
         self.to_report.remove(range.clone());

@@ -68,7 +68,7 @@ impl TrainFilters {
     }
 }
 
-/// Packets a second, if so many samples are near their median.
+/// Rate in packets a second, if enough samples are near their median.
 fn speed<const N: usize>(spacings_ps: &Ring<N>, least: usize) -> u32 {
     if spacings_ps.len() < least {
         return 0;

@@ -40,7 +40,7 @@ State = Literal["ok", "limited", "missing"]
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """Result of one check."""
 
     subject: str
     state: State  # limited: everything works, slower or less exactly
@@ -74,7 +74,7 @@ def doctor(
 
 
 def findings() -> list[Finding]:
-    """Everything that is looked at, in the order in which one thing needs another."""
+    """All checks; each follows those that it depends on."""
     if sys.platform != "linux":
         return [Finding("Linux", "missing", sys.platform, "all but the simulator")]
     return [*_bpf(), *_emulator(), *_sockets()]

@@ -1,4 +1,4 @@
-"""Commands of ``lfn`` on results that are there. Heavy modules wait until they are called."""
+"""Commands of ``lfn`` on stored results. Heavy modules wait until they are called."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ OK, FAILED = 0, 1
 SHOWN = 5
 """Points of a search."""
 LISTED = 20
-"""Failures, damaged runs, rows of a table and such are listed up to so many."""
+"""Longest list of failures, damaged runs or rows of a table."""
 MOST_SUMMARISED = 1000
 """Runs whose summaries are read for the table at the end of a sweep."""
 

@@ -36,7 +36,7 @@ def tell(
     figure: Any,
     notes: Sequence[str] = (),
 ) -> int:
-    """Prints the table and notes or the JSON object, and draws the figure if it is asked for."""
+    """Prints the table and notes or the JSON object, and draws the figure if requested."""
     from lfnlab.analysis.table import Table, plain
 
     if out is not None:

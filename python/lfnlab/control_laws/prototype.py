@@ -100,7 +100,7 @@ class Law(_core.LawState):
 
 
 _classes: dict[str, type[Law]] = {}
-"""Classes by what stands for them in a scenario's text."""
+"""Classes by their names in a scenario's text."""
 _texts: WeakKeyDictionary[type[Law], str] = WeakKeyDictionary()
 """The file of a class as it was when the class was first asked for its source."""
 _modules: dict[tuple[str, str], Any] = {}

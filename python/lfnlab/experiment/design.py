@@ -224,7 +224,7 @@ class Design:
 
 
 def quoted(key: str) -> str:
-    """A key as it stands in the path of an error."""
+    """A key in the form that errors use."""
     return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else f'"{key}"'
 
 

@@ -1,7 +1,7 @@
 """Where runs are done: on threads of this process, or on the workers of a Dask cluster.
 
 Either way a run is :func:`simulate`, and its files go to the store of the process that asked. A
-result that comes late, or twice, meets a run that is there and changes nothing.
+result that arrives late or twice finds its run stored, and changes nothing.
 """
 
 from __future__ import annotations

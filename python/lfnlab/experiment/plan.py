@@ -67,7 +67,7 @@ class Estimate:
     probed: int
     """Runs that were started to measure CPU time and disk space."""
     alone: int
-    """Cases that are run once though more seeds were asked for: nothing in them is random."""
+    """Cases that are run once in spite of more seeds: nothing in them is random."""
 
 
 class Plan:

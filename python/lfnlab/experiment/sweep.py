@@ -119,7 +119,7 @@ def sweep(
 ) -> Results:
     """Run a scenario over a design of its keys, or the sweep in a file.
 
-    Runs that the store has are not run again; what failed stands in ``failures``. The further
+    Runs that the store has are not run again; ``failures`` lists failed runs. The further
     settings are those of :func:`lfnlab.execute`.
 
     >>> from lfnlab import dumbbell, sweep

@@ -40,13 +40,13 @@ _KEYS = ("minimise", "trials", "seeds", "seed", "over")
 class Trial:
     """A point, and the objective by seed; None where it has none.
 
-    Where nothing is random one run stands for all seeds.
+    If nothing is random, one run counts for all seeds.
     """
 
     point: Point
     values: tuple[float, ...] | None
     alone: bool = False
-    """One run stands for all."""
+    """One run counts for all seeds."""
 
     @property
     def objective(self) -> Interval:

@@ -397,7 +397,7 @@ Series = tuple[int, str, "NDArray[np.float64]", "NDArray[np.float64]"]
 
 
 def some(items: Sequence[T], most: int) -> list[T]:
-    """At most so many, evenly from first to last: of flows in groups, some of each group."""
+    """At most ``most`` items, evenly spaced, so that each group of flows has some."""
     if len(items) <= most:
         return list(items)
     return [items[round(i)] for i in np.linspace(0, len(items) - 1, most)]

@@ -113,7 +113,7 @@ def read(file: Path) -> Measurement:
 
 
 def store(measurement: Measurement, directory: Path) -> None:
-    """Write the measurement into a directory, in place of one that is there.
+    """Write the measurement into a directory; it replaces an older measurement.
 
     Raises:
         UsageError: when the directory holds an experiment.

@@ -169,7 +169,7 @@ def write_pcapng(
 
     Raises:
         UsageError: for a column or link that is not there, sizes that no TCP packet has, no packet.
-        StoreError: when the file cannot be written, or is there and not of lfn.
+        StoreError: when the file cannot be written, or exists and is not from lfn.
     """
     _check(packets)
     packets = _with_shakes(packets.with_columns(pl.col("link").cast(pl.String)))
@@ -270,7 +270,7 @@ def _layout(seen: pl.DataFrame) -> tuple[int, int]:
 
 
 def _with_handshakes(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in order of time, and at the first of a TCP flow a handshake if none is there."""
+    """Rows in order of time, with a handshake added to TCP flows without a recorded one."""
     opened = rows.filter(pl.col("shake") != _NO_SHAKE)["flow"].unique()
     tcp = rows.filter((pl.col("kind") < _UDP) & ~pl.col("flow").is_in(opened.implode()))
     ack = pl.col("kind") == _ACK

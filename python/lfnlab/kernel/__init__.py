@@ -175,7 +175,7 @@ def unload(chosen: Sequence[KernelLaw]) -> None:
 
 
 def status() -> list[State]:
-    """Every law that has a kernel target, and whether it is there."""
+    """Every law that has a kernel target, and whether it is loaded."""
     there, lacking = set(available()), host.missing()
     return [
         State(

@@ -56,7 +56,7 @@ def transfer(law: str, size_bytes: int, drop_interval: int) -> dict[str, Any]:
     Args:
         law: The kernel's name of it.
         size_bytes: The payload.
-        drop_interval: One segment in so many is lost.
+        drop_interval: One segment in this many is lost.
 
     Returns:
         The law in use, whether the payload arrived intact, the namespace, the duration in seconds,

@@ -170,8 +170,8 @@ def phase_locked(
     """The flows whose share of lost packets betrays a lock of their phase to the queue's.
 
     Deterministic sources with RTTs in ratio to the packet time can lock so that one flow always,
-    or never, meets the full buffer. The stored tables count no drops by flow, so retransmissions
-    stand for them, and segments sent for arrivals.
+    or never, meets the full buffer. The stored tables do not count drops by flow. Retransmissions
+    replace drops, and segments sent replace arrivals.
 
     Formula: drops/arrivals above 5 times, or below 1/5 of, all flows' drops / all flows' arrivals,
         where the flow lost, or by that mean would have lost, more than 100

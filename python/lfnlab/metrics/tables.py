@@ -42,8 +42,8 @@ class CoarseSamplesError(MetricError):
 class FirstPassage:
     """When something was first reached, or that it was not: then only that it is later.
 
-    ``value`` is the time that it took, or, ``censored``, the time that was looked at without
-    seeing it. A mean over runs of which one is censored does not exist.
+    ``value`` is the time that it took, or, ``censored``, the observed time without the event. A
+    mean over runs of which one is censored does not exist.
     """
 
     value: float

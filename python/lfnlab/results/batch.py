@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 Files = Mapping[str, bytes]
 
 WITHIN_S = 0.25
-"""Within so long a run is in the store."""
+"""Largest time until a finished run is in the store."""
 MOST_RUNS, MOST_BYTES = 32, 1 << 24
-"""So many are not kept waiting."""
+"""Largest number of runs, and of their bytes, that wait to be written."""
 
 
 class Batch:
-    """Writes runs to a store; ``stored`` is told of those that are there, from any thread."""
+    """Writes runs to a store; ``stored`` is called for each stored run, from any thread."""
 
     def __init__(self, store: Store, stored: Callable[[Mapping[str, Files]], None]) -> None:
         self._store, self._stored = store, stored

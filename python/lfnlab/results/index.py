@@ -241,7 +241,7 @@ class _Parts:
         return [file for file in newest if self.is_whole(file)]
 
     def is_whole(self, file: Path) -> bool:
-        """Whether a part has the bytes that were written; looked at once."""
+        """Whether a part has the bytes that were written; read once."""
         if file not in self._whole:
             try:
                 hashed = not file.is_symlink() and _hash(content(file))

@@ -109,7 +109,7 @@ def content(file: Path) -> bytes:
 
 
 def checked(file: Path) -> Path:
-    """A file of a run that will be read by its name, after :func:`content` has looked at it.
+    """A file of a run that the caller will read by its name; :func:`content` checks it first.
 
     Raises:
         StoreError: when it is damaged, or cannot be read.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MARK = "Written by lfn, which may replace this file."
 """Text in every file that lfn writes where a user says."""
 _ENDS_BYTES = 1 << 20
-"""The mark is within so many bytes of the beginning or the end."""
+"""The mark is within this many bytes of the beginning or the end."""
 
 
 def refuse_others(file: Path) -> None:
@@ -29,7 +29,7 @@ def refuse_others(file: Path) -> None:
     A device or a FIFO is no file that could be lost.
 
     Raises:
-        StoreError: when there is one, or it cannot be looked at.
+        StoreError: when there is one, or it cannot be read.
     """
     try:
         if not stat.S_ISREG(os.stat(file).st_mode) or _is_marked(file):
@@ -49,7 +49,7 @@ def replacing(file: Path) -> Iterator[BinaryIO]:
     """A file that appears whole when the block ends, in place of one of lfn's.
 
     Raises:
-        StoreError: when another's file is there, or it cannot be written.
+        StoreError: when a file of another program exists, or it cannot be written.
     """
     refuse_others(file)
     try:
@@ -74,7 +74,7 @@ def write(file: Path, content: bytes) -> None:
     """Write a file in one step, see :func:`replacing`. The content has the mark.
 
     Raises:
-        StoreError: when another's file is there, or it cannot be written.
+        StoreError: when a file of another program exists, or it cannot be written.
     """
     with replacing(file) as made:
         made.write(content)

@@ -215,7 +215,7 @@ class Results:
 
     @classmethod
     def load(cls, root: str | Path) -> Results:
-        """The last experiment of a results directory, with those of its runs that are there.
+        """The last experiment of a results directory, with its stored runs.
 
         Raises:
             StoreError: when there is none, or something of it is damaged.
@@ -256,7 +256,7 @@ class Results:
 
     @property
     def completeness(self) -> str | None:
-        """How many of how many runs are there, where some are missing."""
+        """Numbers of stored and of all runs, if some are missing."""
         if not self.missing:
             return None
         planned = len(self.runs) + self.missing

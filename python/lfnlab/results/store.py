@@ -55,7 +55,7 @@ LAYOUT = 1
 """Version of the directory's layout."""
 LAYOUT_FILE = "store.json"
 FEW = 8
-"""Up to so many runs are written to the disk file by file, at 3 ms a run; for more, one call that
+"""Up to this many runs are written to the disk file by file, at 3 ms a run; for more, one call that
 takes up to 70 ms writes the whole file system (measured on ext4)."""
 
 
@@ -83,7 +83,7 @@ class Store:
         return self.root / "runs"
 
     def keys(self) -> set[str]:
-        """The addresses of the runs that are there, whole or not."""
+        """Keys of the stored runs, complete or not."""
         return stored(self.root)
 
     def path(self, key: str) -> Path:

@@ -45,7 +45,7 @@ def declared() -> dict[str, dict[str, Column]]:
 
 
 def code(table: str, column: str, words: str) -> int:
-    """The code that stands for ``words`` in a column.
+    """The code of ``words`` in a column.
 
     Raises:
         ValueError: when no code means this.

@@ -2,8 +2,8 @@
 
 A scenario in TOML and a scenario built here are two spellings of one value:
 ``Scenario.from_toml(s.to_toml()) == s``. Quantities are strings with units ("10Gbit/s", "100ms",
-"250 packets"). Nothing is validated or defaulted here: ``None`` means "not said", and the one
-implementation of the rules, in Rust, is asked by :meth:`Scenario.check`.
+"250 packets"). Nothing is validated or defaulted here: ``None`` means "not given".
+:meth:`Scenario.check` calls the one implementation of the rules, in Rust.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The basic scenarios, and what is asked of the access link besides."""
+"""The basic scenarios, and the further figures of the access link."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _buffer(percent: float) -> Queue:
 
 
 def _red(percent: float) -> Queue:
-    """Adaptive RED that aims at a queue of so many percent of the BDP."""
+    """Adaptive RED with a target queue in percent of the BDP."""
     size = packets(BASIC["access"].rates_bps[0], BDP_S)
     target = seconds(BDP_S * percent / 100)
     return Queue(kind="red", preset="adaptive", target_delay=target, size=size)

@@ -123,7 +123,7 @@ def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: floa
     """RED of Linux: neither gentle nor spaced, weights that are powers of 2.
 
     Its average falls in idle time by a constant that is a power of 2 in microseconds, from 0.94 to
-    1.9 times the wanted one by tc's `Scell_log`: so tc is told a rate that is the root of 2 higher.
+    1.9 times the wanted one by tc's `Scell_log`: so tc gets a rate that is higher by the root of 2.
     """
     for key, wanted in (
         ("gentle", False),

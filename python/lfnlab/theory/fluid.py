@@ -6,7 +6,7 @@ its base RTT and the queue's delay. A loss is known at once: the round trip that
 drops of that time, are left out, as are slow start and recovery.
 
 A law is its equations (``senders.py``), or its own code, driven by ``crates/law/src/fluid.rs``:
-there ACKs show the RTT of a round trip before, a queue takes its time, and a law that steers by
+there ACKs show the RTT of a round trip before, a queue takes its time, and a law with delivery
 rates is in recovery for a round trip after a loss.
 """
 
@@ -113,7 +113,7 @@ class Course:
         return quiet - 1 if quiet else len(self.epochs) // 2
 
     def packets(self, last: int) -> NDArray[np.float64]:
-        """Packets that each flow sent in the last so many epochs."""
+        """Packets that each flow sent in the last ``last`` epochs."""
         sent: NDArray[np.float64] = np.sum([epoch.packets for epoch in self.epochs[-last:]], axis=0)
         return sent
 
@@ -374,7 +374,7 @@ def _least_rtt(name: str, kept: float) -> float:
 def from_loss_to_loss(law: str, window: float, rtt_s: float, kept: float) -> float:
     """Time to grow back after one loss at ``window`` segments, by the law's own code.
 
-    At one RTT; a law that steers by rates (BBR, UDT) on a link without a buffer that holds
+    At one RTT; a law with delivery rates (BBR, UDT) on a link without a buffer that holds
     ``window``. 0 for a law that does not fall at a loss.
 
     Raises:

@@ -5,7 +5,7 @@ use lfn_header::{Header, Rcp as RcpHeader};
 use super::{grow_unanswered, set_cwnd, Episode};
 use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, MAX_CWND, MIN_SSTHRESH, ONE, PARAMETERS};
 
-/// The window leaves room for so many times what the rate puts under way: the rate decides.
+/// Window as a multiple of rate times RTT, so that the rate is the limit.
 const WINDOW_ROUNDS: f64 = 2.0;
 
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::{
     ACK_ROUND_START, CONTROL_APP_LIMITED, ONE, RATE_APP_LIMITED,
 };
 
-/// ACKs in a round trip, for windows of so many segments or more.
+/// ACKs in a round trip, for windows of at least as many segments.
 const ACKS: f64 = 16.0;
 const MSS_BYTES: u32 = 1448;
 
@@ -185,7 +185,7 @@ impl Flow {
         self.next_ack = (self.window(delay_s) / ACKS).max(1.0).floor();
     }
 
-    /// The same for a law that steers by rates; `newest` is what was sent one RTT ago.
+    /// The same for a law with delivery rates; `newest` is what was sent one RTT ago.
     fn steer(&mut self, newest: Option<Sent>) {
         let now_s = self.ack.now_ns as f64 * 1e-9;
         if now_s < self.recovery_end_s {

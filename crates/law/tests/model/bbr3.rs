@@ -152,7 +152,7 @@ fn probes_come_every_two_or_three_seconds_or_63_rounds() {
             } else if let (true, Some(from_ns)) = (before != REFILL && after == REFILL, went_down_ns) {
                 waits.push((rig.ack.now_ns - from_ns) as f64 / 1e9);
             }
-            // A new minimum now and then: no probe of the RTT.
+            // A new minimum at intervals: no probe of the RTT.
             rig.ack.rtt_ns -= if i % 10 == 0 { 1000 } else { 0 };
         }
         assert!(waits.len() >= 10);

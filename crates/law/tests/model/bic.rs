@@ -23,7 +23,7 @@ impl Bic {
     }
 
     /// Chooses the step of a round trip. The law's window is `left` below its maximum: this decides whether the search
-    /// ends, since the model's own window is on the other side of that bound now and then, by rounding.
+    /// ends, since rounding sometimes puts the model's own window on the other side of that bound.
     fn begin(&mut self, left: f64) {
         match self.max {
             None => self.step = (2.0 * self.step).min(S_MAX),

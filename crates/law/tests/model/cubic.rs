@@ -109,7 +109,7 @@ fn set_rtt(rig: &mut Rig, rtt_ns: u64) {
     rig.ack.min_rtt_ns = rtt_ns;
 }
 
-/// Four epochs of so many round trips: the law's window and the model's after each.
+/// Four epochs of these numbers of round trips: the law's window and the model's after each.
 fn epochs(spec: &str, peak: f64, rtt_ms: u64, rounds: &[u32]) -> Vec<(f64, f64)> {
     let (mut rig, mut model) = (Rig::new(spec, peak), Cubic::new(spec, peak));
     set_rtt(&mut rig, rtt_ms * 1_000_000);

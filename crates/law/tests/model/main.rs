@@ -93,7 +93,7 @@ impl Rig {
         self.law.on_ack(n, &self.ack, &mut self.control);
     }
 
-    /// A round trip for a law that steers by rates: one ACK for all that it `delivered`, the newest of
+    /// A round trip for a law with delivery rates: one ACK for all that it `delivered`, the newest of
     /// which was sent one RTT ago; of `inflight` segments then and now.
     pub fn steer(&mut self, delivered: u64, inflight: u64) {
         self.ack.now_ns += self.ack.rtt_ns;

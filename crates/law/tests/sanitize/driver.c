@@ -25,7 +25,7 @@ static u64 draw(void)
 	return z ^ z >> 31;
 }
 
-/* 0, or anything below 2^bits, as many in each octave; now and then the largest. */
+/* 0, or anything below 2^bits, as many in each octave; sometimes the largest. */
 static u64 wide(u32 bits)
 {
 	u64 x = draw() >> (64 - bits);

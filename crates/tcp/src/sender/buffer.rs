@@ -50,7 +50,7 @@ impl SocketBuffer {
         self.bytes = self.bytes.max(wanted.min(self.max_bytes));
     }
 
-    /// Segments that the application writes when so many are there, `sacked` of them SACKed.
+    /// Segments that the application writes if the buffer holds `held` segments, `sacked` of them SACKed.
     fn to_write_now(&self, held: u64, sacked: u64, end: u64) -> u64 {
         let pieces = sacked * (self.segment_bytes - SEGMENT_OVERHEAD_BYTES) / MERGED_BYTES;
         let merged = sacked.saturating_sub(pieces);

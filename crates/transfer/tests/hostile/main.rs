@@ -50,7 +50,7 @@ fn a_hostile_receiver_does_not_panic_the_sender() {
         let peer = Raw::accept(udp);
         // Its list leaves: from here on it reads.
         peer.udp.recv(&mut [0; 2048]).unwrap();
-        // "Ready", and packets without a byte, so that their page is there.
+        // "Ready", and empty packets, so that their page exists.
         (0..40).for_each(|index| peer.data(index, if index == 0 { &[1] } else { b"" }));
         // A packet that never arrived would have the largest length, and end beyond its page.
         for end in [41, 42, 64, 65, 8000] {
@@ -276,7 +276,7 @@ fn two_senders_of_one_name() {
     }
 }
 
-/// A name is the first sender's for as long as it sends: the second is told after 15 s, not made to wait for ever.
+/// A name is the first sender's for as long as it sends: the second is refused after 15 s.
 #[test]
 fn a_second_sender_is_refused_while_the_first_goes_on() {
     let folder = folder("second-sender");
@@ -303,7 +303,7 @@ fn a_second_sender_is_refused_while_the_first_goes_on() {
     assert!(std::fs::read(folder.join("to/file")).unwrap() == noise(10_000_000, 0));
 }
 
-/// However many peers have files hashed that are there, one thread at a time does it.
+/// One thread at a time hashes existing files, for any number of peers.
 #[test]
 fn all_peers_together_are_hashed_for_on_one_core() {
     const PEERS: usize = 6;

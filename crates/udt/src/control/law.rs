@@ -48,7 +48,7 @@ pub struct LawControl {
 
 impl LawControl {
     /// A sender that begins at `now` with packets of `mss_bytes`, IP and UDP headers included. Not for a law
-    /// that steers by delivery rates ([`Law::on_control`]), which ACKs of UDT do not sample.
+    /// with [`Law::on_control`]: it needs delivery rates, which ACKs of UDT do not sample.
     pub fn new(law: &LawSpec, slow_start: SlowStartKind, mss_bytes: u32, now: Time) -> LawControl {
         let mut control = Control::new(INITIAL_WINDOW);
         let config = Config { now_ns: now.as_ns(), mss_bytes: payload_bytes(mss_bytes), ..Config::default() };

@@ -71,7 +71,7 @@ pub struct Native {
     avg_naks: u32,
     naks: u32,
     cuts: u32,
-    /// A cut every so many NAKs.
+    /// Number of NAKs between two decreases.
     spread: u32,
     loss_seen: bool,
     last_update: Time,

@@ -29,7 +29,7 @@ fn in_order(packets: u64) -> Vec<u64> {
     (0..packets).collect()
 }
 
-/// The client sends so many packets and closes; every one arrives once, and both ends know the end.
+/// The client sends this many packets and closes; every one arrives once, and both ends know the end.
 fn transfer(pair: &mut Pair, packets: u64, seconds: u64) {
     pair.client().offer(packets, true, Time::NEVER);
     let now = pair.now;

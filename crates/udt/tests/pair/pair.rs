@@ -18,7 +18,7 @@ pub const SERVER: usize = 1;
 pub enum Fate {
     Arrives,
     Lost,
-    /// It comes so much later.
+    /// The packet arrives later by this time.
     Late(Time),
 }
 

@@ -58,7 +58,7 @@ class Measured:
 
     @property
     def censored(self) -> list[float]:
-        """Of the runs that did not reach it, the times that they were looked at."""
+        """Observed times of the runs that did not reach it."""
         passages = [value for value in self.values.values() if isinstance(value, FirstPassage)]
         return [passage.value for passage in passages if passage.censored]
 

@@ -187,7 +187,7 @@ class View:
         )
 
     def scales(self, usual: Sequence[float], least: int) -> list[float]:
-        """The time scale that was asked for, or those of ``usual`` that fit ``least`` times."""
+        """The requested time scale, or those of ``usual`` that fit ``least`` times."""
         if self.window_s is not None:
             return [self.window_s]
         grid_s = metrics.sampling_s(self.queue_table)

@@ -51,7 +51,7 @@ class Drawing:
 
 
 def draw(paths: Sequence[Path], request: Request) -> Drawing:
-    """Draw what was asked for of these sources.
+    """Draw the requested figure of these sources.
 
     Raises:
         UsageError: for a table, column or condition that is not there, or a selection without rows.

@@ -268,7 +268,7 @@ def settled(
         frame: the rows, each with its run's seed.
         factors: of the experiment.
         x, by, panel: the columns so far.
-        asked: whether ``by`` was asked for.
+        asked: whether ``by`` was given.
 
     Raises:
         UsageError: when too much differs for colours and panels.
