@@ -6,7 +6,7 @@ use crate::rtt::RttEstimator;
 
 /// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681), and the reordering that any path is taken
 /// to have.
-pub(crate) const DUP_THRESH: u64 = 3;
+const DUP_THRESH: u64 = 3;
 /// The most segments of reordering that count (Linux tcp_max_reordering).
 const DEGREE_MAX: u64 = 300;
 /// Recoveries after which the window is small again, unless a DSACK comes (RFC 8985 §6.2 step 4).
@@ -43,6 +43,11 @@ impl Reordering {
     /// More reordering was seen than any path is taken to have.
     pub fn is_strong(&self) -> bool {
         self.degree > DUP_THRESH
+    }
+
+    /// The most segments by which one was overtaken. Without SACK, so many duplicate ACKs show a loss.
+    pub fn degree(&self) -> u64 {
+        self.degree
     }
 
     /// A DSACK reported a spurious retransmission. `una`: first unacknowledged segment; `nxt`: next to send.

@@ -493,7 +493,10 @@ impl Sender {
             if self.config.reduction == Reduction::Prr && delivered.count > 0 {
                 self.reduce(u64::from(delivered.count), advanced && seen.newly_lost == 0);
             }
-        } else if may_grow && delivered.count > 0 && (advanced || self.reordering.is_strong()) {
+        } else if may_grow
+            && delivered.count > 0
+            && (advanced || self.config.sack && self.reordering.is_strong())
+        {
             let mut n = delivered.count;
             if self.control.cwnd < self.control.ssthresh {
                 n = self.slow_start.on_ack(n, &seen, &mut self.control);

@@ -6,7 +6,6 @@ use lfn_units::Time;
 use super::{EventKind, Frto, Sender, State, Timer};
 use crate::prr::Prr;
 use crate::receiver::Acknowledgement;
-use crate::reordering::DUP_THRESH;
 use crate::scoreboard::{Delivered, Learnt};
 use crate::{LossDetection, Reduction};
 
@@ -73,7 +72,8 @@ impl Sender {
         }
         let counted = self.dup_acks.min(u64::from(delivered).saturating_sub(1));
         self.dup_acks -= counted;
-        if self.board.una() >= self.high_seq || self.board.outstanding() == 0 {
+        let repairing = matches!(self.state, State::Cwr | State::Recovery | State::Loss);
+        if !repairing || self.board.una() >= self.high_seq || self.board.outstanding() == 0 {
             self.dup_acks = 0;
         }
         self.board.set_duplicate_acks(self.dup_acks);
@@ -204,8 +204,8 @@ impl Sender {
 
     fn detect_newreno(&mut self, advanced: bool) {
         let partial = advanced && self.state == State::Recovery && self.board.una() < self.high_seq;
-        let third =
-            self.dup_acks >= DUP_THRESH && matches!(self.state, State::Open | State::Disorder | State::Cwr);
+        let third = self.dup_acks >= self.reordering.degree()
+            && matches!(self.state, State::Open | State::Disorder | State::Cwr);
         if partial || third {
             self.board.mark_head_lost();
             self.board.set_duplicate_acks(self.dup_acks);

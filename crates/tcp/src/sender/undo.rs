@@ -92,6 +92,8 @@ impl Sender {
         if self.state != State::Disorder {
             self.state = State::Open;
         }
+        // Duplicate ACKs count again at once, as in Linux.
+        self.repair_end = 0;
         self.frto = super::Frto::Off;
         self.force_retransmit = false;
         self.stats.undos += 1;
