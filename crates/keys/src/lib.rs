@@ -24,7 +24,7 @@ pub const PROBABILITY: Span = Span::at_least(0.0).at_most(1.0);
 pub struct Key {
     /// Its name.
     pub name: &'static str,
-    /// What it means, without its default.
+    /// Its meaning in one sentence, without its default.
     pub about: &'static str,
     /// Its type and range.
     pub kind: fn() -> Kind,
@@ -40,7 +40,7 @@ pub trait Keys {
     /// Sets a key.
     ///
     /// # Errors
-    /// What was found and what is allowed.
+    /// The value found and the values allowed.
     fn set(&mut self, key: &str, given: &Given) -> Result<(), Wrong>;
 
     /// The value of a key.
@@ -49,7 +49,7 @@ pub trait Keys {
     /// Completes the values after all keys were set: defaults that depend on other keys, and rules between keys.
     ///
     /// # Errors
-    /// What was found and what is allowed, at a key.
+    /// The value found and the values allowed, at a key.
     fn settle(&mut self, is_said: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
         let _ = is_said;
         Ok(())
@@ -107,7 +107,7 @@ pub fn names(keys: &dyn Keys) -> Vec<&'static str> {
     keys.keys().into_iter().map(|key| key.name).collect()
 }
 
-/// The keys with their values, without those that are not said.
+/// The keys that are given, with their values.
 pub fn said(keys: &dyn Keys) -> Vec<(&'static str, Said)> {
     let said = keys.keys().into_iter().map(|key| (key.name, keys.get(key.name)));
     said.filter(|(_, value)| *value != Said::Nothing).collect()

@@ -49,14 +49,14 @@ pub const PATH: &str = "{PATH}";
 pub struct Wrong {
     /// The way from the value that was read to what is at fault in it, outermost step first.
     pub at: Vec<Step>,
-    /// What was found.
+    /// The value found.
     pub found: String,
-    /// What is allowed, or what to write instead.
+    /// The values allowed, or a correct spelling.
     pub hint: String,
 }
 
 impl Wrong {
-    /// What was found, and what is allowed.
+    /// An error at the value itself, from the value found and the values allowed.
     pub fn new(found: impl Into<String>, hint: impl Into<String>) -> Wrong {
         Wrong { at: Vec::new(), found: found.into(), hint: hint.into() }
     }
@@ -194,7 +194,7 @@ pub enum Kind {
 pub struct Shape {
     /// Its name in schemas, references and Python.
     pub name: &'static str,
-    /// What it is.
+    /// Its meaning in one sentence.
     pub about: &'static str,
     /// Its keys, and their defaults.
     pub keys: Vec<(Key, Said)>,
@@ -210,9 +210,9 @@ impl Shape {
     }
 }
 
-/// What a key can hold.
+/// A type of the values of a key.
 pub trait Value: Sized {
-    /// What bounds it.
+    /// Type of its bounds.
     type Range;
     /// No bounds.
     const ANY: Self::Range;
@@ -222,7 +222,7 @@ pub trait Value: Sized {
     /// The value that a text gives.
     ///
     /// # Errors
-    /// What was found and what is allowed.
+    /// The value found and the values allowed.
     fn read(given: &Given, range: &Self::Range) -> Result<Self, Wrong>;
 
     /// How canonical TOML says it.
@@ -413,10 +413,10 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// How many values an array has at least, and what bounds each.
+/// Bounds of an array: whether it may be empty, and the bounds of each value.
 #[derive(Clone, Debug)]
 pub struct Each<R> {
-    /// What there is none of, if there must be one.
+    /// Name of an entry, for the error, if at least one is required.
     pub what: Option<&'static str>,
     /// Bounds of each.
     pub range: R,
@@ -473,8 +473,8 @@ impl Value for String {
     }
 }
 
-/// What a node, a link, a group of flows or a source is called: 1 to 64 letters, digits, `_` and `-`. A number serves
-/// as a name, too.
+/// Name of a node, a link, a group of flows or a source: 1 to 64 letters, digits, `_` and `-`. A number is also a
+/// name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(pub String);
 
@@ -544,7 +544,7 @@ impl Value for File {
 /// A value that is a text with a unit, in the spelling that it prints and parses. An error of the parser reads
 /// `what was found; what is allowed`.
 pub trait Quantity: FromStr<Err: Display> + Display {
-    /// What it is, with its article.
+    /// Its name in an error, with an article.
     const WHAT: &'static str;
     /// A valid spelling.
     const EXAMPLE: &'static str;
@@ -553,7 +553,7 @@ pub trait Quantity: FromStr<Err: Display> + Display {
 /// A text with a unit. `what` it is, with its article; `example`: a valid spelling.
 ///
 /// # Errors
-/// What was found and what is allowed.
+/// The value found and the values allowed.
 pub fn quantity<T: FromStr<Err: Display>>(given: &Given, what: &str, example: &str) -> Result<T, Wrong> {
     let hint = || format!("{what} is a text, for example {example:?}");
     let text = match given {

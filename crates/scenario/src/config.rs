@@ -24,7 +24,7 @@ pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
 const BACKGROUND_PACKET: Bytes = Bytes(1500);
 /// The third number of Linux's `tcp_wmem`.
 pub(crate) const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
-/// What a background receiver takes its RTT to be: the middle of their range.
+/// RTT that background receivers assume: the middle of the range of background RTTs.
 const BACKGROUND_RTT: Time = Time::from_ms(100);
 
 impl Compat {
@@ -69,7 +69,7 @@ impl Compat {
     }
 }
 
-/// What sizes buffers.
+/// RTTs and packet sizes from which buffers are sized.
 pub(crate) struct Sizing {
     /// Largest base RTT of the flows whose data or ACKs pass each link, and of all flows.
     rtts: Vec<Option<Time>>,
@@ -420,7 +420,7 @@ impl Scenario {
         }
     }
 
-    /// What a source sends.
+    /// The simulator's traffic of a UDP source.
     pub(crate) fn udp_traffic(&self, udp: &Udp) -> udp::Config {
         let pattern = match &udp.pattern {
             Pattern::Bursts(bursts) => udp::Pattern::Bursts(bursts.clone()),
@@ -434,7 +434,7 @@ impl Scenario {
         udp::Config { packet_bytes: self.compat.wire_bytes(udp.packet), pattern }
     }
 
-    /// What changes, in order of time; entries of one instant in the order of the scenario.
+    /// Changes of the schedule in order of time; entries of one instant in the order of the scenario.
     fn changes(&self, network: &Network, routes: &Routes) -> Vec<SimChange> {
         /// A change, or a link that comes up with the rate that it had.
         enum Step {

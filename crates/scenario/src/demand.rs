@@ -1,4 +1,4 @@
-//! What models of traffic ask of the network, and how many of their connections that makes at once.
+//! Load that traffic models offer to the network, and the number of connections open at once.
 
 use lfn_sim::rng::{Distribution, Mixture, Stream};
 use lfn_sim::traffic::{requests, Direction, Model};
@@ -40,7 +40,7 @@ impl Messages {
     }
 }
 
-/// What one model asks for, were nobody slowed down.
+/// Load of one model on a network that delays no transfer.
 pub(crate) struct Demand<'a> {
     ways: [&'a [u16]; 2],
     messages: Vec<Messages>,
@@ -181,7 +181,7 @@ pub(crate) fn pile_up(demands: &[Demand], link: u16, bytes_per_s: f64, duration_
     }
     let left = (bytes_per_s - acks).max(0.01 * bytes_per_s);
     let mut stream = Stream::new(0, 0, "predict");
-    // A heavy tail seldom shows in so few draws: they are stretched to the mean.
+    // So few draws rarely contain values of a heavy tail: they are scaled to the mean.
     let mut seconds = |bytes: &Mixture| -> Vec<f64> {
         let drawn: Vec<f64> =
             (0..DRAWS).map(|_| Messages::wire_bytes(bytes.draw(&mut stream).1) / left).collect();

@@ -10,7 +10,7 @@ use crate::error::ScenarioError;
 use crate::reader::{join, Source};
 use crate::{FindLaw, Scenario};
 
-/// What a text says, without defaults.
+/// Contents of a text, without defaults.
 pub struct Document {
     /// The tables as JSON, keys in the order of the text.
     pub json: String,

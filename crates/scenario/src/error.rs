@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! An error in a scenario, with its place.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ pub struct ScenarioError {
     pub line: Option<usize>,
     /// Path of the key, such as `link.queue.size`; empty when the fault belongs to no key.
     pub key: String,
-    /// What was found.
+    /// The value found.
     pub found: String,
-    /// What is allowed, or what to write instead.
+    /// The values allowed, or a correct spelling.
     pub hint: String,
 }
 

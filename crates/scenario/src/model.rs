@@ -54,15 +54,15 @@ keys! {
         background: Background = Background::default();
         /// Models of TCP traffic, each reported in sum.
         traffic: Vec<Traffic> = Vec::new();
-        /// What changes on the way, in order of time. Of changes at one instant all are made, in this order, before
-        /// anything else happens.
+        /// Changes during the run, in order of time. All changes of one instant are made in this order, before any other
+        /// event of that instant.
         schedule: Vec<Change> = Vec::new();
         /// Which packets to record. Default none.
         capture: Option<Capture> = None;
     }
 }
 
-/// What a sender and a receiver do where a flow does not say.
+/// Defaults of sender and receiver, for keys that a flow does not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compat {
     /// Today's Linux.

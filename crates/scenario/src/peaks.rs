@@ -10,11 +10,11 @@ use crate::network::Network;
 const TUNED_PATHS: f64 = 4.0;
 const TUNED_LEAST_BYTES: f64 = 64e6;
 
-/// What the schedule makes of the links at most.
+/// Extremes of the links over the schedule.
 pub(crate) struct Peaks {
     /// The highest rate of each link.
     pub(crate) rates: Vec<Rate>,
-    /// By how much a round trip is longer than at first, at most.
+    /// Largest increase of a round trip over its first value.
     pub(crate) longer: Time,
 }
 

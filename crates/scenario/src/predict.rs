@@ -1,4 +1,4 @@
-//! What a run will need, before it starts.
+//! Memory, packets and events of a run, predicted before it starts.
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::tables::{FlowTable, PacketTable, ProbeTable, QueueTable, TransferTable};
@@ -23,7 +23,7 @@ const UDT_FLOW_BYTES: f64 = 6_000.0;
 const PACKET_BYTES: f64 = 125.0;
 /// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
 const KEPT_BYTES: f64 = 80.0;
-/// What the sender keeps besides for a law that steers by delivery rates, with room to grow.
+/// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
 const RATE_SAMPLE_BYTES: f64 = 104.0;
 /// Rows of the table `transfers` are a mean number: there may be a third more.
 const TRANSFERS: f64 = 4.0 / 3.0;
@@ -31,9 +31,9 @@ const TRANSFERS: f64 = 4.0 / 3.0;
 const CONNECTION_BYTES: f64 = 5_000.0;
 /// Columns grow to up to twice what they hold, and exist once more while they are stored.
 const TABLE_COPIES: f64 = 3.0;
-/// What every run takes.
+/// Memory of every run.
 const RUN_BYTES: f64 = 500_000.0;
-/// Slow start may send twice what path and buffer hold before it hears of a loss.
+/// Slow start may send twice what path and buffer hold before it detects a loss.
 const OVERSHOOT: f64 = 2.0;
 /// Beyond that, recoveries and queues of ACKs may hold so many packets, if the windows allow it.
 const SLACK_PACKETS: f64 = 200_000.0;
@@ -41,8 +41,8 @@ const SLACK_PACKETS: f64 = 200_000.0;
 const PILED_BYTES: f64 = 3_500.0;
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;
-/// What is outstanding without SACK over what is with it: while a recovery repairs one loss in a round trip, each
-/// duplicate ACK lets a packet go.
+/// Packets outstanding without SACK over those with it: while a recovery repairs one loss per round trip, each
+/// duplicate ACK lets the sender send a packet.
 const WITHOUT_SACK: f64 = 2.0;
 /// Laws whose windows no loss keeps near what the path holds.
 const BOUNDLESS: [&str; 1] = ["hybla"];
@@ -65,7 +65,7 @@ const CHANGE_BYTES: f64 = 64.0;
 /// A UDP source of many.
 const UDP_SOURCE_BYTES: f64 = 300.0;
 
-/// What a run is predicted to need: memory and packets at most, events about. Computed in floating
+/// Predicted needs of a run: upper bounds of memory and packets, an estimate of events. Computed in floating
 /// point, which no scenario overflows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
@@ -87,7 +87,7 @@ pub struct Prediction {
     pub events: u64,
 }
 
-/// What needs the most memory.
+/// Part of a run that takes memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Flows,
@@ -98,7 +98,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// What it is for.
+    /// Its name in an error.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Flows => "flows",
@@ -138,7 +138,7 @@ fn is_boundless(law: &LawSpec) -> bool {
     law.prototype().is_some() || BOUNDLESS.contains(&label.split(':').next().unwrap_or_default())
 }
 
-/// Whether a law steers by delivery rates.
+/// Whether a law uses delivery-rate samples.
 fn samples_rates(law: &LawSpec) -> bool {
     law.slow_start() == SlowStartKind::None
 }
@@ -147,7 +147,7 @@ fn has_sack(flow: &Flow) -> bool {
     flow.tcp.is_none_or(|tcp| tcp.sack)
 }
 
-/// What one group of flows, or one UDP source, sends over a link.
+/// Load of one group of flows, or of one UDP source, on a link.
 struct Load<'a> {
     links: &'a [u16],
     wire_bytes: u32,
@@ -166,7 +166,7 @@ struct Load<'a> {
 }
 
 impl Scenario {
-    /// What a run of this scenario needs at most.
+    /// Predicts the needs of a run of this scenario.
     pub fn predict(&self) -> Prediction {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);

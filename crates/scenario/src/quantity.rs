@@ -127,7 +127,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// What a sending host may hold: `"64MB"`, `"1000 packets"`, or `"linux"` for the buffer of an untuned host.
+/// Send buffer of a host: `"64MB"`, `"1000 packets"`, or `"linux"` for the buffer of an untuned host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
     /// As Linux sizes it by default.

@@ -42,7 +42,7 @@ impl Flow {
         matches!(self.start, Start::Uniform(low, high) if low < high)
             || match &self.control {
                 ControlSpec::Native(..) => true,
-                // What a class in Python draws nobody knows.
+                // A class in Python may draw random numbers.
                 ControlSpec::Law(law) => LawSpec::info(law).is_none_or(|law| law.draws),
             }
     }

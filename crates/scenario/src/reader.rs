@@ -155,7 +155,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What a path leads to.
+/// Target of a path of keys.
 #[derive(Clone, Copy)]
 enum Held<'a> {
     Table(&'a DeTable<'a>),

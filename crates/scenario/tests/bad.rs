@@ -1,5 +1,5 @@
-//! What a scenario can get wrong: each file of `bad/` and the message that answers it, in
-//! `bad/expected.txt`. With LFN_REGENERATE set, the messages are written there instead.
+//! Errors in scenarios: each file of `bad/` has its message in `bad/expected.txt`. With LFN_REGENERATE set, the
+//! messages are written there instead.
 
 use std::path::Path;
 

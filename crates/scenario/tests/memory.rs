@@ -1,6 +1,6 @@
 //! Random scenarios need no more memory than was predicted, and not much less.
 //!
-//! `LFN_MEMORY_DRAWS` says how many, `LFN_SEED` which; `make soak` draws many anew.
+//! `LFN_MEMORY_DRAWS` is their number, `LFN_SEED` the seed; `make soak` draws many with a new seed.
 
 mod drawn;
 
@@ -61,8 +61,8 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: {text:?}")))
 }
 
-/// What a run of the scenario takes at most, with tables and summary as they are stored. On the way it says what it
-/// holds.
+/// Peak memory of a run of the scenario in bytes, with tables and summary as they are stored. On the way it compares
+/// the memory that the run reports.
 fn measured(scenario: &Scenario) -> usize {
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);
@@ -80,8 +80,8 @@ fn measured(scenario: &Scenario) -> usize {
     PEAK.load(Relaxed) - before
 }
 
-/// What a run says that it holds, which `--memory` goes by, is what it holds, but for a part that does not grow and
-/// for what an allocator's nodes are more than half full.
+/// The memory that a run reports, which `--memory` limits, is the memory that it holds, except for a part that does
+/// not grow and for nodes of an allocator that are over half full.
 fn is_counted(sim: &Sim, held: usize, scenario: &Scenario) {
     let counted = sim.memory_bytes() as f64;
     let within = held as f64 <= 1.2 * counted + 1e6 && counted <= 1.2 * held as f64 + 1e6;
@@ -107,7 +107,7 @@ fn flows_over_udt_are_counted() {
     }
 }
 
-/// What a scenario needs, beside what was predicted.
+/// Needs of a scenario, measured and predicted.
 struct Need {
     measured: f64,
     predicted: f64,
@@ -126,7 +126,7 @@ impl Need {
             }
         };
         let need = scenario.predict();
-        // What takes long to run, or fills this machine, is for the prediction alone.
+        // Long runs, and runs that fill this machine, are only predicted.
         if need.packets as f64 > most_packets || need.memory_bytes > 4_000_000_000 {
             return None;
         }

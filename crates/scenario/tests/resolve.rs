@@ -1,4 +1,4 @@
-//! What a scenario becomes: defaults, sizes, and the simulation's configuration.
+//! Resolved scenarios: defaults, sizes, and the simulation's configuration.
 
 use std::path::Path;
 
@@ -386,7 +386,7 @@ fn a_parking_lot_is_a_row_of_hops() {
     assert_eq!(parse(&canonical), scenario);
 }
 
-/// Two ways from a to d, over b and over c; the upper one is longer. Nobody joins e.
+/// Two ways from a to d, over b and over c; the upper one is longer. No link leads to e.
 const DIAMOND: &str = "schema = 1\nduration = \"60s\"\n[[links]]\nname = \"ab\"\nfrom = \"a\"\nto = \"b\"\n\
     rate = \"1Gbit/s\"\ndelay = \"5ms\"\n[[links]]\nname = \"bd\"\nfrom = \"b\"\nto = \"d\"\nrate = \"1Gbit/s\"\n\
     delay = \"5ms\"\n[[links]]\nname = \"ac\"\nfrom = \"a\"\nto = \"c\"\nrate = \"1Gbit/s\"\ndelay = \"2ms\"\n\
@@ -613,7 +613,7 @@ fn a_law_that_the_registry_does_not_have_is_the_callers() {
     assert_eq!(names, ["Own@0123456789ab", "cubic", "Own@0123456789ab"]);
     let config = scenario.config(1);
     assert_eq!(config.flows[0].sender.slow_start, SlowStartKind::Limited);
-    // What is written can be read where the law is not known, and says the same.
+    // The written form can be read where the law is not known, and is the same.
     assert_eq!(
         Scenario::parse(&scenario.to_toml().unwrap(), "", None).unwrap().to_toml(),
         scenario.to_toml()

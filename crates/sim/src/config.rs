@@ -41,8 +41,8 @@ pub struct Config {
     pub background: Option<Background>,
     /// Models of TCP traffic, each reported in sum.
     pub traffic: Vec<TrafficConfig>,
-    /// What changes on the way, in order of time; of changes at one instant all are made, in this order,
-    /// before anything else happens at that instant.
+    /// Changes during the run, in order of time. All changes of one instant are made in this order, before any other
+    /// event of that instant.
     pub changes: Vec<Change>,
     /// Which packets to record; `None` for none.
     pub capture: Option<Capture>,

@@ -356,7 +356,7 @@ class Flow:
     or "udt:VARIANT", which is the default there.
     """
     transport: Literal["tcp", "udt"] | None = None
-    """What carries it: TCP as ``compat`` says, or UDT 4. Default "tcp"; under UDT's own law
+    """Transport protocol: TCP as ``compat`` says, or UDT 4. Default "tcp"; under UDT's own law
     "udt".
     """
     count: int | None = None
@@ -406,7 +406,7 @@ class Flow:
     2^29. Default: no limit; over UDT 4 times what the path holds, as for ``send_buffer``.
     """
     send_buffer: str | None = None
-    """What the sending host may hold that is not acknowledged: packets or bytes of payload, or
+    """Unacknowledged data that the sending host may hold: packets or bytes of payload, or
     "linux" for the buffer of an untuned host, which grows with the window up to 4 MiB in
     true sizes. Default: that of a tuned host, 4 times BDP and buffers of the route, at
     least 64MB.

@@ -1,4 +1,4 @@
-//! What changes on the way, and what is recorded.
+//! Changes during the run, and recordings.
 
 use lfn_keys::{entry, keys, Each, File, Given, Kind, Name, Said, Value, Wrong, DELAY_MAX};
 use lfn_path::LOSS;
@@ -51,14 +51,14 @@ keys! {
         file: File, like "file = \"rates.csv\"";
     }
     set {
-        /// What the file says.
+        /// Contents of the file.
         series: Series = Series::default();
         /// Number of the link.
         number: u16 = 0;
     }
 }
 
-/// What a file says about a link.
+/// Contents of a file of changes of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Series {
     /// Rates.

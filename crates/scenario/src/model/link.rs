@@ -49,7 +49,7 @@ keys! {
         trace: Option<File> = None;
         /// Propagation delay; what is left of a flow's RTT lies at its ends.
         delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
-        /// What happens to data packets behind the queue.
+        /// Loss, duplication, reordering and jitter of data packets behind the queue.
         impair: Impair = Impair::default();
         /// The queue in front of it. Default: drop-tail of 1bdp.
         queue: Queue = Queue::default();
@@ -57,7 +57,7 @@ keys! {
         router: Option<Router> = None;
     }
     set {
-        /// What the file of the trace says.
+        /// Contents of the trace's file.
         delivery: Option<DeliveryTrace> = None;
     }
     settle OneWay::check;
@@ -110,7 +110,7 @@ impl Value for Reverse {
     type Range = ();
     const ANY: () = ();
 
-    /// The keys that it says. What it does not say is the other direction's, which is read before it.
+    /// Reads the keys that are given. The others are those of the other direction, which is read first.
     fn read(given: &Given, (): &()) -> Result<Reverse, Wrong> {
         let mut way = OneWay { rate: Some(RATE_MIN), ..OneWay::default() };
         lfn_keys::read(&mut way, given)?;
@@ -182,8 +182,7 @@ impl Value for Queue {
     }
 }
 
-/// What a link tells the senders of the data that pass it, with the keys of the protocol as `lfn_path` declares them;
-/// `None`: nothing.
+/// Router protocol of a link, with its keys as `lfn_path` declares them; `None` is a link without one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Router(pub Option<RouterConfig>);
 

@@ -1,4 +1,4 @@
-//! What travels: flows, UDP, background traffic, models of traffic.
+//! Flows, UDP, background traffic and traffic models.
 
 use lfn_keys::{keys, one_of, words, Each, Name, Packets, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
@@ -21,7 +21,7 @@ const WINDOW_MAX: Packets = Packets(lfn_law::MAX_CWND >> 32);
 /// Any number of links.
 const LINKS: Each<&str> = Each { what: None, range: "write the name of a link" };
 
-/// What carries a flow.
+/// Transport protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// TCP, as `compat` says.
@@ -40,7 +40,7 @@ keys! {
         /// Congestion-control law, NAME or NAME:VARIANT; of those with parameters also NAME:PARAMETER=VALUE. Or
         /// FILE.py:CLASS for one in Python. Over UDT also its own, "udt" or "udt:VARIANT", which is the default there.
         law: LawName = LawName::default();
-        /// What carries it: TCP as `compat` says, or UDT 4. Default "tcp"; under UDT's own law "udt".
+        /// Transport protocol: TCP as `compat` says, or UDT 4. Default "tcp"; under UDT's own law "udt".
         transport: Option<Transport> = None;
         /// How many such flows.
         count: u32 = 1, in 1..=FLOWS_MAX;
@@ -69,11 +69,11 @@ keys! {
         /// Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to 2^29. Default: no limit;
         /// over UDT 4 times what the path holds, as for `send_buffer`.
         receive_window: Option<Window> = None;
-        /// What only TCP has.
+        /// Keys that only TCP has.
         tcp: Option<Tcp> = Some(Tcp::default());
     }
     set {
-        /// What drives it.
+        /// The congestion control.
         control: ControlSpec = ControlSpec::default();
         /// The links of `ack_route`.
         ack_links: Vec<u16> = Vec::new();
@@ -84,7 +84,7 @@ keys! {
     /// How the ends of a TCP connection work; not over UDT.
     #[derive(Copy)]
     pub struct Tcp, part of another table {
-        /// What the sending host may hold that is not acknowledged: packets or bytes of payload, or "linux" for the
+        /// Unacknowledged data that the sending host may hold: packets or bytes of payload, or "linux" for the
         /// buffer of an untuned host, which grows with the window up to 4 MiB in true sizes. Default: that of a
         /// tuned host, 4 times BDP and buffers of the route, at least 64MB.
         send_buffer: Option<SendBuffer> = None;
@@ -111,7 +111,7 @@ keys! {
 }
 
 impl Flow {
-    /// What carries it.
+    /// Its transport protocol.
     pub fn transport(&self) -> Transport {
         self.transport.unwrap_or(Transport::Tcp)
     }
@@ -225,7 +225,7 @@ keys! {
         rtt: Start = Start::Uniform(Time::from_ms(10), Time::from_ms(200));
         /// Most data outstanding.
         receive_window: Window = Window::Bytes(Bytes(65_536));
-        /// Who sends how much, and when.
+        /// The model, with its keys.
         model: Parameters = Parameters::default();
     }
     set {

@@ -68,7 +68,7 @@ fn check_times(flow: &Flow, table: &Table, duration: Time) -> Result<(), Scenari
     Ok(())
 }
 
-/// What carries the flow, and what drives it: each says what the other is by default.
+/// Sets transport and law of a flow; each decides the default of the other.
 fn resolve_transport(flow: &mut Flow, table: &Table) -> Result<(), ScenarioError> {
     let law = table.get("law");
     let name = &flow.law.0;
@@ -195,7 +195,7 @@ pub(crate) fn check_ecn(
     Ok(())
 }
 
-/// The base RTT, 0 if it is not said; `links` is the delay of the links of both routes.
+/// The base RTT, 0 if it is not given; `links` is the delay of the links of both routes.
 fn rtt(table: &Table, said: Time, links: Time) -> Result<Time, ScenarioError> {
     match said {
         Time::ZERO if links == Time::ZERO => Err(table.missing("rtt", "rtt = \"100ms\"")),

@@ -138,7 +138,7 @@ fn resolve_route(
     Ok(())
 }
 
-/// What a file says: a line that names the columns, and a line for each change.
+/// Reads a file of changes: a line with the columns' names, and a line for each change.
 fn series(text: &str) -> Result<Series, String> {
     const HEADS: &str = "write time,rate or time,delay or time,loss";
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());

@@ -67,7 +67,7 @@ fn check_rtt(table: &Table, rtt: Start, links: Time) -> Result<(), ScenarioError
     Ok(())
 }
 
-/// What a model's keys leave to its place: a file, and RTTs that the links allow.
+/// Resolves keys of a model that depend on its place: a file, and RTTs that the links allow.
 fn resolve_model(model: &mut Parameters, table: &Table, links: Time) -> Result<(), ScenarioError> {
     let table = table.table(model.key());
     match model {
