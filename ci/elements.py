@@ -75,7 +75,12 @@ class Elements:
         self.classes: dict[str, str] = {}
         self.fields: dict[str, dict[str, str]] = {}
         self.tables = {"trace": "File", "file": "File"}
-        self._keys(schema)
+        self.top = {
+            # Only the seed has its default in Python: a run is stored under it.
+            key: kind if key == "seed" else f"{kind} | None"
+            for key, (kind, _, needed) in self._keys(schema).items()
+            if not needed and key not in self.tables
+        }
 
     def text(self) -> str:
         """The module."""
@@ -85,6 +90,7 @@ class Elements:
             if name not in OWN
         ]
         about = "What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."
+        of_runs = "What a scenario has besides its duration, links and traffic."
         tables = [f'    "{key}": {name},' for key, name in self.tables.items()]
         public = [f'    "{name}",' for name in sorted(["File", *self.classes])]
         parts = [
@@ -92,6 +98,8 @@ class Elements:
             *self.classes.values(),
             f'class FlowSettings(TypedDict, total=False):\n    """{about}"""\n',
             *settings,
+            f'\n\nclass RunSettings(TypedDict, total=False):\n    """{of_runs}"""\n',
+            *(f"    {key}: {kind}" for key, kind in self.top.items()),
             "\n\nTABLES: dict[str, Callable[..., Any]] = {",
             *tables,
             '}\n"""The class of each table of TOML, by its key."""',

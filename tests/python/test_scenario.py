@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from lfnlab import (
     Flow,
     GilbertElliott,
     Jitter,
+    LabError,
     Link,
     NamedLink,
     OnOff,
@@ -29,6 +31,7 @@ from lfnlab import (
     Queue,
     Reorder,
     Requests,
+    Results,
     Reverse,
     Router,
     Scenario,
@@ -48,6 +51,7 @@ from lfnlab import (
     laws,
     parking_lot,
 )
+from lfnlab.cli.options import with_settings
 from lfnlab.experiment.run import execute
 from lfnlab.figures.plot import changes_s, cwnd_series, figures, traces
 
@@ -451,4 +455,65 @@ def test_names_of_the_version_before_are_refused() -> None:
         _ = Scenario(duration="1s").models
     with pytest.raises(AttributeError, match="execute"):
         _ = Scenario(duration="1s").run
+    with pytest.raises(AttributeError, match="analysis"):
+        _ = Results(Path(), "", ()).to_json
     assert Scenario(duration="1s").traffic == ()
+
+
+BASE = """
+schema = 1
+duration = "10s"
+link = { rate = "10Mbit/s", delay = "1ms" }
+background = { level = 1 }
+capture = { links = ["forward"] }
+flow = [{ law = "reno", rtt = "20ms" }]
+udp = [{ bursts = [{ rate = "1Mbit/s" }] }]
+traffic = [{ short_flows = { load = "1Mbit/s" } }]
+schedule = [{ at = "1s", link = "reverse", delay = "2ms" }]
+"""
+BAD: list[Any] = [
+    *(True, -1, 10**19, 1e308, "", " ", "fast", "-1s", "1e3s", "9" * 300, "0.5furlong", "é中"),
+    *([], [[]], {}, {"kind": "nothing"}, {"é": 1}, [{"rate": 1}]),
+]
+
+
+def declared_keys() -> list[tuple[str, dict[str, Any]]]:
+    """Each key of the schema with a table of BASE in which it can stand."""
+    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
+    tables = [("", schema)]
+    found = []
+    while tables:
+        path, part = tables.pop()
+        for kind in [part, *part.get("oneOf", []), *part.get("anyOf", [])]:
+            for key, value in kind.get("properties", {}).items():
+                name = f"{path}.{key}".lstrip(".")
+                found.append((name, value))
+                inner = value.get("items", value)
+                if "$ref" in inner and name not in ("parking-lot", "links"):
+                    index = "[0]" if "items" in value else ""
+                    tables.append((name + index, schema["$defs"][inner["$ref"].split("/")[-1]]))
+    return found
+
+
+def test_set_on_every_declared_key() -> None:
+    """A value is taken, or refused by an error that names a key: never another exception."""
+    scenario = Scenario.from_toml(BASE)
+    keys = declared_keys()
+    assert len(keys) > 150
+    taken, refused = set(), []
+    for key, value in keys:
+        good = [value[word] for word in ("default", "const") if word in value]
+        for said in [*good, *value.get("enum", []), *value.get("examples", []), *BAD]:
+            try:
+                changed = with_settings(scenario, {key: said})
+            except LabError as error:
+                refused.append(str(error))
+            else:
+                assert Scenario.from_toml(changed.to_toml()).check() == changed.check()
+                taken.add(key)
+    assert len(taken) > 60, sorted(taken)
+    # What a value makes impossible elsewhere is told there.
+    odd = [text for text in refused if not re.match(r"(--[a-z]+|scenario:\d+: \S).*; \S", text)]
+    assert not odd, odd[:5]
+    assert not [text for text in refused if "\n" in text]
+    assert len(refused) > 2000

@@ -213,6 +213,14 @@ class Results:
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
 
+    def __getattr__(self, name: str) -> Any:
+        """Refuses the names of the version before."""
+        if name == "to_json":
+            raise AttributeError(
+                "Results.to_json is gone: lfnlab.analysis.summary.to_json(results) takes its place"
+            )
+        raise AttributeError(f"Results has no {name}")
+
     @classmethod
     def load(cls, root: str | Path) -> Results:
         """The last experiment of a results directory, with its stored runs.

@@ -29,6 +29,7 @@ from lfnlab.scenario.elements import (
     NamedLink,
     ParkingLot,
     Queue,
+    RunSettings,
     Traffic,
     Udp,
 )
@@ -204,11 +205,7 @@ def dumbbell(
     buffer: str,
     duration: str = "60s",
     loss: float | None = None,
-    warmup: str | None = None,
-    sample: str | None = None,
-    compat: Literal["linux", "ns2"] | None = None,
-    name: str | None = None,
-    seed: int = 1,
+    **settings: Unpack[RunSettings],
 ) -> Scenario:
     """A drop-tail dumbbell without flows yet; add them with :meth:`Scenario.flow`.
 
@@ -218,21 +215,13 @@ def dumbbell(
         buffer: "250 packets", "12.5MB" or "1bdp".
         duration: simulated time.
         loss: probability that a data packet is lost, dimensionless.
-        warmup: summary statistics begin here.
-        sample: grid of the sampled tables; "off" for none.
-        compat: "linux" (today's Linux) or "ns2" (what the papers' simulator did).
-        name: free text.
-        seed: of every random stream.
+        settings: the other keys of a scenario: name, seed, warmup, sample, compat.
     """
     return Scenario(
         duration=duration,
         link=Link(rate=rate, loss=loss, queue=Queue(size=buffer)),
-        name=name,
-        seed=seed,
-        warmup=warmup,
-        sample=sample,
-        compat=compat,
         default_rtt=rtt,
+        **settings,
     )
 
 
@@ -244,11 +233,7 @@ def parking_lot(
     buffer: str,
     duration: str = "60s",
     loss: float | None = None,
-    warmup: str | None = None,
-    sample: str | None = None,
-    compat: Literal["linux", "ns2"] | None = None,
-    name: str | None = None,
-    seed: int = 1,
+    **settings: Unpack[RunSettings],
 ) -> Scenario:
     """Drop-tail hops in a row without flows yet.
 
@@ -262,33 +247,21 @@ def parking_lot(
         buffer: of each hop, as for :func:`dumbbell`.
         duration: simulated time.
         loss: probability that a hop loses a data packet, dimensionless.
-        warmup: summary statistics begin here.
-        sample: grid of the sampled tables; "off" for none.
-        compat: "linux" (today's Linux) or "ns2" (what the papers' simulator did).
-        name: free text.
-        seed: of every random stream.
+        settings: the other keys of a scenario: name, seed, warmup, sample, compat.
     """
     return Scenario(
         duration=duration,
         parking_lot=ParkingLot(
             hops=hops, rate=rate, delay=delay, loss=loss, queue=Queue(size=buffer)
         ),
-        name=name,
-        seed=seed,
-        warmup=warmup,
-        sample=sample,
-        compat=compat,
+        **settings,
     )
 
 
 def graph(
     *links: NamedLink,
     duration: str = "60s",
-    warmup: str | None = None,
-    sample: str | None = None,
-    compat: Literal["linux", "ns2"] | None = None,
-    name: str | None = None,
-    seed: int = 1,
+    **settings: Unpack[RunSettings],
 ) -> Scenario:
     """Any links between any nodes, without flows yet.
 
@@ -303,11 +276,7 @@ def graph(
     return Scenario(
         duration=duration,
         links=links,
-        name=name,
-        seed=seed,
-        warmup=warmup,
-        sample=sample,
-        compat=compat,
+        **settings,
     )
 
 

@@ -791,6 +791,16 @@ class FlowSettings(TypedDict, total=False):
     pacing: bool
 
 
+class RunSettings(TypedDict, total=False):
+    """What a scenario has besides its duration, links and traffic."""
+
+    name: str | None
+    seed: int
+    warmup: str | None
+    sample: str | None
+    compat: Literal["linux", "ns2"] | None
+
+
 TABLES: dict[str, Callable[..., Any]] = {
     "trace": File,
     "file": File,
