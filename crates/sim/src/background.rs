@@ -164,7 +164,7 @@ const SSH_WRITES: Writes = Writes { write_bytes: 128, mean_gap: Time::from_ms(50
 pub struct Arrival {
     /// When.
     pub at: Time,
-    /// What it stands for.
+    /// Kind of application that it models.
     pub class: Class,
     /// Which way its data travel.
     pub direction: Direction,

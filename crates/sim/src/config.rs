@@ -1,4 +1,4 @@
-//! What a simulation is made of: plain values, already validated and resolved.
+//! Configuration of a simulation: plain values, already validated and resolved.
 //!
 //! `lfn_scenario` makes these from TOML; nothing here parses, and nothing here has a default that
 //! depends on another field.
@@ -75,7 +75,7 @@ pub struct Change {
     pub what: Changed,
 }
 
-/// What changes. A link that changes computes its departures by events.
+/// A changed quantity. A link that changes computes its departures by events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Changed {
     /// Rate of a link, 0 for none at all: the packet in service goes on with what remains of it.
@@ -133,7 +133,7 @@ pub struct Background {
 pub struct TrafficConfig {
     /// Its name in random streams and reports.
     pub name: String,
-    /// Who sends how much, and when.
+    /// The model, with its parameters.
     pub model: Model,
     /// Law of every connection.
     pub law: LawSpec,
@@ -158,7 +158,7 @@ pub struct LinkConfig {
     pub name: String,
     /// How fast packets are serialised.
     pub service: Service,
-    /// What a full or filling queue does.
+    /// The queue discipline.
     pub queue: AqmConfig,
     /// Most packets that may wait, besides the one in service.
     pub limit_packets: u64,
@@ -166,7 +166,7 @@ pub struct LinkConfig {
     pub limit_bytes: u64,
     /// From the last bit at this end to the last bit at the other.
     pub delay: Time,
-    /// What the path behind the queue does to data packets.
+    /// Loss, duplication, reordering and jitter of data packets behind the queue.
     pub impair: Impair,
     /// How it tells its load to the senders of data; not at all by default.
     pub router: Option<RouterConfig>,
@@ -234,7 +234,7 @@ pub struct UdtConfig {
     pub number: u32,
     /// Its number among the parallel streams of a transfer, as for TCP.
     pub stream: u32,
-    /// What drives the sender.
+    /// The congestion control.
     pub control: ControlSpec,
     /// Direction of its data, for reports.
     pub direction: Direction,

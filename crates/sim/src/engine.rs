@@ -48,7 +48,7 @@ pub enum SimError {
     Queue {
         /// Its name.
         link: String,
-        /// What is wrong.
+        /// The error.
         source: AqmError,
     },
     /// Parameters of an impairment that make no sense.
@@ -56,7 +56,7 @@ pub enum SimError {
     Impair {
         /// Its name.
         link: String,
-        /// What is wrong.
+        /// The error.
         source: ImpairError,
     },
     /// Parameters of a traffic model that make no sense.
@@ -64,7 +64,7 @@ pub enum SimError {
     Traffic {
         /// Its name.
         name: String,
-        /// What is wrong.
+        /// The error.
         source: BadTraffic,
     },
     /// A flow with ECN on a link whose router uses the same two bits of the IP header.
@@ -92,7 +92,7 @@ pub struct Outcome {
     pub tables: Tables,
 }
 
-/// What a link, and a recording, must know of a packet.
+/// A packet as links and recordings see it.
 struct Traveller {
     bytes: u32,
     ect: bool,
@@ -142,7 +142,7 @@ pub struct Sim {
     /// Packets in queues whose departures are events, by the word of their `lfn_path::Packet`.
     waiting: Vec<Option<Waiting>>,
     free_slots: Vec<u64>,
-    /// What a queue dropped in the course of one call.
+    /// Packets that a queue dropped during one call.
     dropped: Vec<Packet>,
     udp: Vec<UdpState>,
     changes: Vec<Change>,
@@ -181,7 +181,7 @@ pub struct Sim {
 /// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
 const CACHED_FLOWS: usize = 500;
 
-/// What is reported as one flow: the places of its streams, over one transport.
+/// A flow of the report: the places of its streams, over one transport.
 struct Transfer {
     streams: Streamed,
     bins: Bins,

@@ -10,8 +10,8 @@ use std::collections::BinaryHeap;
 
 use lfn_units::Time;
 
-/// What happens; the order of variants is the order of events at one instant, and so part of every
-/// result hash.
+/// Kinds of events. The order of variants is the order of events at one instant, and so part of every result
+/// hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -173,7 +173,7 @@ struct Calendar {
     pages: Vec<Vec<u128>>,
     /// Events in `pages`.
     on_pages: usize,
-    /// What is later than those when it is pushed.
+    /// Events that are later than those when they are pushed.
     far: BinaryHeap<Reverse<u128>>,
     page: u64,
 }
@@ -278,7 +278,7 @@ impl Events {
         Some((Time((key >> 64) as u64), kind, index as usize, wire as u32))
     }
 
-    /// What the next event that is not of a wire is about.
+    /// Index of the next event that is not of a wire.
     #[inline]
     pub fn next_other(&self) -> usize {
         ((self.next_other as u64 >> INDEX_BITS) & INDEX) as usize

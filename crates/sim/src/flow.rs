@@ -13,7 +13,7 @@ use crate::transit::Transit;
 /// Not connected yet.
 pub(crate) const NO_WIRE: u32 = u32::MAX;
 
-/// What a flow is to the run.
+/// Role of a flow in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Reported one by one; the index is the flow's.
@@ -98,7 +98,7 @@ pub(crate) struct Flow {
     pub finished: Option<Time>,
     /// When the copy was sent that moved the receiver on last.
     moved_by_copy: Time,
-    /// What a flow of a crowd is about.
+    /// Task, of a flow of a crowd.
     pub errand: Errand,
     /// Writes that an interactive session has still to make.
     pub writes_left: u64,
@@ -286,7 +286,7 @@ impl Flow {
         index: usize,
         transit: &mut Transit,
     ) -> u64 {
-        // What was due before knows nothing of this header.
+        // An ACK that was due before does not contain this header.
         let mut sent = self.on_receiver_timer(at, index, transit);
         self.echo.merge(header);
         let Segment { seq, retransmission, cwr } = segment;

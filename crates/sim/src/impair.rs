@@ -1,4 +1,4 @@
-//! What a path does to packets behind a queue, each impairment with its own stream of random numbers.
+//! Impairments of packets behind a queue, each with its own stream of random numbers.
 
 use std::collections::VecDeque;
 
@@ -92,7 +92,7 @@ pub struct Motion {
 }
 
 impl Motion {
-    /// What moves packets, if anything does; `stream` gives the stream of a purpose.
+    /// The impairments that delay packets, or `None`; `stream` gives the stream of a purpose.
     ///
     /// # Errors
     /// [`ImpairError`] when a parameter is out of range.

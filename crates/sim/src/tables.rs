@@ -183,7 +183,7 @@ pub enum Point {
 }
 codes! { Point { Arrived: "arrived", Dropped: "dropped", Left: "left", } }
 
-/// What a recorded packet carries.
+/// Kind of a recorded packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketClass {

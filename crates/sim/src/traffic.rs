@@ -71,15 +71,15 @@ impl Direction {
     }
 }
 
-/// What cannot be in a traffic model; prints as `KEY: what was found; what is allowed`.
+/// An error in a traffic model; prints as `KEY: FOUND; ALLOWED`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {found}; {allowed}")]
 pub struct BadTraffic {
     /// The parameter, in the model's own words.
     pub key: String,
-    /// What was found.
+    /// The value found.
     pub found: String,
-    /// What is allowed.
+    /// The values allowed.
     pub allowed: &'static str,
 }
 

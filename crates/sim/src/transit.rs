@@ -1,4 +1,4 @@
-//! What is under way between two points, and the events of its arrivals.
+//! Packets in flight between two points, and the events of their arrivals.
 //!
 //! Packets that cover the same distance keep their order, whoever sent them: they share a wire, a FIFO
 //! line of which only the head is an event. What would break a wire's order (an ACK of a timer, a path
@@ -38,14 +38,14 @@ const CE: u8 = 4;
 /// The SACK blocks of an ACK; those that it has come first.
 pub(crate) type Blocks = [Range; SACK_BLOCKS];
 
-/// What few parcels carry besides their word.
+/// Fields that only few parcels have, beside their word.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extras {
     pub blocks: Blocks,
     pub header: Header,
 }
 
-/// What a parcel carries.
+/// Kind of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cargo {
     Data,
@@ -63,8 +63,7 @@ impl Cargo {
     /// How many there are.
     pub const COUNT: usize = 7;
 
-    /// What queues and paths make of it: control packets of UDT are to them what ACKs are, those of TCP's
-    /// handshake what data are.
+    /// Kind for queues and paths: control packets of UDT count as ACKs, those of TCP's handshake as data.
     pub fn packet_kind(self) -> PacketKind {
         match self {
             Cargo::Ack | Cargo::UdtControl => PacketKind::Ack,
@@ -88,7 +87,7 @@ impl Cargo {
     }
 }
 
-/// What is at the end of a wire: the link at this place of a route, for parcels of one kind.
+/// The end of a wire: the link at this place of a route, for parcels of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub cargo: Cargo,

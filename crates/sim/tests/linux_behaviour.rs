@@ -1,6 +1,6 @@
-//! What Linux 6.12 was seen to do on 100 Mbit/s x 100 ms (and 1 Gbit/s x 40 ms), line by line: its own
-//! TCP over a drop-tail queue, one flow unless said. Windows in segments. A band is what the kernel
-//! showed over its episodes; where ours lies outside, the test says where and why.
+//! Observed behaviour of Linux 6.12 on 100 Mbit/s x 100 ms (and 1 Gbit/s x 40 ms), line by line: its own
+//! TCP over a drop-tail queue, one flow unless noted. Windows are in segments. A band is the range of the
+//! kernel's episodes; if ours lies outside, the test names place and reason.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn alone(name: &str, buffer_packets: u64, seconds: u64) -> Outcome {
     run(&dumbbell(link, vec![linux_flow(name, RTT)], Time::from_s(seconds)))
 }
 
-/// What the pipe and the buffer hold.
+/// Packets that pipe and buffer hold.
 fn capacity(buffer_packets: u64) -> f64 {
     BDP_PACKETS + buffer_packets as f64 + 1.0
 }

@@ -1,6 +1,6 @@
-//! What Linux 6.12 was seen to do when something goes wrong: marks, outages, reordering, no SACK. Its own TCP
-//! in virtual time, behind a bottleneck of 20 Mbit/s and a round trip of 50 ms unless said, 1514 bytes a packet.
-//! Data meet the trouble behind the bottleneck; ACKs meet nothing but a delay.
+//! Observed behaviour of Linux 6.12 under marks, outages, reordering and without SACK. Its own TCP in virtual
+//! time, behind a bottleneck of 20 Mbit/s and a round trip of 50 ms unless noted, 1514 bytes a packet. Data are
+//! impaired behind the bottleneck; ACKs are only delayed.
 
 mod common;
 

@@ -17,7 +17,7 @@ const FLOWS: u64 = 100;
 const RUNS: u64 = 4;
 const PACKET_NS: f64 = 12_000.0;
 
-/// What four runs gave after 20 s: mean packets dropped, mean Jain's index of goodputs, sums of the rest.
+/// Results of four runs after 20 s: mean packets dropped, mean Jain's index of goodputs, sums of the rest.
 struct Measured {
     drops: f64,
     jain: f64,

@@ -31,7 +31,7 @@ impl Draw {
         low * (high / low).powf(self.0.f64())
     }
 
-    /// What the path does in one direction, and whether anything.
+    /// Impairments of the path in one direction, or none.
     fn impair(&mut self, rtt_s: f64) -> Impair {
         let mut impair = Impair::default();
         if self.chance(0.4) {

@@ -598,7 +598,7 @@ class Requests:
     Range: at least 1, at most 1000000. Default 1.
     """
     server_delay: str | None = None
-    """What a server needs before it answers. Range: 0s to 1000s. Default "0s"."""
+    """Time of a server before it answers. Range: 0s to 1000s. Default "0s"."""
     think: str | None = None
     """Mean time from an answer to the client's next request, exponentially distributed. Range:
     0s to 1000s. Default "1s".

@@ -44,7 +44,7 @@ impl Capture {
         self.table.memory_bytes()
     }
 
-    /// What was recorded, in order of time.
+    /// The recorded packets, in order of time.
     pub fn into_table(mut self) -> PacketTable {
         // A link that is only a delay has told of departures when packets arrived.
         self.table.sort();

@@ -78,7 +78,7 @@ impl Crowd {
     }
 }
 
-/// What a flow of a crowd is about.
+/// The task of a flow of a crowd.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Errand {
     /// Which crowd.
@@ -343,7 +343,7 @@ fn last_payload(bytes: u64, mss_bytes: u32) -> u32 {
     }
 }
 
-/// What all flows of a crowd have in common.
+/// Settings that all flows of a crowd share.
 fn template(
     law: lfn_law::LawSpec,
     sender: lfn_tcp::SenderConfig,

@@ -187,7 +187,7 @@ impl Sim {
         self.transmit(index);
     }
 
-    /// What a link must know of a packet of a handshake.
+    /// A packet of a handshake as links see it.
     pub(super) fn handshake_traveller(&self, cargo: Cargo, parcel: Parcel) -> Traveller {
         let flow = &self.flows[parcel.flow()];
         let options = if parcel.is_third() { 0 } else { SYN_OPTIONS_BYTES };

@@ -9,7 +9,7 @@ use crate::impair::{Motion, RandomLoss};
 use crate::rng::Stream;
 use crate::transit::Cargo;
 
-/// What serves the packets of a link.
+/// Server of the packets of a link.
 pub(super) enum Server {
     /// A packet's departure is known at its arrival.
     Closed(Link),
@@ -17,7 +17,7 @@ pub(super) enum Server {
     Queued(QueuedLink),
 }
 
-/// What the engine must know of a link before it can build it.
+/// Properties of a link that decide how the engine builds it.
 pub(super) struct Use {
     /// Departures are to be events: its rate, delay or loss changes on the way, or it is recorded.
     pub by_event: bool,

@@ -1,4 +1,4 @@
-//! What a run holds while it goes on.
+//! Memory of a run in progress.
 
 use std::mem::size_of;
 

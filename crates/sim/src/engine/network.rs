@@ -135,7 +135,7 @@ impl Sim {
         self.numbers.get(index).copied().unwrap_or((index + self.udt.len()) as u32)
     }
 
-    /// What a link must know of a packet.
+    /// A packet as links see it.
     fn traveller(&self, place: Place, parcel: Parcel) -> Traveller {
         match place.cargo {
             Cargo::Udp => Traveller {
@@ -172,11 +172,11 @@ impl Sim {
         self.waiting[slot as usize].take()
     }
 
-    /// What a queue dropped just now.
+    /// Counts the packets that a queue dropped in the last call.
     fn take_dropped(&mut self, at: usize) {
         while let Some(packet) = self.dropped.pop() {
             if let Some(waiting) = self.take_waiting(packet.word) {
-                // What would have been lost is known to nobody any more.
+                // Already counted as a random loss; do not count the drop again.
                 if !waiting.lost {
                     self.drop_parcel(at, waiting.place, waiting.parcel, &waiting.extras);
                 }

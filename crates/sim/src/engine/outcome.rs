@@ -223,7 +223,7 @@ impl Sim {
         self.udp.iter().map(summary).collect()
     }
 
-    /// What a crowd of flows did.
+    /// Summary of a crowd of flows.
     fn crowd_summary(&mut self, number: usize, end: Time) -> BackgroundSummary {
         let mut report = std::mem::take(&mut self.crowds[number].report);
         let mut delivered = self.crowds[number].delivered_bytes;

@@ -186,7 +186,7 @@ impl Sim {
         states.collect()
     }
 
-    /// What delays of its own a flow of this RTT has on these routes.
+    /// Delay of a flow's own links: its RTT minus the delays of the links of its routes.
     pub(super) fn access(&self, rtt: Time, routes: [u16; 2]) -> Time {
         let links = routes.map(|route| &self.routes[usize::from(route)].links);
         let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);

@@ -24,7 +24,7 @@ use crate::transit::{Cargo, Extras, Parcel, Place};
 /// The end that sends data, and asked for the connection; the other.
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
-/// What each end calls its own.
+/// Socket number of each end.
 const SOCKETS: [u32; 2] = [1, 2];
 /// Payload of every data packet.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -73,7 +73,7 @@ struct End {
     timer_at: Time,
 }
 
-/// What became of data packets, for the check that none is lost or made.
+/// Counts of data packets by their end, for the check of conservation.
 pub(super) struct Counts {
     pub sent: u64,
     pub received: u64,
@@ -457,7 +457,7 @@ impl Sim {
         self.transmit_udt(index, RECEIVER);
     }
 
-    /// What a link must know of a packet of UDT.
+    /// A packet of UDT as links see it.
     pub(super) fn udt_traveller(&self, cargo: Cargo, parcel: Parcel) -> Traveller {
         let flow = &self.udt[parcel.flow()];
         let config = &flow.config;

@@ -4,7 +4,7 @@
 pub trait Cell {
     /// As the column holds it.
     type Stored: Copy;
-    /// What the codes of an enumeration mean, from 0 on; empty for numbers.
+    /// Meanings of the codes of an enumeration, from 0 on; empty for numbers.
     const CODES: &'static [&'static str] = &[];
     /// The value as the column holds it.
     fn stored(self) -> Self::Stored;
@@ -98,7 +98,7 @@ pub struct ColumnSchema {
     pub unit: &'static str,
     /// One sentence.
     pub meaning: &'static str,
-    /// What the codes mean, from 0 on; empty for numbers.
+    /// Meanings of the codes, from 0 on; empty for numbers.
     pub codes: &'static [&'static str],
 }
 

@@ -25,7 +25,7 @@ keys! {
         response: Size = Size::Pareto(ParetoSize { mean: Bytes(36_500), shape: 1.2 });
         /// How often a client asks on average; beyond the first time exponentially distributed.
         exchanges: f64 = 1.0, in Span::at_least(1.0).at_most(COUNT_MAX as f64);
-        /// What a server needs before it answers.
+        /// Time of a server before it answers.
         server_delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
         /// Mean time from an answer to the client's next request, exponentially distributed.
         think: Time = Time::from_s(1), in Time::ZERO..=DELAY_MAX;

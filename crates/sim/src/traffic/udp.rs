@@ -185,7 +185,7 @@ impl Durations {
         Time::from_s_f64(self.stream.bounded_pareto(self.least_s, self.most_s, self.shape))
     }
 
-    /// What is left, at an instant chosen at random, of the duration that holds it: a uniform share of a
+    /// The rest, at an instant chosen at random, of the duration that contains it: a uniform share of a
     /// duration drawn in proportion to its length, which has a Pareto law of index one less.
     fn draw_rest(&mut self) -> Time {
         let whole_s = self.stream.bounded_pareto(self.least_s, self.most_s, self.shape - 1.0);
@@ -226,8 +226,8 @@ struct Source {
     burst: Burst,
     /// The present burst is sent up to here.
     sent_until: Time,
-    /// What the rate has to fill before the next packet goes, in [`UNITS_PER_BYTE`]; below 0 by less
-    /// than what comes in a picosecond.
+    /// Missing part of the next packet, in [`UNITS_PER_BYTE`]; the rate fills it before the packet leaves. Below 0
+    /// by less than the rate fills in a picosecond.
     owed_units: i128,
 }
 

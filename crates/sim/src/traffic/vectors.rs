@@ -58,11 +58,11 @@ pub struct Trace {
 pub struct TraceError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in it.
     pub fault: Fault,
 }
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The line begins with no known word.
@@ -79,9 +79,9 @@ pub enum Fault {
     /// A value is no quantity.
     #[error("{key}: {error}")]
     Quantity {
-        /// What the value is for.
+        /// Key of the value.
         key: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: UnitError,
     },
     /// An option that this kind of line does not have, or has twice.
@@ -236,7 +236,7 @@ keys! {
         shuffle: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
     }
     set {
-        /// What the file says.
+        /// Contents of the file.
         trace: Arc<Trace> = Arc::default();
     }
 }

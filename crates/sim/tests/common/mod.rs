@@ -137,7 +137,7 @@ pub const DATA: u8 = 0;
 pub const ACK: u8 = 1;
 pub const UDP: u8 = 2;
 
-/// What was recorded of packets of `kind` at `point` of `link`.
+/// Recorded packets of `kind` at `point` of `link`.
 pub fn rows(tables: &Tables, link: u16, point: u8, kind: u8) -> Vec<Row> {
     let table = &tables.packets;
     (0..table.t_ps.len())

@@ -137,7 +137,7 @@ fn on_off_load_is_the_nominal_one_from_the_first_second() {
 
 #[test]
 fn sources_begin_somewhere_in_a_burst_or_a_pause() {
-    // What is left of a duration at a random instant exceeds the least duration with a probability of
+    // The rest of a duration at a random instant exceeds the least duration with a probability of
     // 1 - least/mean; here the least is 0.168 s and the mean 0.5 s.
     let config = OnOff::gigabit(1);
     let streams = Streams::new(1, 0, "udp");
