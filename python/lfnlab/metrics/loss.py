@@ -74,7 +74,7 @@ def segments_sent(
 
 
 def retransmission_ratio(sent: float, retransmits: float) -> float:
-    """Share of the segments sent that were retransmissions; 1 less it is goodput over throughput.
+    """Fraction of segments sent that are retransmissions: 1 - goodput/throughput.
 
     Formula: retransmissions / segments sent
     Unit: 1
@@ -116,7 +116,7 @@ def loss_events(
 
 
 def loss_event_rate(events: int, sent: float) -> float:
-    """Loss events a segment sent: what response functions call p.
+    """Loss events a segment sent, the p of response functions.
 
     Formula: loss events / segments sent
     Unit: 1
@@ -133,7 +133,7 @@ def loss_bursts(
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> pl.DataFrame:
-    """Episodes of drops at a link: samples with drops, and pauses up to a given gap between them.
+    """Episodes of drops at a link: runs of samples with drops, with pauses up to a given gap.
 
     Formula: drops and arrivals in each maximal run of samples with drops, at most the gap (the
         longest RTT) apart; times are to the sample
@@ -167,7 +167,7 @@ def loss_bursts(
 def phase_locked(
     drops: ArrayLike, arrivals: ArrayLike, *, factor: float = 5.0, at_least: float = 100.0
 ) -> list[int]:
-    """The flows whose share of lost packets betrays a lock of their phase to the queue's.
+    """Flows with phase effects: their loss rate is far from the mean of all flows.
 
     Deterministic sources with RTTs in ratio to the packet time can lock so that one flow always,
     or never, meets the full buffer. The stored tables do not count drops by flow. Retransmissions

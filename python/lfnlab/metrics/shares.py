@@ -49,7 +49,7 @@ __all__ = [
 def goodput(
     flows: pl.DataFrame, *, start_s: float = 0.0, end_s: float | None = None
 ) -> dict[int, float]:
-    """Goodput of each flow while it lives in the window.
+    """Goodput of each flow while it is active in the window.
 
     Formula: 8 (D(t1) - D(t0)) / (t1 - t0), D the bytes delivered in order, t0 the later of the
         window's start and the flow's, t1 the earlier of their ends
@@ -126,7 +126,7 @@ def link_utilisation(
     start_s: float = 0.0,
     end_s: float | None = None,
 ) -> float:
-    """Share of the time that a link sends, whatever it sends: headers and other traffic too.
+    """Fraction of the time that a link sends, with headers and all traffic.
 
     Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent, C its mean rate
     Unit: 1
@@ -142,7 +142,7 @@ def link_utilisation(
 def efficiency(
     goodputs_bps: ArrayLike, rate_bps: float, *, payload_bytes: float, wire_bytes: float
 ) -> float:
-    """Goodput over the most that a link's rate allows in packets of this size.
+    """Goodput over the largest goodput of the link's rate with packets of this size.
 
     Formula: sum x_i / (C payload / wire), with the bytes of a full packet
     Unit: 1
@@ -172,7 +172,7 @@ def jain(goodputs: ArrayLike) -> float:
 def jain_over_time(
     flows: pl.DataFrame, window_s: float, *, start_s: float = 0.0, end_s: float | None = None
 ) -> pl.DataFrame:
-    """Jain's index in each window, over the flows that live all through it.
+    """Jain's index in each window, over the flows that are active in all of it.
 
     Formula: (sum x)^2 / (n sum x^2) of the goodputs in each window; a window with fewer than two
         flows, or in which nothing was delivered, is left out
@@ -203,7 +203,7 @@ def min_over_max(goodputs: ArrayLike) -> float:
 
 
 def rtt_fairness(goodput_a: float, goodput_b: float) -> float:
-    """How many times as fast the flow of the shorter RTT is, all else equal.
+    """Ratio of goodputs of two flows: the one with the shorter RTT over the other.
 
     Formula: x_a / x_b with RTT_a < RTT_b
     Unit: 1
@@ -213,7 +213,7 @@ def rtt_fairness(goodput_a: float, goodput_b: float) -> float:
 
 
 def rtt_exponent(goodput_a: float, goodput_b: float, rtt_a_s: float, rtt_b_s: float) -> float:
-    """Exponent by which goodput falls with the RTT: 0 is RTT-fair, Reno in step has 2.
+    """Exponent of goodput over 1/RTT: 0 is RTT-fair; Reno with synchronised losses has 2.
 
     Formula: theta = ln(x_a / x_b) / ln(RTT_b / RTT_a)
     Unit: 1
@@ -270,7 +270,7 @@ def friendliness(new_bps: ArrayLike, tcp_bps: ArrayLike) -> float:
 
 
 def reno_ratio(goodput_bps: float, rtt_s: float, loss: float, segment_bytes: float) -> float:
-    """How many times as fast a flow is as standard TCP would be at its RTT and loss.
+    """Ratio of a flow's goodput to that of standard TCP at its RTT and loss rate.
 
     Formula: x / (8 s 1.2 / (RTT sqrt(p))), s the payload of a segment, p the rate of loss events
     Unit: 1

@@ -52,7 +52,7 @@ def cov(goodputs: ArrayLike) -> float:
 def cov_over_time(
     flows: pl.DataFrame, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
 ) -> tuple[dict[int, float], float]:
-    """Coefficient of variation of goodput in bins: of each flow while it lives, and of their sum.
+    """Coefficient of variation of goodput in bins, of each flow while active and of the sum.
 
     Formula: sigma / mean of the goodputs in bins of this time scale; NaN below two bins
     Unit: 1
@@ -145,7 +145,7 @@ def delta_fair(
     start_s: float = 0.0,
     hold: int = 1,
 ) -> FirstPassage:
-    """Seconds until two flows of one RTT that began at shares 1/101 and 100/101 are delta-fair.
+    """Seconds until two flows of one RTT are delta-fair, from shares of 1/101 and 100/101.
 
     Formula: first bin end with max(x, y) / (x + y) <= (1 + delta) / 2, less start
     Unit: s
@@ -168,7 +168,7 @@ def epsilon_fair(
     start_s: float = 0.0,
     hold: int = 1,
 ) -> FirstPassage:
-    """Round trips until all flows have nearly the same.
+    """Round trips until the goodputs of all flows are nearly equal.
 
     Formula: (first bin end with min x / max x >= 1 - epsilon, less start) / RTT
     Unit: RTT
@@ -187,7 +187,7 @@ def epsilon_fair(
 
 
 def ramp_up(flows: pl.DataFrame, flow: int, start_s: float) -> dict[int, float]:
-    """When a new flow's byte 1500 x 10^n has arrived, to the sampling grid.
+    """Times at which a new flow has delivered 1500 x 10^n bytes, to a sampling interval.
 
     Formula: first t with D(t) >= 1500 x 10^n, less start, by n = 1, 2, ... that it reached
     Unit: s
