@@ -44,12 +44,20 @@ const PILE_TIMES: f64 = 2.0;
 /// Packets outstanding without SACK over those with it: while a recovery repairs one loss per round trip, each
 /// duplicate ACK lets the sender send a packet.
 const WITHOUT_SACK: f64 = 2.0;
+/// Over [`OVERSHOOT`]: where a law steers by rates, start-up keeps 2 / ln 2 of what the path holds in flight, and as
+/// much as it holds is SACKed before the first loss is repaired.
+const START_UP: f64 = (2.0 / std::f64::consts::LN_2 + 1.0) / OVERSHOOT;
 /// Laws whose windows no loss keeps near what the path holds.
 const BOUNDLESS: [&str; 1] = ["hybla"];
 /// Rows that a packet makes where it is recorded, those dropped and ACKs included, at most.
 const CAPTURE_ROWS_PER_PACKET: f64 = 3.5;
 /// Short background flows at once for each Mbit/s of load.
 const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
+/// The same where a queue holds so few packets that a short flow often loses its first: it then waits for a timeout of
+/// a second, and for longer ones.
+const STARVED_FLOWS_PER_MBITPS: f64 = 30.0;
+/// So few, of the largest.
+const STARVED_PACKETS: f64 = 10.0;
 /// Of a TCP connection at each link: a SYN, the ACK that ends its handshake, a SYN-ACK.
 const HANDSHAKE_PACKETS: f64 = 3.0;
 /// Short flows keep as many packets as their load sends in this time, in seconds.
@@ -228,7 +236,14 @@ impl Scenario {
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         // Hardly more at once than begin in all.
         let begun = 100.0 + BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * duration_s;
-        let short_flows = (BACKGROUND_FLOWS_PER_MBITPS * load_bps / 1e6).min(begun);
+        let is_starved = |&link: &u16| {
+            let way = network.hop(link).way;
+            let room_bytes = sizing.room_bytes(link, way.queue.size, way.mean_rate());
+            room_bytes < STARVED_PACKETS * f64::from(sizing.wire_bytes)
+        };
+        let starved = self.background.path.links.iter().chain(&*self.background.ack_links).any(is_starved);
+        let per_mbitps = if starved { STARVED_FLOWS_PER_MBITPS } else { BACKGROUND_FLOWS_PER_MBITPS };
+        let short_flows = (per_mbitps * load_bps / 1e6).min(begun);
         // Half of the load that is forward travels in reverse, where it may be more than that way carries.
         let background = &self.background;
         let back_bps = network.slowest(&background.ack_links).as_bps();
@@ -324,7 +339,11 @@ impl Scenario {
                     is_boundless(law) || !has_sack(flow) && samples_rates(law)
                 }),
                 samples: flow.control.law().is_some_and(samples_rates),
-                times: if has_sack(flow) { 1.0 } else { WITHOUT_SACK },
+                times: match flow.control.law() {
+                    _ if !has_sack(flow) => WITHOUT_SACK,
+                    Some(law) if samples_rates(law) => START_UP,
+                    _ => 1.0,
+                },
             })
         });
         let udp = self.udp.iter().map(|udp| {
@@ -374,10 +393,10 @@ impl Scenario {
         window.min(self.demand(flow)).min(self.grown(flow))
     }
 
-    /// Most packets that slow start, which doubles the window in each round trip, makes of the initial window
-    /// until the end of the run.
+    /// Most packets that ACKs, which at most double the window in each round trip, make of the initial window until
+    /// the end of the run.
     fn grown(&self, flow: &Flow) -> f64 {
-        let Some(tcp) = flow.tcp.filter(|tcp| tcp.slow_start.0 != SlowStartKind::None) else {
+        let Some(tcp) = flow.tcp else {
             return f64::INFINITY;
         };
         if flow.control.law().is_none_or(|law| !grows_by_acks(law)) {

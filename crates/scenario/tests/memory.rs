@@ -153,6 +153,33 @@ impl Need {
     }
 }
 
+/// Drawn with seed 934452386: behind a queue of one packet short flows pile up.
+#[test]
+fn short_flows_behind_a_queue_of_one_packet_are_predicted() {
+    let _alone = alone();
+    let text = "schema = 1\nduration = \"40s\"\nseed = 7\nsample = \"off\"\n[link]\nrate = \"59529027bit/s\"\n\
+        queue = { kind = \"fq-codel\", size = \"0.011bdp\" }\nrouter = { kind = \"jetmax\" }\n\
+        jitter = { high = \"209us\" }\n[[flow]]\nlaw = \"bic:paper\"\nrtt = \"168319us\"\npacket = \"9000B\"\n\
+        count = 15\nsend_buffer = \"linux\"\n[background]\nlevel = 3\n";
+    let need = Need::of(text.into(), f64::INFINITY).unwrap();
+    assert!(need.measured <= need.predicted && !need.is_far_too_high(), "{}", need.line());
+}
+
+/// Start-up of a law that steers by rates, where the path holds far more than the prediction's fixed parts.
+#[test]
+fn bbr_on_a_long_path_is_predicted() {
+    let _alone = alone();
+    for law in ["bbr", "bbr3"] {
+        let text = format!(
+            "schema = 1\nduration = \"26s\"\nsample = \"off\"\n[link]\nrate = \"20Gbit/s\"\n\
+             queue = {{ kind = \"drop-tail\", size = \"0.1bdp\" }}\n\
+             [[flow]]\nlaw = \"{law}\"\nrtt = \"1s\"\npacket = \"9000B\"\n"
+        );
+        let need = Need::of(text, f64::INFINITY).unwrap();
+        assert!(need.measured <= need.predicted && !need.is_far_too_high(), "{}", need.line());
+    }
+}
+
 #[test]
 fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
     let _alone = alone();
