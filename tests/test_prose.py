@@ -86,7 +86,8 @@ FOLDERS = [
         "crates/python",
         "crates/tcp",
     ),
-    *("crates/keys", "crates/scenario", "crates/transfer", "crates/udt", "crates/units"),
+    *("crates/keys", "crates/scenario", "crates/sim", "crates/transfer", "crates/udt"),
+    "crates/units",
 ]
 """Whose comments are searched."""
 FENCE = re.compile(r"(?ms)^(`{3,})[^\n]*\n.*?^\1$")

@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Begin,
     /// A sender without a SYN-ACK sends its SYN again.
     Syn,
-    /// A receiver that hears nothing after its SYN-ACK sends it again.
+    /// A receiver without an answer to its SYN-ACK sends it again.
     SynAck,
     /// A flow stops to send.
     Stop,
@@ -88,8 +88,8 @@ pub(crate) struct Events {
 }
 
 /// The heads of the wires: a heap in which the first entry is replaced far more often than any comes or
-/// goes. A new first entry sinks to the bottom through swaps without a branch: where it belongs among ten
-/// wires no processor can foresee, and a wrong guess costs more than the way down.
+/// goes. A new first entry sinks to the bottom through swaps without a branch: the processor cannot predict
+/// its place among ten wires, and a misprediction costs more than the swaps.
 #[derive(Debug)]
 struct Heads {
     /// Entry 0.

@@ -22,7 +22,7 @@ pub(crate) enum Role {
     Short,
     /// Background without end.
     Long,
-    /// Nobody's.
+    /// Not in use.
     Free,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Flow {
     last_seq: u64,
     last_wire_bytes: u32,
     pub wire_bytes: u32,
-    /// Packets and ACKs under way, but for data whose arrival is known.
+    /// Packets and ACKs in flight, except data with a known arrival.
     pub under_way: u32,
     /// Wire of the receiver's ACKs: to the first link where they queue, else to the sender.
     pub wire: u32,
@@ -74,7 +74,7 @@ pub(crate) struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
     pub direction: Direction,
-    /// Its packets have headers for routers that speak this.
+    /// Router protocol of the headers of its packets.
     pub protocol: Option<Protocol>,
     /// Data packets may overtake one another on the last link, so that each arrival is an event.
     pub by_event: bool,
@@ -92,8 +92,8 @@ pub(crate) struct Flow {
     pub forward_access: Time,
     /// The flow's own links at the sender's end.
     pub return_access: Time,
-    /// Segments that the receiver has in order when the message under way is complete; [`u64::MAX`] if
-    /// nobody waits for it.
+    /// Segments that the receiver has in order when the current message is complete; [`u64::MAX`] if
+    /// no application waits for it.
     message_end: u64,
     pub finished: Option<Time>,
     /// When the copy was sent that moved the receiver on last.
@@ -209,9 +209,9 @@ impl Flow {
         }
     }
 
-    /// Another message on a connection whose messages before it have arrived: so many segments, of which
-    /// the last has so many bytes at the queue. What was the last before counts as full if it is sent
-    /// again, in vain.
+    /// Adds a message to a connection after all messages before it have arrived: a number of segments, and the
+    /// bytes of the last one at the queue. If the segment that was last before is retransmitted, it counts
+    /// as full.
     pub fn extend(&mut self, segments: u64, last_wire_bytes: u32) {
         self.last_seq += segments;
         self.last_wire_bytes = last_wire_bytes;
@@ -219,12 +219,12 @@ impl Flow {
         self.finished = None;
     }
 
-    /// Somebody waits for what is to be sent now.
+    /// The application waits for the message that is sent now.
     pub fn expect_message(&mut self) {
         self.message_end = self.last_seq + 1;
     }
 
-    /// Whether the message that somebody waits for is complete, and had not been before.
+    /// Whether the message that the application waits for has just become complete.
     pub fn takes_message(&mut self) -> bool {
         let complete = self.receiver.next_expected() >= self.message_end;
         if complete {

@@ -1,7 +1,7 @@
 //! Named random streams and the distributions drawn from them.
 //!
-//! Every purpose has a stream of its own, named in full (`flow[3].start`), so that adding a flow or
-//! a draw shifts nobody else's numbers and every law meets the same traffic (common random numbers).
+//! Every purpose has a stream of its own, named in full (`flow[3].start`), so that a new flow or
+//! draw does not change other numbers, and every law has the same traffic (common random numbers).
 //! All functions beyond `+ - * /` come from the `libm` crate: the same bits on every machine.
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};

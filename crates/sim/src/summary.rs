@@ -93,7 +93,7 @@ pub struct FlowSummary {
     pub timeouts: u64,
     /// Reductions of the window, whole run.
     pub loss_events: u64,
-    /// Reductions taken back, whole run.
+    /// Reductions undone, whole run.
     pub undos: u64,
     /// Congestion window, mean over time since the warm-up.
     pub mean_cwnd_segments: f64,

@@ -8,7 +8,7 @@
 //! A model states its nominal load, computed from the means of its distributions. Tails are bounded, so
 //! that the mean is exact and is met by a run of finite length; each model says where its bound is.
 //!
-//! A TCP flow capped at W packets is no model of its own: it is a plain flow whose receive window is W.
+//! A TCP flow capped at W packets needs no model: it is a plain flow with a receive window of W.
 
 use lfn_keys::words;
 use lfn_units::{Bytes, Rate, Time};

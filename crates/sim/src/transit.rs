@@ -1,8 +1,8 @@
 //! Packets in flight between two points, and the events of their arrivals.
 //!
-//! Packets that cover the same distance keep their order, whoever sent them: they share a wire, a FIFO
-//! line of which only the head is an event. What would break a wire's order (an ACK of a timer, a path
-//! that became shorter, jitter) is an event of its own. So the cost of an event grows with the number
+//! Packets with the same delay keep their order, also packets of different flows: they share a wire, a
+//! FIFO of which only the head is an event. A packet that would break a wire's order (an ACK of a timer,
+//! a path that became shorter, jitter) is an event of its own. So the cost of an event grows with the number
 //! of different distances, not with packets or flows, and the order is that of (time, kind, flow)
 //! either way.
 
@@ -163,7 +163,7 @@ impl Parcel {
         Parcel::new(flow, flags, ack.cumulative)
     }
 
-    /// Fills `ack`, but for its SACK blocks. `near` is a segment number less than 2^31 away.
+    /// Fills `ack`, except its SACK blocks. `near` is a segment number less than 2^31 away.
     #[inline(always)]
     fn fill(self, at: Time, near: u64, ack: &mut Acknowledgement) {
         ack.at = at;

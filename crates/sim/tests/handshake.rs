@@ -8,7 +8,7 @@ use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, Loss};
 use lfn_sim::Outcome;
 use lfn_units::{Rate, Time};
 
-/// A link without loss but for these times, in ms, at which everything is lost behind it.
+/// A link that loses every packet between these times, in ms, and none otherwise.
 fn silent(config: &mut Config, link: u16, from_ms: u64, to_ms: u64) {
     for (at, p) in [(from_ms, 1.0), (to_ms, 0.0)] {
         config.changes.push(Change { at: Time::from_ms(at), what: Changed::Loss(link, p) });
@@ -81,7 +81,7 @@ fn a_lost_syn_is_sent_again_as_linux_does() {
     }
 }
 
-/// Linux on 1.1 and 2.2 s: SYNs are sent again in vain, the timestamp says so, and the window is the initial
+/// Linux on 1.1 and 2.2 s: SYNs are retransmitted spuriously, the timestamp shows it, and the window is the initial
 /// one.
 #[test]
 fn a_syn_that_is_only_late_costs_nothing() {
@@ -128,7 +128,7 @@ fn a_syn_takes_a_place_in_the_queue() {
     let syns: Vec<usize> = (0..table.t_ps.len()).filter(|&i| table.kind[i] == 5).collect();
     let seen: Vec<(u8, u32, u32)> =
         syns.iter().take(3).map(|&i| (table.point[i], table.flow[i], table.bytes[i])).collect();
-    // The first is in service when the second comes, for which nobody may wait.
+    // The first is in service when the second comes, and the queue has no room to wait.
     assert_eq!(seen, [(0, 0, 74), (0, 1, 74), (1, 1, 74)]);
     assert_eq!(syns.iter().filter(|&&i| table.point[i] == 0 && table.flow[i] == 1).count(), 2);
 }

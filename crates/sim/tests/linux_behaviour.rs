@@ -267,7 +267,7 @@ fn a_sawtooth_contains_two_round_trips_without_growth() {
     assert!((found.t_s - dropped - filled).abs() < 0.005, "{}", found.t_s - dropped);
     assert!((RTT.as_s()..1.6 * filled).contains(&(end.t_s - found.t_s)), "{}", end.t_s - found.t_s);
     assert_eq!(end.cwnd_after, end.ssthresh);
-    // PRR: the window comes down gradually, never below ssthresh by more than the segments it owes.
+    // PRR: the window is reduced gradually, never below ssthresh by more than the segments it owes.
     let flows = &outcome.tables.flows;
     let inside: Vec<f64> = (0..flows.t_s.len())
         .filter(|&i| (found.t_s..end.t_s).contains(&flows.t_s[i]))
@@ -348,7 +348,7 @@ fn shares(name: &str) -> Vec<f64> {
 #[test]
 fn two_flows_of_40_and_160_ms() {
     // Mean and standard error of the kernel's own six runs at the same offsets. Two means of six runs
-    // that are drawn alike differ by less than 3.6 standard errors in 95 of 100 cases.
+    // from one distribution differ by less than 3.6 standard errors in 95 of 100 cases.
     let kernel = [
         ("htcp:linux", 0.5090, 0.0040),
         ("cubic:linux", 0.7351, 0.0200),

@@ -1,4 +1,4 @@
-//! Known values of TCP over a dumbbell: what theory and the RFCs say, against what comes out.
+//! Known values of TCP over a dumbbell: compares theory and RFCs with results.
 
 mod common;
 

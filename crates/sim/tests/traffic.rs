@@ -79,7 +79,7 @@ fn answers_follow_requests_over_the_other_direction() {
 #[test]
 fn a_message_follows_when_the_one_before_it_has_arrived() {
     // One client on an idle path of 50 ms each way: it asks, the server takes 7 ms, the client thinks
-    // for 20 ms and asks once more. An ACK on its way back delays nobody.
+    // for 20 ms and asks once more. An ACK in flight delays no message.
     let of = |persistent| {
         let constant = |value: f64| Distribution::Constant(value);
         let dialogue = requests::Config {

@@ -658,7 +658,7 @@ class Suite:
     reverse_load: str
     """And in the opposite one. Range: 1bit/s to 10Tbit/s."""
     rtts: tuple[str, ...]
-    """Round-trip times of the pairs, which share the load alike; at least one."""
+    """Round-trip times of the pairs, which share the load equally; at least one."""
 
 
 @dataclass(frozen=True, kw_only=True)

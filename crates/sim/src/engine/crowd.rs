@@ -46,7 +46,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Nobody yet. `sizes` are the bytes of headers, of framing, and of the receive window.
+    /// A crowd with no active flows. `sizes` are the bytes of headers, of framing, and of the receive window.
     fn new(
         name: Option<String>,
         source: Source,

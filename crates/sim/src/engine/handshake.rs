@@ -17,7 +17,7 @@ const INITIAL_RTO: Time = Time::from_s(1);
 const LINEAR_TIMEOUTS: u32 = 4;
 /// No timeout is longer: 64 s, as Linux waits after its last SYN. A sender here goes on asking.
 const MOST_DOUBLINGS: u32 = 6;
-/// Repetitions of a SYN-ACK that nobody asked for (Linux: `tcp_synack_retries`).
+/// Retransmissions of a SYN-ACK without an answer (Linux: `tcp_synack_retries`).
 const SYN_ACK_RETRIES: u32 = 5;
 /// Options of a SYN beyond the timestamps of an ACK: largest segment, window scale, SACK permitted. Ethernet
 /// frames of 74 bytes.
@@ -125,7 +125,7 @@ impl Sim {
         self.offer(Place { cargo, route, hop: 0 }, parcel, &Extras { header, ..Extras::default() });
     }
 
-    /// A packet of a handshake comes to the end that it is for at `at`, but for the flow's own links.
+    /// A packet of a handshake reaches the end of its route at `at`; the delay of the flow's own links follows.
     pub(super) fn end_of_handshake(&mut self, at: Time, cargo: Cargo, parcel: Parcel, extras: &Extras) {
         let transit = &mut self.transit;
         let mut wire = |cargo| transit.wire(Kind::AtReceiver, Place { cargo, route: 0, hop: 0 });

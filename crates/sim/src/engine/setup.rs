@@ -271,7 +271,7 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     Ok(connections)
 }
 
-/// Checks that no flow with ECN passes a link that speaks VCP.
+/// Checks that no flow with ECN passes a link with the router protocol VCP.
 fn check_ecn(config: &Config, connections: &[Connection]) -> Result<(), SimError> {
     let ways = connections.iter().enumerate().map(|(number, &it)| (number, config.routes_of(it).0));
     let changed = config.changes.iter().filter_map(|change| match change.what {

@@ -1,5 +1,5 @@
 //! Flows over UDT. Both ends are connections of `lfn_udt`, as on real sockets, with the handshake's two round
-//! trips; only time is virtual, and of data packets the payload is zeros that nobody keeps.
+//! trips; only time is virtual, and the payload of data packets is zeros, which are not stored.
 //!
 //! Data packets travel as numbers, as those of TCP do. Control packets travel as bytes; queues and paths treat
 //! them as ACKs.
@@ -28,7 +28,7 @@ const RECEIVER: usize = 1;
 const SOCKETS: [u32; 2] = [1, 2];
 /// Payload of every data packet.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-/// As many packets as nobody sends in a run.
+/// More packets than any run sends.
 const WITHOUT_END: u64 = 1 << 60;
 fn address(end: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, end as u8], 9000))

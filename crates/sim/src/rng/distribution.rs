@@ -2,7 +2,7 @@
 
 use super::{exponent, Stream};
 
-/// A distribution of one positive quantity, in the unit of whoever uses it.
+/// A distribution of one positive quantity, in the unit of its user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Always this value.

@@ -138,7 +138,7 @@ macro_rules! tables {
                     $(self.$column.push(row.$column.stored());)+
                 }
 
-                /// Memory of the columns, with their room to grow. All grow alike.
+                /// Memory of the columns, with their room to grow. All columns have the same capacity.
                 pub fn memory_bytes(&self) -> usize {
                     let (rows, ..) = ($(self.$column.capacity(),)+);
                     rows * Self::ROW_BYTES

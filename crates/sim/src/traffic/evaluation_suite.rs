@@ -3,7 +3,7 @@
 //!
 //! The suite replays traces that cannot be passed on. Here connections are drawn instead: Poisson clients
 //! with the requests, answers and server delays of PackMime-HTTP, whose answers have a tail of index 1.23
-//! up to 25 MB. What the suite says of its traces holds: 10 % of the connections have segments of 536
+//! up to 25 MB. As in the suite's traces, 10 % of the connections have segments of 536
 //! bytes, and one factor scales the starts to the load. Rates follow from the means of what is drawn, so
 //! that the expected payload is exactly the load asked for. Traces can be replayed by
 //! [`super::vectors`].
@@ -38,7 +38,7 @@ keys! {
         load: Rate, in Rate(1)..=RATE_MAX, like "load = \"100Mbit/s\"";
         /// And in the opposite one.
         reverse_load: Rate, in Rate(1)..=RATE_MAX, like "reverse_load = \"100Mbit/s\"";
-        /// Round-trip times of the pairs, which share the load alike; at least one.
+        /// Round-trip times of the pairs, which share the load equally; at least one.
         rtts: Vec<Time>, in PAIRS, like "rtts = [\"4ms\", \"74ms\"]";
     }
 }
@@ -62,7 +62,7 @@ pub struct Config {
     /// Payload in bits per second, forward and in reverse, over all pairs. In the suite the traffic from
     /// the right end to the left is the heavier.
     pub load: [Rate; 2],
-    /// Round-trip times of the pairs, which share the load alike: see [`pair_rtts`].
+    /// Round-trip times of the pairs, which share the load equally: see [`pair_rtts`].
     pub rtts: Vec<Time>,
 }
 

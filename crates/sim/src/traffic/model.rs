@@ -70,7 +70,7 @@ pub enum Model {
 
 /// TCP traffic: transfers in order of time.
 ///
-/// Whoever carries them calls [`Flows::next_transfer`] at [`Flows::next_at`], and [`Flows::on_done`] when
+/// The caller that transfers them calls [`Flows::next_transfer`] at [`Flows::next_at`], and [`Flows::on_done`] when
 /// the last byte of a transfer has reached the application, once for each. Both may bring
 /// [`Flows::next_at`] nearer or push it away, so it is read again after each.
 #[derive(Clone, Debug)]

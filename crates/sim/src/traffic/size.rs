@@ -12,7 +12,7 @@ pub(crate) const LEAST_MEAN: Bytes = Bytes(100);
 /// Sizes of messages, independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
-    /// All alike.
+    /// One size.
     Constant(Bytes),
     /// Pareto.
     Pareto(ParetoSize),

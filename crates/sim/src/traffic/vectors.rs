@@ -52,7 +52,7 @@ pub struct Trace {
     pub vectors: Vec<Vector>,
 }
 
-/// Why a text is no trace of connection vectors; prints as `LINE: what is wrong`.
+/// An error in a text of connection vectors; prints as `LINE: ERROR`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {fault}")]
 pub struct TraceError {

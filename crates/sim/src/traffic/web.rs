@@ -89,7 +89,7 @@ impl Config {
     }
 
     /// SURGE: users without end, who begin within a second or so. Our bounds: the largest file is 10^3
-    /// times the least of the tail (133 MB), a page has at most 1000 embedded files, and nobody reads
+    /// times the least of the tail (133 MB), a page has at most 1000 embedded files, and no user reads
     /// longer than 1000 s. So long it takes until as many users read for long as in the steady state
     /// that [`Config::offered_bps`] speaks of; in the first 100 s the load is several percent higher.
     pub fn surge(direction: Direction, users: u64, path: PathConfig) -> Config {

@@ -99,7 +99,7 @@ fn surge_offers_its_nominal_load() {
     let page_s = config.more_objects.mean() * config.object_gap_s.mean() + duration.as_s();
     let nominal = config.offered_bps(Time::from_s_f64(page_s));
     assert_close(mean_load(&config, 1000, 1500, duration), nominal, 0.02);
-    // 2.43 / 1.43 embedded files; nobody reads longer than 1000 s, which takes 3 % off the mean of 3 s.
+    // 2.43 / 1.43 embedded files; no user reads longer than 1000 s, which takes 3 % off the mean of 3 s.
     assert_close(config.more_objects.mean(), 1.7, 0.001);
     assert_close(config.think_s.mean(), 2.905, 0.001);
 }
