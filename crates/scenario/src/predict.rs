@@ -44,7 +44,7 @@ const PILE_TIMES: f64 = 2.0;
 /// Packets outstanding without SACK over those with it: while a recovery repairs one loss per round trip, each
 /// duplicate ACK lets the sender send a packet.
 const WITHOUT_SACK: f64 = 2.0;
-/// Over [`OVERSHOOT`]: where a law steers by rates, start-up keeps 2 / ln 2 of what the path holds in flight, and as
+/// Over [`OVERSHOOT`]: under a law with delivery rates, start-up keeps 2 / ln 2 of what the path holds in flight, and as
 /// much as it holds is SACKed before the first loss is repaired.
 const START_UP: f64 = (2.0 / std::f64::consts::LN_2 + 1.0) / OVERSHOOT;
 /// Laws whose windows no loss keeps near what the path holds.

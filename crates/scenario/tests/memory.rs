@@ -165,7 +165,7 @@ fn short_flows_behind_a_queue_of_one_packet_are_predicted() {
     assert!(need.measured <= need.predicted && !need.is_far_too_high(), "{}", need.line());
 }
 
-/// Start-up of a law that steers by rates, where the path holds far more than the prediction's fixed parts.
+/// Start-up of a law with delivery rates, where the path holds far more than the prediction's fixed parts.
 #[test]
 fn bbr_on_a_long_path_is_predicted() {
     let _alone = alone();
