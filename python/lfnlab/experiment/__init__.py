@@ -1,1 +1,1 @@
-"""Experiments: what is run, in what order, where, and for which values."""
+"""Experiments: their runs, with order, place and values of keys."""

@@ -1,4 +1,4 @@
-"""Designs of experiments: which values the keys of a scenario take, point by point.
+"""Designs of experiments: the values of a scenario's keys, point by point.
 
 A key is written as errors write it: ``link.rate``, ``link.queue.size``, ``flow[0].rtt``,
 ``flow[*].law`` for all groups, ``flow[*].law:n1`` for a parameter of their laws. The points are
@@ -6,7 +6,8 @@ every combination of those of a grid, of lists side by side (``zip``), of indepe
 and of a Latin hypercube (McKay, Beckman and Conover, Technometrics 21(2), 1979): of n points each
 n-th part of every range has exactly one.
 
-Draws depend on the design's seed and on the key alone, so a further key changes none of the others.
+Random values depend only on the design's seed and the key, so a further key does not change those
+of the others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Value = Any
 Point = dict[str, Value]
 
 _WHOLE = ("packets", "segments")
-"""Units of which there are no parts."""
+"""Units with whole numbers only."""
 _METHODS = ("grid", "zip", "random", "latin-hypercube")
 
 
@@ -99,7 +100,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several values, each as likely."""
+    """One of several values, with equal probability."""
 
     of: Sequence[Value]
 
@@ -186,7 +187,7 @@ class Design:
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Value]) -> Design:
-        """The design that a ``[sweep]`` table says; errors have the key in it."""
+        """The design of a ``[sweep]`` table; errors name the key in it."""
         for method, part in table.items():
             if method not in _METHODS:
                 allowed = f"allowed: seeds, {', '.join(_METHODS)}"
@@ -237,7 +238,7 @@ def with_values(document: Mapping[str, Value], point: Point) -> dict[str, Value]
     """The tables of a scenario with the values of a point set.
 
     Raises:
-        ScenarioError: naming the key that leads nowhere.
+        ScenarioError: naming the key that does not exist.
     """
     changed: dict[str, Value] = copy.deepcopy(dict(document))
     for key, value in point.items():
@@ -281,7 +282,7 @@ _PATH = rf"{_STEP}(?:\.{_STEP})*"
 
 
 def _below(home: dict[str, Value], name: str, place: str, key: str) -> list[dict[str, Value]]:
-    """The tables under a name, made if it is a table that nothing says."""
+    """The tables under a name; a missing table is created."""
     found = home.setdefault(name, {}) if not place else home.get(name, [])
     tables = [found[at] for at in _places(found, place, key)] if place else [found]
     if not all(isinstance(table, dict) for table in tables):

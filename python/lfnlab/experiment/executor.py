@@ -1,6 +1,6 @@
-"""Where runs are done: on threads of this process, or on the workers of a Dask cluster.
+"""Executors of runs: threads of this process, or workers of a Dask cluster.
 
-Either way a run is :func:`simulate`, and its files go to the store of the process that asked. A
+Each run calls :func:`simulate`; the calling process stores its files. A
 result that arrives late or twice finds its run stored, and changes nothing.
 """
 
@@ -27,12 +27,12 @@ Files = dict[str, bytes]
 """The files of a run by name."""
 
 JOBQUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "htcondor": "HTCondorCluster"}
-"""Batch systems, and the classes of dask-jobqueue that speak to them."""
+"""Batch systems, and their classes in dask-jobqueue."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """A run to do: its address, scenario as TOML, seed, and the memory that it needs at most."""
+    """A run to compute: key, scenario as TOML, seed, and predicted memory in bytes."""
 
     key: str
     text: str
@@ -41,20 +41,20 @@ class Work:
 
 
 Took = Callable[[Work, "Files | LabError"], None]
-"""Called from any thread with the files of a run, or why there are none."""
+"""Called from any thread with the files of a run, or the reason of its failure."""
 Tell = Callable[[Work, float], None]
 """Called from any thread with a run and the fraction done."""
 
 
 def memory_limit_bytes() -> int:
-    """Memory that runs may take together: what was allowed, else most of what is available now."""
+    """Memory limit of all runs in bytes: the user's, else a part of the available memory."""
     return _core.memory_limit_bytes()
 
 
 def simulate(
     text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
 ) -> Files | None:
-    """One run, as the files that the store keeps; None when ``tell`` gave it up."""
+    """The files of one run for the store; None if ``tell`` cancelled it."""
     (run,) = _core.run_many(
         [(text, "scenario", seed)], 1, None if tell is None else lambda _, done: tell(done)
     )
@@ -62,11 +62,11 @@ def simulate(
 
 
 def on_threads(work: Iterator[Work], jobs: int, command: str, took: Took, tell: Tell) -> None:
-    """Do the runs on ``jobs`` threads, as many at a time as memory allows.
+    """Compute the runs on ``jobs`` threads, as many at a time as memory allows.
 
-    A run waits while its prediction and those of the runs in progress are more than was available
-    at the start, or its own more than is available now (others use the machine too). One run alone
-    never waits.
+    A run waits while the predicted memory of it and of the runs in progress exceeds the memory
+    available at the start, or while its own exceeds the memory available now. A single run never
+    waits.
     """
     limit_bytes = memory_limit_bytes()
     stop = threading.Event()
@@ -123,10 +123,10 @@ def _failed(thread: Future[None]) -> bool:
 
 
 def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> None:
-    """Do the runs on a Dask cluster, at any time about two for each of its threads.
+    """Compute the runs on a Dask cluster, with about two tasks for each of its threads at any time.
 
-    A run whose worker died is given to another one, three times at most; then it has failed. Tasks
-    are named by the run's address: two sweeps on one cluster share a run that both want.
+    If a worker dies, another one gets its run, at most three times; then the run has failed. Tasks
+    are named by the run's key, so two sweeps on one cluster share equal runs.
 
     Raises:
         LabError: when the scheduler is lost.
@@ -185,7 +185,7 @@ def _remote(text: str, seed: int, command: str, code: str) -> Files:
 
 @contextmanager
 def dask_client(executor: str, workers: int) -> Iterator[Client]:
-    """A client of the cluster that ``executor`` names; what was started for it ends with it.
+    """A client of the cluster that ``executor`` names; processes started for it end with it.
 
     Args:
         executor: "dask" for processes of this machine, "dask://HOST:PORT" for a scheduler that
@@ -233,7 +233,7 @@ def dask_client(executor: str, workers: int) -> Iterator[Client]:
 
 
 def check_executor(executor: str) -> None:
-    """Refuse a name that is no executor's.
+    """Refuse an unknown name of an executor.
 
     Raises:
         UsageError: naming those that are.

@@ -1,4 +1,4 @@
-"""Objectives: arithmetic over the result of a run, as a text that no code hides in."""
+"""Objectives: arithmetic over the result of a run; the text cannot execute code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Objective:
     (``docs/results.md``). Operators: + - * / **, and abs, exp, log, max, min, sqrt.
 
     Raises:
-        ScenarioError: when it is no such formula.
+        ScenarioError: when the formula is invalid.
     """
 
     def __init__(self, text: str) -> None:
@@ -51,7 +51,7 @@ class Objective:
         self._check(self._tree)
 
     def of(self, summary: Mapping[str, Any]) -> float | None:
-        """Its value for a run; None where that is no finite number.
+        """Value for a run; None if it is not finite.
 
         Raises:
             UsageError: when it names what a run has not.

@@ -30,14 +30,14 @@ TABLE_COPIES = 3
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario, and the factors that set it apart in its experiment, such as the law."""
+    """A scenario, and its factors in the experiment, such as the law."""
 
     scenario: Scenario
     factors: Mapping[str, Factor] = field(default_factory=dict)
 
 
 class Planned(NamedTuple):
-    """A run to be: its address, place of its case, seed, and what it is predicted to need."""
+    """A planned run: key, index of its case, seed, predicted cost."""
 
     key: str
     case: int
@@ -112,7 +112,7 @@ class Plan:
         return self.cases[run.case].scenario.with_seed(run.seed).to_toml()
 
     def fitting(self, jobs: int) -> int:
-        """As many jobs as memory allows were all of them the largest run."""
+        """Number of jobs for which memory suffices if all were the largest run."""
         need = max((run.memory_bytes for run in self.runs), default=1)
         return max(1, min(jobs, memory_limit_bytes() // max(1, need)))
 
@@ -151,7 +151,7 @@ class Plan:
         )
 
     def _probe(self, run: Planned) -> tuple[float, float]:
-        """CPU time and disk that a run takes, at most where it was given up before its end."""
+        """CPU time and disk space of a run; upper bounds if it was cancelled early."""
         begun, begun_cpu = time.monotonic(), time.process_time()
         fraction = 0.0
 

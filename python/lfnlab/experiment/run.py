@@ -48,9 +48,9 @@ def execute(
     """Run a scenario, or every case, with every seed; a run that the store has is not run again.
 
     A case in which nothing is random is run with the first seed alone: the others would be equal.
-    One with a law in Python is: nothing can tell whether the class still does what it did.
-    Each run is stored when it ends, so whatever stops the experiment costs at most the runs in
-    progress: give the same call again to go on.
+    A case with a law in Python is always run again, since its class may depend on other code that
+    has changed. Each run is stored when it ends, so an interruption loses at most the runs in
+    progress; repeat the call to continue.
 
     Args:
         cases: the scenario, or the cases, at least one.
@@ -125,7 +125,7 @@ def execute(
 
 
 def _forget_prototypes(store: Store, plan: Plan) -> None:
-    """Remove runs of laws in Python: nothing can tell whether a class still does what it did."""
+    """Remove runs of laws in Python: their class may depend on other code that has changed."""
     own = [any(map(prototype.is_prototype, case.scenario.laws)) for case in plan.cases]
     there = store.keys()
     if stale := {run.key for run in plan.runs if own[run.case] and run.key in there}:
@@ -134,7 +134,7 @@ def _forget_prototypes(store: Store, plan: Plan) -> None:
 
 
 def _whole(store: Store, keys: set[str]) -> set[str]:
-    """Those of the runs that are there with all their files; tells of those that are not whole."""
+    """The complete stored runs; warns about incomplete ones."""
     faults = {key: fault(store.path(key)) for key in sorted(keys & store.keys())}
     if wrong := [f"{key}: {why}" for key, why in faults.items() if why is not None]:
         several = f"{len(wrong):,} damaged runs are" if len(wrong) > 1 else "a damaged run is"
@@ -170,7 +170,7 @@ class _State:
         self._lock = threading.Lock()
 
     def work(self) -> Iterator[Work]:
-        """The runs to do, in order; another process may have stored some meanwhile."""
+        """The missing runs, in order; another process may have stored some in the meantime."""
         self.tell_all()
         for run in self.pending.values():
             if fault(self._store.path(run.key)) is None:
@@ -231,7 +231,7 @@ def compare(
     title: str = "",
     **settings: Unpack[FlowSettings],
 ) -> Results:
-    """Give each law the same path in turn: ``base`` and flows of that law.
+    """Run each law in turn on the same path: ``base`` with flows of that law.
 
     ``laws`` are names, NAME:VARIANT, FILE.py:CLASS or subclasses of :class:`lfnlab.Law`.
     ``settings`` are those of :meth:`Scenario.flow`, such as ``count``; the rest as :func:`execute`.

@@ -1,4 +1,4 @@
-"""Sweeps: a scenario of which some keys take other values from run to run.
+"""Sweeps: a scenario with several values of some keys.
 
 A sweep is a scenario file with a table ``[sweep]``, or a scenario and a
 :class:`~lfnlab.experiment.design.Design` in Python. See ``docs/sweep.md``.
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A scenario, the design of what varies, and the seeds of each point."""
+    """A scenario, the design of its varied keys, and the seeds of each point."""
 
     base: Scenario
     design: Design
     seeds: int | Sequence[int] = 1
     name: str = "scenario"
-    """How an error calls the scenario: its file."""
+    """File name of the scenario in errors."""
     source: str | None = None
     """The text that it was read from."""
     lines: Mapping[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Sweep:
         """A case a point, in the order of the design.
 
         Raises:
-            ScenarioError: naming the first point that is no scenario.
+            ScenarioError: naming the first invalid point.
         """
         return [self.case(point) for point in self.design]
 
@@ -83,7 +83,7 @@ class Sweep:
         """The case of a point.
 
         Raises:
-            ScenarioError: naming the point, when it is no scenario.
+            ScenarioError: naming the point, when it is invalid.
         """
         point = {
             key: prototype.spelled(value) if isinstance(value, type) else value

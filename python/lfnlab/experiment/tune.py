@@ -1,11 +1,11 @@
-"""The search for values of a scenario's keys that make an objective small.
+"""Search for values of a scenario's keys that minimise an objective.
 
 A tree-structured Parzen estimator (Bergstra et al., NIPS 2011, as Optuna has it) proposes points;
-each is run with the same seeds, so that points meet the same traffic and are compared seed by seed.
-All runs go through the store: the same search goes on where it was stopped.
+each is run with the same seeds, so points have the same traffic and are compared seed by seed. All
+runs are stored, so repeating a search resumes it.
 
-The best of many means is better than it is true. So the best point is run with further seeds, and
-its interval is of those alone.
+The best of many means is biased. So the best point is run with new seeds, and its interval is
+computed from those alone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Tuned:
         return self.trials[0]
 
     def equals(self) -> list[Trial]:
-        """The points that differ from the best by no more than chance, at 95 %, seed by seed."""
+        """Points without a significant difference from the best, at 95 %, seed by seed."""
         best = self.best.values
         assert best is not None
         return [
@@ -143,7 +143,7 @@ class Search:
         """Search; the settings are those of :func:`lfnlab.execute`.
 
         Raises:
-            ScenarioError: when a proposed point is no scenario.
+            ScenarioError: when a proposed point is invalid.
             UsageError: when no run has the objective.
             Unavailable: when Optuna is not installed.
         """

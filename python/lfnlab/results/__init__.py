@@ -1,1 +1,1 @@
-"""Results: the store on the disk, its runs, its index, its care."""
+"""Results: the store, its runs, its index, its maintenance."""

@@ -1,6 +1,6 @@
-"""Finished runs on their way into a store: several at a time, since the disk takes as long for one.
+"""Writes of finished runs to a store, several at a time, since one takes as long.
 
-A kill costs what was added within the last :data:`WITHIN_S`; an interrupt costs nothing.
+A kill loses the runs of the last :data:`WITHIN_S` seconds; an interrupt loses none.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Batch:
         self._error: Exception | None = None
 
     def add(self, key: str, files: Files) -> None:
-        """A run that is done.
+        """Add a finished run.
 
         Raises:
-            StoreError: this one or one before cannot be written.
+            StoreError: this or an earlier run cannot be written.
         """
         with self._lock:
             self._waiting[key] = files
@@ -51,7 +51,7 @@ class Batch:
         """Write what waits.
 
         Raises:
-            StoreError: this or what a timer began cannot be written.
+            StoreError: these runs, or those of a timer's write, cannot be written.
         """
         with self._writing:
             with self._lock:

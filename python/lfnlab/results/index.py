@@ -36,7 +36,7 @@ EDITION = 2
 PART_ROWS = 20_000
 """Rows in a part; the last part may have fewer."""
 PARTS = 64
-"""More parts than this are made one."""
+"""More parts than this are merged into one."""
 _LOCK = ".lock"
 _PART = re.compile(r"(\d{2})-(\d{6})-(\d{6})(-(?P<hash>[0-9a-f]{16}))?\.parquet")
 LISTED = 32
@@ -57,7 +57,7 @@ class Catalog:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in what was stored, and drop what was removed, since."""
+        """Add rows of runs stored since, and drop rows of runs removed since."""
         self.wrong = {}
         there = {key for key in stored(self.root) if self._is_whole(key)}
         try:

@@ -60,7 +60,7 @@ takes up to 70 ms writes the whole file system (measured on ext4)."""
 
 
 class Store:
-    """A results directory, made if it is not there.
+    """A results directory, created if missing.
 
     Raises:
         StoreError: when it has files and is not a store, or is not writable; before any run starts.
@@ -87,13 +87,13 @@ class Store:
         return stored(self.root)
 
     def path(self, key: str) -> Path:
-        """The directory of a run, whether it is there or not."""
+        """The directory of a run, which need not exist."""
         return self._runs / key
 
     def put(self, runs: Mapping[str, Mapping[str, bytes]]) -> None:
         """Write finished runs by their addresses, see :func:`run_files`.
 
-        They appear when all of their bytes are on the disk. One that is there stays, unless it is
+        They appear when all of their bytes are on the disk. A stored run stays, unless it is
         damaged.
         """
         made: list[Path] = []
@@ -135,7 +135,7 @@ class Store:
             return replace_file(self.root / name, content, lasting=lasting)
 
     def write_experiment(self, experiment: dict[str, Any]) -> None:
-        """Remember which runs make up the experiment."""
+        """Store the list of the experiment's runs."""
         self.write(EXPERIMENT, integrity.sealed(experiment), lasting=True)
 
     @contextmanager
@@ -167,7 +167,7 @@ def replace_file(target: Path, content: str | bytes, *, lasting: bool = False) -
 
 
 def discard(entry: Path) -> None:
-    """Remove a run by one rename first, so that no half of one stays. Links are not followed.
+    """Remove a run, by one rename first, so that no incomplete run stays. Links are not followed.
 
     Raises:
         OSError: when that is not allowed.
@@ -185,7 +185,7 @@ def discard(entry: Path) -> None:
 
 
 def _to_disk(directories: Sequence[Path], runs: Path) -> None:
-    """Have the files of runs written: one by one, or the whole file system when they are many."""
+    """Write files of runs to the disk: one by one, or the whole file system for many."""
     if len(directories) <= FEW:
         for directory in directories:
             for file in directory.iterdir():
@@ -221,12 +221,12 @@ def stored(root: Path) -> set[str]:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a name in ``runs/`` is that of a run in the making, which a kill may leave."""
+    """Whether a name in ``runs/`` is that of an unfinished run, which a kill may leave."""
     return re.fullmatch(rf"\.{integrity.KEY.pattern}\.([a-z0-9_]{{8}}|gone)", name) is not None
 
 
 def check_layout(root: Path) -> bool:
-    """Whether a directory says that it is a store; those of lfnlab 0.1.0 do not.
+    """Whether a directory has the mark of a store; stores of lfnlab 0.1.0 have none.
 
     Raises:
         StoreError: when a later lfnlab wrote it, naming both versions, or the file is damaged.
@@ -253,7 +253,7 @@ def check_layout(root: Path) -> bool:
 
 
 def refuse_foreign(root: Path, ours: Collection[str] = ()) -> None:
-    """Refuse to write results among files that are not ours. A directory may be yet to be made.
+    """Refuse to write results among other files. The directory need not exist.
 
     Args:
         root: the directory.

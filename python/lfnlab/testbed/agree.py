@@ -1,8 +1,7 @@
 """Level 2 of conformance: a scenario in the simulator and on the test bed, side by side.
 
-Both leave the same tables, so one analysis (:mod:`lfnlab.analysis.sawtooth`) measures both.
-Where Linux has a module of its own for the law of a lone flow, Linux in virtual
-time stands as a third column.
+Both write the same tables, so one analysis (:mod:`lfnlab.analysis.sawtooth`) measures both. The
+third column is Linux in virtual time, for a single flow whose law is a module of Linux.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class Agreement:
     traces: dict[str, dict[str, Trace]]
     """By case and flow, then by where it ran."""
     invalid: dict[str, str]
-    """Why a measured run does not count, by case."""
+    """Reason for which a measured run is invalid, by case."""
     notes: tuple[str, ...]
 
     @property
@@ -153,7 +152,7 @@ def agree(
     """Run cases in the simulator, then on the test bed, and compare flow by flow.
 
     Args:
-        cases: scenarios, and what sets each apart.
+        cases: scenarios with their factors.
         out: directory; `simulated` and `measured` in it are results directories, and `linux` has
             what the program of that name wrote.
         title: of the experiment.

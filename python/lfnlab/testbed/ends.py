@@ -1,9 +1,9 @@
 """The programs at both ends of a test bed.
 
-``python -m lfnlab.testbed.ends end forward|reverse FILES`` takes what comes from the other end,
-sends what the plan has in this direction, and says what it sent. ``near FILES`` runs that for the
-forward direction in a process of its own, and looks at the sockets of flows over TCP. FILES are
-descriptors of files in memory without a name (memfd_create(2)), which end with their processes.
+``python -m lfnlab.testbed.ends end forward|reverse FILES`` receives from the other end, sends the
+plan's flows of this direction, and reports them. ``near FILES`` starts this for the forward
+direction in a process of its own, and samples the sockets of TCP flows. FILES are descriptors of
+unnamed files in memory (memfd_create(2)), which end with their processes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def tell(file: int, said: Plan) -> None:
 
 
 def told(file: int) -> Plan | None:
-    """The last object that was written whole, if any was."""
+    """The last object that was written completely, or None."""
     lines = os.pread(file, os.fstat(file).st_size, 0).splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]
     said: Plan | None = json.loads(whole[-1]) if whole else None
@@ -191,7 +191,7 @@ def apart(file: int, work: Callable[[], object]) -> None:
 
 
 def take(plan: Plan, this: _core.TestbedEnd, file: int, *, is_far: bool) -> list[socket.socket]:
-    """Take what comes; what must stay open."""
+    """Accept flows; returns the sockets, which must stay open."""
     takers: list[Callable[[], None]] = []
     if (background := plan["background"]) is not None:
         for port, size in ((SHORT_PORT, "short"), (LONG_PORT, "long")):

@@ -1,7 +1,7 @@
 """``lfn testbed``: a scenario on the TCP of this kernel, over the emulated path, as a stored run.
 
-The tables and the summary are the simulator's (``docs/results.md``), from TCP_INFO in place of the
-engine; what no kernel tells is null.
+Tables and summary are those of the simulator (``docs/results.md``), from TCP_INFO. Values that the
+kernel does not give are null.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LOOKED_AT = (
 
 
 def available() -> list[str]:
-    """The laws that this kernel has now."""
+    """The laws that are loaded in this kernel."""
     return _LAWS.read_text(encoding="ascii").split()
 
 
@@ -97,12 +97,12 @@ def plans(
 def run(
     cases: Sequence[Case], plans: Sequence[dict[str, Any]], *, out: str | Path, title: str
 ) -> Results:
-    """Run scenarios, one after the other, on the TCP of this kernel, and store what was seen.
+    """Run scenarios one after the other on the TCP of this kernel, and store the measurements.
 
-    ``summary["invalid"]`` of a run says why it does not count, if it does not.
+    ``summary["invalid"]`` is the reason for which a run is invalid, or None.
 
     Args:
-        cases: the scenarios, and what sets each apart.
+        cases: the scenarios with their factors.
         plans: of :func:`plans`, for each.
         out: results directory.
         title: of the experiment.

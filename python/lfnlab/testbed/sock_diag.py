@@ -49,13 +49,13 @@ Info = dict[str, int]
 
 
 class SockDiag:
-    """Asks for one socket at a time: a dump would walk a table of all that the machine may have."""
+    """Requests one socket at a time: a dump would visit all sockets of the machine."""
 
     def __init__(self) -> None:
         self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
 
     def info(self, near: tuple[str, int], far: tuple[str, int]) -> Info | None:
-        """The fields of tcp_info that a test bed looks at; None without such a connection."""
+        """The fields of tcp_info that a test bed uses; None without such a connection."""
         request = REQUEST.pack(
             socket.AF_INET,
             socket.IPPROTO_TCP,
@@ -109,7 +109,7 @@ def ssthresh_seg(seen: Info) -> float:
 
 @dataclass
 class Flow:
-    """A flow, and what was seen of it."""
+    """A flow and its samples."""
 
     number: int
     plan: dict[str, Any]
@@ -200,9 +200,9 @@ class Flow:
 def watch(
     plan: dict[str, Any], zero_s: float, check: Callable[[], None]
 ) -> dict[str, dict[str, Any]]:
-    """Look at the flows over TCP until the end of the run; what was seen, by number.
+    """Sample the TCP flows until the end of the run; returns the samples by number of flow.
 
-    ``check`` is called at each look, and ends it by an error.
+    ``check`` is called at each sample; an error ends the sampling.
     """
     diag = SockDiag()
     near, far = os.environ["LFN_NEAR"], os.environ["LFN_FAR"]

@@ -1,4 +1,4 @@
-"""When what was measured over an emulated path counts."""
+"""Validity of measurements over an emulated path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LATENESS_BOUND_US = 1000
 
 
 def invalid(path: dict[str, Any]) -> str | None:
-    """Why what was measured over an emulated path does not count, if it does not."""
+    """Reason for which a measurement over an emulated path is invalid, or None."""
     own = sum(path["own_drops"].values())
     if own:
         return f"the emulator itself lost {own} bursts of packets"

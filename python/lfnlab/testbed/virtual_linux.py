@@ -1,4 +1,4 @@
-"""A scenario on Linux's own TCP in virtual time: a yardstick beside the simulator, no part of it.
+"""A scenario on Linux's own TCP in virtual time, a reference for the simulator.
 
 ``make linux`` builds that kernel, and ``linux/run FOLDER TAG`` runs what ``TAG.scenario`` in the
 folder says. Here a scenario of ours is translated into such a file, and its results are read.
@@ -298,7 +298,7 @@ def run(program: Path, work: Path, tag: str, scenario: str) -> Ran:
     """Run what :func:`translated` gave; its files are ``work/TAG.*``.
 
     Raises:
-        LabError: it did not end well; the text has the kernel's last words.
+        LabError: it failed; the text has the kernel's last lines.
     """
     work.mkdir(parents=True, exist_ok=True)
     (work / f"{tag}.scenario").write_text(scenario, encoding="ascii")
