@@ -103,6 +103,17 @@ def keys() -> str:
     return "\n\n".join(sections)
 
 
+def top() -> str:
+    """The keys of a scenario that are no tables."""
+    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
+    plain = {
+        key: value
+        for key, value in schema["properties"].items()
+        if "$ref" not in value and "items" not in value
+    }
+    return _object({"properties": plain, "required": schema["required"]})
+
+
 def tables() -> str:
     """A section for each table of a run, with its columns."""
     sections = []

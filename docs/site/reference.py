@@ -118,6 +118,7 @@ MADE = {
     "verdicts": pages.verdicts,
     "laws": pages.registry,
     "keys": pages.keys,
+    "top": pages.top,
     "tables": pages.tables,
     "summary": pages.summary,
     "commands": commands,
