@@ -114,6 +114,12 @@ def top() -> str:
     return _object({"properties": plain, "required": schema["required"]})
 
 
+def definition(name: str) -> str:
+    """The keys of one kind of table; links lead to the page of all keys."""
+    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
+    return _object(schema["$defs"][name]).replace("](#", "](reference/keys.md#")
+
+
 def tables() -> str:
     """A section for each table of a run, with its columns."""
     sections = []

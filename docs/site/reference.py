@@ -119,6 +119,8 @@ MADE = {
     "laws": pages.registry,
     "keys": pages.keys,
     "top": pages.top,
+    "link": lambda: pages.definition("OneWay"),
+    "flow": lambda: pages.definition("Flow"),
     "tables": pages.tables,
     "summary": pages.summary,
     "commands": commands,
