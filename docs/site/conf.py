@@ -41,7 +41,10 @@ nitpicky = True
 # Types of others, whose pages a build without network cannot link, and names of our own unions.
 nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl)\..*"),
-    ("py:class", r"lfnlab\.results\.(index\.Catalog|runs\.Failure)"),
+    (
+        "py:class",
+        r"lfnlab\.(results\.(index\.Catalog|runs\.Failure)|scenario\.elements\.RunSettings)",
+    ),
     ("py:class", "ArrayLike|Factor|Floats|FlowSettings|NDArray|Path|Progress|Rate|Table|Value"),
 ]
 
