@@ -18,10 +18,10 @@ use crate::tun::Tun;
 /// Buffers of this size and more are kept to be used again.
 const LARGE_BYTES: usize = 16_384;
 const POOL: usize = 64;
-/// For so short a while it looks at the devices and the clock instead of sleeping, which takes as much CPU
-/// time in a virtual machine, and wakes up late. Ordinary processes must not: others wait for them. Longer
-/// is worse: who never sleeps uses up its reservation, and Linux, which looks once a tick, then keeps it from
-/// the processor for up to 0.9 ms.
+/// Busy-wait time before sleeping. A sleep costs as much CPU time in a virtual machine, and ends late.
+/// Ordinary processes do not busy-wait, since others need the processor. A longer time is worse: an emulator
+/// that never sleeps exhausts its SCHED_DEADLINE budget, and Linux, which checks once a tick, throttles it
+/// for up to 0.9 ms.
 const SPIN_NS: u64 = 10_000;
 
 /// The report of an emulated path.
@@ -31,15 +31,15 @@ pub struct Report {
     pub wall_s: f64,
     /// CPU time of the emulator, without that in which it had nothing to do.
     pub cpu_s: f64,
-    /// CPU time in which it looked for something to do, where sleeping would cost as much.
+    /// CPU time of busy-waiting.
     pub spun_s: f64,
-    /// Time that a hypervisor took from the processors of this machine, all of them, meanwhile.
+    /// Steal time of all processors of this machine during the run.
     pub stolen_s: f64,
     /// Whether the scheduler served it before all others (SCHED_DEADLINE or SCHED_FIFO).
     pub real_time: bool,
-    /// Time from when a segment was due until it was handed over.
+    /// Lateness: time from a segment's due time to its delivery.
     pub lateness: Quantiles,
-    /// Time that a burst may have waited until it was read: since the emulator last slept.
+    /// Largest time that a burst may have waited until it was read: since the emulator last slept.
     pub reading: Quantiles,
     /// Losses by the emulator itself. A run is valid only if these are 0.
     pub own_drops: OwnDrops,
@@ -50,7 +50,7 @@ pub struct Report {
     pub samples: Vec<QueueRow>,
 }
 
-/// Drops that no path has.
+/// Drops by the emulator itself, not by its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnDrops {
     /// Bursts that the kernel dropped because we read too late, or did not take.
@@ -64,7 +64,7 @@ pub struct OwnDrops {
 pub struct LinkReport {
     /// Its name.
     pub link: String,
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrivals: u64,
     /// Packets that left its queue.
     pub sent_packets: u64,
@@ -72,17 +72,17 @@ pub struct LinkReport {
     pub sent_bytes: u64,
     /// Dropped because they did not fit.
     pub drops_full: u64,
-    /// Dropped by the queue's management.
+    /// Dropped by the AQM.
     pub drops_early: u64,
     /// Marked.
     pub marks: u64,
-    /// Lost behind the queue.
+    /// Lost after the queue.
     pub lost: u64,
-    /// Most packets that waited at once.
+    /// Largest queue, in packets.
     pub max_waiting: u64,
-    /// Mean of what packets waited.
+    /// Mean queueing delay.
     pub mean_queue_s: f64,
-    /// 99 of 100 waited less.
+    /// 99th percentile of the queueing delay.
     pub p99_queue_s: f64,
 }
 
@@ -200,7 +200,7 @@ impl Emulator {
         loop {
             self.deliver();
             let next = self.network.next_at().min(self.next_sample).as_ns();
-            // Nothing is missed by a look too many.
+            // An extra poll is harmless.
             let looked_ns = now_ns();
             let due_ns = next.saturating_sub(looked_ns - self.began_ns).min(999_999_999);
             let spins = self.real_time && due_ns <= SPIN_NS;
@@ -233,7 +233,7 @@ impl Emulator {
         }
     }
 
-    /// Hands over what is due.
+    /// Delivers segments that are due.
     fn deliver(&mut self) {
         let now = self.now();
         while self.next_sample <= now {
@@ -310,7 +310,7 @@ impl Emulator {
         }
     }
 
-    /// Takes what has come at one end, until something is due.
+    /// Reads packets at one end, until a delivery is due.
     fn take(&mut self, end: usize) -> io::Result<()> {
         while self.ends[end].read(&mut self.buffer)? {
             let now_ns = now_ns();

@@ -1,4 +1,4 @@
-//! How late the emulator was: a histogram of durations.
+//! Lateness of the emulator: a histogram of durations.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The links of a path without I/O: packets and times in, deliveries out.
 //!
-//! Every time in here is exact, whenever the owner comes to ask: a late owner delivers late, and what
-//! follows is not shifted by it. The links are those of the simulator, with the same streams of random
+//! All times are exact and do not depend on the time of the caller's calls: a late caller delivers late,
+//! without an effect on later packets. The links are those of the simulator, with the same streams of random
 //! numbers; departures are computed one by one, for rates may change.
 
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ pub struct NetworkConfig {
     pub together: Time,
 }
 
-/// A packet that sets out.
+/// A packet that enters the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
     /// The owner's own. Successive ones mark packets that may be delivered together.
@@ -64,7 +64,7 @@ pub struct Departure {
     pub header: Header,
 }
 
-/// A packet that arrives.
+/// A packet at its destination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delivery {
     /// When.
@@ -94,7 +94,7 @@ struct LinkState {
     name: String,
     server: QueuedLink,
     delay: Time,
-    /// The least that a packet needs behind it until it is delivered, or meets the next link.
+    /// Smallest delay after a link until the packet is delivered, or arrives at the next link.
     beyond: Time,
     loss: RandomLoss,
     motion: Option<Box<Motion>>,
@@ -230,7 +230,7 @@ impl Network {
         self.enter(slot, events);
     }
 
-    /// Everything up to `now`.
+    /// Processes all events up to `now`.
     pub fn advance(&mut self, now: Time, events: &mut Events) {
         while let Some((at, next)) = self.next().filter(|&(at, _)| at <= now) {
             self.now = at;

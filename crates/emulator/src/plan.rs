@@ -47,9 +47,9 @@ pub struct PlannedRate {
 /// The senders, and their times.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedFlow {
-    /// NAME or NAME:VARIANT; over UDT what drives it.
+    /// NAME or NAME:VARIANT; over UDT, its congestion control.
     pub law: String,
-    /// Over UDT, what its connection is like; over TCP none.
+    /// Settings of a UDT connection; `None` over TCP.
     pub udt: Option<PlannedUdt>,
     /// When it begins.
     pub start_s: f64,

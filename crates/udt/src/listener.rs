@@ -1,4 +1,5 @@
-//! The server's side of the handshake: no state, and no byte more than came, before a cookie returns.
+//! The server's side of the handshake. Before a valid cookie it keeps no state, and an answer is not longer
+//! than its request.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +9,7 @@ use lfn_units::Time;
 use crate::packet::{Handshake, Request, VERSION};
 use crate::{Kind, MIN_MSS_BYTES};
 
-/// A cookie is good for the rest of its minute and the next one.
+/// A cookie is valid for the rest of its minute and the next one.
 const COOKIE_LIFE: Time = Time::from_s(60);
 
 /// The answer to a handshake.
@@ -16,16 +17,16 @@ const COOKIE_LIFE: Time = Time::from_s(60);
 pub enum Answer {
     /// Send this to where it came from, to socket [`Handshake::socket`] of what came.
     Reply(Handshake),
-    /// Its cookie is good: a new connection may begin (`Connection::accept`), then [`Listener::accepted`].
+    /// Its cookie is valid: a new connection may begin (`Connection::accept`), then [`Listener::accepted`].
     Accept,
-    /// Its cookie is good, and as many connections as may be are there: [`Listener::forget`] one and go on as
+    /// Its cookie is valid, but all slots are in use: [`Listener::forget`] one and continue as
     /// for [`Answer::Accept`], or send [`refusal`].
     Full,
     /// This connection has answered it already, and does so again (`Connection::on_packet`).
     Existing(u32),
 }
 
-/// The answer to a handshake that leads to no connection.
+/// The answer to a refused handshake.
 pub fn refusal(handshake: &Handshake) -> Handshake {
     Handshake { request: Request::REFUSED, ..*handshake }
 }

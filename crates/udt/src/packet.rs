@@ -17,7 +17,7 @@ const CONTROL: u32 = 1 << 31;
 /// Message numbers have 29 bits.
 pub const MAX_MESSAGE: u32 = (1 << 29) - 1;
 
-/// Where in its message a packet stands.
+/// Position of a packet in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boundary {
     /// Neither first nor last.
@@ -104,7 +104,7 @@ pub struct Speeds {
     pub capacity_pps: u32,
 }
 
-/// A packet, and what its two common words say.
+/// A packet with its two common words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// Microseconds since the sender's connection began; libudt leaves it 0 in control packets.
@@ -135,7 +135,7 @@ pub enum Body<'a> {
     Handshake(Handshake),
     /// Type 1.
     KeepAlive,
-    /// Type 2: everything before `next` has come.
+    /// Type 2: every packet before `next` was received.
     Ack {
         /// Number of the ACK itself; 0 in a light one.
         number: u32,
@@ -146,7 +146,7 @@ pub enum Body<'a> {
     },
     /// Type 3.
     Nak(LossReport<'a>),
-    /// Type 4: the peer wants less; libudt 4.11 never sends it.
+    /// Type 4: congestion warning; libudt 4.11 never sends it.
     Warning,
     /// Type 5.
     Shutdown,
@@ -180,7 +180,7 @@ pub enum Body<'a> {
     },
 }
 
-/// Why bytes are no packet.
+/// Reason for which bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Less than a header.

@@ -1,4 +1,4 @@
-//! The receiving half: what is missing, when to say so, when to acknowledge.
+//! The receiving half: missing packets, NAKs and ACKs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -21,7 +21,7 @@ const ACK_HISTORY: usize = 1024;
 pub enum Arrival {
     /// It is new: the application's buffer takes it.
     New,
-    /// It has come before.
+    /// It is a duplicate.
     Duplicate,
     /// It lies beyond the buffer, or is longer than the handshake allows.
     Refused,
@@ -32,7 +32,7 @@ pub enum Arrival {
 pub struct ReceiverStats {
     /// New data packets.
     pub received: u64,
-    /// Packets that came again.
+    /// Duplicate packets.
     pub duplicates: u64,
     /// Packets beyond the buffer.
     pub refused: u64,
@@ -54,7 +54,7 @@ pub(crate) struct AckOut {
     pub report: Option<AckReport>,
 }
 
-/// Missing packets that are named again unless they come.
+/// Missing packets whose NAK is repeated until they arrive.
 #[derive(Clone, Copy, Debug)]
 struct Repeat {
     end: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Receiver {
     /// One past the largest packet that came.
     next: u64,
     loss: LossList,
-    /// Found missing, and not yet said.
+    /// Missing packets not yet reported.
     to_report: LossList,
     repeats: BTreeMap<(Time, u64), Repeat>,
     filters: Filters,

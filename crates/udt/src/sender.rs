@@ -1,4 +1,4 @@
-//! The sending half: what may leave, what is lost, what is acknowledged.
+//! The sending half: packets to send, lost packets, acknowledgements.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,12 +18,12 @@ struct Message {
     dropped: bool,
 }
 
-/// A data packet that leaves now, all but its payload.
+/// A data packet to send now, without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// Its number within the connection, from 0.
     pub index: u64,
-    /// It left before.
+    /// It is a retransmission.
     pub retransmission: bool,
     /// Its place in its message.
     pub boundary: Boundary,
@@ -33,7 +33,7 @@ pub struct Outgoing {
     pub message: u32,
 }
 
-/// Packets of a message whose time is over.
+/// Packets of an expired message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dropped {
     pub message: u32,
@@ -43,11 +43,11 @@ pub(crate) struct Dropped {
 /// Counters of the sending half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Data packets sent, copies included.
+    /// Data packets sent, retransmissions included.
     pub sent: u64,
-    /// Copies.
+    /// Retransmissions.
     pub retransmits: u64,
-    /// NAKs that came.
+    /// NAKs received.
     pub naks: u64,
     /// Packets that NAKs newly named.
     pub lost: u64,
@@ -212,7 +212,7 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// An ACK says that everything before `index` has come.
+    /// An ACK covers every packet before `index`.
     pub fn on_ack(&mut self, index: u64, report: Option<&AckReport>) -> Acked {
         if index > self.next {
             return Acked::Beyond;
@@ -254,7 +254,7 @@ impl Sender {
         self.stats.lost += self.loss.insert(packets.start.max(self.acked)..packets.end);
     }
 
-    /// Nothing came for long. Returns whether data are in flight, which then all count as lost.
+    /// Timeout. Returns whether data are in flight; then all of them count as lost.
     pub fn on_timeout(&mut self) -> bool {
         if self.next == self.acked {
             return false;
