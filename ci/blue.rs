@@ -1,13 +1,15 @@
 //! BLUE (Feng, Kandlur, Saha, Shin, IEEE/ACM Trans. Networking 10(4), 2002): the probability of a drop rises with each
 //! overflow and falls while the link is idle.
 
+use std::convert::Infallible;
+
 use lfn_keys::{keys, Span, DELAY_MAX};
 use lfn_units::Time;
 
-use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
 use crate::counters::Ledger;
 use crate::fifo::Fifo;
 use crate::limit::DropReason;
+use crate::rule::{Arrival, Parameters, Rule, Site};
 
 keys! {
     /// A queue that learns its drop probability from overflows and idle times.
@@ -26,9 +28,10 @@ keys! {
 
 impl Parameters for BlueConfig {
     type Rule = Blue;
+    type Error = Infallible;
     const DRAWS: bool = true;
 
-    fn build(self, _: Site) -> Result<Blue, AqmError> {
+    fn build(self, _: Site) -> Result<Blue, Infallible> {
         Ok(Blue { config: self, probability: 0.0, changed: Time::ZERO })
     }
 }

@@ -80,7 +80,7 @@ impl Wrong {
     }
 }
 
-/// The name nearest to `got` by edit distance, whatever its case, if it is near: at most a third of the letters differ
+/// The name nearest to `got` by edit distance, whatever its case, if it is near: at most two letters in five differ
 /// (one always may), or it begins with all of `got`, three letters at least.
 pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let got: String = got.chars().take(64).collect::<String>().to_lowercase();
@@ -88,7 +88,7 @@ pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> Option<&'
     let near = |name: &'a str| {
         let lower = name.to_lowercase();
         let far = strsim::damerau_levenshtein(&got, &lower);
-        (far <= (letters / 3).max(1) || letters >= 3 && lower.starts_with(&got)).then_some((far, name))
+        (far <= (2 * letters / 5).max(1) || letters >= 3 && lower.starts_with(&got)).then_some((far, name))
     };
     names.filter_map(near).min_by_key(|&(far, _)| far).map(|(_, name)| name)
 }

@@ -1,12 +1,11 @@
 //! Laws written in C behind the trait [`Law`].
 
-use crate::placed::Placed;
 use crate::{Ack, Config, Control, Law, Loss, Rate, PROBES};
 use std::ffi::c_void;
 
 /// LAW_STATE_BYTES and LAW_CONTROL_STATE_BYTES in words.
 pub(crate) const STATE_WORDS: usize = 10;
-const CONTROL_STATE_WORDS: usize = 32;
+pub(crate) const CONTROL_STATE_WORDS: usize = 32;
 
 /// `struct law_ops` of laws/law.h.
 #[repr(C)]
@@ -28,22 +27,13 @@ pub(crate) struct LawOps {
     pub(crate) pad: u32,
 }
 
-/// A connection under the law of `ops`, with as much state as its kind may have.
-pub(crate) fn build(ops: &'static LawOps, config: &Config, control: &mut Control) -> Placed {
-    if ops.on_control.is_some() {
-        Placed::Boxed(Box::new(CLaw::<CONTROL_STATE_WORDS>::new(ops, config, control)))
-    } else {
-        Placed::Here(CLaw::new(ops, config, control))
-    }
-}
-
 pub(crate) struct CLaw<const WORDS: usize> {
     ops: &'static LawOps,
     state: [u64; WORDS],
 }
 
 impl<const WORDS: usize> CLaw<WORDS> {
-    fn new(ops: &'static LawOps, config: &Config, control: &mut Control) -> Self {
+    pub(crate) fn new(ops: &'static LawOps, config: &Config, control: &mut Control) -> Self {
         let mut law = Self { ops, state: [0; WORDS] };
         // SAFETY: as for every call below. A law's state is at most what `build` gives its kind
         // (asserted where it is compiled), aligned to at most 8, and follows no pointer but its arguments,

@@ -1,6 +1,7 @@
 //! The ends of protocols in which routers speak. Their laws run in the simulator only, so they are
 //! written in Rust, with floating point (basic operations and `libm`: the same bits on every machine).
 
+mod convergence;
 pub(crate) mod evcp;
 pub(crate) mod jetmax;
 pub(crate) mod rcp;

@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::c::{CLaw, STATE_WORDS};
-use crate::Law;
+use crate::c::{CLaw, LawOps, CONTROL_STATE_WORDS, STATE_WORDS};
+use crate::{Config, Control, Law};
 
 /// The law of one connection, beside what asks it if its state is small: ten thousand senders each save a
 /// way to memory.
@@ -12,6 +12,17 @@ pub struct PlacedLaw(pub(crate) Placed);
 pub(crate) enum Placed {
     Here(CLaw<STATE_WORDS>),
     Boxed(Box<dyn Law>),
+}
+
+impl Placed {
+    /// A connection under the law of `ops`, with as much state as its kind may have.
+    pub(crate) fn c(ops: &'static LawOps, config: &Config, control: &mut Control) -> Placed {
+        if ops.on_control.is_some() {
+            Placed::Boxed(Box::new(CLaw::<CONTROL_STATE_WORDS>::new(ops, config, control)))
+        } else {
+            Placed::Here(CLaw::new(ops, config, control))
+        }
+    }
 }
 
 impl Deref for PlacedLaw {

@@ -1,6 +1,6 @@
 //! Which laws there are, and how a text such as `hstcp:ns2` names one.
 
-use crate::c::{self, LawOps};
+use crate::c::LawOps;
 use crate::placed::{Placed, PlacedLaw};
 use crate::prototype::{Prototype, STAMP};
 use crate::{Config, Control, Law, SlowStartKind};
@@ -308,7 +308,7 @@ impl Registered {
             Code::C(ops) => {
                 // SAFETY: the generated function takes nothing and returns a constant.
                 let ops = unsafe { ops() };
-                c::build(ops, &config, control)
+                Placed::c(ops, &config, control)
             }
             Code::Rust(new) => Placed::Boxed(new(&config, &self.values, control)),
         }

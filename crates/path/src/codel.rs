@@ -3,12 +3,14 @@
 //!
 //! With the rules of ns-3 and Linux, which agree with the RFC except for the mark (below).
 
+use std::convert::Infallible;
+
 use lfn_keys::{keys, DELAY_MAX};
 use lfn_units::Time;
 
-use crate::aqm::{AqmError, Parameters, Rule, Site};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
+use crate::rule::{Parameters, Rule, Site};
 
 /// After a pause shorter than this many intervals, dropping resumes near the rate that it had.
 const RESUME_INTERVALS: u64 = 16;
@@ -32,12 +34,13 @@ keys! {
 
 impl Parameters for CodelConfig {
     type Rule = Codel;
+    type Error = Infallible;
 
     fn fit(&mut self, packet_bytes: u32) {
         self.mtu_bytes = packet_bytes;
     }
 
-    fn build(self, _: Site) -> Result<Codel, AqmError> {
+    fn build(self, _: Site) -> Result<Codel, Infallible> {
         Ok(Codel::new(self))
     }
 }

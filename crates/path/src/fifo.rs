@@ -1,62 +1,10 @@
-//! Packets that wait, first in, first out, and the two disciplines that only have a limit.
+//! Packets that wait, first in, first out.
 
 use std::collections::VecDeque;
 
-use lfn_keys::keys;
 use lfn_units::Time;
 
-use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
-use crate::counters::Ledger;
-use crate::limit::DropReason;
 use crate::packet::Packet;
-
-keys! {
-    /// Drops the packet that does not fit.
-    #[derive(Copy)]
-    pub struct DropTail {}
-}
-
-impl Parameters for DropTail {
-    type Rule = DropTail;
-    const AT_ARRIVAL: bool = true;
-
-    fn build(self, _: Site) -> Result<DropTail, AqmError> {
-        Ok(self)
-    }
-}
-
-impl Rule for DropTail {}
-
-keys! {
-    /// Drops the packets that have waited longest until the new one fits: the senders learn of it a
-    /// queueing delay earlier (Lakshman, Neidhardt, Ott 1996).
-    #[derive(Copy)]
-    pub struct DropHead {}
-}
-
-impl Parameters for DropHead {
-    type Rule = DropHead;
-
-    fn build(self, _: Site) -> Result<DropHead, AqmError> {
-        Ok(self)
-    }
-}
-
-impl Rule for DropHead {
-    fn admit(
-        &mut self,
-        arrival: &Arrival,
-        fifo: &mut Fifo,
-        _: impl FnOnce() -> f64,
-        ledger: &mut Ledger,
-    ) -> Result<bool, DropReason> {
-        while arrival.fits(fifo).is_err() {
-            let Some(head) = fifo.pop() else { break };
-            ledger.drop_full(head.packet);
-        }
-        arrival.fits(fifo).map(|()| false)
-    }
-}
 
 /// A packet that waits, and since when.
 #[derive(Clone, Copy, Debug)]

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use lfn_keys::{keys, DELAY_MAX, PACKET_MAX};
 use lfn_units::{Bytes, Time};
 
-use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
 use crate::codel::{Codel, CodelConfig};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, Limit};
 use crate::packet::{Packet, PacketKind};
+use crate::rule::{Arrival, Parameters, Rule, Site};
 
 /// The most packets that go at once where not all fit (measured on Linux 6.12).
 const MOST_DROPPED: usize = 64;
@@ -43,6 +43,7 @@ const QUEUE_BYTES: f64 = 256.0;
 
 impl Parameters for FqCodelConfig {
     type Rule = FqCodel;
+    type Error = FqCodelError;
     /// The hash that sorts flows into the queues is drawn.
     const DRAWS: bool = true;
 
@@ -54,8 +55,8 @@ impl Parameters for FqCodelConfig {
         QUEUE_BYTES * f64::from(self.queues)
     }
 
-    fn build(self, site: Site) -> Result<FqCodel, AqmError> {
-        Ok(FqCodel::new(self, site.salt)?)
+    fn build(self, site: Site) -> Result<FqCodel, FqCodelError> {
+        FqCodel::new(self, site.salt)
     }
 }
 

@@ -4,6 +4,7 @@
 mod aqm;
 mod codel;
 mod counters;
+mod drop;
 mod fifo;
 mod fq_codel;
 mod impair;
@@ -15,13 +16,14 @@ mod queue;
 mod queued;
 mod red;
 mod router;
+mod rule;
 mod server;
 mod trace;
 
 pub use aqm::{Aqm, AqmConfig, AqmError};
 pub use codel::{Codel, CodelConfig};
 pub use counters::{Counters, DataTotals};
-pub use fifo::{DropHead, DropTail};
+pub use drop::{DropHead, DropTail};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use impair::{
     Bernoulli, BurstLoss, GilbertElliott, GilbertElliottConfig, Impair, ImpairError, Jitter, JitterConfig,

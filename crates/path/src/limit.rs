@@ -1,6 +1,28 @@
-//! The physical limit of a queue.
+//! The physical limit of a queue, and the fate of a packet that arrives.
 
-use crate::red::QueueState;
+use lfn_units::Time;
+
+/// The queue as an arriving packet finds it, itself not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct QueueState {
+    /// Packets waiting.
+    pub(crate) packets: u64,
+    /// Bytes waiting.
+    pub(crate) bytes: u64,
+    /// Since when queue and link have been idle, `None` when they are not.
+    pub(crate) idle_since: Option<Time>,
+}
+
+/// The fate of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It joins the queue.
+    Accept,
+    /// It joins the queue with a congestion mark.
+    Mark,
+    /// It is dropped early.
+    Drop,
+}
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

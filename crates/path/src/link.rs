@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use lfn_units::{Rate, Time};
 
 use crate::counters::{Counters, DataTotals};
-use crate::limit::{DropReason, Limit};
+use crate::limit::{DropReason, Limit, QueueState};
 use crate::packet::PacketKind;
-use crate::red::{QueueState, Red};
+use crate::red::Red;
 use crate::server::{rest_bytes, Serialiser};
 
 /// The queueing discipline, which decides about an arriving packet besides the limit.

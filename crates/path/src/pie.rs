@@ -7,12 +7,11 @@
 use lfn_keys::{keys, Span, DELAY_MAX};
 use lfn_units::Time;
 
-use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
-use crate::limit::DropReason;
+use crate::limit::{DropReason, QueueState, Verdict};
 use crate::packet::Packet;
-use crate::red::{QueueState, Verdict};
+use crate::rule::{Arrival, Parameters, Rule, Site};
 
 /// Below this probability no drop while the delay is under half of the target.
 const SAFE_PROBABILITY: f64 = 0.2;
@@ -54,14 +53,15 @@ keys! {
 
 impl Parameters for PieConfig {
     type Rule = Pie;
+    type Error = PieError;
     const DRAWS: bool = true;
 
     fn fit(&mut self, packet_bytes: u32) {
         self.mean_packet_bytes = packet_bytes;
     }
 
-    fn build(self, _: Site) -> Result<Pie, AqmError> {
-        Ok(Pie::new(self)?)
+    fn build(self, _: Site) -> Result<Pie, PieError> {
+        Pie::new(self)
     }
 }
 

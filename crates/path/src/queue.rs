@@ -2,11 +2,12 @@
 
 use lfn_units::{Rate, Time};
 
-use crate::aqm::{Aqm, Arrival, Rule};
+use crate::aqm::Aqm;
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, Limit};
 use crate::packet::Packet;
+use crate::rule::{Arrival, Rule};
 
 #[derive(Debug)]
 pub(crate) struct Queue {

@@ -9,10 +9,10 @@ use std::ops::RangeInclusive;
 use lfn_keys::{keys, words, Given, Kind, Packets, Said, Span, Value, Wrong, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
-use crate::aqm::{AqmError, Arrival, Parameters, Rule, Site};
 use crate::counters::Ledger;
 use crate::fifo::Fifo;
-use crate::limit::{DropReason, Limit};
+use crate::limit::{DropReason, Limit, QueueState, Verdict};
+use crate::rule::{Arrival, Parameters, Rule, Site};
 
 /// Interval between the steps of adaptive RED.
 const ADAPTIVE_INTERVAL: Time = Time::from_ms(500);
@@ -247,6 +247,7 @@ impl RedConfig {
 
 impl Parameters for RedConfig {
     type Rule = Red;
+    type Error = RedError;
     const DRAWS: bool = true;
     const AT_ARRIVAL: bool = true;
 
@@ -254,8 +255,8 @@ impl Parameters for RedConfig {
         self.mean_packet_bytes = packet_bytes;
     }
 
-    fn build(self, site: Site) -> Result<Red, AqmError> {
-        Ok(Red::new(self, site.rate, site.delay)?)
+    fn build(self, site: Site) -> Result<Red, RedError> {
+        Red::new(self, site.rate, site.delay)
     }
 }
 
@@ -284,28 +285,6 @@ pub enum RedError {
         /// The parameter.
         name: &'static str,
     },
-}
-
-/// The queue as an arriving packet finds it, itself not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct QueueState {
-    /// Packets waiting.
-    pub(crate) packets: u64,
-    /// Bytes waiting.
-    pub(crate) bytes: u64,
-    /// Since when queue and link have been idle, `None` when they are not.
-    pub(crate) idle_since: Option<Time>,
-}
-
-/// The fate of an arriving packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It joins the queue.
-    Accept,
-    /// It joins the queue with a congestion mark.
-    Mark,
-    /// It is dropped early.
-    Drop,
 }
 
 /// The state of one RED queue.

@@ -16,14 +16,12 @@ use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{Change, Compat, Flow, Mode, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp};
 use crate::network::{Hop, Network};
-use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window};
+use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window, SOCKET_BUFFER_MAX_BYTES};
 
 /// Largest flow window: packet numbers of UDT are found again over 2^30.
 pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
 /// IP packet of a full background segment.
 const BACKGROUND_PACKET: Bytes = Bytes(1500);
-/// The third number of Linux's `tcp_wmem`.
-pub(crate) const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
 /// RTT that background receivers assume: the middle of the range of background RTTs.
 const BACKGROUND_RTT: Time = Time::from_ms(100);
 

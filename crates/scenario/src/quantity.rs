@@ -9,7 +9,8 @@ use lfn_keys::{Given, Kind, Said, Value, Wrong};
 use lfn_law::SlowStartKind;
 use lfn_units::{Bytes, Time, UnitError};
 
-use crate::config::SOCKET_BUFFER_MAX_BYTES;
+/// The third number of Linux's `tcp_wmem`.
+pub(crate) const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
 
 /// A value of a key that another crate spells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

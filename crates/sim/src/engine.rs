@@ -33,7 +33,6 @@ use crate::traffic::BadTraffic;
 use crate::transit::{Cargo, Place, Transit};
 use capture::Capture;
 use crowd::Crowd;
-pub(crate) use crowd::Errand;
 use handshake::Handshakes;
 use links::{LinkState, Server};
 use network::{Route, UdpState, Waiting};

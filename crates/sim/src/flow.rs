@@ -6,9 +6,21 @@ use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sen
 use lfn_units::Time;
 
 use crate::config::Direction;
-use crate::engine::Errand;
 use crate::events::Kind;
 use crate::transit::Transit;
+
+/// The task of a flow of a crowd.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Errand {
+    /// Which crowd.
+    pub crowd: usize,
+    /// To be told to the model when the transfer is done.
+    pub session: u64,
+    pub bytes: u64,
+    pub begun: Time,
+    /// More of the session will go over the connection.
+    pub stays: bool,
+}
 
 /// Not connected yet.
 pub(crate) const NO_WIRE: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 
 use lfn_header::{Header, Load};
 
-use super::evcp::Convergence;
+use super::convergence::{Convergence, BETA};
 use super::{cwnd, set_cwnd, Episode};
 use crate::{Ack, Config, Control, Law, Loss, ACK_CWND_LIMITED, ACK_DUP, PARAMETERS, PROBES};
 
@@ -18,8 +18,6 @@ const XI: f64 = 0.0625;
 const MOST_INTERVALS: f64 = 2.5;
 /// Additive increase in segments.
 const ALPHA: f64 = 1.0;
-/// Factor of a decrease.
-pub(super) const BETA: f64 = 0.875;
 /// RTT before the first sample (code).
 const FIRST_RTT_S: f64 = 0.1;
 /// The second timer is rounded up to this (code), the first is a multiple of it.

@@ -9,7 +9,7 @@ use super::{Sim, SimError};
 use crate::background::{self, Arrival};
 use crate::config::{Background, Direction, TrafficConfig};
 use crate::events::Kind;
-use crate::flow::{Flow, FlowSetup, Role};
+use crate::flow::{Errand, Flow, FlowSetup, Role};
 use crate::rng::{Stream, Streams};
 use crate::summary::BackgroundSummary;
 use crate::tables::TransferRow;
@@ -76,19 +76,6 @@ impl Crowd {
         self.report.flows_completed += 1;
         self.active -= 1;
     }
-}
-
-/// The task of a flow of a crowd.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Errand {
-    /// Which crowd.
-    pub crowd: usize,
-    /// To be told to the model when the transfer is done.
-    session: u64,
-    bytes: u64,
-    begun: Time,
-    /// More of the session will go over the connection.
-    stays: bool,
 }
 
 impl Sim {
