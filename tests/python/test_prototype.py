@@ -294,7 +294,7 @@ def test_all_callbacks(path: Scenario, tmp_path: Path) -> None:
         (("    probes =", '    name = "a b"\n    probes ='), "Mine.name: 'a b'; allowed: a letter"),
         (
             ("    probes =", '    slow_start = "fast"\n    probes ='),
-            "no slow start .fast.; did you",
+            "no slow start .fast.; slow starts: classic",
         ),
     ],
 )

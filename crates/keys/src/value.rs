@@ -81,14 +81,16 @@ impl Wrong {
 }
 
 /// The name nearest to `got` by edit distance, whatever its case, if it is near: at most two letters in five differ
-/// (one always may), or it begins with all of `got`, three letters at least.
+/// (one always may), it begins with all of `got`, three letters at least, or it stands in `got`, four letters at least.
 pub fn nearest<'a>(got: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let got: String = got.chars().take(64).collect::<String>().to_lowercase();
     let letters = got.chars().count();
     let near = |name: &'a str| {
         let lower = name.to_lowercase();
         let far = strsim::damerau_levenshtein(&got, &lower);
-        (far <= (2 * letters / 5).max(1) || letters >= 3 && lower.starts_with(&got)).then_some((far, name))
+        let begins = letters >= 3 && lower.starts_with(&got);
+        let within = lower.len() >= 4 && got.contains(&lower);
+        (far <= (2 * letters / 5).max(1) || begins || within).then_some((far, name))
     };
     names.filter_map(near).min_by_key(|&(far, _)| far).map(|(_, name)| name)
 }

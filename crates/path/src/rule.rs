@@ -1,4 +1,4 @@
-//! What a queueing discipline is: its parameters, and the rule that admits, orders and drops packets.
+//! A queueing discipline: its parameters, and the rule that admits, orders and drops packets.
 
 use lfn_keys::Keys;
 use lfn_units::{Rate, Time};
