@@ -32,7 +32,7 @@ test-rust:
 test-python: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python -m mypy.stubtest lfnlab._core
-	$(RUN) pytest --numprocesses 2 --dist loadfile tests/python tests/test_house.py tests/test_rooms.py tests/test_prose.py tests/test_dependencies.py validation benches
+	$(RUN) pytest --numprocesses 2 --dist loadfile tests/python tests/test_*.py validation benches
 	$(RUN) pytest tests/kernel tests/emulator
 
 # The pages of docs/, into build/site/index.html.

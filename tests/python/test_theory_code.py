@@ -114,7 +114,9 @@ def test_variants_and_pairs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_losses_do_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(LawError, match='"copa" has no response function: losses do not reduce its window'):
+    with pytest.raises(
+        LawError, match='"copa" has no response function: losses do not reduce its window'
+    ):
         theory.response("copa", 1e-4, RTT_S, 0.8)
     with pytest.raises(LawError, match="bbr: the window of flow 0 grows past 33554432 segments"):
         theory.response("bbr", 1e-4, RTT_S, 0.8)
