@@ -21,13 +21,10 @@ PACKAGE = ROOT / "python" / "lfnlab"
 def levels() -> list[list[str]]:
     """Rooms from the top to the floor, a list for each line of ARCHITECTURE.md.
 
-    A room may import from rooms of later lines alone, and rooms of one line know nothing of each
-    other.
+    A room may import only from rooms of later lines. Rooms of one line do not import each other.
     """
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    found = re.search(
-        r"The rooms of `python/lfnlab`.*?^```text[^\n]*\n(.*?)^```", text, re.S | re.M
-    )
+    found = re.search(r"The package `python/lfnlab`.*?^```text[^\n]*\n(.*?)^```", text, re.S | re.M)
     assert found
     return [re.split(r"  +", line)[0].split(", ") for line in found[1].splitlines()]
 
