@@ -4,7 +4,8 @@
  * how fast it comes back: fast far from the last queue, slowly near it, hence a concave sawtooth.
  *
  *   paper  the window to 2^-32 of a segment
- *   linux  whole segments, alpha in 128ths, b in 64ths
+ *   linux  whole segments, alpha in 128ths, b in 64ths; a round that ends during an episode lasts to
+ *          the episode's end
  */
 #ifndef LFN_ILLINOIS_H
 #define LFN_ILLINOIS_H
@@ -30,6 +31,7 @@ struct illinois {
 	u16 variant;
 	u8 above;      /* a queue was seen since alpha last was at its maximum */
 	u8 low;        /* rounds without one in a row */
+	u8 due;        /* linux: a round ended during an episode */
 };
 
 static inline void illinois_reset(struct illinois *s)
@@ -94,7 +96,7 @@ static inline void illinois_round_down(struct illinois *s)
 
 static inline void illinois_end_round(struct illinois *s, const struct law_ack *ack, u64 w)
 {
-	/* An episode's queue is not that of the window. */
+	/* paper: samples of an episode do not count, since its queue is not that of the window. */
 	if (s->samples && (ack->flags & LAW_ACK_OPEN)) {
 		u64 da = s->sum_us / s->samples - s->base_us, dm = s->max_us - s->base_us;
 
@@ -126,7 +128,11 @@ static inline void illinois_on_sample(void *state, const struct law_ack *ack, st
 		s->samples++;
 	}
 	if (ack->flags & LAW_ACK_ROUND_START)
+		s->due = 1;
+	if (s->due && (s->variant != ILLINOIS_LINUX || (ack->flags & LAW_ACK_OPEN))) {
+		s->due = 0;
 		illinois_end_round(s, ack, control->cwnd);
+	}
 }
 
 static inline void illinois_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)

@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, TIMEOUT};
+use common::{
+    drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, FAST_RETRANSMIT, TIMEOUT,
+};
 use lfn_path::{AqmConfig, CodelConfig, RedConfig, RedRules, Reorder, Thresholds, Weight};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, Loss};
 use lfn_sim::Outcome;
@@ -256,4 +258,21 @@ fn without_sack_losses_in_a_reduction_by_marks_are_repaired() {
     let flow = run(&path(link, flow, 10)).summary.flows.remove(0);
     assert!(flow.goodput_bps > 1.5e6, "{flow:?}");
     assert!(flow.timeouts < 5, "{flow:?}");
+}
+
+/// Rounds that end during an episode last to its end, so that the delays of the episode count for the next decrease.
+/// Linux: two episodes in 2.52 s, which end at 2663 and 1332 segments; the mean window is 1394.7. Without the delays
+/// of the first episode the second ended at 1790.
+#[test]
+fn illinois_counts_the_delays_of_an_episode() {
+    let bottleneck = LinkConfig { name: "bottleneck".into(), ..drop_tail(rate("283Mbit/s"), 1223) };
+    let back = LinkConfig { name: "back".into(), ..drop_tail(rate("1Tbit/s"), 1_000_000) };
+    let flow = linux_flow("illinois:linux", Time::from_us(32_400));
+    let duration = Time::from_ms(2520);
+    let outcome = run(&network(vec![bottleneck, back], vec![vec![0], vec![1]], vec![flow], duration));
+    let ends: Vec<f64> =
+        of_kind(&events(&outcome.tables, 0), FAST_RETRANSMIT).iter().map(|event| event.ssthresh).collect();
+    assert_eq!(ends, [2663.0, 1332.0]);
+    let window = outcome.summary.flows[0].mean_cwnd_segments;
+    assert!((window / 1394.7 - 1.0).abs() < 0.02, "{window}");
 }
