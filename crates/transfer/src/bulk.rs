@@ -63,11 +63,11 @@ pub struct Sent {
     pub completion_s: Option<f64>,
 }
 
-fn look(stream: &Stream, mss_bytes: u32) -> Look {
+fn look(stream: &Stream, at: Time, mss_bytes: u32) -> Look {
     let connection = stream.connection();
     let stats = connection.sender_stats();
     Look {
-        t_s: stream.age().as_s(),
+        t_s: at.as_s(),
         cwnd_seg: connection.window_packets() as f64,
         srtt_s: connection.rtt().smoothed.as_s(),
         inflight_seg: connection.in_flight(),
@@ -101,9 +101,10 @@ pub fn send_zeros(bulk: &Bulk) -> Result<Sent, TransferError> {
 fn send(bulk: &Bulk, stream: &mut Stream, sent: &mut Sent) -> Result<(), TransferError> {
     let mut next = Time::ZERO;
     let mut look_at = |stream: &Stream| {
-        if stream.age() >= next {
-            sent.looks.push(look(stream, bulk.plan.mss_bytes));
-            next = stream.age() + bulk.every;
+        let now = stream.age();
+        if now >= next && now < bulk.duration {
+            sent.looks.push(look(stream, now, bulk.plan.mss_bytes));
+            next = now + bulk.every;
         }
     };
     let chunk = vec![0; CHUNK_PACKETS * stream.connection().payload_bytes()];
@@ -119,7 +120,7 @@ fn send(bulk: &Bulk, stream: &mut Stream, sent: &mut Sent) -> Result<(), Transfe
         look_at(stream);
         stream.pump(true)?;
     }
-    sent.looks.push(look(stream, bulk.plan.mss_bytes));
+    sent.looks.push(look(stream, stream.age(), bulk.plan.mss_bytes));
     stream.close()
 }
 
