@@ -391,10 +391,9 @@ impl Sim {
     fn on_sender_timer(&mut self, index: usize) {
         let now = self.now;
         let flow = &mut self.flows[index];
-        if flow.timer_at > now || flow.role == Role::Free {
+        if !flow.timer_fires(now) || flow.role == Role::Free {
             return;
         }
-        flow.timer_at = Time::NEVER;
         if flow.sender.deadline() > now {
             // ACKs have moved it.
             return flow.set_timer(now, index, &mut self.transit);

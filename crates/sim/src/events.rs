@@ -181,6 +181,8 @@ struct Calendar {
 /// A page is 2^30 ps long.
 const PAGE_BITS: u32 = 64 + 30;
 const PAGES: u64 = 1024;
+/// Events that an empty page keeps room for.
+const PAGE_ROOM: usize = 16;
 
 fn page_of(key: u128) -> u64 {
     (key >> PAGE_BITS) as u64
@@ -223,6 +225,8 @@ impl Calendar {
             let keys = &mut self.pages[(self.page % PAGES) as usize];
             self.on_pages -= keys.len();
             self.soon.extend(keys.drain(..).map(Reverse));
+            // A ring of pages that each keep the room of their busiest time is megabytes.
+            keys.shrink_to(PAGE_ROOM);
             while let Some(first) = self.far.peek().filter(|first| page_of(first.0) <= self.page) {
                 self.soon.push(*first);
                 self.far.pop();

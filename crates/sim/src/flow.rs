@@ -108,6 +108,9 @@ pub(crate) struct Flow {
     /// no application waits for it.
     message_end: u64,
     pub finished: Option<Time>,
+    /// The earliest pending event of the sender's timer after `timer_at`. Without it a timer that moves to and fro
+    /// would leave an event behind each time.
+    later_timer_at: Time,
     /// When the copy was sent that moved the receiver on last.
     moved_by_copy: Time,
     /// Task, of a flow of a crowd.
@@ -131,6 +134,7 @@ impl Flow {
             sender,
             receiver,
             timer_at: Time::NEVER,
+            later_timer_at: Time::NEVER,
             receiver_timer_at: Time::NEVER,
             forward_access: Time::ZERO,
             return_access: Time::ZERO,
@@ -216,9 +220,24 @@ impl Flow {
     pub fn set_timer(&mut self, now: Time, index: usize, transit: &mut Transit) {
         let deadline = self.sender.deadline();
         if deadline < self.timer_at {
-            self.timer_at = deadline;
+            self.later_timer_at = std::mem::replace(&mut self.timer_at, deadline);
             transit.events.push(deadline.max(now), Kind::SenderTimer, index);
         }
+    }
+
+    /// An event of the sender's timer happens: whether it is one that is still known.
+    pub fn timer_fires(&mut self, now: Time) -> bool {
+        let is_due = self.timer_at <= now;
+        if is_due {
+            self.timer_at = std::mem::replace(&mut self.later_timer_at, Time::NEVER);
+        }
+        is_due
+    }
+
+    /// Forgets all events of the timers.
+    pub fn forget_timers(&mut self) {
+        (self.timer_at, self.later_timer_at, self.receiver_timer_at) =
+            (Time::NEVER, Time::NEVER, Time::NEVER);
     }
 
     /// Adds a message to a connection after all messages before it have arrived: a number of segments, and the

@@ -163,7 +163,7 @@ impl Connection {
         self.sender.memory_bytes()
             + self.receiver.memory_bytes()
             + self.words.capacity()
-            + size_of_val(&*self.control)
+            + self.control.memory_bytes()
     }
 
     /// Its own socket.

@@ -52,6 +52,11 @@ pub trait CongestionControl: Send {
     /// [`CongestionControl::deadline`] has come.
     fn on_tick(&mut self, _path: &Path) {}
 
+    /// Bytes that it holds, its own included.
+    fn memory_bytes(&self) -> usize {
+        size_of_val(self)
+    }
+
     /// When [`CongestionControl::on_tick`] is wanted.
     fn deadline(&self) -> Time {
         Time::NEVER

@@ -88,8 +88,7 @@ impl Sim {
             return;
         }
         flow.role = Role::Free;
-        flow.timer_at = Time::NEVER;
-        flow.receiver_timer_at = Time::NEVER;
+        flow.forget_timers();
         self.retired.add(flow, now);
         let crowd = &mut self.crowds[flow.errand.crowd];
         crowd.delivered_bytes[flow.direction as usize] += flow.sender.una() * u64::from(flow.payload_bytes);

@@ -19,7 +19,7 @@ use crate::events::Kind;
 use crate::flow::NO_WIRE;
 use crate::summary::FlowSummary;
 use crate::tables::{EventRow, EventTable};
-use crate::transit::{Cargo, Extras, Parcel, Place};
+use crate::transit::{Cargo, Extras, Parcel, Place, Transit};
 
 /// The end that sends data, and asked for the connection; the other.
 const SENDER: usize = 0;
@@ -71,6 +71,23 @@ struct End {
     connection: Option<Connection>,
     /// The earliest pending event of its timers.
     timer_at: Time,
+    /// The earliest pending event after that.
+    later_timer_at: Time,
+}
+
+impl End {
+    fn deadline(&self) -> Time {
+        self.connection.as_ref().map_or(Time::NEVER, Connection::deadline)
+    }
+
+    /// Sees to it that the timer is an event, or one before it is. `number` is that of the end.
+    fn set_timer(&mut self, now: Time, number: usize, transit: &mut Transit) {
+        let deadline = self.deadline();
+        if deadline < self.timer_at {
+            self.later_timer_at = std::mem::replace(&mut self.timer_at, deadline);
+            transit.events.push(deadline.max(now), Kind::UdtTimer, number);
+        }
+    }
 }
 
 /// Counts of data packets by their end, for the check of conservation.
@@ -319,7 +336,7 @@ impl Sim {
         let transfer = self.transfers.iter().position(is_stream).unwrap_or_default() as u32;
         let access = self.access(config.rtt, [config.route, config.ack_route]);
         let forward_access = Time(access.0 / 2);
-        let end = || End { connection: None, timer_at: Time::NEVER };
+        let end = || End { connection: None, timer_at: Time::NEVER, later_timer_at: Time::NEVER };
         let (route, ack_route) = (config.route, config.ack_route);
         self.transit.events.push(config.start, Kind::UdtTimer, 2 * index + SENDER);
         if config.stop < self.duration {
@@ -372,7 +389,12 @@ impl Sim {
         } else if flow.ends[end].timer_at > now {
             return;
         }
-        flow.ends[end].timer_at = Time::NEVER;
+        let timer = &mut flow.ends[end];
+        timer.timer_at = std::mem::replace(&mut timer.later_timer_at, Time::NEVER);
+        if timer.deadline() > now {
+            // Packets have moved it.
+            return timer.set_timer(now, number, &mut self.transit);
+        }
         if let Some(lost) = flow.on_timer(end, now) {
             lost.record(now, flow.transfer, &mut self.tables.events);
         }
@@ -408,12 +430,7 @@ impl Sim {
                 }
             }
         }
-        let flow = &mut self.udt[index].ends[end];
-        let deadline = flow.connection.as_ref().map_or(Time::NEVER, Connection::deadline);
-        if deadline < flow.timer_at {
-            flow.timer_at = deadline;
-            self.transit.events.push(deadline.max(now), Kind::UdtTimer, 2 * index + end);
-        }
+        self.udt[index].ends[end].set_timer(now, 2 * index + end, &mut self.transit);
     }
 
     fn send_udt_control(&mut self, index: usize, end: usize, bytes: Vec<u8>) {

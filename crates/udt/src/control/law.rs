@@ -104,6 +104,10 @@ fn payload_bytes(mss_bytes: u32) -> u32 {
 }
 
 impl CongestionControl for LawControl {
+    fn memory_bytes(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.law) + self.sent.capacity() * size_of::<Time>()
+    }
+
     fn on_ack(&mut self, _light: bool, path: &Path) {
         let n = (path.acked - self.acked) as u32;
         if n == 0 {
