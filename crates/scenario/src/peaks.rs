@@ -57,8 +57,8 @@ impl Peaks {
 }
 
 impl Scenario {
-    /// How long, together, links of a way are down, or at less than half of their first rate.
-    pub(crate) fn stopped_s(&self, network: &Network, way: &[u16]) -> f64 {
+    /// How long, together, links of a way are down, or at less than this share of their first rate.
+    pub(crate) fn stopped_s(&self, network: &Network, way: &[u16], share: f64) -> f64 {
         let stopped = |link: u16| {
             let first = network.hop(link).way.mean_rate();
             let mut changes: Vec<(Time, bool)> = self
@@ -66,7 +66,7 @@ impl Scenario {
                 .iter()
                 .filter_map(|change| match change {
                     Change::Link(change) if change.number == link => {
-                        let slow = change.rate.map(|rate| rate.0 < first.0 / 2);
+                        let slow = change.rate.map(|rate| rate.as_bps() < share * first.as_bps());
                         change.down.or(slow).map(|stops| (change.at, stops))
                     }
                     _ => None,

@@ -41,14 +41,18 @@ const SLACK_PACKETS: f64 = 200_000.0;
 const PILED_BYTES: f64 = 3_500.0;
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;
+/// Connections of a model of traffic pile up while a link has less than this share of its first rate.
+const SLOW: f64 = 0.5;
 /// Packets outstanding without SACK over those with it: while a recovery repairs one loss per round trip, each
 /// duplicate ACK lets the sender send a packet.
 const WITHOUT_SACK: f64 = 2.0;
 /// Over [`OVERSHOOT`]: under a law with delivery rates, start-up keeps 2 / ln 2 of what the path holds in flight, and as
 /// much as it holds is SACKed before the first loss is repaired.
 const START_UP: f64 = (2.0 / std::f64::consts::LN_2 + 1.0) / OVERSHOOT;
-/// Laws whose windows no loss keeps near what the path holds.
-const BOUNDLESS: [&str; 1] = ["hybla"];
+/// Packets before the first ACK of UDT.
+const UDT_INITIAL_WINDOW: f64 = 16.0;
+/// Below this round trip Hybla is Reno; above, no loss keeps its window near what the path holds.
+const HYBLA_RTT_S: f64 = 0.025;
 /// Rows that a packet makes where it is recorded, those dropped and ACKs included, at most.
 const CAPTURE_ROWS_PER_PACKET: f64 = 3.5;
 /// Short background flows at once for each Mbit/s of load.
@@ -134,16 +138,32 @@ impl Prediction {
     }
 }
 
-/// Whether an ACK makes the window of a law grow by no more than it acknowledges. A delay law may jump to the window
-/// that it computes from an RTT, and a router may ask for any.
-fn grows_by_acks(law: &LawSpec) -> bool {
-    !is_boundless(law) && !matches!(law.family(), Some("delay" | "router"))
+/// What limits the window of a flow on a path, besides its receiver, its demand and its host.
+#[derive(Clone, Copy, PartialEq)]
+enum Limit {
+    /// Losses keep it near what the path holds, and an ACK makes it grow by no more than it acknowledges.
+    Acks,
+    /// Losses keep it near what the path holds. FAST may jump to the window that it computes from an RTT, and a router
+    /// may ask for any.
+    Losses,
+    /// Nothing, as far as is known.
+    Nothing,
 }
 
-/// Whether nothing but the host limits the window of a law, as far as is known.
-fn is_boundless(law: &LawSpec) -> bool {
-    let label = law.label();
-    law.prototype().is_some() || BOUNDLESS.contains(&label.split(':').next().unwrap_or_default())
+impl Limit {
+    /// Of a law, or of UDT's own control.
+    fn of(law: Option<&LawSpec>, longest_rtt_s: f64) -> Limit {
+        let Some(law) = law else { return Limit::Acks };
+        let label = law.label();
+        let name = label.split(':').next();
+        if law.prototype().is_some() || name == Some("hybla") && longest_rtt_s > HYBLA_RTT_S {
+            Limit::Nothing
+        } else if law.family() == Some("router") || name == Some("fast") {
+            Limit::Losses
+        } else {
+            Limit::Acks
+        }
+    }
 }
 
 /// Whether a law uses delivery-rate samples.
@@ -153,6 +173,11 @@ fn samples_rates(law: &LawSpec) -> bool {
 
 fn has_sack(flow: &Flow) -> bool {
     flow.tcp.is_none_or(|tcp| tcp.sack)
+}
+
+/// Packets that a flow may send before the first ACK.
+fn initial_window(flow: &Flow) -> f64 {
+    flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64)
 }
 
 /// Load of one group of flows, or of one UDP source, on a link.
@@ -231,8 +256,8 @@ impl Scenario {
         let transfers = demands.iter().map(Demand::messages_per_s).sum::<f64>() * duration_s;
         let table_bytes =
             TABLE_COPIES * (rows * row_bytes + TRANSFERS * transfers * row(TransferTable::ROW_BYTES));
-        let load_bps = [0.0, 0.15, 0.375, 0.6].get(self.background.level as usize).unwrap_or(&0.0)
-            * network.slowest(&self.background.path.links).as_bps();
+        let load_share = *[0.0, 0.15, 0.375, 0.6].get(self.background.level as usize).unwrap_or(&0.0);
+        let load_bps = load_share * network.slowest(&self.background.path.links).as_bps();
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         // Hardly more at once than begin in all.
         let begun = 100.0 + BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * duration_s;
@@ -251,10 +276,13 @@ impl Scenario {
             duration_s
         } else {
             let ways = [&background.path.links, &background.ack_links];
-            let stopped_s: f64 = ways.iter().map(|way| self.stopped_s(&network, way)).sum();
+            let stopped_s: f64 =
+                ways.iter().map(|way| self.stopped_s(&network, way, load_share.min(SLOW))).sum();
             (PILE_TIMES * stopped_s).min(duration_s)
         };
         let piled = BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * piled_s;
+        // Those that piled up are among those that began.
+        let short_flows = short_flows.min(begun - piled).max(0.0);
         flows += long_flows;
         in_flight += 20.0 * long_flows + BACKGROUND_PACKETS_S * load_bps / 8.0 / 1514.0;
         packets += load_bps / 8.0 * duration_s / 1514.0;
@@ -273,7 +301,7 @@ impl Scenario {
             let queueing_s = queueing_s(&traffic.path.links) + queueing_s(&traffic.ack_links);
             connections += demand.connections(queueing_s);
             let ways = [&traffic.path.links, &traffic.ack_links];
-            let stopped_s: f64 = ways.iter().map(|way| self.stopped_s(&network, way)).sum();
+            let stopped_s: f64 = ways.iter().map(|way| self.stopped_s(&network, way, SLOW)).sum();
             connections += demand.begun((PILE_TIMES * stopped_s).min(duration_s));
             in_flight += demand.wire_bytes_per_s() / 1514.0;
             packets += demand.packets_per_s() * duration_s;
@@ -327,17 +355,17 @@ impl Scenario {
         };
         let flows = self.flow.iter().enumerate().flat_map(move |(group, flow)| {
             let wire_bytes = self.compat.wire_bytes(flow.packet);
+            let law = flow.control.law();
+            let limit = Limit::of(law, self.longest_rtt_s(flow, network, sizing));
             self.data_routes(group, flow).map(move |links| Load {
                 links,
                 wire_bytes,
-                window: (f64::from(flow.streams()) * self.window(flow).min(limits[group]))
-                    .min(self.fed_by_acks(flow, carried(links, wire_bytes))),
+                window: (f64::from(flow.streams()) * self.window(flow, limit).min(limits[group]))
+                    .min(self.fed_by_acks(flow, limit, carried(links, wire_bytes))),
                 demand: f64::from(flow.count) * self.demand(flow),
                 keeps: true,
-                boundless: flow.control.law().is_some_and(|law| {
-                    // Each loss takes a round trip to repair, in which as much leaves as the rate asks for.
-                    is_boundless(law) || !has_sack(flow) && samples_rates(law)
-                }),
+                // Without SACK each loss takes a round trip to repair, in which as much leaves as the rate asks for.
+                boundless: limit == Limit::Nothing || !has_sack(flow) && law.is_some_and(samples_rates),
                 samples: flow.control.law().is_some_and(samples_rates),
                 times: match flow.control.law() {
                     _ if !has_sack(flow) => WITHOUT_SACK,
@@ -387,37 +415,49 @@ impl Scenario {
         queues.sum::<f64>() + CHANGE_BYTES * changes.sum::<f64>() + UDP_SOURCE_BYTES * sources.sum::<f64>()
     }
 
+    /// Round trip of a flow while all queues on its way are full, in seconds; infinite where the schedule or a trace
+    /// changes a link.
+    fn longest_rtt_s(&self, flow: &Flow, network: &Network, sizing: &Sizing) -> f64 {
+        if !self.schedule.is_empty() {
+            return f64::INFINITY;
+        }
+        let queueing_s = flow.path.links.iter().chain(&flow.ack_links).map(|&link| {
+            let way = network.hop(link).way;
+            let rate = way.mean_rate();
+            match way.delivery {
+                Some(_) => f64::INFINITY,
+                None => sizing.room_bytes(link, way.queue.size, rate) * 8.0 / rate.as_bps(),
+            }
+        });
+        flow.rtt.as_s() + queueing_s.sum::<f64>()
+    }
+
     /// Most packets that a flow may have outstanding.
-    fn window(&self, flow: &Flow) -> f64 {
+    fn window(&self, flow: &Flow, limit: Limit) -> f64 {
         let window = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(self.compat) as f64);
-        window.min(self.demand(flow)).min(self.grown(flow))
+        window.min(self.demand(flow)).min(self.grown(flow, limit))
     }
 
     /// Most packets that ACKs, which at most double the window in each round trip, make of the initial window until
     /// the end of the run.
-    fn grown(&self, flow: &Flow) -> f64 {
-        let Some(tcp) = flow.tcp else {
-            return f64::INFINITY;
-        };
-        if flow.control.law().is_none_or(|law| !grows_by_acks(law)) {
+    fn grown(&self, flow: &Flow, limit: Limit) -> f64 {
+        if limit != Limit::Acks {
             return f64::INFINITY;
         }
         let begins = match flow.start {
             Start::At(time) | Start::Uniform(time, _) => time,
         };
         let rounds = self.duration.since(begins).as_s() / flow.rtt.as_s();
-        tcp.initial_window.0 as f64 * 2.0 * rounds.exp2()
+        initial_window(flow) * 2.0 * rounds.exp2()
     }
 
     /// Most packets that all flows of a group may have outstanding on a path that carries so many until the end of
     /// the run: each that arrives makes room for itself, and lets the window grow by one.
-    fn fed_by_acks(&self, flow: &Flow, carried: f64) -> f64 {
-        match flow.tcp {
-            Some(tcp) if flow.control.law().is_some_and(grows_by_acks) => {
-                f64::from(flow.streams()) * tcp.initial_window.0 as f64 + 2.0 * carried
-            }
-            _ => f64::INFINITY,
+    fn fed_by_acks(&self, flow: &Flow, limit: Limit, carried: f64) -> f64 {
+        if limit != Limit::Acks {
+            return f64::INFINITY;
         }
+        f64::from(flow.streams()) * initial_window(flow) + 2.0 * carried
     }
 
     /// Packets that a flow wants to deliver.
