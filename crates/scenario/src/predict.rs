@@ -32,7 +32,7 @@ const CONNECTION_BYTES: f64 = 5_000.0;
 /// Columns grow to up to twice what they hold, and exist once more while they are stored.
 const TABLE_COPIES: f64 = 3.0;
 /// Memory of every run.
-const RUN_BYTES: f64 = 500_000.0;
+const RUN_BYTES: f64 = 1_000_000.0;
 /// Slow start may send twice what path and buffer hold before it detects a loss.
 const OVERSHOOT: f64 = 2.0;
 /// Beyond that, recoveries and queues of ACKs may hold so many packets, if the windows allow it.
@@ -57,9 +57,9 @@ const HYBLA_RTT_S: f64 = 0.025;
 const CAPTURE_ROWS_PER_PACKET: f64 = 3.5;
 /// Short background flows at once for each Mbit/s of load.
 const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
-/// The same where a queue holds so few packets that a short flow often loses its first: it then waits for a timeout of
-/// a second, and for longer ones.
-const STARVED_FLOWS_PER_MBITPS: f64 = 30.0;
+/// The same where a short flow often loses its first packets, and waits for timeouts of a second and longer ones: a
+/// queue holds few packets, or fewer than there are long flows, or these do not give way to losses.
+const STARVED_FLOWS_PER_MBITPS: f64 = 45.0;
 /// So few, of the largest.
 const STARVED_PACKETS: f64 = 10.0;
 /// Of a TCP connection at each link: a SYN, the ACK that ends its handshake, a SYN-ACK.
@@ -171,6 +171,11 @@ fn samples_rates(law: &LawSpec) -> bool {
     law.slow_start() == SlowStartKind::None
 }
 
+/// Whether losses hardly slow a flow down.
+fn is_stubborn(flow: &Flow) -> bool {
+    flow.transport() == Transport::Udt || flow.control.law().is_some_and(samples_rates)
+}
+
 fn has_sack(flow: &Flow) -> bool {
     flow.tcp.is_none_or(|tcp| tcp.sack)
 }
@@ -264,7 +269,9 @@ impl Scenario {
         let is_starved = |&link: &u16| {
             let way = network.hop(link).way;
             let room_bytes = sizing.room_bytes(link, way.queue.size, way.mean_rate());
-            room_bytes < STARVED_PACKETS * f64::from(sizing.wire_bytes)
+            let beside = || self.flow.iter().filter(|flow| flow.path.links.contains(&link));
+            let long = beside().map(|flow| f64::from(flow.streams())).sum::<f64>();
+            room_bytes < STARVED_PACKETS.max(long) * f64::from(sizing.wire_bytes) || beside().any(is_stubborn)
         };
         let starved = self.background.path.links.iter().chain(&*self.background.ack_links).any(is_starved);
         let per_mbitps = if starved { STARVED_FLOWS_PER_MBITPS } else { BACKGROUND_FLOWS_PER_MBITPS };
