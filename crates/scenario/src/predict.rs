@@ -57,8 +57,10 @@ const HYBLA_RTT_S: f64 = 0.025;
 const CAPTURE_ROWS_PER_PACKET: f64 = 3.5;
 /// Short background flows at once for each Mbit/s of load.
 const BACKGROUND_FLOWS_PER_MBITPS: f64 = 10.0;
-/// The same where a short flow often loses its first packets, and waits for timeouts of a second and longer ones: a
-/// queue holds few packets, or fewer than there are long flows, or these do not give way to losses.
+/// The same beside long flows that do not give way to losses.
+const PRESSED_FLOWS_PER_MBITPS: f64 = 15.0;
+/// The same where a queue holds few packets, or fewer than there are long flows: a short flow often loses its first
+/// packets, and waits for timeouts of a second and longer ones.
 const STARVED_FLOWS_PER_MBITPS: f64 = 45.0;
 /// So few, of the largest.
 const STARVED_PACKETS: f64 = 10.0;
@@ -266,15 +268,21 @@ impl Scenario {
         let long_flows = 2.0 * f64::from(self.background.long_flows);
         // Hardly more at once than begin in all.
         let begun = 100.0 + BACKGROUND_FLOWS_PER_MBITPS_AND_S * load_bps / 1e6 * duration_s;
+        let beside = |link: u16| self.flow.iter().filter(move |flow| flow.path.links.contains(&link));
         let is_starved = |&link: &u16| {
             let way = network.hop(link).way;
             let room_bytes = sizing.room_bytes(link, way.queue.size, way.mean_rate());
-            let beside = || self.flow.iter().filter(|flow| flow.path.links.contains(&link));
-            let long = beside().map(|flow| f64::from(flow.streams())).sum::<f64>();
-            room_bytes < STARVED_PACKETS.max(long) * f64::from(sizing.wire_bytes) || beside().any(is_stubborn)
+            let long = beside(link).map(|flow| f64::from(flow.streams())).sum::<f64>();
+            room_bytes < STARVED_PACKETS.max(long) * f64::from(sizing.wire_bytes)
         };
-        let starved = self.background.path.links.iter().chain(&*self.background.ack_links).any(is_starved);
-        let per_mbitps = if starved { STARVED_FLOWS_PER_MBITPS } else { BACKGROUND_FLOWS_PER_MBITPS };
+        let mut links = self.background.path.links.iter().chain(&*self.background.ack_links);
+        let per_mbitps = if links.clone().any(is_starved) {
+            STARVED_FLOWS_PER_MBITPS
+        } else if links.any(|&link| beside(link).any(is_stubborn)) {
+            PRESSED_FLOWS_PER_MBITPS
+        } else {
+            BACKGROUND_FLOWS_PER_MBITPS
+        };
         let short_flows = (per_mbitps * load_bps / 1e6).min(begun);
         // Half of the load that is forward travels in reverse, where it may be more than that way carries.
         let background = &self.background;
