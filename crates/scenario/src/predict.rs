@@ -7,7 +7,7 @@ use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
 use crate::demand::{pile_up, Demand};
-use crate::model::{Change, Flow, Pattern, Scenario, Series, Transport};
+use crate::model::{Change, Compat, Flow, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::Peaks;
 use crate::quantity::{Sample, Start};
@@ -20,7 +20,7 @@ const SHORT_FLOW_BYTES: f64 = 1_800.0;
 const UDT_FLOW_BYTES: f64 = 6_000.0;
 /// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room
 /// that these keep to grow.
-const PACKET_BYTES: f64 = 125.0;
+const PACKET_BYTES: f64 = 130.0;
 /// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
 const KEPT_BYTES: f64 = 80.0;
 /// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
@@ -140,7 +140,7 @@ impl Prediction {
     }
 }
 
-/// What limits the window of a flow on a path, besides its receiver, its demand and its host.
+/// Limit of the window of a flow on a path, besides its receiver, its demand and its host.
 #[derive(Clone, Copy, PartialEq)]
 enum Limit {
     /// Losses keep it near what the path holds, and an ACK makes it grow by no more than it acknowledges.
@@ -379,8 +379,10 @@ impl Scenario {
                     .min(self.fed_by_acks(flow, limit, carried(links, wire_bytes))),
                 demand: f64::from(flow.count) * self.demand(flow),
                 keeps: true,
-                // Without SACK each loss takes a round trip to repair, in which as much leaves as the rate asks for.
-                boundless: limit == Limit::Nothing || !has_sack(flow) && law.is_some_and(samples_rates),
+                // Without SACK each loss takes a round trip to repair, and without RACK a lost retransmission takes a
+                // timeout, in which as much leaves as the rate asks for.
+                boundless: limit == Limit::Nothing
+                    || (!has_sack(flow) || self.compat == Compat::Ns2) && law.is_some_and(samples_rates),
                 samples: flow.control.law().is_some_and(samples_rates),
                 times: match flow.control.law() {
                     _ if !has_sack(flow) => WITHOUT_SACK,
