@@ -451,6 +451,6 @@ def vectors(axes: Axes, law: str) -> None:
     axes.plot([0.0, largest / 2], [0.0, largest], color=plot.INK, lw=0.8, ls=":")
     axes.set_xlim(0.0, 2 * largest)
     axes.set_ylim(0.0, largest)
-    axes.set_title(f"{law}: ● to ■; full link --, RTT2 : RTT1 ···", fontsize=7)
+    axes.set_title(f"{law}: from ● to ■\nfull link --, w1 : w2 = RTT2 : RTT1 ···", fontsize=7)
     axes.set_xlabel("w1, RTT 200 ms (segments)")
     axes.set_ylabel("w2, RTT 100 ms (segments)")

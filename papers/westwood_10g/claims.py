@@ -367,7 +367,7 @@ def three_flows(study: Study) -> Figure:
             rates.set_ylabel("throughput (Mbit/s)")
             fairness.set_ylabel("Jain's index")
             fairness.set_ylim(0.3, 1.02)
-        # After the last row: it ends the search for limits that hold all rows.
+        # After all rows are drawn, since set_ylim ends autoscaling.
         for axes in panels[0, :2]:
             axes.set_ylim(bottom=0.0)
         figure.supxlabel("time (s)", fontsize=9)

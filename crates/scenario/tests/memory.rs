@@ -97,12 +97,12 @@ fn flows_over_udt_are_counted() {
              [[flow]]\nlaw = \"const-rate\"\ntransport = \"udt\"\nrtt = \"200ms\"\ncount = {count}\n"
         );
         let scenario = Scenario::parse(&text, "udt.toml", None).unwrap_or_else(|error| panic!("{error}"));
+        let before = LIVE.load(Relaxed);
         let config = scenario.config(scenario.seed);
-        let configured = LIVE.load(Relaxed);
         let mut sim = Sim::new(&config).unwrap_or_else(|error| panic!("{error}"));
         for eighth in 1..=8 {
             sim.run_until(Time(config.duration.0 / 8 * eighth));
-            is_counted(&sim, LIVE.load(Relaxed) - configured, &scenario);
+            is_counted(&sim, LIVE.load(Relaxed) - before, &scenario);
         }
     }
 }

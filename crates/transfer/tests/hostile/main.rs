@@ -334,7 +334,7 @@ fn all_peers_together_are_hashed_for_on_one_core() {
     while busy.len() < 10 && begun.elapsed() < Duration::from_secs(60) {
         let (before, since) = (run_ns(process.0.id()), Instant::now());
         std::thread::sleep(Duration::from_millis(50));
-        let ran = run_ns(process.0.id()) - before;
+        let ran = run_ns(process.0.id()).saturating_sub(before);
         let cores = ran as f64 / since.elapsed().as_nanos() as f64;
         // Else nothing is hashed yet, or no longer.
         busy.extend((cores > 0.2).then_some(cores));
@@ -344,7 +344,7 @@ fn all_peers_together_are_hashed_for_on_one_core() {
     assert!(busy.len() == 10 && busy[5] < 1.3, "cores: {busy:?}");
 }
 
-/// Time in ns that the threads of a process had of the cores. All of them live on.
+/// CPU time of the living threads of a process, in ns.
 fn run_ns(process: u32) -> u64 {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let said =
