@@ -2,6 +2,9 @@
 /* DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257): a mark says how much congestion there is, not only
  * that there is some. alpha follows the fraction of segments marked, once a window of data, and a
  * window with marks is cut by alpha/2. Losses halve.
+ *
+ * `rfc` computes in fractions; `linux` in whole segments and in 1024ths of alpha, and a window of data ends
+ * before the ACK that ends it is counted.
  */
 #ifndef LFN_DCTCP_H
 #define LFN_DCTCP_H
@@ -10,20 +13,43 @@
 
 #define DCTCP_G_SHIFT 4u /* g = 1/16 (RFC 8257 section 3.3) */
 #define DCTCP_ONE_Q20 (1u << 20)
+#define DCTCP_RFC 0u
+#define DCTCP_LINUX 1u
+#define DCTCP_Q20_OF_Q10 10u /* Linux counts in 1/1024 */
 
 struct dctcp {
+	u32 variant;
 	u32 alpha_q20;
 	u32 delivered; /* in the window of data under way */
 	u32 marked;    /* of them, those whose ACK echoed a mark */
+	u32 cnt;       /* segments acknowledged towards the next one (linux) */
 };
 
 static inline void dctcp_init(void *state, const struct law_config *config, struct law_control *control)
 {
 	struct dctcp *s = state;
 
-	(void)config;
 	(void)control;
+	s->variant = config->variant;
 	s->alpha_q20 = DCTCP_ONE_Q20; /* cautious until something is known: section 3.3 */
+}
+
+/* alpha and the marked fraction of the window that has ended, in the integers of Linux: alpha loses a sixteenth,
+ * at least 1/1024, so that it reaches 0. */
+static inline u32 dctcp_linux_alpha_q20(const struct dctcp *s)
+{
+	u32 alpha = s->alpha_q20 >> DCTCP_Q20_OF_Q10;
+	u32 gain = s->marked ? (u32)(((u64)s->marked << (10u - DCTCP_G_SHIFT)) / law_max(s->delivered, 1)) : 0;
+
+	alpha -= (u32)law_min(law_max(alpha >> DCTCP_G_SHIFT, 1), alpha);
+	return (u32)law_min(alpha + gain, 1024) << DCTCP_Q20_OF_Q10;
+}
+
+static inline void dctcp_count(struct dctcp *s, const struct law_ack *ack)
+{
+	s->delivered = (u32)law_min((u64)s->delivered + ack->newly_delivered, ~0U);
+	if (ack->ce)
+		s->marked = (u32)law_min((u64)s->marked + ack->newly_delivered, ~0U);
 }
 
 static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
@@ -31,23 +57,33 @@ static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struc
 	struct dctcp *s = state;
 
 	(void)control;
-	s->delivered = (u32)law_min((u64)s->delivered + ack->newly_delivered, ~0U);
-	if (ack->ce)
-		s->marked = (u32)law_min((u64)s->marked + ack->newly_delivered, ~0U);
-	if ((ack->flags & LAW_ACK_ROUND_START) && s->delivered) {
-		u32 f_q20 = (u32)(((u64)s->marked << 20) / s->delivered);
+	if (s->variant == DCTCP_RFC)
+		dctcp_count(s, ack);
+	if (ack->flags & LAW_ACK_ROUND_START) {
+		if (s->variant == DCTCP_LINUX) {
+			s->alpha_q20 = dctcp_linux_alpha_q20(s);
+		} else if (s->delivered) {
+			u32 f_q20 = (u32)(((u64)s->marked << 20) / s->delivered);
 
-		s->alpha_q20 = (u32)(((((u64)s->alpha_q20 << DCTCP_G_SHIFT) - s->alpha_q20) + f_q20) >> DCTCP_G_SHIFT);
+			s->alpha_q20 =
+				(u32)(((((u64)s->alpha_q20 << DCTCP_G_SHIFT) - s->alpha_q20) + f_q20) >> DCTCP_G_SHIFT);
+		}
 		s->delivered = 0;
 		s->marked = 0;
 	}
+	if (s->variant == DCTCP_LINUX)
+		dctcp_count(s, ack);
 }
 
 static inline void dctcp_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
 {
-	(void)state;
+	struct dctcp *s = state;
+
 	(void)ack;
-	law_add_per_rtt(control, 1 << 16, n);
+	if (s->variant == DCTCP_LINUX)
+		law_add_every(control, &s->cnt, (u32)(control->cwnd >> 32), n);
+	else
+		law_add_per_rtt(control, 1 << 16, n);
 }
 
 static inline void dctcp_on_loss(void *state, const struct law_loss *loss, struct law_control *control)
@@ -56,7 +92,14 @@ static inline void dctcp_on_loss(void *state, const struct law_loss *loss, struc
 	u64 w = control->cwnd;
 
 	w -= loss->kind == LAW_LOSS_ECN ? (w >> 21) * s->alpha_q20 : w >> 1;
+	if (s->variant == DCTCP_LINUX) {
+		u32 whole = (u32)(control->cwnd >> 32);
+		u32 cut = (u32)(((u64)whole * (s->alpha_q20 >> DCTCP_Q20_OF_Q10)) >> 11);
+
+		w = LAW_SEG(loss->kind == LAW_LOSS_ECN ? whole - cut : whole >> 1);
+	}
 	control->ssthresh = law_max(w, LAW_MIN_SSTHRESH);
+	s->cnt = 0;
 }
 
 static inline void dctcp_probe(const void *state, const struct law_control *control, u64 *out)

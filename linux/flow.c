@@ -82,13 +82,33 @@ static const char header[] =
 	"snd_wnd,rwnd_lim_us,sndbuf_lim_us,pacing,qlen,qdrops,qpkts,timeouts,rto_us,reordering,dsacks,"
 	"delivered_ce,rcv_ooo\n";
 
-/* Writes what the socket takes. Whether there is more to write. */
+/* Most unsent data until the receiver has opened its window. */
+#define FIRST_BYTES 65536
+
+static void limit_unsent(int tcp, int bytes)
+{
+	setsockopt(tcp, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+/*
+ * Writes what the socket takes. Whether there is more to write.
+ *
+ * The receiver acknowledges a segment with PSH at once, which shifts the pairs of its delayed ACKs. Linux sets
+ * PSH at the end of a write without MSG_MORE, and after half of the largest receive window so far: every 32 kB
+ * of what is written before the window opens. So little is.
+ */
 static int write_some(int tcp, uint64_t *left)
 {
 	static char zeros[1 << 20];
+	struct tcp_info info;
+	socklen_t size = sizeof info;
 
+	if (!getsockopt(tcp, IPPROTO_TCP, TCP_INFO, &info, &size) && info.tcpi_snd_wnd > FIRST_BYTES)
+		limit_unsent(tcp, -1);
 	while (*left) {
-		ssize_t sent = send(tcp, zeros, *left < sizeof zeros ? *left : sizeof zeros, MSG_NOSIGNAL);
+		int more = *left > sizeof zeros;
+		ssize_t sent = send(tcp, zeros, more ? sizeof zeros : *left,
+				    MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 
 		if (sent < 0)
 			return 1;
@@ -117,6 +137,7 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 	inet_pton(AF_INET, address, &to.sin_addr);
 	sleep_until_us(begin_us + flow->start_us);
 	fcntl(tcp, F_SETFL, O_NONBLOCK);
+	limit_unsent(tcp, FIRST_BYTES);
 	if (connect(tcp, (void *)&to, sizeof to) && errno != EINPROGRESS)
 		fail("connect %s: %m", address);
 	while (next_us <= end_us) {

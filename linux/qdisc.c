@@ -110,6 +110,7 @@ void qdisc_add(int socket, const char *device, const struct link *link, int coun
 	append_u64(LFNLINK_RATE, link->rate_bps);
 	append_u64(LFNLINK_DELAY, link->delay_ns);
 	append_u64(LFNLINK_HOLD, link->hold_ns);
+	append_u64(LFNLINK_JITTER, link->jitter_ns);
 	if (counts_acks)
 		append(LFNLINK_ACKS, NULL, 0);
 	end(nest);

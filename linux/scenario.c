@@ -80,8 +80,10 @@ static void read_link(struct scenario *scenario, char *rest)
 			link->delay_ns = number(value, 0);
 		else if (!strcmp(key, "hold_ns"))
 			link->hold_ns = number(value, 0);
+		else if (!strcmp(key, "jitter_ns"))
+			link->jitter_ns = number(value, 0);
 		else
-			wrong("a link has rate_bps, delay_ns, hold_ns", key);
+			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns", key);
 	}
 	if (!link->rate_bps)
 		wrong("a link needs", "rate_bps");

@@ -15,7 +15,7 @@ struct gaps {
 
 struct link {
 	int present;
-	uint64_t rate_bps, delay_ns, hold_ns;
+	uint64_t rate_bps, delay_ns, hold_ns, jitter_ns;
 	char *queue; /* in the words of tc */
 	struct gaps lost, held, duplicated;
 };

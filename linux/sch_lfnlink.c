@@ -2,7 +2,7 @@
 /*
  * lfnlink: a link. Any queueing discipline is its queue; a serialiser of an exact rate that may
  * change at any time takes packets from it one at a time; then packets are lost, held up or
- * duplicated by lists of their numbers, and propagate. Virtual time makes every event exact.
+ * duplicated by lists of their numbers, and propagate, some with a random addition to the delay. Virtual time makes every event exact.
  *
  * The packet in service has left the queue: a queue of N packets holds N besides it.
  * At a change of rate the packet in service goes on with what remains of it. Where the delay
@@ -27,7 +27,8 @@ struct choice {
 struct link {
 	struct Qdisc *queue;
 	struct qdisc_watchdog watchdog;
-	u64 rate_bps, delay_ns, hold_ns;
+	u64 rate_bps, delay_ns, hold_ns, jitter_ns;
+	u64 draws; /* state of xorshift64 */
 	bool acks;
 	struct choice lost, held, duplicated;
 
@@ -108,6 +109,15 @@ static void propagate(struct link *link, struct sk_buff *skb, u64 arrives_ns)
 	__skb_queue_head(&link->wire, skb);
 }
 
+/* Uniform from 0 to below `limit_ns`, which is less than 2^32 (xorshift64, Marsaglia 2003). */
+static u64 drawn(struct link *link, u64 limit_ns)
+{
+	link->draws ^= link->draws << 13;
+	link->draws ^= link->draws >> 7;
+	link->draws ^= link->draws << 17;
+	return (link->draws >> 32) * limit_ns >> 32;
+}
+
 /* The packet in service has left the serialiser at the time given. */
 static void depart(struct Qdisc *sch, u64 at_ns)
 {
@@ -116,6 +126,8 @@ static void depart(struct Qdisc *sch, u64 at_ns)
 	u64 arrives_ns = at_ns + link->delay_ns;
 
 	link->served = NULL;
+	if (link->jitter_ns)
+		arrives_ns += drawn(link, link->jitter_ns);
 	if (is_kind(skb, link->acks)) {
 		if (chooses(&link->lost)) {
 			sch->q.qlen--;
@@ -202,9 +214,9 @@ static int lfnlink_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 
 static const struct nla_policy policy[LFNLINK_MAX + 1] = {
 	[LFNLINK_RATE] = { .type = NLA_U64 },	[LFNLINK_DELAY] = { .type = NLA_U64 },
-	[LFNLINK_HOLD] = { .type = NLA_U64 },	[LFNLINK_LOST] = { .type = NLA_BINARY },
-	[LFNLINK_HELD] = { .type = NLA_BINARY }, [LFNLINK_DUPLICATED] = { .type = NLA_BINARY },
-	[LFNLINK_ACKS] = { .type = NLA_FLAG },
+	[LFNLINK_HOLD] = { .type = NLA_U64 },	[LFNLINK_JITTER] = { .type = NLA_U64 },
+	[LFNLINK_LOST] = { .type = NLA_BINARY }, [LFNLINK_HELD] = { .type = NLA_BINARY },
+	[LFNLINK_DUPLICATED] = { .type = NLA_BINARY }, [LFNLINK_ACKS] = { .type = NLA_FLAG },
 };
 
 /* The packet in service has been served at the old rate until now. */
@@ -236,6 +248,8 @@ static int lfnlink_change(struct Qdisc *sch, struct nlattr *options, struct netl
 		link->delay_ns = nla_get_u64(said[LFNLINK_DELAY]);
 	if (said[LFNLINK_HOLD])
 		link->hold_ns = nla_get_u64(said[LFNLINK_HOLD]);
+	if (said[LFNLINK_JITTER])
+		link->jitter_ns = min(nla_get_u64(said[LFNLINK_JITTER]), (u64)U32_MAX);
 	if (said[LFNLINK_ACKS])
 		link->acks = true;
 	sch_tree_unlock(sch);
@@ -259,6 +273,7 @@ static int lfnlink_init(struct Qdisc *sch, struct nlattr *options, struct netlin
 		return -EINVAL;
 	qdisc_watchdog_init(&link->watchdog, sch);
 	__skb_queue_head_init(&link->wire);
+	link->draws = 0x9e3779b97f4a7c15ULL;
 	link->queue = fifo_create_dflt(sch, &pfifo_qdisc_ops, 1000, extack);
 	if (IS_ERR(link->queue)) {
 		int error = PTR_ERR(link->queue);

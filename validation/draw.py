@@ -21,6 +21,10 @@ FRAMING_B = 14
 JUMBO_B, USUAL_B = 9000, 1500
 #: Between the seeds of a scenario's phases; numbers of scenarios, which are seeds too, are below.
 SEEDS_APART = 1_000_000
+#: So many phases lose, delay and double the same packets.
+SAME_LOSSES = 8
+#: Jitter of phases, in transmission times of a packet.
+TIES = 0.02
 AQMS = ("red", "codel", "fq-codel", "pie")
 #: How often each trait is drawn.
 SHARES = {
@@ -77,6 +81,7 @@ class Drawn:
     reorder_ms: float = 0.0
     duplicate: float = 0.0
     delay_ms: float = 0.0
+    jitter_us: float = 0.0
     steps: tuple[Step, ...] = field(default=())
     seed: int = 1
 
@@ -131,6 +136,8 @@ class Drawn:
         ]
         if self.delay_ms:
             lines.append(f'delay = "{self.delay_ms:g}ms"')
+        if self.jitter_us:
+            lines.append(f'jitter = {{ high = "{self.jitter_us:.3f}us", keep_order = false }}')
         if self.loss:
             lines.append(f"loss = {self.loss:.6f}")
         if self.reorder:
@@ -157,7 +164,7 @@ class Drawn:
         return f'{{ kind = "{self.queue}", {size}{ecn} }}'
 
     def _flow(self, flow: DrawnFlow) -> list[str]:
-        variant = "" if flow.law in ("dctcp", "bbr") else ":linux"
+        variant = "" if flow.law == "bbr" else ":linux"
         lines = [
             "[[flow]]",
             f'law = "{flow.law}{variant}"',
@@ -174,20 +181,27 @@ class Drawn:
         return lines
 
     def phase(self, number: int) -> Drawn:
-        """This scenario, RTTs shifted by fractions of a packet's transmission time; 0: no shift.
+        """This scenario, RTTs shifted by fractions of a packet's transmission time; 0: no change.
 
         Shifted start times would not do: with drop-tail, ACK clocking removes their phase. The
         first 2^m numbers spread the fractions evenly. Queues with random decisions get new random
-        numbers for each number.
+        numbers for each number; so do loss, reordering and duplication from :data:`SAME_LOSSES` on.
+
+        Jitter of up to :data:`TIES` of a packet's transmission time breaks ties. Once a queue was
+        empty, ACK clocking lets packets arrive exactly when others depart, at any RTT. If the
+        queue is full, their order decides about a drop; in a real host it is a matter of chance.
         """
+        if not number:
+            return self
         turn = sum(1 / 2 ** (bit + 1) for bit in range(number.bit_length()) if number >> bit & 1)
         packet_ms = self.packet_s * 1e3
         flows = tuple(
             replace(flow, rtt_ms=flow.rtt_ms + packet_ms * (turn * (2 * j + 1) % 1))
             for j, flow in enumerate(self.flows)
         )
-        own = self.seed + SEEDS_APART * number if self.queue in ("red", "pie") else self.seed
-        return replace(self, flows=flows, seed=own)
+        draws_anew = self.queue in ("red", "pie") or number >= SAME_LOSSES
+        own = self.seed + SEEDS_APART * number if draws_anew else self.seed
+        return replace(self, flows=flows, seed=own, jitter_us=TIES * packet_ms * 1e3)
 
     def phases(self, count: int) -> list[Drawn]:
         """The first ``count`` phases."""

@@ -15,7 +15,7 @@ LINUX_HEADERS_B = 52
 
 #: Which variant of a law stands for the peer's. TCP-Linux of ns-2 is Linux 2.6.22.
 _LAWS = {
-    "linux": {law: f"{law}:linux" for law in (*LAWS, *LINUX_LAWS)} | {"dctcp": "dctcp:rfc"},
+    "linux": {law: f"{law}:linux" for law in (*LAWS, *LINUX_LAWS)},
     "ns2": {
         "reno": "reno:linux",
         "hstcp": "hstcp:linux",

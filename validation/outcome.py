@@ -28,7 +28,7 @@ BUILT = PROGRAM.parents[1] / "build" / "linux" / "initramfs.gz"
 #: How far from Linux a figure may lie: a fraction, and what is below resolution.
 GOODPUT, WINDOW, COUNT = 0.05, 0.05, 0.25
 GOODPUT_BPS, WINDOW_SEGMENTS, COUNT_PACKETS, TIMEOUTS = 1e4, 1.0, 5.0, 1.0
-#: Linux's own runs over the phases differ by more: chaotic, and medians are compared.
+#: The runs of one side over the phases differ by more: chaotic, and medians are compared.
 CHAOTIC = 0.05
 
 
@@ -205,7 +205,7 @@ def compare(theirs: Outcome, mine: Outcome) -> Verdict:
 
 
 def chaotic(outcomes: Sequence[Outcome]) -> bool:
-    """Whether Linux's own runs over the phases spread by more than 5 %."""
+    """Whether the runs of one side over the phases spread by more than 5 %."""
     for flows in zip(*(outcome.flows for outcome in outcomes), strict=True):
         for name in ("goodput_bps", "mean_window"):
             values = [getattr(flow, name) for flow in flows]

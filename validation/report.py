@@ -87,29 +87,43 @@ the laboratory with ns-3's rules.""",
 _HEAD = """\
 # Validation
 
-This page compares lfnlab with closed forms, a real Linux kernel, ns-2 and ns-3 on the same
-scenarios: one drop-tail bottleneck, bulk flows, one flow or ten. The aim is a difference of at most
-2 % from theory, 3 % from a simulator and 5 % from Linux, or a named rule that causes a larger one.
+This page compares lfnlab with closed forms, Linux 6.12, ns-2 and ns-3 on the same scenarios: a
+dumbbell (one bottleneck between senders and receivers) with a drop-tail queue, and one, two or ten
+bulk flows. The aim is a difference of at most 2 % from theory, 3 % from a simulator and 5 % from
+Linux, or a named rule that causes a larger one.
 
 """
 _METHOD = """
-**How measured.** `python -m validation report` writes this page from a new run of the laboratory
-and the peers' figures in `validation/reference`. `python -m validation linux|ns2|ns3`
-runs a peer again; `python -m validation ours` prints the differences beyond the aim. One function
-(`python/lfnlab/analysis/sawtooth.py`) measures every trace, from samples 10 ms apart. A difference
-of at most one sample, one segment or one packet counts as agreement. Drop-tail queues lock the
-phases of several flows, so one run is not representative: figures of several flows are means over
-six offsets of start, and agree if they are within two standard errors of the difference.
+`python -m validation report` runs the laboratory again and writes this page. The figures of the
+peers are in `validation/reference`, from the commands and dates of this table.
+`python -m validation ours` prints the differences beyond the aim.
 
-**How to read the tables.** Cells are *theirs / ours (difference)*. A number in brackets names the
-rule behind a difference beyond the aim; **!** marks one without a known cause. A period is the time
-from one loss episode to the next. *long* and *short* are the means of the longer and the shorter of
-each two neighbouring periods, because CUBIC and BIC alternate. Windows are in segments. In the
-figures Linux is black and lfnlab orange.
+**How a figure is measured**
 
-**Not run.** Ten flows of ns-2 at 1 Gbit/s, except HSTCP, CUBIC and H-TCP for 20 s. ns-3 above 100
-Mbit/s, since it needs 33,000 to 370,000 ns per packet. HTCP-BE, which no peer has. Linux above 1
-Gbit/s.
+- One function, `python/lfnlab/analysis/sawtooth.py`, measures every trace, ours and theirs, from
+  samples 10 ms apart.
+- A difference of at most one sample, one segment or one packet counts as agreement.
+- Figures of several flows are means over six offsets of start. They agree if they are within two
+  standard errors of the difference. The reason: a drop-tail queue locks the phases of flows, so one
+  run is not representative.
+
+**How to read the tables**
+
+- A cell is *theirs / ours (difference)*.
+- A number in brackets names the rule behind a difference beyond the aim. **!** marks one without a
+  known cause.
+- A *period* is the time from one loss episode to the next. CUBIC and BIC alternate between long and
+  short ones: *long* and *short* are the means of the longer and of the shorter of each two
+  neighbouring periods.
+- Windows are in segments.
+- In the figures Linux is black and lfnlab orange.
+
+**Not run**
+
+- ns-2: ten flows at 1 Gbit/s, except HSTCP, CUBIC and H-TCP for 20 s.
+- ns-3: above 100 Mbit/s, since it needs 33,000 to 370,000 ns per packet.
+- Linux: above 1 Gbit/s.
+- HTCP-BE: no peer has it.
 
 ## Theory
 """
@@ -232,16 +246,29 @@ def _tried(comparison: Comparison) -> Iterator[str]:
 def _summary(comparisons: Sequence[Comparison], checks: Sequence[Check]) -> Iterator[str]:
     missed = sum(not check.within for check in checks)
     counts = [len(checks), len(checks) - missed, 0, missed]
-    rows = [("[theory](#theory)", "", f"{100 * THEORY_AIM:g} %", *map(str, counts))]
+    rows = [
+        (
+            "[theory](#theory)",
+            _command("ours"),
+            "each run",
+            f"{100 * THEORY_AIM:g} %",
+            *map(str, counts),
+        )
+    ]
     for comparison in comparisons:
         every, within, explained = comparison.counts()
         anchor = comparison.title.lower().replace(" ", "-").replace(".", "")
         counts = [every, within, explained, every - within - explained]
         title = f"[{comparison.title}](#{anchor})"
         aim = f"{100 * AIM[comparison.peer]:g} %"
-        rows.append((title, reference.date(comparison.peer), aim, *map(str, counts)))
+        command, date = _command(comparison.peer), reference.date(comparison.peer)
+        rows.append((title, command, date, aim, *map(str, counts)))
     counted = ("figures", "agree", "rule named", "no known cause")
-    yield from markdown(("beside", "sampled on", "aim", *counted), rows)
+    yield from markdown(("beside", "command", "date", "aim", *counted), rows)
+
+
+def _command(name: str) -> str:
+    return f"`python -m validation {name}`"
 
 
 _HUNTED = """

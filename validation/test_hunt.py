@@ -102,6 +102,10 @@ def test_both_lose_the_same_packets() -> None:
     ("change", "part"),
     [
         ('[link]\nrate = "20Mbit/s"\njitter = { high = "2ms" }', "link.forward.jitter"),
+        (
+            '[link]\nrate = "20Mbit/s"\njitter = { high = "4s", keep_order = false }',
+            "link.forward.jitter",
+        ),
         ('[link]\nrate = "20Mbit/s"\nrouter = { kind = "vcp" }', "link.forward.router"),
         ('[link]\nrate = "20Mbit/s"\nqueue = { kind = "red" }', "link.queue.gentle"),
         ('[parking-lot]\nhops = 2\nrate = "20Mbit/s"', "parking-lot"),

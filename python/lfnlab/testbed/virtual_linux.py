@@ -48,6 +48,8 @@ MODULES = {
 } | {"hstcp": "highspeed"}
 #: Of a sending host as Linux is installed, not tuned for long fat networks.
 UNTUNED_SEND_BUFFER = "sysctl net.ipv4.tcp_wmem=4096 16384 4194304"
+#: The kernel draws jitter in 32 bits of nanoseconds.
+_LONGEST_JITTER_S = 4
 #: The receiving host's buffer, as ours: its window holds no sender.
 TUNED_RECEIVE_BUFFER = "sysctl net.ipv4.tcp_rmem=4096 134217728 134217728"
 #: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
@@ -120,11 +122,7 @@ def _queue(queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: 
 
 
 def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:
-    """RED of Linux: neither gentle nor spaced, weights that are powers of 2.
-
-    Its average falls in idle time by a constant that is a power of 2 in microseconds, from 0.94 to
-    1.9 times the wanted one by tc's `Scell_log`: so tc gets a rate that is higher by the root of 2.
-    """
+    """RED of Linux: neither gentle nor spaced, weights that are powers of 2."""
     for key, wanted in (
         ("gentle", False),
         ("wait", False),
@@ -147,7 +145,7 @@ def _red(queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: floa
     return (
         f"red limit {packets * wire_bytes} min {round(low * wire_bytes)} "
         f"max {round(high * wire_bytes)} avpkt {wire_bytes} burst {_burst(low, exponent)} "
-        f"probability {queue['max_p']} bandwidth {rate_bps * math.sqrt(2):.0f}bit"
+        f"probability {queue['max_p']} bandwidth {rate_bps:.0f}bit"
     )
 
 
@@ -177,6 +175,17 @@ def _chosen(link: Mapping[str, Any], way: str, seed: int, packets: int) -> Itera
         numbers = random_streams.gaps(p, seed, f"link.{way}.{kind}", packets)
         if numbers:
             yield f"{name} {way} " + " ".join(map(str, numbers))
+
+
+def _jitter(link: Mapping[str, Any], way: str) -> str:
+    """Its jitter. The random numbers are Linux's own."""
+    if not (jitter := link.get("jitter")):
+        return ""
+    if jitter["kind"] != "uniform" or parse(jitter["low"], SECONDS) or jitter["keep_order"]:
+        raise _refused(f"link.{way}.jitter", "it is uniform from 0 and does not keep the order")
+    if parse(jitter["high"], SECONDS) >= _LONGEST_JITTER_S:
+        raise _refused(f"link.{way}.jitter", f"it is less than {_LONGEST_JITTER_S} s")
+    return f" jitter_ns={_nanoseconds(jitter['high'])}"
 
 
 def _flow(flow: Mapping[str, Any], own_s: float) -> str:
@@ -257,9 +266,8 @@ def translated(resolved: Mapping[str, Any], *more: str) -> str:
         raise _refused("compat, sample", '"linux" and a time are needed')
     forward, reverse = resolved["link"], resolved["link"]["reverse"]
     for way, link in (("forward", forward), ("reverse", reverse)):
-        for key in ("jitter", "router"):
-            if link.get(key) and link[key] != {"kind": "none"}:
-                raise _refused(f"link.{way}.{key}", f"it has no {key}")
+        if link.get("router", {"kind": "none"}) != {"kind": "none"}:
+            raise _refused(f"link.{way}.router", "it has no router")
     flows = [flow for flow in resolved["flow"] for _ in range(flow["count"])]
     duration_s = parse(resolved["duration"], SECONDS)
     wire_bytes = round(max(parse(flow["packet"], BYTES) for flow in flows)) + 14
@@ -279,7 +287,7 @@ def translated(resolved: Mapping[str, Any], *more: str) -> str:
         hold = link.get("reorder", {}).get("delay", "0s")
         lines.append(
             f"link {way} rate_bps={round(rate_bps)} delay_ns={_nanoseconds(link['delay'])} "
-            f"hold_ns={_nanoseconds(hold)}"
+            f"hold_ns={_nanoseconds(hold)}{_jitter(link, way)}"
         )
         lines.append(f"queue {way} {_queue(link['queue'], rate_bps, longest_s, wire_bytes)}")
     top_bps = max(
