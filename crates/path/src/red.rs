@@ -4,6 +4,8 @@
 //! Everything is decided when a packet arrives, so a RED queue keeps closed-form departures. The
 //! queue itself and its physical limit are the caller's.
 
+mod linux_idle;
+
 use std::ops::RangeInclusive;
 
 use lfn_keys::{keys, words, Given, Kind, Packets, Said, Span, Value, Wrong, DELAY_MAX};
@@ -13,6 +15,8 @@ use crate::counters::Ledger;
 use crate::fifo::Fifo;
 use crate::limit::{DropReason, Limit, QueueState, Verdict};
 use crate::rule::{Arrival, Parameters, Rule, Site};
+
+use linux_idle::LinuxIdle;
 
 /// Interval between the steps of adaptive RED.
 const ADAPTIVE_INTERVAL: Time = Time::from_ms(500);
@@ -69,7 +73,7 @@ pub enum RedRules {
     /// While at most one packet waits, nothing is dropped early.
     Ns2,
     /// The average alone decides, and one draw holds until count times probability reaches it (the efficient
-    /// algorithm of Floyd and Jacobson 1993).
+    /// algorithm of Floyd and Jacobson 1993). In idle time the average falls by the kernel's table.
     Linux,
 }
 
@@ -129,8 +133,8 @@ keys! {
         preset: RedPreset = RedPreset::Gentle, then RedConfig::of;
         /// Average queue where early drops begin; with `max_th`. Default 5 packets in "classic".
         min_th: Option<Threshold> = None;
-        /// Average queue where drops become certain, or the gentle slope begins; with `min_th`. Default 15
-        /// packets in "classic".
+        /// Average queue from which every packet is dropped, or, with `gentle`, from which the probability rises
+        /// faster; with `min_th`. Default 15 packets in "classic".
         max_th: Option<Threshold> = None;
         /// Queueing delay aimed at, from which both thresholds follow; not with `min_th`. Default 5ms in
         /// "gentle" and "adaptive".
@@ -140,21 +144,21 @@ keys! {
         weight: Weight = Weight::Automatic;
         /// Drop probability at `max_th`.
         max_p: f64 = 0.1, in Span::above(0.0).at_most(1.0);
-        /// Beyond `max_th` let the probability rise to 1 at twice that instead of jumping there. Default
-        /// false in "classic".
+        /// Above `max_th` the probability rises linearly and is 1 at twice `max_th`. Otherwise it is 1 at once.
+        /// Default false in "classic".
         gentle: bool = true;
         /// Let `max_p` follow the average every 0.5s. Default true in "adaptive".
         adaptive: bool = false;
-        /// Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic".
+        /// Leave 1/p to 2/p packets between two drops, instead of 1 to 1/p. Default false in "classic".
         wait: bool = true;
-        /// Whose rules it follows where papers leave them open.
+        /// Implementation whose rules it follows where the papers leave a choice.
         rules: RedRules = RedRules::Ns2;
         /// Measure the queue in bytes, and drop in proportion to a packet's size.
         byte_mode: bool = false;
         /// Mark packets of flows with `ecn` instead of dropping them. Default true in "adaptive".
         ecn: bool = false;
-        /// Mark only while the probability is below this, else drop; 1 marks also where drops are certain, as a
-        /// router for DCTCP does.
+        /// Mark only while the probability is below this, otherwise drop. With 1 a queue also marks where it would
+        /// surely drop, as a router for DCTCP does.
         mark_p: f64 = 0.1, in Span::above(0.0).at_most(1.0);
     }
     set {
@@ -305,8 +309,10 @@ pub struct Red {
     /// Linux's draw.
     standing: f64,
     above_min_th: bool,
-    /// Begin of the last idle time that the average has seen.
+    /// Begin of the last idle time that the average has seen; under Linux's rules, the end of what it has seen.
     aged: Option<Time>,
+    /// Idle time under Linux's rules.
+    linux_idle: Option<LinuxIdle>,
 }
 
 impl Red {
@@ -358,6 +364,7 @@ impl Red {
             standing: 0.0,
             above_min_th: false,
             aged: None,
+            linux_idle: (config.rules == RedRules::Linux).then(|| LinuxIdle::new(weight, packets_per_second)),
         })
     }
 
@@ -387,8 +394,8 @@ impl Red {
         Ok(verdict == Verdict::Mark)
     }
 
-    /// The rate of the link changes. Idle time counts at the rate at its end; thresholds, weight and
-    /// the range of max_p stay as they were set up.
+    /// The rate of the link changes. Idle time counts at the rate at its end, under Linux's rules at the first rate;
+    /// thresholds, weight and the range of max_p stay as they were set up.
     pub fn set_rate(&mut self, rate: Rate) {
         self.packets_per_second = rate.as_bps() / (8.0 * f64::from(self.config.mean_packet_bytes));
     }
@@ -497,8 +504,17 @@ impl Red {
         } else {
             queue.packets as f64
         };
-        // Idle time counts once, also where the packet that ends it is dropped.
-        if let Some(since) = queue.idle_since.filter(|&since| self.aged != Some(since)) {
+        // Idle time counts once, also where the packet that ends it is dropped. For Linux another idle time begins then.
+        if let (Some(linux), Some(since)) = (&self.linux_idle, queue.idle_since) {
+            let idle = now.since(self.aged.map_or(since, |aged| aged.max(since)));
+            self.aged = Some(now);
+            // The packet that ends an idle time is no sample of an empty queue. One that arrives as the link ends a
+            // packet is: a tie, for the kernel a matter of chance.
+            if idle > Time::ZERO {
+                self.average *= linux.kept(idle);
+                return;
+            }
+        } else if let Some(since) = queue.idle_since.filter(|&since| self.aged != Some(since)) {
             self.aged = Some(since);
             let missed = (now.since(since).as_s() * self.packets_per_second).floor();
             self.average *= libm::pow(1.0 - self.weight, missed);

@@ -354,6 +354,22 @@ fn idle_time_counts_once_though_its_packets_are_dropped() {
     for _ in 0..3 {
         assert_eq!(red.arrive(Time::from_ms(8), idle, PACKET_BYTES, false, no_draw), Verdict::Drop);
     }
-    // 1 ms at 1 Gbit/s is 83 packets.
-    close(red.average_packets(), 1000.0 * libm::pow(1.0 - red.weight(), 86.0), 1e-12);
+    assert_eq!(red.arrive(Time::from_ms(9), idle, PACKET_BYTES, false, no_draw), Verdict::Drop);
+    // A cell is 8,192 us; the second and the third packet are samples of an empty queue.
+    let left = 1.0 - 1000.0 / 8192.0;
+    close(red.average_packets(), 1000.0 * left * left * libm::pow(1.0 - red.weight(), 2.0), 1e-12);
+}
+
+/// tc of iproute2 6.1: with 10 Mbit/s, packets of 1514 bytes and a weight of 1/512, `Scell_log` is 20.
+#[test]
+fn in_idle_time_linuxs_average_falls_by_its_table() {
+    let idle = LinuxIdle::new(1.0 / 512.0, 1e7 / (8.0 * 1514.0));
+    assert_eq!(idle.cell_us, 1 << 20);
+    let kept = |us: u64| idle.kept(Time::from_us(us));
+    assert_eq!(kept(0), 1.0);
+    close(kept(1 << 18), 0.75, 1e-12);
+    // Half of a cell takes one half, and no more goes until a power of 2 is rounded up: 0.108 in a cell.
+    assert_eq!((kept(1 << 19), kept(4 << 20), kept(5 << 20)), (0.5, 0.5, 0.5));
+    assert_eq!((kept(14 << 20), kept(254 << 20)), (0.25, libm::exp2(-28.0)));
+    assert_eq!((kept(255 << 20), kept(u64::MAX / 2_000_000)), (libm::exp2(-31.0), libm::exp2(-31.0)));
 }
