@@ -25,7 +25,7 @@ VALGRIND = [
     "valgrind",
     "--tool=callgrind",
     "--callgrind-out-file=/dev/null",
-    "--toggle-collect=lfn_sim::engine::Sim::run_until*",
+    "--toggle-collect=lfn_sim::engine::sim::Sim::run_until*",
 ]
 #: Simulated time, start-up included. Valgrind is 50 times slower than the machine.
 DURATION_S = 3.0

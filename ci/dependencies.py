@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The dependencies of this project, with their licences and known advisories.
 
-$ python ci/dependencies.py                      fails on a licence that is not allowed
+$ python ci/dependencies.py                      fails on a licence that is not allowed, and on a
+                                                 package that docs/dependencies.md lacks
 $ python ci/dependencies.py --write RUSTSEC PYPA writes docs/dependencies.md
 
 RUSTSEC and PYPA are clones of github.com/rustsec/advisory-db and github.com/pypa/advisory-database:
@@ -51,9 +52,9 @@ INTRODUCTION = """\
 # Dependencies
 
 The packages of the lock files, as of {}: licences, and advisories for these versions.
-`python ci/dependencies.py` fails on a licence that is not on its list, and so does a test. With
-`--write` and clones of the two data bases it writes this page. CI has no network for the data
-bases, so they have dates.
+`python ci/dependencies.py` fails on a licence that is not on its list and on a package that this
+page lacks, and so do two tests. With `--write` and clones of the two data bases it writes this
+page. CI has no network for the data bases, so they have dates.
 
 ## Advisories
 
@@ -147,6 +148,12 @@ def refused(packages: list[Package]) -> list[Package]:
     names = {"Rust": LINKED, "Python": BESIDE}
     known = [package for package in packages if package.licence is not None]
     return [one for one in known if not allowed(str(one.licence), names[one.kind])]
+
+
+def absent(packages: list[Package]) -> list[Package]:
+    """Those that the page lacks, and whose advisories are therefore not known."""
+    text = PAGE.read_text(encoding="utf-8")
+    return [one for one in packages if f"| {one.kind} | {one.name} | {one.version} |" not in text]
 
 
 def database(clone: str, folder: str) -> tuple[str, dict[str, str]]:
@@ -246,18 +253,11 @@ def main() -> None:
     packages = [*crates(), *wheels()]
     if asked.write:
         PAGE.write_text(page(packages, *asked.write), encoding="utf-8")
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    new = [
-        one
-        for one in packages
-        if not any(f" {one.name} | {one.version} |" in line for line in lines)
-    ]
-    if new:
-        names = ", ".join(f"{one.name} {one.version}" for one in new)
-        print(f"not in {PAGE.relative_to(ROOT)}, so without a look at advisories: {names}")
+    for package in (new := absent(packages)):
+        print(f"{package.kind} {package.name} {package.version}: not in {PAGE.relative_to(ROOT)}")
     for package in (wrong := refused(packages)):
         print(f"{package.kind} {package.name} {package.version}: {package.licence} is not allowed")
-    sys.exit(1 if wrong else 0)
+    sys.exit(1 if wrong or new else 0)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""The values of a scenario in Python, made from its JSON Schema.
+"""Scenarios as values and the types of a run's summary in Python, made from their JSON Schemas.
 
     .venv/bin/python ci/elements.py
 
-writes ``python/lfnlab/scenario/elements.py``; ``tests/test_house.py`` compares. The schema is
-made from the declarations in Rust: ``LFN_REGENERATE=1 cargo test -p lfn-scenario``.
+writes ``python/lfnlab/scenario/elements.py`` and ``python/lfnlab/results/summary.py``;
+``tests/test_house.py`` compares. The schemas are made from the declarations in Rust:
+``LFN_REGENERATE=1 cargo test -p lfn-scenario -p lfn-sim``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-SCHEMA = ROOT / "docs/reference/scenario.schema.json"
-FILE = ROOT / "python/lfnlab/scenario/elements.py"
+REFERENCE = ROOT / "docs/reference"
+PACKAGE = ROOT / "python/lfnlab"
 RUFF = Path(sys.executable).parent / "ruff"
 
 # Classes that Python calls otherwise than the definition of the schema.
@@ -34,6 +35,8 @@ BOUNDS = {
     "maximum": "at most",
     "exclusiveMaximum": "below",
 }
+LONG = "# Over 600 lines: one class for each table of the schema."
+LARGE = "# Over 20 fields: those of the schema."
 # What Scenario.flow takes by itself.
 OWN = ("law", "rtt")
 
@@ -42,6 +45,7 @@ HEAD = '''"""The parts of a scenario as immutable values: links, queues, flows, 
 Each is a table of TOML. ``None`` means that the default of the simulator holds. Made by
 ``ci/elements.py`` from ``docs/reference/scenario.schema.json``; do not edit.
 """
+LONG
 
 from __future__ import annotations
 
@@ -94,8 +98,11 @@ class Elements:
         tables = [f'    "{key}": {name},' for key, name in self.tables.items()]
         public = [f'    "{name}",' for name in sorted(["File", *self.classes])]
         parts = [
-            HEAD.replace("ALL = []", "\n".join(["__all__ = [", *public, "]"])),
+            HEAD.replace("ALL = []", "\n".join(["__all__ = [", *public, "]"])).replace(
+                "LONG", LONG
+            ),
             *self.classes.values(),
+            LARGE,
             f'class FlowSettings(TypedDict, total=False):\n    """{about}"""\n',
             *settings,
             f'\n\nclass RunSettings(TypedDict, total=False):\n    """{of_runs}"""\n',
@@ -184,7 +191,8 @@ class Elements:
         if rest:
             more = textwrap.indent(textwrap.fill(rest, 92), "    ")
             about = about.removesuffix('"""') + f'\n\n{more}\n    """'
-        lines = [f"@dataclass(frozen=True, kw_only=True)\nclass {name}:\n{about}\n"]
+        reason = f"{LARGE}\n" if len(keys) > 20 else ""
+        lines = [f"{reason}@dataclass(frozen=True, kw_only=True)\nclass {name}:\n{about}\n"]
         self.fields[name] = {}
         for key, (kind, about, needed) in keys.items():
             field = "from_" if key == "from" else key
@@ -214,7 +222,7 @@ def merged(kinds: list[str]) -> str:
 
 def said(part: Schema) -> str:
     """The description of a key in the schema, with its default."""
-    about = " ".join(part.get("description", "").split()).replace("`", "``")
+    about = described(part)
     bounds = [part["x-range"]] if "x-range" in part else []
     bounds += [f"{BOUNDS[key]} {part[key]:.12g}" for key in BOUNDS if key in part]
     if bounds:
@@ -222,6 +230,11 @@ def said(part: Schema) -> str:
     if "default" in part:
         about += f" Default {json.dumps(part['default'])}."
     return about
+
+
+def described(part: Schema) -> str:
+    """The description of a part of a schema."""
+    return " ".join(part.get("description", "").split()).replace("`", "``")
 
 
 def document(about: str) -> str:
@@ -237,7 +250,7 @@ def document(about: str) -> str:
 def formatted(text: str) -> str:
     """As ruff formats it."""
     run = subprocess.run(
-        [RUFF, "format", "--stdin-filename", FILE, "-"],
+        [RUFF, "format", "--stdin-filename", PACKAGE / "elements.py", "-"],
         input=text,
         cwd=ROOT,
         check=True,
@@ -247,10 +260,94 @@ def formatted(text: str) -> str:
     return run.stdout
 
 
-def elements() -> str:
-    """The module as it should be."""
-    return Elements(json.loads(SCHEMA.read_text(encoding="utf-8"))).text()
+SUMMARY = '''"""The types of a run's summary, ``Run.summary``.
+
+They are those of a simulated run. In a measurement (test bed, iperf3) what was not measured is
+absent or None. Made by ``ci/elements.py`` from ``docs/reference/summary.schema.json``; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class Prototype(TypedDict):
+    """A law in Python that flows of the run had."""
+
+    law: str
+    """As its flows have it."""
+    source: str
+    """NAME@HASH, as in ``scenario.toml``."""
+    probes: list[str]
+    """Names of its variables, by their numbers in the table ``probes``."""
+
+
+'''
+ADDED = '''    name: str | None
+    """The scenario's name."""
+    wall_s: NotRequired[float]
+    """Wall time of the run, from ``provenance.json``."""
+    cpu_s: NotRequired[float]
+    """CPU time of the run, from ``provenance.json``."""
+    prototypes: NotRequired[list[Prototype]]
+    """Laws in Python; absent without any."""
+    testbed: NotRequired[dict[str, Any]]
+    """Counters of the test bed; absent in a simulated run."""
+    invalid: NotRequired[str | None]
+    """Why a run of the test bed is invalid, or None."""
+'''
+"""Keys of the summary that lfnlab adds to those of the simulator."""
+
+
+def summary(schema: Schema) -> str:
+    """The module of a summary's types; what others use comes first."""
+    classes = [
+        typed(name, part, ADDED if part is schema else "")
+        for name, part in [*reversed(schema["$defs"].items()), ("Summary", schema)]
+    ]
+    return formatted(SUMMARY + "\n\n".join(classes))
+
+
+def typed(name: str, part: Schema, added: str) -> str:
+    """An object as a TypedDict."""
+    count = len(part["properties"]) + added.count('    """')
+    lines = [f"{LARGE}\n" if count > 20 else ""]
+    lines += [f"class {name}(TypedDict):\n{document(described(part))}\n\n", added]
+    for key, value in part["properties"].items():
+        kind = plain(value)
+        is_there = key in part["required"]
+        lines.append(f"    {key}: {kind if is_there else f'NotRequired[{kind}]'}\n")
+        lines.append(document(described(value)) + "\n")
+    return "".join(lines)
+
+
+def plain(value: Schema) -> str:
+    """The type of a value as JSON has it."""
+    if "$ref" in value:
+        return str(value["$ref"].rpartition("/")[2])
+    if "anyOf" in value:
+        return " | ".join(plain(other) for other in value["anyOf"])
+    kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
+    words = {"string": "str", "integer": "int", "number": "float", "null": "None"}
+    return " | ".join(
+        f"list[{plain(value['items'])}]" if kind == "array" else words[kind] for kind in kinds
+    )
+
+
+def schema(name: str) -> Schema:
+    """A JSON Schema of the reference."""
+    read: Schema = json.loads((REFERENCE / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return read
+
+
+def modules() -> dict[Path, str]:
+    """The generated modules as they should be."""
+    return {
+        PACKAGE / "scenario/elements.py": Elements(schema("scenario")).text(),
+        PACKAGE / "results/summary.py": summary(schema("summary")),
+    }
 
 
 if __name__ == "__main__":
-    FILE.write_text(elements(), encoding="utf-8")
+    for path, text in modules().items():
+        path.write_text(text, encoding="utf-8")

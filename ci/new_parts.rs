@@ -35,3 +35,29 @@ fn new_parts_work() {
     let wrong = Scenario::parse(&TEXT.replace("10kB", "0B"), "new.toml", None).unwrap_err().to_string();
     assert!(wrong.contains("traffic[0].periodic.size"), "{wrong}");
 }
+
+#[test]
+fn a_new_router_divides_a_link() {
+    let text = r#"
+schema = 1
+duration = "20s"
+warmup = "10s"
+[link]
+rate = "10Mbit/s"
+queue = { size = "100 packets" }
+router = { kind = "phantom" }
+[[flow]]
+law = "phantom"
+rtt = "20ms"
+count = 2
+"#;
+    let config = Scenario::parse(text, "new.toml", None).unwrap().config(1);
+    let mut sim = Sim::new(&config).unwrap();
+    sim.run_until(config.duration);
+    let summary = sim.finish().unwrap().summary;
+    // Of C = 10 Mbit/s each has fC / (1 + 2f), with f = 5 and the headers.
+    for flow in &summary.flows {
+        let share = flow.goodput_bps / 10e6 * 1514.0 / 1448.0;
+        assert!((share - 5.0 / 11.0).abs() < 0.02, "{share}");
+    }
+}

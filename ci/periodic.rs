@@ -3,7 +3,7 @@
 use lfn_keys::{keys, DELAY_MAX};
 use lfn_units::{Bytes, Time};
 
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::open::Config;
 use super::{Direction, PathConfig, SIZE_MAX};
 use crate::rng::Distribution;
@@ -20,9 +20,11 @@ keys! {
 }
 
 impl Keys for Periodic {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
         let gap_s = Distribution::Constant(self.every.as_s());
         let bytes = Distribution::Constant(self.size.0 as f64).into();
-        Model::Open(Config { direction, gap_s, bytes, path })
+        Config { direction, gap_s, bytes, path }
     }
 }

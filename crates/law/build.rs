@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
+use lfn_header::Protocol;
+
 const KEYS: [&str; 11] = [
     "variants",
     "targets",
@@ -31,8 +33,6 @@ const SLOW_STARTS: [(&str, &str); 5] = [
 ];
 /// Signals of laws; the family of a law is the signal that ends its growth.
 const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];
-/// Names of `Protocol`.
-const HEADERS: [(&str, &str); 4] = [("vcp", "Vcp"), ("xcp", "Xcp"), ("rcp", "Rcp"), ("jetmax", "JetMax")];
 /// Values that `probe` may write (LAW_PROBES).
 const PROBES: usize = 8;
 /// Parameters that a law may have.
@@ -109,6 +109,22 @@ fn parameter(text: &str) -> Option<String> {
     })
 }
 
+/// The Rust text of the probes of a law.
+fn probes(texts: &[String]) -> Result<String, String> {
+    let mut probes = String::new();
+    if texts.len() > PROBES {
+        return Err(format!("{} probes; at most {PROBES}", texts.len()));
+    }
+    for text in texts {
+        let (name, scale) = text
+            .split_once('/')
+            .and_then(|(name, scale)| Some((name, scale.parse::<u32>().ok().filter(|&s| s < 64)?)))
+            .ok_or_else(|| format!("probe {text:?} is no name/scale with a scale below 64"))?;
+        let _ = write!(probes, "Probe {{ name: Cow::Borrowed({name:?}), scale: {scale} }}, ");
+    }
+    Ok(probes)
+}
+
 /// The Rust text of one `LawInfo`.
 fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String> {
     let need = |key: &str| line.get(key).ok_or_else(|| format!("{key} is missing"));
@@ -130,18 +146,7 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     }
     let ssthresh = line.get("ssthresh").unwrap_or("below");
     one_of("ssthresh", ssthresh, &["below", "estimate"])?;
-    let mut probes = String::new();
-    let texts = line.get("probes").map(list).unwrap_or_default();
-    if texts.len() > PROBES {
-        return Err(format!("{} probes; at most {PROBES}", texts.len()));
-    }
-    for text in &texts {
-        let (name, scale) = text
-            .split_once('/')
-            .and_then(|(name, scale)| Some((name, scale.parse::<u32>().ok().filter(|&s| s < 64)?)))
-            .ok_or_else(|| format!("probe {text:?} is no name/scale with a scale below 64"))?;
-        let _ = write!(probes, "Probe {{ name: Cow::Borrowed({name:?}), scale: {scale} }}, ");
-    }
+    let probes = probes(&line.get("probes").map(list).unwrap_or_default())?;
     let texts = line.get("parameters").map(list).unwrap_or_default();
     if texts.len() > PARAMETERS {
         return Err(format!("{} parameters; at most {PARAMETERS}", texts.len()));
@@ -155,9 +160,10 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     let header = match line.get("header") {
         None => "None".to_owned(),
         Some(name) => {
-            one_of("header", name, &HEADERS.map(|(name, _)| name))?;
-            let (_, protocol) = HEADERS.iter().find(|(known, _)| *known == name).unwrap();
-            format!("Some(Protocol::{protocol})")
+            let names: Vec<&str> = Protocol::ALL.iter().map(|(known, ..)| *known).collect();
+            one_of("header", name, &names)?;
+            let (_, protocol, _) = Protocol::ALL.iter().find(|(known, ..)| *known == name).unwrap();
+            format!("Some(Protocol::{protocol:?})")
         }
     };
     // A law in C that uses the seed of its configuration draws; one in Rust is given none.

@@ -3,81 +3,113 @@
 //!
 //! Rates count bytes on the wire per second. Fields are wide where the wire has fewer bits (XCP's have
 //! 28 fraction bits), so that 10 Gbit/s and more can be said.
+//!
+//! A new protocol has a file with its [`Fields`], and a line in the list below.
 
-/// A protocol in which routers tell end hosts about congestion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Protocol {
-    /// Variable-structure congestion control protocol: two bits.
-    Vcp,
-    /// Explicit control protocol: a change of rate for each packet.
-    Xcp,
-    /// Rate control protocol: one rate for all flows of a link.
-    Rcp,
-    /// JetMax: a fair rate, and the link that it is of.
-    JetMax,
+pub mod jetmax;
+pub mod rcp;
+pub mod vcp;
+pub mod xcp;
+
+/// RTT and time between two packets in headers of law cards.
+const CARD_RTT_S: f64 = 0.1;
+const CARD_GAP_S: f64 = 1e-3;
+
+/// The fields of a protocol's header.
+pub trait Fields: Copy {
+    /// The words after the protocol in a statement `header` of a law card.
+    const WORDS: &'static str;
+
+    /// The header that these words name; `before` is that of the previous ACK.
+    ///
+    /// # Errors
+    /// `what was found; what is allowed`.
+    fn of_words(words: &[&str], before: Header) -> Result<Self, String>;
+
+    /// The answer to two data packets in one ACK: the last one, unless the protocol has another rule.
+    #[must_use]
+    fn merge(self, next: Self) -> Self {
+        next
+    }
+
+    /// Whether the ACK must not wait for another packet.
+    fn is_urgent(self) -> bool {
+        false
+    }
 }
 
-/// VCP's code for the load of a link; 0, for a packet of another protocol, is [`Header::None`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Load {
-    /// Load factor below 80 %.
-    Low = 1,
-    /// Below 100 %.
-    High = 2,
-    /// 100 % or more.
-    Overload = 3,
+fn unknown<T: Fields>(words: &[&str]) -> Result<T, String> {
+    Err(format!("found {:?}; allowed: {}", words.join(" "), T::WORDS))
 }
 
-/// XCP's header (draft-falk-xcp-spec-03 section 2).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Xcp {
-    /// Time between two packets of the flow.
-    pub gap_s: f64,
-    /// The sender's smoothed RTT; 0 while it knows none, and routers then grant nothing.
-    pub rtt_s: f64,
-    /// Change of rate that the sender asks for and routers cut down; in an ACK, that to make.
-    pub delta_bytes_per_s: f64,
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a number; write for example 0.5"))
 }
 
-/// RCP's header.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rcp {
-    /// The least rate of the links passed; infinite at the sender.
-    pub rate_bytes_per_s: f64,
-    /// The sender's smoothed RTT; 0 while it knows none.
-    pub rtt_s: f64,
+macro_rules! protocols {
+    ($($name:ident = $word:literal: $fields:ty;)+) => {
+        /// A protocol in which routers tell end hosts about congestion.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Protocol {
+            $(#[doc = concat!("The protocol `", $word, "`.")] $name,)+
+        }
+
+        impl Protocol {
+            /// All protocols: name, protocol, and the words after the name in a law card.
+            pub const ALL: &'static [(&'static str, Protocol, &'static str)] =
+                &[$(($word, Protocol::$name, <$fields as Fields>::WORDS)),+];
+        }
+
+        /// The header that a packet has for routers, and its ACK for the sender.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub enum Header {
+            /// Nothing: a packet of a flow without such a protocol.
+            #[default]
+            None,
+            $(#[doc = concat!("That of `", $word, "`.")] $name($fields),)+
+        }
+
+        impl Header {
+            /// Adds the header of another data packet that the same ACK answers, by [`Fields::merge`].
+            pub fn merge(&mut self, next: Header) {
+                *self = match (*self, next) {
+                    $((Header::$name(first), Header::$name(next)) => Header::$name(first.merge(next)),)+
+                    (first, Header::None) => first,
+                    (_, next) => next,
+                };
+            }
+
+            /// The ACK must not wait for another packet: a link is overloaded.
+            pub fn is_urgent(&self) -> bool {
+                match *self {
+                    Header::None => false,
+                    $(Header::$name(fields) => fields.is_urgent(),)+
+                }
+            }
+
+            /// The header of a law card: a protocol and its words. `before` is that of the previous ACK.
+            ///
+            /// # Errors
+            /// `what was found; what is allowed`.
+            pub fn of_words(words: &[&str], before: Header) -> Result<Header, String> {
+                match words {
+                    $([$word, rest @ ..] => <$fields as Fields>::of_words(rest, before).map(Header::$name),)+
+                    _ => {
+                        let allowed: Vec<String> =
+                            Protocol::ALL.iter().map(|(name, _, words)| format!("{name} {words}")).collect();
+                        Err(format!("no header {:?}; allowed: {}", words.join(" "), allowed.join(", ")))
+                    }
+                }
+            }
+        }
+    };
 }
 
-/// JetMax's header. Links are named by numbers above 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JetMax {
-    /// Time between two packets of the flow.
-    pub gap_s: f64,
-    /// The least fair rate of the links passed; infinite at the sender.
-    pub rate_bytes_per_s: f64,
-    /// The control interval of the link of that rate.
-    pub interval: u32,
-    /// That link.
-    pub link: u16,
-    /// The link that the sender takes for its bottleneck; 0 for none yet.
-    pub bottleneck: u16,
-}
-
-/// The header that a packet has for routers, and its ACK for the sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Header {
-    /// Nothing: a packet of a flow without such a protocol.
-    #[default]
-    None,
-    /// VCP's.
-    Vcp(Load),
-    /// XCP's.
-    Xcp(Xcp),
-    /// RCP's.
-    Rcp(Rcp),
-    /// JetMax's.
-    JetMax(JetMax),
+protocols! {
+    Vcp = "vcp": vcp::Load;
+    Xcp = "xcp": xcp::Xcp;
+    Rcp = "rcp": rcp::Rcp;
+    JetMax = "jetmax": jetmax::JetMax;
 }
 
 // A packet in a queue has one.
@@ -88,30 +120,14 @@ impl Header {
     pub fn is_none(&self) -> bool {
         matches!(self, Header::None)
     }
-
-    /// Adds the header of another data packet that the same ACK answers: of VCP's codes the highest, of
-    /// XCP's changes the sum, of RCP and JetMax what came last.
-    pub fn merge(&mut self, next: Header) {
-        *self = match (*self, next) {
-            (Header::Vcp(first), Header::Vcp(next)) => Header::Vcp(first.max(next)),
-            (Header::Xcp(first), Header::Xcp(next)) => Header::Xcp(Xcp {
-                delta_bytes_per_s: first.delta_bytes_per_s + next.delta_bytes_per_s,
-                ..next
-            }),
-            (first, Header::None) => first,
-            (_, next) => next,
-        };
-    }
-
-    /// The ACK must not wait for another packet: a link is overloaded.
-    pub fn is_urgent(&self) -> bool {
-        matches!(self, Header::Vcp(Load::Overload))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rcp::Rcp;
+    use vcp::Load;
+    use xcp::Xcp;
 
     #[test]
     fn an_ack_of_two_packets_says_what_both_were_told() {

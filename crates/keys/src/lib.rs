@@ -3,11 +3,13 @@
 //! Python follow from [`Keys`].
 
 mod macros;
+mod quantity;
 mod value;
 
+pub use quantity::{quantity, Packets, Quantity};
 pub use value::{
-    clip, did_you_mean, nearest, quantity, quote, Each, Entries, File, Given, Kind, Name, Packets, Quantity,
-    Said, Shape, Span, Step, Value, Wrong, PATH,
+    clip, did_you_mean, nearest, quote, Each, Entries, File, Given, Kind, Name, Said, Shape, Span, Step,
+    Value, Wrong, PATH,
 };
 
 use lfn_units::{Bytes, Time};

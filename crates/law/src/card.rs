@@ -8,7 +8,7 @@ use crate::{
     ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, ONE, PROBES,
     RATE_APP_LIMITED,
 };
-use lfn_header::{Header, JetMax, Load, Rcp, Xcp};
+use lfn_header::Header;
 use std::collections::BTreeMap;
 
 /// The card of laws/slow_start.h, which is not a law but is tested as one.
@@ -50,7 +50,7 @@ impl Block {
                 *self = Block { subject: Some(Subject::parse(name)?), connection: None };
                 return Ok(());
             }
-            (_, None) => return Err("a block begins with \"law NAME\"".into()),
+            (_, None) => return Err(format!("found {:?}; a block begins with law NAME", words.join(" "))),
             (["start", args @ ..], Some(subject)) => {
                 let args =
                     Args::new(args, &["cwnd", "ssthresh", "slow_start", "rtt", "min_rtt", "mss", "now"])?;
@@ -63,7 +63,11 @@ impl Block {
     }
 }
 
-const NO_CONNECTION: &str = "no connection yet: \"start cwnd=W\"";
+const NO_CONNECTION: &str = "no connection yet; write start cwnd=W before";
+const STATEMENTS: &str =
+    "ack, sample, rounds N, wait TIME, loss KIND [hold], header PROTOCOL VALUE, open, undo, \
+                          restart, expect FIELD VALUE [+-TOL]";
+const A_TIME: &str = "write a number with ns, us, ms or s, for example 100ms";
 
 /// A slow start in place of a law: everything an ACK brings is its own.
 struct OnlySlowStart(SlowStart);
@@ -321,18 +325,18 @@ impl Connection {
         let (field, wanted, tolerance) = match words {
             [field, wanted] => (field, wanted, None),
             [field, wanted, tolerance] => (field, wanted, Some(tolerance)),
-            _ => return Err("expect FIELD VALUE [+-TOL]".into()),
+            _ => return Err(format!("expect {}; write expect FIELD VALUE [+-TOL]", words.join(" "))),
         };
         let found = self.field(field)?;
-        let value = wanted.parse::<f64>().map_err(|e| format!("{wanted:?}: {e}"))?;
+        let value = number(wanted)?;
         let right = match tolerance {
             None => {
                 let digits = wanted.split_once('.').map_or(0, |(_, fraction)| fraction.len());
                 format!("{found:.digits$}") == *wanted
             }
             Some(text) => {
-                let text = text.strip_prefix("+-").ok_or_else(|| format!("{text:?} is no +-TOL"))?;
-                let number = |t: &str| t.parse::<f64>().map_err(|e| format!("{text:?}: {e}"));
+                let wrong = || format!("{text:?} is not a tolerance; write for example +-0.5 or +-2%");
+                let text = text.strip_prefix("+-").ok_or_else(wrong)?;
                 let bound = match text.strip_suffix('%') {
                     Some(percent) => number(percent)? / 100.0 * value.abs(),
                     None => number(text)?,
@@ -357,15 +361,14 @@ impl Connection {
             }
             ["sample", args @ ..] => self.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_DUP),
             ["rounds", count] => {
-                for _ in 0..count.parse::<u32>().map_err(|e| format!("{count:?}: {e}"))? {
+                let wrong = |_| format!("{count:?} is not a number of rounds; allowed: 0 to {}", u32::MAX);
+                for _ in 0..count.parse::<u32>().map_err(wrong)? {
                     self.round();
                 }
                 Ok(())
             }
             ["wait", time] => {
-                self.wait(
-                    time_ns(time).ok_or_else(|| format!("{time:?} is no time; write for example 100ms"))?,
-                );
+                self.wait(time_ns(time).ok_or_else(|| format!("{time:?} is not a time; {A_TIME}"))?);
                 Ok(())
             }
             ["loss", kind, hold @ ..] => {
@@ -378,13 +381,18 @@ impl Connection {
                 let hold = match hold {
                     [] => false,
                     ["hold"] => true,
-                    _ => return Err("loss fast|rto|ecn [hold]".into()),
+                    _ => {
+                        return Err(format!(
+                            "found {:?} after the loss; allowed: hold, or nothing",
+                            hold.join(" ")
+                        ))
+                    }
                 };
                 self.lose(kind, hold);
                 Ok(())
             }
             ["header", words @ ..] => {
-                self.header = header(words, self.header)?;
+                self.header = Header::of_words(words, self.header)?;
                 Ok(())
             }
             ["open"] => {
@@ -400,34 +408,13 @@ impl Connection {
                 Ok(())
             }
             ["expect", rest @ ..] => self.expect(rest),
-            _ => Err(format!("unknown statement {:?}", words.join(" "))),
+            _ => Err(format!("no statement {:?}; allowed: {STATEMENTS}", words.join(" "))),
         }
     }
 }
 
-/// `vcp low|high|overload`, or `xcp|rcp|jetmax` and a number.
-fn header(words: &[&str], before: Header) -> Result<Header, String> {
-    let number = |text: &str| text.parse::<f64>().map_err(|e| format!("{text:?}: {e}"));
-    let (rtt_s, gap_s) = (0.1, 1e-3);
-    Ok(match words {
-        ["xcp", delta] => Header::Xcp(Xcp { gap_s, rtt_s, delta_bytes_per_s: number(delta)? }),
-        ["rcp", rate] => Header::Rcp(Rcp { rate_bytes_per_s: number(rate)?, rtt_s }),
-        ["jetmax", link, rate] => {
-            let link = link.parse().map_err(|e| format!("{link:?}: {e}"))?;
-            let rate_bytes_per_s = number(rate)?;
-            // The answer names the same link as the previous answer.
-            let (interval, bottleneck) =
-                if let Header::JetMax(last) = before { (last.interval + 1, last.link) } else { (1, 0) };
-            Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval, link, bottleneck })
-        }
-        ["vcp", "low"] => Header::Vcp(Load::Low),
-        ["vcp", "high"] => Header::Vcp(Load::High),
-        ["vcp", "overload"] => Header::Vcp(Load::Overload),
-        _ => {
-            let allowed = "vcp low|high|overload, xcp DELTA, rcp RATE, jetmax LINK RATE";
-            return Err(format!("no header {:?}; allowed: {allowed}", words.join(" ")));
-        }
-    })
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a number; write for example 0.5"))
 }
 
 /// `key=value` words.
@@ -437,26 +424,29 @@ impl<'a> Args<'a> {
     fn new(words: &[&'a str], allowed: &[&str]) -> Result<Self, String> {
         let mut args = BTreeMap::new();
         for word in words {
-            let (key, value) = word.split_once('=').ok_or_else(|| format!("{word:?} is no key=value"))?;
+            let (key, value) = word.split_once('=').ok_or_else(|| {
+                format!("{word:?} is not a KEY=VALUE; allowed keys: {}", allowed.join(", "))
+            })?;
             if !allowed.contains(&key) {
-                return Err(format!("unknown key {key:?}; allowed: {}", allowed.join(", ")));
+                return Err(format!("no key {key:?}; allowed: {}", allowed.join(", ")));
             }
             args.insert(key, value);
         }
         Ok(Self(args))
     }
 
-    fn get<T>(&self, key: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    /// `hint`: the values allowed.
+    fn get<T>(&self, key: &str, hint: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
         let Some(text) = self.0.get(key) else { return Ok(None) };
-        parse(text).map(Some).ok_or_else(|| format!("{key}={text} is no valid value"))
+        parse(text).map(Some).ok_or_else(|| format!("{key}: {text:?}; {hint}"))
     }
 
     fn count(&self, key: &str) -> Result<Option<u32>, String> {
-        self.get(key, |text| text.parse().ok())
+        self.get(key, "allowed: whole numbers of at least 0", |text| text.parse().ok())
     }
 
     fn time(&self, key: &str) -> Result<Option<u64>, String> {
-        self.get(key, time_ns)
+        self.get(key, A_TIME, time_ns)
     }
 
     fn slow_start(&self) -> Result<SlowStartKind, String> {
@@ -465,7 +455,7 @@ impl<'a> Args<'a> {
     }
 
     fn segments(&self, key: &str) -> Result<Option<u64>, String> {
-        self.get(key, |text| match text {
+        self.get(key, "allowed: segments of at least 1, or inf", |text| match text {
             "inf" => Some(INFINITE),
             _ => text.parse::<f64>().ok().filter(|&w| w >= 1.0).map(|w| (w * ONE as f64) as u64),
         })

@@ -75,10 +75,10 @@ pub struct Course {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FluidError {
     /// No loss ends the growth of this flow.
-    #[error("the window of flow {0} grows past {MOST_SEGMENTS} segments")]
+    #[error("the window of flow {0} grows past {MOST_SEGMENTS} segments without a loss; allowed: a path that fills")]
     Unbounded(usize),
     /// Too many ACKs.
-    #[error("more than {MOST_ACKS} ACKs")]
+    #[error("more than {MOST_ACKS} ACKs; allowed: a smaller rate, RTT or buffer, or fewer losses")]
     TooLong,
     /// The caller said so.
     #[error("stopped")]

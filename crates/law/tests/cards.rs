@@ -84,6 +84,10 @@ fn every_card_has_a_registry_line() {
     }
 }
 
+const JUMP: &str =
+    "laws/cards/reno.md, line 5: no statement \"jump\"; allowed: ack, sample, rounds N, wait TIME, \
+                    loss KIND [hold], header PROTOCOL VALUE, open, undo, restart, expect FIELD VALUE [+-TOL]";
+
 #[test]
 fn a_wrong_card_is_answered_with_card_and_line() {
     let fails = |text: &str| run("reno", text).unwrap_err().join("; ");
@@ -98,8 +102,28 @@ fn a_wrong_card_is_answered_with_card_and_line() {
         fails(&block("expect cwnd 11 +-5%")),
         "laws/cards/reno.md, line 5: cwnd: expected 11 +-5%, found 10"
     );
-    assert_eq!(fails(&block("jump")), "laws/cards/reno.md, line 5: unknown statement \"jump\"");
+    assert_eq!(fails(&block("jump")), JUMP);
     assert!(fails(&block("expect alpha 1")).contains("no field \"alpha\""));
-    assert!(fails(&block("ack m=1")).contains("unknown key \"m\"; allowed: n, x, every, rtt"));
+    for (statement, said) in [
+        ("ack m=1", "no key \"m\"; allowed: n, x, every, rtt"),
+        ("ack n", "\"n\" is not a KEY=VALUE; allowed keys: n, x, every, rtt"),
+        ("ack n=-1", "n: \"-1\"; allowed: whole numbers of at least 0"),
+        ("ack rtt=100", "rtt: \"100\"; write a number with ns, us, ms or s, for example 100ms"),
+        ("start cwnd=0", "cwnd: \"0\"; allowed: segments of at least 1, or inf"),
+        ("rounds many", "\"many\" is not a number of rounds; allowed: 0 to 4294967295"),
+        ("wait long", "\"long\" is not a time; write a number with ns, us, ms or s"),
+        ("loss rare", "no loss \"rare\"; allowed: fast, rto, ecn"),
+        ("loss fast held", "found \"held\" after the loss; allowed: hold, or nothing"),
+        ("header rcp fast", "\"fast\" is not a number; write for example 0.5"),
+        ("header jetmax a 1", "\"a\" is not a number of a link; allowed: 0 to 65535"),
+        ("expect cwnd", "expect cwnd; write expect FIELD VALUE [+-TOL]"),
+        ("expect cwnd ten", "\"ten\" is not a number; write for example 0.5"),
+        ("expect cwnd 10 5%", "\"5%\" is not a tolerance; write for example +-0.5 or +-2%"),
+    ] {
+        let found = fails(&block(statement));
+        assert!(found.starts_with("laws/cards/reno.md, line 5: ") && found.contains(said), "{found}");
+    }
+    let bare = fails("```law\nack\n```\n");
+    assert_eq!(bare, "laws/cards/reno.md, line 2: found \"ack\"; a block begins with law NAME");
     assert!(fails(&block("law hstcp")).contains("the card of reno tests hstcp"));
 }

@@ -2,7 +2,7 @@
 //! them: ACKs of up to 64k segments, RTTs from nothing to 100 s, jumps in time, every kind of
 //! loss, held episodes, undo. The invariants are in `Sender::check` and beside each call.
 
-use lfn_header::{Header, JetMax, Load, Protocol, Rcp, Xcp};
+use lfn_header::{Header, Protocol};
 use lfn_law::{
     registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, Rate, SlowStart, SlowStartKind,
     ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, MAX_CWND,
@@ -69,22 +69,19 @@ fn start() -> impl Strategy<Value = Start> {
     )
 }
 
-/// A header that an ACK may bring back, made of what else it says.
-fn told(protocol: Protocol, n: u32, ce: u32) -> Header {
-    let rate_bytes_per_s = [0.0, 1.0, f64::from(n) * 1e3, f64::from(n) * 1e9, f64::INFINITY][ce as usize % 5];
-    let (rtt_s, gap_s) = (0.1, 1e-3);
-    match protocol {
-        Protocol::Vcp => Header::Vcp([Load::Low, Load::High, Load::Overload][ce as usize % 3]),
-        Protocol::Xcp => {
-            let sign = if n & 1 == 0 { 1.0 } else { -1.0 };
-            Header::Xcp(Xcp { gap_s, rtt_s, delta_bytes_per_s: sign * rate_bytes_per_s })
-        }
-        Protocol::Rcp => Header::Rcp(Rcp { rate_bytes_per_s, rtt_s }),
-        Protocol::JetMax => {
-            let (link, bottleneck) = (1 + ce as u16 % 2, 1);
-            Header::JetMax(JetMax { gap_s, rate_bytes_per_s, interval: n, link, bottleneck })
-        }
-    }
+/// A header that an ACK may bring back, made of what else it says, in the words of a law card.
+fn told(protocol: Protocol, n: u32, ce: u32, before: Header) -> Header {
+    let (name, _, words) = Protocol::ALL.iter().find(|(_, known, _)| *known == protocol).unwrap();
+    let rate = [0.0, 1.0, f64::from(n) * 1e3, f64::from(n) * 1e9, f64::INFINITY][ce as usize % 5];
+    let value = |word: &str| match word {
+        "LINK" => (1 + ce % 2).to_string(),
+        "DELTA" => (if n & 1 == 0 { rate } else { -rate }).to_string(),
+        "RATE" => rate.to_string(),
+        words => words.split('|').cycle().nth(ce as usize % 3).unwrap().to_owned(),
+    };
+    let values: Vec<String> = words.split(' ').map(value).collect();
+    let all: Vec<&str> = std::iter::once(*name).chain(values.iter().map(String::as_str)).collect();
+    Header::of_words(&all, before).unwrap()
 }
 
 struct Sender {
@@ -97,6 +94,8 @@ struct Sender {
     timed_out: bool,
     ack: Ack,
     lost: u64,
+    /// That of the last ACK.
+    header: Header,
 }
 
 impl Sender {
@@ -124,6 +123,7 @@ impl Sender {
             timed_out: false,
             ack,
             lost: 0,
+            header: Header::None,
         }
     }
 
@@ -177,7 +177,8 @@ impl Sender {
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
         if let Some(protocol) = self.spec.header() {
             self.law.header(&self.control, self.ack.mss_bytes);
-            self.law.on_header(told(protocol, n, ce), &mut self.control);
+            self.header = told(protocol, n, ce, self.header);
+            self.law.on_header(self.header, &mut self.control);
             self.check();
         }
         if self.law.has_control() {

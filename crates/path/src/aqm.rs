@@ -101,7 +101,7 @@ disciplines! {
     DropTail = "drop-tail": DropTail => DropTail;
     /// Drops what has waited longest until the new packet fits.
     DropHead = "drop-head": DropHead => DropHead;
-    /// Random early detection.
+    /// Random early detection (Floyd and Jacobson 1993; gentle and adaptive: Floyd, Gummadi and Shenker 2001).
     Red = "red": RedConfig => Red;
     /// Controlled delay (RFC 8289).
     Codel = "codel": CodelConfig => Codel;

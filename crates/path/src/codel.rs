@@ -21,7 +21,7 @@ keys! {
     pub struct CodelConfig {
         /// Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval.
         target: Time = Time::from_ms(5), in Time::from_us(1)..=DELAY_MAX;
-        /// How long the delay may stand above it: about the longest usual RTT.
+        /// The delay may be above the target for this time: about the longest usual RTT.
         interval: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
         /// Mark packets of flows with `ecn` instead of dropping them.
         ecn: bool = false;

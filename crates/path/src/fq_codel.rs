@@ -27,7 +27,7 @@ keys! {
         quantum: Option<Bytes> = None, in Bytes(1)..=PACKET_MAX;
         /// Standing delay that is acceptable.
         target: Time = Time::from_ms(5), in Time::from_us(1)..=DELAY_MAX;
-        /// How long the delay may stand above it.
+        /// The delay may be above the target for this time.
         interval: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
         /// Mark packets of flows with `ecn` instead of dropping them.
         ecn: bool = true;

@@ -209,7 +209,7 @@ keys! {
         low: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
         /// The longest.
         high: Time, in Time::ZERO..=DELAY_MAX, like "high = \"1ms\"";
-        /// A packet that would overtake waits for its predecessor.
+        /// A packet that would overtake an earlier one leaves right after it.
         keep_order: bool = true;
     }
     settle UniformJitter::check;
@@ -233,7 +233,7 @@ keys! {
         mean: Time, in Time::ZERO..=DELAY_MAX, like "mean = \"1ms\"";
         /// The standard deviation before the cut, at most the mean.
         deviation: Time, in Time::ZERO..=DELAY_MAX, like "deviation = \"0.2ms\"";
-        /// A packet that would overtake waits for its predecessor.
+        /// A packet that would overtake an earlier one leaves right after it.
         keep_order: bool = true;
     }
     settle NormalJitter::check;

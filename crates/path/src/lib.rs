@@ -35,8 +35,5 @@ pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, RedPreset, RedRules, Threshold, Thresholds, Weight};
-pub use router::{
-    JetMaxConfig, JetMaxRouter, RcpConfig, RcpRouter, Router, RouterConfig, VcpCompat, VcpConfig, VcpMeter,
-    XcpConfig, XcpRouter,
-};
+pub use router::{JetMaxConfig, RcpConfig, Router, RouterConfig, VcpCompat, VcpConfig, XcpConfig};
 pub use trace::{DeliveryTrace, TraceError};

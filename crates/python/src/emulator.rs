@@ -1,7 +1,7 @@
 //! A command behind the path of a scenario, and the traffic of both ends of a test bed.
 
 use std::ffi::CString;
-use std::io;
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use lfn_emulator::{
 use lfn_scenario::Scenario;
 use lfn_sim::config::{Config, Direction, UdtConfig};
 use lfn_sim::rng::Streams;
-use lfn_transfer::{drain, send_zeros, Bulk, Listener, TransferError};
+use lfn_transfer::{drain, send_zeros, Bulk, Listener};
 use lfn_udt::IP_UDP_BYTES;
 use lfn_units::{Time, UnitError};
 use pyo3::prelude::*;
@@ -22,20 +22,28 @@ use crate::errors::{LabError, ScenarioError, Unavailable, UsageError};
 use crate::scenario_error;
 
 fn words(words: Vec<String>) -> PyResult<Vec<CString>> {
-    let word = |word| CString::new(word).map_err(|_| UsageError::new_err("a word has a zero byte"));
+    let word = |word: String| {
+        let wrong = |_| UsageError::new_err(format!("command: {word:?} has a zero byte; allowed: any other"));
+        CString::new(word.as_str()).map_err(wrong)
+    };
     words.into_iter().map(word).collect()
 }
 
-/// A scenario in this file that cannot be emulated.
-fn refused(file: &str, why: String) -> PyErr {
-    ScenarioError::new_err((why, "", "", file.to_string()))
+/// A scenario in this file that cannot be emulated, or a right that is missing.
+fn refused(file: &str, error: EmulatorError) -> PyErr {
+    match error {
+        EmulatorError::Scenario { key, found, hint } => {
+            ScenarioError::new_err((found, hint, key, file.to_string()))
+        }
+        error => Unavailable::new_err(error.to_string()),
+    }
 }
 
 #[pyfunction]
 pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<String> {
     let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
     let plan = Plan::of(&scenario.config(seed));
-    let plan = plan.map_err(|why| refused(file, why.to_string()))?;
+    let plan = plan.map_err(|error| refused(file, error))?;
     serde_json::to_string(&plan).map_err(|error| LabError::new_err(error.to_string()))
 }
 
@@ -62,7 +70,8 @@ pub(crate) fn run_shell(
     let sample = config.sample;
     let framing_bytes = scenario.framing_bytes();
     let Some(mut plan) = Shell::behind(config, framing_bytes, words(command)?, serve, here, together) else {
-        return Err(refused(file, "no [[flow]], whose path it would be".into()));
+        let hint = "write a [[flow]]; its path is emulated";
+        return Err(ScenarioError::new_err(("there is none", hint, "flow", file.to_string())));
     };
     if let Some(lead_s) = lead_s {
         plan.sample = sample.unwrap_or(Time::NEVER);
@@ -70,10 +79,7 @@ pub(crate) fn run_shell(
             change.at = change.at.after(Time::from_s_f64(lead_s));
         }
     }
-    let ended = py.detach(|| shell(&plan)).map_err(|error| match error {
-        EmulatorError::Link { .. } => refused(file, error.to_string()),
-        error => Unavailable::new_err(error.to_string()),
-    })?;
+    let ended = py.detach(|| shell(&plan)).map_err(|error| refused(file, error))?;
     let report = serde_json::to_string(&ended.report);
     Ok((ended.code, report.map_err(|error| LabError::new_err(error.to_string()))?))
 }
@@ -88,12 +94,9 @@ pub(crate) struct TestbedEnd {
     span: Span,
 }
 
-fn failed(error: io::Error) -> PyErr {
-    LabError::new_err(format!("test bed: {error}"))
-}
-
-fn ended(error: TransferError) -> PyErr {
-    LabError::new_err(format!("test bed: {error}"))
+/// The error of an operation of a test bed.
+fn failed<E: Display>(what: impl Display) -> impl FnOnce(E) -> PyErr {
+    move |error| LabError::new_err(format!("test bed: {what}: {error}"))
 }
 
 fn json(value: &impl Serialize) -> PyResult<String> {
@@ -122,7 +125,9 @@ impl TestbedEnd {
 impl TestbedEnd {
     #[new]
     fn new(toml_text: &str, seed: u64, to: &str, zero_ns: u64) -> PyResult<TestbedEnd> {
-        let to = to.parse().map_err(|error| UsageError::new_err(format!("{to}: {error}")))?;
+        let to = to
+            .parse()
+            .map_err(|error| UsageError::new_err(format!("{to:?}: {error}; write for example 10.0.0.1")))?;
         let scenario = Scenario::parse(toml_text, "scenario", None).map_err(scenario_error)?;
         let config = scenario.config(seed);
         let span = Span { zero_ns, duration: config.duration };
@@ -132,7 +137,7 @@ impl TestbedEnd {
     #[staticmethod]
     #[pyo3(signature = (port, window_bytes=None))]
     fn take_tcp(py: Python<'_>, port: u16, window_bytes: Option<u32>) -> PyResult<()> {
-        py.detach(|| take_tcp(port, window_bytes)).map_err(failed)
+        py.detach(|| take_tcp(port, window_bytes)).map_err(failed(format!("TCP port {port}")))
     }
 
     fn send_udp(&self, py: Python<'_>, number: usize, port: u16) -> PyResult<String> {
@@ -140,7 +145,7 @@ impl TestbedEnd {
         let streams = Streams::new(self.config.seed, 0, format!("udp.{}", source.name));
         let (overhead_bytes, to) = (self.framing_bytes + IP_UDP_BYTES, SocketAddrV4::new(self.to, port));
         let sent = py.detach(|| send_udp(&source.traffic, &streams, overhead_bytes, to, self.span));
-        json(&sent.map_err(failed)?)
+        json(&sent.map_err(failed(format!("UDP source {:?} to {to}", source.name)))?)
     }
 
     fn send_background(
@@ -156,7 +161,7 @@ impl TestbedEnd {
         let end = BackgroundEnd { to: self.to, short_port, long_port, law };
         let (traffic, seed) = (background.traffic, self.config.seed);
         let sent = py.detach(|| send_background(traffic, seed, direction, &end, self.span));
-        json(&sent.map_err(failed)?)
+        json(&sent.map_err(failed(format!("background to {}", self.to)))?)
     }
 
     /// Connects now, and stops `duration_s` later.
@@ -171,7 +176,7 @@ impl TestbedEnd {
             duration: Time::from_s_f64(duration_s),
             every: self.config.sample.unwrap_or(Time::NEVER),
         };
-        let sent = py.detach(|| send_zeros(&bulk)).map_err(ended)?;
+        let sent = py.detach(|| send_zeros(&bulk)).map_err(failed(format!("flow {number} over UDT")))?;
         json(&sent)
     }
 
@@ -179,7 +184,8 @@ impl TestbedEnd {
         let widest = self.config.udt.iter().max_by_key(|flow| flow.window_packets);
         let Some(flow) = widest else { return Ok(()) };
         let plan = self.udt_plan(flow);
-        let listener = Listener::bind(&format!("0.0.0.0:{port}"), plan).map_err(ended)?;
-        py.detach(|| drain(listener, &Arc::new(AtomicBool::new(false)))).map_err(ended)
+        let place = format!("UDT port {port}");
+        let listener = Listener::bind(&format!("0.0.0.0:{port}"), plan).map_err(failed(&place))?;
+        py.detach(|| drain(listener, &Arc::new(AtomicBool::new(false)))).map_err(failed(&place))
     }
 }

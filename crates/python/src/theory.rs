@@ -5,7 +5,6 @@ use lfn_law::{Ack, Config, Control, Law, LawSpec, Loss, Prototype, Rate, SlowSta
 use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
 use lfn_units::Time;
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -29,12 +28,19 @@ pub(crate) fn fluid<'py>(
     window_at_loss: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let flows = laws.len();
-    let above_0 = |x: &f64| *x > 0.0;
-    if flows == 0
-        || [base_rtts_s.len(), windows.len()] != [flows, flows]
-        || !base_rtts_s.iter().chain(&windows).chain([&rate_pps, &least_rtt]).all(above_0)
-    {
-        return Err(PyValueError::new_err("laws, base RTTs and windows are as many, and all above 0"));
+    if flows == 0 {
+        return Err(errors::UsageError::new_err("laws: there is none; allowed: at least one"));
+    }
+    let lists = [("base_rtts_s", &base_rtts_s[..]), ("windows", &windows)];
+    if let Some((name, list)) = lists.iter().find(|(_, list)| list.len() != flows) {
+        let wrong = format!("{name}: found {} for {flows} laws; allowed: one for each law", list.len());
+        return Err(errors::UsageError::new_err(wrong));
+    }
+    let single = [("rate_pps", &[rate_pps][..]), ("least_rtt", &[least_rtt])];
+    for (name, list) in lists.iter().chain(&single) {
+        if let Some(found) = list.iter().find(|&&x| x.is_nan() || x <= 0.0) {
+            return Err(errors::UsageError::new_err(format!("{name}: found {found}; allowed: above 0")));
+        }
     }
     let specs = laws.iter().map(|law| parse(law, rate_pps)).collect::<PyResult<Vec<LawSpec>>>()?;
     let path = Path {
@@ -55,7 +61,7 @@ pub(crate) fn fluid<'py>(
     signal?;
     let course = found.map_err(|error| match error {
         FluidError::Unbounded(flow) => errors::LawError::new_err(format!("{}: {error}", laws[flow])),
-        _ => errors::UsageError::new_err(error.to_string()),
+        _ => errors::UsageError::new_err(format!("{}: {error}", laws.join(", "))),
     })?;
     columns(py, flows, course)
 }

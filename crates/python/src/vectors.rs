@@ -15,12 +15,15 @@ pub(crate) fn drive(
 ) -> Result<Vec<Vec<f64>>, Failure> {
     let run = || {
         let mut block = Block::of(law);
-        let after = |statement: &String| {
+        let mut after = |statement: &String| -> Result<Vec<f64>, String> {
             let words: Vec<&str> = statement.split_whitespace().collect();
             block.execute(&words)?;
             fields.iter().map(|field| block.field(field)).collect()
         };
-        let values: Result<Vec<Vec<f64>>, String> = statements.iter().map(after).collect();
+        let placed = |(i, statement): (usize, &String)| {
+            after(statement).map_err(|why| format!("statement {}, {statement:?}: {why}", i + 1))
+        };
+        let values: Result<Vec<Vec<f64>>, String> = statements.iter().enumerate().map(placed).collect();
         values.map_err(Failure::from)
     };
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Failure::of(panic)))

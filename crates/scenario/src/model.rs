@@ -38,10 +38,10 @@ keys! {
         warmup: Time = Time::ZERO;
         /// Grid of the tables `flows` and `queues`, or "off".
         sample: Sample = Sample::Every(Time::from_ms(10));
-        /// Which TCP: today's Linux, with 14 bytes of framing and 52 of headers in a packet; or the papers' ns-2:
-        /// initial window 2, no delayed ACK, losses by three duplicate ACKs, the window halved at once, no tail loss
-        /// probe, classic slow start, RTO of RFC 6298; 40 bytes of headers and no framing; a queue of n packets holds
-        /// n-1.
+        /// The TCP: "linux" is Linux 6.12, with 14 bytes of framing and 52 of headers in a packet. "ns2" is the
+        /// simulator of the papers: initial window 2, no delayed ACK, a loss after three duplicate ACKs, the window
+        /// halved at once, no tail loss probe, classic slow start, the RTO of RFC 6298, 40 bytes of headers, no
+        /// framing. There a queue of n packets holds n-1.
         compat: Compat = Compat::Linux;
         /// The links.
         topology: Topology = Topology::default();

@@ -2,21 +2,33 @@
 //!
 //! The contract: events happen in order of (time, rank), where the rank is a fixed property of what
 //! happens (its kind, then the flow or link), not of when it was scheduled. So the order does not
-//! depend on the mode of a link or on the structure that holds the events. A wire ([`crate::transit`])
-//! has one entry here however many parcels it carries; its number comes last in the order.
+//! depend on the mode of a link or on the structure that holds the events. A delay line ([`crate::scheduler`])
+//! has one entry here however many packets it carries; its number comes last in the order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use lfn_units::Time;
 
-/// Kinds of events. The order of variants is the order of events at one instant, and so part of every result
-/// hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Kind {
+/// Declares the kinds of events, each with its sentence.
+macro_rules! kinds {
+    ($($(#[doc = $meaning:literal])+ $kind:ident,)+) => {
+        /// Kinds of events. The order of variants is the order of events at one instant, and so part of every
+        /// result hash.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub(crate) enum Kind {
+            $($(#[doc = $meaning])+ $kind,)+
+        }
+
+        /// All of them, in order.
+        const KINDS: &[Kind] = &[$(Kind::$kind),+];
+    };
+}
+
+kinds! {
     /// A link, a delay or a route changes.
-    Change = 0,
+    Change,
     /// A link's server is free.
     Depart,
     /// Statistics begin.
@@ -55,33 +67,50 @@ pub(crate) enum Kind {
     Sample,
 }
 
-const KINDS: [Kind; 19] = [
-    Kind::Change,
-    Kind::Depart,
-    Kind::Warmup,
-    Kind::Begin,
-    Kind::Syn,
-    Kind::SynAck,
-    Kind::Stop,
-    Kind::UdtStop,
-    Kind::AtLink,
-    Kind::AtReceiver,
-    Kind::AckAtSender,
-    Kind::ReceiverTimer,
-    Kind::SenderTimer,
-    Kind::UdtTimer,
-    Kind::Write,
-    Kind::Arrival,
-    Kind::Udp,
-    Kind::Second,
-    Kind::Sample,
-];
+/// A delay line by its number, or a packet out of line by its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LineId(u32);
 
-/// Events by (time, kind, index). One u128 compares in two instructions. Wires, of which there are few
+/// Tells packets out of line from delay lines, in the bits that an event has for both.
+const LATE: u32 = 1 << 23;
+
+impl LineId {
+    /// Not connected yet.
+    pub const NONE: LineId = LineId(u32::MAX);
+
+    #[inline(always)]
+    pub fn new(number: u32) -> LineId {
+        LineId(number)
+    }
+
+    /// A packet out of line, by its number modulo 2^23.
+    pub fn late(number: u32) -> LineId {
+        LineId(LATE | (number % LATE))
+    }
+
+    /// Whether it is a packet out of line.
+    #[inline(always)]
+    pub fn is_late(self) -> bool {
+        self.0 & LATE != 0
+    }
+
+    /// How many packets out of line lie between `first`, by its number, and this one.
+    pub fn late_since(self, first: u32) -> usize {
+        (self.0.wrapping_sub(first) % LATE) as usize
+    }
+
+    /// Its place among the delay lines.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Events by (time, kind, index). One u128 compares in two instructions. Delay lines, of which there are few
 /// and which act often, stand apart from all else, mostly timers that are as many as flows.
 #[derive(Debug)]
 pub(crate) struct Events {
-    wires: Heads,
+    lines: Heads,
     others: Calendar,
     /// The first of `others`.
     next_other: u128,
@@ -89,7 +118,7 @@ pub(crate) struct Events {
 
 /// The heads of the wires: a heap in which the first entry is replaced far more often than any comes or
 /// goes. A new first entry sinks to the bottom through swaps without a branch: the processor cannot predict
-/// its place among ten wires, and a misprediction costs more than the swaps.
+/// its place among ten lines, and a misprediction costs more than the swaps.
 #[derive(Debug)]
 struct Heads {
     /// Entry 0.
@@ -239,14 +268,14 @@ const INDEX_BITS: u32 = 24;
 const INDEX: u64 = (1 << INDEX_BITS) - 1;
 
 #[inline]
-fn key(at: Time, kind: Kind, index: usize, wire: u32) -> u128 {
-    let rank = ((kind as u64) << (2 * INDEX_BITS)) | ((index as u64) << INDEX_BITS) | u64::from(wire);
+fn key(at: Time, kind: Kind, index: usize, line: LineId) -> u128 {
+    let rank = ((kind as u64) << (2 * INDEX_BITS)) | ((index as u64) << INDEX_BITS) | u64::from(line.0);
     (u128::from(at.0) << 64) | u128::from(rank)
 }
 
 impl Default for Events {
     fn default() -> Events {
-        Events { wires: Heads::new(), others: Calendar::new(), next_other: NONE }
+        Events { lines: Heads::new(), others: Calendar::new(), next_other: NONE }
     }
 }
 
@@ -255,56 +284,56 @@ impl Events {
     pub fn memory_bytes(&self) -> usize {
         let Calendar { soon, pages, far, .. } = &self.others;
         let pages = pages.iter().map(Vec::capacity).sum::<usize>();
-        (2 * self.wires.pairs.capacity() + soon.capacity() + far.capacity() + pages) * size_of::<u128>()
+        (2 * self.lines.pairs.capacity() + soon.capacity() + far.capacity() + pages) * size_of::<u128>()
     }
 
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
-        self.others.push(key(at, kind, index, 0));
+        self.others.push(key(at, kind, index, LineId(0)));
         self.next_other = self.others.first();
     }
 
-    /// The event of a parcel of flow `index` at the end of `wire`.
+    /// The event of a packet of flow `index` at the end of `line`.
     #[inline]
-    pub fn push_wire(&mut self, at: Time, kind: Kind, index: usize, wire: u32) {
-        self.wires.push(key(at, kind, index, wire));
+    pub fn push_line(&mut self, at: Time, kind: Kind, index: usize, line: LineId) {
+        self.lines.push(key(at, kind, index, line));
     }
 
-    /// The next event: when, what, of which flow (or link), on which wire.
+    /// The next event: when, what, of which flow (or link), on which line.
     #[inline]
-    pub fn peek(&self) -> Option<(Time, Kind, usize, u32)> {
-        let key = self.wires.first.min(self.next_other);
+    pub fn peek(&self) -> Option<(Time, Kind, usize, LineId)> {
+        let key = self.lines.first.min(self.next_other);
         if key == NONE {
             return None;
         }
         let rank = key as u64;
         let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize % KINDS.len()];
-        let (index, wire) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
-        Some((Time((key >> 64) as u64), kind, index as usize, wire as u32))
+        let (index, line) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
+        Some((Time((key >> 64) as u64), kind, index as usize, LineId(line as u32)))
     }
 
-    /// Index of the next event that is not of a wire.
+    /// Index of the next event that is not of a line.
     #[inline]
     pub fn next_other(&self) -> usize {
         ((self.next_other as u64 >> INDEX_BITS) & INDEX) as usize
     }
 
-    /// Removes the next event, which is not of a wire.
+    /// Removes the next event, which is not of a line.
     pub fn pop(&mut self) {
         self.others.pop();
         self.next_other = self.others.first();
     }
 
-    /// Removes the next event, which is of a wire.
-    pub fn pop_wire(&mut self) {
-        self.wires.pop();
+    /// Removes the next event, which is of a line.
+    pub fn pop_line(&mut self) {
+        self.lines.pop();
     }
 
-    /// The wire of the next event goes on with a parcel of flow `index` at `at`: one sift instead of a
+    /// The line of the next event goes on with a packet of flow `index` at `at`: one sift instead of a
     /// pop and a push.
     #[inline]
     pub fn reschedule_next(&mut self, at: Time, index: usize) {
-        let rank = (self.wires.first as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
-        self.wires.replace_first((u128::from(at.0) << 64) | u128::from(rank));
+        let rank = (self.lines.first as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
+        self.lines.replace_first((u128::from(at.0) << 64) | u128::from(rank));
     }
 }
 
@@ -315,20 +344,20 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Wires come and go, and most often go on.
+        /// Delay lines come and go, and most often go on.
         #[test]
         fn heads_are_a_heap(ops in prop::collection::vec((0..4u8, 0..1u64 << 20), 1..400)) {
             let (mut events, mut heap) = (Events::default(), BinaryHeap::new());
             let mut now = 0;
-            for (wire, (op, delay_ps)) in (0..).zip(ops) {
+            for (line, (op, delay_ps)) in (0..).zip(ops) {
                 let at = Time(now + delay_ps);
                 match (op, heap.pop()) {
                     (0, first) => {
                         heap.extend(first);
-                        events.push_wire(at, Kind::AckAtSender, 0, wire);
-                        heap.push(Reverse((at, wire)));
+                        events.push_line(at, Kind::AckAtSender, 0, LineId(line));
+                        heap.push(Reverse((at, line)));
                     }
-                    (1, _) => events.pop_wire(),
+                    (1, _) => events.pop_line(),
                     (_, Some(Reverse((_, first)))) => {
                         events.reschedule_next(at, 0);
                         heap.push(Reverse((at, first)));
@@ -336,7 +365,7 @@ mod tests {
                     (_, None) => {}
                 }
                 let expected = heap.peek().map(|first| first.0);
-                prop_assert_eq!(events.peek().map(|(at, _, _, wire)| (at, wire)), expected);
+                prop_assert_eq!(events.peek().map(|(at, _, _, line)| (at, line.0)), expected);
                 now = expected.map_or(now, |first| first.0.0);
             }
         }

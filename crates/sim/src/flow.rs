@@ -1,19 +1,20 @@
 //! A flow inside the engine: sender, receiver, and the lines between them.
 
 use lfn_header::{Header, Protocol};
-use lfn_law::LawSpec;
+use lfn_law::{LawSpec, ONE};
 use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
 use crate::config::Direction;
-use crate::events::Kind;
-use crate::transit::Transit;
+use crate::events::{Kind, LineId};
+use crate::ids::{FlowId, LinkId, RouteId};
+use crate::scheduler::{timer_fires, Scheduler};
 
-/// The task of a flow of a crowd.
+/// The task of a flow of a source.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Errand {
-    /// Which crowd.
-    pub crowd: usize,
+pub(crate) struct Origin {
+    /// Which source.
+    pub source: usize,
     /// To be told to the model when the transfer is done.
     pub session: u64,
     pub bytes: u64,
@@ -21,9 +22,6 @@ pub(crate) struct Errand {
     /// More of the session will go over the connection.
     pub stays: bool,
 }
-
-/// Not connected yet.
-pub(crate) const NO_WIRE: u32 = u32::MAX;
 
 /// Role of a flow in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +43,8 @@ pub(crate) struct FlowSetup {
     pub sender: SenderConfig,
     pub receiver: ReceiverConfig,
     pub direction: Direction,
-    pub route: u16,
-    pub ack_route: u16,
+    pub route: RouteId,
+    pub ack_route: RouteId,
     /// Delay of the flow's own links at both ends.
     pub access: Time,
     /// Packets may overtake one another on the last link.
@@ -59,70 +57,148 @@ pub(crate) struct FlowSetup {
     pub last_wire_bytes: u32,
 }
 
-/// Sender, receiver, and all between them that is theirs. In order of use: one cache line and the two ends
-/// are all that an ordinary ACK touches.
-#[repr(C, align(64))]
-pub(crate) struct Flow {
-    /// The earliest pending event of the sender's timer.
-    pub timer_at: Time,
-    /// The earliest pending event of the receiver's timer.
-    pub receiver_timer_at: Time,
+/// Segments of a Q32.32 window; infinite where it is.
+pub(crate) fn segments(q32: u64) -> f64 {
+    if q32 == u64::MAX {
+        f64::INFINITY
+    } else {
+        q32 as f64 / ONE as f64
+    }
+}
+
+/// Payload of the last segment of a message.
+pub(crate) fn last_payload_bytes(bytes: u64, mss_bytes: u32) -> u32 {
+    match (bytes % u64::from(mss_bytes)) as u32 {
+        0 => mss_bytes,
+        rest => rest,
+    }
+}
+
+/// The earliest pending events of a flow's timers.
+pub(crate) struct Timers {
+    pub sender_at: Time,
+    pub receiver_at: Time,
+}
+
+/// Delays that a flow's packets pass without an event.
+pub(crate) struct Legs {
     /// From the last bit's departure from the last link to the receiver, as long as no delay changes.
     pub forward_delay: Time,
     /// From the receiver to the sender where ACKs meet no queue; else nothing.
     pub ack_shift: Time,
+    /// Delay line of the receiver's ACKs: to the first link where they queue, else to the sender.
+    pub ack_line: LineId,
+    /// The one link of its route, where nothing but its queue keeps data from the receiver.
+    pub direct: Option<LinkId>,
+}
+
+/// Sizes of segments at the queue.
+struct Sizes {
     last_seq: u64,
     last_wire_bytes: u32,
-    pub wire_bytes: u32,
+    wire_bytes: u32,
+}
+
+/// Routes, and the delay lines and a flow's own links beside them.
+pub(crate) struct Path {
+    pub direction: Direction,
+    pub route: RouteId,
+    pub ack_route: RouteId,
+    /// Data packets may overtake one another on the last link, so that each arrival is an event.
+    pub by_event: bool,
+    /// From the last link of the ACKs to the sender.
+    pub return_line: LineId,
+    /// From the last link of the data to the receiver.
+    pub receiver_line: LineId,
+    /// Of its own, to the first link of the ACKs, if it shares none.
+    pub to_link_line: LineId,
+    /// Protocol of the headers that its packets have for routers.
+    pub protocol: Option<Protocol>,
+    /// The flow's own links at the receiver's end.
+    pub forward_access: Time,
+    /// The flow's own links at the sender's end.
+    pub return_access: Time,
+}
+
+/// The applications at both ends.
+pub(crate) struct Application {
+    /// Segments that the receiver has in order when the current message is complete; [`u64::MAX`] if
+    /// no application waits for it.
+    message_end: u64,
+    /// Writes that an interactive session has still to make.
+    pub writes_left: u64,
+    /// Their mean distance.
+    pub write_gap: Time,
+}
+
+/// Fields of packets that the receiver keeps.
+pub(crate) struct Heard {
+    /// The header that the next ACK brings back.
+    pub header: Header,
+    /// When the copy was sent that moved the receiver on last.
+    moved_by_copy: Time,
+}
+
+/// Sender, receiver, and all between them that is theirs. In order of use: one cache line and the two ends
+/// are all that an ordinary ACK touches.
+#[repr(C, align(64))]
+pub(crate) struct Flow {
+    pub timers: Timers,
+    pub legs: Legs,
+    sizes: Sizes,
     /// Packets and ACKs in flight, except data with a known arrival.
     pub under_way: u32,
-    /// Wire of the receiver's ACKs: to the first link where they queue, else to the sender.
-    pub wire: u32,
-    /// The one link of its route, where nothing but its queue keeps data from the receiver.
-    pub direct: Option<u16>,
     /// Whether data are ECN-capable: those sent for the first time, and those sent again.
     pub ect: [bool; 2],
     pub role: Role,
     pub sender: Sender,
     pub receiver: Receiver,
-    pub direction: Direction,
-    /// Router protocol of the headers of its packets.
-    pub protocol: Option<Protocol>,
-    /// Data packets may overtake one another on the last link, so that each arrival is an event.
-    pub by_event: bool,
-    pub route: u16,
-    pub ack_route: u16,
-    /// Wire from the last link of the ACKs to the sender.
-    pub return_wire: u32,
-    /// Wire from the last link of the data to the receiver.
-    pub receiver_wire: u32,
-    /// Wire of its own to the first link of the ACKs, if it shares none.
-    pub to_link_wire: u32,
+    pub path: Path,
     pub ack_bytes: u32,
     pub payload_bytes: u32,
-    /// The flow's own links at the receiver's end.
-    pub forward_access: Time,
-    /// The flow's own links at the sender's end.
-    pub return_access: Time,
-    /// Segments that the receiver has in order when the current message is complete; [`u64::MAX`] if
-    /// no application waits for it.
-    message_end: u64,
+    pub application: Application,
     pub finished: Option<Time>,
-    /// The earliest pending event of the sender's timer after `timer_at`. Without it a timer that moves to and fro
-    /// would leave an event behind each time.
+    /// The earliest pending event of the sender's timer after the first. It is far from that, since the first
+    /// cache line is full.
     later_timer_at: Time,
-    /// When the copy was sent that moved the receiver on last.
-    moved_by_copy: Time,
-    /// Task, of a flow of a crowd.
-    pub errand: Errand,
-    /// Writes that an interactive session has still to make.
-    pub writes_left: u64,
-    pub write_gap: Time,
+    pub heard: Heard,
+    /// Of a flow of a traffic source.
+    pub origin: Origin,
     pub started: Time,
     /// Acknowledged segments at the end of the warm-up.
     pub base: u64,
-    /// At the receiver: the header that the next ACK brings back.
-    pub echo: Header,
+}
+
+const _: () = assert!(std::mem::offset_of!(Flow, sender) == 64);
+
+impl Sizes {
+    fn of(setup: &FlowSetup) -> Sizes {
+        Sizes {
+            last_seq: setup.size_segments.wrapping_sub(1),
+            last_wire_bytes: setup.last_wire_bytes,
+            wire_bytes: setup.wire_bytes,
+        }
+    }
+}
+
+impl Path {
+    /// Half of the flow's own links lie between the last link of its data and the first of its ACKs, the rest
+    /// before the sender: on one loop only the sum of delays matters.
+    fn of(setup: &FlowSetup, return_line: LineId, receiver_line: LineId, to_link_line: LineId) -> Path {
+        let forward_access = Time(setup.access.0 / 2);
+        Path {
+            direction: setup.direction,
+            route: setup.route,
+            ack_route: setup.ack_route,
+            by_event: setup.by_event,
+            return_line,
+            receiver_line,
+            to_link_line,
+            protocol: setup.law.header(),
+            forward_access,
+            return_access: setup.access - forward_access,
+        }
+    }
 }
 
 impl Flow {
@@ -131,42 +207,29 @@ impl Flow {
     pub fn new(setup: &FlowSetup, role: Role, now: Time) -> Flow {
         let (sender, receiver) = (Self::sender(setup, now), Receiver::new(&setup.receiver));
         let mut flow = Flow {
+            timers: Timers { sender_at: Time::NEVER, receiver_at: Time::NEVER },
+            legs: Legs {
+                forward_delay: Time::ZERO,
+                ack_shift: Time::ZERO,
+                ack_line: LineId::NONE,
+                direct: None,
+            },
+            sizes: Sizes::of(setup),
+            under_way: 0,
+            ect: [false; 2],
+            role,
             sender,
             receiver,
-            timer_at: Time::NEVER,
-            later_timer_at: Time::NEVER,
-            receiver_timer_at: Time::NEVER,
-            forward_access: Time::ZERO,
-            return_access: Time::ZERO,
-            forward_delay: Time::ZERO,
-            route: setup.route,
-            ack_route: setup.ack_route,
-            direct: None,
-            by_event: setup.by_event,
-            receiver_wire: NO_WIRE,
-            wire: NO_WIRE,
-            return_wire: NO_WIRE,
-            to_link_wire: NO_WIRE,
-            ack_shift: Time::ZERO,
-            direction: setup.direction,
-            role,
-            ect: [false; 2],
-            protocol: None,
-            wire_bytes: 0,
+            path: Path::of(setup, LineId::NONE, LineId::NONE, LineId::NONE),
             ack_bytes: 0,
             payload_bytes: 0,
-            last_seq: 0,
-            message_end: u64::MAX,
-            moved_by_copy: Time::ZERO,
-            last_wire_bytes: 0,
-            under_way: 0,
-            writes_left: 0,
-            write_gap: Time::ZERO,
-            started: now,
+            application: Application { message_end: u64::MAX, writes_left: 0, write_gap: Time::ZERO },
             finished: None,
-            errand: Errand::default(),
+            later_timer_at: Time::NEVER,
+            heard: Heard { header: Header::None, moved_by_copy: Time::ZERO },
+            origin: Origin::default(),
+            started: now,
             base: 0,
-            echo: Header::None,
         };
         flow.set_up(setup, role, now);
         flow
@@ -185,23 +248,15 @@ impl Flow {
 
     fn set_up(&mut self, setup: &FlowSetup, role: Role, now: Time) {
         self.role = role;
-        self.direction = setup.direction;
-        self.route = setup.route;
-        self.ack_route = setup.ack_route;
-        self.by_event = setup.by_event;
-        self.forward_access = Time(setup.access.0 / 2);
-        self.return_access = setup.access - self.forward_access;
+        let Path { return_line, receiver_line, to_link_line, .. } = self.path;
+        self.path = Path::of(setup, return_line, receiver_line, to_link_line);
         self.ect = [setup.sender.ecn, setup.sender.ecn && setup.sender.ecn_repairs];
-        self.protocol = setup.law.header();
-        self.echo = Header::None;
-        self.wire_bytes = setup.wire_bytes;
+        self.heard = Heard { header: Header::None, moved_by_copy: Time::ZERO };
         self.ack_bytes = setup.ack_bytes;
         self.payload_bytes = setup.payload_bytes;
-        self.last_seq = setup.size_segments.wrapping_sub(1);
-        self.last_wire_bytes = setup.last_wire_bytes;
-        self.message_end = u64::MAX;
-        self.moved_by_copy = Time::ZERO;
-        self.writes_left = 0;
+        self.sizes = Sizes::of(setup);
+        self.application.message_end = u64::MAX;
+        self.application.writes_left = 0;
         self.started = now;
         self.finished = None;
         self.base = 0;
@@ -210,56 +265,49 @@ impl Flow {
     /// Brings what its next ACK needs of the struct itself into the cache.
     #[inline(always)]
     pub fn prefetch(&self) {
-        lfn_tcp::prefetch(&self.timer_at);
+        lfn_tcp::prefetch(&self.timers);
         self.sender.prefetch();
         self.receiver.prefetch();
     }
 
     /// Sees to it that the sender's timer is an event, or one before it is.
     #[inline]
-    pub fn set_timer(&mut self, now: Time, index: usize, transit: &mut Transit) {
-        let deadline = self.sender.deadline();
-        if deadline < self.timer_at {
-            self.later_timer_at = std::mem::replace(&mut self.timer_at, deadline);
-            transit.events.push(deadline.max(now), Kind::SenderTimer, index);
-        }
+    pub fn set_timer(&mut self, id: FlowId, scheduler: &mut Scheduler) {
+        let pending = [&mut self.timers.sender_at, &mut self.later_timer_at];
+        scheduler.set_timer(pending, self.sender.deadline(), Kind::SenderTimer, id.index());
     }
 
     /// An event of the sender's timer happens: whether it is one that is still known.
     pub fn timer_fires(&mut self, now: Time) -> bool {
-        let is_due = self.timer_at <= now;
-        if is_due {
-            self.timer_at = std::mem::replace(&mut self.later_timer_at, Time::NEVER);
-        }
-        is_due
+        timer_fires([&mut self.timers.sender_at, &mut self.later_timer_at], now)
     }
 
     /// Forgets all events of the timers.
     pub fn forget_timers(&mut self) {
-        (self.timer_at, self.later_timer_at, self.receiver_timer_at) =
-            (Time::NEVER, Time::NEVER, Time::NEVER);
+        self.timers = Timers { sender_at: Time::NEVER, receiver_at: Time::NEVER };
+        self.later_timer_at = Time::NEVER;
     }
 
     /// Adds a message to a connection after all messages before it have arrived: a number of segments, and the
     /// bytes of the last one at the queue. If the segment that was last before is retransmitted, it counts
     /// as full.
     pub fn extend(&mut self, segments: u64, last_wire_bytes: u32) {
-        self.last_seq += segments;
-        self.last_wire_bytes = last_wire_bytes;
+        self.sizes.last_seq += segments;
+        self.sizes.last_wire_bytes = last_wire_bytes;
         self.sender.offer(segments);
         self.finished = None;
     }
 
     /// The application waits for the message that is sent now.
     pub fn expect_message(&mut self) {
-        self.message_end = self.last_seq + 1;
+        self.application.message_end = self.sizes.last_seq + 1;
     }
 
     /// Whether the message that the application waits for has just become complete.
     pub fn takes_message(&mut self) -> bool {
-        let complete = self.receiver.next_expected() >= self.message_end;
+        let complete = self.receiver.next_expected() >= self.application.message_end;
         if complete {
-            self.message_end = u64::MAX;
+            self.application.message_end = u64::MAX;
         }
         complete
     }
@@ -267,17 +315,31 @@ impl Flow {
     /// Bytes of a segment at the queue.
     #[inline]
     pub fn wire_bytes_of(&self, seq: u64) -> u32 {
-        if seq == self.last_seq {
-            self.last_wire_bytes
+        if seq == self.sizes.last_seq {
+            self.sizes.last_wire_bytes
         } else {
-            self.wire_bytes
+            self.sizes.wire_bytes
         }
+    }
+
+    /// Payload of a segment of this many bytes at the queue.
+    pub fn payload_bytes_of(&self, wire_bytes: u32) -> u32 {
+        self.payload_bytes - (self.sizes.wire_bytes - wire_bytes)
     }
 
     /// All was sent and acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.sender.is_done() && self.writes_left == 0
+        self.sender.is_done() && self.application.writes_left == 0
+    }
+
+    /// Header of the next data packet.
+    pub fn header(&mut self) -> Header {
+        if self.path.protocol.is_some() {
+            self.sender.header()
+        } else {
+            Header::None
+        }
     }
 
     /// Nothing of it is in the network any more.
@@ -292,18 +354,18 @@ impl Flow {
         at: Time,
         segment: Segment,
         ce: bool,
-        index: usize,
-        transit: &mut Transit,
+        id: FlowId,
+        scheduler: &mut Scheduler,
     ) -> u64 {
         let Segment { seq, retransmission, cwr } = segment;
         let segment = SegmentIn { seq, retransmission, ce, cwr };
-        let (shift, wire) = (self.ack_shift, self.wire);
+        let (shift, line) = (self.legs.ack_shift, self.legs.ack_line);
         let mut sent = 0;
         self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
             sent += 1;
-            transit.send(wire, ack.at + shift, index, ack);
+            scheduler.send(line, ack.at + shift, id, ack);
         });
-        self.acknowledged(sent, index, transit)
+        self.acknowledged(sent, id, scheduler)
     }
 
     /// A segment with a header comes to the receiver at `at`, and its ACK brings the header back. Returns
@@ -314,16 +376,16 @@ impl Flow {
         segment: Segment,
         ce: bool,
         header: Header,
-        index: usize,
-        transit: &mut Transit,
+        id: FlowId,
+        scheduler: &mut Scheduler,
     ) -> u64 {
         // An ACK that was due before does not contain this header.
-        let mut sent = self.on_receiver_timer(at, index, transit);
-        self.echo.merge(header);
+        let mut sent = self.on_receiver_timer(at, id, scheduler);
+        self.heard.header.merge(header);
         let Segment { seq, retransmission, cwr } = segment;
         let segment = SegmentIn { seq, retransmission, ce, cwr };
-        let urgent = self.echo.is_urgent();
-        sent += self.answer(index, transit, |receiver, emit| {
+        let urgent = self.heard.header.is_urgent();
+        sent += self.answer(id, scheduler, |receiver, emit| {
             receiver.on_segment(at, segment, &mut |ack| emit(ack));
             if urgent {
                 receiver.flush(at, &mut |ack| emit(ack));
@@ -342,54 +404,54 @@ impl Flow {
             return false;
         }
         // Before the first copy nothing is older: most flows never look up when a segment was sent.
-        if !retransmission && self.moved_by_copy == Time::ZERO {
+        if !retransmission && self.heard.moved_by_copy == Time::ZERO {
             return false;
         }
         let sender = &self.sender;
         let sent = if retransmission { sender.copy_sent(seq) } else { sender.original_sent(seq) };
         let Some(sent) = sent else { return false };
         let stamp_ms = |at: Time| at.as_ns() / 1_000_000;
-        let stale = stamp_ms(sent) + 1 < stamp_ms(self.moved_by_copy);
+        let stale = stamp_ms(sent) + 1 < stamp_ms(self.heard.moved_by_copy);
         if retransmission && seq == next {
-            self.moved_by_copy = self.moved_by_copy.max(sent);
+            self.heard.moved_by_copy = self.heard.moved_by_copy.max(sent);
         }
         stale
     }
 
     /// The receiver answers what it does not take. Returns the ACKs sent.
-    pub fn refuse(&mut self, at: Time, index: usize, transit: &mut Transit) -> u64 {
-        self.answer(index, transit, |receiver, emit| receiver.refuse(at, &mut |ack| emit(ack)))
+    pub fn refuse(&mut self, at: Time, id: FlowId, scheduler: &mut Scheduler) -> u64 {
+        self.answer(id, scheduler, |receiver, emit| receiver.refuse(at, &mut |ack| emit(ack)))
     }
 
     /// The receiver's held-back ACK may be due. Returns the ACKs sent.
-    pub fn on_receiver_timer(&mut self, now: Time, index: usize, transit: &mut Transit) -> u64 {
-        self.answer(index, transit, |receiver, emit| receiver.on_deadline(now, &mut |ack| emit(ack)))
+    pub fn on_receiver_timer(&mut self, now: Time, id: FlowId, scheduler: &mut Scheduler) -> u64 {
+        self.answer(id, scheduler, |receiver, emit| receiver.on_deadline(now, &mut |ack| emit(ack)))
     }
 
     /// Sends the ACKs that `what` has the receiver emit, and returns how many.
     fn answer(
         &mut self,
-        index: usize,
-        transit: &mut Transit,
+        id: FlowId,
+        scheduler: &mut Scheduler,
         what: impl FnOnce(&mut Receiver, &mut dyn FnMut(&Acknowledgement)),
     ) -> u64 {
-        let (shift, wire, echo) = (self.ack_shift, self.wire, &mut self.echo);
+        let (shift, line, echo) = (self.legs.ack_shift, self.legs.ack_line, &mut self.heard.header);
         let mut sent = 0;
         what(&mut self.receiver, &mut |ack: &Acknowledgement| {
             sent += 1;
-            transit.send_headed(wire, ack.at + shift, index, ack, std::mem::take(echo));
+            scheduler.send_headed(line, ack.at + shift, id, ack, std::mem::take(echo));
         });
-        self.acknowledged(sent, index, transit)
+        self.acknowledged(sent, id, scheduler)
     }
 
     /// Counts the ACKs that the receiver sent, and schedules its timer.
     #[inline]
-    fn acknowledged(&mut self, sent: u32, index: usize, transit: &mut Transit) -> u64 {
+    fn acknowledged(&mut self, sent: u32, id: FlowId, scheduler: &mut Scheduler) -> u64 {
         self.under_way += sent;
         let deadline = self.receiver.deadline();
-        if deadline < self.receiver_timer_at {
-            self.receiver_timer_at = deadline;
-            transit.events.push(deadline, Kind::ReceiverTimer, index);
+        if deadline < self.timers.receiver_at {
+            self.timers.receiver_at = deadline;
+            scheduler.schedule(deadline, Kind::ReceiverTimer, id.index());
         }
         u64::from(sent)
     }

@@ -8,12 +8,14 @@ pub mod config;
 mod engine;
 mod events;
 mod flow;
+mod ids;
 pub mod impair;
+mod packet;
 pub mod rng;
+mod scheduler;
 mod summary;
 pub mod tables;
 pub mod traffic;
-mod transit;
 
 pub use engine::{Outcome, Sim, SimError};
 pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};

@@ -17,9 +17,11 @@ use crate::rng::{Distribution, Mixture, Stream, Streams};
 
 pub mod connection;
 pub mod evaluation_suite;
+mod keys;
 mod model;
 pub mod open;
 pub mod packmime;
+mod parameters;
 pub mod requests;
 mod size;
 #[cfg(test)]
@@ -28,7 +30,8 @@ pub mod udp;
 pub mod vectors;
 pub mod web;
 
-pub use model::{Flows, Model, Parameters};
+pub use model::{Flows, Model};
+pub use parameters::Parameters;
 pub use size::{LognormalSize, ParetoSize, Size};
 
 /// Which way data travel through the bottleneck.

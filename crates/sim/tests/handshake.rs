@@ -176,3 +176,25 @@ fn one_way_tcp_of_ns2_has_no_handshake() {
     assert!(tables.packets.kind.iter().all(|&kind| kind < 2));
     assert_eq!(tables.packets.t_ps[0], 0);
 }
+
+/// Bytes of an IP packet, the initial window, and the segments that Linux sends before the first ACK.
+#[test]
+fn the_first_flight_fits_the_window_of_the_syn_ack_as_in_linux() {
+    for (packet_bytes, initial_window, first) in
+        [(9000, 10, 7), (9000, 20, 7), (4000, 40, 16), (1500, 100, 45), (576, 200, 125)]
+    {
+        let mut flow = linux_flow("reno:linux", Time::from_ms(40));
+        flow.sender.mss_bytes = packet_bytes - 52;
+        flow.receiver.mss_bytes = packet_bytes - 52;
+        flow.sender.initial_window_segments = initial_window;
+        let mut config = dumbbell(drop_tail(rate("100Mbit/s"), 400), vec![flow], Time::from_ms(84));
+        // The kernel's ACKs meet no queue.
+        config.links[1] = common::drop_tail(Rate(1_000_000_000_000), 100_000);
+        config.links[0].name = "forward".into();
+        config.links[1].name = "reverse".into();
+        config.sample = Some(Time::from_ms(1));
+        let in_flight = run(&config).tables.flows.inflight_seg;
+        assert_eq!(in_flight[60], first, "{packet_bytes} B");
+        assert!(in_flight.last() > Some(&first), "{packet_bytes} B");
+    }
+}

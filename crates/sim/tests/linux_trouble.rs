@@ -202,18 +202,18 @@ fn newreno_of_ns2_fills_a_link_with_red() {
 /// Reno has 18 % more.
 #[test]
 fn red_and_marks_cost_what_they_cost_linux() {
-    // The aim is 3 %. Reno is open: ours has 5.8 and 3.6 % more, a change of RED changes these lines.
-    for (law, ecn, goodput_mbps, drops, ratio, within) in [
-        ("reno:linux", false, 7.02, 110.2, 1.058, 0.005),
-        ("reno:linux", true, 6.87, 67.6, 1.036, 0.005),
-        ("dctcp", true, 8.47, 59.0, 1.0, 0.03),
+    // Linux: means of 32 runs, RTTs over 0.8 ms; 1 % is a standard error of the first.
+    for (law, ecn, goodput_mbps, drops) in [
+        ("reno:linux", false, 6.60, 113.5),
+        ("reno:linux", true, 6.29, 68.9),
+        ("dctcp:linux", true, 8.20, 59.0),
     ] {
         let (mut mbps, mut dropped) = (0.0, 0.0);
         for seed in 0..16 {
-            let mut flow = linux_flow(law, Time::from_ms(40));
+            let mut flow = linux_flow(law, Time::from_us(40_000 + 50 * (seed + 1)));
             flow.sender.ecn = ecn;
             flow.receiver.ecn = ecn;
-            if law == "dctcp" {
+            if law == "dctcp:linux" {
                 flow.receiver.echo_each_mark = true;
                 flow.sender.ecn_repairs = true;
             }
@@ -230,8 +230,8 @@ fn red_and_marks_cost_what_they_cost_linux() {
             dropped += summary.links[0].drops as f64 / 16.0;
         }
         let said = format!("{law}, ecn {ecn}: {mbps} Mbit/s, {dropped} drops");
-        assert!((mbps / goodput_mbps - ratio).abs() < within, "{said}");
-        assert!((dropped - drops).abs() < 5.0, "{said}");
+        assert!((mbps / goodput_mbps - 1.0).abs() < 0.03, "{said}");
+        assert!((dropped - drops).abs() < 3.0, "{said}");
     }
 }
 

@@ -85,7 +85,8 @@ pub enum Reduction {
 /// Form of the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoForm {
-    /// srtt + max(min_rto, 4 rttvar): Linux.
+    /// srtt + a margin of at least min_rto, which rises to 4 rttvar at once and falls by a quarter of the distance once
+    /// a round trip: Linux (Sarolahti and Kuznetsov 2002).
     Linux,
     /// max(min_rto, srtt + max(30 ms, 4 rttvar)): RFC 6298 with the clock of ns-2, which ticks every 10 ms.
     Ns2,
@@ -173,6 +174,25 @@ impl SenderConfig {
             rto: RtoForm::Ns2,
             max_rto: Time::from_s(60),
             ..SenderConfig::linux(mss_bytes, SlowStartKind::Classic)
+        }
+    }
+}
+
+impl SenderConfig {
+    /// Most segments outstanding, from the send buffer (if it has a fixed size) and the receive window.
+    pub(crate) fn room(&self) -> u64 {
+        match self.send_buffer {
+            SendBuffer::Segments(segments) => segments.min(self.receive_window_segments),
+            SendBuffer::Autotuned { .. } => self.receive_window_segments,
+        }
+    }
+
+    /// Most segments before the first ACK, where a handshake told the window.
+    pub(crate) fn syn_ack_window(&self) -> u64 {
+        if self.handshake {
+            u64::from((SYN_ACK_WINDOW_BYTES / self.mss_bytes.max(1)).max(1))
+        } else {
+            u64::MAX
         }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Learnt {
     pub lowest_original: Option<u64>,
     /// Whether SACK blocks delivered segments.
     pub beyond_gap: bool,
+    /// Whether the cumulative ACK covers a segment that was retransmitted.
+    pub repeated: bool,
 }
 
 /// The smaller value; `None` if both are missing.
@@ -367,6 +369,7 @@ impl Scoreboard {
             let at = self.at(seq);
             self.repair.flags[at] = 0;
         }
+        self.repair.learnt.repeated = repeated;
         if repeated {
             // Originals above a hole that a retransmission filled give no RTT sample (Karn).
             (delivered.oldest_sent, delivered.newest_sent) = sacked_times;

@@ -127,11 +127,11 @@ impl Sender {
         };
         let law = law.place(&law_config, &mut control);
         let rate = law.has_control().then(Box::<RateSampler>::default);
-        let (room, socket_buffer) = match config.send_buffer {
-            SendBuffer::Segments(n) => (n, None),
+        let socket_buffer = match config.send_buffer {
+            SendBuffer::Segments(_) => None,
             SendBuffer::Autotuned { max_bytes } => {
                 let buffer = SocketBuffer::new(max_bytes, config.mss_bytes, end, rate.is_some());
-                (u64::MAX, Some(Box::new(buffer)))
+                Some(Box::new(buffer))
             }
         };
         let mut board = Scoreboard::default();
@@ -152,7 +152,7 @@ impl Sender {
             held_by_pacing: false,
             buffered: socket_buffer.is_some(),
             end: if socket_buffer.is_some() { 0 } else { end },
-            room: room.min(config.receive_window_segments),
+            room: config.room().min(config.syn_ack_window()),
             round_end: 0,
             delivered: 0,
             usage_end: 0,
@@ -288,6 +288,23 @@ impl Sender {
                 ..Ack::default()
             };
             self.steer(now, &mut seen, None);
+        }
+    }
+
+    /// What was outstanding a round trip ago is acknowledged, by an ACK with or without a sample of the RTT.
+    #[cold]
+    fn begin_round(&mut self, sampled: bool) {
+        self.open_window();
+        self.round_end = self.board.nxt();
+        if sampled {
+            self.rtt.end_round();
+        }
+    }
+
+    /// An ACK is here: the receiver's window is no longer that of its SYN-ACK.
+    fn open_window(&mut self) {
+        if self.round_end == 0 {
+            self.room = self.config.room();
         }
     }
 
@@ -458,7 +475,7 @@ impl Sender {
         if advanced {
             self.restart_timer(now);
             if ack.cumulative > self.round_end {
-                self.round_end = self.board.nxt();
+                self.begin_round(seen.rtt_ns != 0);
                 seen.flags |= ACK_ROUND_START;
             }
         } else {

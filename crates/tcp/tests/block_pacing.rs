@@ -16,6 +16,8 @@ struct Talk {
 impl Talk {
     fn new(law: &str) -> Talk {
         let config = SenderConfig {
+            // Without a handshake no SYN-ACK limits the flight.
+            handshake: false,
             initial_window_segments: FLIGHT as u32,
             initial_ssthresh_segments: Some(FLIGHT as u32),
             ..SenderConfig::linux(1448, SlowStartKind::Classic)

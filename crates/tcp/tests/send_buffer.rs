@@ -8,6 +8,8 @@ use lfn_units::Time;
 fn sender(law: &str, window: u32, send_buffer: SendBuffer, end: u64) -> Sender {
     let config = SenderConfig {
         send_buffer,
+        // Without a handshake no SYN-ACK limits the flight.
+        handshake: false,
         initial_window_segments: window,
         ..SenderConfig::linux(1448, SlowStartKind::Classic)
     };

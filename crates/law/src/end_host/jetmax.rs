@@ -1,7 +1,8 @@
 //! JetMax's end host (Zhang, Leonard, Loguinov, INFOCOM 2006, of which only the abstract was available).
 //! laws/cards/jetmax.md says what is from memory and what is ours.
 
-use lfn_header::{Header, JetMax as JetMaxHeader};
+use lfn_header::jetmax::JetMax as JetMaxHeader;
+use lfn_header::Header;
 
 use super::rcp::Segment;
 use super::{cwnd, grow_unanswered, Episode};

@@ -1,6 +1,7 @@
 //! RCP's end host (Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005). laws/cards/rcp.md.
 
-use lfn_header::{Header, Rcp as RcpHeader};
+use lfn_header::rcp::Rcp as RcpHeader;
+use lfn_header::Header;
 
 use super::{grow_unanswered, set_cwnd, Episode};
 use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, MAX_CWND, MIN_SSTHRESH, ONE, PARAMETERS};

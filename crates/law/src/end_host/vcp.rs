@@ -1,7 +1,8 @@
 //! VCP's end host (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; where the paper is silent, the
 //! first author's ns-2 code of 2006). laws/cards/vcp.md has the equations.
 
-use lfn_header::{Header, Load};
+use lfn_header::vcp::Load;
+use lfn_header::Header;
 
 use super::convergence::{Convergence, BETA};
 use super::{cwnd, set_cwnd, Episode};

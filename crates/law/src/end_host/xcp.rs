@@ -1,6 +1,7 @@
 //! XCP's end host (Katabi, Handley, Rohrs, SIGCOMM 2002; draft-falk-xcp-spec-03). laws/cards/xcp.md.
 
-use lfn_header::{Header, Xcp as XcpHeader};
+use lfn_header::xcp::Xcp as XcpHeader;
+use lfn_header::Header;
 
 use super::{cwnd, grow_unanswered, set_cwnd, Episode};
 use crate::{Ack, Config, Control, Law, Loss, ACK_CWND_LIMITED, ACK_DUP, ACK_ROUND_START, PARAMETERS};

@@ -2,9 +2,12 @@
 //! them (Zhang, Leonard, Loguinov, INFOCOM 2006). Only the paper's abstract was available; equations, names
 //! of fields and constants are from memory or ours (laws/cards/jetmax.md).
 
-use lfn_header::{Header, JetMax};
+use lfn_header::jetmax::JetMax;
+use lfn_header::Header;
 use lfn_keys::{keys, Span, DELAY_MAX};
 use lfn_units::{Rate, Time};
+
+use super::{Protocol, Site};
 
 /// How much smaller another link's rate must be to take over from the bottleneck.
 const HYSTERESIS: f64 = 1.05;
@@ -22,7 +25,7 @@ keys! {
 
 /// The router of one link. Rates in bytes/s.
 #[derive(Clone, Debug)]
-pub struct JetMaxRouter {
+pub(super) struct JetMaxRouter {
     config: JetMaxConfig,
     /// The link's name in headers.
     link: u16,
@@ -37,9 +40,11 @@ pub struct JetMaxRouter {
     own_gaps_s: f64,
 }
 
-impl JetMaxRouter {
+impl Protocol for JetMaxRouter {
+    type Config = JetMaxConfig;
+
     /// A router on this link, whose number is not 0. A number uniform on \[0, 1) is the phase of its timer.
-    pub fn new(config: JetMaxConfig, link: u16, rate: Rate, mut draw: impl FnMut() -> f64) -> JetMaxRouter {
+    fn new(config: JetMaxConfig, Site { link, rate }: Site, mut draw: impl FnMut() -> f64) -> JetMaxRouter {
         let capacity = rate.as_bps() / 8.0;
         JetMaxRouter {
             config,
@@ -55,12 +60,12 @@ impl JetMaxRouter {
     }
 
     /// The rate of the link changes.
-    pub fn set_rate(&mut self, rate: Rate) {
+    fn set_rate(&mut self, rate: Rate) {
         self.capacity = rate.as_bps() / 8.0;
     }
 
     /// Timers up to `now`.
-    pub fn advance(&mut self, now: Time) {
+    fn advance(&mut self, now: Time, _: u64) {
         while self.interval_end <= now {
             // The first interval is shorter, by the phase of the timer: its sums are not of a whole one.
             if self.interval > 0 {
@@ -74,7 +79,7 @@ impl JetMaxRouter {
 
     /// A packet of any kind arrives, also if it is dropped then.
     #[inline]
-    pub fn arrive(&mut self, bytes: u32, header: &Header) {
+    fn arrive(&mut self, bytes: u32, header: &Header) {
         self.bytes += u64::from(bytes);
         if let Header::JetMax(JetMax { bottleneck, gap_s, .. }) = *header {
             if bottleneck == self.link {
@@ -87,7 +92,7 @@ impl JetMaxRouter {
     /// A data packet leaves, or the first of a handshake: the link of the least rate names itself, with
     /// an advantage for the one that is the bottleneck already.
     #[inline]
-    pub fn depart(&self, header: &mut Header) {
+    fn depart(&mut self, _: u32, _: u64, header: &mut Header) {
         if let Header::JetMax(it) = header {
             let bid = |link, rate: f64| if link == it.bottleneck { rate / HYSTERESIS } else { rate };
             if bid(self.link, self.rate) < bid(it.link, it.rate_bytes_per_s) {
@@ -97,7 +102,9 @@ impl JetMaxRouter {
             }
         }
     }
+}
 
+impl JetMaxRouter {
     /// g = (gamma C - u)/N: u is the traffic of flows with another bottleneck, N the number of the own
     /// ones, at least 1.
     fn fair_rate(&self) -> f64 {
@@ -116,8 +123,9 @@ mod tests {
     use super::*;
 
     fn router(link: u16) -> JetMaxRouter {
-        let mut router = JetMaxRouter::new(JetMaxConfig::default(), link, Rate(1_000_000_000), || 0.0);
-        router.advance(Time::from_ms(100));
+        let mut router =
+            JetMaxRouter::new(JetMaxConfig::default(), Site { link, rate: Rate(1_000_000_000) }, || 0.0);
+        router.advance(Time::from_ms(100), 0);
         router
     }
 
@@ -135,14 +143,14 @@ mod tests {
         (0..4000).for_each(|_| it.arrive(1000, &header(1, 0.25e-4)));
         (0..1000).for_each(|_| it.arrive(1000, &header(2, 1e-4)));
         (0..875).for_each(|_| it.arrive(1000, &Header::None));
-        it.advance(Time::from_ms(200));
+        it.advance(Time::from_ms(200), 0);
         assert!((it.rate / 50e6 - 1.0).abs() < 1e-9, "{}", it.rate);
         // A flow sent a hundredth of what it says.
         (0..10).for_each(|_| it.arrive(1000, &header(1, 1e-4)));
-        it.advance(Time::from_ms(300));
+        it.advance(Time::from_ms(300), 0);
         assert_eq!(it.rate, 118.75e6);
         // No flow is left.
-        it.advance(Time::from_ms(400));
+        it.advance(Time::from_ms(400), 0);
         assert_eq!(it.rate, 118.75e6);
     }
 
@@ -158,7 +166,7 @@ mod tests {
                 }
             };
             flows(&mut it);
-            it.advance(Time::from_ms(100 * (step + 1)));
+            it.advance(Time::from_ms(100 * (step + 1)), 0);
             x = x.map(|x| x - 0.6 * (x - it.rate));
             let wanted = (1.0 - 0.4_f64.powi(step as i32)) * goal;
             assert!(x.iter().all(|x| (x / wanted - 1.0).abs() < 1e-9), "{x:?}");
@@ -171,7 +179,7 @@ mod tests {
         let told = |bottleneck, rates: [f64; 2]| {
             let mut header = header(bottleneck, 1e-4);
             for (link, rate) in (1..).zip(rates) {
-                JetMaxRouter { rate, ..router(link) }.depart(&mut header);
+                JetMaxRouter { rate, ..router(link) }.depart(1000, 0, &mut header);
             }
             let Header::JetMax(it) = header else { unreachable!() };
             (it.link, it.rate_bytes_per_s)

@@ -1,9 +1,12 @@
 //! RCP's router: one rate for all flows of a link (Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005;
 //! as its authors' ns-2 code has it).
 
-use lfn_header::{Header, Rcp};
+use lfn_header::rcp::Rcp;
+use lfn_header::Header;
 use lfn_keys::{keys, Span};
 use lfn_units::{Rate, Time};
+
+use super::{Protocol, Site};
 
 /// Longest time from one rate to the next.
 const SLOT_S: f64 = 0.010;
@@ -30,7 +33,7 @@ keys! {
 
 /// The router of one link. Rates in bytes/s.
 #[derive(Clone, Debug)]
-pub struct RcpRouter {
+pub(super) struct RcpRouter {
     config: RcpConfig,
     capacity: f64,
     rate: f64,
@@ -43,9 +46,11 @@ pub struct RcpRouter {
     rtt_bytes: f64,
 }
 
-impl RcpRouter {
+impl Protocol for RcpRouter {
+    type Config = RcpConfig;
+
     /// A router on a link of this rate; a number uniform on \[0, 1) is the phase of its timer.
-    pub fn new(config: RcpConfig, rate: Rate, mut draw: impl FnMut() -> f64) -> RcpRouter {
+    fn new(config: RcpConfig, Site { rate, .. }: Site, mut draw: impl FnMut() -> f64) -> RcpRouter {
         let capacity = rate.as_bps() / 8.0;
         RcpRouter {
             config,
@@ -61,12 +66,12 @@ impl RcpRouter {
     }
 
     /// The rate of the link changes.
-    pub fn set_rate(&mut self, rate: Rate) {
+    fn set_rate(&mut self, rate: Rate) {
         self.capacity = rate.as_bps() / 8.0;
     }
 
     /// Timers up to `now`, since which `queue_bytes` have waited.
-    pub fn advance(&mut self, now: Time, queue_bytes: u64) {
+    fn advance(&mut self, now: Time, queue_bytes: u64) {
         while self.slot_end <= now {
             let slot_s = (self.slot_end - self.slot_began).as_s();
             self.on_slot(slot_s, queue_bytes as f64);
@@ -77,7 +82,7 @@ impl RcpRouter {
 
     /// A packet of any kind arrives, also if it is dropped then.
     #[inline]
-    pub fn arrive(&mut self, bytes: u32, header: &Header) {
+    fn arrive(&mut self, bytes: u32, header: &Header) {
         self.arrived_bytes += u64::from(bytes);
         if let Header::Rcp(Rcp { rtt_s, .. }) = *header {
             if rtt_s > 0.0 {
@@ -89,12 +94,14 @@ impl RcpRouter {
 
     /// A data packet leaves, or the first of a handshake.
     #[inline]
-    pub fn depart(&self, header: &mut Header) {
+    fn depart(&mut self, _: u32, _: u64, header: &mut Header) {
         if let Header::Rcp(rcp) = header {
             rcp.rate_bytes_per_s = rcp.rate_bytes_per_s.min(self.rate);
         }
     }
+}
 
+impl RcpRouter {
     fn on_slot(&mut self, slot_s: f64, queue_bytes: f64) {
         let rtt_s = self.mean_rtt_s;
         self.rate = self.next_rate(slot_s, self.arrived_bytes as f64 / slot_s, queue_bytes);
@@ -124,7 +131,8 @@ mod tests {
     use super::*;
 
     fn at(rate: f64) -> RcpRouter {
-        let router = RcpRouter::new(RcpConfig::default(), Rate(1_000_000_000), || 0.0);
+        let router =
+            RcpRouter::new(RcpConfig::default(), Site { link: 1, rate: Rate(1_000_000_000) }, || 0.0);
         RcpRouter { rate, mean_rtt_s: 0.1, ..router }
     }
 
@@ -191,7 +199,7 @@ mod tests {
     fn the_least_rate_of_a_path_counts() {
         let mut header = Header::Rcp(Rcp { rate_bytes_per_s: f64::INFINITY, rtt_s: 0.1 });
         for rate in [3e6, 1e6, 2e6] {
-            at(rate).depart(&mut header);
+            at(rate).depart(1000, 0, &mut header);
         }
         assert!(matches!(header, Header::Rcp(rcp) if rcp.rate_bytes_per_s == 1e6));
     }

@@ -1,9 +1,12 @@
 //! VCP's load meter: how much arrives in 200 ms, and how much waits, in proportion to what could leave
 //! (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; constants of its first author's ns-2 code).
 
-use lfn_header::{Header, Load};
+use lfn_header::vcp::Load;
+use lfn_header::Header;
 use lfn_keys::{keys, words, Span, Wrong};
 use lfn_units::{Rate, Time};
+
+use super::{Protocol, Site};
 
 /// From one load factor to the next, t_rho; senders know it.
 const INTERVAL: Time = Time::from_ms(200);
@@ -33,7 +36,7 @@ keys! {
     pub struct VcpConfig {
         /// Share of the rate that counts as capacity.
         gamma: f64 = 0.98, in Span::above(0.0).at_most(1.0);
-        /// Whose details.
+        /// Whether the load is measured as in the paper or as in its author's code.
         compat: VcpCompat = VcpCompat::Paper;
     }
     settle VcpConfig::check;
@@ -77,7 +80,7 @@ struct Steering {
 
 /// The meter of one link, and the code that it writes into packets.
 #[derive(Clone, Debug)]
-pub struct VcpMeter {
+pub(super) struct VcpMeter {
     gamma: f64,
     steering: Option<Steering>,
     rate_bps: f64,
@@ -94,9 +97,11 @@ pub struct VcpMeter {
     measuring: bool,
 }
 
-impl VcpMeter {
+impl Protocol for VcpMeter {
+    type Config = VcpConfig;
+
     /// A meter on a link of this rate. `draw` gives numbers uniform on \[0, 1), the phases of the timers.
-    pub fn new(config: VcpConfig, rate: Rate, mut draw: impl FnMut() -> f64) -> VcpMeter {
+    fn new(config: VcpConfig, Site { rate, .. }: Site, mut draw: impl FnMut() -> f64) -> VcpMeter {
         let mut phase = |period: Time| Time((period.0 as f64 * draw()) as u64);
         VcpMeter {
             gamma: config.gamma,
@@ -118,22 +123,12 @@ impl VcpMeter {
     }
 
     /// The rate of the link changes.
-    pub fn set_rate(&mut self, rate: Rate) {
+    fn set_rate(&mut self, rate: Rate) {
         self.rate_bps = rate.as_bps();
     }
 
-    /// The current code of the link.
-    pub fn load(&self) -> Load {
-        self.load
-    }
-
-    /// Share of the rate that counts as capacity, now.
-    pub fn gamma(&self) -> f64 {
-        self.steering.map_or(self.gamma, |steering| steering.gamma)
-    }
-
     /// Timers up to `now`, since which `queue_bytes` have waited.
-    pub fn advance(&mut self, now: Time, queue_bytes: u64) {
+    fn advance(&mut self, now: Time, queue_bytes: u64) {
         while self.next_sample.min(self.interval_end) <= now {
             if self.next_sample <= self.interval_end {
                 self.next_sample = self.next_sample + SAMPLE;
@@ -151,16 +146,23 @@ impl VcpMeter {
 
     /// A packet of any kind arrives, also if it is dropped then.
     #[inline]
-    pub fn arrive(&mut self, bytes: u32) {
+    fn arrive(&mut self, bytes: u32, _: &Header) {
         self.arrived_bytes += u64::from(bytes);
     }
 
     /// A data packet leaves: no router lowers a code.
     #[inline]
-    pub fn depart(&self, header: &mut Header) {
+    fn depart(&mut self, _: u32, _: u64, header: &mut Header) {
         if let Header::Vcp(load) = header {
             *load = (*load).max(self.load);
         }
+    }
+}
+
+impl VcpMeter {
+    /// Share of the rate that counts as capacity, now.
+    fn gamma(&self) -> f64 {
+        self.steering.map_or(self.gamma, |steering| steering.gamma)
     }
 
     fn on_interval(&mut self) {
@@ -217,7 +219,7 @@ mod tests {
     const GIGABIT: Rate = Rate(1_000_000_000);
 
     fn meter(config: VcpConfig) -> VcpMeter {
-        let mut meter = VcpMeter::new(config, GIGABIT, || 0.0);
+        let mut meter = VcpMeter::new(config, Site { link: 1, rate: GIGABIT }, || 0.0);
         meter.advance(Time::ZERO, 0);
         meter
     }
@@ -227,10 +229,10 @@ mod tests {
         let mut meter = meter(config);
         let mut now = Time::ZERO;
         let interval = |&(arrives, waits): &(u64, u64)| {
-            (0..arrives / 50_000).for_each(|_| meter.arrive(50_000));
+            (0..arrives / 50_000).for_each(|_| meter.arrive(50_000, &Header::None));
             now = now + INTERVAL;
             meter.advance(now, waits);
-            meter.load()
+            meter.load
         };
         intervals.iter().map(interval).collect()
     }
@@ -270,10 +272,10 @@ mod tests {
     fn the_author_steers_gamma_to_a_utilisation_that_depends_on_the_rate() {
         let gamma = |bytes: u64, rate: Rate| {
             let config = VcpConfig { compat: VcpCompat::Author, ..VcpConfig::default() };
-            let mut meter = VcpMeter::new(config, rate, || 0.0);
+            let mut meter = VcpMeter::new(config, Site { link: 1, rate }, || 0.0);
             meter.advance(Time::ZERO, 0);
             for interval in 1..=10 {
-                (0..bytes / 1000).for_each(|_| meter.arrive(1000));
+                (0..bytes / 1000).for_each(|_| meter.arrive(1000, &Header::None));
                 meter.advance(Time(interval * INTERVAL.0), 0);
             }
             meter.gamma()
@@ -295,30 +297,30 @@ mod tests {
         };
         let told = |loads: [Load; 3]| {
             let mut header = Header::Vcp(Load::Low);
-            loads.iter().for_each(|&load| at(load).depart(&mut header));
+            loads.iter().for_each(|&load| at(load).depart(1000, 0, &mut header));
             header
         };
         assert_eq!(told([Load::Low, Load::Overload, Load::High]), Header::Vcp(Load::Overload));
         assert_eq!(told([Load::High, Load::High, Load::Low]), Header::Vcp(Load::High));
         let mut other = Header::None;
-        at(Load::Overload).depart(&mut other);
+        at(Load::Overload).depart(1000, 0, &mut other);
         assert_eq!(other, Header::None);
     }
 
     #[test]
     fn timers_begin_at_their_phase() {
-        let mut meter = VcpMeter::new(VcpConfig::default(), GIGABIT, || 0.5);
-        (0..500).for_each(|_| meter.arrive(50_000));
+        let mut meter = VcpMeter::new(VcpConfig::default(), Site { link: 1, rate: GIGABIT }, || 0.5);
+        (0..500).for_each(|_| meter.arrive(50_000, &Header::None));
         // Packets before the first interval, 100 ms from the start, do not count.
         meter.advance(Time::from_ms(300), 0);
-        assert_eq!(meter.load(), Load::Low);
-        (0..500).for_each(|_| meter.arrive(50_000));
+        assert_eq!(meter.load, Load::Low);
+        (0..500).for_each(|_| meter.arrive(50_000, &Header::None));
         meter.advance(Time::from_ms(499), 0);
-        assert_eq!(meter.load(), Load::Low);
+        assert_eq!(meter.load, Load::Low);
         meter.advance(Time::from_ms(500), 0);
-        assert_eq!(meter.load(), Load::Overload);
+        assert_eq!(meter.load, Load::Overload);
         // An idle second later the link is free.
         meter.advance(Time::from_ms(1500), 0);
-        assert_eq!(meter.load(), Load::Low);
+        assert_eq!(meter.load, Load::Low);
     }
 }

@@ -2,9 +2,12 @@
 //! fairness controller that shares it out (Katabi, Handley, Rohrs, SIGCOMM 2002; as rates, with the
 //! bookkeeping of draft-falk-xcp-spec-03 and the constants of ns-2.35).
 
-use lfn_header::{Header, Xcp};
+use lfn_header::xcp::Xcp;
+use lfn_header::Header;
 use lfn_keys::{keys, Span};
 use lfn_units::{Rate, Time};
+
+use super::{Protocol, Site};
 
 /// Interval, and RTT of an interval without any header.
 const INITIAL_S: f64 = 0.05;
@@ -23,9 +26,10 @@ keys! {
     pub struct XcpConfig {
         /// Gain of the spare rate.
         alpha: f64 = 0.4, in Span::at_least(0.0);
-        /// Gain of the queue that persists: alpha^2 sqrt(2).
+        /// Gain of the persistent queue; the paper's value is alpha^2 sqrt(2).
         beta: f64 = 0.226, in Span::at_least(0.0);
-        /// Share of XCP's traffic that changes hands in an interval even if nothing is to change.
+        /// Shuffled traffic: the share of XCP's traffic that is moved from fast to slow flows in each interval,
+        /// also on a link in balance.
         gamma: f64 = 0.1, in Span::at_least(0.0).at_most(1.0);
     }
 }
@@ -43,7 +47,7 @@ struct Shares {
 
 /// The router of one link. Rates in bytes/s.
 #[derive(Clone, Debug)]
-pub struct XcpRouter {
+pub(super) struct XcpRouter {
     config: XcpConfig,
     capacity: f64,
     interval_began: Time,
@@ -62,10 +66,12 @@ pub struct XcpRouter {
     queue_bytes: u64,
 }
 
-impl XcpRouter {
+impl Protocol for XcpRouter {
+    type Config = XcpConfig;
+
     /// A router on a link of this rate. `draw` gives numbers uniform on \[0, 1): timers begin at random,
     /// normal around the interval with a fifth of it as deviation.
-    pub fn new(config: XcpConfig, rate: Rate, mut draw: impl FnMut() -> f64) -> XcpRouter {
+    fn new(config: XcpConfig, Site { rate, .. }: Site, mut draw: impl FnMut() -> f64) -> XcpRouter {
         let mut begin = || {
             let radius = (-2.0 * libm::log(1.0 - draw())).sqrt();
             let normal = radius * libm::cos(2.0 * std::f64::consts::PI * draw());
@@ -89,12 +95,12 @@ impl XcpRouter {
     }
 
     /// The rate of the link changes.
-    pub fn set_rate(&mut self, rate: Rate) {
+    fn set_rate(&mut self, rate: Rate) {
         self.capacity = rate.as_bps() / 8.0;
     }
 
     /// Timers up to `now`, since which `queue_bytes` have waited.
-    pub fn advance(&mut self, now: Time, queue_bytes: u64) {
+    fn advance(&mut self, now: Time, queue_bytes: u64) {
         while self.interval_end.min(self.queue_end) <= now {
             if self.queue_end <= self.interval_end {
                 self.queue_bytes = std::mem::replace(&mut self.queue_min_bytes, queue_bytes);
@@ -113,7 +119,7 @@ impl XcpRouter {
 
     /// A packet of any kind arrives, also if it is dropped then.
     #[inline]
-    pub fn arrive(&mut self, bytes: u32, header: &Header) {
+    fn arrive(&mut self, bytes: u32, header: &Header) {
         self.arrived_bytes += u64::from(bytes);
         if let Header::Xcp(Xcp { gap_s, rtt_s, .. }) = *header {
             if rtt_s > 0.0 {
@@ -126,13 +132,15 @@ impl XcpRouter {
 
     /// A packet of any kind leaves so many bytes behind.
     #[inline]
-    pub fn depart(&mut self, bytes: u32, queue_bytes: u64, header: &mut Header) {
+    fn depart(&mut self, bytes: u32, queue_bytes: u64, header: &mut Header) {
         self.queue_min_bytes = self.queue_min_bytes.min(queue_bytes);
         if let Header::Xcp(xcp) = header {
             xcp.delta_bytes_per_s = self.shares.grant(f64::from(bytes), xcp);
         }
     }
+}
 
+impl XcpRouter {
     fn on_interval(&mut self, interval_s: f64) {
         self.mean_rtt_s = if self.gaps_s > 0.0 { self.gap_rtts / self.gaps_s } else { INITIAL_S };
         self.shares = Shares::default();
@@ -190,7 +198,7 @@ mod tests {
     use super::*;
 
     fn router() -> XcpRouter {
-        XcpRouter::new(XcpConfig::default(), Rate(1_000_000_000), || 0.5)
+        XcpRouter::new(XcpConfig::default(), Site { link: 1, rate: Rate(1_000_000_000) }, || 0.5)
     }
 
     #[test]

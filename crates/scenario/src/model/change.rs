@@ -25,13 +25,15 @@ keys! {
         at: Time, like "at = \"30s\"";
         /// Which link: in a dumbbell "forward" or "reverse".
         link: String, in LINK, like "link = \"forward\"";
-        /// Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The packet in service goes on at it.
+        /// Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The rest of the packet in service is sent at this rate
+        /// too.
         rate: Option<Rate> = None;
-        /// Its new delay. Packets that leave it from now on overtake others if it is shorter.
+        /// Its new delay, for packets that leave the link later. If it is shorter, they overtake earlier packets.
         delay: Option<Time> = None, in Time::ZERO..=DELAY_MAX;
         /// Its new probability of loss, in place of whatever loss it had.
         loss: Option<f64> = None, in LOSS;
-        /// true: nothing leaves it until it has a rate again; false: it has the last one again. Not with `rate`.
+        /// true: the link sends nothing until a later entry changes this. false: it has its last rate again. Not
+        /// with `rate`.
         down: Option<bool> = None;
     }
     set {
@@ -76,7 +78,7 @@ impl Default for Series {
 }
 
 keys! {
-    /// The flows of a group change their route; what is under way stays on the old one.
+    /// The flows of a group change their route. Packets in flight stay on the old route.
     pub struct RouteChange {
         /// When, before the end of the run.
         at: Time, like "at = \"30s\"";

@@ -39,15 +39,15 @@ pub enum Mode {
 words! { Mode { Closed = "closed", Event = "event", } }
 
 keys! {
-    /// One direction of a link: a queue, a server, and what happens behind it. The direction `reverse` of a link is
-    /// like the other one, except in what it says itself.
+    /// One direction of a link: a queue, a server, then delay and losses. A key that the table `reverse` lacks has
+    /// its value in the forward direction.
     pub struct OneWay, part of another table {
         /// How fast packets are serialised.
         rate: Option<Rate> = None, in RATE_MIN..=RATE_MAX;
-        /// In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time in ms (mahimahi's
-        /// format), or a table of its `path` and `hash`. It repeats.
+        /// A file of mahimahi, in place of a rate: on each line a time in ms at which the link can send 1500 bytes.
+        /// The file repeats. A table of `path` and `hash` names the file and the hash that it must have.
         trace: Option<File> = None;
-        /// Propagation delay; what is left of a flow's RTT lies at its ends.
+        /// Propagation delay. Access links at the ends of a flow have the rest of its `rtt`.
         delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
         /// Loss, duplication, reordering and jitter of data packets behind the queue.
         impair: Impair = Impair::default();
@@ -145,8 +145,8 @@ const ONE_BDP: BufferSize = BufferSize::MicroBdp(1_000_000);
 /// The key that all kinds of queue have.
 const SIZE: Key = Key {
     name: "size",
-    about: "Room in packets, in bytes, or in products of the rate and the largest base RTT of the flows that pass (of \
-            all flows if none does), one packet at least. Of a trace, the mean rate.",
+    about: "Its room: packets, bytes, or a multiple of the BDP, at least one packet. The BDP is the link's rate times the \
+            largest base RTT of the flows that pass (of all flows, if none passes). The rate of a trace is its mean.",
     kind: || BufferSize::kind(&()),
     needed: None,
 };
@@ -229,8 +229,8 @@ keys! {
     pub struct Link {
         /// Forward.
         forward: OneWay = OneWay::default();
-        /// How departures are computed: in closed form where that is possible, or each by an event, for tests; the
-        /// results are the same.
+        /// How departures are computed: in closed form where that is possible, or by one event for each packet.
+        /// Results are the same; tests compare both.
         mode: Mode = Mode::Closed;
         /// The opposite direction. Default: as forward.
         reverse: Reverse = Reverse::default();
@@ -257,7 +257,7 @@ keys! {
         /// Its name in routes, schedules and results: letters, digits, `_` and `-`. The opposite direction is
         /// NAME.reverse.
         name: Name, like "name = \"a\"";
-        /// The node where it begins. Nodes exist by being named.
+        /// The node where it begins. Any name makes a node.
         from: Name, like "from = \"a\"";
         /// The node where it ends.
         to: Name, like "to = \"b\"";

@@ -47,8 +47,8 @@ keys! {
         /// Streams of each flow: parallel connections with the law each, which start together, share `size` equally,
         /// and are reported in sum as one flow.
         parallel: u32 = 1, in 1..=PARALLEL_MAX;
-        /// Round-trip time without queueing and serialisation, at least the delays of the links of both routes: links
-        /// of its own make up the rest. Default: those delays, if they are not 0.
+        /// Round-trip time without queueing and serialisation: the delays of the links of both routes, or more.
+        /// Access links of the flow have the rest. Default: the delays of the links, if they are not 0.
         rtt: Time = Time::ZERO, in Time::from_ns(1)..=DELAY_MAX;
         /// When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow.
         start: Start = Start::At(Time::ZERO);
@@ -56,18 +56,19 @@ keys! {
         stop: Option<Time> = None;
         /// Payload to deliver, after which the flow ends. Default: no end.
         size: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000_000_000_000);
-        /// Which way its data go: in a dumbbell on which link, in a parking lot towards higher or lower numbers;
-        /// elsewhere only a word in results. Default "forward", in a parking lot as `from` and `to` say.
+        /// Direction of its data. In a dumbbell it selects the link, in a parking lot "forward" leads to higher
+        /// numbers of routers. In other networks it is only a word in results. Default "forward", in a parking lot
+        /// the direction from `from` to `to`.
         direction: Direction = Direction::Forward;
         /// Where its data go.
         path: Path = Path::default();
-        /// Links of its ACKs, in their order. Default: those of the data in the opposite direction; where one of them
-        /// has none, the path of fewest hops.
+        /// Links of its ACKs, in their order. Default: the opposite directions of the data's links. If one of these
+        /// does not exist: the path with the fewest hops.
         ack_route: Vec<String> = Vec::new(), in LINKS;
         /// IP packet (MTU), over UDT at least 76B.
         packet: Bytes = Bytes(1500), in PACKET_MIN..=PACKET_MAX;
-        /// Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to 2^29. Default: no limit;
-        /// over UDT 4 times what the path holds, as for `send_buffer`.
+        /// Largest amount of unacknowledged data, in packets or bytes. Over UDT it is the flow window, 32 packets
+        /// to 2^29. Default: no limit; over UDT that of `send_buffer`, 4 times BDP and buffers.
         receive_window: Option<Window> = None;
         /// Keys that only TCP has.
         tcp: Option<Tcp> = Some(Tcp::default());
@@ -84,11 +85,12 @@ keys! {
     /// How the ends of a TCP connection work; not over UDT.
     #[derive(Copy)]
     pub struct Tcp, part of another table {
-        /// Unacknowledged data that the sending host may hold: packets or bytes of payload, or "linux" for the
-        /// buffer of an untuned host, which grows with the window up to 4 MiB in true sizes. Default: that of a
-        /// tuned host, 4 times BDP and buffers of the route, at least 64MB.
+        /// Largest amount of unacknowledged data that the sending host keeps, in packets or bytes of payload.
+        /// "linux" is the buffer of an untuned host, which grows with the window up to 4 MiB of the kernel's
+        /// memory. Default: a tuned host, 4 times BDP and buffers of the route, at least 64MB.
         send_buffer: Option<SendBuffer> = None;
-        /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers.
+        /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers. With
+        /// `compat = "linux"` the first flight is at most 65,535 bytes, the window of a SYN-ACK.
         initial_window: Packets = Packets(10), in Packets(1)..=WINDOW_MAX;
         /// Initial ssthresh. Default: infinite.
         initial_ssthresh: Option<Packets> = None, in Packets(2)..=WINDOW_MAX;
@@ -100,9 +102,10 @@ keys! {
         delayed_ack: bool = true;
         /// Selective acknowledgement.
         sack: bool = true;
-        /// Explicit congestion notification. Not with VCP, which needs the same bits: neither as law nor on a
-        /// link of its route. Default false, true with a law of family ecn, whose marks are echoed segment by
-        /// segment (RFC 8257) instead of until the window was reduced (RFC 3168).
+        /// Explicit congestion notification. A flow with ECN cannot use the law VCP or a link with a VCP router,
+        /// because both need the same two bits. The receiver repeats a mark until the sender has reduced its window
+        /// (RFC 3168); with a law of family ecn it marks the ACK of each marked segment (RFC 8257). Default false,
+        /// with a law of family ecn true.
         ecn: bool = false;
         /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
         /// Default false, under laws for routers true.
@@ -143,8 +146,8 @@ keys! {
         to: Option<Name> = None;
         /// Nodes that it passes in this order.
         via: Vec<Name> = Vec::new();
-        /// Its links in their order; not with `via`. Default: of the paths of fewest hops the one of least delay, and
-        /// of those the one whose links were named first.
+        /// Its links in their order; not with `via`. Default: the path with the fewest hops. If several have as
+        /// few: the one with the least delay, then the one whose links stand first in the scenario.
         route: Vec<String> = Vec::new(), in LINKS;
     }
     set {
@@ -182,7 +185,7 @@ one_of! {
 }
 
 keys! {
-    /// Traffic of others.
+    /// Traffic beside the flows under test. Short flows of five applications, and long flows with a small window.
     pub struct Background {
         /// Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of the slowest link of
         /// its route, and half of that in reverse.
@@ -214,7 +217,8 @@ keys! {
         name: Name = Name::default();
         /// Law of every connection.
         law: LawName = LawName("reno".into());
-        /// Which way the larger part goes: files, answers, what initiators send. As for a flow.
+        /// Direction of the larger part of the data: files, answers, or the data of the host that opens a
+        /// connection. Words as for a flow.
         direction: Direction = Direction::Forward;
         /// Where that goes.
         path: Path = Path::default();
@@ -223,7 +227,7 @@ keys! {
         /// Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the delays of the links
         /// of both routes. Default: those and "uniform(10ms, 200ms)".
         rtt: Start = Start::Uniform(Time::from_ms(10), Time::from_ms(200));
-        /// Most data outstanding.
+        /// Largest amount of unacknowledged data.
         receive_window: Window = Window::Bytes(Bytes(65_536));
         /// The model, with its keys.
         model: Parameters = Parameters::default();

@@ -16,8 +16,6 @@ use crate::network::Network;
 use crate::quantity::{LawName, Packets, Start, Text};
 use crate::reader::Table;
 
-/// Which laws can drive UDT.
-const LAWS_OVER_UDT: &str = "allowed: \"udt\", and laws that need neither routers nor rate samples";
 /// Smallest flow window, as in libudt.
 const UDT_WINDOW_MIN: u64 = 32;
 
@@ -77,10 +75,11 @@ fn resolve_transport(flow: &mut Flow, table: &Table) -> Result<(), ScenarioError
     flow.control = match (transport, law) {
         (Transport::Udt, None) => ControlSpec::default(),
         (Transport::Udt, Some(item)) if own => item.spec()?,
-        (Transport::Udt, Some(item)) => item
-            .law()?
-            .try_into()
-            .map_err(|error: ControlError| item.error(error.to_string(), LAWS_OVER_UDT))?,
+        (Transport::Udt, Some(item)) => item.law()?.try_into().map_err(|error: ControlError| {
+            let text = error.to_string();
+            let (found, allowed) = text.split_once("; ").unwrap_or((&text, ""));
+            item.error(found, allowed)
+        })?,
         (Transport::Tcp, _) if own => {
             let hint = "write transport = \"udt\", or the name of another law";
             return Err(table.error("law", "UDT's own law drives UDT alone", hint));

@@ -3,11 +3,11 @@
 
 use lfn_units::Time;
 
-use super::Traveller;
 use crate::config;
+use crate::ids::LinkId;
+use crate::packet::{Blocks, Class, Packet, PacketView};
 use crate::tables::{PacketClass, PacketRow, PacketTable, Point};
 use crate::traffic::Direction;
-use crate::transit::{Blocks, Cargo, Parcel};
 
 pub(super) struct Capture {
     /// Whether a link is recorded, by its place.
@@ -36,8 +36,8 @@ impl Capture {
         }
     }
 
-    pub fn records(&self, link: usize) -> bool {
-        self.links[link]
+    pub fn records(&self, link: LinkId) -> bool {
+        self.links[link.index()]
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -51,60 +51,60 @@ impl Capture {
         self.table
     }
 
-    pub fn arrives(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
-        self.record(Point::Arrived, at, link, who, parcel, blocks);
+    pub fn arrives(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
+        self.record(Point::Arrived, at, link, view, packet, blocks);
     }
 
-    pub fn dropped(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
-        self.record(Point::Dropped, at, link, who, parcel, blocks);
+    pub fn dropped(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
+        self.record(Point::Dropped, at, link, view, packet, blocks);
     }
 
-    pub fn departs(&mut self, at: Time, link: usize, who: &Traveller, parcel: Parcel, blocks: &Blocks) {
-        self.record(Point::Left, at, link, who, parcel, blocks);
+    pub fn departs(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
+        self.record(Point::Left, at, link, view, packet, blocks);
     }
 
     fn record(
         &mut self,
         point: Point,
         at: Time,
-        link: usize,
-        who: &Traveller,
-        parcel: Parcel,
+        link: LinkId,
+        view: &PacketView,
+        packet: Packet,
         blocks: &Blocks,
     ) {
-        if !self.links[link] || at < self.from || at >= self.to {
+        if !self.links[link.index()] || at < self.from || at >= self.to {
             return;
         }
         self.rows += 1;
         if self.rows > self.max_rows {
             return;
         }
-        let blocks = if who.cargo == Cargo::Ack { &blocks[..parcel.blocks()] } else { &[] };
+        let blocks = if view.class == Class::Ack { &blocks[..packet.blocks()] } else { &[] };
         let block = |n: usize| blocks.get(n).copied().unwrap_or_default();
         let [first, second, third] = [block(0), block(1), block(2)];
         self.table.push(PacketRow {
             t_ps: at.0,
-            link: link as u16,
+            link: link.number(),
             point,
-            flow: who.number,
-            kind: match who.cargo {
-                Cargo::Data => PacketClass::Data,
-                Cargo::Ack => PacketClass::Ack,
-                Cargo::Udp => PacketClass::Udp,
-                Cargo::UdtData => PacketClass::UdtData,
-                Cargo::UdtControl => PacketClass::UdtControl,
-                Cargo::Syn if parcel.is_third() => PacketClass::HandshakeAck,
-                Cargo::Syn => PacketClass::Syn,
-                Cargo::SynAck => PacketClass::SynAck,
+            flow: view.number,
+            kind: match view.class {
+                Class::Data => PacketClass::Data,
+                Class::Ack => PacketClass::Ack,
+                Class::Udp => PacketClass::Udp,
+                Class::UdtData => PacketClass::UdtData,
+                Class::UdtControl => PacketClass::UdtControl,
+                Class::Syn if packet.is_third() => PacketClass::HandshakeAck,
+                Class::Syn => PacketClass::Syn,
+                Class::SynAck => PacketClass::SynAck,
             },
-            direction: if who.reverse { Direction::Reverse } else { Direction::Forward },
-            seq: who.seq,
-            bytes: who.bytes,
-            payload_bytes: who.payload_bytes,
-            flags: match who.cargo {
-                Cargo::Data | Cargo::UdtData => parcel.data_flags(),
-                Cargo::Ack => parcel.ack_flags(),
-                Cargo::Udp | Cargo::UdtControl | Cargo::Syn | Cargo::SynAck => 0,
+            direction: if view.reverse { Direction::Reverse } else { Direction::Forward },
+            seq: view.seq,
+            bytes: view.bytes,
+            payload_bytes: view.payload_bytes,
+            flags: match view.class {
+                Class::Data | Class::UdtData => packet.data_flags(),
+                Class::Ack => packet.ack_flags(),
+                Class::Udp | Class::UdtControl | Class::Syn | Class::SynAck => 0,
             },
             sack1_start: first.start,
             sack1_end: first.end,

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use lfn_header::Header;
 use lfn_units::Time;
 
-use super::{Sim, Traveller};
-use crate::events::Kind;
-use crate::transit::{Cargo, Extras, Parcel, Place};
+use crate::events::{Kind, LineId};
+use crate::flow::Flow;
+use crate::ids::{FlowId, RouteId};
+use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::scheduler::{Departing, Scheduler};
 
 /// Before the first sample of the RTT (RFC 6298 section 2.1).
 const INITIAL_RTO: Time = Time::from_s(1);
@@ -40,166 +42,179 @@ struct Opening {
 #[derive(Default)]
 pub(super) struct Handshakes {
     /// By place of the flow.
-    opening: BTreeMap<usize, Opening>,
+    opening: BTreeMap<FlowId, Opening>,
     /// From the last link to the receiver and to the sender; made when first used.
-    wires: Option<[u32; 2]>,
+    lines: Option<[LineId; 2]>,
     /// Packets of handshakes, without duplicates made on the way.
     pub sent: u64,
     /// Those that arrived.
     pub received: u64,
 }
 
-impl Sim {
-    /// A connection opens, if that takes a handshake, and otherwise sends at once.
-    pub(super) fn open(&mut self, index: usize) {
-        if !self.flows[index].sender.has_handshake() {
-            return self.transmit(index);
-        }
+impl Handshakes {
+    /// A connection begins to open.
+    pub fn open(&mut self, scheduler: &mut Scheduler, id: FlowId, flow: &mut Flow) {
         let opening = Opening {
-            syn_again: self.now,
-            first_syn: self.now,
+            syn_again: scheduler.now,
+            first_syn: scheduler.now,
             syns: 0,
             syn_ack_again: Time::NEVER,
             syn_acks: 0,
             stamp_ms: None,
         };
-        self.handshakes.opening.insert(index, opening);
-        self.on_syn_timer(index);
+        self.opening.insert(id, opening);
+        self.on_syn_timer(scheduler, id, flow);
     }
 
     /// Whether the sender of a flow waits for its SYN-ACK.
-    pub(super) fn is_opening(&self, index: usize) -> bool {
-        self.handshakes.opening.get(&index).is_some_and(|opening| opening.syn_again < Time::NEVER)
+    pub fn is_opening(&self, id: FlowId) -> bool {
+        self.opening.get(&id).is_some_and(|opening| opening.syn_again < Time::NEVER)
     }
 
     /// The sender's SYN leaves, for the first time or once more.
-    pub(super) fn on_syn_timer(&mut self, index: usize) {
-        let (now, flow) = (self.now, &mut self.flows[index]);
-        let Some(opening) = self.handshakes.opening.get_mut(&index) else { return };
+    pub fn on_syn_timer(&mut self, scheduler: &mut Scheduler, id: FlowId, flow: &mut Flow) {
+        let now = scheduler.now;
+        let Some(opening) = self.opening.get_mut(&id) else { return };
         if opening.syn_again != now {
             return;
         }
         if flow.finished.is_some() {
             // Stopped before it was open.
-            self.handshakes.opening.remove(&index);
+            self.opening.remove(&id);
             return;
         }
         let doublings = opening.syns.saturating_sub(LINEAR_TIMEOUTS).min(MOST_DOUBLINGS);
         opening.syns += 1;
         opening.syn_again = now + Time(INITIAL_RTO.0 << doublings);
-        self.transit.events.push(opening.syn_again, Kind::Syn, index);
-        let header = if flow.protocol.is_some() { flow.sender.header() } else { Header::None };
-        self.send_handshake(Cargo::Syn, Parcel::of_syn(index, as_ms(now)), header);
+        scheduler.schedule(opening.syn_again, Kind::Syn, id.index());
+        let header = flow.header();
+        self.send(scheduler, flow, Class::Syn, Packet::of_syn(id, as_ms(now)), header);
     }
 
     /// The receiver's SYN-ACK leaves once more if nothing was heard of the sender.
-    pub(super) fn on_syn_ack_timer(&mut self, index: usize) {
-        let Some(opening) = self.handshakes.opening.get_mut(&index) else { return };
-        if opening.syn_ack_again != self.now {
+    pub fn on_syn_ack_timer(&mut self, scheduler: &mut Scheduler, id: FlowId, flow: &mut Flow) {
+        let Some(opening) = self.opening.get_mut(&id) else { return };
+        if opening.syn_ack_again != scheduler.now {
             return;
         }
         opening.syn_ack_again = Time::NEVER;
-        if self.flows[index].sender.una() > 0 {
+        if flow.sender.una() > 0 {
             // The ACK was lost, data were not.
-            self.handshakes.opening.remove(&index);
+            self.opening.remove(&id);
         } else if opening.syn_acks <= SYN_ACK_RETRIES {
-            self.send_syn_ack(index);
+            self.send_syn_ack(scheduler, id, flow);
         }
     }
 
-    fn send_syn_ack(&mut self, index: usize) {
-        let Some(opening) = self.handshakes.opening.get_mut(&index) else { return };
-        opening.syn_ack_again = self.now + Time(INITIAL_RTO.0 << opening.syn_acks.min(MOST_DOUBLINGS));
+    fn send_syn_ack(&mut self, scheduler: &mut Scheduler, id: FlowId, flow: &mut Flow) {
+        let Some(opening) = self.opening.get_mut(&id) else { return };
+        opening.syn_ack_again = scheduler.now + Time(INITIAL_RTO.0 << opening.syn_acks.min(MOST_DOUBLINGS));
         opening.syn_acks += 1;
-        self.transit.events.push(opening.syn_ack_again, Kind::SynAck, index);
-        let parcel = Parcel::of_syn(index, u64::from(opening.stamp_ms.unwrap_or_default()));
-        let header = std::mem::take(&mut self.flows[index].echo);
-        self.send_handshake(Cargo::SynAck, parcel, header);
+        scheduler.schedule(opening.syn_ack_again, Kind::SynAck, id.index());
+        let packet = Packet::of_syn(id, u64::from(opening.stamp_ms.unwrap_or_default()));
+        let header = std::mem::take(&mut flow.heard.header);
+        self.send(scheduler, flow, Class::SynAck, packet, header);
     }
 
-    fn send_handshake(&mut self, cargo: Cargo, parcel: Parcel, header: Header) {
-        let flow = &mut self.flows[parcel.flow()];
+    fn send(
+        &mut self,
+        scheduler: &mut Scheduler,
+        flow: &mut Flow,
+        class: Class,
+        packet: Packet,
+        header: Header,
+    ) {
         flow.under_way += 1;
-        let route = if cargo == Cargo::Syn { flow.route } else { flow.ack_route };
-        self.handshakes.sent += 1;
-        self.offer(Place { cargo, route, hop: 0 }, parcel, &Extras { header, ..Extras::default() });
+        self.sent += 1;
+        let route = if class == Class::Syn { flow.path.route } else { flow.path.ack_route };
+        let routed = Routed { hop: Hop { class, route, number: 0 }, packet };
+        scheduler.hand_over(Departing { routed, header });
     }
 
-    /// A packet of a handshake reaches the end of its route at `at`; the delay of the flow's own links follows.
-    pub(super) fn end_of_handshake(&mut self, at: Time, cargo: Cargo, parcel: Parcel, extras: &Extras) {
-        let transit = &mut self.transit;
-        let mut wire = |cargo| transit.wire(Kind::AtReceiver, Place { cargo, route: 0, hop: 0 });
+    /// A packet comes to the end of its route at `at`; the delay of the flow's own links follows.
+    pub fn take(
+        &mut self,
+        scheduler: &mut Scheduler,
+        at: Time,
+        flow: &Flow,
+        class: Class,
+        packet: Packet,
+        extras: &Extras,
+    ) {
+        let mut line =
+            |class| scheduler.add_line(Kind::AtReceiver, Hop { class, route: RouteId::new(0), number: 0 });
         let [to_receiver, to_sender] =
-            *self.handshakes.wires.get_or_insert_with(|| [wire(Cargo::Syn), wire(Cargo::SynAck)]);
-        let flow = &self.flows[parcel.flow()];
-        match cargo {
-            Cargo::Syn => self.transit.send_parcel(to_receiver, at + flow.forward_access, parcel, extras),
-            _ => self.transit.send_parcel(to_sender, at + flow.return_access, parcel, extras),
+            *self.lines.get_or_insert_with(|| [line(Class::Syn), line(Class::SynAck)]);
+        match class {
+            Class::Syn => scheduler.send_packet(to_receiver, at + flow.path.forward_access, packet, extras),
+            _ => scheduler.send_packet(to_sender, at + flow.path.return_access, packet, extras),
         }
     }
 
     /// A SYN, or the ACK that ends the handshake, reaches the receiver.
-    pub(super) fn on_syn(&mut self, index: usize, parcel: Parcel, header: Header) {
-        self.handshakes.received += 1;
-        self.flows[index].under_way -= 1;
-        if parcel.is_third() {
-            if !self.is_opening(index) {
-                self.handshakes.opening.remove(&index);
+    pub fn on_syn(&mut self, scheduler: &mut Scheduler, packet: Packet, header: Header, flow: &mut Flow) {
+        let id = packet.flow();
+        self.received += 1;
+        flow.under_way -= 1;
+        if packet.is_third() {
+            if !self.is_opening(id) {
+                self.opening.remove(&id);
             }
-            return self.retire_if_silent(index);
-        }
-        let Some(opening) = self.handshakes.opening.get_mut(&index) else {
-            return self.retire_if_silent(index);
-        };
-        opening.stamp_ms.get_or_insert(parcel.stamp_ms());
-        self.flows[index].echo = header;
-        self.send_syn_ack(index);
-    }
-
-    /// A SYN-ACK reaches the sender.
-    pub(super) fn on_syn_ack(&mut self, index: usize, parcel: Parcel, header: Header) {
-        let now = self.now;
-        self.handshakes.received += 1;
-        self.flows[index].under_way -= 1;
-        if self.flows[index].finished.is_some() {
-            self.handshakes.opening.remove(&index);
-            return self.retire_if_silent(index);
-        }
-        self.send_handshake(Cargo::Syn, Parcel::of_third(index), Header::None);
-        if !self.is_opening(index) {
             return;
         }
-        let Some(opening) = self.handshakes.opening.get_mut(&index) else { return };
-        opening.syn_again = Time::NEVER;
-        let (first_syn, repeats) = (opening.first_syn, opening.syns - 1);
-        let sender = &mut self.flows[index].sender;
-        // A SYN that was late only costs nothing; the timestamp tells which was answered.
-        if repeats > 1 && parcel.stamp_ms() != as_ms(first_syn) as u32 {
-            sender.on_syns_lost(now);
-        }
-        let echoed_ms = (as_ms(now) as u32).wrapping_sub(parcel.stamp_ms()).max(1);
-        let rtt = if repeats == 0 { now - first_syn } else { Time::from_ms(u64::from(echoed_ms)) };
-        sender.on_established(now, rtt);
-        let flow = &mut self.flows[index];
-        if flow.protocol.is_some() {
-            flow.sender.on_header(header);
-        }
-        self.transmit(index);
+        let Some(opening) = self.opening.get_mut(&id) else { return };
+        opening.stamp_ms.get_or_insert(packet.stamp_ms());
+        flow.heard.header = header;
+        self.send_syn_ack(scheduler, id, flow);
     }
 
-    /// A packet of a handshake as links see it.
-    pub(super) fn handshake_traveller(&self, cargo: Cargo, parcel: Parcel) -> Traveller {
-        let flow = &self.flows[parcel.flow()];
-        let options = if parcel.is_third() { 0 } else { SYN_OPTIONS_BYTES };
-        Traveller {
-            bytes: flow.ack_bytes + options,
-            ect: false,
-            cargo,
-            seq: 0,
-            payload_bytes: 0,
-            number: self.number_of(parcel.flow()),
-            reverse: (flow.direction as usize == 1) == (cargo == Cargo::Syn),
+    /// A SYN-ACK reaches the sender. Returns whether the connection is open with it.
+    pub fn on_syn_ack(
+        &mut self,
+        scheduler: &mut Scheduler,
+        packet: Packet,
+        header: Header,
+        flow: &mut Flow,
+    ) -> bool {
+        let (now, id) = (scheduler.now, packet.flow());
+        self.received += 1;
+        flow.under_way -= 1;
+        if flow.finished.is_some() {
+            self.opening.remove(&id);
+            return false;
         }
+        self.send(scheduler, flow, Class::Syn, Packet::of_third(id), Header::None);
+        if !self.is_opening(id) {
+            return false;
+        }
+        let Some(opening) = self.opening.get_mut(&id) else { return false };
+        opening.syn_again = Time::NEVER;
+        let (first_syn, repeats) = (opening.first_syn, opening.syns - 1);
+        // A SYN that was late only costs nothing; the timestamp tells which was answered.
+        if repeats > 1 && packet.stamp_ms() != as_ms(first_syn) as u32 {
+            flow.sender.on_syns_lost(now);
+        }
+        let echoed_ms = (as_ms(now) as u32).wrapping_sub(packet.stamp_ms()).max(1);
+        let rtt = if repeats == 0 { now - first_syn } else { Time::from_ms(u64::from(echoed_ms)) };
+        flow.sender.on_established(now, rtt);
+        if flow.path.protocol.is_some() {
+            flow.sender.on_header(header);
+        }
+        true
+    }
+}
+
+/// A packet of a handshake of flow `number` as links see it.
+pub(super) fn view(flow: &Flow, number: u32, class: Class, packet: Packet) -> PacketView {
+    let options = if packet.is_third() { 0 } else { SYN_OPTIONS_BYTES };
+    PacketView {
+        bytes: flow.ack_bytes + options,
+        ect: false,
+        class,
+        seq: 0,
+        payload_bytes: 0,
+        number,
+        reverse: (flow.path.direction as usize == 1) == (class == Class::Syn),
     }
 }
 

@@ -1,13 +1,13 @@
 //! A link inside the engine: its server, and what the path does behind it.
 
-use lfn_path::{Aqm, Counters, DataTotals, Discipline, Link, QueuedLink, Router, Service};
+use lfn_path::{Aqm, Counters, DataTotals, Discipline, Link, Offer, PacketKind, QueuedLink, Router, Service};
 use lfn_units::{Rate, Time};
 
 use super::SimError;
 use crate::config::LinkConfig;
 use crate::impair::{Motion, RandomLoss};
+use crate::packet::Class;
 use crate::rng::Stream;
-use crate::transit::Cargo;
 
 /// Server of the packets of a link.
 pub(super) enum Server {
@@ -51,6 +51,29 @@ pub(super) struct LinkState {
     rated: Time,
     /// Bytes of the packet in service that had left when statistics began.
     sent_before: f64,
+}
+
+/// A link whose departures are known at arrivals.
+pub(super) struct ClosedForm<'a> {
+    server: &'a mut Link,
+    loss: &'a mut RandomLoss,
+    draws: &'a mut Stream,
+}
+
+impl ClosedForm<'_> {
+    /// A data packet arrives: when its last bit leaves, and whether it is marked. `None` if it is dropped or
+    /// lost.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Time, bytes: u32, ect: bool) -> Option<(Time, bool)> {
+        match self.server.offer(now, PacketKind::Data, bytes, ect, || self.draws.f64()) {
+            Offer::Dropped(_) => None,
+            Offer::Departs { at, .. } if self.loss.chooses() => {
+                self.loss.lose(now, at);
+                None
+            }
+            Offer::Departs { at, marked } => Some((at, marked)),
+        }
+    }
 }
 
 impl LinkState {
@@ -112,6 +135,17 @@ impl LinkState {
         Time((bits * 1_000_000_000_000 / u128::from(self.rate().0)) as u64)
     }
 
+    /// The link, if departures are known at arrivals.
+    #[inline]
+    pub fn closed_form(&mut self) -> Option<ClosedForm<'_>> {
+        match &mut self.server {
+            Server::Closed(server) => {
+                Some(ClosedForm { server, loss: &mut self.loss, draws: &mut self.draws })
+            }
+            Server::Queued(_) => None,
+        }
+    }
+
     /// Brings counters up to date.
     pub fn advance(&mut self, now: Time) {
         if let Server::Closed(link) = &mut self.server {
@@ -122,10 +156,10 @@ impl LinkState {
 
     /// Whether a packet that joins the queue will be lost behind it, by chance.
     #[inline]
-    pub fn chooses(&mut self, cargo: Cargo) -> bool {
-        match cargo {
-            Cargo::Syn | Cargo::SynAck => self.syn_loss.chooses(),
-            cargo => cargo.has_payload() && self.loss.chooses(),
+    pub fn chooses(&mut self, class: Class) -> bool {
+        match class {
+            Class::Syn | Class::SynAck => self.syn_loss.chooses(),
+            class => class.has_payload() && self.loss.chooses(),
         }
     }
 

@@ -4,67 +4,69 @@ use lfn_tcp::State;
 use lfn_udt::Connection;
 use lfn_units::Time;
 
+use super::context::Context;
+use super::ends::Ends;
+use super::tcp::TcpFlows;
+use super::transfers::{Streams, Transfer};
 use super::udt::UdtFlow;
-use super::{segments, Sim, Streamed};
-use crate::events::Kind;
-use crate::flow::Flow;
-use crate::tables::{FlowRow, ProbeRow, QueueRow};
+use crate::flow::{segments, Flow};
+use crate::tables::{FlowRow, ProbeRow, QueueRow, Tables};
 
-impl Sim {
-    pub(super) fn on_sample(&mut self) {
-        let now = self.now;
-        let Some(interval) = self.sample else { return };
-        self.transit.events.push(now + interval, Kind::Sample, 0);
-        let t_s = now.as_s();
-        let table = &mut self.tables.flows;
-        for (number, transfer) in (0..).zip(&self.transfers) {
-            let streams = match &transfer.streams {
-                Streamed::Tcp(streams) => streams,
-                Streamed::Udt(streams) => {
-                    if let Some(row) = of_udt(&self.udt[streams.clone()], now, number) {
-                        table.push(row);
-                    }
-                    continue;
-                }
-            };
-            let of_transfer = &mut self.flows[streams.clone()];
-            let has_started = self.started[streams.start];
-            let under_way = |flow: &Flow| flow.finished.is_none_or(|at| at >= now);
-            let Some(first) = of_transfer.iter().find(|flow| under_way(flow)).filter(|_| has_started) else {
-                continue;
-            };
-            let config = &self.reported[streams.start];
-            let values = first.sender.probe();
-            for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
-                let value = value as f64 / (info.scale as f64).exp2();
-                self.tables.probes.push(ProbeRow { t_s, flow: number, probe: probe as u8, value });
-            }
-            let (rtt, state) = (first.sender.rtt(), first.sender.state());
-            let sum = |of: fn(&Flow) -> f64| of_transfer.iter().filter(|flow| under_way(flow)).map(of).sum();
-            let acknowledged: u64 = of_transfer.iter().map(|flow| flow.sender.una()).sum();
-            table.push(FlowRow {
-                t_s,
-                flow: number,
-                cwnd_seg: sum(|flow| segments(flow.sender.control().cwnd)),
-                ssthresh_seg: sum(|flow| segments(flow.sender.control().ssthresh)),
-                srtt_s: rtt.srtt_ns() as f64 * 1e-9,
-                rtt_s: rtt.latest_ns() as f64 * 1e-9,
-                inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
-                delivered_bytes: acknowledged * u64::from(config.payload_bytes),
-                state,
-                pacing_bps: sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0),
-                retransmits: of_transfer.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum(),
-            });
-        }
-        for (at, link) in self.links.iter_mut().enumerate() {
-            if !link.modelled {
-                continue;
-            }
-            link.advance(now);
-            let (waiting, sent_bytes) = ([link.packets(), link.bytes()], link.sent_bytes(now));
-            self.tables.queues.push(QueueRow::new(now, at as u16, waiting, link.counters(), sent_bytes));
+/// Adds a row for each transfer that is under way, and one for each queue.
+pub(super) fn sample(cx: &mut Context, ends: &mut Ends, transfers: &[Transfer]) {
+    let now = cx.scheduler.now;
+    let tables = &mut cx.record.tables;
+    for (number, transfer) in (0..).zip(transfers) {
+        let row = match &transfer.streams {
+            Streams::Tcp(streams) => of_tcp(&mut ends.tcp, streams.clone(), now, number, tables),
+            Streams::Udt(streams) => of_udt(ends.udt.streams(streams.clone()), now, number),
+        };
+        if let Some(row) = row {
+            tables.flows.push(row);
         }
     }
+    for (at, link) in cx.network.links_mut().iter_mut().enumerate().filter(|(_, link)| link.modelled) {
+        link.advance(now);
+        let (waiting, sent_bytes) = ([link.packets(), link.bytes()], link.sent_bytes(now));
+        tables.queues.push(QueueRow::new(now, at as u16, waiting, link.counters(), sent_bytes));
+    }
+}
+
+/// The row of the streams over TCP of transfer `number`, whose probes get rows too; `None` while none is
+/// under way.
+fn of_tcp(
+    tcp: &mut TcpFlows,
+    streams: std::ops::Range<usize>,
+    now: Time,
+    number: u32,
+    tables: &mut Tables,
+) -> Option<FlowRow> {
+    let (reported, flows) = tcp.streams(streams);
+    let config = &reported.config;
+    let under_way = |flow: &Flow| flow.finished.is_none_or(|at| at >= now);
+    let first = flows.iter().find(|flow| under_way(flow)).filter(|_| reported.started)?;
+    let t_s = now.as_s();
+    let values = first.sender.probe();
+    for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
+        let value = value as f64 / (info.scale as f64).exp2();
+        tables.probes.push(ProbeRow { t_s, flow: number, probe: probe as u8, value });
+    }
+    let (rtt, state) = (first.sender.rtt(), first.sender.state());
+    let sum = |of: fn(&Flow) -> f64| flows.iter().filter(|flow| under_way(flow)).map(of).sum();
+    let acknowledged: u64 = flows.iter().map(|flow| flow.sender.una()).sum();
+    Some(FlowRow {
+        t_s,
+        flow: number,
+        cwnd_seg: sum(|flow| segments(flow.sender.control().cwnd)),
+        ssthresh_seg: sum(|flow| segments(flow.sender.control().ssthresh)),
+        srtt_s: rtt.srtt_ns() as f64 * 1e-9,
+        rtt_s: rtt.latest_ns() as f64 * 1e-9,
+        inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
+        delivered_bytes: acknowledged * u64::from(config.payload_bytes),
+        state,
+        pacing_bps: sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0),
+        retransmits: flows.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum(),
+    })
 }
 
 /// The row of the streams over UDT of transfer `number`; `None` while none is under way.

@@ -5,21 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use lfn_path::{Bernoulli, RouterConfig, Service};
 use lfn_units::{Rate, Time};
 
-use super::capture::Capture;
-use super::handshake::Handshakes;
+use super::context::Context;
+use super::ends::Ends;
+use super::error::SimError;
 use super::links::{LinkState, Use};
-use super::network::{Route, UdpState};
-use super::outcome::Retired;
-use super::udt::ControlPackets;
-use super::{Bins, Sim, SimError, Streamed, Transfer};
+use super::network::Network;
+use super::record::Record;
+use super::sim::Sim;
+use super::sources::Sources;
+use super::tcp::{Reported, TcpFlows};
+use super::transfers::{transfers, Streams};
+use super::udp::UdpSources;
+use super::udt::UdtFlows;
 use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig};
 use crate::events::Kind;
-use crate::flow::{Flow, FlowSetup, Role};
-use crate::rng::Streams;
-use crate::summary::UdpSummary;
-use crate::tables::Tables;
-use crate::traffic::udp::Udp;
-use crate::transit::{Cargo, Place, Transit};
+use crate::flow::FlowSetup;
+use crate::ids::RouteId;
+use crate::scheduler::Scheduler;
 
 impl Sim {
     /// A simulation at time 0.
@@ -28,198 +30,157 @@ impl Sim {
     /// [`SimError`] if something is named that is not there, or parameters make no sense together.
     pub fn new(config: &Config) -> Result<Sim, SimError> {
         let connections = check_names(config)?;
-        let links = Self::links_of(config, &connections)?;
-        let udp = |source: &crate::config::UdpConfig| {
-            let streams = Streams::new(config.seed, 0, format!("udp.{}", source.name));
-            let traffic = Udp::new(&source.traffic, &streams)
-                .map_err(|error| SimError::Traffic { name: source.name.clone(), source: error })?;
-            Ok(UdpState {
-                traffic,
-                route: source.route,
-                packet_bytes: source.traffic.packet_bytes,
-                wire: 0,
-                report: UdpSummary { name: source.name.clone(), ..UdpSummary::default() },
-            })
-        };
+        let network = Network::new(config, links_of(config, &connections)?);
+        let sources = usize::from(config.background.is_some()) + config.traffic.len();
         let mut sim = Sim {
-            now: Time::ZERO,
-            transit: Transit::default(),
-            wires: BTreeMap::new(),
-            routes: config.routes.iter().map(|route| Route::new(route)).collect(),
-            waiting: Vec::new(),
-            free_slots: Vec::new(),
-            dropped: Vec::new(),
-            udp: config.udp.iter().map(udp).collect::<Result<_, SimError>>()?,
-            changes: config.changes.clone(),
-            capture: config.capture.as_ref().map(|wanted| Box::new(Capture::new(wanted, links.len()))),
-            copies: 0,
-            links,
-            flows: Vec::with_capacity(config.flows.len()),
-            reported: config.flows.clone(),
-            numbers: Vec::with_capacity(config.flows.len()),
-            transfer: Vec::with_capacity(config.flows.len()),
-            started: vec![false; config.flows.len()],
-            handshakes: Handshakes::default(),
-            udt: Vec::with_capacity(config.udt.len()),
-            control: ControlPackets::default(),
+            context: Context {
+                duration: config.duration,
+                network,
+                scheduler: Scheduler::default(),
+                record: Record::new(config.warmup),
+            },
+            ends: Ends {
+                tcp: TcpFlows::new(config.flows.len(), config.udt.len(), sources),
+                udt: UdtFlows::new(config.udt.len()),
+                udp: UdpSources::default(),
+                sources: Sources::default(),
+            },
             transfers: transfers(config, &connections),
             connections,
-            free: Vec::new(),
-            crowds: Vec::new(),
-            retired: Retired::default(),
-            config_seed: config.seed,
-            duration: config.duration,
-            warmup: config.warmup,
+            seed: config.seed,
             sample: config.sample,
-            tables: Tables::default(),
-            hash: 0,
-            processed: 0,
-            acks_sent: 0,
-            acks_taken: 0,
-            acks_dropped: 0,
         };
-        for (number, &connection) in (0..).zip(&sim.connections) {
-            if let Connection::Tcp(_) = connection {
-                sim.numbers.push(number);
-            }
-        }
-        for (number, transfer) in (0..).zip(&sim.transfers) {
-            if let Streamed::Tcp(streams) = &transfer.streams {
-                sim.transfer.extend(streams.clone().map(|_| number));
-            }
-        }
-        let mut rerouted = vec![false; sim.connections.len()];
         for (number, change) in config.changes.iter().enumerate() {
-            if let Changed::Route { flow, .. } = change.what {
-                rerouted[flow as usize] = true;
-            }
-            sim.transit.events.push(change.at, Kind::Change, number);
+            sim.context.scheduler.schedule(change.at, Kind::Change, number);
         }
-        for (index, flow) in config.flows.iter().enumerate() {
-            let mut setup = sim.setup_of(flow);
-            setup.by_event |= rerouted[sim.numbers[index] as usize];
-            sim.flows.push(Flow::new(&setup, Role::Reported, flow.start));
-            sim.connect(index);
-            sim.transit.events.push(flow.start, Kind::Begin, index);
-            if flow.stop < config.duration {
-                sim.transit.events.push(flow.stop, Kind::Stop, index);
-            }
-        }
-        for flow in &config.udt {
-            sim.set_up_udt(flow)?;
-        }
-        for index in 0..sim.udp.len() {
-            let place = Place { cargo: Cargo::Udp, route: sim.udp[index].route, hop: 0 };
-            sim.udp[index].wire = sim.transit.wire(Kind::AtReceiver, place);
-            let first = sim.udp[index].traffic.next_at();
-            if first < config.duration {
-                sim.transit.events.push(first, Kind::Udp, index);
-            }
+        sim.add_flows(config)?;
+        let cx = &mut sim.context;
+        for source in &config.udp {
+            sim.ends.udp.add(cx, config.seed, source)?;
         }
         if config.warmup > Time::ZERO {
-            sim.transit.events.push(config.warmup, Kind::Warmup, 0);
+            cx.scheduler.schedule(config.warmup, Kind::Warmup, 0);
         }
-        sim.transit.events.push(config.warmup + Time::from_s(1), Kind::Second, 0);
+        cx.scheduler.schedule(config.warmup + Time::from_s(1), Kind::Second, 0);
         if config.sample.is_some() {
-            sim.transit.events.push(Time::ZERO, Kind::Sample, 0);
+            cx.scheduler.schedule(Time::ZERO, Kind::Sample, 0);
         }
+        let Ends { tcp, sources, .. } = &mut sim.ends;
         if let Some(background) = &config.background {
-            sim.set_up_background(config.seed, background);
+            sources.add_background(cx, tcp, config.seed, background);
         }
         for traffic in &config.traffic {
-            sim.set_up_traffic(config.seed, traffic)?;
+            sources.add_model(cx, config.seed, traffic)?;
         }
         Ok(sim)
     }
 
-    fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState>, SimError> {
-        let mut modelled = slow_for_acks(config, connections);
-        // Links whose departures are events.
-        let mut changing: BTreeSet<u16> = BTreeSet::new();
-        let mut data_routes: BTreeSet<u16> =
-            connections.iter().map(|&connection| config.routes_of(connection).0).collect();
-        data_routes.extend(config.udp.iter().map(|source| source.route));
-        if let Some(background) = &config.background {
-            let traffic = &background.traffic;
-            // The ACKs of one direction travel with the data of the other.
-            if traffic.forward.0 > 0 || traffic.reverse.0 > 0 || traffic.long_flows > 0 {
-                data_routes.extend(background.routes);
-            }
-        }
-        data_routes.extend(config.traffic.iter().flat_map(|traffic| traffic.routes));
+    /// The flows that are reported: first all over TCP, then those over UDT.
+    fn add_flows(&mut self, config: &Config) -> Result<(), SimError> {
+        let mut rerouted = vec![false; self.connections.len()];
         for change in &config.changes {
-            match change.what {
-                Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
-                    changing.insert(link);
-                }
-                Changed::Route { route, .. } => {
-                    data_routes.insert(route);
-                }
+            if let Changed::Route { flow, .. } = change.what {
+                rerouted[flow as usize] = true;
             }
         }
-        modelled.extend(data_routes.iter().flat_map(|&route| &config.routes[usize::from(route)]));
-        // On a link that is down nothing leaves at a known time.
-        let down =
-            config.links.iter().zip(0..).filter(|(link, _)| matches!(link.service, Service::Rate(Rate(0))));
-        changing.extend(down.map(|(_, number)| number));
-        modelled.extend(&changing);
-        // Recorded, departures are events, so that rows come in order of time.
-        if let Some(capture) = &config.capture {
-            changing.extend(&capture.links);
+        let mut numbers = vec![0; config.flows.len()];
+        for (number, &connection) in (0..).zip(&self.connections) {
+            if let Connection::Tcp(index) = connection {
+                numbers[index] = number;
+            }
         }
-        let packets = config.flows.iter().map(|flow| flow.wire_bytes);
-        let packets = packets.chain(config.udt.iter().map(UdtConfig::wire_bytes));
-        let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
-        let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
-        let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
-        let longest = rtts.max().unwrap_or(Time::ZERO);
-        let states = config.links.iter().zip(0..).map(|(link, number)| {
-            let usage = Use {
-                by_event: changing.contains(&number),
-                modelled: modelled.contains(&number) || matches!(link.service, Service::Trace(_)),
-                largest_packet_bytes,
-                one_way: Time(longest.0 / 2),
-                header_name: number + 1,
-            };
-            LinkState::new(link, &usage, config.seed)
-        });
-        states.collect()
+        let (mut tcp, mut udt) = (vec![0; config.flows.len()], vec![0; config.udt.len()]);
+        for (number, transfer) in (0..).zip(&self.transfers) {
+            match &transfer.streams {
+                Streams::Tcp(streams) => tcp[streams.clone()].fill(number),
+                Streams::Udt(streams) => udt[streams.clone()].fill(number),
+            }
+        }
+        let cx = &mut self.context;
+        for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
+            let mut setup = setup_of(&cx.network, flow);
+            setup.by_event |= rerouted[number as usize];
+            let reported = Reported { config: flow.clone(), number, transfer, started: false };
+            self.ends.tcp.add_reported(cx, &setup, reported);
+        }
+        for (flow, transfer) in config.udt.iter().zip(udt) {
+            self.ends.udt.add(cx, flow, transfer)?;
+        }
+        Ok(())
     }
+}
 
-    /// Delay of a flow's own links: its RTT minus the delays of the links of its routes.
-    pub(super) fn access(&self, rtt: Time, routes: [u16; 2]) -> Time {
-        let links = routes.map(|route| &self.routes[usize::from(route)].links);
-        let delays = links.into_iter().flatten().map(|&link| self.links[usize::from(link)].delay);
-        delays.fold(rtt, Time::since)
+fn setup_of(network: &Network, flow: &FlowConfig) -> FlowSetup {
+    let (route, ack_route) = (RouteId::new(flow.route), RouteId::new(flow.ack_route));
+    FlowSetup {
+        law: flow.law.clone(),
+        sender: flow.sender,
+        receiver: flow.receiver,
+        direction: flow.direction,
+        route,
+        ack_route,
+        access: network.access(flow.rtt, [route, ack_route]),
+        by_event: network.may_reorder(route),
+        size_segments: flow.size_segments,
+        payload_bytes: flow.payload_bytes,
+        wire_bytes: flow.wire_bytes,
+        ack_bytes: flow.ack_bytes,
+        last_wire_bytes: flow.wire_bytes,
     }
+}
 
-    fn setup_of(&self, flow: &FlowConfig) -> FlowSetup {
-        FlowSetup {
-            law: flow.law.clone(),
-            sender: flow.sender,
-            receiver: flow.receiver,
-            direction: flow.direction,
-            route: flow.route,
-            ack_route: flow.ack_route,
-            access: self.access(flow.rtt, [flow.route, flow.ack_route]),
-            by_event: self.may_reorder(flow.route),
-            size_segments: flow.size_segments,
-            payload_bytes: flow.payload_bytes,
-            wire_bytes: flow.wire_bytes,
-            ack_bytes: flow.ack_bytes,
-            last_wire_bytes: flow.wire_bytes,
+fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState>, SimError> {
+    let mut modelled = slow_for_acks(config, connections);
+    // Links whose departures are events.
+    let mut changing: BTreeSet<u16> = BTreeSet::new();
+    let mut data_routes: BTreeSet<u16> =
+        connections.iter().map(|&connection| config.routes_of(connection).0).collect();
+    data_routes.extend(config.udp.iter().map(|source| source.route));
+    if let Some(background) = &config.background {
+        let traffic = &background.traffic;
+        // The ACKs of one direction travel with the data of the other.
+        if traffic.forward.0 > 0 || traffic.reverse.0 > 0 || traffic.long_flows > 0 {
+            data_routes.extend(background.routes);
         }
     }
-
-    /// Whether packets may overtake one another on the last link of a route.
-    pub(super) fn may_reorder(&self, route: u16) -> bool {
-        let last = self.routes[usize::from(route)].last();
-        let changes = self
-            .changes
-            .iter()
-            .any(|change| matches!(change.what, Changed::Delay(link, _) if usize::from(link) == last));
-        changes || self.links[last].motion.is_some()
+    data_routes.extend(config.traffic.iter().flat_map(|traffic| traffic.routes));
+    for change in &config.changes {
+        match change.what {
+            Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
+                changing.insert(link);
+            }
+            Changed::Route { route, .. } => {
+                data_routes.insert(route);
+            }
+        }
     }
+    modelled.extend(data_routes.iter().flat_map(|&route| &config.routes[usize::from(route)]));
+    // On a link that is down nothing leaves at a known time.
+    let down =
+        config.links.iter().zip(0..).filter(|(link, _)| matches!(link.service, Service::Rate(Rate(0))));
+    changing.extend(down.map(|(_, number)| number));
+    modelled.extend(&changing);
+    // Recorded, departures are events, so that rows come in order of time.
+    if let Some(capture) = &config.capture {
+        changing.extend(&capture.links);
+    }
+    let packets = config.flows.iter().map(|flow| flow.wire_bytes);
+    let packets = packets.chain(config.udt.iter().map(UdtConfig::wire_bytes));
+    let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
+    let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
+    let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
+    let longest = rtts.max().unwrap_or(Time::ZERO);
+    let states = config.links.iter().zip(0..).map(|(link, number)| {
+        let usage = Use {
+            by_event: changing.contains(&number),
+            modelled: modelled.contains(&number) || matches!(link.service, Service::Trace(_)),
+            largest_packet_bytes,
+            one_way: Time(longest.0 / 2),
+            header_name: number + 1,
+        };
+        LinkState::new(link, &usage, config.seed)
+    });
+    states.collect()
 }
 
 /// Checks that what names something names something that is there.
@@ -337,20 +298,4 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<u16> {
     }
     let slow = bottlenecks.iter().filter(|(&link, acks)| acks.values().sum::<f64>() > rate(link).as_bps());
     slow.map(|(&link, _)| link).collect()
-}
-
-/// The transfers, by number. The first stream of each has number 0 in it.
-fn transfers(config: &Config, connections: &[Connection]) -> Vec<Transfer> {
-    let mut transfers: Vec<Transfer> = Vec::new();
-    for &connection in connections {
-        let (stream, streams) = match connection {
-            Connection::Tcp(at) => (config.flows[at].stream, Streamed::Tcp(at..at + 1)),
-            Connection::Udt(at) => (config.udt[at].stream, Streamed::Udt(at..at + 1)),
-        };
-        match transfers.last_mut().filter(|_| stream > 0) {
-            Some(Transfer { streams: Streamed::Tcp(range) | Streamed::Udt(range), .. }) => range.end += 1,
-            None => transfers.push(Transfer { streams, bins: Bins::default() }),
-        }
-    }
-    transfers
 }

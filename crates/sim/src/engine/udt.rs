@@ -4,22 +4,26 @@
 //! Data packets travel as numbers, as those of TCP do. Control packets travel as bytes; queues and paths treat
 //! them as ACKs.
 
+mod report;
+
 use std::net::SocketAddr;
 
+use lfn_header::Header;
 use lfn_tcp::EventKind;
 use lfn_udt::{
     refusal, Answer, Body, Boundary, Config, Connection, ControlSpec, Event, Handshake, Kind as UdtKind,
-    Listener, Outgoing, Packet, Seq, State, Transmit, IP_UDP_BYTES, MIN_MSS_BYTES,
+    Listener, Seq, State, Transmit, IP_UDP_BYTES, MIN_MSS_BYTES,
 };
 use lfn_units::Time;
 
-use super::{Sim, SimError, Traveller};
+use super::context::Context;
+use super::error::SimError;
 use crate::config::UdtConfig;
-use crate::events::Kind;
-use crate::flow::NO_WIRE;
-use crate::summary::FlowSummary;
+use crate::events::{Kind, LineId};
+use crate::ids::{FlowId, LinkId, RouteId};
+use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::scheduler::{timer_fires, Burst, Departing, Scheduler};
 use crate::tables::{EventRow, EventTable};
-use crate::transit::{Cargo, Extras, Parcel, Place, Transit};
 
 /// The end that sends data, and asked for the connection; the other.
 const SENDER: usize = 0;
@@ -36,7 +40,7 @@ fn address(end: usize) -> SocketAddr {
 
 /// Bytes of control packets, by slots that are used again.
 #[derive(Default)]
-pub(super) struct ControlPackets {
+struct ControlPackets {
     packets: Vec<Vec<u8>>,
     free: Vec<usize>,
 }
@@ -51,7 +55,7 @@ impl ControlPackets {
         slot
     }
 
-    pub fn take(&mut self, slot: usize) -> Vec<u8> {
+    fn take(&mut self, slot: usize) -> Vec<u8> {
         self.free.push(slot);
         std::mem::take(&mut self.packets[slot])
     }
@@ -60,9 +64,19 @@ impl ControlPackets {
         &self.packets[slot]
     }
 
-    pub fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.packets.iter().map(|bytes| bytes.capacity() + size_of::<Vec<u8>>()).sum()
     }
+}
+
+/// All flows over UDT.
+#[derive(Default)]
+pub(super) struct UdtFlows {
+    flows: Vec<UdtFlow>,
+    /// Control packets that are under way.
+    control: ControlPackets,
+    controls_sent: u64,
+    controls_taken: u64,
 }
 
 /// One end.
@@ -81,22 +95,16 @@ impl End {
     }
 
     /// Sees to it that the timer is an event, or one before it is. `number` is that of the end.
-    fn set_timer(&mut self, now: Time, number: usize, transit: &mut Transit) {
+    fn set_timer(&mut self, number: usize, scheduler: &mut Scheduler) {
         let deadline = self.deadline();
-        if deadline < self.timer_at {
-            self.later_timer_at = std::mem::replace(&mut self.timer_at, deadline);
-            transit.events.push(deadline.max(now), Kind::UdtTimer, number);
-        }
+        let pending = [&mut self.timer_at, &mut self.later_timer_at];
+        scheduler.set_timer(pending, deadline, Kind::UdtTimer, number);
     }
-}
 
-/// Counts of data packets by their end, for the check of conservation.
-pub(super) struct Counts {
-    pub sent: u64,
-    pub received: u64,
-    pub unique: u64,
-    /// Duplicates, and packets that were refused or came to a closed connection.
-    pub others: u64,
+    /// An event of its timers happens: whether it is one that is still known.
+    fn timer_fires(&mut self, now: Time) -> bool {
+        timer_fires([&mut self.timer_at, &mut self.later_timer_at], now)
+    }
 }
 
 /// The window, over time.
@@ -112,20 +120,20 @@ struct Window {
 pub(super) struct UdtFlow {
     pub config: UdtConfig,
     /// Number of the transfer that it is a stream of.
-    pub transfer: u32,
+    transfer: u32,
     ends: [End; 2],
     listener: Listener,
-    route: u16,
-    ack_route: u16,
+    route: RouteId,
+    ack_route: RouteId,
     /// Its own links at the receiver's end, and at the sender's.
     forward_access: Time,
     return_access: Time,
     /// From the last link to the receiver, for data and for control packets; to the sender.
-    data_wire: u32,
-    control_wire: u32,
-    return_wire: u32,
+    data_line: LineId,
+    control_line: LineId,
+    return_line: LineId,
     /// Acknowledged packets at the end of the warm-up.
-    pub base: u64,
+    base: u64,
     pub finished: Option<Time>,
     window: Window,
     loss_events: u64,
@@ -135,17 +143,17 @@ pub(super) struct UdtFlow {
 }
 
 impl UdtFlow {
-    pub(super) fn sender(&self) -> Option<&Connection> {
+    pub fn sender(&self) -> Option<&Connection> {
         self.ends[SENDER].connection.as_ref()
     }
 
     /// The latest RTT that the receiver measured.
-    pub(super) fn latest_rtt(&self) -> Option<Time> {
+    pub fn latest_rtt(&self) -> Option<Time> {
         self.ends[RECEIVER].connection.as_ref().map(|receiver| receiver.rtt().latest)
     }
 
     /// Bytes that both ends hold beside the flow's own size.
-    pub fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.ends.iter().filter_map(|end| end.connection.as_ref()).map(Connection::memory_bytes).sum()
     }
 
@@ -176,7 +184,7 @@ impl UdtFlow {
     }
 
     /// A handshake comes to the listening socket. Returns its answer, if that is not the connection's.
-    fn on_handshake(&mut self, now: Time, packet: &Packet<'_>) -> Option<Handshake> {
+    fn on_handshake(&mut self, now: Time, packet: &lfn_udt::Packet<'_>) -> Option<Handshake> {
         let Body::Handshake(handshake) = packet.body else { return None };
         let from = address(SENDER);
         match self.listener.on_handshake(now, from, &handshake)? {
@@ -200,8 +208,8 @@ impl UdtFlow {
     }
 
     /// The number of a data packet, all of it.
-    fn index_of(&self, parcel: Parcel) -> u64 {
-        parcel.seq(self.acknowledged())
+    fn index_of(&self, packet: Packet) -> u64 {
+        packet.seq(self.acknowledged())
     }
 
     /// A data packet comes to the receiver.
@@ -215,7 +223,7 @@ impl UdtFlow {
         let seq = receiver.numbering().wire(index);
         let (boundary, payload) = (Boundary::new(false, false), &ZEROS[..receiver.payload_bytes()]);
         let body = Body::Data { seq, boundary, in_order: true, message: 1, payload };
-        let packet = Packet { timestamp_us: 0, destination: SOCKETS[RECEIVER], body };
+        let packet = lfn_udt::Packet { timestamp_us: 0, destination: SOCKETS[RECEIVER], body };
         if let Event::Data { .. } = receiver.on_packet(now, &packet) {
             // The application takes what comes at once.
             receiver.on_read(receiver.in_order());
@@ -223,7 +231,7 @@ impl UdtFlow {
     }
 
     /// A control packet comes to the sender. Returns what was found lost, if the control gave way.
-    fn on_control(&mut self, now: Time, packet: &Packet<'_>) -> Option<Lost> {
+    fn on_control(&mut self, now: Time, packet: &lfn_udt::Packet<'_>) -> Option<Lost> {
         let sender = self.ends[SENDER].connection.as_mut()?;
         let before = (sender.period(), sender.window_packets(), sender.sender_stats());
         sender.on_packet(now, packet);
@@ -260,30 +268,19 @@ impl UdtFlow {
     }
 
     /// Statistics begin.
-    pub fn restart(&mut self, now: Time) {
+    fn restart(&mut self, now: Time) {
         self.base = self.acknowledged();
         if let Some(sender) = self.sender() {
             self.window = Window { observed: now, ..Window::at(sender.window_packets()) };
         }
     }
 
-    pub fn counts(&self) -> Counts {
-        let receiver = self.ends[RECEIVER].connection.as_ref();
-        let stats = receiver.map(Connection::receiver_stats).unwrap_or_default();
-        Counts {
-            sent: self.sender().map_or(0, |sender| sender.sender_stats().sent),
-            received: self.arrived,
-            unique: stats.received,
-            others: stats.duplicates + stats.refused + self.unheard,
-        }
-    }
-
-    /// Wire and delay from the last link of a packet's route to the end that it is for.
-    pub fn last_leg(&self, cargo: Cargo, parcel: Parcel) -> (u32, Time) {
-        match cargo {
-            Cargo::UdtControl if parcel.is_to_sender() => (self.return_wire, self.return_access),
-            Cargo::UdtControl => (self.control_wire, self.forward_access),
-            _ => (self.data_wire, self.forward_access),
+    /// Delay line and delay from the last link of a packet's route to the end that it is for.
+    fn last_leg(&self, class: Class, packet: Packet) -> (LineId, Time) {
+        match class {
+            Class::UdtControl if packet.is_to_sender() => (self.return_line, self.return_access),
+            Class::UdtControl => (self.control_line, self.forward_access),
+            _ => (self.data_line, self.forward_access),
         }
     }
 }
@@ -324,25 +321,29 @@ impl Window {
     }
 }
 
-impl Sim {
-    pub(super) fn set_up_udt(&mut self, config: &UdtConfig) -> Result<(), SimError> {
+impl UdtFlows {
+    /// No flows yet, but room for this many.
+    pub fn new(flows: usize) -> UdtFlows {
+        UdtFlows { flows: Vec::with_capacity(flows), ..UdtFlows::default() }
+    }
+
+    /// A flow, which is a stream of this transfer.
+    pub fn add(&mut self, cx: &mut Context, config: &UdtConfig, transfer: u32) -> Result<(), SimError> {
         let largest = ZEROS.len() as u32;
         if !(MIN_MSS_BYTES..=largest).contains(&config.mss_bytes) {
             let found = format!("an MSS of {} bytes; from {MIN_MSS_BYTES} to {largest}", config.mss_bytes);
             return Err(SimError::Unknown(format!("flow {}: {found}", config.number)));
         }
-        let index = self.udt.len();
-        let is_stream = |transfer: &super::Transfer| matches!(&transfer.streams, super::Streamed::Udt(streams) if streams.contains(&index));
-        let transfer = self.transfers.iter().position(is_stream).unwrap_or_default() as u32;
-        let access = self.access(config.rtt, [config.route, config.ack_route]);
+        let id = FlowId::new(self.flows.len());
+        let (route, ack_route) = (RouteId::new(config.route), RouteId::new(config.ack_route));
+        let access = cx.network.access(config.rtt, [route, ack_route]);
         let forward_access = Time(access.0 / 2);
         let end = || End { connection: None, timer_at: Time::NEVER, later_timer_at: Time::NEVER };
-        let (route, ack_route) = (config.route, config.ack_route);
-        self.transit.events.push(config.start, Kind::UdtTimer, 2 * index + SENDER);
-        if config.stop < self.duration {
-            self.transit.events.push(config.stop, Kind::UdtStop, index);
+        cx.scheduler.schedule(config.start, Kind::UdtTimer, 2 * id.index() + SENDER);
+        if config.stop < cx.duration {
+            cx.scheduler.schedule(config.stop, Kind::UdtStop, id.index());
         }
-        self.udt.push(UdtFlow {
+        self.flows.push(UdtFlow {
             transfer,
             ends: [end(), end()],
             listener: Listener::new([config.seed, 0], UdtKind::Stream, 1),
@@ -350,9 +351,9 @@ impl Sim {
             ack_route,
             forward_access,
             return_access: access - forward_access,
-            data_wire: NO_WIRE,
-            control_wire: NO_WIRE,
-            return_wire: NO_WIRE,
+            data_line: LineId::NONE,
+            control_line: LineId::NONE,
+            return_line: LineId::NONE,
             base: 0,
             finished: None,
             window: Window::at(0),
@@ -361,137 +362,159 @@ impl Sim {
             unheard: 0,
             config: config.clone(),
         });
-        self.connect_udt(index, route, ack_route);
+        self.reroute(cx, id, route, ack_route);
         Ok(())
     }
 
     /// A flow takes these routes from now on.
-    pub(super) fn connect_udt(&mut self, index: usize, route: u16, ack_route: u16) {
-        let [data_end, ack_end] = [route, ack_route].map(|route| self.routes[usize::from(route)].last());
-        let flow = &mut self.udt[index];
+    pub fn reroute(&mut self, cx: &mut Context, id: FlowId, route: RouteId, ack_route: RouteId) {
+        let [data_end, ack_end] = [route, ack_route].map(|route| cx.network.route(route).last());
+        let flow = &mut self.flows[id.index()];
         (flow.route, flow.ack_route) = (route, ack_route);
-        let mut wire = |from: usize, cargo: Cargo, route: u16, delay: Time| {
-            let place = Place { cargo, route, hop: 0 };
-            let key = (Kind::AtReceiver, from, place, delay);
-            *self.wires.entry(key).or_insert_with(|| self.transit.wire(Kind::AtReceiver, place))
+        let mut line = |from: LinkId, class: Class, route: RouteId, delay: Time| {
+            let hop = Hop { class, route, number: 0 };
+            cx.scheduler.shared_line(Kind::AtReceiver, from, hop, delay)
         };
-        flow.data_wire = wire(data_end, Cargo::UdtData, route, flow.forward_access);
-        flow.control_wire = wire(data_end, Cargo::UdtControl, route, flow.forward_access);
-        flow.return_wire = wire(ack_end, Cargo::UdtControl, ack_route, flow.return_access);
+        flow.data_line = line(data_end, Class::UdtData, route, flow.forward_access);
+        flow.control_line = line(data_end, Class::UdtControl, route, flow.forward_access);
+        flow.return_line = line(ack_end, Class::UdtControl, ack_route, flow.return_access);
     }
 
     /// A flow begins, or a timer of one of its ends is due.
-    pub(super) fn on_udt_timer(&mut self, number: usize) {
-        let (now, index, end) = (self.now, number / 2, number % 2);
-        let flow = &mut self.udt[index];
+    pub fn on_timer(&mut self, cx: &mut Context, number: usize) {
+        let (now, id, end) = (cx.scheduler.now, FlowId::new(number / 2), number % 2);
+        let flow = &mut self.flows[id.index()];
         if end == SENDER && flow.ends[SENDER].connection.is_none() {
             flow.connect(now);
-        } else if flow.ends[end].timer_at > now {
+        } else if !flow.ends[end].timer_fires(now) {
             return;
         }
-        let timer = &mut flow.ends[end];
-        timer.timer_at = std::mem::replace(&mut timer.later_timer_at, Time::NEVER);
-        if timer.deadline() > now {
+        let of = &mut flow.ends[end];
+        if of.deadline() > now {
             // Packets have moved it.
-            return timer.set_timer(now, number, &mut self.transit);
+            return of.set_timer(number, &mut cx.scheduler);
         }
         if let Some(lost) = flow.on_timer(end, now) {
-            lost.record(now, flow.transfer, &mut self.tables.events);
+            lost.record(now, flow.transfer, &mut cx.record.tables.events);
         }
-        self.transmit_udt(index, end);
+        self.transmit(&mut cx.scheduler, id, end);
     }
 
-    pub(super) fn on_udt_stop(&mut self, index: usize) {
-        let (now, flow) = (self.now, &mut self.udt[index]);
+    /// A flow sends no more.
+    pub fn on_stop(&mut self, scheduler: &mut Scheduler, id: FlowId) {
+        let (now, flow) = (scheduler.now, &mut self.flows[id.index()]);
         flow.finished.get_or_insert(now);
         if let Some(sender) = &mut flow.ends[SENDER].connection {
             sender.withdraw();
             sender.close(now);
         }
-        self.transmit_udt(index, SENDER);
+        self.transmit(scheduler, id, SENDER);
     }
 
     /// Sends what an end may send now.
-    fn transmit_udt(&mut self, index: usize, end: usize) {
-        let now = self.now;
-        while let Some(transmit) =
-            self.udt[index].ends[end].connection.as_mut().and_then(|it| it.poll_transmit(now))
-        {
-            match transmit {
-                Transmit::Data(Outgoing { index: number, retransmission, .. }, _) => {
-                    let place = Place { cargo: Cargo::UdtData, route: self.udt[index].route, hop: 0 };
-                    let parcel = Parcel::of_udt_data(index, number, retransmission);
-                    self.offer(place, parcel, &Extras::default());
-                }
-                Transmit::Control(packet) => {
-                    let mut bytes = Vec::new();
-                    packet.encode(&mut bytes);
-                    self.send_udt_control(index, end, bytes);
-                }
-            }
-        }
-        self.udt[index].ends[end].set_timer(now, 2 * index + end, &mut self.transit);
+    fn transmit(&self, scheduler: &mut Scheduler, id: FlowId, end: usize) {
+        scheduler.hand_over_burst(Burst::Udt(2 * id.index() + end));
     }
 
-    fn send_udt_control(&mut self, index: usize, end: usize, bytes: Vec<u8>) {
-        self.acks_sent += 1;
-        let flow = &self.udt[index];
+    /// The next packet of an end.
+    pub fn next_packet(&mut self, scheduler: &mut Scheduler, number: usize) -> Option<Routed> {
+        let (id, end) = (FlowId::new(number / 2), number % 2);
+        let flow = &mut self.flows[id.index()];
+        let of = &mut flow.ends[end];
+        let transmit = of.connection.as_mut().and_then(|it| it.poll_transmit(scheduler.now));
+        match transmit {
+            None => {
+                of.set_timer(number, scheduler);
+                None
+            }
+            Some(Transmit::Data(lfn_udt::Outgoing { index: number, retransmission, .. }, _)) => {
+                let hop = Hop { class: Class::UdtData, route: flow.route, number: 0 };
+                let packet = Packet::of_udt_data(id, number, retransmission);
+                Some(Routed { hop, packet })
+            }
+            Some(Transmit::Control(packet)) => {
+                let mut bytes = Vec::new();
+                packet.encode(&mut bytes);
+                Some(self.control_packet(id, end, bytes))
+            }
+        }
+    }
+
+    /// A control packet that an end sends.
+    fn control_packet(&mut self, id: FlowId, end: usize, bytes: Vec<u8>) -> Routed {
+        self.controls_sent += 1;
+        let flow = &self.flows[id.index()];
         let route = if end == SENDER { flow.route } else { flow.ack_route };
-        let place = Place { cargo: Cargo::UdtControl, route, hop: 0 };
-        let parcel = Parcel::of_udt_control(index, self.control.keep(bytes), end == RECEIVER);
-        self.offer(place, parcel, &Extras::default());
+        let hop = Hop { class: Class::UdtControl, route, number: 0 };
+        let packet = Packet::of_udt_control(id, self.control.keep(bytes), end == RECEIVER);
+        Routed { hop, packet }
     }
 
-    pub(super) fn on_udt_data(&mut self, index: usize, parcel: Parcel) {
-        let flow = &mut self.udt[index];
-        flow.on_data(self.now, flow.index_of(parcel));
-        self.transmit_udt(index, RECEIVER);
+    /// A packet comes to the end of its route at `at`, now or later; the delay of the flow's own links follows.
+    pub fn take(&self, scheduler: &mut Scheduler, at: Time, class: Class, packet: Packet, extras: &Extras) {
+        let (line, access) = self.flows[packet.flow().index()].last_leg(class, packet);
+        scheduler.send_packet(line, at + access, packet, extras);
     }
 
-    pub(super) fn on_udt_control(&mut self, index: usize, parcel: Parcel) {
-        let now = self.now;
-        self.acks_taken += 1;
-        let bytes = self.control.take(parcel.slot());
-        let Ok(packet) = Packet::decode(&bytes) else { return };
-        let flow = &mut self.udt[index];
-        if parcel.is_to_sender() {
-            if let Some(lost) = flow.on_control(now, &packet) {
-                lost.record(now, flow.transfer, &mut self.tables.events);
+    /// A control packet is in the network no more.
+    pub fn forget_control(&mut self, packet: Packet) {
+        drop(self.control.take(packet.slot()));
+    }
+
+    /// A data packet reaches the receiver.
+    pub fn on_data(&mut self, scheduler: &mut Scheduler, packet: Packet) {
+        let id = packet.flow();
+        let flow = &mut self.flows[id.index()];
+        flow.on_data(scheduler.now, flow.index_of(packet));
+        self.transmit(scheduler, id, RECEIVER);
+    }
+
+    /// A control packet reaches the end that it is for.
+    pub fn on_control(&mut self, cx: &mut Context, packet: Packet) {
+        let (now, id) = (cx.scheduler.now, packet.flow());
+        self.controls_taken += 1;
+        let bytes = self.control.take(packet.slot());
+        let Ok(message) = lfn_udt::Packet::decode(&bytes) else { return };
+        let flow = &mut self.flows[id.index()];
+        if packet.is_to_sender() {
+            if let Some(lost) = flow.on_control(now, &message) {
+                lost.record(now, flow.transfer, &mut cx.record.tables.events);
             }
-            self.hash = super::mix(super::mix(self.hash, now.0 ^ index as u64), flow.acknowledged());
-            return self.transmit_udt(index, SENDER);
+            cx.record.acknowledged(now, id, flow.acknowledged());
+            return self.transmit(&mut cx.scheduler, id, SENDER);
         }
-        if packet.destination == 0 {
-            if let Some(answer) = flow.on_handshake(now, &packet) {
+        if message.destination == 0 {
+            if let Some(answer) = flow.on_handshake(now, &message) {
                 let mut bytes = Vec::new();
                 let body = Body::Handshake(answer);
-                Packet { timestamp_us: 0, destination: answer.socket, body }.encode(&mut bytes);
-                self.send_udt_control(index, RECEIVER, bytes);
+                lfn_udt::Packet { timestamp_us: 0, destination: answer.socket, body }.encode(&mut bytes);
+                let routed = self.control_packet(id, RECEIVER, bytes);
+                cx.scheduler.hand_over(Departing { routed, header: Header::None });
             }
         } else if let Some(receiver) = &mut flow.ends[RECEIVER].connection {
-            receiver.on_packet(now, &packet);
+            receiver.on_packet(now, &message);
         }
-        self.transmit_udt(index, RECEIVER);
+        self.transmit(&mut cx.scheduler, id, RECEIVER);
     }
 
-    /// A packet of UDT as links see it.
-    pub(super) fn udt_traveller(&self, cargo: Cargo, parcel: Parcel) -> Traveller {
-        let flow = &self.udt[parcel.flow()];
+    /// A packet as links see it.
+    pub fn view(&self, class: Class, packet: Packet) -> PacketView {
+        let flow = &self.flows[packet.flow().index()];
         let config = &flow.config;
-        let data = cargo == Cargo::UdtData;
-        let back = !data && parcel.is_to_sender();
+        let data = class == Class::UdtData;
+        let back = !data && packet.is_to_sender();
         let (bytes, seq) = if data {
-            (config.wire_bytes(), flow.index_of(parcel))
+            (config.wire_bytes(), flow.index_of(packet))
         } else {
-            let packet = self.control.bytes(parcel.slot());
+            let bytes = self.control.bytes(packet.slot());
             // Without the bit that all control packets have.
-            let words = packet.first_chunk().map_or(0, |&words| u64::from_be_bytes(words) & !(1 << 63));
-            (packet.len() as u32 + IP_UDP_BYTES + config.framing_bytes, words)
+            let words = bytes.first_chunk().map_or(0, |&words| u64::from_be_bytes(words) & !(1 << 63));
+            (bytes.len() as u32 + IP_UDP_BYTES + config.framing_bytes, words)
         };
-        Traveller {
+        PacketView {
             bytes,
             ect: false,
-            cargo,
+            class,
             seq,
             payload_bytes: if data { config.payload_bytes() } else { 0 },
             number: config.number,
@@ -499,48 +522,10 @@ impl Sim {
         }
     }
 
-    /// One connection in numbers.
-    pub(super) fn udt_summary(&self, index: usize, end: Time) -> FlowSummary {
-        let flow = &self.udt[index];
-        let config = &flow.config;
-        let stats = flow.sender().map(Connection::sender_stats).unwrap_or_default();
-        let rtt = |end: usize| flow.ends[end].connection.as_ref().map(Connection::rtt).unwrap_or_default();
-        let from = config.start.max(self.warmup);
-        let active_s = flow.finished.unwrap_or(end).min(end).since(from).as_s();
-        let delivered_bytes = (flow.acknowledged() - flow.base) * u64::from(config.payload_bytes());
-        let mut window = flow.window;
-        if let Some(sender) = flow.sender() {
-            window.observe(end, sender.window_packets(), sender.window_packets());
-        }
-        let window_s = end.since(from).as_s();
-        let is_done = flow.acknowledged() == config.size_packets;
-        FlowSummary {
-            id: flow.transfer,
-            streams: 1,
-            law: config.control.label(),
-            transport: Some("udt"),
-            direction: config.direction.name(),
-            routes: self.routes_of(config.number, config.route, end),
-            segment_bytes: config.payload_bytes(),
-            wire_bytes: config.wire_bytes(),
-            rtt_s: config.rtt.as_s(),
-            start_s: config.start.as_s(),
-            active_s,
-            goodput_bps: if active_s > 0.0 { delivered_bytes as f64 * 8.0 / active_s } else { 0.0 },
-            delivered_bytes,
-            sent: stats.sent,
-            retransmits: stats.retransmits,
-            timeouts: stats.timeouts,
-            loss_events: flow.loss_events,
-            undos: 0,
-            mean_cwnd_segments: if window_s > 0.0 { window.integral / window_s } else { 0.0 },
-            min_cwnd_segments: window.least as f64,
-            max_cwnd_segments: window.most as f64,
-            srtt_s: rtt(SENDER).smoothed.as_s(),
-            // The sender is told only smoothed values.
-            min_rtt_s: rtt(RECEIVER).least.as_s(),
-            cov: self.transfers[flow.transfer as usize].bins.cov(),
-            completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).as_s()),
+    /// Statistics begin.
+    pub fn restart(&mut self, now: Time) {
+        for flow in &mut self.flows {
+            flow.restart(now);
         }
     }
 }

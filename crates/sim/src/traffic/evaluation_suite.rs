@@ -12,7 +12,7 @@ use lfn_keys::{keys, Each, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
 use super::connection::Connection;
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::requests::{self, Requests};
 use super::RATE_MAX;
 use super::{packmime, BadTraffic, Direction, PathConfig};
@@ -47,12 +47,14 @@ const PAIRS: Each<std::ops::RangeInclusive<Time>> =
     Each { what: Some("RTT"), range: Time::from_ns(1)..=DELAY_MAX };
 
 impl Keys for Pairs {
-    fn model(&self, direction: Direction, _: PathConfig) -> Model {
+    type Config = Config;
+
+    fn config(&self, direction: Direction, _: PathConfig) -> Config {
         let mut load = [self.load, self.reverse_load];
         if direction == Direction::Reverse {
             load.reverse();
         }
-        Model::EvaluationSuite(Config { load, rtts: self.rtts.clone() })
+        Config { load, rtts: self.rtts.clone() }
     }
 }
 

@@ -1,6 +1,5 @@
 //! All TCP models behind one face.
 
-use lfn_keys::one_of;
 use lfn_units::Time;
 
 use super::connection::Dialogues;
@@ -9,49 +8,8 @@ use super::open::{self, Open};
 use super::requests::{self, Requests};
 use super::vectors::{self, Replay};
 use super::web::{self, Web};
-use super::{packmime, BadTraffic, Direction, PathConfig, Transfer};
+use super::{packmime, BadTraffic, Transfer};
 use crate::rng::Streams;
-
-/// The keys of a model of traffic.
-pub(crate) trait Keys {
-    /// The model that they describe. Its larger part goes in `direction`, its connections have this path.
-    fn model(&self, direction: Direction, path: PathConfig) -> Model;
-}
-
-macro_rules! models {
-    ($($(#[doc = $about:literal])+ $name:ident = $key:literal: $keys:ty;)+) => {
-        one_of! {
-            /// A traffic model, by its keys. Segments hold 1460 bytes, in 10 % of the connections 536.
-            pub enum Parameters, like "short_flows = { load = \"100Mbit/s\" }" {
-                $($(#[doc = $about])+ $name = $key: $keys;)+
-            }
-        }
-
-        impl Parameters {
-            /// The model. Its larger part goes in `direction`, its connections have this path.
-            pub fn model(&self, direction: Direction, path: PathConfig) -> Model {
-                match self { $(Parameters::$name(keys) => Keys::model(keys, direction, path),)+ }
-            }
-        }
-    };
-}
-
-models! {
-    /// Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005).
-    ShortFlows = "short_flows": open::ShortFlows;
-    /// Clients that ask servers and wait for their answers.
-    Requests = "requests": requests::Clients;
-    /// Web traffic as a link sees it (Cao and others 2004).
-    Packmime = "packmime": packmime::Packmime;
-    /// Web sessions as in ns-2.
-    Webtraf = "webtraf": web::Webtraf;
-    /// Web users (Barford and Crovella 1998).
-    Surge = "surge": web::Surge;
-    /// Connections as a file lists them, as tmix replays them (Weigle and others 2006).
-    Vectors = "vectors": vectors::Vectors;
-    /// The nine pairs of the common TCP evaluation suite.
-    Suite = "suite": evaluation_suite::Pairs;
-}
 
 /// A model of TCP traffic.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +24,45 @@ pub enum Model {
     Replay(vectors::Config),
     /// The sources of the common TCP evaluation suite.
     EvaluationSuite(evaluation_suite::Config),
+}
+
+impl From<open::Config> for Model {
+    fn from(config: open::Config) -> Model {
+        Model::Open(config)
+    }
+}
+
+impl From<requests::Config> for Model {
+    fn from(config: requests::Config) -> Model {
+        Model::Requests(config)
+    }
+}
+
+impl From<web::Config> for Model {
+    fn from(config: web::Config) -> Model {
+        Model::Web(config)
+    }
+}
+
+impl From<vectors::Config> for Model {
+    fn from(config: vectors::Config) -> Model {
+        Model::Replay(config)
+    }
+}
+
+impl From<evaluation_suite::Config> for Model {
+    fn from(config: evaluation_suite::Config) -> Model {
+        Model::EvaluationSuite(config)
+    }
+}
+
+impl From<packmime::Config> for Model {
+    fn from(config: packmime::Config) -> Model {
+        match config {
+            packmime::Config::Requests(config) => Model::Requests(config),
+            packmime::Config::Flows(config) => Model::Open(config),
+        }
+    }
 }
 
 /// TCP traffic: transfers in order of time.

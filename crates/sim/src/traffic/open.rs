@@ -4,7 +4,7 @@
 use lfn_keys::{keys, Span};
 use lfn_units::{Bytes, Rate, Time};
 
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::size::{pareto, LEAST_MEAN};
 use super::{BadTraffic, Direction, PathConfig, Paths, Transfer};
 use super::{RATE_MAX, SIZE_MAX};
@@ -24,8 +24,10 @@ keys! {
 }
 
 impl Keys for ShortFlows {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
-        Model::Open(Config::poisson(direction, self.load, pareto(self.mean, self.shape), path))
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
+        Config::poisson(direction, self.load, pareto(self.mean, self.shape), path)
     }
 }
 

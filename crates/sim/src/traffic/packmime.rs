@@ -6,7 +6,7 @@
 
 use lfn_keys::{keys, Span};
 
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::COUNT_MAX;
 use super::{open, requests, Direction, PathConfig};
 use crate::rng::{Distribution, Mixture};
@@ -22,11 +22,21 @@ keys! {
     }
 }
 
+/// Generators that packmime can be.
+pub enum Config {
+    /// With requests.
+    Requests(requests::Config),
+    /// Answers alone.
+    Flows(open::Config),
+}
+
 impl Keys for Packmime {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
         match self.requests {
-            true => Model::Requests(requests(direction, self.connections, path)),
-            false => Model::Open(flows(direction, self.connections, path)),
+            true => Config::Requests(requests(direction, self.connections, path)),
+            false => Config::Flows(flows(direction, self.connections, path)),
         }
     }
 }

@@ -7,7 +7,7 @@ use lfn_keys::{keys, Span, DELAY_MAX};
 use lfn_units::{Bytes, Rate, Time};
 
 use super::connection::{Connection, Message};
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::size::{ParetoSize, Size};
 use super::{BadTraffic, Direction, PathConfig, Paths};
 use super::{COUNT_MAX, RATE_MAX};
@@ -36,7 +36,9 @@ keys! {
 }
 
 impl Keys for Clients {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
         let config = Config {
             direction,
             gap_s: Distribution::Constant(1.0),
@@ -48,7 +50,7 @@ impl Keys for Clients {
             persistent: self.persistent,
             path,
         };
-        Model::Requests(config.poisson(self.load))
+        config.poisson(self.load)
     }
 }
 

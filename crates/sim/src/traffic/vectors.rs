@@ -26,7 +26,7 @@ use lfn_keys::{keys, File, Span, DELAY_MAX};
 use lfn_units::{Bytes, Rate, Time, UnitError};
 
 use super::connection::{Connection, Message};
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::{BadTraffic, Direction, PathConfig, Paths};
 use crate::rng::{Stream, Streams};
 
@@ -242,9 +242,11 @@ keys! {
 }
 
 impl Keys for Vectors {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
         let trace = self.trace.clone();
-        Model::Replay(Config { trace, direction, scale: self.scale, shuffle: self.shuffle, path })
+        Config { trace, direction, scale: self.scale, shuffle: self.shuffle, path }
     }
 }
 

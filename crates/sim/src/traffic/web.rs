@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use lfn_keys::keys;
 use lfn_units::Time;
 
-use super::model::{Keys, Model};
+use super::keys::Keys;
 use super::COUNT_MAX;
 use super::{BadTraffic, Direction, PathConfig, Paths, Transfer};
 use crate::rng::{Distribution, Mixture, Stream, Streams};
@@ -27,8 +27,10 @@ keys! {
 }
 
 impl Keys for Webtraf {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
-        Model::Web(Config::webtraf(direction, self.sessions, path))
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
+        Config::webtraf(direction, self.sessions, path)
     }
 }
 
@@ -42,8 +44,10 @@ keys! {
 }
 
 impl Keys for Surge {
-    fn model(&self, direction: Direction, path: PathConfig) -> Model {
-        Model::Web(Config::surge(direction, self.users, path))
+    type Config = Config;
+
+    fn config(&self, direction: Direction, path: PathConfig) -> Config {
+        Config::surge(direction, self.users, path)
     }
 }
 

@@ -39,7 +39,8 @@ impl Sender {
             }
             self.usage_max = self.usage_max.max(self.board.outstanding());
             // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).
-            let waits = self.board.outstanding() >= self.config.receive_window_segments;
+            let waits =
+                self.round_end == 0 || self.board.outstanding() >= self.config.receive_window_segments;
             if let Some(rate) = self.rate.as_mut().filter(|_| !waits || self.board.nxt() >= self.end) {
                 rate.mark_app_limited(in_flight);
             }

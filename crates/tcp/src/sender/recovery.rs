@@ -13,6 +13,7 @@ impl Sender {
     /// Segments delivered by an ACK that carries SACK blocks, is a duplicate, or follows such an ACK.
     #[cold]
     pub(super) fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
+        self.open_window();
         let min_rtt = Time::from_ns(self.rtt.min_ns());
         let highest = self.board.highest_sacked();
         let mut delivered = Delivered::default();
@@ -161,8 +162,11 @@ impl Sender {
         let sent_new = self.board.nxt() > self.high_seq;
         match std::mem::replace(&mut self.frto, Frto::Off) {
             Frto::Off => {}
-            // Step 3b: an original that was never retransmitted arrived.
-            _ if learnt.lowest_original.is_some_and(|seq| seq < self.high_seq) => {
+            // Step 3b: an original that was never retransmitted arrived. Without SACK it may have waited for the
+            // retransmission of one below it.
+            _ if learnt.lowest_original.is_some_and(|seq| seq < self.high_seq)
+                && (self.config.sack || !learnt.repeated) =>
+            {
                 self.undo(now, true);
                 return false;
             }
@@ -305,7 +309,8 @@ impl Sender {
             || self.board.una() >= self.high_seq
             || (self.state == State::Loss && self.timeouts_in_row == 0);
         self.end_block(now);
-        let all = self.config.loss_detection == LossDetection::DupThresh;
+        // Without SACK Linux's RACK has no RTT, which would spare what was sent less than one ago.
+        let all = self.config.loss_detection == LossDetection::DupThresh || !self.config.sack;
         let sent_by = if all { now } else { self.board.due_by_time(now, self.reorder_window()) };
         self.board.mark_lost_by_timeout(sent_by);
         if new_window {

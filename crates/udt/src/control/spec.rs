@@ -9,17 +9,21 @@ use lfn_units::Time;
 
 use super::{CongestionControl, LawControl, Native, NativeConfig, VARIANTS};
 
-/// Why a text names no control.
+const ALLOWED: &str = "allowed: udt, and laws that need neither routers nor rate samples";
+
+/// Why a text names no control. Reads `what was found; what is allowed`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ControlError {
     /// It names no law.
     #[error(transparent)]
     Law(#[from] LawError),
     /// The law needs routers with its protocol.
-    #[error("law {0} needs routers that speak to it; UDT's packets have no room for that")]
+    #[error(
+        "law {0} needs routers with its protocol, but UDT's packets do not carry their header; {ALLOWED}"
+    )]
     Routers(String),
     /// The law needs delivery-rate samples.
-    #[error("law {0} steers by delivery-rate samples; UDT's ACKs give none")]
+    #[error("law {0} needs delivery-rate samples, but UDT's ACKs give none; {ALLOWED}")]
     Rates(String),
 }
 
@@ -122,7 +126,7 @@ mod tests {
         let error = |name: &str| name.parse::<ControlSpec>().unwrap_err().to_string();
         assert!(error("udt:4.12").starts_with("law udt has no variant \"4.12\"; did you mean \"4.1"));
         assert!(error("udp").starts_with("no law \"udp\""));
-        assert!(error("vcp").contains("needs routers"));
+        assert!(error("vcp").contains("needs routers with its protocol, but UDT's packets do not carry their header; allowed: udt, and laws"));
         assert!(error("bbr").contains("delivery-rate samples"));
     }
 }

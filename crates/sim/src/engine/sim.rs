@@ -1,0 +1,142 @@
+//! A simulation under way: the loop over its events.
+
+use lfn_header::Header;
+use lfn_units::Time;
+
+use super::context::Context;
+use super::ends::Ends;
+use super::sampling;
+use super::transfers::Transfer;
+use crate::config::{Changed, Connection};
+use crate::events::{Kind, LineId};
+use crate::ids::{FlowId, LinkId, RouteId};
+use crate::packet::Extras;
+use crate::scheduler::Departing;
+
+/// A simulation under way.
+pub struct Sim {
+    pub(super) context: Context,
+    pub(super) ends: Ends,
+    /// By number.
+    pub(super) connections: Vec<Connection>,
+    pub(super) transfers: Vec<Transfer>,
+    pub(super) seed: u64,
+    /// Time from one sample to the next.
+    pub(super) sample: Option<Time>,
+}
+
+impl Sim {
+    /// Simulated time reached.
+    pub fn now(&self) -> Time {
+        self.context.scheduler.now
+    }
+
+    /// When the run ends.
+    pub fn duration(&self) -> Time {
+        self.context.duration
+    }
+
+    /// Processes every event up to and including `until` (at most the duration).
+    pub fn run_until(&mut self, until: Time) {
+        let until = until.min(self.context.duration);
+        while let Some((at, kind, index, line)) = self.context.scheduler.peek() {
+            if at > until {
+                break;
+            }
+            self.context.scheduler.now = at;
+            self.context.record.events += 1;
+            match kind {
+                Kind::AckAtSender => self.ends.on_ack(&mut self.context, FlowId::new(index), line),
+                Kind::AtLink => self.on_at_link(line),
+                Kind::AtReceiver => self.ends.on_packet(&mut self.context, line),
+                _ => {
+                    self.context.scheduler.pop();
+                    self.on_rare(kind, index);
+                }
+            }
+            if self.context.scheduler.has_departing() {
+                self.send_departing();
+            }
+        }
+        self.context.scheduler.now = until;
+    }
+
+    /// Passes to the network all that the ends have handed over.
+    #[inline(never)]
+    fn send_departing(&mut self) {
+        let Context { network, scheduler, .. } = &mut self.context;
+        let mut extras = Extras::default();
+        while let Some(Departing { routed, header }) = scheduler.take_departing() {
+            extras.header = header;
+            network.offer(scheduler, &mut self.ends, routed, &extras);
+        }
+        let burst = scheduler.take_burst();
+        extras.header = Header::None;
+        while let Some(routed) = self.ends.next_packet(scheduler, burst, &mut extras.header) {
+            network.offer(scheduler, &mut self.ends, routed, &extras);
+        }
+    }
+
+    fn on_rare(&mut self, kind: Kind, index: usize) {
+        let cx = &mut self.context;
+        match kind {
+            Kind::Change => self.on_change(index),
+            Kind::Depart => {
+                let link = LinkId::new(index as u16);
+                cx.network.on_depart(&mut cx.scheduler, &mut self.ends, link);
+            }
+            Kind::Warmup => self.on_warmup(),
+            Kind::Second => self.on_second(),
+            Kind::Sample => self.on_sample(),
+            kind => self.ends.on_timer(cx, kind, index),
+        }
+    }
+
+    /// A packet or an ACK reaches the next link of its route.
+    fn on_at_link(&mut self, line: LineId) {
+        let Context { network, scheduler, .. } = &mut self.context;
+        if let Some((routed, extras)) = scheduler.take_packet(line) {
+            network.offer(scheduler, &mut self.ends, routed, &extras);
+        }
+    }
+
+    fn on_change(&mut self, number: usize) {
+        let cx = &mut self.context;
+        match cx.network.change(number) {
+            Changed::Route { flow, route, ack_route } => {
+                let (route, ack_route) = (RouteId::new(route), RouteId::new(ack_route));
+                match self.connections[flow as usize] {
+                    Connection::Tcp(index) => self.ends.tcp.reroute(cx, FlowId::new(index), route, ack_route),
+                    Connection::Udt(index) => self.ends.udt.reroute(cx, FlowId::new(index), route, ack_route),
+                }
+            }
+            what => cx.network.on_change(&mut cx.scheduler, &what),
+        }
+    }
+
+    /// Statistics begin.
+    fn on_warmup(&mut self) {
+        let now = self.now();
+        self.context.network.restart(now);
+        self.ends.restart(now);
+        for transfer in &mut self.transfers {
+            transfer.restart(&self.ends);
+        }
+    }
+
+    fn on_second(&mut self) {
+        let now = self.now();
+        for transfer in &mut self.transfers {
+            transfer.on_second(&self.ends, now);
+        }
+        self.context.scheduler.schedule(now + Time::from_s(1), Kind::Second, 0);
+    }
+
+    /// The rows of the sampled tables.
+    fn on_sample(&mut self) {
+        let now = self.now();
+        let Some(interval) = self.sample else { return };
+        self.context.scheduler.schedule(now + interval, Kind::Sample, 0);
+        sampling::sample(&mut self.context, &mut self.ends, &self.transfers);
+    }
+}

@@ -1,0 +1,152 @@
+//! Flows over TCP in numbers.
+
+use std::ops::Range;
+
+use lfn_law::ONE;
+use lfn_units::Time;
+
+use super::{Reported, TcpFlows};
+use crate::engine::context::Context;
+use crate::flow::{Flow, Role};
+use crate::ids::{FlowId, RouteId};
+use crate::summary::FlowSummary;
+
+/// Sums over flows.
+#[derive(Clone, Copy, Default)]
+pub(in crate::engine) struct Counts {
+    pub sent: u64,
+    pub received: u64,
+    pub unique: u64,
+    pub duplicates: u64,
+    pub retransmits: u64,
+    pub timeouts: u64,
+    /// By direction.
+    pub delivered_bytes: [u64; 2],
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, flow: &mut Flow, now: Time) {
+        let stats = flow.sender.stats(now.max(flow.started));
+        self.sent += stats.sent;
+        self.retransmits += stats.retransmits;
+        self.timeouts += stats.timeouts;
+        self.received += flow.receiver.received();
+        self.unique += flow.receiver.next_expected() + flow.receiver.out_of_order();
+        self.duplicates += flow.receiver.duplicates();
+        let delivered_bytes = flow.sender.una() * u64::from(flow.payload_bytes);
+        self.delivered_bytes[flow.path.direction as usize] += delivered_bytes;
+    }
+}
+
+impl TcpFlows {
+    /// Packets of all flows, those of handshakes beside: sent, received, and of those the new ones and the others.
+    pub fn counts(&mut self, now: Time) -> Counts {
+        let mut total = Counts::default();
+        for retired in &self.retired {
+            total.sent += retired.sent;
+            total.received += retired.received;
+            total.unique += retired.unique;
+            total.duplicates += retired.duplicates;
+        }
+        for flow in self.flows.iter_mut().filter(|flow| flow.role != Role::Free) {
+            total.add(flow, now);
+        }
+        total
+    }
+
+    /// Packets of handshakes: sent, and received.
+    pub fn handshake_packets(&self) -> (u64, u64) {
+        (self.handshakes.sent, self.handshakes.received)
+    }
+
+    /// ACKs: sent, and taken by senders.
+    pub fn acks(&self) -> (u64, u64) {
+        (self.acks_sent, self.acks_taken)
+    }
+
+    /// The flows of a traffic source.
+    pub fn counts_of_source(&mut self, source: usize, end: Time) -> Counts {
+        let mut counts = self.retired[source];
+        for flow in &mut self.flows[self.reported.len()..] {
+            if flow.role != Role::Free && flow.origin.source == source {
+                counts.add(flow, end);
+            }
+        }
+        counts
+    }
+
+    /// Segments of all these flows that are acknowledged.
+    pub fn acknowledged(&self, streams: Range<usize>) -> u64 {
+        self.flows[streams].iter().map(|flow| flow.sender.una()).sum()
+    }
+
+    /// Whether the first of these flows has begun and any has not ended.
+    pub fn are_under_way(&self, streams: Range<usize>, now: Time) -> bool {
+        let flows = &self.flows[streams];
+        flows[0].started < now && flows.iter().any(|flow| flow.finished.is_none())
+    }
+
+    /// One flow that is reported.
+    pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
+        let Reported { config, number, transfer, started } = &self.reported[id.index()];
+        let flow = &mut self.flows[id.index()];
+        let segments = |q32: u64| q32 as f64 / ONE as f64;
+        let delivered = flow.sender.una() - flow.base;
+        let rtt = flow.sender.rtt();
+        let (srtt_s, min_rtt_s) = (rtt.srtt_ns() as f64 * 1e-9, rtt.min_ns() as f64 * 1e-9);
+        let from = flow.started.max(cx.record.warmup);
+        let to = flow.finished.unwrap_or(end).min(end);
+        let active_s = to.since(from).as_s();
+        let per_s = |x: f64| if active_s > 0.0 { x / active_s } else { 0.0 };
+        let delivered_bytes = delivered * u64::from(flow.payload_bytes);
+        let observed = if *started { end } else { flow.started };
+        let stats = *flow.sender.stats(observed);
+        let window_s = observed.since(from).as_s();
+        FlowSummary {
+            id: *transfer,
+            streams: 1,
+            law: config.law.label(),
+            transport: None,
+            direction: config.direction.name(),
+            routes: cx.network.routes_of(*number, RouteId::new(config.route), end),
+            segment_bytes: config.payload_bytes,
+            wire_bytes: config.wire_bytes,
+            rtt_s: config.rtt.as_s(),
+            start_s: config.start.as_s(),
+            active_s,
+            goodput_bps: per_s(delivered_bytes as f64 * 8.0),
+            delivered_bytes,
+            sent: stats.sent,
+            retransmits: stats.retransmits,
+            timeouts: stats.timeouts,
+            loss_events: stats.loss_events,
+            undos: stats.undos,
+            mean_cwnd_segments: if window_s > 0.0 { stats.cwnd_integral / window_s } else { 0.0 },
+            min_cwnd_segments: segments(stats.min_cwnd),
+            max_cwnd_segments: segments(stats.max_cwnd),
+            srtt_s,
+            min_rtt_s,
+            cov: None,
+            completion_s: flow
+                .finished
+                .filter(|_| flow.is_done() && config.size_segments != u64::MAX)
+                .map(|at| at.since(flow.started).as_s()),
+        }
+    }
+
+    /// These streams of one transfer, and the report of the first, which stands for all.
+    pub fn streams(&mut self, streams: Range<usize>) -> (&Reported, &mut [Flow]) {
+        (&self.reported[streams.start], &mut self.flows[streams])
+    }
+
+    /// Bytes that senders and receivers hold for packets.
+    pub fn packet_bytes(&self) -> usize {
+        let of_flow = |flow: &Flow| flow.sender.memory_bytes() + flow.receiver.memory_bytes();
+        self.flows.iter().map(of_flow).sum()
+    }
+
+    /// Bytes of the flows themselves.
+    pub fn flow_bytes(&self) -> usize {
+        self.flows.capacity() * size_of::<Flow>() + self.reported.capacity() * size_of::<Reported>()
+    }
+}
