@@ -50,7 +50,8 @@ blocks: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python ci/blocks.py
 
-# A new queue, key, traffic model, column and metric in a copy of the tree; counts the files and lines that they cost.
+# A new queue, key, router protocol, law, traffic model, column and metric in a copy of the tree; counts their files
+# and lines.
 new-parts: $(UV)
 	$(SYNC)
 	ci/new_parts.sh

@@ -13,6 +13,13 @@ def test_every_licence_is_allowed() -> None:
     assert dependencies.refused(packages) == []
 
 
+def test_the_page_has_every_package_of_the_lock_files() -> None:
+    packages = [*dependencies.crates(), *dependencies.wheels()]
+    assert {"strsim", "scipy", "tomli-w", "foldhash"} <= {package.name for package in packages}
+    assert dependencies.absent(packages) == []
+    assert dependencies.absent([Package("Rust", "strsim", "0.0.1", "MIT")])
+
+
 @pytest.mark.parametrize(
     ("licence", "holds"),
     [

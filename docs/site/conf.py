@@ -45,7 +45,10 @@ nitpick_ignore_regex = [
         "py:class",
         r"lfnlab\.(results\.(index\.Catalog|runs\.Failure)|scenario\.elements\.RunSettings)",
     ),
-    ("py:class", "ArrayLike|Factor|Floats|FlowSettings|NDArray|Path|Progress|Rate|Table|Value"),
+    (
+        "py:class",
+        "ArrayLike|Factor|Floats|FlowSettings|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
+    ),
 ]
 
 html_theme = "furo"

@@ -93,9 +93,16 @@ def registry() -> str:
     return table(head, rows)
 
 
+def scenario() -> dict[str, Any]:
+    """The JSON Schema of a scenario."""
+    text = (ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
 def keys() -> str:
     """A section for each table of a scenario, with its keys."""
-    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
+    schema = scenario()
     sections = ["## Top level\n\n" + _object(schema)]
     for name, part in sorted(schema["$defs"].items()):
         about = " ".join(part.get("description", "").split())
@@ -105,7 +112,7 @@ def keys() -> str:
 
 def top() -> str:
     """The keys of a scenario that are no tables."""
-    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
+    schema = scenario()
     plain = {
         key: value
         for key, value in schema["properties"].items()
@@ -116,8 +123,40 @@ def top() -> str:
 
 def definition(name: str) -> str:
     """The keys of one kind of table; links lead to the page of all keys."""
-    schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text(encoding="utf-8"))
-    return _object(schema["$defs"][name]).replace("](#", "](reference/keys.md#")
+    return _object(scenario()["$defs"][name]).replace("](#", "](reference/keys.md#")
+
+
+def choices(name: str, *common: str) -> str:
+    """A line for each kind of a table, or for each key of which exactly one must be there.
+
+    Keys that are ``common`` to all kinds are left out.
+    """
+    schema = scenario()["$defs"]
+    part = schema[name]
+    rows = []
+    for other in part["oneOf"]:
+        if alone := only_required(other):
+            (key,) = alone
+            value = part["properties"][key]
+            of_list = value.get("items", value)
+            own = schema[of_list["$ref"].rpartition("/")[2]]
+        else:
+            key, value, own = other["properties"]["kind"]["const"], other, other
+        about = " ".join(value["description"].split()).rstrip(".")
+        cells = [
+            _short(own, field) for field in own["properties"] if field not in ("kind", *common)
+        ]
+        rows.append([f"`{key}`", about, ", ".join(cells)])
+    head = "key" if only_required(part["oneOf"][0]) else "kind"
+    return table([head, "meaning", "keys, with their defaults"], rows)
+
+
+def _short(part: dict[str, Any], key: str) -> str:
+    """A key with its default."""
+    if key in part.get("required", []):
+        return f"**`{key}`**"
+    default = part["properties"][key].get("default", "")
+    return f"`{key}` {default if isinstance(default, str) else json.dumps(default)}".rstrip()
 
 
 def tables() -> str:

@@ -38,9 +38,7 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
     """Run everything, tell it in tables."""
     results = execute(cases(settings), "HTCP-BE: what the paper leaves for later")
     own = settings["extensions"]
-    udp_laws = (*settings["laws"], HOLD)
-    loss_cases = [f"{loss:g}" for loss in own["losses"]]
-    levels = [f"level {level}" for level in own["levels"]]
+    udp_laws, losses, levels = udp_laws_of(settings), losses_of(own), levels_of(own)
     return Extension(
         results=results,
         answers={
@@ -48,7 +46,7 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
             LOSSES: "; ".join(
                 f"p = {case}: {mbps(results, LOSSES, HOLD, case)} Mbit/s, HTCP-BE "
                 f"{mbps(results, LOSSES, OURS, case)}, CUBIC {mbps(results, LOSSES, 'cubic', case)}"
-                for case in loss_cases
+                for case in losses
             ),
             COSTS: "; ".join(f"{case}: {taken(results, case)}" for case in beside_cases(own))
             + " than beside HTCP-BE",
@@ -60,57 +58,7 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
                 for level in (levels[0], levels[-1])
             ),
         },
-        tables={
-            f"{UDP}: goodput in Mbit/s, coefficient of variation": Table(
-                ("law", *FORMS),
-                tuple(
-                    (
-                        law,
-                        *(
-                            f"{mbps(results, UDP, law, form)}, {cov(results, law, form)}"
-                            for form in FORMS
-                        ),
-                    )
-                    for law in udp_laws
-                ),
-                1,
-            ),
-            f"{LOSSES}: goodput in Mbit/s": table(
-                results, LOSSES, (OURS, HOLD, "cubic"), loss_cases
-            ),
-            f"{COSTS}: goodputs in Mbit/s": Table(
-                ("beside", f"{OURS} : other", f"{HOLD} : other"),
-                tuple(
-                    (
-                        case,
-                        *(
-                            f"{mbps(results, COSTS, law, case)} : "
-                            f"{mbps(results, COSTS, law, case, flow=1)}"
-                            for law in (OURS, HOLD)
-                        ),
-                    )
-                    for case in beside_cases(own)
-                ),
-                1,
-            ),
-            f"{AGAINST}: goodput in Mbit/s by background": Table(
-                ("flows", *levels),
-                (
-                    *table(results, AGAINST, (OURS, "udt", OVER_UDT), levels).rows,
-                    *(
-                        (
-                            f"{name}, of the two",
-                            *(
-                                mbps(results, AGAINST, f"{OURS} + udt", level, flow=flow)
-                                for level in levels
-                            ),
-                        )
-                        for flow, name in enumerate((OURS, "udt"))
-                    ),
-                ),
-                1,
-            ),
-        },
+        tables=tables(results, settings),
         figures={
             "udp": (
                 plot.lines(
@@ -123,15 +71,87 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
             ),
             "hold": (
                 plot.lines(
-                    points(results, LOSSES, (OURS, HOLD, "cubic"), loss_cases),
+                    points(results, LOSSES, (OURS, HOLD, "cubic"), losses),
                     "probability that a packet is lost",
                     "goodput (Mbit/s)",
-                    names=loss_cases,
+                    names=losses,
                 ),
                 f"{LOSSES}: goodput of one flow",
             ),
         },
     )
+
+
+def tables(results: Results, settings: Mapping[str, Any]) -> dict[str, Table]:
+    """One table for each question."""
+    own = settings["extensions"]
+    levels = levels_of(own)
+    return {
+        f"{UDP}: goodput in Mbit/s, coefficient of variation": Table(
+            ("law", *FORMS),
+            tuple(
+                (
+                    law,
+                    *(
+                        f"{mbps(results, UDP, law, form)}, {cov(results, law, form)}"
+                        for form in FORMS
+                    ),
+                )
+                for law in udp_laws_of(settings)
+            ),
+            1,
+        ),
+        f"{LOSSES}: goodput in Mbit/s": table(
+            results, LOSSES, (OURS, HOLD, "cubic"), losses_of(own)
+        ),
+        f"{COSTS}: goodputs in Mbit/s": Table(
+            ("beside", f"{OURS} : other", f"{HOLD} : other"),
+            tuple(
+                (
+                    case,
+                    *(
+                        f"{mbps(results, COSTS, law, case)} : "
+                        f"{mbps(results, COSTS, law, case, flow=1)}"
+                        for law in (OURS, HOLD)
+                    ),
+                )
+                for case in beside_cases(own)
+            ),
+            1,
+        ),
+        f"{AGAINST}: goodput in Mbit/s by background": Table(
+            ("flows", *levels),
+            (
+                *table(results, AGAINST, (OURS, "udt", OVER_UDT), levels).rows,
+                *(
+                    (
+                        f"{name}, of the two",
+                        *(
+                            mbps(results, AGAINST, f"{OURS} + udt", level, flow=flow)
+                            for level in levels
+                        ),
+                    )
+                    for flow, name in enumerate((OURS, "udt"))
+                ),
+            ),
+            1,
+        ),
+    }
+
+
+def udp_laws_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The laws above UDP."""
+    return (*settings["laws"], HOLD)
+
+
+def losses_of(own: Mapping[str, Any]) -> list[str]:
+    """The cases of random losses."""
+    return [f"{loss:g}" for loss in own["losses"]]
+
+
+def levels_of(own: Mapping[str, Any]) -> list[str]:
+    """The cases of background traffic."""
+    return [f"level {level}" for level in own["levels"]]
 
 
 def cases(settings: Mapping[str, Any]) -> list[Case]:
@@ -234,7 +254,8 @@ def mbps(results: Results, question: str, law: str, beside: str, flow: int = 0) 
 def cov(results: Results, law: str, form: str) -> str:
     """Coefficient of variation of the goodput in seconds beside a form of UDP."""
     runs = select(results, question=UDP, law=law, case=form)
-    return with_interval(interval(run.summary["flows"][0]["cov"] for run in runs))
+    found = (run.summary["flows"][0]["cov"] for run in runs)
+    return with_interval(interval(value for value in found if value is not None))
 
 
 def udp_answer(results: Results, laws: Sequence[str]) -> str:
@@ -313,7 +334,8 @@ def on_kernel(settings: Mapping[str, Any]) -> OnKernel:
 
     def of_flow(key: str, scale: float = 1.0) -> Any:
         def measure(run: Run) -> float:
-            return float(run.summary["flows"][0][key]) * scale
+            flow: Mapping[str, Any] = run.summary["flows"][0]
+            return float(flow[key]) * scale
 
         return measure
 

@@ -322,8 +322,7 @@ def fluid(
 
     Raises:
         LawError: no such law, or its window grows without bound.
-        UsageError: it takes too long.
-        ValueError: lists of different lengths, or numbers that are not above 0.
+        UsageError: it takes too long, lists have different lengths, or a number is not above 0.
     """
 
 def card(name: str) -> str:

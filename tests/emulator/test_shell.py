@@ -170,7 +170,20 @@ def test_what_no_packet_carries_is_refused(tmp_path: Path) -> None:
     )
     run = shell("--scenario", scenario, "--", "true")
     assert run.returncode == 2
-    assert re.search(r"xcp\.toml: link forward: its router speaks", run.stderr), run.stderr
+    said = r'xcp\.toml: router of link forward: its header .*; allowed: no router, or "vcp"'
+    assert re.search(said, run.stderr), run.stderr
+
+
+def test_a_scenario_without_a_flow_has_no_path(tmp_path: Path) -> None:
+    scenario = tmp_path / "empty.toml"
+    scenario.write_text(
+        'schema = 1\nduration = "1s"\n[link]\nrate = "1Gbit/s"\ndelay = "1ms"\n'
+        'queue = { size = "9 packets" }\n[background]\nlevel = 1\n'
+    )
+    run = shell("--scenario", scenario, "--", "true")
+    assert run.returncode == 2
+    assert "empty.toml" in run.stderr
+    assert "flow: there is none; write a [[flow]]" in run.stderr
 
 
 # What stays when a run ends, however it ends

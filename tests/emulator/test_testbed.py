@@ -215,24 +215,33 @@ def test_flows_over_tcp_and_udt_and_other_traffic_share_a_path(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ('[[flow]]\nlaw = "reno"\nrtt = "30ms"\n', "flow: routes, RTTs or packets differ"),
-        ('[[flow]]\nlaw = "udt"\nrtt = "30ms"\n', "flow: routes, RTTs or packets differ"),
-        ('[[flow]]\nlaw = "reno"\nrtt = "20ms"\nparallel = 2\n', "flow.parallel: more than 1"),
+        ('[[flow]]\nlaw = "reno"\nrtt = "30ms"\n', "flow: routes, RTTs or packets differ; allowed"),
+        ('[[flow]]\nlaw = "udt"\nrtt = "30ms"\n', "flow: routes, RTTs or packets differ; allowed"),
+        (
+            '[[flow]]\nlaw = "reno"\nrtt = "20ms"\nparallel = 2\n',
+            "flow.parallel: more than 1; write count in its place",
+        ),
         (
             '[[flow]]\nlaw = "reno"\nrtt = "20ms"\ndirection = "reverse"\n',
-            "flow.direction: reverse",
+            'flow.direction: "reverse"; allowed on a test bed: "forward"',
         ),
-        ('[[traffic]]\nshort_flows = { load = "1Mbit/s" }\n', "traffic: a model of TCP traffic"),
+        (
+            '[[traffic]]\nshort_flows = { load = "1Mbit/s" }\n',
+            'traffic: "[^"]+", a model of TCP traffic; allowed',
+        ),
     ],
 )
 def test_what_it_cannot_do_is_refused(more: str, words: str) -> None:
-    with pytest.raises(ScenarioError, match=rf"^scenario.toml: ({words})"):
+    with pytest.raises(ScenarioError, match=rf"^scenario.toml: ({words})") as raised:
         _core.plan_testbed(SCENARIO + more, "scenario.toml", 1)
+    assert raised.value.key == words.split(":")[0]
 
 
 def test_a_background_of_too_many_connections_is_refused() -> None:
     fast = SCENARIO.replace("20Mbit/s", "10Gbit/s") + "[background]\nlevel = 1\n"
-    with pytest.raises(ScenarioError, match=r"background.level: \d+ new connections a second"):
+    with pytest.raises(
+        ScenarioError, match=r"level: \d+ new connections a second; allowed.*: at most 2000"
+    ):
         _core.plan_testbed(fast, "scenario.toml", 1)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import Ack, Law, LawError, Loss, _core
+from lfnlab import Ack, LabError, Law, LawError, Loss, _core
 from lfnlab.cli import app as cli
 from lfnlab.control_laws.port import vectors
 from lfnlab.results import output
@@ -48,6 +48,17 @@ def unmet(text: str, law: str) -> list[str]:
     return failures
 
 
+def test_a_statement_that_is_none_is_named() -> None:
+    with pytest.raises(
+        LabError, match=r'^statement 2, "jump 3": no statement "jump 3"; allowed: ack'
+    ):
+        _core.drive("reno", ["start cwnd=10", "jump 3"], ())
+    with pytest.raises(
+        LabError, match=r'^statement 1, "start cwnd=10": no field "alpha"; allowed: '
+    ):
+        _core.drive("reno", ["start cwnd=10"], ["alpha"])
+
+
 def test_reno_meets_what_reno_in_python_recorded() -> None:
     text = vectors(Half, "half", 1e-3)
     assert text.count("```law\nlaw half  # ") == 10
@@ -58,7 +69,7 @@ def test_reno_meets_what_reno_in_python_recorded() -> None:
 def test_another_law_does_not_meet_them() -> None:
     failures = unmet(vectors(Half, "half", 1e-3), "scalable")
     assert len(failures) >= 8
-    assert re.match(r"cwnd: expected [\d.]+ \+-0.1%, found [\d.]+", failures[0])
+    assert re.search(r"expect cwnd [^:]*: cwnd: expected [\d.]+ \+-0.1%, found [\d.]+", failures[0])
 
 
 def test_what_a_law_decides_besides_its_window_is_recorded() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pkgutil
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lfnlab
 from lfnlab import (
     Background,
     Burst,
@@ -31,7 +33,6 @@ from lfnlab import (
     Queue,
     Reorder,
     Requests,
-    Results,
     Reverse,
     Router,
     Scenario,
@@ -50,6 +51,7 @@ from lfnlab import (
     law,
     laws,
     parking_lot,
+    renamed,
 )
 from lfnlab.cli.options import with_settings
 from lfnlab.experiment.run import execute
@@ -223,7 +225,8 @@ def scenarios(
         duration=whole(10, 600, "s"),
         flows=st.lists(flows, min_size=1, max_size=4).map(tuple),
         udp=st.lists(st.one_of(sources), max_size=2).map(tuple),
-        background=maybe(
+        background=st.just(Background())
+        | (
             st.builds(
                 Background,
                 level=maybe(st.integers(0, 3)),
@@ -446,18 +449,47 @@ def test_a_flow_needs_an_rtt() -> None:
         scenario.flow("reno")
 
 
-def test_names_of_the_version_before_are_refused() -> None:
-    old: dict[str, Any]
-    for old in ({"models": ()}, {"traffic": Background(level=1)}):
-        with pytest.raises(TypeError, match="models is now called traffic, and traffic background"):
-            Scenario(duration="1s", **old)
-    with pytest.raises(AttributeError, match="models is now called traffic"):
-        _ = Scenario(duration="1s").models
-    with pytest.raises(AttributeError, match="execute"):
-        _ = Scenario(duration="1s").run
-    with pytest.raises(AttributeError, match="analysis"):
-        _ = Results(Path(), "", ()).to_json
-    assert Scenario(duration="1s").traffic == ()
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("s.run()", r"Scenario.run is now lfnlab.execute\(scenario, ...\)"),
+        ("s.models", "Scenario.models is now Scenario.traffic; .* is now Scenario.background"),
+        ("lfnlab.Scenario(duration='1s', models=())", "Scenario.models is now Scenario.traffic"),
+        ("s.__class__(duration='1s', traffic=lfnlab.Background(level=1))", "Scenario.background"),
+        ("s.background(2)", r"is now Scenario.with_background\(2\)"),
+        ("s.with_background(1).background(2)", r"is now Scenario.with_background\(2\)"),
+        (
+            "lfnlab.Results(None, '', ()).to_json()",
+            r"now lfnlab.analysis.summary.to_json\(results\)",
+        ),
+        ("lfnlab.metrics.interval([1.0])", "lfnlab.metrics.interval is now lfnlab.statistics.int"),
+        ("exec('from lfnlab import plot')", "lfnlab.plot is now lfnlab.figures.plot"),
+        ("exec('import lfnlab.sweep')", "lfnlab.sweep is now lfnlab.experiment"),
+        ("exec('from lfnlab.report import write_report')", "lfnlab.report is now lfnlab.figures"),
+        ("exec('from lfnlab.metrics import paired')", "paired is now lfnlab.statistics.paired"),
+        ("exec('from lfnlab.scenario import dumbbell')", "dumbbell is now lfnlab.dumbbell"),
+        ("s.rum", "Scenario has no attribute 'rum'"),
+        ("lfnlab.metrics.jein", "lfnlab.metrics has no attribute 'jein'"),
+    ],
+)
+def test_a_name_of_version_0_1_0_is_refused_with_the_new_one(old: str, new: str) -> None:
+    with pytest.raises((AttributeError, ImportError, TypeError), match=new):
+        eval(old, {"lfnlab": lfnlab, "s": Scenario(duration="1s")})
+
+
+def test_new_names_exist() -> None:
+    named = {word for text in renamed.NOW.values() for word in re.findall(r"lfnlab[\w.]*\w", text)}
+    assert len(named) > 15
+    for name in named:
+        pkgutil.resolve_name(name)
+
+
+def test_a_scenario_without_background_has_an_empty_one() -> None:
+    scenario = Scenario(duration="1s")
+    assert scenario.traffic == ()
+    assert scenario.background == Background()
+    assert "background" not in scenario.to_toml()
+    assert replace(scenario, background=Background(level=2)) == scenario.with_background(2)
 
 
 BASE = """

@@ -96,8 +96,11 @@ def test_both_directions_share_the_cell(tmp_path: Path) -> None:
     (row,) = suite.measured(basic, execute(basic.cases(asked), out=tmp_path))
     assert (row["direction"], row["utilization"].mean) == ("both", links["cell"]["utilization"])
     sent = sum(links[name]["utilization"] * 100e6 for name in ("to-cell", "from-cell"))
-    # What is dropped in the cell has come to it, but not gone through.
-    assert links["cell"]["utilization"] * 6e6 == pytest.approx(sent, rel=0.05)
+    # What is dropped in the cell has come to it, but not gone through: packets of 40 to 1500 bytes.
+    dropped = 8 * links["cell"]["drops"] / (run.summary["sim_s"] - run.summary["warmup_s"])
+    lost = sent - links["cell"]["utilization"] * 6e6
+    assert 40 * dropped < lost < 1500 * dropped
+    assert lost < 0.1 * sent
     assert 0.65 < row["utilization"].mean < 0.85
 
 

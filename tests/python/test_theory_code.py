@@ -12,7 +12,7 @@ import pytest
 from lfnlab import _core, compare, dumbbell, law, theory
 from lfnlab.cli import app as cli
 from lfnlab.control_laws.registry import laws
-from lfnlab.errors import LawError
+from lfnlab.errors import LawError, UsageError
 from lfnlab.theory import closed, functions
 from lfnlab.theory.fluid import Bottleneck, sawtooth_at_loss, shares, synchronised
 
@@ -195,6 +195,12 @@ def test_the_core_refuses_what_is_no_path() -> None:
     }
     with pytest.raises(LawError, match='no law "rono"; did you mean "reno"'):
         _core.fluid(["rono"], [0.1], [10], 2, **arguments)
-    for rtts_s, windows in (([0.1, 0.1], [10.0]), ([0.0], [10.0]), ([math.nan], [10.0]), ([], [])):
-        with pytest.raises(ValueError, match="as many, and all above 0"):
+    for rtts_s, windows, said in (
+        ([0.1, 0.1], [10.0], "base_rtts_s: found 2 for 1 laws; allowed: one for each law"),
+        ([0.0], [10.0], "base_rtts_s: found 0; allowed: above 0"),
+        ([math.nan], [10.0], "base_rtts_s: found NaN; allowed: above 0"),
+        ([0.1], [-1.0], "windows: found -1; allowed: above 0"),
+        ([], [], "laws: there is none; allowed: at least one"),
+    ):
+        with pytest.raises(UsageError, match=said):
             _core.fluid(["reno"] * bool(windows), rtts_s, windows, 2, **arguments)

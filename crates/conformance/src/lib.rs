@@ -151,7 +151,7 @@ impl Record {
     /// Bytes that are no whole number of records, an unknown call, a gap in the sequence.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, Error> {
         if !bytes.chunks_exact(RECORD).remainder().is_empty() {
-            return Err(Error::Records(format!("{} bytes are no multiple of {RECORD}", bytes.len())));
+            return Err(Error::Records(format!("{} bytes; allowed: a multiple of {RECORD}", bytes.len())));
         }
         let mut records = Vec::with_capacity(bytes.len() / RECORD);
         for chunk in bytes.chunks_exact(RECORD) {
@@ -164,7 +164,11 @@ impl Record {
                 return Err(Error::Records(format!("number {i} is missing: the ring buffer was full")));
             }
             if record.call as usize >= Call::ALL.len() {
-                return Err(Error::Records(format!("number {i} is of call {}", record.call)));
+                return Err(Error::Records(format!(
+                    "number {i} is of call {}; allowed: 0 to {}",
+                    record.call,
+                    Call::ALL.len() - 1
+                )));
             }
         }
         Ok(records)
@@ -266,7 +270,10 @@ impl Virtual {
     pub fn call(&mut self, record: &Record, image: &Image) -> Result<Outcome, Error> {
         let call = record.call();
         let fault = |what| Error::Machine { call: call.name(), what };
-        let program = self.programs.code.get(call.name()).ok_or_else(|| fault("no program".into()))?;
+        let program = self.programs.code.get(call.name()).ok_or_else(|| {
+            let names: Vec<&str> = self.programs.code.keys().map(String::as_str).collect();
+            fault(format!("the object has no program for it; allowed: {}", names.join(", ")))
+        })?;
         self.memory.set(record, image);
         let mut ranges = vec![self.memory.range()];
         for constants in &self.programs.constants {

@@ -14,6 +14,10 @@ const FRAMES: usize = 8;
 /// More than the longest path of any law by far.
 const MOST_STEPS: u32 = 1 << 20;
 
+const FOREIGN: &str = "memory that is not its own; allowed: its stack, its arguments, its constants";
+const UNKNOWN: &str = "unknown; allowed: RFC 9669 up to v3, without atomics";
+const UNKNOWN_HELPER: &str = "unknown helper; allowed: bpf_sk_storage_get";
+
 /// One instruction as the object has it (RFC 9669 section 3).
 #[derive(Clone, Copy)]
 pub(crate) struct Instruction(pub(crate) [u8; 8]);
@@ -57,35 +61,27 @@ pub(crate) unsafe fn run(
 ) -> Result<u64, String> {
     let stack = [0u64; STACK_BYTES / 8 * FRAMES];
     let bottom = stack.as_ptr() as u64;
-    let own = bottom..bottom + (STACK_BYTES * FRAMES) as u64;
+    let stack_range = bottom..bottom + (STACK_BYTES * FRAMES) as u64;
+    let allowed = [&[stack_range], memory].concat();
     let mut r = [0u64; 16]; // 11 exist; the encoding has room for 16
     (r[1], r[10]) = (context, bottom + STACK_BYTES as u64);
     let mut callers: Vec<(usize, [u64; 4])> = Vec::new();
     let mut at = 0;
     for _ in 0..MOST_STEPS {
-        let i = *program.get(at).ok_or("runs past its end")?;
+        let i = *program.get(at).ok_or_else(|| format!("instruction {at}: past the end"))?;
         let here = at;
         let fault = |what: &str| format!("instruction {here}, opcode {:#04x}: {what}", i.opcode());
         let (d, s) = (i.destination(), i.source());
         let immediate = i64::from(i.immediate()) as u64;
         let operand = if i.opcode() & 8 == 0 { immediate } else { r[s] };
-        let address = |base: u64, bytes: u64| {
-            let start = base.wrapping_add(i64::from(i.offset()) as u64);
-            let end = start.wrapping_add(bytes);
-            let within = |range: &Range<u64>| range.start <= start && start < end && end <= range.end;
-            let allowed = within(&own) || memory.iter().any(within);
-            if allowed {
-                Ok(start)
-            } else {
-                Err(fault("memory that is not its own"))
-            }
-        };
+        let address =
+            |base: u64, bytes: u64| place(base, i.offset(), bytes, &allowed).ok_or_else(|| fault(FOREIGN));
         let bytes = 1 << [2, 1, 0, 3][usize::from(i.opcode() >> 3 & 3)];
         let next = at + 1;
         at = next;
         match i.opcode() & 7 {
             0 if i.opcode() == LOAD_64 => {
-                let high = program.get(next).ok_or_else(|| fault("half"))?.immediate();
+                let high = program.get(next).ok_or_else(|| fault("the second half is missing"))?.immediate();
                 r[d] = u64::from(i.immediate() as u32) | u64::from(high as u32) << 32;
                 at += 1;
             }
@@ -105,18 +101,18 @@ pub(crate) unsafe fn run(
             class @ (4 | 7) if i.offset() == 0 => {
                 let narrow = class == 4;
                 let result = arithmetic(i.opcode() >> 4, r[d], operand, narrow);
-                r[d] = result.ok_or_else(|| fault("unknown"))?;
+                r[d] = result.ok_or_else(|| fault(UNKNOWN))?;
             }
             5 if i.opcode() >> 4 == 8 && s == LOCAL => {
                 if callers.len() + 1 == FRAMES {
-                    return Err(fault("too deep"));
+                    return Err(fault(&format!("too deep; allowed: {FRAMES} frames")));
                 }
                 callers.push((next, [r[6], r[7], r[8], r[9]]));
                 r[10] += STACK_BYTES as u64;
                 at = next.wrapping_add_signed(i.immediate() as isize);
             }
             5 if i.opcode() >> 4 == 8 => {
-                r[0] = helper(i.immediate(), r[4]).ok_or_else(|| fault("unknown helper"))?;
+                r[0] = helper(i.immediate(), r[4]).ok_or_else(|| fault(UNKNOWN_HELPER))?;
             }
             5 if i.opcode() >> 4 == 9 => {
                 let Some((back, saved)) = callers.pop() else { return Ok(r[0]) };
@@ -126,14 +122,22 @@ pub(crate) unsafe fn run(
             }
             class @ (5 | 6) => {
                 let narrow = class == 6;
-                if jumps(i.opcode() >> 4, r[d], operand, narrow).ok_or_else(|| fault("unknown"))? {
+                if jumps(i.opcode() >> 4, r[d], operand, narrow).ok_or_else(|| fault(UNKNOWN))? {
                     at = next.wrapping_add_signed(isize::from(i.offset()));
                 }
             }
-            _ => return Err(fault("unknown")),
+            _ => return Err(fault(UNKNOWN)),
         }
     }
-    Err("does not end".into())
+    Err(format!("does not end in {MOST_STEPS} instructions"))
+}
+
+/// Address of so many bytes at an offset, if they are within one of these ranges.
+fn place(base: u64, offset: i16, bytes: u64, allowed: &[Range<u64>]) -> Option<u64> {
+    let start = base.wrapping_add(i64::from(offset) as u64);
+    let end = start.wrapping_add(bytes);
+    let is_within = |range: &Range<u64>| range.start <= start && start < end && end <= range.end;
+    allowed.iter().any(is_within).then_some(start)
 }
 
 /// RFC 9669 section 4.1; `narrow`: on the low 32 bits, and the upper ones become zero.

@@ -19,10 +19,10 @@ fn main() -> ExitCode {
 fn run() -> Result<String, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [name, path] = &arguments[..] else { return Err("usage: lfn-conformance LAW RECORDS".into()) };
-    let law = laws()
-        .iter()
-        .find(|law| law.name == name)
-        .ok_or_else(|| format!("no law {name:?} has the target kernel"))?;
+    let law = laws().iter().find(|law| law.name == name).ok_or_else(|| {
+        let names: Vec<&str> = laws().iter().map(|law| law.name).collect();
+        format!("no law {name:?} of the kernel; allowed: {}", names.join(", "))
+    })?;
     let bytes = std::fs::read(path).map_err(|e| format!("{path}: {e}"))?;
     let records = Record::read_all(&bytes).map_err(|e| format!("{path}: {e}"))?;
     match replay(law, &records).map_err(|e| format!("{name}: {e}"))? {

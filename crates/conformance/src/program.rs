@@ -61,7 +61,11 @@ impl Linker<'_> {
         let section = self.file.section_by_index(section).map_err(odd)?;
         let (words, rest) = section.data().map_err(odd)?.as_chunks::<8>();
         if !rest.is_empty() {
-            return Err(odd("a section that is not whole instructions"));
+            return Err(odd(format!(
+                "section {}: {} bytes; allowed: a multiple of 8",
+                section.name().unwrap_or("?"),
+                8 * words.len() + rest.len()
+            )));
         }
         Ok(words.iter().map(|&word| Instruction(word)).collect())
     }
@@ -78,12 +82,24 @@ impl Linker<'_> {
             let (RelocationTarget::Symbol(symbol), RelocationFlags::Elf { r_type }) =
                 (relocation.target(), relocation.flags())
             else {
-                return Err(odd("a relocation without a symbol"));
+                return Err(odd(format!(
+                    "relocation at byte {offset}: without a symbol; allowed: symbols of this object"
+                )));
             };
             let symbol = self.file.symbol_by_index(symbol).map_err(odd)?;
-            let target = symbol.section_index().ok_or_else(|| odd("an undefined symbol"))?;
+            let target = symbol.section_index().ok_or_else(|| {
+                odd(format!(
+                    "symbol {:?}: undefined; allowed: symbols of this object",
+                    symbol.name().unwrap_or("?")
+                ))
+            })?;
             let index = at + offset as usize / 8;
-            let Some(found) = program.get(index).copied() else { return Err(odd("relocates nothing")) };
+            let Some(found) = program.get(index).copied() else {
+                return Err(odd(format!(
+                    "relocation at byte {offset}: beyond the program of {} instructions",
+                    program.len()
+                )));
+            };
             let immediate = i64::from(found.immediate());
             match (found.opcode(), r_type) {
                 (CALL, R_BPF_64_32) if found.source() == LOCAL && Some(target) == self.text => {
@@ -98,7 +114,7 @@ impl Linker<'_> {
                     program[index].set_immediate(address as i32);
                     program[index + 1].set_immediate((address >> 32) as i32);
                 }
-                _ => return Err(odd(format!("instruction {index}: relocation of type {r_type}"))),
+                _ => return Err(odd(format!("instruction {index}: relocation of type {r_type}; allowed: {R_BPF_64_64} of a load, {R_BPF_64_32} of a local call"))),
             }
         }
         Ok(())

@@ -4,7 +4,8 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::RawFd;
 
-use lfn_header::{Header, Load};
+use lfn_header::vcp::Load;
+use lfn_header::Header;
 use lfn_sim::tables::QueueRow;
 use lfn_units::Time;
 use serde::{Deserialize, Serialize};

@@ -5,13 +5,15 @@ use std::io;
 /// Errors of the emulator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
-    /// A link that cannot be emulated.
-    #[error("link {link}: {why}")]
-    Link {
-        /// Its name.
-        link: String,
-        /// Why not.
-        why: String,
+    /// A part of the scenario that cannot be emulated.
+    #[error("{key}: {found}; {hint}")]
+    Scenario {
+        /// The key at fault, or the link.
+        key: String,
+        /// The value found.
+        found: String,
+        /// The values allowed.
+        hint: String,
     },
     /// The operating system refused.
     #[error("{what}: {error}{hint}")]
@@ -38,6 +40,14 @@ pub enum EmulatorError {
 }
 
 impl EmulatorError {
+    pub(crate) fn scenario(
+        key: impl Into<String>,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> EmulatorError {
+        EmulatorError::Scenario { key: key.into(), found: found.into(), hint: hint.into() }
+    }
+
     /// The last error of the C library, with what to do about the usual one.
     pub(crate) fn last(what: impl Into<String>, hint: &'static str) -> EmulatorError {
         EmulatorError::Os { what: what.into(), error: io::Error::last_os_error(), hint }

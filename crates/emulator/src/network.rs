@@ -155,7 +155,7 @@ impl Network {
     /// An empty network at time 0.
     ///
     /// # Errors
-    /// [`EmulatorError::Link`] when a link's parameters are out of range, or when its router speaks a
+    /// [`EmulatorError::Scenario`] when a link's parameters are out of range, or when its router speaks a
     /// protocol that real packets do not carry.
     pub fn new(config: &NetworkConfig) -> Result<Network, EmulatorError> {
         let mut links = config
@@ -419,7 +419,9 @@ impl Line {
 impl LinkState {
     fn new(config: &LinkConfig, network: &NetworkConfig) -> Result<LinkState, EmulatorError> {
         let name = &config.name;
-        let bad = |why: String| EmulatorError::Link { link: name.clone(), why };
+        let bad = |found: String| {
+            EmulatorError::scenario(format!("link {name}"), found, "allowed: what the simulator can run")
+        };
         let stream = |purpose: &str| Stream::new(network.seed, 0, &format!("link.{name}.{purpose}"));
         let rate = config.service.mean_rate();
         let salt = stream("fq-codel").u64();
@@ -431,9 +433,11 @@ impl LinkState {
                 Some(Box::new(router.build(1, rate, || draws.f64())))
             }
             Some(_) => {
-                let why = "its router speaks a protocol that packets of real stacks do not carry; \
-                           allowed: none, or VCP, which stands in the ECN field";
-                return Err(bad(why.into()));
+                return Err(EmulatorError::scenario(
+                    format!("router of link {name}"),
+                    "its header is one that packets of real stacks do not carry",
+                    "allowed: no router, or \"vcp\", whose two bits are those of ECN",
+                ));
             }
         };
         Ok(LinkState {

@@ -5,6 +5,8 @@ use lfn_sim::config::{Changed, Config, UdpConfig};
 use lfn_units::Time;
 use serde::Serialize;
 
+use crate::EmulatorError;
+
 /// A scenario for a test bed: flows of one path, which starts a while after everything is set up.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
@@ -96,6 +98,7 @@ pub struct PlannedBackground {
     pub long_window_bytes: u64,
 }
 
+const ONE_PATH: &str = "allowed on a test bed: the path of the flows, forward or reverse";
 /// New connections a second of a background that a test bed keeps up with.
 const MOST_CONNECTIONS: f64 = 2000.0;
 /// Segment and RTT of the background's long flows.
@@ -106,34 +109,46 @@ impl Plan {
     /// The part of a simulation that a test bed can run.
     ///
     /// # Errors
-    /// `KEY: what a test bed cannot do; what it can`.
-    pub fn of(config: &Config) -> Result<Plan, String> {
+    /// [`EmulatorError::Scenario`] names the key that a test bed cannot run.
+    pub fn of(config: &Config) -> Result<Plan, EmulatorError> {
+        let refused = |key: &str, found: &str, hint: &str| EmulatorError::scenario(key, found, hint);
         let flows = flows(config);
         let directions = config.flows.iter().map(|flow| flow.direction);
         if directions.chain(config.udt.iter().map(|flow| flow.direction)).any(|way| way != Direction::Forward)
         {
-            return Err("flow.direction: reverse; a test bed sends forward".into());
+            return Err(refused("flow.direction", "\"reverse\"", "allowed on a test bed: \"forward\""));
         }
         let streams = config.flows.iter().map(|flow| flow.stream);
         if streams.chain(config.udt.iter().map(|flow| flow.stream)).any(|stream| stream > 0) {
-            return Err("flow.parallel: more than 1; write count in its place".into());
+            return Err(refused("flow.parallel", "more than 1", "write count in its place"));
         }
         let tcp = config.flows.iter().map(|flow| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes));
         let udt = config.udt.iter().map(|flow| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes()));
         let mut paths = tcp.chain(udt);
-        let Some(path) = paths.next() else { return Err("flow: there is none; write a [[flow]]".into()) };
+        let Some(path) = paths.next() else {
+            return Err(refused("flow", "there is none", "write a [[flow]]"));
+        };
         if paths.any(|other| other != path) {
-            return Err("flow: routes, RTTs or packets differ; a test bed has one path for all flows".into());
+            return Err(refused(
+                "flow",
+                "routes, RTTs or packets differ",
+                "allowed on a test bed: one path for all flows",
+            ));
         }
         if let Some(model) = config.traffic.first() {
-            let why = "a test bed has [[flow]], [[udp]] and [background] alone";
-            return Err(format!("traffic: a model of TCP traffic, {}; {why}", model.name));
+            let found = format!("{:?}, a model of TCP traffic", model.name);
+            let allowed = "allowed on a test bed: [[flow]], [[udp]] and [background]";
+            return Err(EmulatorError::scenario("traffic", found, allowed));
         }
         if config.changes.iter().any(|change| matches!(change.what, Changed::Route { .. })) {
-            return Err("schedule.route: a route changes; a test bed has one path".into());
+            return Err(refused(
+                "schedule.route",
+                "a route changes",
+                "allowed on a test bed: changes of rate, delay and loss",
+            ));
         }
         let Some(sample) = config.sample else {
-            return Err("sample: off; a test bed samples, every 10ms for example".into());
+            return Err(refused("sample", "\"off\"", "write for example \"10ms\""));
         };
         let links = config.links.iter().enumerate().map(|(number, link)| {
             let begin = PlannedRate { from_s: 0.0, rate_bps: link.service.mean_rate().as_bps() };
@@ -193,12 +208,15 @@ fn flows(config: &Config) -> Vec<PlannedFlow> {
     flows
 }
 
-fn udp(config: &Config, (route, back): (u16, u16)) -> Result<Vec<PlannedUdp>, String> {
+fn udp(config: &Config, (route, back): (u16, u16)) -> Result<Vec<PlannedUdp>, EmulatorError> {
     let planned = |source: &UdpConfig| {
         let direction = match source.route {
             forward if forward == route => "forward",
             reverse if reverse == back => "reverse",
-            _ => return Err(format!("udp: {} has a path that no flow has", source.name)),
+            _ => {
+                let found = format!("{:?} has a path that no flow has", source.name);
+                return Err(EmulatorError::scenario("udp", found, ONE_PATH));
+            }
         };
         let packet_bytes = source.traffic.packet_bytes;
         Ok(PlannedUdp { name: source.name.clone(), direction, packet_bytes })
@@ -206,17 +224,22 @@ fn udp(config: &Config, (route, back): (u16, u16)) -> Result<Vec<PlannedUdp>, St
     config.udp.iter().map(planned).collect()
 }
 
-fn background(config: &Config, routes: [u16; 2], rtt: Time) -> Result<Option<PlannedBackground>, String> {
+fn background(
+    config: &Config,
+    routes: [u16; 2],
+    rtt: Time,
+) -> Result<Option<PlannedBackground>, EmulatorError> {
     let Some(background) = &config.background else { return Ok(None) };
     if background.routes != routes {
-        return Err("background: it has a path that no flow has".into());
+        return Err(EmulatorError::scenario("background", "it has a path that no flow has", ONE_PATH));
     }
     let rate = |way| Class::ALL.iter().map(|&class| background.traffic.flows_per_second(way, class)).sum();
     let connections: f64 = Direction::ALL.map(rate).iter().sum();
     if connections > MOST_CONNECTIONS {
-        return Err(format!(
-            "background.level: {connections:.0} new connections a second; a test bed opens at most \
-             {MOST_CONNECTIONS}"
+        return Err(EmulatorError::scenario(
+            "background.level",
+            format!("{connections:.0} new connections a second"),
+            format!("allowed on a test bed: at most {MOST_CONNECTIONS}"),
         ));
     }
     Ok(Some(PlannedBackground {

@@ -1,7 +1,8 @@
 //! The path against arithmetic: what arrives, and when, to the picosecond.
 
 use lfn_emulator::{Delivery, Departure, Events, Network, NetworkConfig, Route};
-use lfn_header::{Header, Load};
+use lfn_header::vcp::Load;
+use lfn_header::Header;
 use lfn_path::{JitterConfig, PacketKind, RouterConfig, VcpConfig};
 use lfn_sim::config::{Change, Changed, LinkConfig, Loss};
 use lfn_units::{Rate, Time};
@@ -212,7 +213,7 @@ fn a_load_meter_marks_and_other_routers_are_refused() {
 
     metered.router = Some(RouterConfig::Rcp(lfn_path::RcpConfig::default()));
     let refused = Network::new(&config(vec![metered], Time::ZERO)).err().unwrap().to_string();
-    assert!(refused.starts_with("link l: its router speaks a protocol"), "{refused}");
+    assert!(refused.starts_with("router of link l: its header is one"), "{refused}");
 }
 
 proptest! {

@@ -39,7 +39,9 @@ pub fn serve(
 fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<Statistics, TransferError> {
     let bytes = i32::from_le_bytes(stream.read_array()?);
     if !(0..=MAX_NAME_BYTES).contains(&bytes) {
-        return Err(TransferError::Protocol(format!("a name of {bytes} bytes")));
+        return Err(TransferError::Protocol(format!(
+            "a name of {bytes} bytes; allowed: 0 to {MAX_NAME_BYTES}"
+        )));
     }
     let mut name = vec![0; bytes as usize];
     stream.read_exact(&mut name)?;
@@ -88,7 +90,10 @@ pub fn fetch(
     let target = Target::new(local, overwrite)?;
     let name = remote.as_bytes();
     if name.len() > MAX_NAME_BYTES as usize {
-        return Err(TransferError::file(remote.as_ref(), "a name has at most 1023 bytes"));
+        return Err(TransferError::file(
+            remote.as_ref(),
+            format!("a name of {} bytes; allowed: at most {MAX_NAME_BYTES}", name.len()),
+        ));
     }
     let mut stream = Stream::connect(peer, plan)?;
     stream.write(&(name.len() as i32).to_le_bytes())?;

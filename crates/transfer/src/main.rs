@@ -60,7 +60,11 @@ fn usage(why: impl Into<String>) -> Failure {
 fn arguments(mut words: impl Iterator<Item = String>) -> Result<(Arguments, Option<String>), String> {
     let (mut arguments, mut key) = (Arguments::default(), None);
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+        let mut value = || {
+            words
+                .next()
+                .ok_or_else(|| format!("{word} needs a value; lfn-udt --help has one for each option"))
+        };
         let plan = &mut arguments.plan;
         match &*word {
             "--listen" | "--to" => arguments.address = Some(value()?),

@@ -58,7 +58,7 @@ impl Key {
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
-            return Err(TransferError::file(path, "a key is a file"));
+            return Err(TransferError::file(path, "it is not a file; allowed: a file that holds one key"));
         }
         if metadata.mode() & 0o077 != 0 {
             let why = "others may use this key: its mode is {:o}; chmod 600 makes it yours alone";
@@ -68,7 +68,10 @@ impl Key {
             ));
         }
         if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
-            return Err(TransferError::file(path, "the key belongs to another user"));
+            return Err(TransferError::file(
+                path,
+                "the key belongs to another user; allowed: a key of this user or of root",
+            ));
         }
         let mut text = Vec::new();
         file.take(1000).read_to_end(&mut text).map_err(failed)?;

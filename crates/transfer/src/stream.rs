@@ -86,6 +86,7 @@ pub(crate) fn resolve(text: &str, what: &str) -> Result<SocketAddr, TransferErro
 }
 
 /// A connection of UDT as a stream of bytes in both directions.
+// Over 20 fields: the state of one socket; its rings, clock, steps and keys are structs of their own.
 pub struct Stream {
     socket: Socket,
     connection: Connection,

@@ -208,7 +208,7 @@ fn keys_that_others_may_read_are_refused() {
         let error = Key::read(&path).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    assert!(Key::read(&folder).unwrap_err().to_string().contains("a key is a file"));
+    assert!(Key::read(&folder).unwrap_err().to_string().contains("it is not a file; allowed"));
     assert!(Key::read(&folder.join("none")).is_err());
 }
 

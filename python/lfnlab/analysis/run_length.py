@@ -7,7 +7,7 @@ depends on where the run ends: Reno on 10 Gbit/s x 100 ms loses once in three ho
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lfnlab import theory
 from lfnlab.control_laws.registry import known
@@ -133,7 +133,7 @@ def _losses(run: Run) -> dict[str, list[int]]:
     """Reductions after the warm-up, one number for each flow that is to last, by law."""
     import polars as pl
 
-    flows: list[dict[str, Any]] = run.summary["flows"]
+    flows = run.summary["flows"]
     events = run.table("events").filter(
         pl.col("kind").is_in(_REDUCTIONS) & (pl.col("t_s") >= run.summary["warmup_s"])
     )

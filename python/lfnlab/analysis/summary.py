@@ -94,8 +94,12 @@ def _links_table(results: Results) -> Table:
             str(run.seed),
             link["id"],
             *(
-                with_interval(Interval(link[key] * scale, math.nan, 1))
-                for key, scale in (("utilization", 100.0), ("mean_queue_s", 1e3), ("drops", 1.0))
+                with_interval(Interval(value, math.nan, 1))
+                for value in (
+                    100.0 * link["utilization"],
+                    1e3 * link["mean_queue_s"],
+                    link["drops"],
+                )
             ),
         )
         for run in results.runs

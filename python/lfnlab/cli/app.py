@@ -166,16 +166,9 @@ def compare_(
     if not all(laws):
         raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
     said = settings(set_)
-    ours: dict[str, Any] = {"count": flows} | ({"packet": packet} if packet is not None else {})
-    of_flows = {key for key in said if key.startswith("flow")}
-    for key in of_flows:
-        group, _, field = key.partition(".")
-        if group not in ("flow[0]", "flow[*]") or field not in FlowSettings.__annotations__:
-            fields = ", ".join(FlowSettings.__annotations__)
-            raise UsageError(f"--set: {key}; allowed of flows: flow[0].KEY with KEY of {fields}")
-        ours[field] = said[key]
-    of_path = {key: said[key] for key in said if key not in of_flows}
-    base = with_settings(base, of_path)
+    of_flows = {key: value for key, value in said.items() if key.startswith("flow")}
+    base = with_settings(base, {key: said[key] for key in said if key not in of_flows})
+    ours = {"count": flows} | ({} if packet is None else {"packet": packet}) | _fields(of_flows)
     with naming_options(said):
         _foresee([base.flow(name, **ours) for name in laws])
     with naming_options(said), bar() as progress:
@@ -190,6 +183,18 @@ def compare_(
             **ours,
         )
     return _show(results, as_json=json, report=report)
+
+
+def _fields(of_flows: dict[str, Any]) -> dict[str, Any]:
+    """The values of ``--set`` for flows, by the fields of a flow."""
+    fields = FlowSettings.__annotations__
+    for key in of_flows:
+        group, _, field = key.partition(".")
+        if group not in ("flow[0]", "flow[*]") or field not in fields:
+            raise UsageError(
+                f"--set: {key}; allowed of flows: flow[0].KEY with KEY of {', '.join(fields)}"
+            )
+    return {key.partition(".")[2]: value for key, value in of_flows.items()}
 
 
 @app.command

@@ -125,7 +125,8 @@ def on_kernel(
     cases = [Case(scenario)]
     plans = bed.plans(cases, file=str(file), iperf3=iperf3)
     results = bed.run(cases, plans, out=out, title=title)
-    said, why = (results.runs[0].summary[key] for key in ("testbed", "invalid"))
+    summary = results.runs[0].summary
+    said, why = summary["testbed"], summary["invalid"]
     late = said["lateness"]
     verdict = f"INVALID: {why}" if why else "valid"
     rows = (

@@ -21,6 +21,8 @@ from lfnlab.errors import LawError, UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lfnlab.theory.fluid import Bottleneck, Course, Sawtooth, Shares
+
 LAWS = "reno,hstcp,scalable,bic,cubic,htcp,westwood,htcp-be"
 
 theory = App(
@@ -237,10 +239,7 @@ def sawtooth(
     from lfnlab.theory import fluid
 
     names, rtt_s = options.names(law), options.quantity("--rtt", rtt, options.TIMES)
-    size_b = options.quantity("--packet", packet, options.SIZES)
-    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
-    bdp = rate_pps * rtt_s
-    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    rate_pps, bdp, queue = options.bottleneck(rate, rtt_s, buffer, packet)
     span_s = None if span is None else options.quantity("--span", span, options.TIMES)
     if bdp + queue < 4:
         raise UsageError(
@@ -273,35 +272,37 @@ def sawtooth(
         shown_s = span_s or 3 * statistics.median(periods_s or [100 * rtt_s])
         return sawtooths(teeth, shown_s, bdp, queue)
 
-    rows = [
-        (
-            tooth.law,
-            f"{tooth.period_s:.4g}",
-            f"{tooth.window_before:,.0f}",
-            f"{tooth.window_after:,.0f}",
-            f"{tooth.mean_window:,.0f}",
-            f"{1e3 * tooth.mean_rtt_s:.4g}",
-            f"{100 * tooth.utilisation:.2f}",
-            f"{tooth.loss_events_per_packet:.3g}",
-            f"{tooth.growth:.3g}",
-            options.by(code, tooth.law),
-        )
-        for tooth in teeth
-    ]
-    headings = (
-        "law",
-        "period (s)",
-        "before",
-        "after",
-        "mean window",
-        "mean RTT (ms)",
-        "link (%)",
-        "loss events a packet",
-        "growth a round trip",
-        "by",
-    )
+    rows = [(*_row_of_tooth(tooth), options.by(code, tooth.law)) for tooth in teeth]
     notes = options.unanswered(names)
-    return options.tell(headings, rows, result, json, out, figure, notes)
+    return options.tell((*TOOTH, "by"), rows, result, json, out, figure, notes)
+
+
+TOOTH = (
+    "law",
+    "period (s)",
+    "before",
+    "after",
+    "mean window",
+    "mean RTT (ms)",
+    "link (%)",
+    "loss events a packet",
+    "growth a round trip",
+)
+"""Headings of :func:`_row_of_tooth`."""
+
+
+def _row_of_tooth(tooth: Sawtooth) -> tuple[str, ...]:
+    return (
+        tooth.law,
+        f"{tooth.period_s:.4g}",
+        f"{tooth.window_before:,.0f}",
+        f"{tooth.window_after:,.0f}",
+        f"{tooth.mean_window:,.0f}",
+        f"{1e3 * tooth.mean_rtt_s:.4g}",
+        f"{100 * tooth.utilisation:.2f}",
+        f"{tooth.loss_events_per_packet:.3g}",
+        f"{tooth.growth:.3g}",
+    )
 
 
 @theory.command
@@ -342,44 +343,29 @@ def vector(
     from lfnlab.theory import fluid
 
     rtts_s = options.pair("--rtt", rtt)
-    size_b = options.quantity("--packet", packet, options.SIZES)
-    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
-    bdp = rate_pps * sum(rtts_s) / 2
-    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    rate_pps, _, queue = options.bottleneck(rate, sum(rtts_s) / 2, buffer, packet)
     path = fluid.Bottleneck(rate_pps, rtts_s, queue)
-    starts = [options.start(text) for text in start]
-    if not starts:
-        starts = [
-            (first * rate_pps * rtts_s[0], second * rate_pps * rtts_s[1])
-            for first, second in ((0.6, 0.3), (0.3, 0.6))
-        ]
+    starts = [options.start(text) for text in start] or _two_thirds(path)
     pairs = options.pairs(law)
     courses = {
         name: [fluid.synchronised(pair, path, w, losses, code=code) for w in starts]
         for name, pair in pairs.items()
     }
-    ends = {name: [fluid.shares(course, path) for course in each] for name, each in courses.items()}
-    result = {
+    ends = [
+        (name, windows, course, fluid.shares(course, path))
+        for name in courses
+        for windows, course in zip(starts, courses[name], strict=True)
+    ]
+    result: dict[str, Any] = {
         "rate_pps": rate_pps,
         "base_rtts_s": rtts_s,
         "buffer_packets": queue,
         "losses": losses,
-        "laws": {
-            name: [
-                {
-                    "by": options.by(code, *pairs[name]),
-                    "start_segments": windows,
-                    "window_after_last_loss_segments": course.epochs[-1].after.tolist(),
-                    **dataclasses.asdict(end),
-                    "loss_s": [epoch.end_s for epoch in course.losses()],
-                    "window_before_segments": [e.before.tolist() for e in course.losses()],
-                    "window_after_segments": [e.after.tolist() for e in course.losses()],
-                }
-                for windows, course, end in zip(starts, courses[name], ends[name], strict=True)
-            ]
-            for name in courses
-        },
+        "laws": {name: [] for name in courses},
     }
+    for name, windows, course, end in ends:
+        said = {"by": options.by(code, *pairs[name]), **_json_of_course(windows, course, end)}
+        result["laws"][name].append(said)
 
     def figure() -> Figure:
         from lfnlab.figures.theory import vectors
@@ -387,24 +373,43 @@ def vector(
         return vectors(courses, path, axes)
 
     rows = [
-        (
-            name,
-            f"{windows[0]:.0f}, {windows[1]:.0f}",
-            f"{after[0]:.0f}, {after[1]:.0f}",
-            " / ".join(f"{100 * share:.2f}" for share in end.shares),
-            f"{100 * end.utilisation:.1f}",
-            f"{end.jain:.3f}",
-            "-" if math.isnan(end.exponent) else f"{end.exponent:.2f}",
-            "yes" if end.settled else "no",
-            options.by(code, *pairs[name]),
-        )
-        for name in courses
-        for windows, course, end in zip(starts, courses[name], ends[name], strict=True)
-        for after in [course.epochs[-1].after]
+        (name, *_cells(windows, course, end), options.by(code, *pairs[name]))
+        for name, windows, course, end in ends
     ]
     shown = ("law", "start", "end", "shares (%)", "link (%)", "Jain", "exponent", "settled", "by")
     notes = options.unanswered([law for pair in pairs.values() for law in pair])
     return options.tell(shown, rows, result, json, out, figure, notes)
+
+
+def _two_thirds(path: Bottleneck) -> list[tuple[float, float]]:
+    """Windows with which one flow, then the other, has two thirds of 90 % of the link."""
+    first, second = (path.rate_pps * rtt_s for rtt_s in path.base_rtts_s)
+    return [(0.6 * first, 0.3 * second), (0.3 * first, 0.6 * second)]
+
+
+def _json_of_course(start: tuple[float, float], course: Course, end: Shares) -> dict[str, Any]:
+    """A course with the windows at each loss."""
+    losses = course.losses()
+    return {
+        "start_segments": start,
+        **dataclasses.asdict(end),
+        "window_after_last_loss_segments": course.epochs[-1].after.tolist(),
+        "loss_s": [epoch.end_s for epoch in losses],
+        "window_before_segments": [epoch.before.tolist() for epoch in losses],
+        "window_after_segments": [epoch.after.tolist() for epoch in losses],
+    }
+
+
+def _cells(start: tuple[float, float], course: Course, end: Shares) -> tuple[str, ...]:
+    return (
+        "{:.0f}, {:.0f}".format(*start),
+        "{:.0f}, {:.0f}".format(*course.epochs[-1].after),
+        " / ".join(f"{100 * share:.2f}" for share in end.shares),
+        f"{100 * end.utilisation:.1f}",
+        f"{end.jain:.3f}",
+        "-" if math.isnan(end.exponent) else f"{end.exponent:.2f}",
+        "yes" if end.settled else "no",
+    )
 
 
 @theory.command
@@ -447,10 +452,7 @@ def fairness(
         raise UsageError(f'--rtt: "{rtt}" are equal; allowed: two RTTs that differ, 60ms,120ms')
     (loss_rate, *_), names = options.losses(loss), options.names(law)
     kept, notes = options.kept(kept), options.unanswered(names)
-    size_b = options.quantity("--packet", packet, options.SIZES)
-    rate_pps = options.quantity("--rate", rate, options.RATES) / (8 * size_b)
-    bdp = rate_pps * sum(rtts_s) / 2
-    queue = options.quantity("--buffer", buffer, options.buffer_units(bdp, size_b), zero=True)
+    rate_pps, _, queue = options.bottleneck(rate, sum(rtts_s) / 2, buffer, packet)
     path = fluid.Bottleneck(rate_pps, rtts_s, queue)
     found: dict[str, Any] = {}
     for name in names:
@@ -476,21 +478,19 @@ def fairness(
         "loss_events_per_packet": loss_rate,
         "laws": found,
     }
-    rows = []
-    for name, entry in found.items():
-        end = entry["synchronised"]
-        apart = entry["independent_exponent"]
-        rows.append(
-            (
-                name,
-                f"{end['exponent']:.2f}" if end else "-",
-                " / ".join(f"{100 * share:.2f}" for share in end["shares"]) if end else "-",
-                "-" if apart is None else f"{apart:.2f}",
-                entry["by"],
-            )
-        )
+    rows = [(name, *_cells_of_fairness(entry)) for name, entry in found.items()]
     headings = ("law", "E, losses together", "shares (%)", "E, losses apart", "together by")
     return options.tell(headings, rows, result, json, None, None, notes)
+
+
+def _cells_of_fairness(entry: dict[str, Any]) -> tuple[str, ...]:
+    end, apart = entry["synchronised"], entry["independent_exponent"]
+    return (
+        f"{end['exponent']:.2f}" if end else "-",
+        " / ".join(f"{100 * share:.2f}" for share in end["shares"]) if end else "-",
+        "-" if apart is None else f"{apart:.2f}",
+        entry["by"],
+    )
 
 
 @theory.command

@@ -6,7 +6,7 @@ import json as json_
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter, validators
 
@@ -165,12 +165,6 @@ def pair(option: str, text: str) -> tuple[float, float]:
     return first, second
 
 
-def buffer_units(bdp: float, size_b: float) -> dict[str, float]:
-    """Packets in one of each unit of a buffer."""
-    sizes = {unit: size / size_b for unit, size in SIZES.items()}
-    return {"bdp": bdp, "packets": 1.0, "packet": 1.0, **sizes}
-
-
 def quantity(option: str, text: str, units: Mapping[str, float], *, zero: bool = False) -> float:
     """A number with one of these units, above 0, or ``zero`` too."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S+)\s*", text)
@@ -182,6 +176,24 @@ def quantity(option: str, text: str, units: Mapping[str, float], *, zero: bool =
     if value <= 0 and not (zero and value == 0):
         raise UsageError(f'{option}: "{text}" is not above 0')
     return value
+
+
+class Bottleneck(NamedTuple):
+    """A bottleneck in packets."""
+
+    rate_pps: float
+    bdp: float
+    buffer: float
+
+
+def bottleneck(rate: str, rtt_s: float, buffer: str, packet: str) -> Bottleneck:
+    """The options ``--rate``, ``--buffer`` and ``--packet`` at this base RTT."""
+    size_b = quantity("--packet", packet, SIZES)
+    rate_pps = quantity("--rate", rate, RATES) / (8 * size_b)
+    bdp = rate_pps * rtt_s
+    sizes = {unit: size / size_b for unit, size in SIZES.items()}
+    units = {"bdp": bdp, "packets": 1.0, "packet": 1.0, **sizes}
+    return Bottleneck(rate_pps, bdp, quantity("--buffer", buffer, units, zero=True))
 
 
 def spaced(ends: Sequence[float], points: int = 121) -> list[float]:

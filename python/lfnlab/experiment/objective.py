@@ -13,6 +13,8 @@ from lfnlab.results.runs import metrics_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from lfnlab.results.summary import Summary
+
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -50,7 +52,7 @@ class Objective:
             raise _refused(text, "is not a formula") from None
         self._check(self._tree)
 
-    def of(self, summary: Mapping[str, Any]) -> float | None:
+    def of(self, summary: Summary) -> float | None:
         """Value for a run; None if it is not finite.
 
         Raises:
@@ -83,7 +85,7 @@ class Objective:
             case _:
                 raise _refused(self.text, f"contains {ast.unparse(node)!r}")
 
-    def _value(self, node: ast.expr, summary: Mapping[str, Any]) -> Any:
+    def _value(self, node: ast.expr, summary: Summary) -> Any:
         match node:
             case ast.Constant(value=value):
                 return value
@@ -102,7 +104,8 @@ class Objective:
                 value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(place))),
                 attr=key,
             ):
-                entries = summary[_LISTS[name]]
+                lists: Mapping[str, Any] = summary
+                entries = lists[_LISTS[name]]
                 if not 0 <= place < len(entries):
                     raise UsageError(
                         f"minimise: {name}[{place}]: the run has {len(entries)}, counted from 0"

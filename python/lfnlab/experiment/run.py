@@ -77,15 +77,8 @@ def execute(
     if isinstance(cases, Scenario):
         title = title or cases.name or ""
         cases = [Case(cases)]
-    executors.check_executor(executor)
-    if jobs is None:
-        jobs = len(os.sched_getaffinity(0))
-    elif jobs < 1:
-        raise ScenarioError(repr(jobs), "allowed: at least 1", "jobs")
-    laws = [law for case in cases for law in case.scenario.laws]
-    prototype.check_names(laws)
-    if executor != "local" and any(map(prototype.is_prototype, laws)):
-        raise LawError(f"--executor {executor}: a law in Python runs in this process alone")
+    jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs
+    _check(cases, jobs, executor)
     plan = Plan(cases, seeds).shard(*shard or (1, 1))
     store = Store(out)
     _forget_prototypes(store, plan)
@@ -111,17 +104,29 @@ def execute(
             state.batch.write()
         finally:
             state.recorder.write()
-    runs = tuple(
-        Run(store.path(run.key), run.seed, dict(cases[run.case].factors))
-        for run in plan.runs
-        if run.key not in state.failures
-    )
-    failures = tuple(
-        Failure(run.seed, dict(cases[run.case].factors), state.failures[run.key])
-        for run in plan.runs
-        if run.key in state.failures
-    )
-    return Results(store.root, title, runs, failures)
+    return _results(store, title, plan, state.failures)
+
+
+def _check(cases: Sequence[Case], jobs: int, executor: str) -> None:
+    executors.check_executor(executor)
+    if jobs < 1:
+        raise ScenarioError(repr(jobs), "allowed: at least 1", "jobs")
+    laws = [law for case in cases for law in case.scenario.laws]
+    prototype.check_names(laws)
+    if executor != "local" and any(map(prototype.is_prototype, laws)):
+        raise LawError(f"--executor {executor}: a law in Python runs in this process alone")
+
+
+def _results(store: Store, title: str, plan: Plan, errors: Mapping[str, str]) -> Results:
+    runs: list[Run] = []
+    failures: list[Failure] = []
+    for run in plan.runs:
+        factors = dict(plan.cases[run.case].factors)
+        if run.key in errors:
+            failures.append(Failure(run.seed, factors, errors[run.key]))
+        else:
+            runs.append(Run(store.path(run.key), run.seed, factors))
+    return Results(store.root, title, tuple(runs), tuple(failures))
 
 
 def _forget_prototypes(store: Store, plan: Plan) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.results.summary import Summary
+
 Row = dict[str, Any]
 
 EDITION = 2
@@ -154,7 +156,7 @@ class Recorder:
             parts.add(fresh)
 
 
-def rows(key: str, summary: Mapping[str, Any], said: Mapping[str, Any]) -> list[Row]:
+def rows(key: str, summary: Summary, said: Mapping[str, Any]) -> list[Row]:
     """The rows of a run from its summary and its provenance."""
     about = {
         "key": key,

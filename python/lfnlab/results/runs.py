@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from lfnlab import metrics, statistics
+from lfnlab import metrics, renamed, statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.results.summary import FlowSummary, Summary
     from lfnlab.statistics import Interval
 
 Factor = str | int | float
@@ -42,13 +43,13 @@ class Run:
     factors: Mapping[str, Factor]
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """The run's result, see ``docs/results.md``."""
-        summary: dict[str, Any] = read_json(self.path / "summary.json")
+        found: dict[str, Any] = read_json(self.path / "summary.json")
         if KEY.fullmatch(self.path.name):
             said = provenance_of(self.path)
-            summary |= {key: said[key] for key in ("wall_s", "cpu_s") if key in said}
-        return summary
+            found |= {key: said[key] for key in ("wall_s", "cpu_s") if key in said}
+        return cast("Summary", found)
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -78,7 +79,7 @@ class Run:
         """Whether its links are one and the opposite direction."""
         return is_dumbbell(self.summary)
 
-    def link(self, flows: Sequence[Mapping[str, Any]]) -> int:
+    def link(self, flows: Sequence[FlowSummary]) -> int:
         """Index of the link whose figures stand beside those of these flows, see :func:`link`."""
         return link(self.summary, flows)
 
@@ -104,12 +105,12 @@ def short(names: Sequence[str]) -> dict[str, str]:
     return {name: word if kept.count(word) == 1 else name for name, word in cut.items()}
 
 
-def is_dumbbell(summary: Mapping[str, Any]) -> bool:
+def is_dumbbell(summary: Summary) -> bool:
     """Whether the links of a run are one and the opposite direction."""
     return [link["id"] for link in summary["links"]] == ["forward", "reverse"]
 
 
-def link(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> int:
+def link(summary: Summary, flows: Sequence[FlowSummary]) -> int:
     """Index of the link whose figures stand beside those of these flows.
 
     In a dumbbell the one of their data, the forward one where they go both ways or are none;
@@ -124,7 +125,7 @@ def link(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> int:
     return max(places, key=lambda i: links[i]["utilization"])
 
 
-def route(flow: Mapping[str, Any]) -> str:
+def route(flow: FlowSummary) -> str:
     """The way of a flow's data in words.
 
     "forward" or "reverse" in a dumbbell, elsewhere its links: "a > b", "a, then b" if it changes.
@@ -133,9 +134,9 @@ def route(flow: Mapping[str, Any]) -> str:
     return ", then ".join(way for way, _ in groupby(ways)) or str(flow["direction"])
 
 
-def by_law(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def by_law(summary: Summary) -> list[dict[str, Any]]:
     """One row a law and route of a run: seed, and :func:`metrics_of` its flows."""
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[FlowSummary]] = {}
     for flow in summary["flows"]:
         groups.setdefault((flow["law"], route(flow)), []).append(flow)
     laws = list(dict.fromkeys(law for law, _ in groups))
@@ -152,7 +153,7 @@ def by_law(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> dict[str, float]:
     """The metrics of some flows of a run together, and of their :func:`link`."""
     beside = summary["links"][link(summary, flows)]
     goodputs = [flow["goodput_bps"] for flow in flows]
@@ -169,7 +170,7 @@ def metrics_of(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -
     }
 
 
-def together_bps(summary: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> float:
+def together_bps(summary: Summary, flows: Sequence[FlowSummary]) -> float:
     """Goodput of flows in sum, in bit/s, over the time in which at least one of them was active.
 
     A flow's own goodput counts its own time, from its start or the warm-up to its end. So a sum of
@@ -213,13 +214,11 @@ class Results:
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
 
-    def __getattr__(self, name: str) -> Any:
-        """Refuses the names of the version before."""
-        if name == "to_json":
-            raise AttributeError(
-                "Results.to_json is gone: lfnlab.analysis.summary.to_json(results) takes its place"
-            )
-        raise AttributeError(f"Results has no {name}")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuses the names of version 0.1.0."""
+            raise renamed.no_attribute("Results", name)
 
     @classmethod
     def load(cls, root: str | Path) -> Results:

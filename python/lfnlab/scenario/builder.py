@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
 
-from lfnlab import _core
+from lfnlab import _core, renamed
 from lfnlab.control_laws import prototype
 from lfnlab.errors import ScenarioError
 from lfnlab.scenario.elements import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lfnlab.control_laws.prototype import Law
 
 SCHEMA = 1
+NO_BACKGROUND = Background()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Scenario:
     links: tuple[NamedLink, ...] = ()
     flows: tuple[Flow, ...] = ()
     udp: tuple[Udp, ...] = ()
-    background: Background | None = None
+    background: Background = NO_BACKGROUND
     traffic: tuple[Traffic, ...] = ()
     schedule: tuple[Change, ...] = ()
     capture: Capture | None = None
@@ -70,18 +71,16 @@ class Scenario:
     default_rtt: str | None = field(default=None, compare=False, repr=False)
 
     def __new__(cls, **said: Any) -> Scenario:
-        """Refuses the names of the version before."""
+        """Refuses the names of version 0.1.0."""
         if "models" in said or isinstance(said.get("traffic"), Background):
-            raise TypeError("Scenario: models is now called traffic, and traffic background")
+            raise TypeError(renamed.now("Scenario.models"))
         return super().__new__(cls)
 
-    def __getattr__(self, name: str) -> Any:
-        """Refuses the names of the version before."""
-        if name == "models":
-            raise AttributeError("Scenario.models is now called traffic, and traffic background")
-        if name == "run":
-            raise AttributeError("Scenario.run is gone: lfnlab.execute(scenario, ...) runs it")
-        raise AttributeError(f"Scenario has no {name}")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuses the names of version 0.1.0."""
+            raise renamed.no_attribute("Scenario", name)
 
     def flow(
         self, law: str | type[Law], *, rtt: str | None = None, **settings: Unpack[FlowSettings]
@@ -143,6 +142,8 @@ class Scenario:
         """The tables of :meth:`to_toml`."""
         said = _said(self)
         said.pop("default_rtt", None)
+        if self.background == NO_BACKGROUND:
+            said.pop("background", None)
         document = {_KEYS.get(field, field): item for field, item in said.items()}
         tables: dict[str, Any] = _anchored(document, Path())
         return {"schema": SCHEMA} | tables
@@ -196,6 +197,14 @@ class Scenario:
     def predict(self) -> dict[str, int]:
         """Upper bounds of a run's memory_bytes and its parts, packets and events."""
         return _core.predict(self.to_toml(), "scenario")
+
+
+def _called(*_: Any, **__: Any) -> NoReturn:
+    raise TypeError(renamed.now("Scenario.background(2)"))
+
+
+# The method of version 0.1.0 has the name of what is a value now.
+setattr(Background, "__call__", _called)  # noqa: B010 - unseen by type checkers, which refuse it
 
 
 def dumbbell(

@@ -3,6 +3,7 @@
 Each is a table of TOML. ``None`` means that the default of the simulator holds. Made by
 ``ci/elements.py`` from ``docs/reference/scenario.schema.json``; do not edit.
 """
+# Over 600 lines: one class for each table of the schema.
 
 from __future__ import annotations
 
@@ -92,13 +93,14 @@ class Jitter:
     high: str | None = None
     """The longest. Range: 0s to 1000s."""
     keep_order: bool | None = None
-    """A packet that would overtake waits for its predecessor. Default true."""
+    """A packet that would overtake an earlier one leaves right after it. Default true."""
     mean: str | None = None
     """The mean. Range: 0s to 1000s."""
     deviation: str | None = None
     """The standard deviation before the cut, at most the mean. Range: 0s to 1000s."""
 
 
+# Over 20 fields: those of the schema.
 @dataclass(frozen=True, kw_only=True)
 class Queue:
     """A queue and what it does when it fills.
@@ -108,9 +110,9 @@ class Queue:
 
     kind: Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] | None = None
     size: str | None = None
-    """Room in packets, in bytes, or in products of the rate and the largest base RTT of the
-    flows that pass (of all flows if none does), one packet at least. Of a trace, the mean
-    rate. Default "1bdp".
+    """Its room: packets, bytes, or a multiple of the BDP, at least one packet. The BDP is the
+    link's rate times the largest base RTT of the flows that pass (of all flows, if none
+    passes). The rate of a trace is its mean. Default "1bdp".
     """
     preset: Literal["classic", "gentle", "adaptive"] | None = None
     """Where the defaults of the other keys come from. Default "gentle"."""
@@ -119,8 +121,9 @@ class Queue:
     Range: 1 packet to 1000000000 packets.
     """
     max_th: str | None = None
-    """Average queue where drops become certain, or the gentle slope begins; with ``min_th``.
-    Default 15 packets in "classic". Range: 1 packet to 1000000000 packets.
+    """Average queue from which every packet is dropped, or, with ``gentle``, from which the
+    probability rises faster; with ``min_th``. Default 15 packets in "classic". Range: 1
+    packet to 1000000000 packets.
     """
     target_delay: str | None = None
     """Queueing delay aimed at, from which both thresholds follow; not with ``min_th``. Default
@@ -133,30 +136,33 @@ class Queue:
     max_p: float | None = None
     """Drop probability at ``max_th``. Range: above 0, at most 1. Default 0.1."""
     gentle: bool | None = None
-    """Beyond ``max_th`` let the probability rise to 1 at twice that instead of jumping there.
-    Default false in "classic".
+    """Above ``max_th`` the probability rises linearly and is 1 at twice ``max_th``. Otherwise
+    it is 1 at once. Default false in "classic".
     """
     adaptive: bool | None = None
     """Let ``max_p`` follow the average every 0.5s. Default true in "adaptive"."""
     wait: bool | None = None
-    """Space drops 1/p to 2/p packets apart instead of 1 to 1/p. Default false in "classic"."""
+    """Leave 1/p to 2/p packets between two drops, instead of 1 to 1/p. Default false in
+    "classic".
+    """
     rules: Literal["ns2", "linux"] | None = None
-    """Whose rules it follows where papers leave them open. Default "ns2"."""
+    """Implementation whose rules it follows where the papers leave a choice. Default "ns2"."""
     byte_mode: bool | None = None
     """Measure the queue in bytes, and drop in proportion to a packet's size. Default false."""
     ecn: bool | None = None
     """Mark packets of flows with ``ecn`` instead of dropping them. Default true in "adaptive"."""
     mark_p: float | None = None
-    """Mark only while the probability is below this, else drop; 1 marks also where drops are
-    certain, as a router for DCTCP does. Range: above 0, at most 1. Default 0.1.
+    """Mark only while the probability is below this, otherwise drop. With 1 a queue also marks
+    where it would surely drop, as a router for DCTCP does. Range: above 0, at most 1.
+    Default 0.1.
     """
     target: str | None = None
     """Standing delay that is acceptable. RFC 8289 wants 5 to 10 % of the interval. Range: 1us
     to 1000s. Default "5ms".
     """
     interval: str | None = None
-    """How long the delay may stand above it: about the longest usual RTT. Range: 1us to 1000s.
-    Default "100ms".
+    """The delay may be above the target for this time: about the longest usual RTT. Range: 1us
+    to 1000s. Default "100ms".
     """
     queues: int | None = None
     """Number of queues. Range: at least 1, at most 65536. Default 1024."""
@@ -186,31 +192,36 @@ class Router:
     gamma: float | None = None
     """Share of the rate that counts as capacity. Range: above 0, at most 1. Default 0.98."""
     compat: Literal["paper", "author"] | None = None
-    """Whose details. Default "paper"."""
+    """Whether the load is measured as in the paper or as in its author's code. Default
+    "paper".
+    """
     alpha: float | None = None
     """Gain of the spare rate. Range: at least 0. Default 0.4."""
     beta: float | None = None
-    """Gain of the queue that persists: alpha^2 sqrt(2). Range: at least 0. Default 0.226."""
+    """Gain of the persistent queue; the paper's value is alpha^2 sqrt(2). Range: at least 0.
+    Default 0.226.
+    """
     interval: str | None = None
     """From one fair rate to the next. Range: 1ms to 1000s. Default "100ms"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse:
-    """One direction of a link: a queue, a server, and what happens behind it.
+    """One direction of a link: a queue, a server, then delay and losses.
 
-    The direction ``reverse`` of a link is like the other one, except in what it says itself.
+    A key that the table ``reverse`` lacks has its value in the forward direction.
     """
 
     rate: str | None = None
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
-    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
-    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
+    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
+    the hash that it must have.
     """
     delay: str | None = None
-    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
-    Default "0s".
+    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
+    Range: 0s to 1000s. Default "0s".
     """
     loss: float | GilbertElliott | None = None
     """Data packets lost behind the queue: a probability, or a table for losses in bursts.
@@ -235,12 +246,13 @@ class Link:
     rate: str | None = None
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
-    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
-    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
+    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
+    the hash that it must have.
     """
     delay: str | None = None
-    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
-    Default "0s".
+    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
+    Range: 0s to 1000s. Default "0s".
     """
     loss: float | GilbertElliott | None = None
     """Data packets lost behind the queue: a probability, or a table for losses in bursts.
@@ -257,8 +269,8 @@ class Link:
     router: Router | None = None
     """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
-    """How departures are computed: in closed form where that is possible, or each by an event,
-    for tests; the results are the same. Default "closed".
+    """How departures are computed: in closed form where that is possible, or by one event for
+    each packet. Results are the same; tests compare both. Default "closed".
     """
     reverse: Reverse | None = None
     """The opposite direction. Default: as forward."""
@@ -273,12 +285,13 @@ class ParkingLot:
     rate: str | None = None
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
-    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
-    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
+    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
+    the hash that it must have.
     """
     delay: str | None = None
-    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
-    Default "0s".
+    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
+    Range: 0s to 1000s. Default "0s".
     """
     loss: float | GilbertElliott | None = None
     """Data packets lost behind the queue: a probability, or a table for losses in bursts.
@@ -309,18 +322,19 @@ class NamedLink:
     opposite direction is NAME.reverse.
     """
     from_: str | int
-    """The node where it begins. Nodes exist by being named."""
+    """The node where it begins. Any name makes a node."""
     to: str | int
     """The node where it ends."""
     rate: str | None = None
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
-    """In place of a rate: a file with a line for each opportunity to send 1500 bytes, its time
-    in ms (mahimahi's format), or a table of its ``path`` and ``hash``. It repeats.
+    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
+    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
+    the hash that it must have.
     """
     delay: str | None = None
-    """Propagation delay; what is left of a flow's RTT lies at its ends. Range: 0s to 1000s.
-    Default "0s".
+    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
+    Range: 0s to 1000s. Default "0s".
     """
     loss: float | GilbertElliott | None = None
     """Data packets lost behind the queue: a probability, or a table for losses in bursts.
@@ -344,6 +358,7 @@ class NamedLink:
     """The opposite direction. Default: the same."""
 
 
+# Over 20 fields: those of the schema.
 @dataclass(frozen=True, kw_only=True)
 class Flow:
     """Flows that differ in nothing but their random start."""
@@ -367,9 +382,9 @@ class Flow:
     1000. Default 1.
     """
     rtt: str | None = None
-    """Round-trip time without queueing and serialisation, at least the delays of the links of
-    both routes: links of its own make up the rest. Default: those delays, if they are not
-    0. Range: 1ns to 1000s.
+    """Round-trip time without queueing and serialisation: the delays of the links of both
+    routes, or more. Access links of the flow have the rest. Default: the delays of the
+    links, if they are not 0. Range: 1ns to 1000s.
     """
     start: str | None = None
     """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
@@ -378,9 +393,9 @@ class Flow:
     size: str | None = None
     """Payload to deliver, after which the flow ends. Default: no end. Range: 1B to 1000000TB."""
     direction: Literal["forward", "reverse"] | None = None
-    """Which way its data go: in a dumbbell on which link, in a parking lot towards higher or
-    lower numbers; elsewhere only a word in results. Default "forward", in a parking lot as
-    ``from`` and ``to`` say.
+    """Direction of its data. In a dumbbell it selects the link, in a parking lot "forward"
+    leads to higher numbers of routers. In other networks it is only a word in results.
+    Default "forward", in a parking lot the direction from ``from`` to ``to``.
     """
     from_: str | int | None = None
     """Node where it begins: a name, in a parking lot the number of a router. Default: where
@@ -392,28 +407,31 @@ class Flow:
     via: tuple[str | int, ...] = ()
     """Nodes that it passes in this order."""
     route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
+    """Its links in their order; not with ``via``. Default: the path with the fewest hops. If
+    several have as few: the one with the least delay, then the one whose links stand first
+    in the scenario.
     """
     ack_route: tuple[str, ...] = ()
-    """Links of its ACKs, in their order. Default: those of the data in the opposite direction;
-    where one of them has none, the path of fewest hops.
+    """Links of its ACKs, in their order. Default: the opposite directions of the data's links.
+    If one of these does not exist: the path with the fewest hops.
     """
     packet: str | None = None
     """IP packet (MTU), over UDT at least 76B. Range: 64B to 64kB. Default "1.5kB"."""
     receive_window: str | None = None
-    """Most data outstanding, in packets or bytes; over UDT its flow window, 32 packets to
-    2^29. Default: no limit; over UDT 4 times what the path holds, as for ``send_buffer``.
+    """Largest amount of unacknowledged data, in packets or bytes. Over UDT it is the flow
+    window, 32 packets to 2^29. Default: no limit; over UDT that of ``send_buffer``, 4 times
+    BDP and buffers.
     """
     send_buffer: str | None = None
-    """Unacknowledged data that the sending host may hold: packets or bytes of payload, or
-    "linux" for the buffer of an untuned host, which grows with the window up to 4 MiB in
-    true sizes. Default: that of a tuned host, 4 times BDP and buffers of the route, at
-    least 64MB.
+    """Largest amount of unacknowledged data that the sending host keeps, in packets or bytes
+    of payload. "linux" is the buffer of an untuned host, which grows with the window up to
+    4 MiB of the kernel's memory. Default: a tuned host, 4 times BDP and buffers of the
+    route, at least 64MB.
     """
     initial_window: str | None = None
     """Initial window. Default 10 packets; 2 packets with ``compat = "ns2"``, and under laws
-    for routers. Range: 1 packet to 67108864 packets.
+    for routers. With ``compat = "linux"`` the first flight is at most 65,535 bytes, the
+    window of a SYN-ACK. Range: 1 packet to 67108864 packets.
     """
     initial_ssthresh: str | None = None
     """Initial ssthresh. Default: infinite. Range: 2 packets to 67108864 packets."""
@@ -428,10 +446,10 @@ class Flow:
     sack: bool | None = None
     """Selective acknowledgement. Default true."""
     ecn: bool | None = None
-    """Explicit congestion notification. Not with VCP, which needs the same bits: neither as
-    law nor on a link of its route. Default false, true with a law of family ecn, whose
-    marks are echoed segment by segment (RFC 8257) instead of until the window was reduced
-    (RFC 3168).
+    """Explicit congestion notification. A flow with ECN cannot use the law VCP or a link with
+    a VCP router, because both need the same two bits. The receiver repeats a mark until the
+    sender has reduced its window (RFC 3168); with a law of family ecn it marks the ACK of
+    each marked segment (RFC 8257). Default false, with a law of family ecn true.
     """
     pacing: bool | None = None
     """Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask
@@ -510,8 +528,9 @@ class Udp:
     via: tuple[str | int, ...] = ()
     """Nodes that it passes in this order."""
     route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
+    """Its links in their order; not with ``via``. Default: the path with the fewest hops. If
+    several have as few: the one with the least delay, then the one whose links stand first
+    in the scenario.
     """
     packet: str | None = None
     """IP packet. Range: 64B to 64kB. Default "1.5kB"."""
@@ -525,7 +544,10 @@ class Udp:
 
 @dataclass(frozen=True, kw_only=True)
 class Background:
-    """Traffic of others."""
+    """Traffic beside the flows under test.
+
+    Short flows of five applications, and long flows with a small window.
+    """
 
     level: int | None = None
     """Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of
@@ -546,8 +568,9 @@ class Background:
     via: tuple[str | int, ...] = ()
     """Nodes that it passes in this order."""
     route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
+    """Its links in their order; not with ``via``. Default: the path with the fewest hops. If
+    several have as few: the one with the least delay, then the one whose links stand first
+    in the scenario.
     """
     ack_route: tuple[str, ...] = ()
     """Links of the reverse direction, as for a flow."""
@@ -672,8 +695,8 @@ class Traffic:
     law: str | type[Law] | None = None
     """Law of every connection. Default "reno"."""
     direction: Literal["forward", "reverse"] | None = None
-    """Which way the larger part goes: files, answers, what initiators send. As for a flow.
-    Default "forward".
+    """Direction of the larger part of the data: files, answers, or the data of the host that
+    opens a connection. Words as for a flow. Default "forward".
     """
     from_: str | int | None = None
     """Node where it begins: a name, in a parking lot the number of a router. Default: where
@@ -685,8 +708,9 @@ class Traffic:
     via: tuple[str | int, ...] = ()
     """Nodes that it passes in this order."""
     route: tuple[str, ...] = ()
-    """Its links in their order; not with ``via``. Default: of the paths of fewest hops the one
-    of least delay, and of those the one whose links were named first.
+    """Its links in their order; not with ``via``. Default: the path with the fewest hops. If
+    several have as few: the one with the least delay, then the one whose links stand first
+    in the scenario.
     """
     ack_route: tuple[str, ...] = ()
     """Links of the opposite way, as for a flow."""
@@ -695,7 +719,7 @@ class Traffic:
     delays of the links of both routes. Default: those and "uniform(10ms, 200ms)".
     """
     receive_window: str | None = None
-    """Most data outstanding. Default "65.536kB"."""
+    """Largest amount of unacknowledged data. Default "65.536kB"."""
     short_flows: ShortFlows | None = None
     """Poisson arrivals of flows with Pareto sizes (Dukkipati and others 2005). Default
     {"load": "0bit/s", "mean": "36.5kB", "shape": 1.2}.
@@ -723,18 +747,20 @@ class Change:
     link: str | None = None
     """Which link: in a dumbbell "forward" or "reverse"."""
     rate: str | None = None
-    """Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The packet in service goes on at it."""
+    """Its new rate: 0bit/s, or 1kbit/s to 10Tbit/s. The rest of the packet in service is sent
+    at this rate too.
+    """
     delay: str | None = None
-    """Its new delay. Packets that leave it from now on overtake others if it is shorter.
-    Range: 0s to 1000s.
+    """Its new delay, for packets that leave the link later. If it is shorter, they overtake
+    earlier packets. Range: 0s to 1000s.
     """
     loss: float | None = None
     """Its new probability of loss, in place of whatever loss it had. Range: at least 0, below
     1.
     """
     down: bool | None = None
-    """true: nothing leaves it until it has a rate again; false: it has the last one again. Not
-    with ``rate``.
+    """true: the link sends nothing until a later entry changes this. false: it has its last
+    rate again. Not with ``rate``.
     """
     file: str | File | None = None
     """A file whose first line is ``time,rate``, ``time,delay`` or ``time,loss``, and each
@@ -763,6 +789,7 @@ class Capture:
     """At most so many packets. Range: at least 1, at most 1000000000. Default 1000000."""
 
 
+# Over 20 fields: those of the schema.
 class FlowSettings(TypedDict, total=False):
     """What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."""
 

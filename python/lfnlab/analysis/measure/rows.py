@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.analysis.measure.view import Flow, View, rates
+from lfnlab.analysis.measure.view import View, rates
 from lfnlab.errors import MetricError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from lfnlab.metrics import FirstPassage, Spread
+    from lfnlab.results.summary import FlowSummary
 
 #: Time scales of Jain's index and of the coefficient of variation, where none is asked for.
 JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
@@ -280,9 +281,9 @@ def _rtt_excess(view: View) -> Iterator[Row]:
 
 def _completion(view: View) -> Iterator[Row]:
     for law, flows in _sized(view):
-        done = [flow for flow in flows if flow["completion_s"] is not None]
-        sizes = [flow["delivered_bytes"] for flow in done]
-        times = [flow["completion_s"] for flow in done]
+        found = [(flow["delivered_bytes"], flow["completion_s"]) for flow in flows]
+        sizes = [size_bytes for size_bytes, seconds in found if seconds is not None]
+        times = [seconds for _, seconds in found if seconds is not None]
         yield from _by_decade(law, sizes, times)
     for model, own in view.transfers():
         yield from _by_decade(model, own["bytes"].to_numpy(), own["duration_s"].to_numpy())
@@ -298,7 +299,7 @@ def _unfinished(view: View) -> Iterator[Row]:
         yield Row(law, "flows", metrics.unfinished([flow["completion_s"] for flow in flows]))
 
 
-def _sized(view: View) -> Iterator[tuple[str, list[Flow]]]:
+def _sized(view: View) -> Iterator[tuple[str, list[FlowSummary]]]:
     """By law the flows with a size that began in the window, so that all their bytes count."""
     for law in dict.fromkeys(flow["law"] for flow in view.run.summary["flows"]):
         flows = [
@@ -331,7 +332,7 @@ def _base_name(law: str) -> str:
     return law.partition(":")[0]
 
 
-def _mean_by_rtt(view: View, flows: Sequence[Flow]) -> dict[float, float]:
+def _mean_by_rtt(view: View, flows: Sequence[FlowSummary]) -> dict[float, float]:
     """Mean goodput of the flows of each RTT, the shortest first, where there are several."""
     rtts = sorted({flow["rtt_s"] for flow in flows})
     means = {
@@ -353,7 +354,7 @@ def _rtt_pairs(view: View) -> Iterator[tuple[str, tuple[float, float], tuple[flo
 class _Newcomer:
     """The flow that began last, after others, and the goodputs of all from then on."""
 
-    flow: Flow
+    flow: FlowSummary
     t_s: NDArray[np.float64]
     own: NDArray[np.float64]
     others: NDArray[np.float64]

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lfnlab.results.runs import Run
-
-Flow = dict[str, Any]
-"""A flow of the summary."""
+    from lfnlab.results.summary import FlowSummary, LinkSummary
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class View:
         return {flow: x for flow, x in found.items() if not math.isnan(x)}
 
     @cached_property
-    def flows(self) -> list[Flow]:
+    def flows(self) -> list[FlowSummary]:
         """The flows under test that live in the window."""
         return [flow for flow in self.run.summary["flows"] if flow["id"] in self.goodputs]
 
@@ -94,9 +92,9 @@ class View:
         # The background, if there is one, has number 0.
         first = int(self.run.summary["background"] is not None)
         for number, model in enumerate(models, first):
-            yield model["name"], table.filter(table["traffic"] == number)
+            yield str(model["name"]), table.filter(table["traffic"] == number)
 
-    def lives(self, flows: Sequence[Flow]) -> tuple[pl.DataFrame, dict[str, float]]:
+    def lives(self, flows: Sequence[FlowSummary]) -> tuple[pl.DataFrame, dict[str, float]]:
         """Table flows of these flows alone, and what of the window they live in."""
         if len(flows) == 1:
             own = self._flow_parts[flows[0]["id"]]
@@ -107,7 +105,7 @@ class View:
         last_s = float(np.max(own["t_s"].to_numpy()))
         return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
 
-    def carried(self, link: str, flow: Flow) -> float:
+    def carried(self, link: str, flow: FlowSummary) -> float:
         """Goodput of a flow while its data pass a link, over the whole window, in bit/s."""
         bits = 0.0
         for start_s, end_s in self._spells(link, flow):
@@ -117,7 +115,7 @@ class View:
             bits += x * (end_s - start_s)
         return bits / (self.last_s - self.start_s)
 
-    def _spells(self, link: str, flow: Flow) -> list[tuple[float, float]]:
+    def _spells(self, link: str, flow: FlowSummary) -> list[tuple[float, float]]:
         """When in the window a flow's data take a route over a link."""
         routes = flow["routes"]
         ends = [*(route["from_s"] for route in routes[1:]), math.inf]
@@ -128,19 +126,19 @@ class View:
         ]
         return [(start, end) for start, end in spells if start < end]
 
-    def by_law(self) -> Iterator[tuple[str, list[Flow]]]:
+    def by_law(self) -> Iterator[tuple[str, list[FlowSummary]]]:
         """Flows by law, laws in the order of the flows."""
         for law in dict.fromkeys(flow["law"] for flow in self.flows):
             yield law, [flow for flow in self.flows if flow["law"] == law]
 
-    def groups(self) -> Iterator[tuple[str, list[Flow]]]:
+    def groups(self) -> Iterator[tuple[str, list[FlowSummary]]]:
         """Each law's flows where it has several, and all flows where there are several laws."""
         laws = list(self.by_law())
         yield from ((law, flows) for law, flows in laws if len(flows) > 1)
         if len(laws) > 1:
             yield "all flows", self.flows
 
-    def links(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def links(self) -> Iterator[tuple[int, LinkSummary]]:
         """Links that were sampled: their number in table queues, and their summary."""
         if not self.queue_table.height:
             raise MetricError("table queues has no samples: the scenario says sample = off")
@@ -149,7 +147,7 @@ class View:
             if number in sampled:
                 yield number, link
 
-    def loaded_links(self) -> Iterator[tuple[dict[str, Any], list[Flow]]]:
+    def loaded_links(self) -> Iterator[tuple[LinkSummary, list[FlowSummary]]]:
         """Links that carry data of flows under test in the window, with these flows."""
         for _, link in self.links():
             if flows := [flow for flow in self.flows if self._spells(link["id"], flow)]:
@@ -179,7 +177,7 @@ class View:
         }
         return {number: counts[payload][number] for number, payload in payloads.items()}
 
-    def loss_events(self, flow: Flow) -> int:
+    def loss_events(self, flow: FlowSummary) -> int:
         """Of a flow in the window."""
         own = self._event_parts.get(flow["id"], self.event_table.clear())
         return metrics.loss_events(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from lfnlab.results.summary import FlowSummary
+
 # One line of a plot is the rows that agree in all of these.
 TRACE = ("source", "run", "flow", "link", "probe")
 SAMPLE = ("source", "run", "t_s")
@@ -70,8 +72,8 @@ class Tables:
     def _has(self, name: str) -> bool:
         if name == GOODPUT:
             return "flows" in self._files
-        key = "links" if name == LINKS else "flows"
-        return any(run.summary[key] for run, _ in self._runs)
+        summaries = [run.summary for run, _ in self._runs]
+        return any(one["links"] if name == LINKS else one["flows"] for one in summaries)
 
     @cache  # noqa: B019  (a Tables lives as long as its drawing)
     def frame(self, name: str) -> pl.LazyFrame:
@@ -155,7 +157,7 @@ def _derived(run: Run, name: str) -> pl.DataFrame | None:
 def _measured_by_law(run: Run) -> list[dict[str, Any]]:
     """As :meth:`Run.by_law`, of a measurement, which knows flows but no links."""
     rows = []
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[FlowSummary]] = {}
     for flow in run.summary["flows"]:
         groups.setdefault((flow["law"], route(flow)), []).append(flow)
     for (name, way), flows in groups.items():

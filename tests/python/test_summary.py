@@ -1,0 +1,62 @@
+"""Are the types of a run's summary those of a run?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NotRequired, get_origin, get_type_hints
+
+import mypy.api
+import pytest
+
+from lfnlab import Burst, ShortFlows, Traffic, Udp, dumbbell, execute
+from lfnlab.results import summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def keys_of(kind: type) -> tuple[set[str], set[str]]:
+    """Keys that a TypedDict requires, and all."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {key for key, hint in hints.items() if get_origin(hint) is not NotRequired}, {*hints}
+
+
+def test_a_summary_has_the_keys_of_its_type(tmp_path: Path) -> None:
+    scenario = dumbbell(rate="20Mbit/s", rtt="20ms", buffer="1bdp", duration="2s")
+    scenario = scenario.with_background(1).with_udp(Udp(bursts=(Burst(rate="1Mbit/s"),)))
+    scenario = scenario.with_traffic(Traffic(short_flows=ShortFlows(load="1Mbit/s")))
+    found = execute(scenario.flow("reno"), out=tmp_path).runs[0].summary
+    assert found["background"] is not None
+    for value, kind in (
+        (found, summary.Summary),
+        (found["flows"][0], summary.FlowSummary),
+        (found["flows"][0]["routes"][0], summary.RouteSummary),
+        (found["links"][0], summary.LinkSummary),
+        (found["links"][0]["rates"][0], summary.RateSummary),
+        (found["udp"][0], summary.UdpSummary),
+        (found["background"], summary.BackgroundSummary),
+        (found["traffic"][0], summary.BackgroundSummary),
+        (found["conservation"], summary.Conservation),
+        (found["memory"], summary.Memory),
+    ):
+        required, every = keys_of(kind)
+        assert required <= set(value) <= every, kind
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('flow["goodput_bps"] / 8', ""),
+        ('run.summary["links"][0]["drops"] + 1', ""),
+        ('flow["goodput"]', 'TypedDict "FlowSummary" has no key "goodput"'),
+        ('run.summary["conservation"]["sent"] + ""', "Unsupported operand types"),
+    ],
+)
+def test_mypy_knows_the_keys_of_a_summary(text: str, wrong: str, tmp_path: Path) -> None:
+    file = tmp_path / "use.py"
+    file.write_text(
+        "from lfnlab import Results\n"
+        'for run in Results.load("results").runs:\n'
+        f'    flow = run.summary["flows"][0]\n    print({text})\n'
+    )
+    told, _, code = mypy.api.run(["--strict", str(file)])
+    assert (wrong in told, code) == (True, bool(wrong)), told
