@@ -291,7 +291,7 @@ impl Sender {
         }
     }
 
-    /// What was outstanding a round trip ago is acknowledged, by an ACK with or without a sample of the RTT.
+    /// An ACK covers all that was outstanding a round trip ago; `sampled` if it gives an RTT.
     #[cold]
     fn begin_round(&mut self, sampled: bool) {
         self.open_window();
