@@ -34,7 +34,7 @@ keys! {
         seed: u64 = 1;
         /// Simulated time.
         duration: Time, in Time::from_us(1)..=DURATION_MAX, like "duration = \"60s\"";
-        /// Summary statistics begin here, before the end of the run.
+        /// Start of the summary statistics; less than `duration`.
         warmup: Time = Time::ZERO;
         /// Grid of the tables `flows` and `queues`, or "off".
         sample: Sample = Sample::Every(Time::from_ms(10));

@@ -22,7 +22,7 @@ pub struct Config {
     pub seed: u64,
     /// Simulated time.
     pub duration: Time,
-    /// Summary statistics begin here.
+    /// Start of the summary statistics.
     pub warmup: Time,
     /// Grid of the sampled tables; `None` for no samples.
     pub sample: Option<Time>,
@@ -210,7 +210,7 @@ pub struct FlowConfig {
     pub rtt: Time,
     /// When it starts to send.
     pub start: Time,
-    /// When it stops to send; [`Time::NEVER`] for the end of the run.
+    /// When it stops sending; [`Time::NEVER`] for the end of the run.
     pub stop: Time,
     /// Segments to deliver; `u64::MAX` for no end.
     pub size_segments: u64,
@@ -246,7 +246,7 @@ pub struct UdtConfig {
     pub rtt: Time,
     /// When it asks for a connection.
     pub start: Time,
-    /// When it stops to send; [`Time::NEVER`] for the end of the run.
+    /// When it stops sending; [`Time::NEVER`] for the end of the run.
     pub stop: Time,
     /// Packets to deliver; `u64::MAX` for no end.
     pub size_packets: u64,

@@ -382,14 +382,14 @@ class Flow:
     1000. Default 1.
     """
     rtt: str | None = None
-    """Round-trip time without queueing and serialisation: the delays of the links of both
-    routes, or more. Access links of the flow have the rest. Default: the delays of the
-    links, if they are not 0. Range: 1ns to 1000s.
+    """Round-trip time without queueing and serialisation. The flow's access links add the part
+    above the delays of the links of both routes. Default: the links' delays; required if
+    these are 0. Range: 1ns to 1000s.
     """
     start: str | None = None
     """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
     stop: str | None = None
-    """When it stops to send. Default: at the end of the run."""
+    """When it stops sending. Default: at the end of the run."""
     size: str | None = None
     """Payload to deliver, after which the flow ends. Default: no end. Range: 1B to 1000000TB."""
     direction: Literal["forward", "reverse"] | None = None
@@ -419,14 +419,14 @@ class Flow:
     """IP packet (MTU), over UDT at least 76B. Range: 64B to 64kB. Default "1.5kB"."""
     receive_window: str | None = None
     """Largest amount of unacknowledged data, in packets or bytes. Over UDT it is the flow
-    window, 32 packets to 2^29. Default: no limit; over UDT that of ``send_buffer``, 4 times
-    BDP and buffers.
+    window, 32 packets to 2^29. Default: no limit; over UDT that of ``send_buffer``, 4 ×
+    (BDP + buffers).
     """
     send_buffer: str | None = None
     """Largest amount of unacknowledged data that the sending host keeps, in packets or bytes
     of payload. "linux" is the buffer of an untuned host, which grows with the window up to
-    4 MiB of the kernel's memory. Default: a tuned host, 4 times BDP and buffers of the
-    route, at least 64MB.
+    4 MiB of the kernel's memory. Default: 4 × (BDP + buffers) of the route, at least 64MB,
+    as on a tuned host.
     """
     initial_window: str | None = None
     """Initial window. Default 10 packets; 2 packets with ``compat = "ns2"``, and under laws

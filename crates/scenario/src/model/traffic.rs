@@ -47,12 +47,12 @@ keys! {
         /// Streams of each flow: parallel connections with the law each, which start together, share `size` equally,
         /// and are reported in sum as one flow.
         parallel: u32 = 1, in 1..=PARALLEL_MAX;
-        /// Round-trip time without queueing and serialisation: the delays of the links of both routes, or more.
-        /// Access links of the flow have the rest. Default: the delays of the links, if they are not 0.
+        /// Round-trip time without queueing and serialisation. The flow's access links add the part above the delays of
+        /// the links of both routes. Default: the links' delays; required if these are 0.
         rtt: Time = Time::ZERO, in Time::from_ns(1)..=DELAY_MAX;
         /// When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow.
         start: Start = Start::At(Time::ZERO);
-        /// When it stops to send. Default: at the end of the run.
+        /// When it stops sending. Default: at the end of the run.
         stop: Option<Time> = None;
         /// Payload to deliver, after which the flow ends. Default: no end.
         size: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000_000_000_000);
@@ -68,7 +68,7 @@ keys! {
         /// IP packet (MTU), over UDT at least 76B.
         packet: Bytes = Bytes(1500), in PACKET_MIN..=PACKET_MAX;
         /// Largest amount of unacknowledged data, in packets or bytes. Over UDT it is the flow window, 32 packets
-        /// to 2^29. Default: no limit; over UDT that of `send_buffer`, 4 times BDP and buffers.
+        /// to 2^29. Default: no limit; over UDT that of `send_buffer`, 4 × (BDP + buffers).
         receive_window: Option<Window> = None;
         /// Keys that only TCP has.
         tcp: Option<Tcp> = Some(Tcp::default());
@@ -87,7 +87,7 @@ keys! {
     pub struct Tcp, part of another table {
         /// Largest amount of unacknowledged data that the sending host keeps, in packets or bytes of payload.
         /// "linux" is the buffer of an untuned host, which grows with the window up to 4 MiB of the kernel's
-        /// memory. Default: a tuned host, 4 times BDP and buffers of the route, at least 64MB.
+        /// memory. Default: 4 × (BDP + buffers) of the route, at least 64MB, as on a tuned host.
         send_buffer: Option<SendBuffer> = None;
         /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers. With
         /// `compat = "linux"` the first flight is at most 65,535 bytes, the window of a SYN-ACK.
