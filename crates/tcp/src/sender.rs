@@ -3,8 +3,10 @@
 
 mod buffer;
 mod output;
+mod pacer;
 mod recovery;
 mod report;
+mod timers;
 mod undo;
 
 use std::mem::offset_of;
@@ -17,98 +19,44 @@ use lfn_law::{
 use lfn_units::Time;
 
 use crate::prefetch::prefetch_bytes;
-use crate::prr::Prr;
 use crate::rate::RateSampler;
 use crate::receiver::Acknowledgement;
-use crate::reordering::Reordering;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
-use crate::{Reduction, SendBuffer, SenderConfig};
-use buffer::SocketBuffer;
+use crate::scoreboard::{Delivered, Scoreboard};
+use crate::{Reduction, SenderConfig};
+use buffer::Supply;
+use output::{Forced, Usage};
+use pacer::Pacer;
+use recovery::Recovery;
+use report::Report;
 pub use report::{EventKind, Segment, SenderEvent, SenderStats, State};
-use undo::{Frto, Undo};
-
-/// Q32.32 segments × ps in segments × s.
-const Q32_PS: f64 = 1e-12 / ONE as f64;
-/// Margin beyond 2 srtt before Linux sends a tail loss probe.
-const TLP_SLACK_NS: u64 = 2_000_000;
-/// Allowance for the receiver's delayed ACK when a single segment is outstanding (RFC 8985 §7.2).
-const TLP_DELAYED_ACK_NS: u64 = 200_000_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Timer {
-    Rto,
-    TailLossProbe,
-}
+use timers::Timers;
 
 /// Sender of one connection. Fields are in order of use: those of an ordinary ACK come before `slow_start`.
 #[repr(C)]
 pub struct Sender {
     board: Scoreboard,
     control: Control,
-    timer: Time,
-    /// RACK's reordering timer.
-    reorder_timer: Time,
-    /// Pacing: no segment before this.
-    next_send: Time,
-    /// One past the last segment that the application has written.
-    end: u64,
-    /// Most segments outstanding, from the send buffer.
-    room: u64,
+    timers: Timers,
+    supply: Supply,
     round_end: u64,
     delivered: u64,
-    usage_end: u64,
-    usage_max: u64,
+    usage: Usage,
     dup_acks: u64,
-    /// Next segment to send when the last recovery began; 0 before the first.
-    repair_end: u64,
-    observed: Time,
     rtt: RttEstimator,
     law: PlacedLaw,
     state: State,
-    timer_kind: Timer,
     /// The law is called at every ACK: it has on_sample or on_control.
     law_samples: bool,
-    /// Every segment sent is timed: for pacing that the law does not ask for, or for `rate`.
-    times_sending: bool,
-    cwnd_limited: bool,
-    /// One retransmission, or one new segment, may be sent beyond the window.
-    force_retransmit: bool,
-    force_new: bool,
-    /// A segment was ready and had to wait for `next_send`.
-    held_by_pacing: bool,
-    /// There is a `socket_buffer`.
-    buffered: bool,
+    forced: Forced,
     send_cwr: bool,
-    backoff: u32,
-    probe_end: Option<u64>,
-    stats: SenderStats,
-    events: Vec<SenderEvent>,
+    pacer: Pacer,
+    report: Report,
     config: SenderConfig,
     slow_start: SlowStart,
-    /// Block pacing: no new block before this, and what this one may still send.
-    block_end: Time,
-    block_left: u32,
-    wire_bits: u64,
-    high_seq: u64,
-    prr: Prr,
-    undo: Undo,
-    reordering: Reordering,
-    frto: Frto,
-    /// Timeouts since the cumulative ACK moved.
-    timeouts_in_row: u32,
-    /// Spurious retransmissions: DSACKs received.
-    dsacks: u64,
+    recovery: Recovery,
     /// Delivery-rate sampler of a law with [`lfn_law::Law::on_control`].
     rate: Option<Box<RateSampler>>,
-    /// Send buffer of an untuned host.
-    socket_buffer: Option<Box<SocketBuffer>>,
-}
-
-/// Time to send an amount at a rate in the same unit per second.
-fn gap(size: u128, rate: u128) -> Time {
-    Time(u64::try_from(size * 1_000_000_000_000 / rate.max(1)).unwrap_or(u64::MAX))
 }
 
 impl Sender {
@@ -127,60 +75,29 @@ impl Sender {
         };
         let law = law.place(&law_config, &mut control);
         let rate = law.has_control().then(Box::<RateSampler>::default);
-        let socket_buffer = match config.send_buffer {
-            SendBuffer::Segments(_) => None,
-            SendBuffer::Autotuned { max_bytes } => {
-                let buffer = SocketBuffer::new(max_bytes, config.mss_bytes, end, rate.is_some());
-                Some(Box::new(buffer))
-            }
-        };
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
         Sender {
             board,
             control,
-            state: State::Open,
-            law_samples: law.has_sample() || rate.is_some(),
-            times_sending: config.pacing || rate.is_some(),
-            cwnd_limited: false,
-            timer_kind: Timer::Rto,
-            timer: Time::NEVER,
-            reorder_timer: Time::NEVER,
-            next_send: Time::ZERO,
-            block_end: Time::ZERO,
-            block_left: 0,
-            held_by_pacing: false,
-            buffered: socket_buffer.is_some(),
-            end: if socket_buffer.is_some() { 0 } else { end },
-            room: config.room().min(config.syn_ack_window()),
+            timers: Timers::default(),
+            supply: Supply::new(config, end, rate.is_some()),
             round_end: 0,
             delivered: 0,
-            usage_end: 0,
-            usage_max: 0,
-            observed: now,
-            rtt: RttEstimator::new(config.rto, config.min_rto, config.max_rto),
-            law,
-            slow_start: SlowStart::new(config.slow_start),
-            high_seq: 0,
-            undo: Undo::default(),
-            reordering: Reordering::default(),
-            frto: Frto::Off,
-            timeouts_in_row: 0,
-            dsacks: 0,
-            force_retransmit: false,
-            force_new: false,
-            send_cwr: false,
-            prr: Prr::default(),
+            usage: Usage::default(),
             dup_acks: 0,
-            repair_end: 0,
-            backoff: 0,
-            probe_end: None,
-            rate,
-            socket_buffer,
+            rtt: RttEstimator::new(config.rto, config.min_rto, config.max_rto),
+            law_samples: law.has_sample() || rate.is_some(),
+            law,
+            state: State::Open,
+            forced: Forced::default(),
+            send_cwr: false,
+            pacer: Pacer::new(config.pacing || rate.is_some(), wire_bytes),
+            report: Report::new(now, control.cwnd),
             config: *config,
-            wire_bits: u64::from(wire_bytes) * 8,
-            stats: SenderStats { min_cwnd: control.cwnd, max_cwnd: control.cwnd, ..SenderStats::default() },
-            events: Vec::new(),
+            slow_start: SlowStart::new(config.slow_start),
+            recovery: Recovery::default(),
+            rate,
         }
     }
 
@@ -258,8 +175,8 @@ impl Sender {
 
     /// Counters, with the integral of the window up to `now`.
     pub fn stats(&mut self, now: Time) -> &SenderStats {
-        self.observe(now);
-        &self.stats
+        self.report.observe(now, self.control.cwnd);
+        &self.report.stats
     }
 
     /// Whether data wait for a handshake.
@@ -269,7 +186,7 @@ impl Sender {
 
     /// After two or more lost SYNs the initial window is one segment, as in Linux (RFC 5681 section 3.1).
     pub fn on_syns_lost(&mut self, now: Time) {
-        self.observe(now);
+        self.report.observe(now, self.control.cwnd);
         self.control.cwnd = ONE;
     }
 
@@ -304,27 +221,24 @@ impl Sender {
     /// An ACK is here: the receiver's window is no longer that of its SYN-ACK.
     fn open_window(&mut self) {
         if self.round_end == 0 {
-            self.room = self.config.room();
+            self.supply.room = self.config.room();
         }
     }
 
     /// Restarts the statistics of the window at `now`; the counters stay.
     pub fn restart_window_stats(&mut self, now: Time) {
-        self.observe(now);
-        self.stats.cwnd_integral = 0.0;
-        self.stats.min_cwnd = self.control.cwnd;
-        self.stats.max_cwnd = self.control.cwnd;
+        self.report.restart_window(now, self.control.cwnd);
     }
 
     /// Whether [`Sender::take_events`] has any.
     #[inline]
     pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
+        !self.report.events.is_empty()
     }
 
     /// Events since the last call.
     pub fn take_events(&mut self) -> Vec<SenderEvent> {
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.report.events)
     }
 
     /// The law's own variables; see the registry for names and scales.
@@ -339,60 +253,12 @@ impl Sender {
         self.board.memory_bytes() + self.rate.as_ref().map_or(0, |rate| rate.memory_bytes())
     }
 
-    /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] if not at all.
-    #[inline]
-    pub fn deadline(&self) -> Time {
-        let mut deadline = self.timer.min(self.reorder_timer);
-        if self.control.next_tick_ns != 0 {
-            deadline = deadline.min(Time::from_ns(self.control.next_tick_ns));
-        }
-        if self.held_by_pacing {
-            deadline = deadline.min(self.next_send);
-        }
-        deadline
-    }
-
     fn window(&self) -> u64 {
         self.control.cwnd >> 32
     }
 
     fn may_send_new(&self) -> bool {
-        self.board.nxt() < self.end && self.board.outstanding() < self.room
-    }
-
-    #[inline]
-    fn observe(&mut self, now: Time) {
-        let cwnd = self.control.cwnd;
-        // Through i64, whose conversion to f64 is one instruction; no window exceeds it.
-        self.stats.cwnd_integral += (cwnd as i64 as f64) * ((now - self.observed).0 as i64 as f64) * Q32_PS;
-        self.observed = now;
-        self.stats.min_cwnd = self.stats.min_cwnd.min(cwnd);
-        self.stats.max_cwnd = self.stats.max_cwnd.max(cwnd);
-    }
-
-    #[inline]
-    fn restart_timer(&mut self, now: Time) {
-        if self.board.outstanding() == 0 {
-            self.timer = Time::NEVER;
-            return;
-        }
-        let rto_ns = self.rtt.backed_off_rto_ns(self.backoff);
-        self.timer_kind = Timer::Rto;
-        let mut delay_ns = rto_ns;
-        let probe = self.config.tail_loss_probe
-            && self.config.sack
-            && self.probe_end.is_none()
-            && matches!(self.state, State::Open | State::Cwr)
-            && self.board.sacked_out() == 0
-            && self.rtt.srtt_ns() != 0;
-        if probe {
-            let slack = if self.board.outstanding() == 1 { TLP_DELAYED_ACK_NS } else { TLP_SLACK_NS };
-            let probe_ns = 2 * self.rtt.srtt_ns() + slack;
-            // The probe takes the place of the first timeout (§7.2), however long the path.
-            self.timer_kind = Timer::TailLossProbe;
-            delay_ns = probe_ns.min(rto_ns);
-        }
-        self.timer = now + Time::from_ns(delay_ns);
+        self.board.nxt() < self.supply.end && self.board.outstanding() < self.supply.room
     }
 
     fn loss(&self, now: Time, kind: LossKind) -> Loss {
@@ -409,7 +275,7 @@ impl Sender {
     }
 
     fn record(&mut self, at: Time, kind: EventKind, cwnd_before: u64) {
-        self.events.push(SenderEvent {
+        self.report.events.push(SenderEvent {
             at,
             kind,
             cwnd_before,
@@ -425,15 +291,13 @@ impl Sender {
         self.law.on_header(header, &mut self.control);
         let after = self.control.pacing_bytes_per_s;
         if before != after && before != 0 && after != 0 {
-            // The next segment leaves one gap of the new rate after the last one.
-            let gap = |bytes_per_s| gap(u128::from(self.config.mss_bytes), u128::from(bytes_per_s));
-            self.next_send = self.next_send.since(gap(before)).after(gap(after));
+            self.pacer.change_rate(self.config.mss_bytes, before, after);
         }
     }
 
     /// Congestion header of a segment that is sent now.
     pub fn header(&mut self) -> Header {
-        self.law.header(&self.control, (self.wire_bits / 8) as u32)
+        self.law.header(&self.control, self.pacer.wire_bytes)
     }
 
     /// An ACK arrives.
@@ -443,7 +307,7 @@ impl Sender {
         if ack.cumulative < una || ack.cumulative > self.board.nxt() {
             return;
         }
-        self.observe(now);
+        self.report.observe(now, self.control.cwnd);
         let advanced = ack.cumulative > una;
         let plain = advanced && ack.blocks == 0 && self.dup_acks == 0 && !self.board.dirty();
         let delivered = if plain {
@@ -461,15 +325,7 @@ impl Sender {
             ce: u32::from(ack.ece),
             ..Ack::default()
         };
-        if let (Some(newest), Some(oldest)) = (delivered.newest_sent, delivered.oldest_sent) {
-            seen.rtt_ns = (now - newest).as_ns().max(1);
-            self.rtt.sample((now - oldest).as_ns(), seen.rtt_ns);
-            self.backoff = 0;
-        } else if let Some(rtt_ns) = self.rtt_by_timestamp(now, ack) {
-            seen.rtt_ns = rtt_ns;
-            self.rtt.sample(rtt_ns, rtt_ns);
-            self.backoff = 0;
-        }
+        seen.rtt_ns = self.sample_rtt(now, ack, &delivered);
         seen.srtt_ns = self.rtt.srtt_ns();
         seen.min_rtt_ns = self.rtt.min_ns();
         if advanced {
@@ -486,12 +342,12 @@ impl Sender {
         if matches!(self.state, State::Open | State::Disorder) {
             seen.flags |= ACK_OPEN;
         }
-        if self.state != State::Open || self.board.dirty() || ack.ece || self.probe_end.is_some() {
+        if self.state != State::Open || self.board.dirty() || ack.ece || self.timers.probe_end.is_some() {
             self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
-        let may_grow = self.cwnd_limited
-            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage_max);
+        let may_grow = self.usage.limited
+            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage.most);
         if may_grow {
             seen.flags |= ACK_CWND_LIMITED;
         }
@@ -512,15 +368,35 @@ impl Sender {
             }
         } else if may_grow
             && delivered.count > 0
-            && (advanced || self.config.sack && self.reordering.is_strong())
+            && (advanced || self.config.sack && self.recovery.reordering.is_strong())
         {
-            let mut n = delivered.count;
-            if self.control.cwnd < self.control.ssthresh {
-                n = self.slow_start.on_ack(n, &seen, &mut self.control);
-            }
-            if n > 0 {
-                self.law.on_ack(n, &seen, &mut self.control);
-            }
+            self.grow(delivered.count, &seen);
+        }
+    }
+
+    /// The RTT of the newest segment that an ACK delivered, in ns; 0: no valid sample.
+    #[inline(always)]
+    fn sample_rtt(&mut self, now: Time, ack: &Acknowledgement, delivered: &Delivered) -> u64 {
+        let (rtt_ns, oldest_ns) = match (delivered.newest_sent, delivered.oldest_sent) {
+            (Some(newest), Some(oldest)) => ((now - newest).as_ns().max(1), (now - oldest).as_ns()),
+            _ => match self.rtt_by_timestamp(now, ack) {
+                Some(rtt_ns) => (rtt_ns, rtt_ns),
+                None => return 0,
+            },
+        };
+        self.rtt.sample(oldest_ns, rtt_ns);
+        self.timers.backoff = 0;
+        rtt_ns
+    }
+
+    /// `n` segments were delivered in state Open or Loss: slow start and the law enlarge the window.
+    #[inline(always)]
+    fn grow(&mut self, mut n: u32, seen: &Ack) {
+        if self.control.cwnd < self.control.ssthresh {
+            n = self.slow_start.on_ack(n, seen, &mut self.control);
+        }
+        if n > 0 {
+            self.law.on_ack(n, seen, &mut self.control);
         }
     }
 
@@ -531,9 +407,9 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let min_rtt = Time::from_ns(seen.min_rtt_ns);
         let rate = sampler.on_ack(self.delivered, newest, in_flight, min_rtt, now);
-        seen.hold_us = u32::try_from(self.next_send.since(now).as_ns() / 1000).unwrap_or(u32::MAX);
+        seen.hold_us = u32::try_from(self.pacer.next_send.since(now).as_ns() / 1000).unwrap_or(u32::MAX);
         seen.flags &= !ACK_CWND_LIMITED;
-        if self.cwnd_limited {
+        if self.usage.limited {
             seen.flags |= ACK_CWND_LIMITED;
         }
         seen.flags |= match self.state {
@@ -553,33 +429,6 @@ impl Sender {
         for seq in self.board.take_lost_log() {
             let lost = sampler.on_lost(seq);
             self.law.on_lost(now.as_ns(), &lost, &self.control);
-        }
-    }
-
-    /// Timer expiry at [`Sender::deadline`].
-    pub fn on_timer(&mut self, now: Time) {
-        self.observe(now);
-        self.held_by_pacing &= now < self.next_send;
-        if self.control.next_tick_ns != 0 && Time::from_ns(self.control.next_tick_ns) <= now {
-            self.control.next_tick_ns = 0;
-            self.law.on_tick(now.as_ns(), &mut self.control);
-        }
-        if self.reorder_timer <= now {
-            self.detect_losses(now);
-            self.board.take_newly_lost();
-            self.show_lost(now);
-            if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
-                self.enter_recovery(now, State::Recovery, LossKind::Fast);
-                if self.config.reduction == Reduction::Prr && self.rate.is_none() {
-                    self.reduce(0, false);
-                }
-            }
-        }
-        if self.timer <= now {
-            match self.timer_kind {
-                Timer::Rto => self.on_timeout(now),
-                Timer::TailLossProbe => self.on_probe_timeout(now),
-            }
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Send buffer of the socket: data that the application has written, if less than all of its data.
+//! Data that may be sent: limits of the application, the send buffer and the receive window.
 
 use lfn_law::ONE;
 
 use super::Sender;
+use crate::{SendBuffer, SenderConfig};
 
 /// Overhead of Linux 6.12 with the payload of a segment, in bytes (measured: SO_MEMINFO counts 2,344 bytes
 /// for 1,448). When SACKs arrive, Linux merges the segments that they cover.
@@ -63,42 +64,66 @@ impl SocketBuffer {
     }
 }
 
+/// Data that may be sent.
+pub(super) struct Supply {
+    /// One past the last segment that the application has written.
+    pub end: u64,
+    /// Most segments outstanding, from a send buffer of fixed size and the receive window.
+    pub room: u64,
+    /// Send buffer of an untuned host.
+    pub buffer: Option<Box<SocketBuffer>>,
+}
+
+impl Supply {
+    /// The application has `segments` to send; `steered`: by a law with delivery rates.
+    pub fn new(config: &SenderConfig, segments: u64, steered: bool) -> Supply {
+        let room = config.room().min(config.syn_ack_window());
+        match config.send_buffer {
+            SendBuffer::Segments(_) => Supply { end: segments, room, buffer: None },
+            SendBuffer::Autotuned { max_bytes } => {
+                let buffer = SocketBuffer::new(max_bytes, config.mss_bytes, segments, steered);
+                Supply { end: 0, room, buffer: Some(Box::new(buffer)) }
+            }
+        }
+    }
+}
+
 impl Sender {
     /// The application writes, if there is room enough to wake it.
     #[cold]
     pub(super) fn write(&mut self) {
         let (una, in_flight) = (self.board.una(), self.board.in_flight());
         let window = self.control.cwnd / ONE;
-        let ran_out = self.board.nxt() > 0 && self.board.nxt() >= self.end && in_flight < window;
-        let Some(buffer) = &mut self.socket_buffer else { return };
+        let ran_out = self.board.nxt() > 0 && self.board.nxt() >= self.supply.end && in_flight < window;
+        let Some(buffer) = &mut self.supply.buffer else { return };
         buffer.grow(window);
-        let segments = buffer.to_write_now(self.end - una, self.board.sacked_out(), self.end);
+        let segments = buffer.to_write_now(self.supply.end - una, self.board.sacked_out(), self.supply.end);
         if let Some(rate) = self.rate.as_mut().filter(|_| ran_out && segments > 0) {
             // The application wrote too late.
             rate.mark_app_limited(in_flight);
         }
-        self.end += segments;
+        self.supply.end += segments;
     }
 
     /// Whether all of the application's data is acknowledged.
     pub fn is_done(&self) -> bool {
         let una = self.board.una();
-        una >= self.end && self.socket_buffer.as_ref().is_none_or(|buffer| una >= buffer.to_write)
+        una >= self.supply.end && self.supply.buffer.as_ref().is_none_or(|buffer| una >= buffer.to_write)
     }
 
     /// Adds `segments` to the application's data.
     pub fn offer(&mut self, segments: u64) {
-        match &mut self.socket_buffer {
+        match &mut self.supply.buffer {
             Some(buffer) => buffer.to_write = buffer.to_write.saturating_add(segments),
-            None => self.end = self.end.saturating_add(segments),
+            None => self.supply.end = self.supply.end.saturating_add(segments),
         }
     }
 
     /// The application stops: nothing new is sent.
     pub fn stop(&mut self) {
-        self.end = self.end.min(self.board.nxt());
-        if let Some(buffer) = &mut self.socket_buffer {
-            buffer.to_write = self.end;
+        self.supply.end = self.supply.end.min(self.board.nxt());
+        if let Some(buffer) = &mut self.supply.buffer {
+            buffer.to_write = self.supply.end;
         }
     }
 }

@@ -3,11 +3,31 @@
 use lfn_law::{Ack, LossKind, INFINITE, ONE};
 use lfn_units::Time;
 
-use super::{EventKind, Frto, Sender, State, Timer};
+use super::timers::Timer;
+use super::undo::{Frto, Undo};
+use super::{EventKind, Sender, State};
 use crate::prr::Prr;
 use crate::receiver::Acknowledgement;
+use crate::reordering::Reordering;
 use crate::scoreboard::{Delivered, Learnt};
 use crate::{LossDetection, Reduction};
+
+/// State of loss recovery.
+#[derive(Default)]
+pub(super) struct Recovery {
+    /// Next new segment when the last reduction began.
+    pub high_seq: u64,
+    /// Next new segment when the last recovery began; 0 before the first.
+    pub repair_end: u64,
+    pub prr: Prr,
+    pub undo: Undo,
+    pub reordering: Reordering,
+    pub frto: Frto,
+    /// Timeouts since the cumulative ACK moved.
+    pub timeouts_in_row: u32,
+    /// Spurious retransmissions: DSACKs received.
+    pub dsacks: u64,
+}
 
 impl Sender {
     /// Segments delivered by an ACK that carries SACK blocks, is a duplicate, or follows such an ACK.
@@ -22,14 +42,14 @@ impl Sender {
         self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
             self.board.on_cumulative(ack.cumulative, now, min_rtt, &mut delivered);
-            self.timeouts_in_row = 0;
+            self.recovery.timeouts_in_row = 0;
         }
         if ack.duplicate {
             self.board.touch();
         }
         if self.config.sack {
             if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
-                self.reordering.note(highest - late);
+                self.recovery.reordering.note(highest - late);
             }
         } else {
             delivered.count = self.count_duplicates(advanced, delivered.count);
@@ -53,9 +73,9 @@ impl Sender {
     fn duplicates_count(&self) -> bool {
         match self.state {
             State::Recovery => true,
-            State::Loss => self.board.nxt() > self.high_seq,
+            State::Loss => self.board.nxt() > self.recovery.high_seq,
             State::Open | State::Disorder | State::Cwr => {
-                self.repair_end == 0 || self.board.una() > self.repair_end
+                self.recovery.repair_end == 0 || self.board.una() > self.recovery.repair_end
             }
         }
     }
@@ -74,7 +94,7 @@ impl Sender {
         let counted = self.dup_acks.min(u64::from(delivered).saturating_sub(1));
         self.dup_acks -= counted;
         let repairing = matches!(self.state, State::Cwr | State::Recovery | State::Loss);
-        if !repairing || self.board.una() >= self.high_seq || self.board.outstanding() == 0 {
+        if !repairing || self.board.una() >= self.recovery.high_seq || self.board.outstanding() == 0 {
             self.dup_acks = 0;
         }
         self.board.set_duplicate_acks(self.dup_acks);
@@ -119,14 +139,14 @@ impl Sender {
         seen: &Ack,
     ) -> bool {
         let una = self.board.una();
-        let late = advanced && self.config.timestamps && self.undo.shows_original(ack);
+        let late = advanced && self.config.timestamps && self.recovery.undo.shows_original(ack);
         match self.state {
             State::Loss => return self.settle_loss(now, advanced, late, learnt, seen),
             // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
             // is the next one.
-            State::Cwr if una > self.high_seq => self.end_episode(now, seen),
-            State::Recovery if una >= self.high_seq => {
-                if late || self.undo.all_in_vain() {
+            State::Cwr if una > self.recovery.high_seq => self.end_episode(now, seen),
+            State::Recovery if una >= self.recovery.high_seq => {
+                if late || self.recovery.undo.all_in_vain() {
                     self.undo(now, false);
                 } else {
                     self.end_episode(now, seen);
@@ -134,7 +154,7 @@ impl Sender {
             }
             State::Recovery if late => {
                 // The original filled a hole: the path reorders more than the estimate.
-                self.reordering.note(u64::from(seen.acked).max(1));
+                self.recovery.reordering.note(u64::from(seen.acked).max(1));
                 if self.board.retrans_out() == 0 {
                     self.undo(now, true);
                 }
@@ -142,8 +162,8 @@ impl Sender {
             }
             State::Cwr => {}
             State::Open | State::Disorder | State::Recovery => {
-                if self.undo.all_in_vain() {
-                    self.reordering.keep();
+                if self.recovery.undo.all_in_vain() {
+                    self.recovery.reordering.keep();
                     self.undo(now, false);
                 }
             }
@@ -154,17 +174,17 @@ impl Sender {
     /// After a timeout: decides whether it was spurious (RFC 3522, RFC 5682) and whether recovery is
     /// complete.
     fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, learnt: &Learnt, seen: &Ack) -> bool {
-        if advanced && (late || self.undo.all_in_vain()) {
+        if advanced && (late || self.recovery.undo.all_in_vain()) {
             self.undo(now, true);
             return false;
         }
-        let done = self.board.una() >= self.high_seq;
-        let sent_new = self.board.nxt() > self.high_seq;
-        match std::mem::replace(&mut self.frto, Frto::Off) {
+        let done = self.board.una() >= self.recovery.high_seq;
+        let sent_new = self.board.nxt() > self.recovery.high_seq;
+        match std::mem::replace(&mut self.recovery.frto, Frto::Off) {
             Frto::Off => {}
             // Step 3b: an original that was never retransmitted arrived. Without SACK it may have waited for the
             // retransmission of one below it.
-            _ if learnt.lowest_original.is_some_and(|seq| seq < self.high_seq)
+            _ if learnt.lowest_original.is_some_and(|seq| seq < self.recovery.high_seq)
                 && (self.config.sack || !learnt.repeated) =>
             {
                 self.undo(now, true);
@@ -175,11 +195,11 @@ impl Sender {
             // Step 2b: send new data to test whether old segments are still in flight.
             _ if !sent_new && advanced && !done => {
                 if self.may_send_new() {
-                    self.high_seq = self.board.nxt();
-                    self.frto = Frto::SendsNew;
+                    self.recovery.high_seq = self.board.nxt();
+                    self.recovery.frto = Frto::SendsNew;
                 }
             }
-            _ => self.frto = Frto::Watches,
+            _ => self.recovery.frto = Frto::Watches,
         }
         if done {
             self.end_episode(now, seen);
@@ -189,13 +209,13 @@ impl Sender {
 
     pub(super) fn detect_losses(&mut self, now: Time) {
         if !self.config.sack || !self.board.dirty() {
-            self.reorder_timer = Time::NEVER;
+            self.timers.reorder = Time::NEVER;
             return;
         }
         match self.config.loss_detection {
             LossDetection::Rack => {
                 let again = self.board.detect_by_time(now, self.reorder_window());
-                self.reorder_timer = again.map_or(Time::NEVER, |at| at.max(now + Time::from_us(1)));
+                self.timers.reorder = again.map_or(Time::NEVER, |at| at.max(now + Time::from_us(1)));
             }
             LossDetection::DupThresh => self.board.detect_by_count(),
         }
@@ -203,12 +223,12 @@ impl Sender {
 
     fn reorder_window(&self) -> Time {
         let repairing = matches!(self.state, State::Recovery | State::Loss);
-        self.reordering.window(repairing, self.board.sacked_out(), &self.rtt)
+        self.recovery.reordering.window(repairing, self.board.sacked_out(), &self.rtt)
     }
 
     fn detect_newreno(&mut self, advanced: bool) {
-        let partial = advanced && self.state == State::Recovery && self.board.una() < self.high_seq;
-        let third = self.dup_acks >= self.reordering.degree()
+        let partial = advanced && self.state == State::Recovery && self.board.una() < self.recovery.high_seq;
+        let third = self.dup_acks >= self.recovery.reordering.degree()
             && matches!(self.state, State::Open | State::Disorder | State::Cwr);
         if partial || third {
             self.board.mark_head_lost();
@@ -220,28 +240,28 @@ impl Sender {
         let cwnd_before = self.control.cwnd;
         // At most one reduction per window of data.
         if self.state != State::Cwr {
-            self.end_block(now);
+            self.pacer.end_block(now, &self.control);
             self.remember_for_undo();
             let loss = self.loss(now, kind);
             self.law.on_loss(&loss, &mut self.control);
             self.slow_start.on_loss(&loss);
-            self.stats.loss_events += 1;
-            self.prr = Prr::new(cwnd_before >> 32);
+            self.report.stats.loss_events += 1;
+            self.recovery.prr = Prr::new(cwnd_before >> 32);
             self.send_cwr = self.config.ecn;
             if self.config.reduction == Reduction::Immediate {
                 self.control.cwnd = self.control.cwnd.min(self.control.ssthresh);
             }
         }
         self.state = state;
-        self.high_seq = self.board.nxt();
+        self.recovery.high_seq = self.board.nxt();
         // A reduction by marks retransmits nothing; ns-2 treats it as a recovery nevertheless.
         if state == State::Recovery || self.config.loss_detection == LossDetection::DupThresh {
-            self.repair_end = self.high_seq;
+            self.recovery.repair_end = self.recovery.high_seq;
         }
         if kind == LossKind::Fast {
-            self.force_retransmit = self.config.reduction == Reduction::Immediate;
+            self.forced.retransmit = self.config.reduction == Reduction::Immediate;
         }
-        self.reorder_timer = Time::NEVER;
+        self.timers.reorder = Time::NEVER;
         self.restart_timer(now);
         let event = if kind == LossKind::Ecn { EventKind::Ecn } else { EventKind::FastRetransmit };
         self.record(now, event, cwnd_before);
@@ -250,7 +270,7 @@ impl Sender {
     pub(super) fn reduce(&mut self, delivered: u64, safe: bool) {
         let pipe = self.board.in_flight();
         let ssthresh = self.control.ssthresh >> 32;
-        let may_send = self.prr.on_ack(pipe, ssthresh, delivered, safe);
+        let may_send = self.recovery.prr.on_ack(pipe, ssthresh, delivered, safe);
         self.control.cwnd = (pipe + may_send).max(1) * ONE;
     }
 
@@ -260,10 +280,10 @@ impl Sender {
             self.control.cwnd = self.control.ssthresh;
         }
         if self.state == State::Recovery {
-            self.reordering.on_recovery_end();
+            self.recovery.reordering.on_recovery_end();
         }
         self.state = State::Open;
-        self.force_retransmit = false;
+        self.forced.retransmit = false;
         self.law.on_open(seen, &mut self.control);
         self.restart_timer(now);
         self.record(now, EventKind::RecoveryEnd, cwnd_before);
@@ -271,11 +291,11 @@ impl Sender {
 
     /// RFC 8985 §7.4: the probe repaired a loss unless the original also arrives.
     fn check_probe(&mut self, now: Time, ack: &Acknowledgement) {
-        let Some(end) = self.probe_end else { return };
+        let Some(end) = self.timers.probe_end else { return };
         if ack.duplicate || ack.cumulative > end {
-            self.probe_end = None;
+            self.timers.probe_end = None;
         } else if ack.cumulative == end && !ack.echoes_original {
-            self.probe_end = None;
+            self.timers.probe_end = None;
             if matches!(self.state, State::Open | State::Disorder) {
                 self.enter_recovery(now, State::Cwr, LossKind::Fast);
             }
@@ -285,30 +305,31 @@ impl Sender {
     pub(super) fn on_probe_timeout(&mut self, now: Time) {
         if self.board.sacked_out() > 0 {
             // SACKs came since: RACK looks for losses, and the timeout counts from the first segment.
-            self.timer_kind = Timer::Rto;
-            let due = self.board.first_sent() + Time::from_ns(self.rtt.backed_off_rto_ns(self.backoff));
-            self.timer = due.max(now + Time::from_us(1));
+            self.timers.kind = Timer::Rto;
+            let due =
+                self.board.first_sent() + Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
+            self.timers.due = due.max(now + Time::from_us(1));
             return;
         }
         if self.may_send_new() {
             // New data also serves as a probe, without a retransmission (§7.3).
-            self.probe_end = Some(self.board.nxt() + 1);
-            self.force_new = true;
+            self.timers.probe_end = Some(self.board.nxt() + 1);
+            self.forced.new = true;
         } else {
-            self.probe_end = Some(self.board.nxt());
-            self.force_retransmit = true;
+            self.timers.probe_end = Some(self.board.nxt());
+            self.forced.retransmit = true;
         }
         self.restart_timer(now);
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
         let cwnd_before = self.control.cwnd;
-        self.stats.timeouts += 1;
+        self.report.stats.timeouts += 1;
         let repairing = matches!(self.state, State::Recovery | State::Loss);
         let new_window = matches!(self.state, State::Open | State::Disorder)
-            || self.board.una() >= self.high_seq
-            || (self.state == State::Loss && self.timeouts_in_row == 0);
-        self.end_block(now);
+            || self.board.una() >= self.recovery.high_seq
+            || (self.state == State::Loss && self.recovery.timeouts_in_row == 0);
+        self.pacer.end_block(now, &self.control);
         // Without SACK Linux's RACK has no RTT, which would spare what was sent less than one ago.
         let all = self.config.loss_detection == LossDetection::DupThresh || !self.config.sack;
         let sent_by = if all { now } else { self.board.due_by_time(now, self.reorder_window()) };
@@ -318,26 +339,26 @@ impl Sender {
             let loss = self.loss(now, LossKind::Rto);
             self.law.on_loss(&loss, &mut self.control);
             self.slow_start.on_loss(&loss);
-            self.stats.loss_events += 1;
+            self.report.stats.loss_events += 1;
         }
-        self.frto = if self.config.undo && (!repairing || self.timeouts_in_row > 0) {
+        self.recovery.frto = if self.config.undo && (!repairing || self.recovery.timeouts_in_row > 0) {
             Frto::Watches
         } else {
             Frto::Off
         };
-        self.timeouts_in_row += 1;
+        self.recovery.timeouts_in_row += 1;
         self.board.take_newly_lost();
         self.show_lost(now);
         self.dup_acks = 0;
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
         self.control.cwnd = (self.board.in_flight() + 1) * ONE;
         self.state = State::Loss;
-        self.high_seq = self.board.nxt();
-        self.repair_end = self.high_seq;
-        self.probe_end = None;
-        self.force_retransmit = false;
-        self.reorder_timer = Time::NEVER;
-        self.backoff += 1;
+        self.recovery.high_seq = self.board.nxt();
+        self.recovery.repair_end = self.recovery.high_seq;
+        self.timers.probe_end = None;
+        self.forced.retransmit = false;
+        self.timers.reorder = Time::NEVER;
+        self.timers.backoff += 1;
         self.restart_timer(now);
         self.record(now, EventKind::Timeout, cwnd_before);
     }

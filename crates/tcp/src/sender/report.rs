@@ -1,6 +1,10 @@
 //! Public results of a sender: state, segments, events, counters.
 
+use lfn_law::ONE;
 use lfn_units::Time;
+
+/// Q32.32 segments × ps in segments × s.
+const Q32_PS: f64 = 1e-12 / ONE as f64;
 
 /// Congestion state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,4 +85,37 @@ pub struct SenderStats {
     pub min_cwnd: u64,
     /// Largest window, Q32.32 segments.
     pub max_cwnd: u64,
+}
+
+/// What a sender reports of itself.
+pub(super) struct Report {
+    pub stats: SenderStats,
+    /// Since they were last taken.
+    pub events: Vec<SenderEvent>,
+    /// The end of the statistics of the window so far.
+    observed: Time,
+}
+
+impl Report {
+    pub fn new(now: Time, cwnd: u64) -> Report {
+        let stats = SenderStats { min_cwnd: cwnd, max_cwnd: cwnd, ..SenderStats::default() };
+        Report { stats, events: Vec::new(), observed: now }
+    }
+
+    /// The window was `cwnd` until now.
+    #[inline]
+    pub fn observe(&mut self, now: Time, cwnd: u64) {
+        // Through i64, whose conversion to f64 is one instruction; no window exceeds it.
+        self.stats.cwnd_integral += (cwnd as i64 as f64) * ((now - self.observed).0 as i64 as f64) * Q32_PS;
+        self.observed = now;
+        self.stats.min_cwnd = self.stats.min_cwnd.min(cwnd);
+        self.stats.max_cwnd = self.stats.max_cwnd.max(cwnd);
+    }
+
+    /// Statistics of the window begin.
+    pub fn restart_window(&mut self, now: Time, cwnd: u64) {
+        self.stats.cwnd_integral = 0.0;
+        (self.stats.min_cwnd, self.stats.max_cwnd) = (cwnd, cwnd);
+        self.observed = now;
+    }
 }

@@ -21,9 +21,10 @@ pub(super) struct Undo {
 }
 
 /// Detection of a spurious timeout by later deliveries (RFC 5682, with SACK).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Frto {
     /// Detection is off.
+    #[default]
     Off,
     /// The next delivered segment decides whether the timeout was spurious.
     Watches,
@@ -57,23 +58,23 @@ impl Sender {
         // Retransmissions still in flight, such as a tail loss probe, may also prove to be spurious.
         let copies = self.board.retrans_out() as u32;
         let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
-        let originals_end = if keeps { self.undo.originals_end } else { 0 };
+        let originals_end = if keeps { self.recovery.undo.originals_end } else { 0 };
         let prior = self.config.undo.then_some(self.control);
-        self.undo = Undo { prior, marker: self.board.una(), originals_end, copies };
+        self.recovery.undo = Undo { prior, marker: self.board.una(), originals_end, copies };
     }
 
     /// Segment `seq` arrived twice.
     pub(super) fn on_dsack(&mut self, seq: u64) {
-        self.dsacks += 1;
-        if self.dsacks > self.stats.retransmits {
+        self.recovery.dsacks += 1;
+        if self.recovery.dsacks > self.report.stats.retransmits {
             // Duplicates made by the path are not evidence.
             return;
         }
-        if seq >= self.undo.marker {
-            self.undo.copies = self.undo.copies.saturating_sub(1);
+        if seq >= self.recovery.undo.marker {
+            self.recovery.undo.copies = self.recovery.undo.copies.saturating_sub(1);
         }
-        if self.probe_end != Some(seq + 1) {
-            self.reordering.on_dsack(self.board.una(), self.board.nxt());
+        if self.timers.probe_end != Some(seq + 1) {
+            self.recovery.reordering.on_dsack(self.board.una(), self.board.nxt());
         }
     }
 
@@ -81,7 +82,7 @@ impl Sender {
     /// again.
     pub(super) fn undo(&mut self, now: Time, unmark: bool) {
         let cwnd_before = self.control.cwnd;
-        if let Some(prior) = self.undo.prior.take() {
+        if let Some(prior) = self.recovery.undo.prior.take() {
             self.control.cwnd = self.control.cwnd.max(prior.cwnd);
             self.control.ssthresh = self.control.ssthresh.max(prior.ssthresh);
         }
@@ -93,10 +94,10 @@ impl Sender {
             self.state = State::Open;
         }
         // Duplicate ACKs count again at once, as in Linux.
-        self.repair_end = 0;
-        self.frto = super::Frto::Off;
-        self.force_retransmit = false;
-        self.stats.undos += 1;
+        self.recovery.repair_end = 0;
+        self.recovery.frto = Frto::Off;
+        self.forced.retransmit = false;
+        self.report.stats.undos += 1;
         self.restart_timer(now);
         self.record(now, EventKind::Undo, cwnd_before);
     }

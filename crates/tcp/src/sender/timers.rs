@@ -1,0 +1,106 @@
+//! The sender's timers: retransmission timeout, tail loss probe, RACK's reordering timer.
+
+use lfn_law::LossKind;
+use lfn_units::Time;
+
+use super::{Sender, State};
+use crate::Reduction;
+
+/// Margin beyond 2 srtt before Linux sends a tail loss probe.
+const TLP_SLACK_NS: u64 = 2_000_000;
+/// Allowance for the receiver's delayed ACK when a single segment is outstanding (RFC 8985 §7.2).
+const TLP_DELAYED_ACK_NS: u64 = 200_000_000;
+
+/// The task of [`Timers::due`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Timer {
+    Rto,
+    TailLossProbe,
+}
+
+/// Timers, and the state that decides how they restart.
+pub(super) struct Timers {
+    /// When the retransmission timeout or the tail loss probe is due.
+    pub due: Time,
+    /// RACK's reordering timer.
+    pub reorder: Time,
+    /// One past the last segment when a tail loss probe was sent.
+    pub probe_end: Option<u64>,
+    /// Timeouts since the last RTT sample: the timeout is doubled so often.
+    pub backoff: u32,
+    pub kind: Timer,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers { due: Time::NEVER, reorder: Time::NEVER, probe_end: None, backoff: 0, kind: Timer::Rto }
+    }
+}
+
+impl Sender {
+    /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] if not at all.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        let mut deadline = self.timers.due.min(self.timers.reorder);
+        if self.control.next_tick_ns != 0 {
+            deadline = deadline.min(Time::from_ns(self.control.next_tick_ns));
+        }
+        if self.pacer.held {
+            deadline = deadline.min(self.pacer.next_send);
+        }
+        deadline
+    }
+
+    #[inline]
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        if self.board.outstanding() == 0 {
+            self.timers.due = Time::NEVER;
+            return;
+        }
+        let rto_ns = self.rtt.backed_off_rto_ns(self.timers.backoff);
+        self.timers.kind = Timer::Rto;
+        let mut delay_ns = rto_ns;
+        let probe = self.config.tail_loss_probe
+            && self.config.sack
+            && self.timers.probe_end.is_none()
+            && matches!(self.state, State::Open | State::Cwr)
+            && self.board.sacked_out() == 0
+            && self.rtt.srtt_ns() != 0;
+        if probe {
+            let slack = if self.board.outstanding() == 1 { TLP_DELAYED_ACK_NS } else { TLP_SLACK_NS };
+            let probe_ns = 2 * self.rtt.srtt_ns() + slack;
+            // The probe takes the place of the first timeout (§7.2), however long the path.
+            self.timers.kind = Timer::TailLossProbe;
+            delay_ns = probe_ns.min(rto_ns);
+        }
+        self.timers.due = now + Time::from_ns(delay_ns);
+    }
+
+    /// Timer expiry at [`Sender::deadline`].
+    pub fn on_timer(&mut self, now: Time) {
+        self.report.observe(now, self.control.cwnd);
+        self.pacer.release(now);
+        if self.control.next_tick_ns != 0 && Time::from_ns(self.control.next_tick_ns) <= now {
+            self.control.next_tick_ns = 0;
+            self.law.on_tick(now.as_ns(), &mut self.control);
+        }
+        if self.timers.reorder <= now {
+            self.detect_losses(now);
+            self.board.take_newly_lost();
+            self.show_lost(now);
+            if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
+                self.enter_recovery(now, State::Recovery, LossKind::Fast);
+                if self.config.reduction == Reduction::Prr && self.rate.is_none() {
+                    self.reduce(0, false);
+                }
+            }
+        }
+        if self.timers.due <= now {
+            match self.timers.kind {
+                Timer::Rto => self.on_timeout(now),
+                Timer::TailLossProbe => self.on_probe_timeout(now),
+            }
+        }
+    }
+}
