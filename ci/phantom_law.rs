@@ -5,7 +5,7 @@ use lfn_header::Header;
 
 use super::rcp::Segment;
 use super::{grow_unanswered, Episode};
-use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, PARAMETERS};
+use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, PARAMETERS, RouterLaw};
 
 #[derive(Debug)]
 struct Phantom {
@@ -15,15 +15,11 @@ struct Phantom {
 }
 
 /// The law `phantom`.
-pub(crate) fn new(config: &Config, _values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn new(config: &Config, _values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn RouterLaw> {
     Box::new(Phantom { episode: Episode::none(control), rtt_s: 0.0, segment: Segment::new(config) })
 }
 
-impl Law for Phantom {
-    fn has_sample(&self) -> bool {
-        true
-    }
-
+impl RouterLaw for Phantom {
     fn header(&mut self, _control: &Control, wire_bytes: u32) -> Header {
         self.segment.on_wire = f64::from(wire_bytes);
         Header::Phantom(PhantomHeader { rate_bytes_per_s: f64::INFINITY })
@@ -42,10 +38,9 @@ impl Law for Phantom {
             grow_unanswered(ack, control);
         }
     }
+}
 
-    /// All growth is in [`Law::on_header`].
-    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
-
+impl Law for Phantom {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);
     }

@@ -1,6 +1,6 @@
-//! Laws written in C behind the trait [`Law`].
+//! Laws written in C behind the traits [`WindowLaw`] and [`Controller`].
 
-use crate::{Ack, Config, Control, Law, Loss, Rate, PROBES};
+use crate::{Ack, Config, Control, Controller, Law, Loss, Rate, WindowLaw, PROBES};
 use std::ffi::c_void;
 
 /// LAW_STATE_BYTES and LAW_CONTROL_STATE_BYTES in words.
@@ -18,8 +18,7 @@ pub(crate) struct LawOps {
     pub(crate) on_tick: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) on_undo: Option<unsafe extern "C" fn(*mut c_void, *mut Control)>,
     pub(crate) probe: Option<unsafe extern "C" fn(*const c_void, *const Control, *mut u64)>,
-    pub(crate) on_control:
-        Option<unsafe extern "C" fn(*mut c_void, *const Ack, *const Rate, *mut Control) -> u32>,
+    pub(crate) on_control: Option<OnControl>,
     pub(crate) on_lost: Option<unsafe extern "C" fn(*mut c_void, u64, *const Rate, *const Control)>,
     pub(crate) on_restart: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) on_established: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
@@ -27,6 +26,10 @@ pub(crate) struct LawOps {
     pub(crate) pad: u32,
 }
 
+/// The largest state of a law with [`WindowLaw::on_ack`].
+pub(crate) type CWindowLaw = CLaw<STATE_WORDS>;
+
+/// A law in C, with state of so many words.
 pub(crate) struct CLaw<const WORDS: usize> {
     ops: &'static LawOps,
     state: [u64; WORDS],
@@ -48,47 +51,6 @@ impl<const WORDS: usize> CLaw<WORDS> {
 }
 
 impl<const WORDS: usize> Law for CLaw<WORDS> {
-    fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
-        if let Some(on_sample) = self.ops.on_sample {
-            // SAFETY: see `new`.
-            unsafe { on_sample(self.state(), ack, control) }
-        }
-    }
-
-    fn has_sample(&self) -> bool {
-        self.ops.on_sample.is_some()
-    }
-
-    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) {
-        if let Some(on_ack) = self.ops.on_ack {
-            // SAFETY: see `new`.
-            unsafe { on_ack(self.state(), n, ack, control) }
-        }
-    }
-
-    fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32 {
-        // SAFETY: see `new`.
-        self.ops.on_control.map_or(0, |on_control| unsafe { on_control(self.state(), ack, rate, control) })
-    }
-
-    fn has_control(&self) -> bool {
-        self.ops.on_control.is_some()
-    }
-
-    fn on_lost(&mut self, now_ns: u64, lost: &Rate, control: &Control) {
-        if let Some(on_lost) = self.ops.on_lost {
-            // SAFETY: see `new`.
-            unsafe { on_lost(self.state(), now_ns, lost, control) }
-        }
-    }
-
-    fn on_restart(&mut self, now_ns: u64, control: &mut Control) {
-        if let Some(on_restart) = self.ops.on_restart {
-            // SAFETY: see `new`.
-            unsafe { on_restart(self.state(), now_ns, control) }
-        }
-    }
-
     fn on_established(&mut self, rtt_ns: u64, control: &mut Control) {
         if let Some(on_established) = self.ops.on_established {
             // SAFETY: see `new`.
@@ -126,6 +88,87 @@ impl<const WORDS: usize> Law for CLaw<WORDS> {
         if let Some(probe) = self.ops.probe {
             // SAFETY: see `new`; `out` holds LAW_PROBES words.
             unsafe { probe(self.state.as_ptr().cast(), control, out.as_mut_ptr()) }
+        }
+    }
+}
+
+impl WindowLaw for CWindowLaw {
+    #[inline]
+    fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
+        if let Some(on_sample) = self.ops.on_sample {
+            // SAFETY: see `new`.
+            unsafe { on_sample(self.state(), ack, control) }
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) {
+        if let Some(on_ack) = self.ops.on_ack {
+            // SAFETY: see `new`.
+            unsafe { on_ack(self.state(), n, ack, control) }
+        }
+    }
+}
+
+type OnControl = unsafe extern "C" fn(*mut c_void, *const Ack, *const Rate, *mut Control) -> u32;
+
+/// A law in C that has `on_control`.
+pub(crate) struct CController {
+    law: CLaw<CONTROL_STATE_WORDS>,
+    on_control: OnControl,
+}
+
+impl CController {
+    /// None if the law has no `on_control`.
+    pub(crate) fn new(ops: &'static LawOps, config: &Config, control: &mut Control) -> Option<Self> {
+        let on_control = ops.on_control?;
+        Some(Self { law: CLaw::new(ops, config, control), on_control })
+    }
+}
+
+impl Law for CController {
+    fn on_established(&mut self, rtt_ns: u64, control: &mut Control) {
+        self.law.on_established(rtt_ns, control);
+    }
+
+    fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
+        self.law.on_loss(loss, control);
+    }
+
+    fn on_open(&mut self, ack: &Ack, control: &mut Control) {
+        self.law.on_open(ack, control);
+    }
+
+    fn on_tick(&mut self, now_ns: u64, control: &mut Control) {
+        self.law.on_tick(now_ns, control);
+    }
+
+    fn on_undo(&mut self, control: &mut Control) {
+        self.law.on_undo(control);
+    }
+
+    fn probe(&self, control: &Control, out: &mut [u64; PROBES]) {
+        self.law.probe(control, out);
+    }
+}
+
+impl Controller for CController {
+    fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32 {
+        // SAFETY: see `CLaw::new`.
+        unsafe { (self.on_control)(self.law.state(), ack, rate, control) }
+    }
+
+    fn on_lost(&mut self, now_ns: u64, lost: &Rate, control: &Control) {
+        if let Some(on_lost) = self.law.ops.on_lost {
+            // SAFETY: see `CLaw::new`.
+            unsafe { on_lost(self.law.state(), now_ns, lost, control) }
+        }
+    }
+
+    fn on_restart(&mut self, now_ns: u64, control: &mut Control) {
+        if let Some(on_restart) = self.law.ops.on_restart {
+            // SAFETY: see `CLaw::new`.
+            unsafe { on_restart(self.law.state(), now_ns, control) }
         }
     }
 }

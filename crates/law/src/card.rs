@@ -4,9 +4,9 @@
 //! nothing else.
 
 use crate::{
-    Ack, Config, Control, Law, LawSpec, Loss, LossKind, Probe, Rate, SlowStart, SlowStartKind,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, ONE, PROBES,
-    RATE_APP_LIMITED,
+    Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Rate, SlowStart,
+    SlowStartKind, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START,
+    INFINITE, ONE, PROBES, RATE_APP_LIMITED,
 };
 use lfn_header::Header;
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ const A_TIME: &str = "write a number with ns, us, ms or s, for example 100ms";
 /// A slow start in place of a law: everything an ACK brings is its own.
 struct OnlySlowStart(SlowStart);
 
-impl Law for OnlySlowStart {
+impl WindowLaw for OnlySlowStart {
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         if control.cwnd < control.ssthresh {
             self.0.on_sample(ack, control);
@@ -84,7 +84,9 @@ impl Law for OnlySlowStart {
             self.0.on_ack(n, ack, control);
         }
     }
+}
 
+impl Law for OnlySlowStart {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.0.on_loss(loss);
         control.ssthresh = (control.cwnd / 2).max(2 * ONE);
@@ -115,7 +117,7 @@ impl Subject {
 
 /// One connection under test.
 struct Connection {
-    law: Box<dyn Law>,
+    law: PlacedLaw,
     /// Grows the window below ssthresh; none if slow start itself is under test.
     slow_start: Option<SlowStart>,
     probes: Vec<Probe>,
@@ -149,13 +151,16 @@ impl Connection {
         let ssthresh = args.segments("ssthresh")?.unwrap_or(cwnd);
         let mut control =
             Control { cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0, block: 0, blocks: 0 };
-        let (law, slow_start, probes): (Box<dyn Law>, _, _) = match subject {
+        let (law, slow_start, probes) = match subject {
             Subject::Law(spec) => (
                 spec.build(&config, &mut control),
                 Some(SlowStart::new(args.slow_start()?)),
                 spec.probes().to_vec(),
             ),
-            Subject::SlowStart(kind) => (Box::new(OnlySlowStart(SlowStart::new(*kind))), None, Vec::new()),
+            Subject::SlowStart(kind) => {
+                let law = BoxedLaw::Window(Box::new(OnlySlowStart(SlowStart::new(*kind))));
+                (law.into(), None, Vec::new())
+            }
         };
         let header = Header::None;
         Ok(Self { law, slow_start, probes, control, before_loss: control, ack, header, episode: 0, lost: 0 })
@@ -180,11 +185,12 @@ impl Connection {
         ack.newly_delivered = n;
         ack.inflight = ((self.control.cwnd >> 32) as u32).saturating_sub(n);
         ack.flags = flags;
-        if !self.header.is_none() {
-            self.law.header(&self.control, self.ack.mss_bytes);
-            self.law.on_header(self.header, &mut self.control);
+        if let Some(law) = self.law.router().filter(|_| !self.header.is_none()) {
+            law.header(&self.control, self.ack.mss_bytes);
+            law.on_header(self.header, &mut self.control);
         }
-        self.law.on_sample(&self.ack, &mut self.control);
+        let Some(mut law) = self.law.window() else { return };
+        law.on_sample(&self.ack, &mut self.control);
         if !open {
             return;
         }
@@ -198,7 +204,7 @@ impl Connection {
             }
         }
         if rest > 0 {
-            self.law.on_ack(rest, &self.ack, &mut self.control);
+            law.on_ack(rest, &self.ack, &mut self.control);
         }
     }
 
@@ -223,12 +229,14 @@ impl Connection {
             lost: self.lost,
             pad: 0,
         };
-        for _ in 0..ack.newly_lost {
-            rate.lost += 1;
-            self.law.on_lost(ack.now_ns, &rate, &self.control);
+        if let Some(law) = self.law.controller() {
+            for _ in 0..ack.newly_lost {
+                rate.lost += 1;
+                law.on_lost(ack.now_ns, &rate, &self.control);
+            }
+            law.on_control(&self.ack, &rate, &mut self.control);
         }
         self.lost = rate.lost;
-        self.law.on_control(&self.ack, &rate, &mut self.control);
         Ok(())
     }
 
@@ -240,7 +248,7 @@ impl Connection {
         let n = args.count("n")?.unwrap_or(1);
         for _ in 0..args.count("x")?.unwrap_or(1) {
             self.wait(every_ns);
-            if self.law.has_control() {
+            if self.law.is_controller() {
                 self.steer(args, n, flags)?;
             } else {
                 self.receive(n, flags);
@@ -277,7 +285,7 @@ impl Connection {
         if let Some(slow_start) = &mut self.slow_start {
             slow_start.on_loss(&loss);
         }
-        if self.law.has_control() {
+        if self.law.is_controller() {
             self.episode = if kind == LossKind::Rto { ACK_LOSS } else { ACK_RECOVERY };
             if kind == LossKind::Rto {
                 self.control.cwnd = ONE;
@@ -354,7 +362,7 @@ impl Connection {
         match words {
             ["ack", args @ ..] => {
                 let mut keys = vec!["n", "x", "every", "rtt"];
-                if self.law.has_control() {
+                if self.law.is_controller() {
                     keys.extend(["sampled", "lost", "inflight", "sent_at", "limited"]);
                 }
                 self.acks(&Args::new(args, &keys)?, ACK_OPEN | ACK_CWND_LIMITED)
@@ -404,7 +412,9 @@ impl Connection {
                 Ok(())
             }
             ["restart"] => {
-                self.law.on_restart(self.ack.now_ns, &mut self.control);
+                if let Some(law) = self.law.controller() {
+                    law.on_restart(self.ack.now_ns, &mut self.control);
+                }
                 Ok(())
             }
             ["expect", rest @ ..] => self.expect(rest),

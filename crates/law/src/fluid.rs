@@ -4,7 +4,7 @@
 //! flight beyond the path, and where a pacing rate holds, it grows by what exceeds the link's rate. All
 //! flows lose when it is full (Chiu and Jain 1989: losses are synchronised). ACKs come as the path
 //! delivers, each for a sixteenth of a window, and show the RTT and the counters of what was sent one RTT
-//! before. A loss is known at once and repaired at once; but a law with [`Law::on_control`] is in recovery
+//! before. A loss is known at once and repaired at once; but a [`Controller`](crate::Controller) is in recovery
 //! for a round trip, as it steers there. No router answers.
 
 mod flow;

@@ -2,7 +2,7 @@
 //!
 //! A law decides a window from what the sender saw; it exists once, as a C header in `laws/` that
 //! also compiles for the Linux kernel. This crate compiles the headers, reads `laws/REGISTRY`, and
-//! gives every law one face, [`Law`]. Structs here are those of `laws/law.h`, byte for byte, and
+//! gives every law one of three faces: [`WindowLaw`], [`RouterLaw`] or [`Controller`]. Structs here are those of `laws/law.h`, byte for byte, and
 //! that file says what each field means. The ends of protocols in which routers speak, which no
 //! kernel runs, are laws written in Rust.
 
@@ -16,7 +16,7 @@ mod registry;
 mod slow_start;
 
 use lfn_header::Header;
-pub use placed::PlacedLaw;
+pub use placed::{BoxedLaw, PlacedLaw, PlacedWindowLaw};
 pub use prototype::{Build, Prototype, STAMP};
 pub use registry::{look, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};
@@ -40,13 +40,13 @@ pub const ACK_ROUND_START: u32 = 2;
 pub const ACK_CWND_LIMITED: u32 = 4;
 /// The ACK covers nothing new cumulatively.
 pub const ACK_DUP: u32 = 8;
-/// For [`Law::on_control`]: the ACK leaves the sender in state Recovery.
+/// For [`Controller::on_control`]: the ACK leaves the sender in state Recovery.
 pub const ACK_RECOVERY: u32 = 16;
-/// For [`Law::on_control`]: it leaves the sender in state Loss.
+/// For [`Controller::on_control`]: it leaves the sender in state Loss.
 pub const ACK_LOSS: u32 = 32;
 /// The segment was sent when there was too little to send.
 pub const RATE_APP_LIMITED: u32 = 1;
-/// [`Law::on_control`] asks that what leaves from now on counts as app-limited.
+/// [`Controller::on_control`] asks that what leaves from now on counts as app-limited.
 pub const CONTROL_APP_LIMITED: u32 = 1;
 
 /// An ACK as the sender saw it. Segments unless a suffix says otherwise.
@@ -77,7 +77,7 @@ pub struct Ack {
     pub mss_bytes: u32,
     /// `ACK_*`.
     pub flags: u32,
-    /// For a law with `on_control`: pacing delays the next segment by this time from now.
+    /// For a [`Controller`]: pacing delays the next segment by this time from now.
     pub hold_us: u32,
 }
 
@@ -183,55 +183,21 @@ pub struct Config {
     pub pad: u32,
 }
 
-/// A congestion-control law: it owns its window and its rate, and nothing else.
+/// What every congestion-control law does. It owns its window and its rate, and nothing else. Besides, it is a
+/// [`WindowLaw`], a [`RouterLaw`] or a [`Controller`].
 ///
 /// The sender owns recovery, RTT, counting and slow start. It clamps nothing; a law keeps `cwnd`
-/// at one segment or more. A law that has [`Law::on_control`] steers in every state of the sender:
-/// `on_sample`, `on_ack` and slow start do not exist for it.
+/// at one segment or more.
 pub trait Law: Send {
-    /// Every ACK, duplicates and recovery included, before [`Law::on_ack`]: estimators only.
-    fn on_sample(&mut self, _ack: &Ack, _control: &mut Control) {}
-
-    /// An ACK, or the handshake, brought back a header; of an ACK [`Law::on_sample`] follows.
-    fn on_header(&mut self, _header: Header, _control: &mut Control) {}
-
-    /// The header of a segment that leaves now, so large on the wire.
-    fn header(&mut self, _control: &Control, _wire_bytes: u32) -> Header {
-        Header::None
-    }
-
-    /// Whether [`Law::on_sample`] does anything, so that a sender may skip the call.
-    fn has_sample(&self) -> bool {
-        false
-    }
-
-    /// Congestion avoidance: `n` segments newly delivered, with `cwnd >= ssthresh`.
-    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
-
-    /// Every ACK, last of all: sets `cwnd` and the pacing rate. Returns `CONTROL_*`.
-    fn on_control(&mut self, _ack: &Ack, _rate: &Rate, _control: &mut Control) -> u32 {
-        0
-    }
-
-    /// Whether the law has [`Law::on_control`].
-    fn has_control(&self) -> bool {
-        false
-    }
-
-    /// A segment is marked lost; only beside [`Law::on_control`].
-    fn on_lost(&mut self, _now_ns: u64, _lost: &Rate, _control: &Control) {}
-
-    /// A segment leaves when nothing was in flight, for want of data; only beside [`Law::on_control`].
-    fn on_restart(&mut self, _now_ns: u64, _control: &mut Control) {}
-
     /// The handshake gave an RTT, and no data have left: may set `cwnd`.
     fn on_established(&mut self, _rtt_ns: u64, _control: &mut Control) {}
 
-    /// A congestion event: sets `ssthresh`, of at least two segments, and leaves `cwnd`.
+    /// A congestion event: sets `ssthresh`, of at least two segments, and leaves `cwnd`. A [`Controller`] need
+    /// not set anything.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control);
 
     /// The episode ended; the sender has just set `cwnd = ssthresh` (after a timeout, `cwnd` is
-    /// where slow start left it).
+    /// where slow start left it; a [`Controller`]'s is its own).
     fn on_open(&mut self, _ack: &Ack, _control: &mut Control) {}
 
     /// `control.next_tick_ns` has come.
@@ -242,4 +208,40 @@ pub trait Law: Send {
 
     /// Writes the law's own variables, in the order and with the scale of [`LawInfo::probes`].
     fn probe(&self, _control: &Control, _out: &mut [u64; PROBES]) {}
+}
+
+/// A law that enlarges the window in congestion avoidance; slow start and the reduction are the sender's.
+pub trait WindowLaw: Law {
+    /// Every ACK, duplicates and recovery included, before [`WindowLaw::on_ack`]: estimators only.
+    fn on_sample(&mut self, _ack: &Ack, _control: &mut Control) {}
+
+    /// Congestion avoidance: `n` segments newly delivered, with `cwnd >= ssthresh`.
+    fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control);
+}
+
+/// The end host of a router protocol: its packets carry a header, which routers change and ACKs bring back. It
+/// has no slow start.
+pub trait RouterLaw: Law {
+    /// The header of a segment that leaves now, so large on the wire.
+    fn header(&mut self, control: &Control, wire_bytes: u32) -> Header;
+
+    /// An ACK, or the handshake, brought back a header; of an ACK [`RouterLaw::on_sample`] follows.
+    fn on_header(&mut self, header: Header, control: &mut Control);
+
+    /// Every ACK, duplicates and recovery included: may set `cwnd`.
+    fn on_sample(&mut self, ack: &Ack, control: &mut Control);
+}
+
+/// A law such as BBR that owns window and pacing rate in every state of the sender, from delivery-rate samples.
+/// Slow start and the reduction do not exist for it, and `ssthresh` means nothing.
+pub trait Controller: Law {
+    /// Every ACK, last of all, and once when the handshake gave an RTT: sets `cwnd` and the pacing rate. Returns
+    /// `CONTROL_*`.
+    fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32;
+
+    /// A segment is marked lost, before [`Law::on_loss`].
+    fn on_lost(&mut self, _now_ns: u64, _lost: &Rate, _control: &Control) {}
+
+    /// A segment leaves when nothing was in flight, for want of data.
+    fn on_restart(&mut self, _now_ns: u64, _control: &mut Control) {}
 }

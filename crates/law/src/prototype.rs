@@ -1,11 +1,11 @@
 //! Laws that are not in the registry: what tries an idea out before it is a header.
 
-use crate::{Config, Control, Law, Probe, SlowStartKind};
+use crate::{Config, Control, PlacedLaw, Probe, SlowStartKind};
 use std::fmt;
 use std::ops::RangeInclusive;
 
 /// Makes the law of a new connection; `control` holds initial window and threshold, which it may change.
-pub type Build = Box<dyn Fn(&Config, &mut Control) -> Box<dyn Law> + Send + Sync>;
+pub type Build = Box<dyn Fn(&Config, &mut Control) -> PlacedLaw + Send + Sync>;
 
 /// Suffix that results add to the name of a prototype.
 pub const STAMP: &str = " (prototype)";
@@ -18,7 +18,7 @@ pub struct Prototype {
     pub source: String,
     /// Its default slow start.
     pub slow_start: SlowStartKind,
-    /// Values that [`Law::probe`] writes.
+    /// Values that [`crate::Law::probe`] writes.
     pub probes: Vec<Probe>,
     /// How a connection gets it. `None`: it is known from results alone and cannot be run.
     pub build: Option<Build>,

@@ -1,9 +1,9 @@
 //! Which laws there are, and how a text such as `hstcp:ns2` names one.
 
 use crate::c::LawOps;
-use crate::placed::{Placed, PlacedLaw};
+use crate::placed::{BoxedLaw, PlacedLaw};
 use crate::prototype::{Prototype, STAMP};
-use crate::{Config, Control, Law, SlowStartKind};
+use crate::{Config, Control, RouterLaw, SlowStartKind};
 use lfn_header::Protocol;
 use lfn_keys::nearest;
 use std::borrow::Cow;
@@ -28,9 +28,9 @@ pub struct LawInfo {
     pub family: &'static str,
     /// All that it listens to, from the same names.
     pub signals: &'static [&'static str],
-    /// Values that [`Law::probe`] writes.
+    /// Values that [`crate::Law::probe`] writes.
     pub probes: &'static [Probe],
-    /// [`Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.
+    /// [`crate::Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.
     pub ssthresh_is_estimate: bool,
     /// It draws random numbers, so that runs with other seeds differ.
     pub draws: bool,
@@ -50,7 +50,7 @@ pub struct LawInfo {
 pub const PARAMETERS: usize = 8;
 
 /// Begins a connection: the values are those of [`LawInfo::parameters`].
-type NewRustLaw = fn(&Config, &[f64; PARAMETERS], &mut Control) -> Box<dyn Law>;
+type NewRustLaw = fn(&Config, &[f64; PARAMETERS], &mut Control) -> Box<dyn RouterLaw>;
 
 /// Where a law is written.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ impl LawSpec {
         }
     }
 
-    /// Values that [`Law::probe`] writes.
+    /// Values that [`crate::Law::probe`] writes.
     pub fn probes(&self) -> &[Probe] {
         match &self.0 {
             Spec::Registered(law) => law.info.probes,
@@ -275,23 +275,14 @@ impl LawSpec {
     ///
     /// # Panics
     /// For a prototype that cannot be run.
-    pub fn build(&self, config: &Config, control: &mut Control) -> Box<dyn Law> {
-        self.place(config, control).into()
-    }
-
-    /// The same, for one who keeps it by value.
-    ///
-    /// # Panics
-    /// For a prototype that cannot be run.
-    pub fn place(&self, config: &Config, control: &mut Control) -> PlacedLaw {
-        PlacedLaw(match &self.0 {
-            Spec::Registered(law) => law.place(config, control),
+    pub fn build(&self, config: &Config, control: &mut Control) -> PlacedLaw {
+        match &self.0 {
+            Spec::Registered(law) => law.build(config, control),
             Spec::Prototype(prototype) => {
-                Placed::Boxed(prototype.build.as_ref().expect("its user has seen that it can be run")(
-                    config, control,
-                ))
+                let build = prototype.build.as_ref().expect("its user has seen that it can be run");
+                build(config, control)
             }
-        })
+        }
     }
 }
 
@@ -302,15 +293,15 @@ impl From<Prototype> for LawSpec {
 }
 
 impl Registered {
-    fn place(&self, config: &Config, control: &mut Control) -> Placed {
+    fn build(&self, config: &Config, control: &mut Control) -> PlacedLaw {
         let config = Config { variant: self.variant as u32, ..*config };
         match self.info.code {
             Code::C(ops) => {
                 // SAFETY: the generated function takes nothing and returns a constant.
                 let ops = unsafe { ops() };
-                Placed::c(ops, &config, control)
+                PlacedLaw::c(ops, &config, control)
             }
-            Code::Rust(new) => Placed::Boxed(new(&config, &self.values, control)),
+            Code::Rust(new) => BoxedLaw::Router(new(&config, &self.values, control)).into(),
         }
     }
 
@@ -440,7 +431,7 @@ mod tests {
     fn a_law_has_a_slow_start_or_its_own_start_up() {
         for law in registry() {
             let built = law.default_spec().build(&Config::default(), &mut Control::new(10));
-            assert_eq!(built.has_control(), law.slow_start == SlowStartKind::None, "{}", law.name);
+            assert_eq!(built.is_controller(), law.slow_start == SlowStartKind::None, "{}", law.name);
         }
     }
 

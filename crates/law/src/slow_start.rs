@@ -21,7 +21,7 @@ pub enum SlowStartKind {
     HyStart = 2,
     /// HyStart++ (RFC 9406).
     HyStartPlusPlus = 3,
-    /// The law has a start-up of its own ([`crate::Law::on_control`]).
+    /// The law has a start-up of its own (a [`crate::Controller`]).
     None = 4,
 }
 

@@ -4,9 +4,9 @@
 
 use lfn_header::{Header, Protocol};
 use lfn_law::{
-    registry, Ack, Config, Control, Law, LawInfo, LawSpec, Loss, LossKind, Rate, SlowStart, SlowStartKind,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE, MAX_CWND,
-    MIN_SSTHRESH, ONE, PROBES, RATE_APP_LIMITED,
+    registry, Ack, Config, Control, LawInfo, LawSpec, Loss, LossKind, PlacedLaw, Rate, SlowStart,
+    SlowStartKind, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE,
+    MAX_CWND, MIN_SSTHRESH, ONE, PROBES, RATE_APP_LIMITED,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -86,7 +86,7 @@ fn told(protocol: Protocol, n: u32, ce: u32, before: Header) -> Header {
 
 struct Sender {
     spec: LawSpec,
-    law: Box<dyn Law>,
+    law: PlacedLaw,
     slow_start: SlowStart,
     control: Control,
     before_loss: Option<Control>,
@@ -133,7 +133,7 @@ impl Sender {
         // Without slow start nothing needs two segments.
         let least = if self.spec.header().is_some() { ONE } else { MIN_SSTHRESH };
         assert!(control.ssthresh >= least, "ssthresh {}", control.ssthresh);
-        assert!(!self.law.has_control() || control.pacing_bytes_per_s > 0, "no pacing rate");
+        assert!(!self.law.is_controller() || control.pacing_bytes_per_s > 0, "no pacing rate");
     }
 
     fn apply(&mut self, op: &Op) {
@@ -154,7 +154,9 @@ impl Sender {
                 }
             }
             Op::Restart => {
-                self.law.on_restart(self.ack.now_ns, &mut self.control);
+                if let Some(law) = self.law.controller() {
+                    law.on_restart(self.ack.now_ns, &mut self.control);
+                }
                 self.law.on_established(self.ack.rtt_ns.max(1), &mut self.control);
             }
             Op::Open => {}
@@ -176,15 +178,14 @@ impl Sender {
         let state = if self.episode { ACK_DUP } else { ACK_OPEN | ACK_CWND_LIMITED };
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
         if let Some(protocol) = self.spec.header() {
-            self.law.header(&self.control, self.ack.mss_bytes);
+            let law = self.law.router().expect("a law with a header");
+            law.header(&self.control, self.ack.mss_bytes);
             self.header = told(protocol, n, ce, self.header);
-            self.law.on_header(self.header, &mut self.control);
+            law.on_header(self.header, &mut self.control);
             self.check();
         }
-        if self.law.has_control() {
-            return self.steer(round);
-        }
-        self.law.on_sample(&self.ack, &mut self.control);
+        let Some(mut law) = self.law.window() else { return self.steer(round) };
+        law.on_sample(&self.ack, &mut self.control);
         self.check();
         if self.episode {
             return;
@@ -201,7 +202,7 @@ impl Sender {
             self.check();
         }
         if self.control.cwnd >= self.control.ssthresh {
-            self.law.on_ack(rest, &self.ack, &mut self.control);
+            self.law.window().expect("as before").on_ack(rest, &self.ack, &mut self.control);
         }
     }
 
@@ -219,9 +220,10 @@ impl Sender {
             flags: if app_limited { RATE_APP_LIMITED } else { 0 },
             pad: 0,
         };
+        let law = self.law.controller().expect("a law without on_ack");
         for _ in 0..ack.newly_lost {
             rate.lost += 1;
-            self.law.on_lost(ack.now_ns, &rate, &self.control);
+            law.on_lost(ack.now_ns, &rate, &self.control);
         }
         self.lost = rate.lost;
         ack.flags |= match (self.episode, self.timed_out) {
@@ -229,7 +231,7 @@ impl Sender {
             (true, false) => ACK_RECOVERY,
             (true, true) => ACK_LOSS,
         };
-        assert!(self.law.on_control(&self.ack, &rate, &mut self.control) <= 1);
+        assert!(law.on_control(&self.ack, &rate, &mut self.control) <= 1);
         self.check();
     }
 
@@ -265,7 +267,7 @@ impl Sender {
         self.slow_start.on_loss(&loss);
         assert_eq!(self.control.cwnd, before.cwnd, "on_loss changed cwnd");
         self.timed_out = kind == LossKind::Rto;
-        if self.law.has_control() {
+        if self.law.is_controller() {
             if self.timed_out {
                 self.control.cwnd = ONE;
             }

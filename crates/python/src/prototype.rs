@@ -8,8 +8,9 @@ use std::panic::resume_unwind;
 use std::path::Path;
 
 use lfn_law::{
-    Ack, Config, Control, Law, LawSpec, Loss, LossKind, Probe, Prototype, SlowStartKind, ACK_CWND_LIMITED,
-    ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, MAX_CWND, MIN_SSTHRESH, ONE, PROBES,
+    Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype, SlowStartKind,
+    WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, MAX_CWND, MIN_SSTHRESH, ONE,
+    PROBES,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -412,21 +413,19 @@ fn fail(law: &str, callback: &str, now_ns: u64, error: PyErr) -> ! {
     resume_unwind(Box::new(Fault { place, error }))
 }
 
-impl Law for PythonLaw {
+impl WindowLaw for PythonLaw {
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         self.call("on_sample", &self.on_sample, Some(ack.now_ns), control, |py| {
             (PyAck(*ack),).into_pyobject(py)
         });
     }
 
-    fn has_sample(&self) -> bool {
-        self.on_sample.is_some()
-    }
-
     fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) {
         self.call("on_ack", &self.on_ack, Some(ack.now_ns), control, |py| (n, PyAck(*ack)).into_pyobject(py));
     }
+}
 
+impl Law for PythonLaw {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.call("on_loss", &self.on_loss, Some(loss.now_ns), control, |py| {
             (PyLoss(*loss),).into_pyobject(py)
@@ -493,10 +492,10 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
     let probes: Vec<Probe> =
         names.into_iter().map(|name| Probe { name: name.into(), scale: PROBE_SCALE }).collect();
     let (class, own_name, own_probes) = (class.clone().unbind(), name.clone(), probes.clone());
-    let build = move |config: &Config, control: &mut Control| -> Box<dyn Law> {
+    let build = move |config: &Config, control: &mut Control| -> PlacedLaw {
         Python::attach(|py| {
             match PythonLaw::new(py, class.bind(py), &own_name, &own_probes, config, control) {
-                Ok(law) => Box::new(law) as Box<dyn Law>,
+                Ok(law) => BoxedLaw::Window(Box::new(law)).into(),
                 Err(error) => fail(&own_name, "__init__", config.now_ns, error),
             }
         })

@@ -1,7 +1,9 @@
 //! Laws on a fluid path, for lfnlab.theory.
 
 use lfn_law::fluid::{course, Course, Epoch, FluidError, Path};
-use lfn_law::{Ack, Config, Control, Law, LawSpec, Loss, Prototype, Rate, SlowStartKind, ONE};
+use lfn_law::{
+    Ack, BoxedLaw, Config, Control, Controller, Law, LawSpec, Loss, Prototype, Rate, SlowStartKind, ONE,
+};
 use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
 use lfn_units::Time;
 use numpy::PyArray1;
@@ -78,7 +80,7 @@ fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
         return Err(wrong(format!("{name} grows by what is left of a link's capacity: it needs a link")));
     }
     let build = move |config: &Config, control: &mut Control| {
-        Box::new(Udt::new(native, rate_pps as u32, config, control)) as Box<dyn Law>
+        BoxedLaw::Controller(Box::new(Udt::new(native, rate_pps as u32, config, control))).into()
     };
     Ok(LawSpec::from(Prototype {
         name: "udt".into(),
@@ -122,11 +124,7 @@ impl Udt {
     }
 }
 
-impl Law for Udt {
-    fn has_control(&self) -> bool {
-        true
-    }
-
+impl Controller for Udt {
     fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32 {
         self.path.acked = ack.delivered;
         if self.path.rtt == Time::ZERO {
@@ -151,7 +149,9 @@ impl Law for Udt {
         self.set(control);
         0
     }
+}
 
+impl Law for Udt {
     fn on_loss(&mut self, _loss: &Loss, control: &mut Control) {
         self.control.on_loss(self.path.next, 1, &self.path);
         self.set(control);

@@ -46,8 +46,6 @@ pub struct Sender {
     rtt: RttEstimator,
     law: PlacedLaw,
     state: State,
-    /// The law is called at every ACK: it has on_sample or on_control.
-    law_samples: bool,
     forced: Forced,
     send_cwr: bool,
     pacer: Pacer,
@@ -55,7 +53,7 @@ pub struct Sender {
     config: SenderConfig,
     slow_start: SlowStart,
     recovery: Recovery,
-    /// Delivery-rate sampler of a law with [`lfn_law::Law::on_control`].
+    /// Delivery-rate sampler of a law that is a [`lfn_law::Controller`].
     rate: Option<Box<RateSampler>>,
 }
 
@@ -73,8 +71,8 @@ impl Sender {
             seed: ((u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
             ..LawConfig::default()
         };
-        let law = law.place(&law_config, &mut control);
-        let rate = law.has_control().then(Box::<RateSampler>::default);
+        let law = law.build(&law_config, &mut control);
+        let rate = law.is_controller().then(Box::<RateSampler>::default);
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
         Sender {
@@ -87,7 +85,6 @@ impl Sender {
             usage: Usage::default(),
             dup_acks: 0,
             rtt: RttEstimator::new(config.rto, config.min_rto, config.max_rto),
-            law_samples: law.has_sample() || rate.is_some(),
             law,
             state: State::Open,
             forced: Forced::default(),
@@ -287,8 +284,9 @@ impl Sender {
 
     /// The handshake, or the ACK that comes to [`Sender::on_ack`] next, brings back a header.
     pub fn on_header(&mut self, header: Header) {
+        let Some(law) = self.law.router() else { return };
         let before = self.control.pacing_bytes_per_s;
-        self.law.on_header(header, &mut self.control);
+        law.on_header(header, &mut self.control);
         let after = self.control.pacing_bytes_per_s;
         if before != after && before != 0 && after != 0 {
             self.pacer.change_rate(self.config.mss_bytes, before, after);
@@ -297,7 +295,8 @@ impl Sender {
 
     /// Congestion header of a segment that is sent now.
     pub fn header(&mut self) -> Header {
-        self.law.header(&self.control, self.pacer.wire_bytes)
+        let law = self.law.router();
+        law.map_or(Header::None, |law| law.header(&self.control, self.pacer.wire_bytes))
     }
 
     /// An ACK arrives.
@@ -351,14 +350,12 @@ impl Sender {
         if may_grow {
             seen.flags |= ACK_CWND_LIMITED;
         }
-        if self.law_samples {
-            if self.rate.is_some() {
-                let newest = delivered.newest.map(|(_, seq)| seq);
-                let last = || (advanced && delivered.count > 0).then(|| ack.cumulative - 1);
-                return self.steer(now, &mut seen, newest.or_else(last));
-            }
-            self.law.on_sample(&seen, &mut self.control);
-        }
+        let Some(mut law) = self.law.window() else {
+            let newest = delivered.newest.map(|(_, seq)| seq);
+            let last = || (advanced && delivered.count > 0).then(|| ack.cumulative - 1);
+            return self.steer(now, &mut seen, newest.or_else(last));
+        };
+        law.on_sample(&seen, &mut self.control);
         if self.control.cwnd < self.control.ssthresh {
             self.slow_start.on_sample(&seen, &mut self.control);
         }
@@ -370,7 +367,13 @@ impl Sender {
             && delivered.count > 0
             && (advanced || self.config.sack && self.recovery.reordering.is_strong())
         {
-            self.grow(delivered.count, &seen);
+            let mut n = delivered.count;
+            if self.control.cwnd < self.control.ssthresh {
+                n = self.slow_start.on_ack(n, &seen, &mut self.control);
+            }
+            if n > 0 {
+                law.on_ack(n, &seen, &mut self.control);
+            }
         }
     }
 
@@ -389,21 +392,10 @@ impl Sender {
         rtt_ns
     }
 
-    /// `n` segments were delivered in state Open or Loss: slow start and the law enlarge the window.
-    #[inline(always)]
-    fn grow(&mut self, mut n: u32, seen: &Ack) {
-        if self.control.cwnd < self.control.ssthresh {
-            n = self.slow_start.on_ack(n, seen, &mut self.control);
-        }
-        if n > 0 {
-            self.law.on_ack(n, seen, &mut self.control);
-        }
-    }
-
     /// The law that owns window and rate in every state takes an ACK; `newest` is the segment it
     /// delivered that was sent last.
     fn steer(&mut self, now: Time, seen: &mut Ack, newest: Option<u64>) {
-        let Some(sampler) = &mut self.rate else { return };
+        let (Some(law), Some(sampler)) = (self.law.controller(), &mut self.rate) else { return };
         let in_flight = self.board.in_flight();
         let min_rtt = Time::from_ns(seen.min_rtt_ns);
         let rate = sampler.on_ack(self.delivered, newest, in_flight, min_rtt, now);
@@ -417,7 +409,7 @@ impl Sender {
             State::Loss => ACK_LOSS,
             _ => 0,
         };
-        if self.law.on_control(seen, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
+        if law.on_control(seen, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
             sampler.mark_app_limited(in_flight);
         }
     }
@@ -425,10 +417,10 @@ impl Sender {
     /// Shows each segment that was found lost to a law that looks at them.
     #[cold]
     fn show_lost(&mut self, now: Time) {
-        let Some(sampler) = &mut self.rate else { return };
+        let (Some(law), Some(sampler)) = (self.law.controller(), &mut self.rate) else { return };
         for seq in self.board.take_lost_log() {
             let lost = sampler.on_lost(seq);
-            self.law.on_lost(now.as_ns(), &lost, &self.control);
+            law.on_lost(now.as_ns(), &lost, &self.control);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::convergence::Convergence;
 use super::vcp;
-use crate::{Config, Control, Law, PARAMETERS};
+use crate::{Config, Control, RouterLaw, PARAMETERS};
 
 /// The law `evcp`; parameters: n1, n2, s, w_low, beta_c, and those of `vcp`.
-pub(crate) fn new(_config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn new(_config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn RouterLaw> {
     let [n1, n2, s, w_low, beta_c, weight, strict_freeze, rtt_scaling] = *values;
     vcp::with(Convergence::new([n1, n2, s, w_low, beta_c]), [weight, strict_freeze, rtt_scaling], control)
 }

@@ -6,7 +6,7 @@ use lfn_header::Header;
 
 use super::rcp::Segment;
 use super::{cwnd, grow_unanswered, Episode};
-use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, MIN_SSTHRESH, ONE, PARAMETERS, PROBES};
+use crate::{Ack, Config, Control, Law, Loss, RouterLaw, ACK_DUP, MIN_SSTHRESH, ONE, PARAMETERS, PROBES};
 
 /// Intervals until a router that has seen a packet of a flow tells a rate that counts the flow: the rest of
 /// that interval, and a whole one.
@@ -33,7 +33,7 @@ struct JetMax {
 }
 
 /// The law `jetmax`; parameter: tau.
-pub(crate) fn new(config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn new(config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn RouterLaw> {
     Box::new(JetMax {
         tau: values[0],
         episode: Episode::none(control),
@@ -77,11 +77,7 @@ impl JetMax {
     }
 }
 
-impl Law for JetMax {
-    fn has_sample(&self) -> bool {
-        true
-    }
-
+impl RouterLaw for JetMax {
     fn header(&mut self, control: &Control, wire_bytes: u32) -> Header {
         self.segment.on_wire = f64::from(wire_bytes);
         // The window binds while a loss is repaired: a flow that says more than it sends counts for less
@@ -121,10 +117,9 @@ impl Law for JetMax {
             grow_unanswered(ack, control);
         }
     }
+}
 
-    /// All growth is in [`Law::on_header`].
-    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
-
+impl Law for JetMax {
     /// Routers know of the load: a loss is repaired, and changes no rate. Without them it halves.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);

@@ -4,7 +4,7 @@ use lfn_header::rcp::Rcp as RcpHeader;
 use lfn_header::Header;
 
 use super::{grow_unanswered, set_cwnd, Episode};
-use crate::{Ack, Config, Control, Law, Loss, ACK_DUP, MAX_CWND, MIN_SSTHRESH, ONE, PARAMETERS};
+use crate::{Ack, Config, Control, Law, Loss, RouterLaw, ACK_DUP, MAX_CWND, MIN_SSTHRESH, ONE, PARAMETERS};
 
 /// Window as a multiple of rate times RTT, so that the rate is the limit.
 const WINDOW_ROUNDS: f64 = 2.0;
@@ -17,7 +17,7 @@ struct Rcp {
 }
 
 /// The law `rcp`.
-pub(crate) fn new(config: &Config, _values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn new(config: &Config, _values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn RouterLaw> {
     Box::new(Rcp { episode: Episode::none(control), rtt_s: 0.0, segment: Segment::new(config) })
 }
 
@@ -50,11 +50,7 @@ impl Segment {
     }
 }
 
-impl Law for Rcp {
-    fn has_sample(&self) -> bool {
-        true
-    }
-
+impl RouterLaw for Rcp {
     fn header(&mut self, _control: &Control, wire_bytes: u32) -> Header {
         self.segment.on_wire = f64::from(wire_bytes);
         Header::Rcp(RcpHeader { rate_bytes_per_s: f64::INFINITY, rtt_s: self.rtt_s })
@@ -76,10 +72,9 @@ impl Law for Rcp {
             grow_unanswered(ack, control);
         }
     }
+}
 
-    /// All growth is in [`Law::on_header`].
-    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
-
+impl Law for Rcp {
     /// Routers know of the load: a loss is repaired, and changes no rate. Without them it halves.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);

@@ -6,7 +6,7 @@ use lfn_header::Header;
 
 use super::convergence::{Convergence, BETA};
 use super::{cwnd, set_cwnd, Episode};
-use crate::{Ack, Config, Control, Law, Loss, ACK_CWND_LIMITED, ACK_DUP, PARAMETERS, PROBES};
+use crate::{Ack, Config, Control, Law, Loss, RouterLaw, ACK_CWND_LIMITED, ACK_DUP, PARAMETERS, PROBES};
 
 /// The routers' interval, t_rho.
 const T_RHO_S: f64 = 0.2;
@@ -75,14 +75,14 @@ struct Vcp {
 }
 
 /// The law `vcp`; parameters: weight, strict_freeze, rtt_scaling.
-pub(crate) fn new(config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn new(config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn RouterLaw> {
     let [weight, strict_freeze, rtt_scaling, ..] = *values;
     let reference = if config.variant == 0 { Reference::Td } else { Reference::TRho };
     Box::new(Vcp::new(reference, [weight, strict_freeze, rtt_scaling], None, control))
 }
 
 /// The same with EVCP's convergence controller.
-pub(super) fn with(convergence: Convergence, options: [f64; 3], control: &mut Control) -> Box<dyn Law> {
+pub(super) fn with(convergence: Convergence, options: [f64; 3], control: &mut Control) -> Box<dyn RouterLaw> {
     Box::new(Vcp::new(Reference::Td, options, Some(convergence), control))
 }
 
@@ -193,11 +193,7 @@ fn decade(table: &[f64; 8], cwnd: f64) -> (f64, f64, f64) {
     (table[low], table[low + 1], log - low as f64)
 }
 
-impl Law for Vcp {
-    fn has_sample(&self) -> bool {
-        true
-    }
-
+impl RouterLaw for Vcp {
     fn header(&mut self, _control: &Control, _wire_bytes: u32) -> Header {
         Header::Vcp(Load::Low)
     }
@@ -229,10 +225,9 @@ impl Law for Vcp {
             set_cwnd(control, window + increase * f64::from(ack.acked));
         }
     }
+}
 
-    /// All growth is in [`Law::on_sample`].
-    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
-
+impl Law for Vcp {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         if let Some(convergence) = &mut self.convergence {
             convergence.reset();

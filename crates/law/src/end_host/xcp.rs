@@ -4,7 +4,9 @@ use lfn_header::xcp::Xcp as XcpHeader;
 use lfn_header::Header;
 
 use super::{cwnd, grow_unanswered, set_cwnd, Episode};
-use crate::{Ack, Config, Control, Law, Loss, ACK_CWND_LIMITED, ACK_DUP, ACK_ROUND_START, PARAMETERS};
+use crate::{
+    Ack, Config, Control, Law, Loss, RouterLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_ROUND_START, PARAMETERS,
+};
 
 #[derive(Debug)]
 struct Xcp {
@@ -23,7 +25,11 @@ struct Xcp {
 }
 
 /// The law `xcp`.
-pub(crate) fn new(_config: &Config, _values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn Law> {
+pub(crate) fn new(
+    _config: &Config,
+    _values: &[f64; PARAMETERS],
+    control: &mut Control,
+) -> Box<dyn RouterLaw> {
     Box::new(Xcp {
         episode: Episode::none(control),
         told: None,
@@ -48,11 +54,7 @@ impl Xcp {
     }
 }
 
-impl Law for Xcp {
-    fn has_sample(&self) -> bool {
-        true
-    }
-
+impl RouterLaw for Xcp {
     /// Asks for all that there is, or for nothing while more would not be used.
     fn header(&mut self, control: &Control, wire_bytes: u32) -> Header {
         self.wire_bytes = f64::from(wire_bytes);
@@ -88,10 +90,9 @@ impl Law for Xcp {
             _ => grow_unanswered(ack, control),
         }
     }
+}
 
-    /// All growth is in [`Law::on_sample`].
-    fn on_ack(&mut self, _n: u32, _ack: &Ack, _control: &mut Control) {}
-
+impl Law for Xcp {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);
     }

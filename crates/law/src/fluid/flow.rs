@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::START_S;
 use crate::{
-    Ack, Config, Control, Law, LawSpec, Loss, LossKind, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_RECOVERY,
+    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_RECOVERY,
     ACK_ROUND_START, CONTROL_APP_LIMITED, ONE, RATE_APP_LIMITED,
 };
 
@@ -24,7 +24,7 @@ struct Sent {
 }
 
 pub(super) struct Flow {
-    law: Box<dyn Law>,
+    law: PlacedLaw,
     pub(super) control: Control,
     ack: Ack,
     pub(super) base_s: f64,
@@ -68,10 +68,10 @@ impl Flow {
             flags: ACK_OPEN,
             ..Ack::default()
         };
-        if law.has_control() {
-            law.on_control(&ack, &Rate::default(), &mut control);
-        } else {
+        if let Some(mut law) = law.window() {
             law.on_sample(&ack, &mut control);
+        } else if let Some(law) = law.controller() {
+            law.on_control(&ack, &Rate::default(), &mut control);
         }
         ack.flags = 0;
         Flow {
@@ -139,7 +139,7 @@ impl Flow {
         let newest = self.sent.front().copied().filter(is_due);
         let rtt_s = newest.map_or(self.base_s + delay_s, |sent| sent.rtt_s);
         let window = self.window(delay_s);
-        let in_flight = if self.law.has_control() {
+        let in_flight = if self.law.is_controller() {
             self.queued + self.arriving * self.base_s // a new rate has not filled the path yet
         } else {
             window
@@ -158,17 +158,17 @@ impl Flow {
             self.growth = window - self.round_window;
             self.round_window = window;
         }
-        if self.law.has_control() {
-            self.steer(newest);
-        } else {
-            self.ack.flags |= ACK_OPEN;
+        if let Some(law) = self.law.router() {
             // A path without a router of its protocol brings back what the sender wrote.
-            let header = self.law.header(&self.control, MSS_BYTES);
-            if !header.is_none() {
-                self.law.on_header(header, &mut self.control);
-            }
-            self.law.on_sample(&self.ack, &mut self.control);
-            self.law.on_ack(count, &self.ack, &mut self.control);
+            let header = law.header(&self.control, MSS_BYTES);
+            law.on_header(header, &mut self.control);
+        }
+        if let Some(mut law) = self.law.window() {
+            self.ack.flags |= ACK_OPEN;
+            law.on_sample(&self.ack, &mut self.control);
+            law.on_ack(count, &self.ack, &mut self.control);
+        } else {
+            self.steer(newest);
         }
         self.sent.push_back(Sent {
             at_s: now_s,
@@ -198,7 +198,8 @@ impl Flow {
         }
         self.ack.newly_lost = self.show_lost();
         let rate = self.rate_of(newest);
-        if self.law.on_control(&self.ack, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
+        let Some(law) = self.law.controller() else { return };
+        if law.on_control(&self.ack, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
             self.app_limited_until = self.ack.delivered + u64::from(self.ack.inflight);
         }
     }
@@ -224,7 +225,10 @@ impl Flow {
         let sent = self.sent.front().copied();
         for _ in 0..count {
             self.lost += 1;
-            self.law.on_lost(self.ack.now_ns, &self.rate_of(sent), &self.control);
+            let rate = self.rate_of(sent);
+            if let Some(law) = self.law.controller() {
+                law.on_lost(self.ack.now_ns, &rate, &self.control);
+            }
         }
         count
     }
@@ -240,7 +244,7 @@ impl Flow {
             mss_bytes: MSS_BYTES,
             pad: 0,
         };
-        if self.law.has_control() {
+        if self.law.is_controller() {
             self.dropped = self.dropped.max(1.0);
             self.show_lost();
             self.law.on_loss(&loss, &mut self.control);

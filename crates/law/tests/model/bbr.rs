@@ -161,7 +161,8 @@ fn the_smallest_rtt_is_probed_every_ten_seconds_with_four_segments() {
     assert_eq!(rig.cwnd(), 4.0);
     let entered_ns = rig.ack.now_ns;
     while rig.probes()[MODE] == PROBE_RTT {
-        let asked = rig.law.on_control(&rig.ack, &lfn_law::Rate::default(), &mut rig.control);
+        let law = rig.law.controller().unwrap();
+        let asked = law.on_control(&rig.ack, &lfn_law::Rate::default(), &mut rig.control);
         assert_eq!(asked, CONTROL_APP_LIMITED);
         rig.steer(4, 4);
     }
@@ -204,7 +205,7 @@ fn a_policer_is_found_and_kept_to() {
             prior_inflight: 1000,
             ..lfn_law::Rate::default()
         };
-        rig.law.on_control(&rig.ack, &rate, &mut rig.control);
+        rig.law.controller().unwrap().on_control(&rig.ack, &rate, &mut rig.control);
         policed.push(rig.probes()[6]);
         if policed.last() == Some(&1) {
             let wanted = pacing(1.0, 7000.0);

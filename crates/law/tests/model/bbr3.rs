@@ -35,7 +35,7 @@ fn round(rig: &mut Rig, bdp: u64, lost: u32) {
     };
     for _ in 0..lost {
         rate.lost += 1;
-        rig.law.on_lost(rig.ack.now_ns, &rate, &rig.control);
+        rig.law.controller().unwrap().on_lost(rig.ack.now_ns, &rate, &rig.control);
     }
     rig.steer(bdp, inflight);
 }
@@ -73,9 +73,9 @@ proptest! {
             ..Rate::default()
         };
         let within = Rate { lost: lost_before as u64, ..rate };
-        rig.law.on_lost(rig.ack.now_ns, &within, &rig.control);
+        rig.law.controller().unwrap().on_lost(rig.ack.now_ns, &within, &rig.control);
         prop_assert_eq!((rig.probes()[LONG], rig.probes()[STATE]), (0, UP));
-        rig.law.on_lost(rig.ack.now_ns, &rate, &rig.control);
+        rig.law.controller().unwrap().on_lost(rig.ack.now_ns, &rate, &rig.control);
         let prefix = (0.02 * (in_flight - 1.0) - (lost - 1.0)) / 0.98;
         let wanted = (in_flight - 1.0 + prefix.max(0.0)).max(0.7 * bdp as f64);
         let found = rig.probes()[LONG] as f64;
@@ -108,7 +108,7 @@ fn the_long_term_bound_grows_in_powers_of_two() {
     let mut rig = settled(1000);
     until(&mut rig, 1000, UP);
     let rate = Rate { lost: 100, tx_in_flight: 900, ..Rate::default() };
-    rig.law.on_lost(rig.ack.now_ns, &rate, &rig.control);
+    rig.law.controller().unwrap().on_lost(rig.ack.now_ns, &rate, &rig.control);
     let bound = rig.probes()[LONG];
     assert_eq!(bound, 899);
     // The probe after a loss is a careful one; it ends as it reaches the bound, and a full one follows.

@@ -10,12 +10,12 @@ const MS_NS: u64 = 1_000_000;
 fn with_queue(w: f64, base_us: u64, rtt_us: u64) -> Rig {
     let mut rig = Rig::new("copa", w);
     rig.ack.rtt_ns = base_us * 1000;
-    rig.law.on_sample(&rig.ack, &mut rig.control);
+    rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
     rig.ack.rtt_ns = rtt_us * 1000;
     rig.ack.srtt_ns = rig.ack.rtt_ns;
     for _ in 0..4 {
         rig.ack.now_ns += rig.ack.srtt_ns / 2;
-        rig.law.on_sample(&rig.ack, &mut rig.control);
+        rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
     }
     rig
 }

@@ -14,7 +14,7 @@ fn window_of(rig: &mut Rig, count: u32, marked: u32) {
         rig.ack.newly_delivered = 1;
         rig.ack.ce = u32::from(i < marked);
         rig.ack.flags = ACK_OPEN | if i + 1 == count { ACK_ROUND_START } else { 0 };
-        rig.law.on_sample(&rig.ack, &mut rig.control);
+        rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
     }
 }
 

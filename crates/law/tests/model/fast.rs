@@ -17,7 +17,7 @@ proptest! {
             let mut rig = Rig::new(spec, w);
             rig.ack.rtt_ns = base_us * 1000;
             rig.ack.acked = 1;
-            rig.law.on_sample(&rig.ack, &mut rig.control);
+            rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
             // After a loss the average restarts with the next sample.
             rig.lose();
             rig.control.cwnd = (w * lfn_law::ONE as f64) as u64;
@@ -57,7 +57,7 @@ fn settle(spec: &str, rate_pps: f64, base_s: &[f64], start: f64, seconds: f64) -
     for (rig, base) in rigs.iter_mut().zip(base_s) {
         rig.ack.rtt_ns = (base * 1e9) as u64;
         rig.ack.acked = 1;
-        rig.law.on_sample(&rig.ack, &mut rig.control);
+        rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
     }
     loop {
         let i = (0..rigs.len()).min_by(|&a, &b| next_s[a].total_cmp(&next_s[b])).unwrap();

@@ -39,7 +39,7 @@ proptest! {
                 rig.ack.now_ns += step_us * 1000;
                 model.ack(&rig, n);
                 rig.ack.newly_delivered = n;
-                rig.law.on_sample(&rig.ack, &mut rig.control);
+                rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
             }
             let before = rig.cwnd();
             let kept = match model.bytes_per_s {
@@ -113,12 +113,13 @@ fn hold_answers_a_burst_at_the_end_of_its_episode() {
         for _ in 0..100_000 {
             rig.ack.now_ns += 80_000;
             rig.ack.newly_delivered = 1;
-            rig.law.on_sample(&rig.ack, &mut rig.control);
+            rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
         }
-        rig.law.on_loss(&rig.loss(LossKind::Fast), &mut rig.control);
+        let loss = rig.loss(LossKind::Fast);
+        rig.law.on_loss(&loss, &mut rig.control);
         assert_eq!(rig.control.ssthresh, 1000 * lfn_law::ONE);
         rig.ack.newly_lost = lost;
-        rig.law.on_sample(&rig.ack, &mut rig.control);
+        rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
         rig.law.on_open(&rig.ack, &mut rig.control);
         crate::assert_close(rig.cwnd(), kept, 0.01);
     }

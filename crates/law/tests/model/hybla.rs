@@ -29,7 +29,7 @@ proptest! {
             rig.ack.srtt_ns = rtt_ms * 1_000_000;
             rig.ack.acked = n;
             rig.ack.newly_delivered = n;
-            rig.law.on_sample(&rig.ack, &mut rig.control);
+            rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
             // n of them are the sender's slow start.
             let wanted = f64::from(counted) * (rho.exp2() - 1.0) - f64::from(n);
             prop_assert!((rig.cwnd() - 200.0 - wanted).abs() < 0.003 * f64::from(counted) * rho.exp2());

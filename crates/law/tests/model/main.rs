@@ -31,7 +31,8 @@ mod westwood_s;
 mod yeah;
 
 use lfn_law::{
-    Ack, Config, Control, Law, Loss, LossKind, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE, PROBES,
+    Ack, Config, Control, Loss, LossKind, PlacedLaw, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE,
+    PROBES,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -53,7 +54,7 @@ pub fn window(low: f64) -> impl Strategy<Value = f64> {
 
 /// A law in congestion avoidance.
 pub struct Rig {
-    law: Box<dyn Law>,
+    law: PlacedLaw,
     control: Control,
     ack: Ack,
 }
@@ -89,8 +90,9 @@ impl Rig {
         self.ack.acked = n;
         self.ack.newly_delivered = n;
         self.ack.inflight = self.cwnd() as u32;
-        self.law.on_sample(&self.ack, &mut self.control);
-        self.law.on_ack(n, &self.ack, &mut self.control);
+        let mut law = self.law.window().expect("a law with on_ack");
+        law.on_sample(&self.ack, &mut self.control);
+        law.on_ack(n, &self.ack, &mut self.control);
     }
 
     /// A round trip for a law with delivery rates: one ACK for all that it `delivered`, the newest of
@@ -108,7 +110,8 @@ impl Rig {
             prior_inflight: self.ack.inflight,
             ..Rate::default()
         };
-        self.law.on_control(&self.ack, &rate, &mut self.control);
+        let law = self.law.controller().expect("a law with on_control");
+        law.on_control(&self.ack, &rate, &mut self.control);
     }
 
     /// A round trip: an ACK for each whole segment of the window.
@@ -131,7 +134,8 @@ impl Rig {
     /// The same, however the loss shows.
     pub fn lose_by(&mut self, kind: LossKind) -> f64 {
         let before = self.control.cwnd;
-        self.law.on_loss(&self.loss(kind), &mut self.control);
+        let loss = self.loss(kind);
+        self.law.on_loss(&loss, &mut self.control);
         self.control.cwnd = self.control.ssthresh;
         self.law.on_open(&self.ack, &mut self.control);
         self.control.cwnd as f64 / before as f64

@@ -45,7 +45,7 @@ fn sample(rig: &mut Rig, acked: u32, delivered: u32) {
     rig.ack.acked = acked;
     rig.ack.newly_delivered = delivered;
     rig.ack.flags = if acked == 0 { ACK_DUP } else { ACK_OPEN };
-    rig.law.on_sample(&rig.ack, &mut rig.control);
+    rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
 }
 
 fn bwe(rig: &Rig) -> f64 {

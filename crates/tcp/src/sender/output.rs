@@ -130,7 +130,9 @@ impl Sender {
         if let Some(sampler) = &mut self.rate {
             let (una, nxt) = (self.board.una(), self.board.nxt());
             if sampler.on_sent(seq, una, nxt, self.board.in_flight(), now) {
-                self.law.on_restart(now.as_ns(), &mut self.control);
+                if let Some(law) = self.law.controller() {
+                    law.on_restart(now.as_ns(), &mut self.control);
+                }
             }
         }
         if self.control.block > 0 {

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use lfn_law::{
-    Ack, Config, Control, Law, LawSpec, Loss, LossKind, SlowStart, SlowStartKind, ACK_CWND_LIMITED, ACK_OPEN,
-    ACK_ROUND_START, INFINITE, ONE,
+    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, SlowStartKind, ACK_CWND_LIMITED,
+    ACK_OPEN, ACK_ROUND_START, INFINITE, ONE,
 };
 use lfn_units::Time;
 
@@ -30,7 +30,7 @@ enum Episode {
 
 /// A law in charge of a UDT sender.
 pub struct LawControl {
-    law: Box<dyn Law>,
+    law: PlacedLaw,
     slow_start: SlowStart,
     control: Control,
     mss_bytes: u32,
@@ -48,7 +48,7 @@ pub struct LawControl {
 
 impl LawControl {
     /// A sender that begins at `now` with packets of `mss_bytes`, IP and UDP headers included. Not for a law
-    /// with [`Law::on_control`]: it needs delivery rates, which ACKs of UDT do not sample.
+    /// that is a [`lfn_law::Controller`]: it needs delivery rates, which ACKs of UDT do not sample.
     pub fn new(law: &LawSpec, slow_start: SlowStartKind, mss_bytes: u32, now: Time) -> LawControl {
         let mut control = Control::new(INITIAL_WINDOW);
         let config = Config { now_ns: now.as_ns(), mss_bytes: payload_bytes(mss_bytes), ..Config::default() };
@@ -105,7 +105,7 @@ fn payload_bytes(mss_bytes: u32) -> u32 {
 
 impl CongestionControl for LawControl {
     fn memory_bytes(&self) -> usize {
-        size_of_val(self) + size_of_val(&*self.law) + self.sent.capacity() * size_of::<Time>()
+        size_of_val(self) + self.law.memory_bytes() + self.sent.capacity() * size_of::<Time>()
     }
 
     fn on_ack(&mut self, _light: bool, path: &Path) {
@@ -150,9 +150,8 @@ impl CongestionControl for LawControl {
             self.episode = Episode::Open;
             self.law.on_open(&seen, &mut self.control);
         }
-        if self.law.has_sample() {
-            self.law.on_sample(&seen, &mut self.control);
-        }
+        let Some(mut law) = self.law.window() else { return };
+        law.on_sample(&seen, &mut self.control);
         if self.control.cwnd < self.control.ssthresh {
             self.slow_start.on_sample(&seen, &mut self.control);
         }
@@ -164,7 +163,7 @@ impl CongestionControl for LawControl {
             n = self.slow_start.on_ack(n, &seen, &mut self.control);
         }
         if n > 0 {
-            self.law.on_ack(n, &seen, &mut self.control);
+            law.on_ack(n, &seen, &mut self.control);
         }
     }
 
