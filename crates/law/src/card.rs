@@ -5,8 +5,8 @@
 
 use crate::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Rate, SlowStart,
-    SlowStartKind, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START,
-    INFINITE, ONE, PROBES, RATE_APP_LIMITED,
+    SlowStartKind, Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY,
+    ACK_ROUND_START, PROBES, RATE_APP_LIMITED,
 };
 use lfn_header::Header;
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ impl WindowLaw for OnlySlowStart {
 impl Law for OnlySlowStart {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.0.on_loss(loss);
-        control.ssthresh = (control.cwnd / 2).max(2 * ONE);
+        control.ssthresh = (control.cwnd / 2).max(Window::MIN_SSTHRESH);
     }
 }
 
@@ -183,7 +183,7 @@ impl Connection {
         ack.delivered += u64::from(n);
         ack.acked = if open { n } else { 0 };
         ack.newly_delivered = n;
-        ack.inflight = ((self.control.cwnd >> 32) as u32).saturating_sub(n);
+        ack.inflight = (self.control.cwnd.floor() as u32).saturating_sub(n);
         ack.flags = flags;
         if let Some(law) = self.law.router().filter(|_| !self.header.is_none()) {
             law.header(&self.control, self.ack.mss_bytes);
@@ -210,7 +210,7 @@ impl Connection {
 
     /// An ACK of `n` segments, the newest of them sent one RTT ago, for a law with delivery rates.
     fn steer(&mut self, args: &Args, n: u32, flags: u32) -> Result<(), String> {
-        let window = (self.control.cwnd >> 32) as u32;
+        let window = self.control.cwnd.floor() as u32;
         let sampled = args.count("sampled")?.unwrap_or(window);
         let ack = &mut self.ack;
         ack.delivered += u64::from(n);
@@ -258,7 +258,7 @@ impl Connection {
     }
 
     fn round(&mut self) {
-        let count = (self.control.cwnd >> 32).max(1);
+        let count = self.control.cwnd.floor().max(1);
         for i in 0..count {
             // Spread so that the round takes one RTT to the nanosecond.
             let at = |i: u64| (u128::from(self.ack.rtt_ns) * u128::from(i) / u128::from(count)) as u64;
@@ -276,7 +276,7 @@ impl Connection {
             srtt_ns: ack.srtt_ns,
             min_rtt_ns: ack.min_rtt_ns,
             kind,
-            inflight: (self.control.cwnd >> 32) as u32,
+            inflight: self.control.cwnd.floor() as u32,
             mss_bytes: ack.mss_bytes,
             pad: 0,
         };
@@ -288,11 +288,11 @@ impl Connection {
         if self.law.is_controller() {
             self.episode = if kind == LossKind::Rto { ACK_LOSS } else { ACK_RECOVERY };
             if kind == LossKind::Rto {
-                self.control.cwnd = ONE;
+                self.control.cwnd = Window::ONE;
             }
             return;
         }
-        let cwnd = if kind == LossKind::Rto { ONE } else { self.control.ssthresh };
+        let cwnd = if kind == LossKind::Rto { Window::ONE } else { self.control.ssthresh };
         self.control.cwnd = self.control.cwnd.min(cwnd);
         if !hold {
             self.open();
@@ -312,11 +312,9 @@ impl Connection {
     }
 
     fn field(&self, name: &str) -> Result<f64, String> {
-        let segments =
-            |window: u64| if window == INFINITE { f64::INFINITY } else { window as f64 / ONE as f64 };
         match name {
-            "cwnd" => return Ok(segments(self.control.cwnd)),
-            "ssthresh" => return Ok(segments(self.control.ssthresh)),
+            "cwnd" => return Ok(self.control.cwnd.segments()),
+            "ssthresh" => return Ok(self.control.ssthresh.segments()),
             "pacing_Bps" => return Ok(self.control.pacing_bytes_per_s as f64),
             _ => {}
         }
@@ -464,10 +462,10 @@ impl<'a> Args<'a> {
         text.parse().map_err(|error: crate::LawError| error.to_string())
     }
 
-    fn segments(&self, key: &str) -> Result<Option<u64>, String> {
+    fn segments(&self, key: &str) -> Result<Option<Window>, String> {
         self.get(key, "allowed: segments of at least 1, or inf", |text| match text {
-            "inf" => Some(INFINITE),
-            _ => text.parse::<f64>().ok().filter(|&w| w >= 1.0).map(|w| (w * ONE as f64) as u64),
+            "inf" => Some(Window::INFINITE),
+            _ => text.parse::<f64>().ok().filter(|&w| w >= 1.0).map(Window::of),
         })
     }
 }

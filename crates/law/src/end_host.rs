@@ -8,16 +8,16 @@ pub(crate) mod rcp;
 pub(crate) mod vcp;
 pub(crate) mod xcp;
 
-use crate::{Ack, Control, Loss, LossKind, ACK_CWND_LIMITED, MAX_CWND, MIN_SSTHRESH, ONE};
+use crate::{Ack, Control, Loss, LossKind, Window, ACK_CWND_LIMITED};
 
 /// Sets a window in segments, within the bounds of every law.
 fn set_cwnd(control: &mut Control, segments: f64) {
-    control.cwnd = ((segments * ONE as f64) as u64).clamp(ONE, MAX_CWND);
+    control.cwnd = Window::of(segments).clamp(Window::ONE, Window::MAX);
 }
 
 /// The window in segments.
 fn cwnd(control: &Control) -> f64 {
-    control.cwnd as f64 / ONE as f64
+    control.cwnd.segments()
 }
 
 /// No router of the path has answered: one segment a round trip, as under Reno.
@@ -38,14 +38,15 @@ struct Episode {
 
 impl Episode {
     fn none(control: &mut Control) -> Episode {
-        control.ssthresh = ONE;
+        control.ssthresh = Window::ONE;
         Episode::default()
     }
 
     /// The window will be halved; after a timeout, which leaves one segment, growth goes on at once.
     fn begin(&mut self, loss: &Loss, control: &mut Control) {
         self.recovering = loss.kind != LossKind::Rto;
-        control.ssthresh = if self.recovering { (control.cwnd / 2).max(MIN_SSTHRESH) } else { ONE };
+        control.ssthresh =
+            if self.recovering { (control.cwnd / 2).max(Window::MIN_SSTHRESH) } else { Window::ONE };
     }
 
     fn end(&mut self, control: &mut Control) {

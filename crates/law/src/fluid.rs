@@ -9,7 +9,7 @@
 
 mod flow;
 
-use crate::{LawSpec, ONE};
+use crate::{LawSpec, Window};
 use flow::Flow;
 
 const START_S: f64 = 1.0;
@@ -280,10 +280,10 @@ pub fn course(
         let full = std::mem::take(&mut fluid.full) && now_s >= calm_until_s;
         let delivered: f64 = fluid.flows.iter().map(|flow| flow.packets).sum();
         let first = &mut fluid.flows[0].control.cwnd;
-        let is_at_window = *first as f64 >= path.window_at_loss * ONE as f64;
+        let is_at_window = first.segments() >= path.window_at_loss;
         if is_at_window {
             // Equal peaks, which do not make a law give way.
-            *first = (path.window_at_loss * ONE as f64) as u64;
+            *first = Window::of(path.window_at_loss);
         }
         if full || delivered >= path.segments_to_loss || is_at_window {
             fluid.end_epoch(true);

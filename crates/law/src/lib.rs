@@ -14,21 +14,15 @@ mod placed;
 mod prototype;
 mod registry;
 mod slow_start;
+mod window;
 
 use lfn_header::Header;
 pub use placed::{BoxedLaw, PlacedLaw, PlacedWindowLaw};
 pub use prototype::{Build, Prototype, STAMP};
 pub use registry::{look, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};
+pub use window::Window;
 
-/// One segment: windows are Q32.32 segments in a `u64`.
-pub const ONE: u64 = 1 << 32;
-/// The initial `ssthresh`.
-pub const INFINITE: u64 = u64::MAX;
-/// No `ssthresh` is below two segments (RFC 5681 eq. 4), but of laws without slow start.
-pub const MIN_SSTHRESH: u64 = 2 * ONE;
-/// No law grows past 2^26 segments.
-pub const MAX_CWND: u64 = 1 << 58;
 /// Values that [`Law::probe`] may write.
 pub const PROBES: usize = 8;
 
@@ -145,10 +139,10 @@ pub struct Loss {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// Congestion window, Q32.32 segments; at least [`ONE`].
-    pub cwnd: u64,
-    /// Slow-start threshold, Q32.32 segments; [`INFINITE`] at the start.
-    pub ssthresh: u64,
+    /// Congestion window; at least [`Window::ONE`].
+    pub cwnd: Window,
+    /// Slow-start threshold; [`Window::INFINITE`] at the start.
+    pub ssthresh: Window,
     /// Pacing rate; 0: the ACK clock alone.
     pub pacing_bytes_per_s: u64,
     /// When [`Law::on_tick`] is wanted next; 0: never.
@@ -162,8 +156,14 @@ pub struct Control {
 impl Control {
     /// A new connection: `cwnd` of `initial_window` segments, `ssthresh` infinite.
     pub fn new(initial_window: u32) -> Self {
-        let cwnd = u64::from(initial_window) << 32;
-        Self { cwnd, ssthresh: INFINITE, pacing_bytes_per_s: 0, next_tick_ns: 0, block: 0, blocks: 0 }
+        Self {
+            cwnd: Window::whole(initial_window.into()),
+            ssthresh: Window::INFINITE,
+            pacing_bytes_per_s: 0,
+            next_tick_ns: 0,
+            block: 0,
+            blocks: 0,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Slow start: laws/slow_start.h behind a Rust face.
 
-use crate::{Ack, Control, LawError, Loss, MAX_CWND};
+use crate::{Ack, Control, LawError, Loss, Window};
 use lfn_keys::nearest;
 use std::fmt;
 use std::str::FromStr;
@@ -93,10 +93,10 @@ impl SlowStart {
     /// left for congestion avoidance.
     #[inline]
     pub fn on_ack(&mut self, n: u32, ack: &Ack, control: &mut Control) -> u32 {
-        let grown = control.cwnd + (u64::from(n) << 32);
+        let grown = control.cwnd + Window::whole(n.into());
         // Nearly every ACK of the two common kinds; the rest is the header's.
         if matches!(self.kind, SlowStartKind::Classic | SlowStartKind::HyStart)
-            && grown <= control.ssthresh.min(MAX_CWND)
+            && grown <= control.ssthresh.min(Window::MAX)
         {
             control.cwnd = grown;
             return 0;

@@ -5,8 +5,8 @@
 use lfn_header::{Header, Protocol};
 use lfn_law::{
     registry, Ack, Config, Control, LawInfo, LawSpec, Loss, LossKind, PlacedLaw, Rate, SlowStart,
-    SlowStartKind, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, INFINITE,
-    MAX_CWND, MIN_SSTHRESH, ONE, PROBES, RATE_APP_LIMITED,
+    SlowStartKind, Window, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START,
+    PROBES, RATE_APP_LIMITED,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -50,7 +50,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 #[derive(Clone, Debug)]
 struct Start {
-    cwnd: u64,
+    cwnd: Window,
     in_slow_start: bool,
     now_ns: u64,
     mss_bytes: u32,
@@ -60,7 +60,7 @@ struct Start {
 fn start() -> impl Strategy<Value = Start> {
     (wide(58), any::<bool>(), wide(60), 1u32..65_536, 0..SlowStartKind::ALL.len()).prop_map(
         |(cwnd, in_slow_start, now_ns, mss_bytes, kind)| Start {
-            cwnd: cwnd.max(ONE),
+            cwnd: Window::from_q32(cwnd).max(Window::ONE),
             in_slow_start,
             now_ns,
             mss_bytes,
@@ -100,7 +100,8 @@ struct Sender {
 
 impl Sender {
     fn new(spec: LawSpec, start: &Start) -> Self {
-        let ssthresh = if start.in_slow_start { INFINITE } else { start.cwnd.max(MIN_SSTHRESH) };
+        let ssthresh =
+            if start.in_slow_start { Window::INFINITE } else { start.cwnd.max(Window::MIN_SSTHRESH) };
         let mut control = Control {
             cwnd: start.cwnd,
             ssthresh,
@@ -129,10 +130,10 @@ impl Sender {
 
     fn check(&self) {
         let control = &self.control;
-        assert!((ONE..=MAX_CWND).contains(&control.cwnd), "cwnd {}", control.cwnd);
+        assert!((Window::ONE..=Window::MAX).contains(&control.cwnd), "cwnd {:?}", control.cwnd);
         // Without slow start nothing needs two segments.
-        let least = if self.spec.header().is_some() { ONE } else { MIN_SSTHRESH };
-        assert!(control.ssthresh >= least, "ssthresh {}", control.ssthresh);
+        let least = if self.spec.header().is_some() { Window::ONE } else { Window::MIN_SSTHRESH };
+        assert!(control.ssthresh >= least, "ssthresh {:?}", control.ssthresh);
         assert!(!self.law.is_controller() || control.pacing_bytes_per_s > 0, "no pacing rate");
     }
 
@@ -174,7 +175,7 @@ impl Sender {
         ack.delivered += u64::from(n);
         (ack.acked, ack.newly_delivered, ack.newly_lost, ack.ce) =
             (if self.episode { 0 } else { n }, n, lost, ce);
-        ack.inflight = (self.control.cwnd >> 32) as u32;
+        ack.inflight = self.control.cwnd.floor() as u32;
         let state = if self.episode { ACK_DUP } else { ACK_OPEN | ACK_CWND_LIMITED };
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
         if let Some(protocol) = self.spec.header() {
@@ -211,7 +212,7 @@ impl Sender {
         let ack = &mut self.ack;
         let mut rate = Rate {
             delivered: ack.delivered,
-            prior_delivered: ack.delivered.saturating_sub(self.control.cwnd >> 32),
+            prior_delivered: ack.delivered.saturating_sub(self.control.cwnd.floor()),
             lost: self.lost,
             prior_lost: self.lost,
             interval_ns: ack.rtt_ns,
@@ -257,7 +258,7 @@ impl Sender {
             srtt_ns: ack.srtt_ns,
             min_rtt_ns: ack.min_rtt_ns,
             kind,
-            inflight: (self.control.cwnd >> 32) as u32,
+            inflight: self.control.cwnd.floor() as u32,
             mss_bytes: ack.mss_bytes,
             pad: 0,
         };
@@ -269,16 +270,21 @@ impl Sender {
         self.timed_out = kind == LossKind::Rto;
         if self.law.is_controller() {
             if self.timed_out {
-                self.control.cwnd = ONE;
+                self.control.cwnd = Window::ONE;
             }
             self.episode = true;
             return;
         }
         if self.spec.info().is_some_and(|law| !law.ssthresh_is_estimate) {
-            let most = before.cwnd.max(MIN_SSTHRESH);
-            assert!(self.control.ssthresh <= most, "ssthresh {} above cwnd {most}", self.control.ssthresh);
+            let most = before.cwnd.max(Window::MIN_SSTHRESH);
+            assert!(
+                self.control.ssthresh <= most,
+                "ssthresh {:?} above cwnd {most:?}",
+                self.control.ssthresh
+            );
         }
-        self.control.cwnd = if kind == LossKind::Rto { ONE } else { self.control.ssthresh.min(MAX_CWND) };
+        self.control.cwnd =
+            if kind == LossKind::Rto { Window::ONE } else { self.control.ssthresh.min(Window::MAX) };
         self.episode = hold;
         if !hold {
             self.law.on_open(&self.ack, &mut self.control);

@@ -1,23 +1,28 @@
 //! Slow start against its definition. Vectors of each kind are in laws/cards/slow-start.md.
 
 use lfn_law::card::Block;
-use lfn_law::{registry, Ack, Control, SlowStart, SlowStartKind, INFINITE, MAX_CWND, ONE};
+use lfn_law::{registry, Ack, Control, SlowStart, SlowStartKind, Window};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+
+const ONE: u64 = Window::ONE.q32();
+const MAX: u64 = Window::MAX.q32();
 
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Default::default() })]
 
     /// In C and in Rust, on either side of ssthresh.
     #[test]
-    fn classic_grows_by_n_up_to_ssthresh(cwnd in ONE..MAX_CWND, room in 0u64..70_000 * ONE, n in 0u32..65_536) {
+    fn classic_grows_by_n_up_to_ssthresh(cwnd in ONE..MAX, room in 0u64..70_000 * ONE, n in 0u32..65_536) {
         for kind in [SlowStartKind::Classic, SlowStartKind::HyStart] {
-            let ssthresh = (cwnd + room).min(MAX_CWND);
-            let mut control = Control { cwnd, ssthresh, ..Control::new(1) };
+            let ssthresh = (cwnd + room).min(MAX);
+            let [start, end] = [cwnd, ssthresh].map(Window::from_q32);
+            let mut control = Control { cwnd: start, ssthresh: end, ..Control::new(1) };
             let rest = SlowStart::new(kind).on_ack(n, &Ack::default(), &mut control);
-            prop_assert_eq!(control.cwnd, (cwnd + u64::from(n) * ONE).min(ssthresh));
-            let used = (control.cwnd - cwnd).div_ceil(ONE);
-            prop_assert_eq!(u64::from(rest), if control.cwnd < ssthresh { 0 } else { u64::from(n) - used });
+            let grown = control.cwnd.q32();
+            prop_assert_eq!(grown, (cwnd + u64::from(n) * ONE).min(ssthresh));
+            let used = (grown - cwnd).div_ceil(ONE);
+            prop_assert_eq!(u64::from(rest), if grown < ssthresh { 0 } else { u64::from(n) - used });
         }
     }
 }
@@ -25,20 +30,20 @@ proptest! {
 #[test]
 fn no_kind_grows_beyond_the_largest_window() {
     for kind in SlowStartKind::ALL {
-        let mut control = Control { cwnd: MAX_CWND - ONE, ..Control::new(1) };
+        let mut control = Control { cwnd: Window::from_q32(MAX - ONE), ..Control::new(1) };
         let rest = SlowStart::new(kind).on_ack(65_535, &Ack::default(), &mut control);
-        assert!(control.cwnd <= MAX_CWND);
+        assert!(control.cwnd <= Window::MAX);
         assert_eq!(rest, 0, "{kind}: nothing is left for congestion avoidance below ssthresh");
     }
 }
 
 #[test]
 fn limited_slow_start_takes_1665_round_trips() {
-    let mut control = Control { ssthresh: INFINITE, ..Control::new(1) };
+    let mut control = Control { ssthresh: Window::INFINITE, ..Control::new(1) };
     let mut slow_start = SlowStart::new(SlowStartKind::Limited);
     let mut rtts = 0;
-    while control.cwnd < 83_000 * ONE {
-        for _ in 0..control.cwnd / ONE {
+    while control.cwnd < Window::whole(83_000) {
+        for _ in 0..control.cwnd.floor() {
             slow_start.on_ack(1, &Ack::default(), &mut control);
         }
         rtts += 1;
@@ -55,7 +60,7 @@ fn a_paced_sender_waits_for_a_train_of_the_whole_rtt() {
         let mut ack = Ack { rtt_ns: 100_000_000, srtt_ns: 100_000_000, mss_bytes: 1448, ..Ack::default() };
         ack.inflight = 5000; // one round lasts throughout
         let mut elapsed_us = 0;
-        while control.ssthresh == INFINITE {
+        while control.ssthresh == Window::INFINITE {
             elapsed_us += 100;
             ack.now_ns = elapsed_us * 1000;
             ack.delivered = elapsed_us / 100;
@@ -70,7 +75,7 @@ fn a_paced_sender_waits_for_a_train_of_the_whole_rtt() {
 fn hystart_plus_plus_without_limit_when_paced() {
     let mut control = Control { pacing_bytes_per_s: 1, ..Control::new(10) };
     SlowStart::new(SlowStartKind::HyStartPlusPlus).on_ack(20, &Ack::default(), &mut control);
-    assert_eq!(control.cwnd, 30 * ONE);
+    assert_eq!(control.cwnd, Window::whole(30));
 }
 
 /// Window and threshold after statements of cards.

@@ -9,8 +9,7 @@ use std::path::Path;
 
 use lfn_law::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype, SlowStartKind,
-    WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, INFINITE, MAX_CWND, MIN_SSTHRESH, ONE,
-    PROBES,
+    Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, PROBES,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -28,14 +27,6 @@ pub(crate) struct Fault {
     pub(crate) place: String,
     /// The exception.
     pub(crate) error: PyErr,
-}
-
-fn segments(q32: u64) -> f64 {
-    if q32 == INFINITE {
-        f64::INFINITY
-    } else {
-        q32 as f64 / ONE as f64
-    }
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -88,7 +79,7 @@ impl LawState {
     /// Congestion window in segments, at least 1. None grows past 2**26.
     #[getter]
     fn cwnd(&self) -> f64 {
-        segments(self.control.cwnd)
+        self.control.cwnd.segments()
     }
 
     #[setter]
@@ -99,27 +90,26 @@ impl LawState {
         }
         let fits = |cwnd: f64| cwnd.is_finite() && cwnd >= 1.0;
         let cwnd = number("cwnd", value, "a number of segments from 1 on, finite", fits)?;
-        self.control.cwnd = ((cwnd * ONE as f64).round() as u64).min(MAX_CWND);
+        self.control.cwnd = Window::nearest(cwnd).min(Window::MAX);
         Ok(())
     }
 
     /// Slow-start threshold in segments, at least 2 (RFC 5681 eq. 4); infinite at first.
     #[getter]
     fn ssthresh(&self) -> f64 {
-        segments(self.control.ssthresh)
+        self.control.ssthresh.segments()
     }
 
     #[setter]
     fn set_ssthresh(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let least = segments(MIN_SSTHRESH);
+        let least = Window::MIN_SSTHRESH.segments();
         let in_loss = self.in_loss;
         let fits = |ssthresh: f64| ssthresh >= least && !(in_loss && ssthresh.is_infinite());
         let allowed = "a number of segments from 2 on, in on_loss a finite one";
         let ssthresh = number("ssthresh", value, allowed, fits)?;
-        // A cast saturates.
         self.control.ssthresh = match ssthresh {
-            f64::INFINITY => INFINITE,
-            _ => ((ssthresh * ONE as f64).round() as u64).min(INFINITE - 1),
+            f64::INFINITY => Window::INFINITE,
+            _ => Window::nearest(ssthresh).min(Window::from_q32(u64::MAX - 1)),
         };
         self.has_set_ssthresh = true;
         Ok(())

@@ -2,7 +2,7 @@
 
 use lfn_law::fluid::{course, Course, Epoch, FluidError, Path};
 use lfn_law::{
-    Ack, BoxedLaw, Config, Control, Controller, Law, LawSpec, Loss, Prototype, Rate, SlowStartKind, ONE,
+    Ack, BoxedLaw, Config, Control, Controller, Law, LawSpec, Loss, Prototype, Rate, SlowStartKind, Window,
 };
 use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
 use lfn_units::Time;
@@ -107,7 +107,7 @@ impl Udt {
             now,
             mss_bytes: config.mss_bytes,
             // The first ACK ends slow start.
-            max_window_packets: control.cwnd / ONE,
+            max_window_packets: control.cwnd.floor(),
             rtt: Time::ZERO,
             arrival_pps: 0,
             capacity_pps,
@@ -118,7 +118,7 @@ impl Udt {
     }
 
     fn set(&self, control: &mut Control) {
-        control.cwnd = self.control.window_packets().max(1) * ONE;
+        control.cwnd = Window::whole(self.control.window_packets().max(1));
         let packets_per_s = 1e12 / self.control.period().0 as f64;
         control.pacing_bytes_per_s = (f64::from(self.path.mss_bytes) * packets_per_s) as u64;
     }

@@ -1,7 +1,7 @@
 //! A flow inside the engine: sender, receiver, and the lines between them.
 
 use lfn_header::{Header, Protocol};
-use lfn_law::{LawSpec, ONE};
+use lfn_law::LawSpec;
 use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
@@ -55,15 +55,6 @@ pub(crate) struct FlowSetup {
     pub ack_bytes: u32,
     /// Bytes on the wire of the last segment, if it is not full.
     pub last_wire_bytes: u32,
-}
-
-/// Segments of a Q32.32 window; infinite where it is.
-pub(crate) fn segments(q32: u64) -> f64 {
-    if q32 == u64::MAX {
-        f64::INFINITY
-    } else {
-        q32 as f64 / ONE as f64
-    }
 }
 
 /// Payload of the last segment of a message.

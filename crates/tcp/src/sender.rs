@@ -13,8 +13,9 @@ use std::mem::offset_of;
 
 use lfn_header::Header;
 use lfn_law::{
-    Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, ACK_CWND_LIMITED,
-    ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, ONE, PROBES,
+    Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, Window,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED,
+    PROBES,
 };
 use lfn_units::Time;
 
@@ -62,7 +63,7 @@ impl Sender {
     pub fn new(config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) -> Sender {
         let mut control = Control::new(config.initial_window_segments);
         if let Some(segments) = config.initial_ssthresh_segments {
-            control.ssthresh = u64::from(segments) * ONE;
+            control.ssthresh = Window::whole(segments.into());
         }
         let law_config = LawConfig {
             now_ns: now.as_ns(),
@@ -184,7 +185,7 @@ impl Sender {
     /// After two or more lost SYNs the initial window is one segment, as in Linux (RFC 5681 section 3.1).
     pub fn on_syns_lost(&mut self, now: Time) {
         self.report.observe(now, self.control.cwnd);
-        self.control.cwnd = ONE;
+        self.control.cwnd = Window::ONE;
     }
 
     /// The handshake took `rtt`: the first sample of the round-trip time.
@@ -251,7 +252,7 @@ impl Sender {
     }
 
     fn window(&self) -> u64 {
-        self.control.cwnd >> 32
+        self.control.cwnd.floor()
     }
 
     fn may_send_new(&self) -> bool {
@@ -271,7 +272,7 @@ impl Sender {
         }
     }
 
-    fn record(&mut self, at: Time, kind: EventKind, cwnd_before: u64) {
+    fn record(&mut self, at: Time, kind: EventKind, cwnd_before: Window) {
         self.report.events.push(SenderEvent {
             at,
             kind,
@@ -350,12 +351,13 @@ impl Sender {
         if may_grow {
             seen.flags |= ACK_CWND_LIMITED;
         }
-        let Some(mut law) = self.law.window() else {
+        if let Some(mut law) = self.law.window() {
+            law.on_sample(&seen, &mut self.control);
+        } else {
             let newest = delivered.newest.map(|(_, seq)| seq);
             let last = || (advanced && delivered.count > 0).then(|| ack.cumulative - 1);
             return self.steer(now, &mut seen, newest.or_else(last));
-        };
-        law.on_sample(&seen, &mut self.control);
+        }
         if self.control.cwnd < self.control.ssthresh {
             self.slow_start.on_sample(&seen, &mut self.control);
         }
@@ -367,13 +369,7 @@ impl Sender {
             && delivered.count > 0
             && (advanced || self.config.sack && self.recovery.reordering.is_strong())
         {
-            let mut n = delivered.count;
-            if self.control.cwnd < self.control.ssthresh {
-                n = self.slow_start.on_ack(n, &seen, &mut self.control);
-            }
-            if n > 0 {
-                law.on_ack(n, &seen, &mut self.control);
-            }
+            self.grow(delivered.count, &seen);
         }
     }
 
@@ -390,6 +386,17 @@ impl Sender {
         self.rtt.sample(oldest_ns, rtt_ns);
         self.timers.backoff = 0;
         rtt_ns
+    }
+
+    /// `n` segments were delivered in state Open or Loss: slow start and the law enlarge the window.
+    #[inline(always)]
+    fn grow(&mut self, mut n: u32, seen: &Ack) {
+        if self.control.cwnd < self.control.ssthresh {
+            n = self.slow_start.on_ack(n, seen, &mut self.control);
+        }
+        if let Some(mut law) = self.law.window().filter(|_| n > 0) {
+            law.on_ack(n, seen, &mut self.control);
+        }
     }
 
     /// The law that owns window and rate in every state takes an ACK; `newest` is the segment it

@@ -1,6 +1,6 @@
 //! Block pacing: what a law asks for with `block` and `blocks`, segment by segment.
 
-use lfn_law::{SlowStartKind, ONE};
+use lfn_law::SlowStartKind;
 use lfn_tcp::{Acknowledgement, Segment, Sender, SenderConfig, State};
 use lfn_units::Time;
 
@@ -55,7 +55,7 @@ impl Talk {
     }
 
     fn cwnd(&self) -> u64 {
-        self.sender.control().cwnd / ONE
+        self.sender.control().cwnd.floor()
     }
 }
 

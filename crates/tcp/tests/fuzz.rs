@@ -121,7 +121,7 @@ impl Path {
         // Each segment counts at most twice: its original and one copy.
         assert!(self.sender.in_flight() <= 2 * outstanding);
         assert!(self.sender.una() <= self.receiver.next_expected());
-        assert!(self.sender.control().cwnd >= lfn_law::ONE);
+        assert!(self.sender.control().cwnd >= lfn_law::Window::ONE);
         if outstanding > 0 {
             assert!(self.sender.deadline() < Time::NEVER, "somebody must act if all ACKs are lost");
         }

@@ -1,6 +1,6 @@
 //! Recovery as the RFCs and Linux have it, ACK by ACK.
 
-use lfn_law::{LawSpec, SlowStartKind, ONE};
+use lfn_law::{LawSpec, SlowStartKind};
 use lfn_tcp::{Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State};
 use lfn_units::Time;
 
@@ -72,7 +72,7 @@ impl Talk {
     }
 
     fn cwnd(&self) -> u64 {
-        self.sender.control().cwnd / ONE
+        self.sender.control().cwnd.floor()
     }
 }
 
@@ -125,7 +125,7 @@ fn many_losses_and_an_echo_in_one_window_are_one_reduction() {
     talk.now = Time::from_ms(3 * RTT_MS);
     let nxt = talk.sender.nxt();
     talk.ack(nxt, &[]);
-    assert_eq!((talk.sender.state(), talk.sender.control().ssthresh / ONE), (State::Open, before / 2));
+    assert_eq!((talk.sender.state(), talk.sender.control().ssthresh.floor()), (State::Open, before / 2));
 }
 
 #[test]

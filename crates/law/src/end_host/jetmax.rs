@@ -6,7 +6,7 @@ use lfn_header::Header;
 
 use super::rcp::Segment;
 use super::{cwnd, grow_unanswered, Episode};
-use crate::{Ack, Config, Control, Law, Loss, RouterLaw, ACK_DUP, MIN_SSTHRESH, ONE, PARAMETERS, PROBES};
+use crate::{Ack, Config, Control, Law, Loss, RouterLaw, Window, ACK_DUP, PARAMETERS, PROBES};
 
 /// Intervals until a router that has seen a packet of a flow tells a rate that counts the flow: the rest of
 /// that interval, and a whole one.
@@ -124,7 +124,8 @@ impl Law for JetMax {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);
         if self.rate > 0.0 {
-            control.ssthresh = if self.episode.recovering { control.cwnd.max(MIN_SSTHRESH) } else { ONE };
+            control.ssthresh =
+                if self.episode.recovering { control.cwnd.max(Window::MIN_SSTHRESH) } else { Window::ONE };
         }
     }
 

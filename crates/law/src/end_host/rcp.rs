@@ -4,7 +4,7 @@ use lfn_header::rcp::Rcp as RcpHeader;
 use lfn_header::Header;
 
 use super::{grow_unanswered, set_cwnd, Episode};
-use crate::{Ack, Config, Control, Law, Loss, RouterLaw, ACK_DUP, MAX_CWND, MIN_SSTHRESH, ONE, PARAMETERS};
+use crate::{Ack, Config, Control, Law, Loss, RouterLaw, Window, ACK_DUP, PARAMETERS};
 
 /// Window as a multiple of rate times RTT, so that the rate is the limit.
 const WINDOW_ROUNDS: f64 = 2.0;
@@ -45,7 +45,7 @@ impl Segment {
         if rtt_s > 0.0 {
             set_cwnd(control, (WINDOW_ROUNDS * rate * rtt_s / self.on_wire).max(2.0));
         } else {
-            control.cwnd = MAX_CWND;
+            control.cwnd = Window::MAX;
         }
     }
 }
@@ -79,7 +79,8 @@ impl Law for Rcp {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);
         if control.pacing_bytes_per_s != 0 {
-            control.ssthresh = if self.episode.recovering { control.cwnd.max(MIN_SSTHRESH) } else { ONE };
+            control.ssthresh =
+                if self.episode.recovering { control.cwnd.max(Window::MIN_SSTHRESH) } else { Window::ONE };
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::START_S;
 use crate::{
-    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_RECOVERY,
-    ACK_ROUND_START, CONTROL_APP_LIMITED, ONE, RATE_APP_LIMITED,
+    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Rate, Window, ACK_CWND_LIMITED, ACK_OPEN,
+    ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, RATE_APP_LIMITED,
 };
 
 /// ACKs in a round trip, for windows of at least as many segments.
@@ -54,7 +54,7 @@ impl Flow {
     pub(super) fn new(spec: &LawSpec, window: f64, base_s: f64, least_rtt: f64) -> Flow {
         let now_ns = (START_S * 1e9) as u64;
         let mut control = Control::new(1);
-        control.cwnd = (window * ONE as f64) as u64;
+        control.cwnd = Window::of(window);
         control.ssthresh = control.cwnd;
         let config = Config { now_ns, mss_bytes: MSS_BYTES, ..Config::default() };
         let mut law = spec.build(&config, &mut control);
@@ -98,7 +98,7 @@ impl Flow {
     }
 
     pub(super) fn cwnd(&self) -> f64 {
-        self.control.cwnd as f64 / ONE as f64
+        self.control.cwnd.segments()
     }
 
     /// Segments that it keeps in flight: cwnd, or less where the pacing rate allows no more.

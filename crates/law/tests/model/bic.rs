@@ -2,7 +2,7 @@
 //! at W 1, 2, 4 ... 32 a round trip. And the table of Linux's cnt.
 
 use crate::{assert_close, cases, Rig};
-use lfn_law::{ACK_ROUND_START, ONE};
+use lfn_law::{Window, ACK_ROUND_START};
 use proptest::prelude::*;
 
 const S_MAX: f64 = 32.0;
@@ -57,7 +57,7 @@ fn windows(peak: f64, rounds: &[u32]) -> Vec<(f64, f64)> {
         rig.lose();
         model.lose();
         for _ in 0..rounds {
-            model.begin(rig.probes()[0] as f64 / ONE as f64 - rig.cwnd());
+            model.begin(rig.probes()[0] as f64 / Window::ONE.q32() as f64 - rig.cwnd());
             let n = round(&mut rig, 64);
             for _ in 0..64 {
                 model.w += model.step / model.w * f64::from(n);
@@ -132,7 +132,7 @@ fn linux_cnt_is_the_table() {
         if last_max > 0.0 {
             rig.lose();
         }
-        rig.control.cwnd = w as u64 * ONE;
+        rig.control.cwnd = Window::whole(w as u64);
         // Two segments an ACK keep the initial estimate of two: half as many.
         rig.ack(2);
         let [_, _, found, unscaled, delayed_ack, ..] = rig.probes();

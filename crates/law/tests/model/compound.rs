@@ -9,7 +9,7 @@ fn gain(w: f64) -> f64 {
 }
 
 fn dwnd(rig: &Rig) -> f64 {
-    rig.probes()[0] as f64 / lfn_law::ONE as f64
+    rig.probes()[0] as f64 / lfn_law::Window::ONE.q32() as f64
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! RFC 9438 section 4 in floats, and the paper of 2008, which differs in two constants.
 
 use crate::{assert_close, cases, Rig};
-use lfn_law::ONE;
+use lfn_law::Window;
 use proptest::prelude::*;
 
 const C: f64 = 0.4;
@@ -11,7 +11,7 @@ const BOUND: f64 = 1e-5;
 
 /// A probe in segments.
 fn q32(probe: u64) -> f64 {
-    probe as f64 / ONE as f64
+    probe as f64 / Window::ONE.q32() as f64
 }
 
 /// The one of two outcomes that is nearer to the law's.

@@ -31,7 +31,7 @@ proptest! {
             model += (f64::from(marked) / f64::from(count) - model) / 16.0;
             prop_assert!((alpha(&rig) - model).abs() < 2e-5, "{}, not {model}", alpha(&rig));
             prop_assert!((rig.lose_by(LossKind::Ecn) - (1.0 - model / 2.0)).abs() < 2e-5);
-            rig.control.cwnd = 100 * lfn_law::ONE;
+            rig.control.cwnd = lfn_law::Window::whole(100);
         }
     }
 }

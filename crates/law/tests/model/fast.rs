@@ -20,7 +20,7 @@ proptest! {
             rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
             // After a loss the average restarts with the next sample.
             rig.lose();
-            rig.control.cwnd = (w * lfn_law::ONE as f64) as u64;
+            rig.control.cwnd = lfn_law::Window::of(w);
             rig.control.ssthresh = rig.control.cwnd;
             rig.ack.rtt_ns = (base_us + delay_us) * 1000;
             rig.ack.flags |= ACK_ROUND_START;

@@ -1,7 +1,7 @@
 //! RFC 3649 sections 5 and 7: b(w) linear in log w, a(w) = w^2 p(w) 2b(w)/(2 - b(w)).
 
 use crate::{assert_close, cases, window, Rig, Sawtooth};
-use lfn_law::{Config, Control, Loss, LossKind, INFINITE, ONE};
+use lfn_law::{Config, Control, Loss, LossKind, Window};
 use proptest::prelude::*;
 
 const VARIANTS: [&str; 4] = ["hstcp:loglog", "hstcp:rfc", "hstcp:ns2", "hstcp:converge"];
@@ -218,18 +218,18 @@ fn ns2_halves_first_in_slow_start_and_after_a_timeout() {
     let mut control = Control::new(10_000);
     let mut law = spec.build(&Config::default(), &mut control);
     let mut kept = |kind, ssthresh| {
-        control.cwnd = 10_000 * ONE;
+        control.cwnd = Window::whole(10_000);
         control.ssthresh = ssthresh;
         law.on_loss(&Loss { kind, ..Loss::default() }, &mut control);
-        control.ssthresh as f64 / control.cwnd as f64
+        control.ssthresh.segments() / control.cwnd.segments()
     };
     let full = 1.0 - b(10_000.0);
-    assert_close(kept(LossKind::Fast, ONE), 0.5, 1e-9); // the first decrease
-    assert_close(kept(LossKind::Fast, ONE), full, 1e-4);
-    assert_close(kept(LossKind::Fast, INFINITE), 0.5, 1e-9); // in slow start
-    assert_close(kept(LossKind::Rto, ONE), full, 1e-4);
-    assert_close(kept(LossKind::Fast, ONE), 0.5, 1e-9); // after a timeout
-    assert_close(kept(LossKind::Ecn, ONE), full, 1e-4);
+    assert_close(kept(LossKind::Fast, Window::ONE), 0.5, 1e-9); // the first decrease
+    assert_close(kept(LossKind::Fast, Window::ONE), full, 1e-4);
+    assert_close(kept(LossKind::Fast, Window::INFINITE), 0.5, 1e-9); // in slow start
+    assert_close(kept(LossKind::Rto, Window::ONE), full, 1e-4);
+    assert_close(kept(LossKind::Fast, Window::ONE), 0.5, 1e-9); // after a timeout
+    assert_close(kept(LossKind::Ecn, Window::ONE), full, 1e-4);
 }
 
 /// The windows that events find, and what they keep: converge gives up half at the end of a trend.
@@ -246,7 +246,7 @@ fn converge_finds_downward_trends() {
     ] {
         let mut rig = Rig::new("hstcp:converge", 8000.0);
         for (i, w) in windows.into_iter().enumerate() {
-            rig.control.cwnd = (w * ONE as f64) as u64;
+            rig.control.cwnd = Window::of(w);
             let kept = if half_at == Some(i) { 0.5 } else { 1.0 - b(w) };
             assert_close(rig.lose(), kept, 1e-4);
         }

@@ -85,7 +85,7 @@ fn cuts(every: u32, count: u32) -> u32 {
         // Losses of a window of data are one event.
         if i % 1000 == 999 && lost > 0 {
             cuts += u32::from(rig.lose() < 0.999);
-            rig.control.cwnd = 2000 * lfn_law::ONE;
+            rig.control.cwnd = lfn_law::Window::whole(2000);
             rig.control.ssthresh = rig.control.cwnd;
             lost = 0;
         }
@@ -117,7 +117,7 @@ fn hold_answers_a_burst_at_the_end_of_its_episode() {
         }
         let loss = rig.loss(LossKind::Fast);
         rig.law.on_loss(&loss, &mut rig.control);
-        assert_eq!(rig.control.ssthresh, 1000 * lfn_law::ONE);
+        assert_eq!(rig.control.ssthresh, lfn_law::Window::whole(1000));
         rig.ack.newly_lost = lost;
         rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
         rig.law.on_open(&rig.ack, &mut rig.control);

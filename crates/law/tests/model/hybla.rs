@@ -1,7 +1,7 @@
 //! Caini & Firrincieli: rho = RTT/25 ms; 2^rho - 1 a segment in slow start, rho^2/w after.
 
 use crate::{assert_close, cases, window, Rig};
-use lfn_law::INFINITE;
+use lfn_law::Window;
 use proptest::prelude::*;
 
 proptest! {
@@ -25,7 +25,7 @@ proptest! {
         // Linux counts ACKs.
         for (spec, rho, counted) in [("hybla", rho, n), ("hybla:linux", (rho * 8.0).floor() / 8.0, 1)] {
             let mut rig = Rig::new(spec, 200.0);
-            rig.control.ssthresh = INFINITE;
+            rig.control.ssthresh = Window::INFINITE;
             rig.ack.srtt_ns = rtt_ms * 1_000_000;
             rig.ack.acked = n;
             rig.ack.newly_delivered = n;

@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn growth_and_loss_follow_alpha_and_b(w in (15f64.log2()..24.0).prop_map(f64::exp2), da_us in 0u64..100_000) {
         let mut rig = after_a_round("illinois", da_us, 100_000);
-        rig.control.cwnd = (w * lfn_law::ONE as f64) as u64;
+        rig.control.cwnd = lfn_law::Window::of(w);
         let (alpha, b) = found(&rig);
         let before = rig.cwnd();
         rig.ack(1);

@@ -31,8 +31,8 @@ mod westwood_s;
 mod yeah;
 
 use lfn_law::{
-    Ack, Config, Control, Loss, LossKind, PlacedLaw, Rate, ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START, ONE,
-    PROBES,
+    Ack, Config, Control, Loss, LossKind, PlacedLaw, Rate, Window, ACK_CWND_LIMITED, ACK_OPEN,
+    ACK_ROUND_START, PROBES,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -63,7 +63,7 @@ impl Rig {
     /// `cwnd` in segments; slow start is over, RTT 100 ms.
     pub fn new(spec: &str, cwnd: f64) -> Self {
         let mut control = Control::new(1);
-        control.cwnd = (cwnd * ONE as f64) as u64;
+        control.cwnd = Window::of(cwnd);
         control.ssthresh = control.cwnd;
         let ack = Ack {
             now_ns: 1_000_000_000,
@@ -81,7 +81,7 @@ impl Rig {
 
     /// The window in segments.
     pub fn cwnd(&self) -> f64 {
-        self.control.cwnd as f64 / ONE as f64
+        self.control.cwnd.segments()
     }
 
     /// An ACK of `n` segments.
@@ -138,7 +138,7 @@ impl Rig {
         self.law.on_loss(&loss, &mut self.control);
         self.control.cwnd = self.control.ssthresh;
         self.law.on_open(&self.ack, &mut self.control);
-        self.control.cwnd as f64 / before as f64
+        self.control.cwnd.segments() / before.segments()
     }
 
     /// An event at the present time.

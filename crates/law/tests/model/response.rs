@@ -4,7 +4,7 @@
 //! laws whose window the delay alone decides (vegas, fast, copa) have no response function.
 
 use crate::{assert_close, Rig};
-use lfn_law::ONE;
+use lfn_law::Window;
 
 const RTT_S: f64 = 0.1;
 
@@ -46,7 +46,7 @@ fn cycle(law: &str, peak: f64) -> (f64, f64) {
     rig.round();
     let mut found = (0.0, 0.0);
     for _ in 0..2 {
-        rig.control.cwnd = (peak * ONE as f64) as u64;
+        rig.control.cwnd = Window::of(peak);
         rig.lose();
         let (mut rounds, mut segments) = (0.0, 0.0);
         while rig.cwnd() < peak {

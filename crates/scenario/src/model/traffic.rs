@@ -17,7 +17,7 @@ pub(crate) const FLOWS_MAX: u32 = 16_000_000;
 /// Most streams of a flow.
 const PARALLEL_MAX: u32 = 1000;
 /// Largest window that a law can reach.
-const WINDOW_MAX: Packets = Packets(lfn_law::MAX_CWND >> 32);
+const WINDOW_MAX: Packets = Packets(lfn_law::Window::MAX.floor());
 /// Any number of links.
 const LINKS: Each<&str> = Each { what: None, range: "write the name of a link" };
 

@@ -9,7 +9,7 @@ use super::ends::Ends;
 use super::tcp::TcpFlows;
 use super::transfers::{Streams, Transfer};
 use super::udt::UdtFlow;
-use crate::flow::{segments, Flow};
+use crate::flow::Flow;
 use crate::tables::{FlowRow, ProbeRow, QueueRow, Tables};
 
 /// Adds a row for each transfer that is under way, and one for each queue.
@@ -57,8 +57,8 @@ fn of_tcp(
     Some(FlowRow {
         t_s,
         flow: number,
-        cwnd_seg: sum(|flow| segments(flow.sender.control().cwnd)),
-        ssthresh_seg: sum(|flow| segments(flow.sender.control().ssthresh)),
+        cwnd_seg: sum(|flow| flow.sender.control().cwnd.segments()),
+        ssthresh_seg: sum(|flow| flow.sender.control().ssthresh.segments()),
         srtt_s: rtt.srtt_ns() as f64 * 1e-9,
         rtt_s: rtt.latest_ns() as f64 * 1e-9,
         inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,

@@ -11,7 +11,7 @@ use super::handshake::Handshakes;
 use super::links::Server;
 use crate::config::FlowConfig;
 use crate::events::{Kind, LineId};
-use crate::flow::{last_payload_bytes, segments, Flow, FlowSetup, Origin, Role};
+use crate::flow::{last_payload_bytes, Flow, FlowSetup, Origin, Role};
 use crate::ids::{FlowId, LinkId, RouteId};
 use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{Burst, Scheduler};
@@ -324,9 +324,9 @@ impl TcpFlows {
                 t_s: event.at.as_s(),
                 flow: reported.transfer,
                 kind: event.kind,
-                cwnd_before_seg: segments(event.cwnd_before),
-                cwnd_after_seg: segments(event.cwnd_after),
-                ssthresh_seg: segments(event.ssthresh),
+                cwnd_before_seg: event.cwnd_before.segments(),
+                cwnd_after_seg: event.cwnd_after.segments(),
+                ssthresh_seg: event.ssthresh.segments(),
                 lost: event.lost as u32,
             });
         }

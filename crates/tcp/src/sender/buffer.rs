@@ -1,7 +1,5 @@
 //! Data that may be sent: limits of the application, the send buffer and the receive window.
 
-use lfn_law::ONE;
-
 use super::Sender;
 use crate::{SendBuffer, SenderConfig};
 
@@ -93,7 +91,7 @@ impl Sender {
     #[cold]
     pub(super) fn write(&mut self) {
         let (una, in_flight) = (self.board.una(), self.board.in_flight());
-        let window = self.control.cwnd / ONE;
+        let window = self.control.cwnd.floor();
         let ran_out = self.board.nxt() > 0 && self.board.nxt() >= self.supply.end && in_flight < window;
         let Some(buffer) = &mut self.supply.buffer else { return };
         buffer.grow(window);

@@ -65,7 +65,7 @@ impl Pacer {
             // Linux: twice the window a round trip in slow start, 1.2 times after.
             let gain = if control.cwnd < control.ssthresh / 2 { 200 } else { 120 };
             let bits = u128::from(self.wire_bytes) * 8;
-            let window = u128::from(control.cwnd >> 32);
+            let window = u128::from(control.cwnd.floor());
             (bits, window * bits * 1_000_000_000 * gain / (100 * u128::from(srtt_ns)))
         };
         self.next_send = self.next_send.max(now).after(gap(bits, bits_per_s));

@@ -1,6 +1,6 @@
 //! Loss recovery: episodes, undo, tail loss probes, timeouts.
 
-use lfn_law::{Ack, LossKind, INFINITE, ONE};
+use lfn_law::{Ack, LossKind, Window};
 use lfn_units::Time;
 
 use super::timers::Timer;
@@ -246,7 +246,7 @@ impl Sender {
             self.law.on_loss(&loss, &mut self.control);
             self.slow_start.on_loss(&loss);
             self.report.stats.loss_events += 1;
-            self.recovery.prr = Prr::new(cwnd_before >> 32);
+            self.recovery.prr = Prr::new(cwnd_before.floor());
             self.send_cwr = self.config.ecn;
             if self.config.reduction == Reduction::Immediate {
                 self.control.cwnd = self.control.cwnd.min(self.control.ssthresh);
@@ -269,14 +269,14 @@ impl Sender {
 
     pub(super) fn reduce(&mut self, delivered: u64, safe: bool) {
         let pipe = self.board.in_flight();
-        let ssthresh = self.control.ssthresh >> 32;
+        let ssthresh = self.control.ssthresh.floor();
         let may_send = self.recovery.prr.on_ack(pipe, ssthresh, delivered, safe);
-        self.control.cwnd = (pipe + may_send).max(1) * ONE;
+        self.control.cwnd = Window::whole((pipe + may_send).max(1));
     }
 
     fn end_episode(&mut self, now: Time, seen: &Ack) {
         let cwnd_before = self.control.cwnd;
-        if self.state != State::Loss && self.control.ssthresh != INFINITE && self.rate.is_none() {
+        if self.state != State::Loss && self.control.ssthresh != Window::INFINITE && self.rate.is_none() {
             self.control.cwnd = self.control.ssthresh;
         }
         if self.state == State::Recovery {
@@ -351,7 +351,7 @@ impl Sender {
         self.show_lost(now);
         self.dup_acks = 0;
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
-        self.control.cwnd = (self.board.in_flight() + 1) * ONE;
+        self.control.cwnd = Window::whole(self.board.in_flight() + 1);
         self.state = State::Loss;
         self.recovery.high_seq = self.board.nxt();
         self.recovery.repair_end = self.recovery.high_seq;

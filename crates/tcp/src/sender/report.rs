@@ -1,10 +1,10 @@
 //! Public results of a sender: state, segments, events, counters.
 
-use lfn_law::ONE;
+use lfn_law::Window;
 use lfn_units::Time;
 
 /// Q32.32 segments × ps in segments × s.
-const Q32_PS: f64 = 1e-12 / ONE as f64;
+const Q32_PS: f64 = 1e-12 / Window::ONE.q32() as f64;
 
 /// Congestion state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,12 @@ pub struct SenderEvent {
     pub at: Time,
     /// What.
     pub kind: EventKind,
-    /// Window before, Q32.32 segments.
-    pub cwnd_before: u64,
-    /// Window after, Q32.32 segments.
-    pub cwnd_after: u64,
-    /// Slow-start threshold after, Q32.32 segments.
-    pub ssthresh: u64,
+    /// Window before.
+    pub cwnd_before: Window,
+    /// Window after.
+    pub cwnd_after: Window,
+    /// Slow-start threshold after.
+    pub ssthresh: Window,
     /// Segments marked lost at that moment.
     pub lost: u64,
 }
@@ -81,10 +81,10 @@ pub struct SenderStats {
     pub undos: u64,
     /// Integral of cwnd over time, segments × s.
     pub cwnd_integral: f64,
-    /// Smallest window, Q32.32 segments.
-    pub min_cwnd: u64,
-    /// Largest window, Q32.32 segments.
-    pub max_cwnd: u64,
+    /// Smallest window.
+    pub min_cwnd: Window,
+    /// Largest window.
+    pub max_cwnd: Window,
 }
 
 /// What a sender reports of itself.
@@ -97,23 +97,24 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub fn new(now: Time, cwnd: u64) -> Report {
+    pub fn new(now: Time, cwnd: Window) -> Report {
         let stats = SenderStats { min_cwnd: cwnd, max_cwnd: cwnd, ..SenderStats::default() };
         Report { stats, events: Vec::new(), observed: now }
     }
 
     /// The window was `cwnd` until now.
     #[inline]
-    pub fn observe(&mut self, now: Time, cwnd: u64) {
+    pub fn observe(&mut self, now: Time, cwnd: Window) {
         // Through i64, whose conversion to f64 is one instruction; no window exceeds it.
-        self.stats.cwnd_integral += (cwnd as i64 as f64) * ((now - self.observed).0 as i64 as f64) * Q32_PS;
+        self.stats.cwnd_integral +=
+            (cwnd.q32() as i64 as f64) * ((now - self.observed).0 as i64 as f64) * Q32_PS;
         self.observed = now;
         self.stats.min_cwnd = self.stats.min_cwnd.min(cwnd);
         self.stats.max_cwnd = self.stats.max_cwnd.max(cwnd);
     }
 
     /// Statistics of the window begin.
-    pub fn restart_window(&mut self, now: Time, cwnd: u64) {
+    pub fn restart_window(&mut self, now: Time, cwnd: Window) {
         self.stats.cwnd_integral = 0.0;
         (self.stats.min_cwnd, self.stats.max_cwnd) = (cwnd, cwnd);
         self.observed = now;

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use lfn_law::{
-    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, SlowStartKind, ACK_CWND_LIMITED,
-    ACK_OPEN, ACK_ROUND_START, INFINITE, ONE,
+    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, SlowStartKind, Window,
+    ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START,
 };
 use lfn_units::Time;
 
@@ -173,7 +173,7 @@ impl CongestionControl for LawControl {
         }
         self.reduce(LossKind::Fast, path);
         self.episode = Episode::Recovery;
-        if self.control.ssthresh != INFINITE {
+        if self.control.ssthresh != Window::INFINITE {
             self.control.cwnd = self.control.cwnd.min(self.control.ssthresh);
         }
     }
@@ -183,7 +183,7 @@ impl CongestionControl for LawControl {
             self.reduce(LossKind::Rto, path);
         }
         self.episode = Episode::Timeout;
-        self.control.cwnd = ONE;
+        self.control.cwnd = Window::ONE;
     }
 
     fn on_sent(&mut self, index: u64, path: &Path) {
@@ -219,6 +219,6 @@ impl CongestionControl for LawControl {
     }
 
     fn window_packets(&self) -> u64 {
-        (self.control.cwnd >> 32).max(1)
+        self.control.cwnd.floor().max(1)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use lfn_law::ONE;
 use lfn_units::Time;
 
 use super::{Reported, TcpFlows};
@@ -90,7 +89,6 @@ impl TcpFlows {
     pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
         let Reported { config, number, transfer, started } = &self.reported[id.index()];
         let flow = &mut self.flows[id.index()];
-        let segments = |q32: u64| q32 as f64 / ONE as f64;
         let delivered = flow.sender.una() - flow.base;
         let rtt = flow.sender.rtt();
         let (srtt_s, min_rtt_s) = (rtt.srtt_ns() as f64 * 1e-9, rtt.min_ns() as f64 * 1e-9);
@@ -122,8 +120,8 @@ impl TcpFlows {
             loss_events: stats.loss_events,
             undos: stats.undos,
             mean_cwnd_segments: if window_s > 0.0 { stats.cwnd_integral / window_s } else { 0.0 },
-            min_cwnd_segments: segments(stats.min_cwnd),
-            max_cwnd_segments: segments(stats.max_cwnd),
+            min_cwnd_segments: stats.min_cwnd.segments(),
+            max_cwnd_segments: stats.max_cwnd.segments(),
             srtt_s,
             min_rtt_s,
             cov: None,
