@@ -394,7 +394,10 @@ impl Sender {
         if self.control.cwnd < self.control.ssthresh {
             n = self.slow_start.on_ack(n, seen, &mut self.control);
         }
-        if let Some(mut law) = self.law.window().filter(|_| n > 0) {
+        if n == 0 {
+            return;
+        }
+        if let Some(mut law) = self.law.window() {
             law.on_ack(n, seen, &mut self.control);
         }
     }
