@@ -3,8 +3,9 @@
  * the fair factor eta = c RTT, so that flows of all RTTs, losing together, have the same window; and block
  * pacing, so that what eta adds on a long path leaves in blocks: k = floor(c RTT) + 1 of them a round trip.
  *
- *   paper     c = 10/s; a(w), b(w) as ns-2 computes them (hstcp:ns2, without its halving)
- *   c5, c20   c = 5/s, c = 20/s (the paper's table 3)
+ *   c         of the fair factor, 1/s; the paper has 10, and 5 and 20 in its table 3
+ *
+ *   paper     a(w), b(w) as ns-2 computes them (hstcp:ns2, without its halving)
  *   floor     eta is at least 1: never slower than HSTCP
  *   above     eta only above 38 segments: below, Reno
  *   literal   blocks as the paper's listing has them: two segments more, also for k = 1, also in recovery
@@ -15,21 +16,20 @@
 
 #include "hstcp.h"
 
-#define CW_HSTCP_C5 1u
-#define CW_HSTCP_C20 2u
-#define CW_HSTCP_FLOOR 3u
-#define CW_HSTCP_ABOVE 4u
-#define CW_HSTCP_LITERAL 5u
-#define CW_HSTCP_UNPACED 6u
+#define CW_HSTCP_FLOOR 1u
+#define CW_HSTCP_ABOVE 2u
+#define CW_HSTCP_LITERAL 3u
+#define CW_HSTCP_UNPACED 4u
 #define CW_HSTCP_ETA_ONE (1u << 20)
-#define CW_HSTCP_RTT_MAX_US 100000000u /* keeps eta below 2^31 */
+#define CW_HSTCP_RTT_MAX_US 100000000u
+#define CW_HSTCP_C_RTT_MAX_US 2000000000u /* keeps eta at 2^31 or below */
 
 struct cw_hstcp {
 	u64 at;  /* window for which inc holds */
 	u64 inc; /* a(w)/w, Q32 */
 	u64 eta; /* c RTT, Q20 */
+	u64 c;   /* 1/s, Q20 */
 	u32 variant;
-	u32 c; /* 1/s */
 };
 
 static inline void cw_hstcp_init(void *state, const struct law_config *config, struct law_control *control)
@@ -38,7 +38,7 @@ static inline void cw_hstcp_init(void *state, const struct law_config *config, s
 
 	(void)control;
 	s->variant = config->variant;
-	s->c = config->variant == CW_HSTCP_C5 ? 5 : config->variant == CW_HSTCP_C20 ? 20 : 10;
+	s->c = config->parameters[0];
 }
 
 /* Fig. 4: k blocks, "k = (int)c*RTT + 1; block = cwnd/k". The sender obeys. */
@@ -58,7 +58,8 @@ static inline void cw_hstcp_set_blocks(const struct cw_hstcp *s, u64 c_rtt, stru
 static inline void cw_hstcp_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
 {
 	struct cw_hstcp *s = state;
-	u64 c_rtt_us = law_min(ack->srtt_ns / 1000, CW_HSTCP_RTT_MAX_US) * s->c, eta;
+	u64 rtt_us = law_min(ack->srtt_ns / 1000, CW_HSTCP_RTT_MAX_US);
+	u64 c_rtt_us = law_min(rtt_us * s->c / LAW_PARAMETER_ONE, CW_HSTCP_C_RTT_MAX_US), eta;
 
 	eta = s->eta = (c_rtt_us << 20) / 1000000;
 	if (control->cwnd - s->at > s->at >> 12) {

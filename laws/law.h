@@ -98,12 +98,16 @@ struct law_control {
 	u32 blocks;      /* blocks in a round trip: the next may begin srtt/blocks after this one did */
 };
 
+#define LAW_PARAMETERS 8
+#define LAW_PARAMETER_ONE (1u << 20)
 struct law_config {
 	u64 now_ns;
 	u32 variant; /* index in the registry line's list of variants */
 	u32 mss_B;
 	u32 seed;    /* the connection's own, for a law that draws; the same run has the same */
 	u32 pad;
+	u64 parameters[LAW_PARAMETERS]; /* in the order of the registry line, each LAW_PARAMETER_ONE times its
+					 * value; Linux gives none */
 };
 
 /* Callbacks. All but init, on_loss, and either on_ack or on_control may be absent (a null pointer).

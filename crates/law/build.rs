@@ -9,8 +9,9 @@ use std::{env, fs, process};
 
 use lfn_header::Protocol;
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "variants",
+    "aliases",
     "targets",
     "slow_start",
     "family",
@@ -109,6 +110,15 @@ fn parameter(text: &str) -> Option<String> {
     })
 }
 
+/// The Rust text of an `Alias`: `name/parameter=value`, where `parameters` are the texts of the law's.
+fn alias(text: &str, parameters: &[String]) -> Option<String> {
+    let (name, (parameter, value)) =
+        text.split_once('/').and_then(|(name, set)| Some((name, set.split_once('=')?)))?;
+    let index = parameters.iter().position(|known| known.split('/').next() == Some(parameter))?;
+    let value: f64 = value.parse().ok()?;
+    Some(format!("Alias {{ name: {name:?}, parameter: {index}, value: {value:?} }}, "))
+}
+
 /// The Rust text of the probes of a law.
 fn probes(texts: &[String]) -> Result<String, String> {
     let mut probes = String::new();
@@ -157,6 +167,18 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
             format!("parameter {text:?} is no name/default/low/high, low <= default <= high")
         })?;
     }
+    let mut aliases = String::new();
+    for text in &line.get("aliases").map(list).unwrap_or_default() {
+        aliases += &alias(text, &texts).ok_or_else(|| {
+            format!("alias {text:?} is no name/parameter=value with a parameter of this line")
+        })?;
+    }
+    if !texts.is_empty() && targets.iter().any(|target| target != "sim") {
+        return Err(
+            "parameters are for the simulator only: the kernel loads a law without values; write targets=sim"
+                .into(),
+        );
+    }
     let header = match line.get("header") {
         None => "None".to_owned(),
         Some(name) => {
@@ -175,8 +197,8 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
             return Err("code=rust runs in the simulator only; write targets=sim".into());
         }
         format!("Code::Rust(crate::end_host::{}::new)", line.name.replace('-', "_"))
-    } else if !texts.is_empty() || header != "None" {
-        return Err("parameters and header need code=rust".into());
+    } else if header != "None" {
+        return Err("header needs code=rust".into());
     } else {
         format!("Code::C({})", symbol(&line.name))
     };
@@ -188,7 +210,7 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         .and_then(|l| l.strip_prefix("# "))
         .ok_or_else(|| format!("{} does not begin with a heading \"# Title\"", card.display()))?;
     Ok(format!(
-        "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, targets: &{targets:?}, \
+        "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, aliases: &[{aliases}], targets: &{targets:?}, \
          slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          parameters: &[{parameters}], header: {header}, \
          ssthresh_is_estimate: {}, draws: {draws}, source: {:?}, card: include_str!({:?}), \

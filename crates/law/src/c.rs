@@ -176,7 +176,7 @@ impl Controller for CController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slow_start;
+    use crate::{slow_start, PARAMETERS, PARAMETER_ONE};
     use std::mem::{offset_of, size_of};
 
     macro_rules! layout {
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn structs_have_the_layout_of_law_h() {
         extern "C" {
-            static law_layout: [u32; 59];
+            static law_layout: [u32; 62];
         }
         let rust: Vec<usize> = [
             &layout!(Ack: now_ns rtt_ns srtt_ns min_rtt_ns delivered acked newly_delivered newly_lost
@@ -195,10 +195,11 @@ mod tests {
             &layout!(Control: cwnd ssthresh pacing_bytes_per_s next_tick_ns block blocks),
             &layout!(Rate: delivered prior_delivered lost prior_lost interval_ns tx_in_flight
                 prior_inflight flags),
-            &layout!(Config: now_ns variant mss_bytes seed),
+            &layout!(Config: now_ns variant mss_bytes seed parameters),
             &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe on_control
                 on_lost on_restart on_established state_bytes),
             &[slow_start::STATE_BYTES, STATE_WORDS * 8, CONTROL_STATE_WORDS * 8],
+            &[PARAMETERS, PARAMETER_ONE as usize],
         ]
         .concat();
         // SAFETY: src/layout.c defines it, with as many entries as `rust` has.

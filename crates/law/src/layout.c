@@ -25,10 +25,12 @@ const u32 law_layout[] = {
 	AT(law_rate, flags),
 	sizeof(struct law_config),
 	AT(law_config, now_ns), AT(law_config, variant), AT(law_config, mss_B), AT(law_config, seed),
+	AT(law_config, parameters),
 	sizeof(struct law_ops),
 	AT(law_ops, init), AT(law_ops, on_sample), AT(law_ops, on_ack), AT(law_ops, on_loss),
 	AT(law_ops, on_open), AT(law_ops, on_tick), AT(law_ops, on_undo), AT(law_ops, probe),
 	AT(law_ops, on_control), AT(law_ops, on_lost), AT(law_ops, on_restart),
 	AT(law_ops, on_established), AT(law_ops, state_bytes),
 	sizeof(struct slow_start), LAW_STATE_BYTES, LAW_CONTROL_STATE_BYTES,
+	LAW_PARAMETERS, LAW_PARAMETER_ONE,
 };

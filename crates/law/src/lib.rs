@@ -23,6 +23,8 @@ pub use registry::{look, registry, LawError, LawInfo, LawSpec, Parameter, Probe,
 pub use slow_start::{SlowStart, SlowStartKind};
 pub use window::Window;
 
+/// One, as a parameter in C.
+pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Values that [`Law::probe`] may write.
 pub const PROBES: usize = 8;
 
@@ -181,6 +183,8 @@ pub struct Config {
     pub seed: u32,
     /// Zero.
     pub pad: u32,
+    /// Values of the law's parameters, each times [`PARAMETER_ONE`]; [`LawSpec::build`] sets them.
+    pub parameters: [u64; PARAMETERS],
 }
 
 /// What every congestion-control law does. It owns its window and its rate, and nothing else. Besides, it is a

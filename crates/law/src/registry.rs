@@ -3,7 +3,7 @@
 use crate::c::LawOps;
 use crate::placed::{BoxedLaw, PlacedLaw};
 use crate::prototype::{Prototype, STAMP};
-use crate::{Config, Control, RouterLaw, SlowStartKind};
+use crate::{Config, Control, RouterLaw, SlowStartKind, PARAMETER_ONE};
 use lfn_header::Protocol;
 use lfn_keys::nearest;
 use std::borrow::Cow;
@@ -20,6 +20,8 @@ pub struct LawInfo {
     pub title: &'static str,
     /// Variants; the first is the default.
     pub variants: &'static [&'static str],
+    /// Other names of the default variant with one parameter set.
+    pub aliases: &'static [Alias],
     /// Where it runs: `sim`, `kernel`.
     pub targets: &'static [&'static str],
     /// Its default slow start.
@@ -74,6 +76,16 @@ pub struct Parameter {
     pub whole: bool,
 }
 
+/// A name of the default variant with a parameter set.
+#[derive(Debug)]
+pub struct Alias {
+    /// The name.
+    pub name: &'static str,
+    /// The parameter's index in [`LawInfo::parameters`].
+    parameter: usize,
+    value: f64,
+}
+
 /// A variable of a law's own.
 #[derive(Clone, Debug)]
 pub struct Probe {
@@ -126,6 +138,11 @@ impl LawInfo {
             *value = parameter.default;
         }
         Registered { info: self, variant, values }
+    }
+
+    /// Names that may follow the law's: its variants, then their aliases.
+    pub fn variant_names(&self) -> impl Iterator<Item = &'static str> {
+        self.variants.iter().copied().chain(self.aliases.iter().map(|alias| alias.name))
     }
 
     /// The law with each of its variants.
@@ -294,7 +311,8 @@ impl From<Prototype> for LawSpec {
 
 impl Registered {
     fn build(&self, config: &Config, control: &mut Control) -> PlacedLaw {
-        let config = Config { variant: self.variant as u32, ..*config };
+        let parameters = self.values.map(|value| (value * PARAMETER_ONE as f64).round() as u64);
+        let config = Config { variant: self.variant as u32, parameters, ..*config };
         match self.info.code {
             Code::C(ops) => {
                 // SAFETY: the generated function takes nothing and returns a constant.
@@ -303,6 +321,33 @@ impl Registered {
             }
             Code::Rust(new) => BoxedLaw::Router(new(&config, &self.values, control)).into(),
         }
+    }
+
+    /// Sets the variant from its name or an alias.
+    fn choose(&mut self, name: &str) -> Result<(), LawError> {
+        if let Some(index) = self.info.variants.iter().position(|&known| known == name) {
+            self.variant = index;
+        } else if let Some(alias) = self.info.aliases.iter().find(|alias| alias.name == name) {
+            self.values[alias.parameter] = alias.value;
+        } else {
+            return Err(LawError::UnknownVariant {
+                law: self.info.name,
+                got: name.into(),
+                nearest: nearest(name, self.info.variant_names()),
+                allowed: self.info.variant_names().collect::<Vec<_>>().join(", "),
+            });
+        }
+        Ok(())
+    }
+
+    /// The alias that names this variant with these values.
+    fn alias(&self) -> Option<&'static Alias> {
+        let is_this = |alias: &&Alias| {
+            let mut named = self.info.spec(0);
+            named.values[alias.parameter] = alias.value;
+            (self.variant, self.values) == (0, named.values)
+        };
+        self.info.aliases.iter().find(is_this)
     }
 
     /// Sets a parameter from `name=value`.
@@ -356,6 +401,9 @@ impl fmt::Display for LawSpec {
             Spec::Prototype(prototype) => return prototype.fmt(f),
         };
         f.write_str(law.info.name)?;
+        if let Some(alias) = law.alias() {
+            return write!(f, ":{}", alias.name);
+        }
         if law.variant > 0 {
             write!(f, ":{}", law.info.variants[law.variant])?;
         }
@@ -386,13 +434,7 @@ impl FromStr for LawSpec {
                 spec.set(part)?;
                 continue;
             }
-            let index = info.variants.iter().position(|&v| v == part);
-            spec.variant = index.ok_or_else(|| LawError::UnknownVariant {
-                law: info.name,
-                got: part.into(),
-                nearest: nearest(part, info.variants.iter().copied()),
-                allowed: info.variants.join(", "),
-            })?;
+            spec.choose(part)?;
         }
         Ok(LawSpec(Spec::Registered(spec)))
     }
@@ -410,6 +452,30 @@ mod tests {
         for law in registry() {
             assert_eq!(format!("{}:{}", law.name, law.variants[0]).parse(), Ok(law.default_spec()));
         }
+    }
+
+    #[test]
+    fn an_alias_is_the_default_variant_with_a_value() {
+        let spec = |text: &str| text.parse::<LawSpec>().unwrap();
+        for (text, printed) in [
+            ("cw-hstcp:c5", "cw-hstcp:c5"),
+            ("cw-hstcp:c=5", "cw-hstcp:c5"),
+            ("cw-hstcp:paper:c=20.0", "cw-hstcp:c20"),
+            ("cw-hstcp:c5:c=8", "cw-hstcp:c=8"),
+            ("cw-hstcp:c5:c=10", "cw-hstcp"),
+            ("cw-hstcp:paper:c=8", "cw-hstcp:c=8"),
+            ("cw-hstcp:floor:c=5", "cw-hstcp:floor:c=5"),
+        ] {
+            assert_eq!(spec(text).to_string(), printed, "{text}");
+            assert_eq!(spec(printed), spec(text), "{text}");
+        }
+        assert_eq!(spec("cw-hstcp:c=5"), spec("cw-hstcp:c5"));
+        let error = |text: &str| text.parse::<LawSpec>().unwrap_err().to_string();
+        assert_eq!(error("cw-hstcp:c=0"), "cw-hstcp: c=0; allowed: a number from 0.1 to 1000");
+        assert_eq!(error("cw-hstcp:floor:c5"), "law cw-hstcp has no parameter \"c5\"; did you mean \"c\"? parameters: c");
+        assert!(error("cw-hstcp:c6")
+            .contains("did you mean \"c5\"? variants: paper, floor, above, literal, unpaced, c5, c20"));
+        assert_eq!(error("cubic:c=8"), "law cubic has no parameter \"c\"; it has none");
     }
 
     #[test]

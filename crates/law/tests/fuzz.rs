@@ -4,7 +4,7 @@
 
 use lfn_header::{Header, Protocol};
 use lfn_law::{
-    registry, Ack, Config, Control, LawInfo, LawSpec, Loss, LossKind, PlacedLaw, Rate, SlowStart,
+    registry, Ack, Config, Control, LawInfo, LawSpec, Loss, LossKind, Parameter, PlacedLaw, Rate, SlowStart,
     SlowStartKind, Window, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START,
     PROBES, RATE_APP_LIMITED,
 };
@@ -82,6 +82,16 @@ fn told(protocol: Protocol, n: u32, ce: u32, before: Header) -> Header {
     let values: Vec<String> = words.split(' ').map(value).collect();
     let all: Vec<&str> = std::iter::once(*name).chain(values.iter().map(String::as_str)).collect();
     Header::of_words(&all, before).unwrap()
+}
+
+/// Each variant of a law with all its parameters at one bound; none for a law without parameters.
+fn extremes(law: &LawInfo) -> Vec<LawSpec> {
+    let texts = |bound: fn(&Parameter) -> f64| {
+        let values: String = law.parameters.iter().map(|p| format!(":{}={}", p.name, bound(p))).collect();
+        law.variants.iter().map(move |variant| format!("{}:{variant}{values}", law.name))
+    };
+    let all = texts(|parameter| parameter.low).chain(texts(|parameter| parameter.high));
+    all.filter(|_| !law.parameters.is_empty()).map(|text| text.parse().unwrap()).collect()
 }
 
 struct Sender {
@@ -306,7 +316,7 @@ proptest! {
 
     #[test]
     fn no_connection_breaks_a_law(start in start(), ops in prop::collection::vec(op(), 1..300)) {
-        for spec in registry().iter().flat_map(LawInfo::specs) {
+        for spec in registry().iter().flat_map(|law| law.specs().chain(extremes(law))) {
             let run = || {
                 let mut sender = Sender::new(spec.clone(), &start);
                 ops.iter().map(|op| { sender.apply(op); sender.trace() }).collect::<Vec<_>>()

@@ -261,7 +261,7 @@ fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>>
     ] {
         entry.set_item(key, value)?;
     }
-    entry.set_item("variants", law.variants)?;
+    entry.set_item("variants", law.variant_names().collect::<Vec<_>>())?;
     entry.set_item("targets", law.targets)?;
     entry.set_item("signals", law.signals)?;
     entry.set_item("probes", law.probes.iter().map(|probe| probe.name.as_ref()).collect::<Vec<_>>())?;

@@ -9,14 +9,24 @@ fn eta(spec: &str, w: f64, rtt_s: f64) -> f64 {
     match spec {
         "cw-hstcp:c5" => 5.0 * rtt_s,
         "cw-hstcp:c20" => 20.0 * rtt_s,
+        "cw-hstcp:c=7.5" => 7.5 * rtt_s,
+        "cw-hstcp:floor:c=2" => (2.0 * rtt_s).max(1.0),
         "cw-hstcp:floor" => (10.0 * rtt_s).max(1.0),
         "cw-hstcp:above" if w <= LOW_WINDOW => 1.0,
         _ => 10.0 * rtt_s,
     }
 }
 
-const VARIANTS: [&str; 6] =
-    ["cw-hstcp", "cw-hstcp:c5", "cw-hstcp:c20", "cw-hstcp:floor", "cw-hstcp:above", "cw-hstcp:unpaced"];
+const VARIANTS: [&str; 8] = [
+    "cw-hstcp",
+    "cw-hstcp:c5",
+    "cw-hstcp:c20",
+    "cw-hstcp:c=7.5",
+    "cw-hstcp:floor:c=2",
+    "cw-hstcp:floor",
+    "cw-hstcp:above",
+    "cw-hstcp:unpaced",
+];
 
 proptest! {
     #![proptest_config(cases(1000))]

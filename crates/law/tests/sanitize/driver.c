@@ -10,6 +10,7 @@ struct subject {
 	const char *name;
 	const struct law_ops *(*ops)(void);
 	u32 variants;
+	u64 bounds[LAW_PARAMETERS][2]; /* of each parameter, as law_config has its value */
 };
 extern const struct subject subjects[];
 
@@ -84,6 +85,8 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 
 	if (!state)
 		abort();
+	for (u32 i = 0; i < LAW_PARAMETERS; i++)
+		config.parameters[i] = law_clamp(wide(40), subject->bounds[i][0], subject->bounds[i][1]);
 	ops->init(state, &config, &control);
 	while (calls--) {
 		struct law_ack ack = draw_ack(now_ns);

@@ -1,7 +1,7 @@
 //! Builds every header with the sanitizers for undefined behaviour and memory, warnings as
 //! errors, and drives it with random calls (driver.c).
 
-use lfn_law::registry;
+use lfn_law::{registry, PARAMETER_ONE};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -33,13 +33,18 @@ fn no_header_has_undefined_behaviour() {
         fs::write(&source, code).unwrap();
         build.arg(source);
         writeln!(externs, "const struct law_ops *get_{name}(void);").unwrap();
-        writeln!(table, "\t{{ \"{}\", get_{name}, {} }},", law.name, law.variants.len()).unwrap();
+        // The bounds of each parameter, as law_config has its value.
+        let bound = |value: f64| format!("{:.0}u", value * PARAMETER_ONE as f64);
+        let bounds: Vec<_> =
+            law.parameters.iter().map(|p| format!("{{ {}, {} }}", bound(p.low), bound(p.high))).collect();
+        let (variants, bounds) = (law.variants.len(), bounds.join(", "));
+        writeln!(table, "\t{{ \"{}\", get_{name}, {variants}, {{ {bounds} }} }},", law.name).unwrap();
     }
     let subjects = format!(
         "#include \"law.h\"\n\
-         struct subject {{ const char *name; const struct law_ops *(*ops)(void); u32 variants; }};\n\
+         struct subject {{ const char *name; const struct law_ops *(*ops)(void); u32 variants; u64 bounds[LAW_PARAMETERS][2]; }};\n\
          {externs}extern const struct subject subjects[];\n\
-         const struct subject subjects[] = {{\n{table}\t{{ 0, 0, 0 }},\n}};\n"
+         const struct subject subjects[] = {{\n{table}\t{{ 0 }},\n}};\n"
     );
     let source = out.join("subjects.c");
     fs::write(&source, subjects).unwrap();
