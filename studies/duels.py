@@ -22,13 +22,14 @@ from lfnlab import dumbbell, laws
 from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
+from lfnlab.figures.cells import cells
+from lfnlab.figures.plot import house_style, rendered
 from studies.study import FIGURES, Study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path as FilePath
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from lfnlab.scenario.builder import Scenario
@@ -120,38 +121,20 @@ def matrices(
     return names, share, total
 
 
-def _heat(
-    axes: Axes,
-    names: Sequence[str],
-    values: NDArray[np.float64],
-    colours: str,
-    limits: tuple[float, float],
-) -> None:
-    image = axes.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1])
-    axes.set_xticks(range(len(names)), names, rotation=90)
-    axes.set_yticks(range(len(names)), names)
-    colors = np.asarray(image.cmap(np.asarray(image.norm(values))))
-    for (i, j), value in np.ndenumerate(values):
-        red, green, blue, _ = colors[i, j]
-        # Relative luminance (ITU-R BT.709).
-        dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.45
-        axes.text(
-            j, i, f"{value:.0f}", ha="center", va="center", fontsize=8, color="w" if dark else "k"
-        )
-
-
-def draw(table: pl.DataFrame, path: Path, file: FilePath) -> None:
+def draw(table: pl.DataFrame, path: Path) -> Figure:
     """Shares above, totals below."""
     names, share, total = matrices(table, path.name)
     size = 2.2 + 0.36 * len(names)
-    figure = Figure(figsize=(size, 2 * size), layout="constrained")
-    above, below = figure.subplots(2)
-    figure.suptitle(f"{path.title}, buffer of half a BDP")
-    _heat(above, names, share, "PuOr", (0, 100))
-    above.set(title="share of the law on the left, %", xlabel="against", ylabel="law")
-    _heat(below, names, total, "viridis", (50, 100))
-    below.set(title="goodput of both, % of the link", xlabel="law", ylabel="law")
-    figure.savefig(file, dpi=90)
+    with house_style():
+        figure = Figure(figsize=(size, 2 * size))
+        above, below = figure.subplots(2)
+        cells(above, share, names, names, colours="PuOr", limits=(0, 100))
+        above.set(xlabel="against", ylabel="law")
+        above.set_title(f"{path.title}, buffer of half a BDP: share of the law on the left, %")
+        cells(below, total, names, names, limits=(50, 100))
+        below.set(xlabel="law", ylabel="law")
+        below.set_title(f"{path.title}, buffer of half a BDP: goodput of both, % of the link")
+    return figure
 
 
 def means(table: pl.DataFrame) -> list[str]:
@@ -178,7 +161,8 @@ def means(table: pl.DataFrame) -> list[str]:
 def page(table: pl.DataFrame, stamp: str) -> str:
     """docs/duels.md and its figures."""
     for path in PATHS:
-        draw(table, path, FIGURES / f"duels-{path.name}.png")
+        made = rendered(draw(table, path), ("png",), dots_per_inch=90)
+        (FIGURES / f"duels-{path.name}.png").write_bytes(made["png"])
     setting = "".join(
         f"\n- {path.title}: {path.duration}, of which {path.warmup} do not count" for path in PATHS
     )

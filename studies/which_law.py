@@ -17,6 +17,7 @@ import polars as pl
 from lfnlab import dumbbell
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
+from lfnlab.figures.plot import rendered
 from lfnlab.statistics import interval
 from studies import which_law_page
 from studies.study import Study, digest
@@ -123,7 +124,8 @@ def run(laws: Sequence[str], out: Path) -> pl.DataFrame:
 
 def answer(table: pl.DataFrame, _: str) -> str:
     """The page; its figure is drawn too."""
-    which_law_page.draw(table, which_law_page.FIGURE)
+    made = rendered(which_law_page.draw(table), ("png",), dots_per_inch=110)
+    which_law_page.FIGURE.write_bytes(made["png"])
     return which_law_page.page(TABLE)
 
 

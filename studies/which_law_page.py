@@ -11,6 +11,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from lfnlab.analysis.table import markdown
+from lfnlab.figures.cells import cells
+from lfnlab.figures.plot import house_style
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "which-law.md"
@@ -121,55 +123,38 @@ def beside_cubic(duels: pl.DataFrame, path: str, law: str) -> float:
     raise LookupError(f"{DUELS}: no duel of {law} and cubic on {path}")
 
 
-def draw(table: pl.DataFrame, file: Path) -> None:
+def draw(table: pl.DataFrame) -> Figure:
     """Goodput in percent of the link: a panel a buffer, a row a law, a column a path."""
     paths = by_path(table)
     laws, buffers = values(table, "law"), values(table, "buffer")
     columns = list(product(values(table, "rate"), values(table, "rtt"), values(table, "loss")))
     losses = len(values(table, "loss"))
-    figure = Figure(figsize=(10.5, 10), layout="constrained")
-    for axes, buffer in zip(figure.subplots(len(buffers), sharex=True), buffers, strict=True):
-        cells = np.array(
-            [
-                [paths[rate, rtt, buffer, loss][law]["percent"] for rate, rtt, loss in columns]
-                for law in laws
-            ]
-        )
-        image = axes.imshow(cells, cmap="viridis", vmin=0, vmax=100, aspect="auto")
-        axes.set_yticks(range(len(laws)), laws)
-        axes.set_title(f"buffer {spaced(buffer)}", loc="left")
-        axes.tick_params(length=0)
-        for (i, j), value in np.ndenumerate(cells):
-            red, green, blue, _ = image.cmap(image.norm(value))
-            # Relative luminance (ITU-R BT.709).
-            dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.45
-            axes.text(
-                j,
-                i,
-                f"{value:.0f}",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="w" if dark else "k",
+    with house_style():
+        figure = Figure(figsize=(10.5, 10))
+        for axes, buffer in zip(figure.subplots(len(buffers), sharex=True), buffers, strict=True):
+            percent = np.array(
+                [
+                    [paths[rate, rtt, buffer, loss][law]["percent"] for rate, rtt, loss in columns]
+                    for law in laws
+                ]
             )
-        for j in range(losses, len(columns), losses):
-            axes.axvline(j - 0.5, color="w", linewidth=3)
-        axes.set_xticks(
-            range(len(columns)), [probability(loss) for _, _, loss in columns], rotation=90
-        )
-    for j in range(0, len(columns), losses):
-        rate, rtt, _ = columns[j]
-        figure.axes[0].annotate(
-            f"{spaced(rate)}\n× {spaced(rtt)}",
-            (j + (losses - 1) / 2, 1),
-            (0, 22),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-        )
-    figure.axes[-1].set_xlabel("probability that a packet is lost at random")
-    figure.suptitle("Goodput of one flow in its first minute, % of the link")
-    figure.savefig(file, dpi=110)
+            cells(axes, percent, laws, [probability(p) for *_, p in columns], limits=(0, 100))
+            axes.set_title(f"buffer {spaced(buffer)}")
+            for j in range(losses, len(columns), losses):
+                axes.axvline(j - 0.5, color="w", linewidth=3)
+        for j in range(0, len(columns), losses):
+            rate, rtt, _ = columns[j]
+            figure.axes[0].annotate(
+                f"{spaced(rate)}\n× {spaced(rtt)}",
+                (j + (losses - 1) / 2, 1),
+                (0, 22),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="center",
+            )
+        figure.axes[-1].set_xlabel("probability that a packet is lost at random")
+        figure.suptitle("Goodput of one flow in its first minute, % of the link", fontsize=11)
+    return figure
 
 
 def spaced(quantity: str) -> str:

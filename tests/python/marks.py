@@ -54,6 +54,9 @@ def outside(axes: Axes) -> Iterator[str]:
              if line.get_transform() == axes.transData]  # fmt: skip
     for bar in axes.patches:
         marks.append(bar.get_bbox().get_points())
+    for image in axes.images:
+        left_x, right_x, low_y, high_y = image.get_extent()
+        marks.append(np.array([[left_x, low_y], [right_x, high_y]]))
     for collection in axes.collections:
         if isinstance(collection, LineCollection):
             marks += collection.get_segments()

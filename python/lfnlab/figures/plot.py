@@ -512,8 +512,10 @@ def first_seed(results: Results) -> list[Run]:
     return list(cases.values())
 
 
-def rendered(figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg")) -> dict[str, bytes]:
-    """A figure as "png" (200 dots an inch), "pdf" and "svg"; the same figure, the same bytes."""
+def rendered(
+    figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg"), *, dots_per_inch: float = 200
+) -> dict[str, bytes]:
+    """A figure as "png", "pdf" and "svg"; the same figure, the same bytes."""
     undated: dict[str, dict[str, Any]] = {
         "png": {"metadata": {"Comment": MARK}},
         "pdf": {"metadata": {"CreationDate": None, "Subject": MARK}},
@@ -523,7 +525,7 @@ def rendered(figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg")) -> di
     with house_style():
         for kind in kinds:
             buffer = io.BytesIO()
-            dpi = 200 if kind == "png" else "figure"
+            dpi: Any = dots_per_inch if kind == "png" else "figure"
             figure.savefig(buffer, format=kind, dpi=dpi, **undated[kind])
             made[kind] = buffer.getvalue()
     return made

@@ -1,0 +1,59 @@
+"""Heat maps with a number in each cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+    from numpy.typing import NDArray
+
+
+def cells(
+    axes: Axes,
+    values: NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    colours: str = "viridis",
+    limits: tuple[float, float],
+    form: str = ".0f",
+) -> AxesImage:
+    """Colour and number of each value; a value that is not a number has an empty cell.
+
+    Args:
+        axes: where they are drawn.
+        values: a row for each of ``rows``, a column for each of ``columns``.
+        rows, columns: names at the axes; those of the columns stand upright.
+        colours: a colour map of matplotlib.
+        limits: values of its first and last colour.
+        form: of the numbers.
+    """
+    image = axes.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1], aspect="auto")
+    axes.set_xticks(range(len(columns)), columns, rotation=90)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    inks = np.asarray(image.cmap(np.asarray(image.norm(values))))
+    for (i, j), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            axes.text(
+                j, i, f"{value:{form}}", ha="center", va="center", fontsize=8, color=ink(inks[i, j])
+            )
+    return image
+
+
+def ink(ground: NDArray[np.float64]) -> str:
+    """Black or white, whichever has the larger contrast to a colour in sRGB (WCAG 2.1)."""
+    return "white" if luminance(ground) < 0.1791 else "black"  # there both have 4.58
+
+
+def luminance(colour: NDArray[np.float64]) -> float:
+    """Relative luminance of a colour in sRGB, 0 to 1 (WCAG 2.1)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+    return float(np.dot((0.2126, 0.7152, 0.0722), linear))
