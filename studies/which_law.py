@@ -25,7 +25,8 @@ from studies.study import Study, digest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lfnlab.results.runs import Factor, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Run
 
 TABLE = Path(__file__).parent / "reference" / "which_law.csv"
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.metrics.tables import Floats
-    from lfnlab.results.runs import Factor, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
     from lfnlab.scenario.elements import FlowSettings
 

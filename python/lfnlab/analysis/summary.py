@@ -6,23 +6,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.table import Table, with_interval
+from lfnlab.results.cases import METRICS
 from lfnlab.results.runs import SCHEMA
 from lfnlab.statistics import Interval
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
-
-
-AGGREGATED = (
-    "goodput_bps",
-    "jain",
-    "cov",
-    "utilization",
-    "mean_queue_s",
-    "retransmits",
-    "timeouts",
-    "loss_events",
-)
 
 
 def to_json(results: Results) -> dict[str, Any]:
@@ -30,7 +22,7 @@ def to_json(results: Results) -> dict[str, Any]:
     from lfnlab.analysis import advice  # and with it the theory
 
     aggregate: dict[str, dict[str, Any]] = {}
-    for metric in AGGREGATED:
+    for metric in METRICS:
         for group, value in results.intervals(metric).items():
             aggregate.setdefault(results.named(group), {})[metric] = value.to_json()
     return {
@@ -50,14 +42,39 @@ def summary_tables(results: Results) -> list[Table]:
     return found
 
 
-def summary_table(results: Results) -> Table:
+def summary_table(results: Results, baseline: str | Mapping[str, Factor] | None = None) -> Table:
     """Means over seeds, with 95 % intervals where there are several.
 
-    Without flows under test, what the links of each run carried.
+    With a baseline, the differences from it, seed by seed. Without flows under test, what the links
+    of each run carried.
+
+    Raises:
+        UsageError: for a baseline that is not there.
     """
     if not results.rows():
         return _links_table(results)
+    columns = _columns(results)
+    if baseline is None:
+        values = [results.intervals(metric) for _, metric, _ in columns]
+    else:
+        values = [results.cases.differences(metric, baseline) for _, metric, _ in columns]
+    rows = tuple(
+        (
+            *(str(part) for part in group),
+            *(
+                with_interval(value[group], scale)
+                for value, (_, _, scale) in zip(values, columns, strict=True)
+            ),
+        )
+        for group in values[0]
+    )
     by = results.keys
+    sign = "" if baseline is None else "Δ "
+    return Table((*by, *(f"{sign}{heading}" for heading, _, _ in columns)), rows, len(by))
+
+
+def _columns(results: Results) -> list[tuple[str, str, float]]:
+    """Heading with unit, metric, factor to that unit."""
     rates_bps = [link["rate_bps"] for run in results.runs for link in run.summary["links"][:1]]
     unit, unit_bps = rate_unit(max(rates_bps))
     alone = all(row["flows"] == 1 for row in results.rows())
@@ -71,20 +88,7 @@ def summary_table(results: Results) -> Table:
         ("timeouts", "timeouts", 1.0),
         ("retransmits", "retransmits", 1.0),
     ]
-    if alone:
-        columns = [column for column in columns if column[1] != "jain"]
-    values = [results.intervals(metric) for _, metric, _ in columns]
-    rows = tuple(
-        (
-            *(str(part) for part in group),
-            *(
-                with_interval(value[group], scale)
-                for value, (_, _, scale) in zip(values, columns, strict=True)
-            ),
-        )
-        for group in values[0]
-    )
-    return Table((*by, *(heading for heading, _, _ in columns)), rows, len(by))
+    return [column for column in columns if not (alone and column[1] == "jain")]
 
 
 def _links_table(results: Results) -> Table:

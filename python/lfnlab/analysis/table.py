@@ -1,4 +1,4 @@
-"""Tables as text: aligned for a terminal, or in Markdown for a page."""
+"""Tables as text: aligned for a terminal, in Markdown for a page, in LaTeX for a paper."""
 
 from __future__ import annotations
 
@@ -44,6 +44,40 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
 def markdown_row(cells: Sequence[str]) -> str:
     """A line of such a table."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def latex(table: Table) -> Iterator[str]:
+    """The lines of a ``tabular`` with the rules of the package booktabs."""
+    columns = "l" * table.keys + "r" * (len(table.headings) - table.keys)
+    yield f"\\begin{{tabular}}{{{columns}}}"
+    yield r"\toprule"
+    yield _latex_row(table.headings)
+    yield r"\midrule"
+    yield from map(_latex_row, table.rows)
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "–": "--",
+    "×": r"$\times$",
+    # A bracket after the end of a row would be its argument.
+    "[": "{[}",
+    "]": "{]}",
+}
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    written = ("".join(_LATEX.get(sign, sign) for sign in " ".join(cell.split())) for cell in cells)
+    return f"{' & '.join(written)} \\\\"
 
 
 def with_interval(value: Interval, scale: float = 1.0) -> str:

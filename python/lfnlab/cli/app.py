@@ -39,14 +39,16 @@ from lfnlab.errors import (
 from lfnlab.experiment.executor import memory_limit_bytes
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import compare, execute
+from lfnlab.results.index import experiment
 from lfnlab.results.provenance import code_version
-from lfnlab.results.runs import Results
 from lfnlab.results.store import refuse_foreign
 from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.scenario.elements import FlowSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from lfnlab.results.runs import Results
 
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -254,13 +256,15 @@ def run(
 def report(directory: Path, /, *, out: Path | None = None) -> int:
     """Rewrite the report of a results directory from its stored runs.
 
+    A store that no experiment made, such as a merged one, is reported as one experiment.
+
     Args:
         directory: Results directory.
         out: Directory for `report.html` and `figures`; default the results directory.
     """
     if out is not None:
         refuse_foreign(out, {"report.html", "figures"})
-    return _show(Results.load(directory), as_json=False, report=True, out=out)
+    return _show(experiment(directory), as_json=False, report=True, out=out)
 
 
 app.command(law_commands.laws)
@@ -268,6 +272,7 @@ app.command(law_commands.port)
 app.command(commands.plot)
 app.command(commands.pcap)
 app.command(commands.importing)
+app.command(commands.table)
 app.command(commands.metrics)
 app.command(sweeping.sweep)
 app.command(sweeping.tune)

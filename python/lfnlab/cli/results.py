@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from lfnlab.errors import MetricError, StoreError, UsageError
 from lfnlab.results import output
+
+if TYPE_CHECKING:
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Results
 
 OK = 0
 # Options of metrics by the argument that each one sets.
@@ -100,6 +104,70 @@ def plot(
         if (path / EXPERIMENT).is_file() and (some := Results.load(path).completeness) is not None:
             print(f"{path}: {some}")
     return OK
+
+
+def table(
+    directory: Path,
+    /,
+    *,
+    baseline: str | None = None,
+    csv: Annotated[bool, Parameter(negative="")] = False,
+    markdown: Annotated[bool, Parameter(negative="")] = False,
+    latex: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Print a row for each case of a result: means over seeds with 95 % intervals.
+
+    With `--baseline`, the differences from it, seed by seed: runs with one seed meet the same
+    traffic. Examples:
+
+        lfn table lfn-results
+        lfn table lfn-results --baseline cubic
+        lfn table lfn-results --baseline link.queue.size=1bdp --markdown
+        lfn table lfn-results --csv > results.csv
+        lfn table lfn-results --latex > results.tex
+
+    Args:
+        directory: Results directory.
+        baseline: A law, or KEY=VALUE of a key that the runs differ in.
+        csv: Comma-separated values: every digit, bit/s and seconds; `METRIC_ci95` is the
+            half-width of the interval.
+        markdown: A table in Markdown.
+        latex: A `tabular` for LaTeX with the package booktabs.
+    """
+    from lfnlab.analysis.summary import averaged, summary_table
+    from lfnlab.analysis.table import latex as in_latex
+    from lfnlab.analysis.table import markdown as in_markdown
+    from lfnlab.analysis.table import plain
+    from lfnlab.results.index import experiment
+
+    if csv + markdown + latex > 1:
+        raise UsageError("table: allowed is one of --csv, --markdown, --latex")
+    results = experiment(directory)
+    against = None if baseline is None else _baseline(results, baseline)
+    if csv:
+        frame = results.table() if against is None else results.compare(against)
+        print(frame.write_csv(), end="")
+        return OK
+    made = summary_table(results, against)
+    if latex:
+        print(*in_latex(made), sep="\n")
+    elif markdown:
+        print(*in_markdown(made.headings, made.rows), sep="\n")
+    else:
+        print(*plain(made), sep="\n")
+        print(f"averages {averaged(results)}")
+        if against is not None:
+            print(f"Δ: case minus {baseline}, seed by seed; they differ if ± does not reach 0")
+    return OK
+
+
+def _baseline(results: Results, text: str) -> str | dict[str, Factor]:
+    """A law, or a key and that of its values which is written so."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        return text
+    known = {str(row.get(key, "")): row.get(key, "") for row in results.cases.rows}
+    return {key: known.get(value, value)}
 
 
 def metrics(

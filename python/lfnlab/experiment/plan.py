@@ -16,7 +16,7 @@ from lfnlab.experiment.executor import Files, memory_limit_bytes, simulate
 from lfnlab.results.store import run_keys
 
 if TYPE_CHECKING:
-    from lfnlab.results.runs import Factor
+    from lfnlab.results.cases import Factor
     from lfnlab.scenario.builder import Scenario
 
 PROBES = 5

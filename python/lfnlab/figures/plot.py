@@ -20,8 +20,9 @@ from lfnlab.control_laws.registry import look
 from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.metrics import goodput_bins
+from lfnlab.results.cases import COMPARED
 from lfnlab.results.output import MARK
-from lfnlab.results.runs import COMPARED, route, short
+from lfnlab.results.runs import route, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lfnlab.figures.looks import Look
-    from lfnlab.results.runs import Factor, Results, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Results, Run
     from lfnlab.statistics import Interval
 
 T = TypeVar("T")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lfnlab.experiment.plan import Case
-    from lfnlab.results.runs import Factor, Results, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Results, Run
 
 
 @dataclass(frozen=True)

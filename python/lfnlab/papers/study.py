@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lfnlab.results.runs import Factor, Results, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Results, Run
 
 
 @dataclass(frozen=True)

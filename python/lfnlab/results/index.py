@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.results.cases import METRICS, Cases, frame
 from lfnlab.results.integrity import content, incomplete, provenance_of, remedy
-from lfnlab.results.runs import by_law
-from lfnlab.results.store import LAYOUT_FILE, check_layout, read_json, stored
+from lfnlab.results.runs import Results, Run, by_law
+from lfnlab.results.store import EXPERIMENT, LAYOUT_FILE, check_layout, read_json, stored
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parsed
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.results.cases import Factor
     from lfnlab.results.summary import Summary
 
 Row = dict[str, Any]
@@ -41,6 +43,8 @@ PARTS = 64
 """More parts than this are merged into one."""
 _LOCK = ".lock"
 _PART = re.compile(r"(\d{2})-(\d{6})-(\d{6})(-(?P<hash>[0-9a-f]{16}))?\.parquet")
+_MEASURED = ("key", "seed", "name", "flows", "drops", "hash", "events", "wall_s", "cpu_s")
+"""Columns that neither name a case nor are averaged over its seeds by default."""
 LISTED = 32
 """A list of more tables than this, such as of flows, is one column of JSON."""
 
@@ -113,12 +117,58 @@ class Catalog:
 
         frames = [pl.scan_parquet(file) for file in _Parts(self.root).files()]
         if self._unwritten:
-            frames.append(_frame(self._unwritten).lazy())
+            frames.append(frame(self._unwritten).lazy())
         if not frames and self.wrong:
             raise self._damaged()
         if not frames:
             raise UsageError(f"{self.root} holds no finished run yet")
         return pl.concat(frames, how="diagonal_relaxed")
+
+    def cases(self) -> Cases:
+        """The rows of runs with flows under test, and the keys in which the runs differ.
+
+        Keys are columns of :meth:`summary`: the version of the code if there are several, and
+        values of the scenario. One that follows from those before it is left out.
+        """
+        import polars as pl
+
+        whole = self.summary().filter(pl.col("law").is_not_null()).collect()
+        described = [name for name in whole.columns if name not in (*_MEASURED, *METRICS)]
+        kept = ["law", "route"]
+        for name in ("code", *described, "name"):
+            if name not in kept and whole.n_unique([*kept, name]) > whole.n_unique(kept):
+                kept.append(name)
+        several = ["route"] if whole["route"].n_unique() > 1 else []
+        return Cases(whole.to_dicts(), (*kept[2:], "law", *several))
+
+    def results(self) -> Results:
+        """All runs as one experiment; its factors are the keys in which they differ."""
+        cases = self.cases()
+        factors: dict[str, dict[str, Factor]] = {}
+        laws: dict[str, set[str]] = {}
+        for row in cases.rows:
+            told = {key: row[key] for key in cases.keys if key not in ("law", "route")}
+            factors[row["key"]] = {key: value for key, value in told.items() if value is not None}
+            laws.setdefault(row["key"], set()).add(row["law"])
+        runs = [
+            Run(
+                self.root / "runs" / row["key"],
+                row["seed"],
+                ({"law": row["law"]} if len(laws[row["key"]]) == 1 else {}) | factors[row["key"]],
+            )
+            for row in {row["key"]: row for row in cases.rows}.values()
+        ]
+        return Results(self.root, self.root.resolve().name, tuple(runs))
+
+    def table(self, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
+        """A row a case: means over seeds with 95 % intervals, see :meth:`Cases.table`."""
+        return self.cases().table(metrics)
+
+    def compare(
+        self, baseline: str | Mapping[str, Factor], metrics: Sequence[str] = METRICS
+    ) -> pl.DataFrame:
+        """Differences of each case from a baseline, seed by seed, see :meth:`Cases.compare`."""
+        return self.cases().compare(baseline, metrics)
 
 
 def open_store(root: str | Path) -> Catalog:
@@ -132,6 +182,19 @@ def open_store(root: str | Path) -> Catalog:
         StoreError: when it holds no runs, or is of a later version.
     """
     return Catalog(root)
+
+
+def experiment(root: str | Path) -> Results:
+    """The last experiment of a results directory; of one that has none, all its runs.
+
+    Stores without an experiment are those that ``lfn store merge`` or a shard made.
+
+    Raises:
+        StoreError: when there is none, or something of it is damaged.
+    """
+    if (Path(root) / "runs").is_dir() and not os.path.lexists(Path(root) / EXPERIMENT):
+        return Catalog(root).results()
+    return Results.load(root)
 
 
 class Recorder:
@@ -204,27 +267,6 @@ def _column(path: str, key: str, value: Any) -> Row:
     return {path: value}
 
 
-def _frame(rows: Sequence[Row]) -> pl.DataFrame:
-    """Rows as a frame; a column of several types is of texts, an empty one has a type too."""
-    import polars as pl
-
-    columns = dict.fromkeys(key for row in rows for key in row)
-    series = []
-    for name in columns:
-        values = [row.get(name) for row in rows]
-        kinds = {type(value) for value in values} - {type(None)}
-        if not kinds:
-            kind = pl.String if name in ("law", "name") else pl.Float64
-            series.append(pl.Series(name, values, dtype=kind))
-            continue
-        if kinds == {int, float}:
-            values = [None if value is None else float(value) for value in values]
-        elif len(kinds) > 1:
-            values = [None if value is None else str(value) for value in values]
-        series.append(pl.Series(name, values))
-    return pl.DataFrame(series)
-
-
 class _Parts:
     """The Parquet files of ``DIR/summary``: EDITION-GENERATION-NUMBER-HASH.parquet.
 
@@ -270,7 +312,7 @@ class _Parts:
             files = self.files()
             generation = _generation(files[-1]) if files else 1
             number = int(files[-1].name.split("-")[2]) if files else 0
-            self._write(_frame(fresh), generation, number + 1)
+            self._write(frame(fresh), generation, number + 1)
 
     def keep(self, there: set[str]) -> None:
         """One part in place of all, of the runs that are still there."""

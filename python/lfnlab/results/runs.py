@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lfnlab import metrics, renamed, statistics
 from lfnlab.control_laws.registry import known
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import StoreError
+from lfnlab.results.cases import COMPARED, METRICS, Cases, frame, numbered
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
 from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table, read_text
 from lfnlab.scenario.builder import Scenario
@@ -24,14 +25,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.results.cases import Factor
     from lfnlab.results.summary import FlowSummary, Summary
     from lfnlab.statistics import Interval
 
-Factor = str | int | float
-
 SCHEMA = 1
-COMPARED = "law compared"
-"""Column of rows: the law that is compared, where other laws run beside it."""
 
 
 @dataclass(frozen=True)
@@ -269,68 +267,68 @@ class Results:
         planned = len(self.runs) + self.missing
         return f"{len(self.runs):,} of {planned:,} runs are there; the same command runs the others"
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row a run, law and route, see :meth:`Run.by_law`.
-
-        Where cases have the same factors, ``case`` tells them apart, from 1.
-        """
-        seen: Counter[tuple[Any, ...]] = Counter()
-        places = []
-        for run in self.runs:
-            same = (*run.factors.items(), run.seed)
-            seen[same] += 1
-            places.append(seen[same])
-        alike = max(places, default=1) > 1
-        return [
-            {"case": place, **row} if alike else row
-            for run, place in zip(self.runs, places, strict=True)
-            for row in run.by_law()
-        ]
-
-    def frame(self) -> pl.DataFrame:
-        """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
-
     @cached_property
-    def keys(self) -> tuple[str, ...]:
-        """The columns of :meth:`rows` that name what was run: factors, law, route; not the seed.
-
-        A factor that only repeats the law is left out, and so is a route that all flows share.
-        """
-        rows = self.rows()
+    def cases(self) -> Cases:
+        """Its rows, and what tells its cases apart."""
+        rows = numbered([((*run.factors.items(), run.seed), run.by_law()) for run in self.runs])
+        if any(COMPARED in row for row in rows):
+            rows = [{COMPARED: row["law"], **row} for row in rows]
         swept = dict.fromkeys(name for run in self.runs for name in run.factors)
         names = [name for name in swept if name not in ("law", "seed")]
         told = [name for name in names if any(row.get(name, "") != row["law"] for row in rows)]
         more = [name for name in ("case", COMPARED) if any(name in row for row in rows)]
         several = ["route"] if len({row["route"] for row in rows}) > 1 else []
-        return (*dict.fromkeys((*more, *told)), "law", *several)
+        return Cases(rows, (*dict.fromkeys((*more, *told)), "law", *several))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a run, law and route, see :meth:`Run.by_law`.
+
+        Where cases have the same factors, ``case`` tells them apart, from 1.
+        """
+        return [dict(row) for row in self.cases.rows]
+
+    def frame(self) -> pl.DataFrame:
+        """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""
+        return frame(self.cases.rows)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of :meth:`rows` that name what was run: factors, law, route; not the seed.
+
+        A factor that only repeats the law is left out, and so is a route that all flows share.
+        """
+        return self.cases.keys
+
+    def table(self, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
+        """A row a case: means over seeds with 95 % intervals, see :meth:`Cases.table`.
+
+        >>> results.table().to_pandas()  # doctest: +SKIP
+        """
+        return self.cases.table(metrics)
+
+    def compare(
+        self, baseline: str | Mapping[str, Factor], metrics: Sequence[str] = METRICS
+    ) -> pl.DataFrame:
+        """Differences of each case from a baseline, seed by seed, see :meth:`Cases.compare`.
+
+        >>> results.compare("cubic", ["goodput_bps"])  # doctest: +SKIP
+        >>> results.compare({"link.queue.size": "1bdp"})  # doctest: +SKIP
+        """
+        return self.cases.compare(baseline, metrics)
 
     def intervals(
         self, metric: str, by: Sequence[str] | None = None
     ) -> dict[tuple[Factor, ...], Interval]:
-        """Mean and 95 % interval of a column of :meth:`frame` over the seeds of each group.
+        """Mean and 95 % interval of a column over the seeds of each group.
 
-        Args:
-            metric: the column.
-            by: the columns whose values make a group; default :attr:`keys`, which is all.
-
-        Raises:
-            UsageError: when a group has two rows of one seed, which are not replicates.
+        See :meth:`Cases.intervals`.
         """
-        by = self.keys if by is None else by
-        groups: dict[tuple[Factor, ...], dict[int, float]] = {}
-        for row in self.rows():
-            group = groups.setdefault(tuple(row.get(key, "") for key in by), {})
-            if row["seed"] in group:
-                left = ", ".join(key for key in self.keys if key not in by)
-                raise UsageError(
-                    f"intervals of {metric} by {', '.join(by)}: several values for one seed are no "
-                    f"replicates; name what differs too: {left or 'the factors'}"
-                )
-            group[row["seed"]] = row[metric]
-        return {group: statistics.interval(seeds.values()) for group, seeds in groups.items()}
+        return self.cases.intervals(metric, by)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        said = "" if self.completeness is None else f"<p>{self.completeness}</p>"
+        return f"<p>{escape(self.title)}</p>{said}{self.table()._repr_html_()}"
 
     def named(self, group: tuple[Factor, ...]) -> str:
         """A group of :meth:`intervals` by all keys in words: law and route first, then factors."""

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lfnlab.experiment.plan import Case
-    from lfnlab.results.runs import Factor, Results, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Results, Run
 
 SCHEMA = 1
 WINDOW = "64MB"

@@ -21,7 +21,8 @@ from lfnlab.statistics import Interval, finite, interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lfnlab.results.runs import Factor, Results, Run
+    from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Results, Run
 
 __all__ = [
     "METRICS",
