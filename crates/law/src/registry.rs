@@ -472,7 +472,10 @@ mod tests {
         assert_eq!(spec("cw-hstcp:c=5"), spec("cw-hstcp:c5"));
         let error = |text: &str| text.parse::<LawSpec>().unwrap_err().to_string();
         assert_eq!(error("cw-hstcp:c=0"), "cw-hstcp: c=0; allowed: a number from 0.1 to 1000");
-        assert_eq!(error("cw-hstcp:floor:c5"), "law cw-hstcp has no parameter \"c5\"; did you mean \"c\"? parameters: c");
+        assert_eq!(
+            error("cw-hstcp:floor:c5"),
+            "law cw-hstcp has no parameter \"c5\"; did you mean \"c\"? parameters: c"
+        );
         assert!(error("cw-hstcp:c6")
             .contains("did you mean \"c5\"? variants: paper, floor, above, literal, unpaced, c5, c20"));
         assert_eq!(error("cubic:c=8"), "law cubic has no parameter \"c\"; it has none");

@@ -38,7 +38,8 @@ pub(crate) struct Delivered {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Learnt {
     /// Transmission time of the first segment that the cumulative ACK covers (its echoed timestamp), and
-    /// whether that was a retransmission; `None` after two retransmissions.
+    /// whether that was a retransmission. `None` if the ACK comes too soon after the second retransmission to
+    /// echo it: it answers an earlier one.
     pub echoed: Option<(Time, bool)>,
     /// Transmission time of the newest segment whose delivered transmission is known.
     newest_known: Option<Time>,
@@ -169,6 +170,11 @@ impl Scoreboard {
     /// When the first outstanding segment was last sent.
     pub fn first_sent(&self) -> Time {
         self.sent[self.at(self.una)]
+    }
+
+    /// When the newest outstanding segment was last sent.
+    pub fn last_sent(&self) -> Time {
+        self.sent[self.at(self.nxt - 1)]
     }
 
     /// Time of an outstanding segment's retransmission, if any.
@@ -353,9 +359,9 @@ impl Scoreboard {
             return;
         }
         let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
-        let first = self.flags(self.una);
-        self.repair.learnt.echoed =
-            (first & TWICE == 0).then(|| (self.sent[self.at(self.una)], first & EVER != 0));
+        let (first, sent) = (self.flags(self.una), self.sent[self.at(self.una)]);
+        let is_last = first & TWICE == 0 || now - sent >= min_rtt;
+        self.repair.learnt.echoed = is_last.then_some((sent, first & EVER != 0));
         let mut repeated = false;
         for seq in self.una..cumulative {
             repeated |= self.flags(seq) & EVER != 0;

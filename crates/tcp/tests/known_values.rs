@@ -211,6 +211,63 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     assert_eq!(talk.sender.stats(talk.now).loss_events, 1);
 }
 
+/// A sender with data for `size_segments`, its first window sent, an RTT of 20 ms later.
+fn opened(window_segments: u32, size_segments: u64) -> Talk {
+    let law: LawSpec = "reno:linux".parse().expect("a law");
+    let config = SenderConfig {
+        initial_window_segments: window_segments,
+        initial_ssthresh_segments: Some(2),
+        ..config()
+    };
+    let sender = Sender::new(&config, &law, Time::ZERO, size_segments, 1514);
+    let mut talk = Talk { sender, now: Time::ZERO };
+    assert_eq!(talk.send().len(), size_segments.min(window_segments.into()) as usize);
+    talk.now = Time::from_ms(20);
+    talk
+}
+
+/// Linux 6.12 with an RTT of 17.8 ms sends a probe 38 ms after the second segment left, not 218 ms.
+#[test]
+fn a_second_segment_ends_the_allowance_for_a_delayed_ack() {
+    let mut talk = opened(2, u64::MAX);
+    // One segment is outstanding as the timer restarts, then two are.
+    assert_eq!(numbers(&talk.ack(1, &[])), [(2, false)]);
+    assert_eq!(talk.sender.deadline(), Time::from_ms(20 + 2 * 20 + 2));
+    // Without new data one segment stays, and its timeout comes first.
+    let mut talk = opened(2, 2);
+    assert_eq!(talk.ack(1, &[]), []);
+    assert_eq!(talk.sender.deadline(), Time::from_ms(20 + 20 + 200));
+}
+
+#[test]
+fn a_probe_waits_for_the_data_sent_last() {
+    let mut talk = opened(20, 3);
+    assert_eq!(talk.ack(1, &[]), []);
+    // The application writes once more, 30 ms later.
+    talk.sender.offer(1);
+    talk.now = Time::from_ms(50);
+    assert_eq!(numbers(&talk.send()), [(3, false)]);
+    assert_eq!(talk.wait_for_timer(), []);
+    assert_eq!(numbers(&talk.wait_for_timer()), [(3, true)]);
+    assert_eq!(talk.now, Time::from_ms(50 + 2 * 20 + 2));
+}
+
+#[test]
+fn an_ack_of_the_third_transmission_ends_the_back_off() {
+    for (after_ms, sampled) in [(RTT_MS + 1, true), (5, false)] {
+        let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
+        for _ in 0..2 {
+            assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
+        }
+        talk.now = talk.now + Time::from_ms(after_ms);
+        talk.hear(21, &[], |ack| ack.echoes_original = false);
+        // Two timeouts doubled it twice. An ACK that comes sooner than any RTT answers an earlier transmission.
+        let timeout = talk.sender.deadline() - talk.now;
+        assert_eq!(timeout < Time::from_ms(2 * (RTT_MS + 200)), sampled, "{timeout:?}");
+        assert!(talk.sender.rtt().min_ns() >= RTT_MS * 1_000_000);
+    }
+}
+
 #[test]
 fn timeouts_back_off_and_count_once() {
     let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });

@@ -64,10 +64,9 @@ impl Sender {
         if self.is_paced(now) {
             return None;
         }
-        let first = self.board.outstanding() == 0;
         let seq = self.board.on_sent(now);
-        if first {
-            self.restart_timer(now);
+        if self.board.outstanding() <= 2 {
+            self.on_first_sent(now);
         }
         self.forced.new = false;
         Some(self.sent(now, seq, false))

@@ -311,6 +311,11 @@ impl Sender {
             self.timers.due = due.max(now + Time::from_us(1));
             return;
         }
+        let due = self.probe_due();
+        if due > now {
+            self.timers.due = due;
+            return;
+        }
         if self.may_send_new() {
             // New data also serves as a probe, without a retransmission (§7.3).
             self.timers.probe_end = Some(self.board.nxt() + 1);

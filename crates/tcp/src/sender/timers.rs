@@ -61,20 +61,44 @@ impl Sender {
         let rto_ns = self.rtt.backed_off_rto_ns(self.timers.backoff);
         self.timers.kind = Timer::Rto;
         let mut delay_ns = rto_ns;
-        let probe = self.config.tail_loss_probe
+        if self.may_probe() {
+            // The probe takes the place of the first timeout (§7.2), however long the path.
+            self.timers.kind = Timer::TailLossProbe;
+            delay_ns = self.probe_delay_ns().min(rto_ns);
+        }
+        self.timers.due = now + Time::from_ns(delay_ns);
+    }
+
+    /// From the last new data to their probe, in ns.
+    fn probe_delay_ns(&self) -> u64 {
+        let slack = if self.board.outstanding() == 1 { TLP_DELAYED_ACK_NS } else { TLP_SLACK_NS };
+        2 * self.rtt.srtt_ns() + slack
+    }
+
+    /// When the probe is due: data may have left since its timer began. No later than the timeout (§7.2).
+    pub(super) fn probe_due(&self) -> Time {
+        let timeout_ns = self.rtt.backed_off_rto_ns(self.timers.backoff);
+        let probe = self.board.last_sent() + Time::from_ns(self.probe_delay_ns());
+        probe.min(self.board.first_sent() + Time::from_ns(timeout_ns))
+    }
+
+    /// Whether the timer of the segments outstanding may be a tail loss probe's (RFC 8985 §7.2).
+    fn may_probe(&self) -> bool {
+        self.config.tail_loss_probe
             && self.config.sack
             && self.timers.probe_end.is_none()
             && matches!(self.state, State::Open | State::Cwr)
             && self.board.sacked_out() == 0
-            && self.rtt.srtt_ns() != 0;
-        if probe {
-            let slack = if self.board.outstanding() == 1 { TLP_DELAYED_ACK_NS } else { TLP_SLACK_NS };
-            let probe_ns = 2 * self.rtt.srtt_ns() + slack;
-            // The probe takes the place of the first timeout (§7.2), however long the path.
-            self.timers.kind = Timer::TailLossProbe;
-            delay_ns = probe_ns.min(rto_ns);
+            && self.rtt.srtt_ns() != 0
+    }
+
+    /// New data leave while at most one segment is outstanding, so the timer begins, or no longer allows for the
+    /// delayed ACK of a single segment.
+    #[cold]
+    pub(super) fn on_first_sent(&mut self, now: Time) {
+        if self.board.outstanding() == 1 || self.may_probe() {
+            self.restart_timer(now);
         }
-        self.timers.due = now + Time::from_ns(delay_ns);
     }
 
     /// Timer expiry at [`Sender::deadline`].
