@@ -49,11 +49,11 @@ impl Line {
         self.values.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
     }
 
-    /// Whether the law is written in Rust, in src/end_host, and not in C.
-    fn is_rust(&self) -> Result<bool, String> {
+    /// Where the law is written: `c` in its header, `rust` in src/end_host, `udt` in crates/udt.
+    fn code(&self) -> Result<&str, String> {
         let code = self.get("code").unwrap_or("c");
-        one_of("code", code, &["c", "rust"])?;
-        Ok(code == "rust")
+        one_of("code", code, &["c", "rust", "udt"])?;
+        Ok(code)
     }
 }
 
@@ -188,19 +188,25 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
             format!("Some(Protocol::{protocol:?})")
         }
     };
-    // A law in C that uses the seed of its configuration draws; one in Rust is given none.
-    let draws = !line.is_rust()?
-        && fs::read_to_string(card.with_file_name(format!("../{}.h", line.name)))
-            .is_ok_and(|text| text.contains("->seed"));
-    let code = if line.is_rust()? {
-        if targets.iter().any(|target| target != "sim") {
-            return Err("code=rust runs in the simulator only; write targets=sim".into());
-        }
-        format!("Code::Rust(crate::end_host::{}::new)", line.name.replace('-', "_"))
-    } else if header != "None" {
+    // A law in C that uses the seed of its configuration draws, as UDT's does; one in Rust is given none.
+    let draws = match line.code()? {
+        "c" => fs::read_to_string(card.with_file_name(format!("../{}.h", line.name)))
+            .is_ok_and(|text| text.contains("->seed")),
+        code => code == "udt",
+    };
+    if line.code()? != "c" && targets.iter().any(|target| target != "sim") {
+        return Err("code=rust and code=udt run in the simulator only; write targets=sim".into());
+    }
+    if line.code()? != "rust" && header != "None" {
         return Err("header needs code=rust".into());
-    } else {
-        format!("Code::C({})", symbol(&line.name))
+    }
+    if line.code()? == "udt" && !texts.is_empty() {
+        return Err("parameters need code=c or code=rust".into());
+    }
+    let code = match line.code()? {
+        "rust" => format!("Code::Rust(crate::end_host::{}::new)", line.name.replace('-', "_")),
+        "udt" => "Code::Udt".to_owned(),
+        _ => format!("Code::C({})", symbol(&line.name)),
     };
     let prose =
         fs::read_to_string(card).map_err(|e| format!("{}: {e}; a law needs a card", card.display()))?;
@@ -252,19 +258,19 @@ fn main() {
                 return Err(format!("{} has two lines", line.name));
             }
             let header = laws.join(format!("{}.h", line.name));
-            if !line.is_rust()? && !header.is_file() {
+            if line.code()? == "c" && !header.is_file() {
                 return Err(format!("{}: no such file; a law needs a header", header.display()));
             }
             let card = laws.join("cards").join(format!("{}.md", line.name));
             let entry = table_entry(&line, names.len(), &card)?;
-            let is_rust = line.is_rust()?;
+            let is_c = line.code()? == "c";
             names.push(line.name);
-            Ok((entry, is_rust))
+            Ok((entry, is_c))
         });
         match entry {
-            Ok((entry, is_rust)) => {
+            Ok((entry, is_c)) => {
                 table.push_str(&entry);
-                if is_rust {
+                if !is_c {
                     continue;
                 }
             }

@@ -19,7 +19,7 @@ mod window;
 use lfn_header::Header;
 pub use placed::{BoxedLaw, PlacedLaw, PlacedWindowLaw};
 pub use prototype::{Build, Prototype, STAMP};
-pub use registry::{look, registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
+pub use registry::{registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
 pub use slow_start::{SlowStart, SlowStartKind};
 pub use window::Window;
 

@@ -54,11 +54,13 @@ pub const PARAMETERS: usize = 8;
 /// Begins a connection: the values are those of [`LawInfo::parameters`].
 type NewRustLaw = fn(&Config, &[f64; PARAMETERS], &mut Control) -> Box<dyn RouterLaw>;
 
-/// Where a law is written.
+/// Where the law is written.
 #[derive(Debug)]
 enum Code {
     C(unsafe extern "C" fn() -> &'static LawOps),
     Rust(NewRustLaw),
+    /// UDT's own control, in `lfn_udt`.
+    Udt,
 }
 
 /// A number that a law takes.
@@ -110,26 +112,28 @@ const COLORS: [&str; 11] = [
 /// Matplotlib's names. Seven and eleven share no factor: 77 laws differ in colour or marker.
 const MARKERS: [&str; 7] = ["o", "s", "^", "D", "v", "P", "X"];
 
-/// Colour (`#rrggbb`) and marker (a name of matplotlib's) of the law with this number, or of what stands beside
-/// the registry's laws in plots.
-pub fn look(number: usize) -> (&'static str, &'static str) {
-    (COLORS[number % COLORS.len()], MARKERS[number % MARKERS.len()])
-}
-
 impl LawInfo {
-    /// The law's colour and marker in plots, see [`look`].
+    /// Colour (`#rrggbb`) and marker (a name of matplotlib's) of the law in plots.
     pub fn look(&self) -> (&'static str, &'static str) {
-        look(self.index)
+        (COLORS[self.index % COLORS.len()], MARKERS[self.index % MARKERS.len()])
     }
 
-    /// Whether it is written in Rust, and not in C.
-    pub fn is_rust(&self) -> bool {
-        matches!(self.code, Code::Rust(_))
+    /// Whether it is a header in C.
+    pub fn is_c(&self) -> bool {
+        matches!(self.code, Code::C(_))
     }
 
-    /// The law with its default variant.
-    pub fn default_spec(&'static self) -> LawSpec {
-        LawSpec(Spec::Registered(self.spec(0)))
+    /// Whether it drives UDT alone, so that no [`LawSpec`] names it.
+    pub fn is_udt(&self) -> bool {
+        matches!(self.code, Code::Udt)
+    }
+
+    /// The law that a text such as `hstcp:ns2` names, and the index of its variant.
+    ///
+    /// # Errors
+    /// As for a [`LawSpec`], but for laws that drive UDT alone.
+    pub fn named(text: &str) -> Result<(&'static LawInfo, usize), LawError> {
+        text.parse::<Registered>().map(|law| (law.info, law.variant))
     }
 
     fn spec(&'static self, variant: usize) -> Registered {
@@ -145,9 +149,10 @@ impl LawInfo {
         self.variants.iter().copied().chain(self.aliases.iter().map(|alias| alias.name))
     }
 
-    /// The law with each of its variants.
+    /// The law with each of its variants; none if it drives UDT alone.
     pub fn specs(&'static self) -> impl Iterator<Item = LawSpec> {
-        (0..self.variants.len()).map(move |variant| LawSpec(Spec::Registered(self.spec(variant))))
+        let variants = if self.is_udt() { 0 } else { self.variants.len() };
+        (0..variants).map(move |variant| LawSpec(Spec::Registered(self.spec(variant))))
     }
 }
 
@@ -176,6 +181,9 @@ pub enum LawError {
         /// All its variants.
         allowed: String,
     },
+    /// The law is no law of a TCP sender.
+    #[error("law {0} drives UDT alone; allowed: the name of another law")]
+    UdtAlone(&'static str),
     /// The law has no such parameter.
     #[error("law {law} has no parameter {got:?}; {}", match allowed.as_str() {
         "" => "it has none".into(),
@@ -320,6 +328,7 @@ impl Registered {
                 PlacedLaw::c(ops, &config, control)
             }
             Code::Rust(new) => BoxedLaw::Router(new(&config, &self.values, control)).into(),
+            Code::Udt => unreachable!("no LawSpec names it"),
         }
     }
 
@@ -416,7 +425,7 @@ impl fmt::Display for LawSpec {
     }
 }
 
-impl FromStr for LawSpec {
+impl FromStr for Registered {
     type Err = LawError;
 
     fn from_str(text: &str) -> Result<Self, LawError> {
@@ -436,7 +445,19 @@ impl FromStr for LawSpec {
             }
             spec.choose(part)?;
         }
-        Ok(LawSpec(Spec::Registered(spec)))
+        Ok(spec)
+    }
+}
+
+impl FromStr for LawSpec {
+    type Err = LawError;
+
+    fn from_str(text: &str) -> Result<Self, LawError> {
+        let law: Registered = text.parse()?;
+        match law.info.code {
+            Code::Udt => Err(LawError::UdtAlone(law.info.name)),
+            Code::C(_) | Code::Rust(_) => Ok(LawSpec(Spec::Registered(law))),
+        }
     }
 }
 
@@ -450,8 +471,11 @@ mod tests {
             assert_eq!(spec.to_string().parse(), Ok(spec));
         }
         for law in registry() {
-            assert_eq!(format!("{}:{}", law.name, law.variants[0]).parse(), Ok(law.default_spec()));
+            let first = LawInfo::named(&format!("{}:{}", law.name, law.variants[0])).unwrap();
+            assert_eq!((first.0.name, first.1), (law.name, 0));
         }
+        assert_eq!("udt:3.0".parse::<LawSpec>(), Err(LawError::UdtAlone("udt")));
+        assert_eq!(LawInfo::named("udt:3.0").map(|(law, variant)| (law.is_udt(), variant)), Ok((true, 3)));
     }
 
     #[test]
@@ -498,8 +522,8 @@ mod tests {
 
     #[test]
     fn a_law_has_a_slow_start_or_its_own_start_up() {
-        for law in registry() {
-            let built = law.default_spec().build(&Config::default(), &mut Control::new(10));
+        for (law, spec) in registry().iter().filter_map(|law| Some((law, law.specs().next()?))) {
+            let built = spec.build(&Config::default(), &mut Control::new(10));
             assert_eq!(built.is_controller(), law.slow_start == SlowStartKind::None, "{}", law.name);
         }
     }

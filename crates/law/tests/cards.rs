@@ -44,7 +44,8 @@ fn run(name: &str, text: &str) -> Result<usize, Vec<String>> {
 
 #[test]
 fn every_vector_of_every_card_holds() {
-    let names = registry().iter().map(|law| (law.name, law.card.to_owned()));
+    // UDT's own control takes other calls; crates/udt tests its values.
+    let names = registry().iter().filter(|law| !law.is_udt()).map(|law| (law.name, law.card.to_owned()));
     let slow_start = fs::read_to_string(cards().join(format!("{SLOW_START}.md"))).unwrap();
     let mut failures = Vec::new();
     for (name, card) in names.chain([(SLOW_START, slow_start)]) {

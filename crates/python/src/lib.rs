@@ -16,10 +16,9 @@ use std::thread::spawn;
 use std::time::Duration;
 
 use batch::Finished;
-use lfn_law::{look, registry, LawInfo, LawSpec};
+use lfn_law::{registry, LawInfo, LawSpec};
 use lfn_scenario::{Document, Scenario, ScenarioError as Fault};
 use lfn_sim::tables::{Column, ColumnSchema, TABLES};
-use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, UnitError};
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
@@ -245,7 +244,7 @@ fn drive(py: Python<'_>, law: &str, statements: Vec<String>, fields: Vec<String>
 
 #[pyfunction]
 fn laws(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    registry().iter().map(|law| describe(py, law)).chain([describe_udt(py)]).collect()
+    registry().iter().map(|law| describe(py, law)).collect()
 }
 
 fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>> {
@@ -268,40 +267,12 @@ fn describe<'py>(py: Python<'py>, law: &LawInfo) -> PyResult<Bound<'py, PyDict>>
     Ok(entry)
 }
 
-/// Number of UDT's colour and marker, the last that no law of the registry has for long.
-const UDT_LOOK: usize = 76;
-
-/// UDT's own law, which drives UDT alone.
-fn describe_udt(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let entry = PyDict::new(py);
-    for (key, value) in [
-        ("name", "udt"),
-        ("title", "UDT"),
-        ("slow_start", "none"),
-        ("family", "loss"),
-        ("source", "Gu and Grossman 2007"),
-        ("color", look(UDT_LOOK).0),
-        ("marker", look(UDT_LOOK).1),
-    ] {
-        entry.set_item(key, value)?;
-    }
-    entry.set_item("variants", lfn_udt::VARIANTS.map(|(name, _)| name))?;
-    entry.set_item("targets", ["sim"])?;
-    entry.set_item("signals", ["loss", "rate"])?;
-    entry.set_item("probes", [""; 0])?;
-    Ok(entry)
-}
-
 #[pyfunction]
 fn card(name: &str) -> PyResult<&'static str> {
-    if name == "udt" || name.starts_with("udt:") {
-        let known = name.parse::<ControlSpec>().map(|_| lfn_udt::CARD);
-        return known.map_err(|error| errors::LawError::new_err(error.to_string()));
+    match LawInfo::named(name) {
+        Ok((law, _)) => Ok(law.card),
+        Err(error) => Err(errors::LawError::new_err(error.to_string())),
     }
-    let spec: LawSpec =
-        name.parse().map_err(|error: lfn_law::LawError| errors::LawError::new_err(error.to_string()))?;
-    let card = spec.info().map(|law| law.card);
-    card.ok_or_else(|| errors::LawError::new_err(format!("{name} is a prototype, which has no card")))
 }
 
 #[pymodule]

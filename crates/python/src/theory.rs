@@ -2,7 +2,8 @@
 
 use lfn_law::fluid::{course, Course, Epoch, FluidError, Path};
 use lfn_law::{
-    Ack, BoxedLaw, Config, Control, Controller, Law, LawSpec, Loss, Prototype, Rate, SlowStartKind, Window,
+    Ack, BoxedLaw, Config, Control, Controller, Law, LawInfo, LawSpec, Loss, Prototype, Rate, SlowStartKind,
+    Window,
 };
 use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
 use lfn_units::Time;
@@ -71,11 +72,12 @@ pub(crate) fn fluid<'py>(
 /// A law, or UDT's own control with the link's rate in packets a second.
 fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
     let wrong = |message: String| errors::LawError::new_err(message);
-    if name != "udt" && !name.starts_with("udt:") {
+    let (law, _) = LawInfo::named(name).map_err(|error| wrong(error.to_string()))?;
+    if !law.is_udt() {
         return name.parse().map_err(|error: lfn_law::LawError| wrong(error.to_string()));
     }
     let spec = name.parse().map_err(|error: lfn_udt::ControlError| wrong(error.to_string()))?;
-    let ControlSpec::Native(_, native) = spec else { unreachable!("udt is no law of the registry") };
+    let native = ControlSpec::native(&spec).expect("the law drives UDT alone");
     if rate_pps.is_infinite() {
         return Err(wrong(format!("{name} grows by what is left of a link's capacity: it needs a link")));
     }

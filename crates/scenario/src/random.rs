@@ -41,7 +41,7 @@ impl Flow {
     fn is_random(&self) -> bool {
         matches!(self.start, Start::Uniform(low, high) if low < high)
             || match &self.control {
-                ControlSpec::Native(..) => true,
+                ControlSpec::Native(_) => true,
                 // A class in Python may draw random numbers.
                 ControlSpec::Law(law) => LawSpec::info(law).is_none_or(|law| law.draws),
             }

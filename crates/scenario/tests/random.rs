@@ -81,5 +81,5 @@ fn a_law_draws_if_it_uses_its_seed() {
         }
     }
     let drawing: Vec<_> = registry().iter().filter(|law| law.draws).map(|law| law.name).collect();
-    assert_eq!(drawing, ["bbr", "bbr3"]);
+    assert_eq!(drawing, ["bbr", "bbr3", "udt"]);
 }

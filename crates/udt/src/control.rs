@@ -5,7 +5,7 @@ mod native;
 mod spec;
 
 pub use law::LawControl;
-pub use native::{FirstNak, Native, NativeConfig, VARIANTS};
+pub use native::{FirstNak, Native, NativeConfig};
 pub use spec::{ControlError, ControlSpec};
 
 use lfn_units::Time;

@@ -19,13 +19,10 @@ mod sender;
 mod seq;
 mod trains;
 
-/// The card of UDT's own control, in Markdown.
-pub const CARD: &str = include_str!("../card.md");
-
 pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};
 pub use connection::Connection;
 pub use control::{
-    CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path, VARIANTS,
+    CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path,
 };
 pub use estimate::{ArrivalFilters, Rtt, SYN};
 pub use listener::{refusal, Answer, Listener};

@@ -1,12 +1,12 @@
 //! UDT's own control against the arithmetic of its specification.
 
-use lfn_udt::{CongestionControl, Native, NativeConfig, Path, SYN, VARIANTS};
+use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, Path, SYN};
 use lfn_units::Time;
 
 const MSS: u32 = 1500;
 
 fn variant(name: &str) -> NativeConfig {
-    VARIANTS.iter().find(|(other, _)| *other == name).unwrap().1
+    format!("udt:{name}").parse::<ControlSpec>().unwrap().native().unwrap()
 }
 
 fn native(name: &str) -> Native {

@@ -42,7 +42,7 @@ class LawInfo:
 
 @cache
 def laws() -> tuple[LawInfo, ...]:
-    """All laws: those of the registry in its order, then UDT's own, which drives UDT alone."""
+    """All laws, in the order of the registry."""
     return tuple(
         LawInfo(
             name=entry["name"],

@@ -91,7 +91,8 @@ fn flow(draw: &mut Draw, text: &mut String, rtt_s: f64, packet_bytes: f64, durat
     let laws: Vec<_> = registry()
         .iter()
         .filter(|law| {
-            law.family != "router" || (router == "vcp") == (law.name.ends_with("vcp")) && !router.is_empty()
+            let routers = (router == "vcp") == (law.name.ends_with("vcp")) && !router.is_empty();
+            !law.is_udt() && (law.family != "router" || routers)
         })
         .collect();
     let info = laws[(draw.0.f64() * laws.len() as f64) as usize];

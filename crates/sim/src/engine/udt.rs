@@ -164,7 +164,7 @@ impl UdtFlow {
 
     fn udt_config(&self) -> Config {
         let config = &self.config;
-        let compat = matches!(config.control, ControlSpec::Native(_, native) if native.compat);
+        let compat = config.control.native().is_some_and(|native| native.compat);
         Config {
             mss_bytes: config.mss_bytes,
             window_packets: config.window_packets,

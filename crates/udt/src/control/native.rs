@@ -44,18 +44,32 @@ pub struct NativeConfig {
     pub compat: bool,
 }
 
-/// Names of variants; the first is the default.
-pub const VARIANTS: [(&str, NativeConfig); 5] = {
+/// The variants of the law `udt`, in the order of laws/REGISTRY: 4.11, compat, 4.10, 3.0, 2.
+const VARIANTS: [NativeConfig; 5] = {
     let v4 = NativeConfig { first_nak: FirstNak::Cut, floor_of_mss: false, udt2: false, compat: false };
     let v4_10 = NativeConfig { floor_of_mss: true, ..v4 };
     [
-        ("4.11", v4),
-        ("compat", NativeConfig { compat: true, ..v4 }),
-        ("4.10", v4_10),
-        ("3.0", NativeConfig { first_nak: FirstNak::Freeze, ..v4_10 }),
-        ("2", NativeConfig { first_nak: FirstNak::CutAndFreeze, udt2: true, ..v4_10 }),
+        v4,
+        NativeConfig { compat: true, ..v4 },
+        v4_10,
+        NativeConfig { first_nak: FirstNak::Freeze, ..v4_10 },
+        NativeConfig { first_nak: FirstNak::CutAndFreeze, udt2: true, ..v4_10 },
     ]
 };
+
+impl NativeConfig {
+    /// The variant with this index in the registry.
+    pub(super) fn of(variant: usize) -> NativeConfig {
+        VARIANTS[variant]
+    }
+}
+
+impl Default for NativeConfig {
+    /// libudt 4.11.
+    fn default() -> NativeConfig {
+        VARIANTS[0]
+    }
+}
 
 /// State of one sender.
 #[derive(Clone, Debug)]

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lfn_keys::nearest;
-use lfn_law::{LawError, LawSpec, SlowStartKind};
+use lfn_law::{registry, LawError, LawInfo, LawSpec, SlowStartKind};
 use lfn_units::Time;
 
-use super::{CongestionControl, LawControl, Native, NativeConfig, VARIANTS};
+use super::{CongestionControl, LawControl, Native, NativeConfig};
 
 const ALLOWED: &str = "allowed: udt, and laws that need neither routers nor rate samples";
 
@@ -30,19 +29,27 @@ pub enum ControlError {
 /// A congestion control by name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControlSpec {
-    /// UDT's own, a variant of [`VARIANTS`].
-    Native(&'static str, NativeConfig),
+    /// UDT's own: the index of its variant in the registry.
+    Native(usize),
     /// A law.
     Law(LawSpec),
 }
 
 impl Default for ControlSpec {
     fn default() -> Self {
-        ControlSpec::Native(VARIANTS[0].0, VARIANTS[0].1)
+        ControlSpec::Native(0)
     }
 }
 
 impl ControlSpec {
+    /// The variant of UDT's own, if it is that.
+    pub fn native(&self) -> Option<NativeConfig> {
+        match self {
+            ControlSpec::Native(variant) => Some(NativeConfig::of(*variant)),
+            ControlSpec::Law(_) => None,
+        }
+    }
+
     /// The law, unless it is UDT's own.
     pub fn law(&self) -> Option<&LawSpec> {
         match self {
@@ -59,7 +66,7 @@ impl ControlSpec {
     /// A control for a connection that begins at `now`; `seed` is that of its draws.
     pub fn build(&self, mss_bytes: u32, now: Time, seed: u64) -> Box<dyn CongestionControl> {
         match self {
-            ControlSpec::Native(_, config) => Box::new(Native::new(*config, seed, now)),
+            ControlSpec::Native(variant) => Box::new(Native::new(NativeConfig::of(*variant), seed, now)),
             ControlSpec::Law(law) => Box::new(LawControl::new(law, law.slow_start(), mss_bytes, now)),
         }
     }
@@ -79,36 +86,27 @@ impl TryFrom<LawSpec> for ControlSpec {
     }
 }
 
-fn law(text: &str) -> Result<ControlSpec, ControlError> {
-    text.parse::<LawSpec>()?.try_into()
-}
-
 impl FromStr for ControlSpec {
     type Err = ControlError;
 
     fn from_str(text: &str) -> Result<Self, ControlError> {
-        let Some(variant) = text.strip_prefix("udt") else { return law(text) };
-        let names = || VARIANTS.iter().map(|(name, _)| *name);
-        match variant.strip_prefix(':') {
-            None if variant.is_empty() => Ok(ControlSpec::default()),
-            None => law(text),
-            Some(variant) => {
-                let found = VARIANTS.iter().find(|(name, _)| *name == variant);
-                found.map(|&(name, config)| ControlSpec::Native(name, config)).ok_or_else(|| {
-                    let allowed = names().collect::<Vec<_>>().join(", ");
-                    let nearest = nearest(variant, names());
-                    LawError::UnknownVariant { law: "udt", got: variant.into(), nearest, allowed }.into()
-                })
-            }
+        match LawInfo::named(text)? {
+            (law, variant) if law.is_udt() => Ok(ControlSpec::Native(variant)),
+            _ => text.parse::<LawSpec>()?.try_into(),
         }
     }
+}
+
+/// UDT's own control in the registry.
+fn native() -> &'static LawInfo {
+    registry().iter().find(|law| law.is_udt()).expect("laws/REGISTRY has UDT's own control")
 }
 
 impl fmt::Display for ControlSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ControlSpec::Native(variant, _) if *variant == VARIANTS[0].0 => f.write_str("udt"),
-            ControlSpec::Native(variant, _) => write!(f, "udt:{variant}"),
+            ControlSpec::Native(0) => f.write_str(native().name),
+            ControlSpec::Native(variant) => write!(f, "{}:{}", native().name, native().variants[*variant]),
             ControlSpec::Law(law) => law.fmt(f),
         }
     }
@@ -120,6 +118,10 @@ mod tests {
 
     #[test]
     fn controls_by_name() {
+        for variant in native().variants {
+            let spec: ControlSpec = format!("udt:{variant}").parse().unwrap();
+            assert!(spec.native().is_some() && spec.to_string().parse() == Ok(spec), "{variant}");
+        }
         for name in ["udt", "udt:compat", "udt:3.0", "cubic", "hstcp:ns2"] {
             assert_eq!(name.parse::<ControlSpec>().unwrap().to_string(), name);
         }

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use lfn_udt::{
-    AckReport, Answer, Body, Boundary, Config, Connection, Handshake, Kind, Listener, Native, Packet,
-    Request, Seq, State, VARIANTS,
+    AckReport, Answer, Body, Boundary, Config, Connection, Handshake, Kind, Listener, Native, NativeConfig,
+    Packet, Request, Seq, State,
 };
 use lfn_units::Time;
 
@@ -14,7 +14,7 @@ pub const NEXT: u32 = 1_040_440_383;
 const BEFORE: u32 = 16 + 33 + 67;
 
 fn control() -> Box<Native> {
-    Box::new(Native::new(VARIANTS[0].1, 1, Time::ZERO))
+    Box::new(Native::new(NativeConfig::default(), 1, Time::ZERO))
 }
 
 fn peer() -> SocketAddr {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use lfn_udt::{
-    Answer, Body, Config, CongestionControl, Connection, Event, Listener, Native, Packet, Seq, State,
-    Transmit, VARIANTS,
+    Answer, Body, Config, CongestionControl, Connection, Event, Listener, Native, NativeConfig, Packet, Seq,
+    State, Transmit,
 };
 use lfn_units::Time;
 
@@ -56,7 +56,7 @@ pub struct Pair {
 }
 
 pub fn native() -> Box<dyn CongestionControl> {
-    Box::new(Native::new(VARIANTS[0].1, 1, Time::ZERO))
+    Box::new(Native::new(NativeConfig::default(), 1, Time::ZERO))
 }
 
 pub fn address(end: usize) -> SocketAddr {
