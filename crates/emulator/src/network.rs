@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use lfn_header::Header;
 use lfn_path::{Packet, PacketKind, QueuedLink, Router};
-use lfn_sim::config::{Change, Changed, LinkConfig};
+use lfn_sim::config::{Change, Changed, LinkConfig, LinkId};
 use lfn_sim::impair::{Motion, RandomLoss};
 use lfn_sim::rng::Stream;
 use lfn_units::Time;
@@ -20,7 +20,7 @@ use crate::EmulatorError;
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Numbers of links.
-    pub links: Vec<u16>,
+    pub links: Vec<LinkId>,
     /// From the far end of the last link to the host.
     pub access: Time,
 }
@@ -165,8 +165,8 @@ impl Network {
             .collect::<Result<Vec<_>, EmulatorError>>()?;
         for (number, link) in links.iter_mut().enumerate() {
             let beyond = config.routes.iter().filter_map(|route| match route.links.split_last() {
-                Some((_, before)) if before.contains(&(number as u16)) => Some(Time::ZERO),
-                Some((&last, _)) if usize::from(last) == number => Some(route.access),
+                Some((_, before)) if before.contains(&LinkId(number as u16)) => Some(Time::ZERO),
+                Some((&last, _)) if last.index() == number => Some(route.access),
                 _ => None,
             });
             link.beyond = beyond.min().unwrap_or(Time::ZERO);
@@ -272,7 +272,7 @@ impl Network {
     fn enter(&mut self, slot: usize, events: &mut Events) {
         let now = self.now;
         let Travelling { departure, hop, .. } = self.packets[slot];
-        let number = usize::from(self.routes[usize::from(departure.route)].links[hop]);
+        let number = self.routes[usize::from(departure.route)].links[hop].index();
         let link = &mut self.links[number];
         if let Some(router) = &mut link.router {
             router.advance(now, link.server.waiting_bytes());
@@ -384,15 +384,15 @@ impl Network {
         let now = self.now;
         match what {
             Changed::Rate(number, rate) => {
-                let link = &mut self.links[usize::from(number)];
+                let link = &mut self.links[number.index()];
                 if let Some(router) = &mut link.router {
                     router.advance(now, link.server.waiting_bytes());
                     router.set_rate(rate);
                 }
                 link.server.set_rate(now, rate);
             }
-            Changed::Delay(number, delay) => self.links[usize::from(number)].delay = delay,
-            Changed::Loss(number, p) => self.links[usize::from(number)].loss.change(p),
+            Changed::Delay(number, delay) => self.links[number.index()].delay = delay,
+            Changed::Loss(number, p) => self.links[number.index()].loss.change(p),
             Changed::Route { .. } => {}
         }
     }

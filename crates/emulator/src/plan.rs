@@ -1,7 +1,7 @@
 //! The part of a scenario that runs on real stacks: its path, and its senders with their start times.
 
 use lfn_sim::background::{Class, Direction, LONG_FLOW_WINDOW_PACKETS, RECEIVE_WINDOW_BYTES};
-use lfn_sim::config::{Changed, Config, UdpConfig};
+use lfn_sim::config::{Changed, Config, RouteId, UdpConfig};
 use lfn_units::Time;
 use serde::Serialize;
 
@@ -153,7 +153,7 @@ impl Plan {
         let links = config.links.iter().enumerate().map(|(number, link)| {
             let begin = PlannedRate { from_s: 0.0, rate_bps: link.service.mean_rate().as_bps() };
             let changes = config.changes.iter().filter_map(|change| match change.what {
-                Changed::Rate(at, rate) if usize::from(at) == number => {
+                Changed::Rate(at, rate) if at.index() == number => {
                     Some(PlannedRate { from_s: change.at.as_s(), rate_bps: rate.as_bps() })
                 }
                 _ => None,
@@ -208,7 +208,7 @@ fn flows(config: &Config) -> Vec<PlannedFlow> {
     flows
 }
 
-fn udp(config: &Config, (route, back): (u16, u16)) -> Result<Vec<PlannedUdp>, EmulatorError> {
+fn udp(config: &Config, (route, back): (RouteId, RouteId)) -> Result<Vec<PlannedUdp>, EmulatorError> {
     let planned = |source: &UdpConfig| {
         let direction = match source.route {
             forward if forward == route => "forward",
@@ -226,7 +226,7 @@ fn udp(config: &Config, (route, back): (u16, u16)) -> Result<Vec<PlannedUdp>, Em
 
 fn background(
     config: &Config,
-    routes: [u16; 2],
+    routes: [RouteId; 2],
     rtt: Time,
 ) -> Result<Option<PlannedBackground>, EmulatorError> {
     let Some(background) = &config.background else { return Ok(None) };

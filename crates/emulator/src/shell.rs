@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
-use lfn_sim::config::Config;
+use lfn_sim::config::{Config, LinkId};
 use lfn_units::Time;
 use libc::pid_t;
 use serde::{Deserialize, Serialize};
@@ -81,9 +81,9 @@ impl Shell {
                 ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes)
             }
         };
-        let [data, acks] = routes.map(|route| config.routes[usize::from(route)].clone());
-        let link = |&number: &u16| &config.links[usize::from(number)];
-        let delays = data.iter().chain(&acks).map(|number| link(number).delay);
+        let [data, acks] = routes.map(|route| config.routes[route.index()].clone());
+        let link = |id: &LinkId| &config.links[id.index()];
+        let delays = data.iter().chain(&acks).map(|id| link(id).delay);
         let ends = rtt.since(delays.fold(Time::ZERO, Time::after));
         let forward = Time(ends.0 / 2);
         let outstanding = data.iter().map(link).map(|link| {

@@ -4,7 +4,7 @@ use lfn_emulator::{Delivery, Departure, Events, Network, NetworkConfig, Route};
 use lfn_header::vcp::Load;
 use lfn_header::Header;
 use lfn_path::{JitterConfig, PacketKind, RouterConfig, VcpConfig};
-use lfn_sim::config::{Change, Changed, LinkConfig, Loss};
+use lfn_sim::config::{Change, Changed, LinkConfig, LinkId, Loss};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn link(name: &str, rate: Rate, packets: u64, delay: Time) -> LinkConfig {
 }
 
 fn config(links: Vec<LinkConfig>, access: Time) -> NetworkConfig {
-    let all = (0..links.len() as u16).collect();
+    let all = (0..links.len() as u16).map(LinkId).collect();
     NetworkConfig {
         seed: 1,
         links,
@@ -115,10 +115,10 @@ fn changes_take_effect_when_they_say() {
     let mut config = config(vec![link("l", Rate(1_000_000_000), 100, Time::from_ms(10))], Time::ZERO);
     let change = |ms, what| Change { at: Time::from_ms(ms), what };
     config.changes = vec![
-        change(10, Changed::Rate(0, Rate(0))),
-        change(20, Changed::Rate(0, Rate(2_000_000_000))),
-        change(30, Changed::Delay(0, Time::from_ms(1))),
-        change(40, Changed::Loss(0, 0.999_999_999)),
+        change(10, Changed::Rate(LinkId(0), Rate(0))),
+        change(20, Changed::Rate(LinkId(0), Rate(2_000_000_000))),
+        change(30, Changed::Delay(LinkId(0), Time::from_ms(1))),
+        change(40, Changed::Loss(LinkId(0), 0.999_999_999)),
     ];
     let times = [5, 12, 29, 31, 45].map(Time::from_ms);
     let (events, network) = send(config, times, Time::from_ms(1));

@@ -105,8 +105,8 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 
 impl TestbedEnd {
     fn udt_plan(&self, flow: &UdtConfig) -> lfn_transfer::Plan {
-        let links = &self.config.routes[usize::from(flow.route)];
-        let rates = links.iter().map(|&link| self.config.links[usize::from(link)].service.mean_rate());
+        let links = &self.config.routes[flow.route.index()];
+        let rates = links.iter().map(|link| self.config.links[link.index()].service.mean_rate());
         lfn_transfer::Plan {
             rate: rates.min().unwrap_or_default(),
             rtt: flow.rtt,

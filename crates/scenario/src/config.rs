@@ -7,7 +7,7 @@ use lfn_path::Service;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
     Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config, FlowConfig,
-    LinkConfig, TrafficConfig, UdpConfig, UdtConfig,
+    LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig,
 };
 use lfn_sim::rng::{Distribution, Stream};
 use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
@@ -196,8 +196,8 @@ impl<'a> Routes<'a> {
     }
 
     /// The number of a route that was added.
-    fn number(&self, links: &[u16]) -> u16 {
-        self.numbers[links] as u16
+    fn number(&self, links: &[u16]) -> RouteId {
+        RouteId(self.numbers[links] as u16)
     }
 }
 
@@ -287,7 +287,7 @@ impl Scenario {
                 Sample::Every(step) => Some(step),
             },
             links: (0..).zip(&network.hops).map(|(number, hop)| sizing.link(number, hop)).collect(),
-            routes: routes.list.iter().map(|links| links.to_vec()).collect(),
+            routes: routes.list.iter().map(|links| links.iter().copied().map(LinkId).collect()).collect(),
             flows,
             udt,
             udp: self
@@ -303,7 +303,7 @@ impl Scenario {
             traffic: self.traffic.iter().map(|traffic| self.traffic(traffic, &routes)).collect(),
             changes: self.changes(&network, &routes),
             capture: self.capture.as_ref().map(|capture| SimCapture {
-                links: capture.numbers.clone(),
+                links: capture.numbers.iter().copied().map(LinkId).collect(),
                 from: capture.from,
                 to: capture.to,
                 max_rows: capture.max_rows,
@@ -437,7 +437,7 @@ impl Scenario {
         /// A change, or a link that comes up with the rate that it had.
         enum Step {
             Make(Changed),
-            Raise(u16),
+            Raise(LinkId),
         }
         let mut first_of_group = vec![0];
         for flow in &self.flow {
@@ -447,7 +447,7 @@ impl Scenario {
         for change in &self.schedule {
             match change {
                 Change::Link(change) => {
-                    let link = change.number;
+                    let link = LinkId(change.number);
                     let mut add = |step| steps.push((change.at, step));
                     if let Some(rate) = change.rate {
                         add(Step::Make(Changed::Rate(link, rate)));
@@ -465,7 +465,7 @@ impl Scenario {
                     }
                 }
                 Change::File(change) => {
-                    let link = change.number;
+                    let link = LinkId(change.number);
                     let mut add = |at, what| steps.push((at, Step::Make(what)));
                     match &change.series {
                         Series::Rate(rows) => {
@@ -492,12 +492,12 @@ impl Scenario {
         let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
         let made = steps.into_iter().map(|(at, step)| {
             let what = match step {
-                Step::Raise(link) => Changed::Rate(link, rates[usize::from(link)]),
+                Step::Raise(link) => Changed::Rate(link, rates[link.index()]),
                 Step::Make(what) => what,
             };
             if let Changed::Rate(link, rate) = what {
                 if rate > Rate(0) {
-                    rates[usize::from(link)] = rate;
+                    rates[link.index()] = rate;
                 }
             }
             SimChange { at, what }

@@ -8,7 +8,7 @@ use lfn_path::{
     RedRules, Reorder, Service, Thresholds, Weight,
 };
 use lfn_scenario::Scenario;
-use lfn_sim::config::{Changed, Config, Direction, LinkConfig, Loss};
+use lfn_sim::config::{Changed, Config, Direction, LinkConfig, LinkId, Loss, RouteId};
 use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};
 use lfn_sim::traffic::{evaluation_suite, open, packmime, requests, web, Model, PathConfig};
@@ -365,18 +365,17 @@ fn a_parking_lot_is_a_row_of_hops() {
     let config = scenario.config(1);
     let names: Vec<&str> = config.links.iter().map(|link| &*link.name).collect();
     assert_eq!(names, ["hop1", "hop1.reverse", "hop2", "hop2.reverse", "hop3", "hop3.reverse"]);
-    let route = |number: u16| &*config.routes[usize::from(number)];
     let got: Vec<_> = config
         .flows
         .iter()
-        .map(|flow| (route(flow.route), route(flow.ack_route), flow.direction, flow.rtt))
+        .map(|flow| (links(&config, flow.route), links(&config, flow.ack_route), flow.direction, flow.rtt))
         .collect();
     assert_eq!(
         got,
         [
-            (&[0, 2, 4][..], &[5, 3, 1][..], Direction::Forward, Time::from_ms(90)),
-            (&[2], &[3], Direction::Forward, Time::from_ms(200)),
-            (&[5, 3], &[2, 4], Direction::Reverse, Time::from_ms(60)),
+            (vec![0, 2, 4], vec![5, 3, 1], Direction::Forward, Time::from_ms(90)),
+            (vec![2], vec![3], Direction::Forward, Time::from_ms(200)),
+            (vec![5, 3], vec![2, 4], Direction::Reverse, Time::from_ms(60)),
         ]
     );
     // 1 BDP of the largest RTT that passes: 90 ms on the first hop, 200 ms on the second, 90 on the third.
@@ -393,15 +392,20 @@ const DIAMOND: &str = "schema = 1\nduration = \"60s\"\n[[links]]\nname = \"ab\"\
     [[links]]\nname = \"cd\"\nfrom = \"c\"\nto = \"d\"\nrate = \"1Gbit/s\"\ndelay = \"2ms\"\nduplex = false\n\
     [[links]]\nname = \"de\"\nfrom = \"d\"\nto = \"e\"\nrate = \"1Gbit/s\"\nduplex = false\n";
 
+/// The links of a route.
+fn links(config: &Config, route: RouteId) -> Vec<u16> {
+    config.routes[route.index()].iter().map(|link| link.0).collect()
+}
+
 /// The links of a flow's data and ACKs in [`DIAMOND`], and its RTT in ms.
 fn diamond(lines: &str) -> (Vec<String>, Vec<String>, u64) {
     let scenario = parse(&format!("{DIAMOND}[[flow]]\nlaw = \"reno\"\n{lines}\n"));
     assert_eq!(parse(&scenario.to_toml().unwrap()), scenario);
     let config = scenario.config(1);
     let flow = &config.flows[0];
-    let names = |route: u16| {
-        let links = config.routes[usize::from(route)].iter();
-        links.map(|&link| config.links[usize::from(link)].name.clone()).collect()
+    let names = |route: RouteId| {
+        let links = config.routes[route.index()].iter();
+        links.map(|link| config.links[link.index()].name.clone()).collect()
     };
     (names(flow.route), names(flow.ack_route), flow.rtt.as_ns() / 1_000_000)
 }
@@ -424,7 +428,7 @@ fn of_equal_paths_the_first_named_is_taken() {
     let text = DIAMOND.replace("delay = \"2ms\"", "delay = \"5ms\"");
     let scenario = parse(&format!("{text}[[flow]]\nlaw = \"reno\"\nfrom = \"a\"\nto = \"d\"\n"));
     let config = scenario.config(1);
-    assert_eq!(config.routes[usize::from(config.flows[0].route)], [0, 2]);
+    assert_eq!(links(&config, config.flows[0].route), [0, 2]);
 }
 
 #[test]
@@ -445,21 +449,21 @@ fn changes_come_in_order_of_time_and_a_link_comes_up_with_its_last_rate() {
     let changes: Vec<_> = config.changes.iter().map(|change| (change.at.as_s(), change.what)).collect();
     let route = |flow| {
         let Changed::Route { route, ack_route, .. } = changes[changes.len() - 1].1 else { panic!() };
-        assert_eq!(config.routes[usize::from(route)], [0, 2]);
-        assert_eq!(config.routes[usize::from(ack_route)], [3, 1]);
+        assert_eq!(links(&config, route), [0, 2]);
+        assert_eq!(links(&config, ack_route), [3, 1]);
         Changed::Route { flow, route, ack_route }
     };
     let (fast, slow) = (Rate(250_000_000), Rate(0));
     assert_eq!(
         changes,
         [
-            (0.5, Changed::Delay(4, Time::from_ms(3))),
-            (10.0, Changed::Rate(0, fast)),
-            (10.0, Changed::Delay(0, Time::from_ms(1))),
-            (10.0, Changed::Loss(0, 0.01)),
-            (10.0, Changed::Rate(0, slow)),
-            (15.0, Changed::Delay(4, Time::from_ms(4))),
-            (20.0, Changed::Rate(0, fast)),
+            (0.5, Changed::Delay(LinkId(4), Time::from_ms(3))),
+            (10.0, Changed::Rate(LinkId(0), fast)),
+            (10.0, Changed::Delay(LinkId(0), Time::from_ms(1))),
+            (10.0, Changed::Loss(LinkId(0), 0.01)),
+            (10.0, Changed::Rate(LinkId(0), slow)),
+            (15.0, Changed::Delay(LinkId(4), Time::from_ms(4))),
+            (20.0, Changed::Rate(LinkId(0), fast)),
             (20.0, route(0)),
             (20.0, route(1)),
         ]
@@ -484,7 +488,10 @@ fn udp_sends_in_bursts_in_steps_or_at_random() {
     };
     let sources: Vec<_> =
         config.udp.iter().map(|udp| (&*udp.name, udp.traffic.packet_bytes, udp.route)).collect();
-    assert_eq!(sources, [("udp0", 1514, 0), ("steps", 1014, 0), ("udp2", 1514, 1)]);
+    assert_eq!(
+        sources,
+        [("udp0", 1514, RouteId(0)), ("steps", 1014, RouteId(0)), ("udp2", 1514, RouteId(1))]
+    );
     let patterns: Vec<_> = config.udp.iter().map(|udp| udp.traffic.pattern.clone()).collect();
     // The third step would begin when the run ends.
     assert_eq!(
@@ -506,9 +513,9 @@ fn a_capture_is_of_all_links_and_times_unless_it_says_otherwise() {
         let capture = scenario.config(1).capture.unwrap();
         (capture.links, capture.from.as_s(), capture.to.as_s(), capture.max_rows)
     };
-    assert_eq!(capture(""), ((0..8).collect(), 0.0, 60.0, 1_000_000));
+    assert_eq!(capture(""), ((0..8).map(LinkId).collect(), 0.0, 60.0, 1_000_000));
     let own = "links = [\"cd\", \"ab\"]\nfrom = \"1s\"\nto = \"2s\"\nmax_rows = 10\n";
-    assert_eq!(capture(own), (vec![6, 0], 1.0, 2.0, 10));
+    assert_eq!(capture(own), (vec![LinkId(6), LinkId(0)], 1.0, 2.0, 10));
 }
 
 #[test]
@@ -518,10 +525,10 @@ fn background_on_a_route_follows_its_slowest_link() {
         "{text}[[flow]]\nlaw = \"reno\"\nfrom = \"a\"\nto = \"d\"\n[background]\nlevel = 1\nroute = [\"ab\", \"bd\"]\n"
     ));
     let config = scenario.config(1);
-    let background = config.background.unwrap();
+    let background = config.background.as_ref().unwrap();
     assert_eq!(background.traffic.forward, Rate(10_000_000));
-    let routes = background.routes.map(|route| &*config.routes[usize::from(route)]);
-    assert_eq!(routes, [&[0, 2][..], &[3, 1]]);
+    let routes = background.routes.map(|route| links(&config, route));
+    assert_eq!(routes, [[0, 2], [3, 1]]);
 }
 
 /// The models of a dumbbell with these tables.
@@ -632,9 +639,12 @@ fn a_traffic_model_has_the_defaults_of_the_background() {
     let traffic = &models("[[traffic]]\nsurge = { users = 3 }\n[[traffic]]\nname = \"w\"\nlaw = \"cubic\"\n\
                            direction = \"reverse\"\nrtt = \"40ms\"\nreceive_window = \"20 packets\"\nsurge = { users = 3 }\n")[..];
     let [usual, own] = traffic else { panic!() };
-    assert_eq!((&*usual.name, usual.routes, usual.receive_window_bytes), ("traffic0", [0, 1], 65_536));
+    assert_eq!(
+        (&*usual.name, usual.routes, usual.receive_window_bytes),
+        ("traffic0", [RouteId(0), RouteId(1)], 65_536)
+    );
     assert_eq!(usual.law.label(), "reno");
-    assert_eq!((&*own.name, own.routes, own.receive_window_bytes), ("w", [0, 1], 29_200));
+    assert_eq!((&*own.name, own.routes, own.receive_window_bytes), ("w", [RouteId(0), RouteId(1)], 29_200));
     assert_eq!(own.law.label(), "cubic");
     let Model::Web(web) = &own.model else { panic!() };
     assert_eq!((web.direction, web.path.rtt_s), (Direction::Reverse, Distribution::Constant(0.04)));

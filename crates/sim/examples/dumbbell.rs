@@ -5,7 +5,7 @@
 use lfn_law::LawSpec;
 use lfn_path::{JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
 use lfn_sim::background::{self, Direction};
-use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig};
+use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig, RouteId};
 use lfn_sim::Sim;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
@@ -49,8 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 stream: 0,
                 law: law.clone(),
                 direction: Direction::Forward,
-                route: 0,
-                ack_route: 1,
+                route: RouteId(0),
+                ack_route: RouteId(1),
                 rtt,
                 start: Time::from_us(1370 * i as u64),
                 stop: Time::NEVER,
@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     receiver: ReceiverConfig::linux(rtt, 1460),
                     header_bytes: 40,
                     framing_bytes: 0,
-                    routes: [0, 1],
+                    routes: [RouteId(0), RouteId(1)],
                 })
             })
             .transpose()?,

@@ -12,6 +12,7 @@ use lfn_units::{Rate, Time};
 
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
+pub use crate::ids::{LinkId, RouteId};
 use crate::traffic::udp;
 use crate::traffic::Model;
 
@@ -30,7 +31,7 @@ pub struct Config {
     pub links: Vec<LinkConfig>,
     /// Links in the order in which a packet meets them, at least one; flows name routes by their place
     /// here.
-    pub routes: Vec<Vec<u16>>,
+    pub routes: Vec<Vec<LinkId>>,
     /// Long-lived or sized flows over TCP that are reported one by one.
     pub flows: Vec<FlowConfig>,
     /// Flows over UDT, reported among them.
@@ -50,8 +51,8 @@ pub struct Config {
 
 impl Config {
     /// The routes of a dumbbell, whose links are forward (0) and reverse (1).
-    pub fn dumbbell_routes() -> Vec<Vec<u16>> {
-        vec![vec![0], vec![1]]
+    pub fn dumbbell_routes() -> Vec<Vec<LinkId>> {
+        vec![vec![LinkId(0)], vec![LinkId(1)]]
     }
 }
 
@@ -63,7 +64,7 @@ pub struct UdpConfig {
     /// When it sends what.
     pub traffic: udp::Config,
     /// Route of its packets.
-    pub route: u16,
+    pub route: RouteId,
 }
 
 /// Something changes at a given time.
@@ -79,20 +80,20 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Changed {
     /// Rate of a link, 0 for none at all: the packet in service goes on with what remains of it.
-    Rate(u16, Rate),
+    Rate(LinkId, Rate),
     /// Propagation delay of a link, for the packets that leave it from now on; where it becomes shorter,
     /// they overtake those under way.
-    Delay(u16, Time),
+    Delay(LinkId, Time),
     /// Bernoulli loss behind a link, in place of whatever loss it had.
-    Loss(u16, f64),
+    Loss(LinkId, f64),
     /// Routes of a flow's data and of its ACKs; what is under way stays on the old ones.
     Route {
         /// Number of the connection, over TCP or UDT.
         flow: u32,
         /// Its new route.
-        route: u16,
+        route: RouteId,
         /// The new route of its ACKs.
-        ack_route: u16,
+        ack_route: RouteId,
     },
 }
 
@@ -100,7 +101,7 @@ pub enum Changed {
 #[derive(Clone, Debug)]
 pub struct Capture {
     /// On these links.
-    pub links: Vec<u16>,
+    pub links: Vec<LinkId>,
     /// From this time.
     pub from: Time,
     /// Until just before this time.
@@ -125,7 +126,7 @@ pub struct Background {
     /// Bytes on the wire beyond the IP packet.
     pub framing_bytes: u32,
     /// Routes of its data: forward, reverse. The ACKs of one travel on the other.
-    pub routes: [u16; 2],
+    pub routes: [RouteId; 2],
 }
 
 /// A model of TCP traffic, and the TCP that carries it.
@@ -148,7 +149,7 @@ pub struct TrafficConfig {
     /// Bytes on the wire beyond the IP packet.
     pub framing_bytes: u32,
     /// Routes of data: forward, reverse. The ACKs of one travel on the other.
-    pub routes: [u16; 2],
+    pub routes: [RouteId; 2],
 }
 
 /// A directed link: a queue, a server, and what happens behind it.
@@ -202,9 +203,9 @@ pub struct FlowConfig {
     /// Direction of its data, for reports.
     pub direction: Direction,
     /// Route of its data.
-    pub route: u16,
+    pub route: RouteId,
     /// Route of its ACKs.
-    pub ack_route: u16,
+    pub ack_route: RouteId,
     /// Round-trip time of an empty network, without serialisation: the delays of the links of both
     /// routes, and for the rest links of its own at both ends.
     pub rtt: Time,
@@ -239,9 +240,9 @@ pub struct UdtConfig {
     /// Direction of its data, for reports.
     pub direction: Direction,
     /// Route of its data, and of the sender's control packets.
-    pub route: u16,
+    pub route: RouteId,
     /// Route of the receiver's control packets.
-    pub ack_route: u16,
+    pub ack_route: RouteId,
     /// Round-trip time of an empty network, without serialisation, as for TCP.
     pub rtt: Time,
     /// When it asks for a connection.
@@ -306,7 +307,7 @@ impl Config {
     }
 
     /// Routes of data and of ACKs of a connection.
-    pub(crate) fn routes_of(&self, connection: Connection) -> (u16, u16) {
+    pub(crate) fn routes_of(&self, connection: Connection) -> (RouteId, RouteId) {
         match connection {
             Connection::Tcp(place) => (self.flows[place].route, self.flows[place].ack_route),
             Connection::Udt(place) => (self.udt[place].route, self.udt[place].ack_route),

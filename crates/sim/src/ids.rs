@@ -1,12 +1,12 @@
 //! Numbers of things of one kind, which cannot stand for those of another.
 
-/// A link, by its place among the links of the scenario.
+/// A link, by its place in [`Config::links`](crate::config::Config::links).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LinkId(u16);
+pub struct LinkId(pub u16);
 
-/// A route, by its place among the routes of the scenario.
+/// A route, by its place in [`Config::routes`](crate::config::Config::routes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RouteId(u16);
+pub struct RouteId(pub u16);
 
 /// A flow over TCP, a flow over UDT or a UDP source, by its place among its like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,15 +25,7 @@ impl FlowId {
 }
 
 impl LinkId {
-    pub fn new(number: u16) -> LinkId {
-        LinkId(number)
-    }
-
-    /// As tables have it.
-    pub fn number(self) -> u16 {
-        self.0
-    }
-
+    /// Its place in the list.
     #[inline(always)]
     pub fn index(self) -> usize {
         usize::from(self.0)
@@ -41,10 +33,7 @@ impl LinkId {
 }
 
 impl RouteId {
-    pub fn new(number: u16) -> RouteId {
-        RouteId(number)
-    }
-
+    /// Its place in the list.
     #[inline(always)]
     pub fn index(self) -> usize {
         usize::from(self.0)

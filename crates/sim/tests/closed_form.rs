@@ -7,7 +7,7 @@ use common::{background, drop_tail, law, ns2_flow, run};
 use lfn_law::{registry, LawInfo, SlowStartKind};
 use lfn_path::{AqmConfig, DropTail, RedConfig, Service};
 use lfn_sim::background::Direction;
-use lfn_sim::config::{Config, FlowConfig, Impair, LinkConfig, Loss, UdpConfig};
+use lfn_sim::config::{Config, FlowConfig, Impair, LinkConfig, LinkId, Loss, RouteId, UdpConfig};
 use lfn_sim::traffic::udp;
 use lfn_sim::Outcome;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -151,16 +151,16 @@ prop_compose! {
             warmup: if warmup { Time::from_us(duration_us / 3) } else { Time::ZERO },
             sample: Some(Time::from_ms(37)),
             links: forward.chain(reverse).collect(),
-            routes: routes.collect(),
+            routes: routes.map(|links: Vec<u16>| links.into_iter().map(LinkId).collect()).collect(),
             flows: flows.into_iter().map(|(flow, part)| {
                 let route = 2 * part.index(parts.len()) as u16 + flow.direction as u16;
-                FlowConfig { route, ack_route: route ^ 1, ..flow }
+                FlowConfig { route: RouteId(route), ack_route: RouteId(route ^ 1), ..flow }
             }).collect(),
             udt: Vec::new(),
             udp: udp.into_iter().enumerate().map(|(n, (part, traffic))| UdpConfig {
                 name: format!("udp {n}"),
                 traffic,
-                route: part.index(2 * parts.len()) as u16,
+                route: RouteId(part.index(2 * parts.len()) as u16),
             }).collect(),
             background: with_background.then(|| background(1, Rate(*slowest))),
             changes: Vec::new(),

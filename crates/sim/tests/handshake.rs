@@ -4,14 +4,14 @@
 mod common;
 
 use common::{capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, ARRIVES};
-use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, Loss};
+use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkId, Loss};
 use lfn_sim::Outcome;
 use lfn_units::{Rate, Time};
 
 /// A link that loses every packet between these times, in ms, and none otherwise.
 fn silent(config: &mut Config, link: u16, from_ms: u64, to_ms: u64) {
     for (at, p) in [(from_ms, 1.0), (to_ms, 0.0)] {
-        config.changes.push(Change { at: Time::from_ms(at), what: Changed::Loss(link, p) });
+        config.changes.push(Change { at: Time::from_ms(at), what: Changed::Loss(LinkId(link), p) });
     }
     config.changes.sort_by_key(|change| change.at);
 }

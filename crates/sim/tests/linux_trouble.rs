@@ -8,7 +8,7 @@ use common::{
     drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, FAST_RETRANSMIT, TIMEOUT,
 };
 use lfn_path::{AqmConfig, CodelConfig, RedConfig, RedRules, Reorder, Thresholds, Weight};
-use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, Loss};
+use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, LinkId, Loss};
 use lfn_sim::Outcome;
 use lfn_units::Time;
 
@@ -86,8 +86,8 @@ fn a_link_that_was_down_is_full_again_as_soon_as_in_linux() {
         let mut config = path(bottleneck(80), linux_flow(name, RTT), 16 + 3 * down_ms / 1000);
         config.sample = Some(Time::from_ms(5));
         config.changes = vec![
-            Change { at: Time::from_s(10), what: Changed::Loss(2, 1.0) },
-            Change { at: end, what: Changed::Loss(2, 0.0) },
+            Change { at: Time::from_s(10), what: Changed::Loss(LinkId(2), 1.0) },
+            Change { at: end, what: Changed::Loss(LinkId(2), 0.0) },
         ];
         let outcome = run(&config);
         let seen = of_kind(&events(&outcome.tables, 0), TIMEOUT);

@@ -9,7 +9,7 @@ use common::{
 use lfn_path::{
     AqmConfig, CodelConfig, DropTail, FqCodelConfig, GilbertElliottConfig, JitterConfig, PieConfig, Reorder,
 };
-use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkConfig, Loss};
+use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkConfig, LinkId, Loss, RouteId};
 use lfn_sim::{Outcome, Sim, SimError};
 use lfn_units::{Rate, Time};
 
@@ -57,7 +57,7 @@ fn a_recording_alters_nothing() {
         let mut routes = vec![vec![0], vec![1, 2]];
         if third {
             routes.extend([vec![2], vec![1]]);
-            flows.push(FlowConfig { route: 2, ack_route: 3, ..linux_flow("htcp", ms(30)) });
+            flows.push(FlowConfig { route: RouteId(2), ack_route: RouteId(3), ..linux_flow("htcp", ms(30)) });
         }
         let mut config = network(links, routes, flows, Time::from_s(3));
         config.links[0].limit_packets = 100;
@@ -189,8 +189,8 @@ fn renos_long_flow_in_a_parking_lot_gets_less_than_max_min() {
         let mut routes: Vec<Vec<u16>> = (0..HOPS).map(|n| vec![n]).collect();
         routes.extend([(0..HOPS).collect(), vec![HOPS]]);
         let flows = (0..=HOPS).map(|n| FlowConfig {
-            route: n,
-            ack_route: HOPS + 1,
+            route: RouteId(n),
+            ack_route: RouteId(HOPS + 1),
             start: ms(u64::from(n) * seed * 170),
             ..ns2_flow("reno:rfc", ms(80))
         });
@@ -215,7 +215,7 @@ mod schedule {
     #[test]
     fn a_rate_changes_in_the_middle_of_a_packet() {
         // A quarter leaves at 8 Mbit/s; the other 6000 bits take 3 ms.
-        let changes = vec![change(us(1250), Changed::Rate(0, rate("2Mbit/s")))];
+        let changes = vec![change(us(1250), Changed::Rate(LinkId(0), rate("2Mbit/s")))];
         assert_eq!(lone_datagram_leaves(changes), [us(4250)]);
     }
 
@@ -223,15 +223,18 @@ mod schedule {
     fn of_changes_at_one_instant_the_last_counts() {
         let rates = ["100Mbit/s", "1kbit/s", "2Mbit/s"];
         let mut changes: Vec<Change> =
-            rates.iter().map(|text| change(us(1250), Changed::Rate(0, rate(text)))).collect();
-        changes.insert(1, change(us(1250), Changed::Rate(0, Rate(0))));
+            rates.iter().map(|text| change(us(1250), Changed::Rate(LinkId(0), rate(text)))).collect();
+        changes.insert(1, change(us(1250), Changed::Rate(LinkId(0), Rate(0))));
         assert_eq!(lone_datagram_leaves(changes), [us(4250)]);
     }
 
     #[test]
     fn a_packet_that_leaves_at_the_instant_of_a_change_has_left() {
-        assert_eq!(lone_datagram_leaves(vec![change(ms(2), Changed::Rate(0, Rate(0)))]), [ms(2)]);
-        assert_eq!(lone_datagram_leaves(vec![change(ms(2) - Time(1), Changed::Rate(0, Rate(0)))]), []);
+        assert_eq!(lone_datagram_leaves(vec![change(ms(2), Changed::Rate(LinkId(0), Rate(0)))]), [ms(2)]);
+        assert_eq!(
+            lone_datagram_leaves(vec![change(ms(2) - Time(1), Changed::Rate(LinkId(0), Rate(0)))]),
+            []
+        );
     }
 
     #[test]
@@ -242,8 +245,8 @@ mod schedule {
         config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 100)];
         config.capture = capture([0]);
         config.changes = vec![
-            change(us(4750), Changed::Rate(0, Rate(0))),
-            change(us(44_750), Changed::Rate(0, rate("8Mbit/s"))),
+            change(us(4750), Changed::Rate(LinkId(0), Rate(0))),
+            change(us(44_750), Changed::Rate(LinkId(0), rate("8Mbit/s"))),
         ];
         let outcome = run(&config);
         let departs: Vec<Time> = rows(&outcome.tables, 0, DEPARTS, UDP).iter().map(|row| row.at).collect();
@@ -264,7 +267,7 @@ mod schedule {
         let links = vec![link("only", "0bit/s", ms(1))];
         let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(1));
         config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 1)];
-        config.changes = vec![change(ms(5), Changed::Rate(0, rate("8Mbit/s")))];
+        config.changes = vec![change(ms(5), Changed::Rate(LinkId(0), rate("8Mbit/s")))];
         config.capture = capture([0]);
         let departs = rows(&run(&config).tables, 0, DEPARTS, UDP);
         assert_eq!(departs.iter().map(|row| row.at).collect::<Vec<_>>(), [ms(6)]);
@@ -273,12 +276,14 @@ mod schedule {
     #[test]
     fn tcp_outlives_a_link_that_is_down() {
         let links = vec![link("there", "10Mbit/s", ms(20)), link("back", "10Mbit/s", ms(20))];
-        let routes = Config::dumbbell_routes();
+        let routes = vec![vec![0], vec![1]];
         let mut config = network(links, routes, vec![linux_flow("reno:linux", ms(40))], Time::from_s(10));
         config.flows[0].size_segments = 5000;
         let (down, up) = (Time::from_s(2), Time::from_s(5));
-        config.changes =
-            vec![change(down, Changed::Rate(0, Rate(0))), change(up, Changed::Rate(0, rate("10Mbit/s")))];
+        config.changes = vec![
+            change(down, Changed::Rate(LinkId(0), Rate(0))),
+            change(up, Changed::Rate(LinkId(0), rate("10Mbit/s"))),
+        ];
         config.capture = capture([0]);
         let outcome = run(&config);
         let departs = rows(&outcome.tables, 0, DEPARTS, DATA);
@@ -336,9 +341,9 @@ mod schedule {
 
     #[test]
     fn packets_overtake_where_a_delay_shrinks() {
-        let (behind, sacks) = reordered(&flow_over(ms(40), ms(40), Changed::Delay(0, ms(10))), 2, 3);
+        let (behind, sacks) = reordered(&flow_over(ms(40), ms(40), Changed::Delay(LinkId(0), ms(10))), 2, 3);
         assert!(behind > 0 && sacks > 0, "{behind} {sacks}");
-        let (behind, sacks) = reordered(&flow_over(ms(10), ms(10), Changed::Delay(0, ms(40))), 2, 3);
+        let (behind, sacks) = reordered(&flow_over(ms(10), ms(10), Changed::Delay(LinkId(0), ms(40))), 2, 3);
         assert_eq!((behind, sacks), (0, 0));
     }
 
@@ -349,9 +354,9 @@ mod schedule {
             let links = vec![link("there", "100Mbit/s", from), link("back", "100Mbit/s", ms(5))];
             let mut flow = ns2_flow("reno:rfc", from + ms(5));
             flow.sender.receive_window_segments = 200;
-            let routes = Config::dumbbell_routes();
+            let routes = vec![vec![0], vec![1]];
             let mut config = network(links, routes, vec![flow], Time::from_s(2));
-            config.changes = vec![change(Time::from_s(1), Changed::Delay(0, to))];
+            config.changes = vec![change(Time::from_s(1), Changed::Delay(LinkId(0), to))];
             config.capture = capture([1]);
             let outcome = run(&config);
             rows(&outcome.tables, 1, ARRIVES, ACK).iter().filter(|row| row.has_sack).count()
@@ -362,7 +367,7 @@ mod schedule {
 
     #[test]
     fn packets_overtake_where_a_route_becomes_shorter() {
-        let to_other = Changed::Route { flow: 0, route: 2, ack_route: 1 };
+        let to_other = Changed::Route { flow: 0, route: RouteId(2), ack_route: RouteId(1) };
         let (behind, sacks) = reordered(&flow_over(ms(40), ms(10), to_other), 2, 3);
         assert!(behind > 0 && sacks > 0, "{behind} {sacks}");
         let outcome = flow_over(ms(10), ms(40), to_other);
@@ -383,8 +388,10 @@ mod schedule {
         let links = vec![link("only", "80Mbit/s", ms(1))];
         let mut config = network(links, vec![vec![0]], Vec::new(), Time::from_s(1));
         config.udp = vec![datagrams(0, 1000, ms(1), ms(1), 100)];
-        config.changes =
-            vec![change(us(20_500), Changed::Loss(0, 1.0)), change(us(50_500), Changed::Loss(0, 0.0))];
+        config.changes = vec![
+            change(us(20_500), Changed::Loss(LinkId(0), 1.0)),
+            change(us(50_500), Changed::Loss(LinkId(0), 0.0)),
+        ];
         let summary = run(&config).summary;
         assert_eq!((summary.udp[0].lost, summary.udp[0].delivered), (30, 70));
         assert_eq!(summary.links[0].random_losses, 30);
@@ -403,7 +410,10 @@ mod schedule {
         flow.sender.receive_window_segments = 50;
         let mut config = network(links, routes, vec![flow], Time::from_s(20));
         config.warmup = Time::from_s(10);
-        config.changes = vec![change(Time::from_s(5), Changed::Route { flow: 0, route: 0, ack_route: 2 })];
+        config.changes = vec![change(
+            Time::from_s(5),
+            Changed::Route { flow: 0, route: RouteId(0), ack_route: RouteId(2) },
+        )];
         let segments_per_s = run(&config).summary.flows[0].delivered_bytes as f64 / 1460.0 / 10.0;
         assert!((segments_per_s - 156.25).abs() < 0.2, "{segments_per_s}");
     }
@@ -414,9 +424,9 @@ mod schedule {
         let links = vec![link("there", "1Mbit/s", ms(5)), link("back", "50kbit/s", ms(5))];
         let mut flow = ns2_flow("reno:rfc", ms(10));
         flow.sender.receive_window_segments = 50;
-        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(20));
+        let mut config = network(links, vec![vec![0], vec![1]], vec![flow], Time::from_s(20));
         config.warmup = Time::from_s(10);
-        config.changes = vec![change(Time::from_s(5), Changed::Rate(0, rate("10Mbit/s")))];
+        config.changes = vec![change(Time::from_s(5), Changed::Rate(LinkId(0), rate("10Mbit/s")))];
         let segments_per_s = run(&config).summary.flows[0].delivered_bytes as f64 / 1460.0 / 10.0;
         assert!((segments_per_s - 156.25).abs() < 0.2, "{segments_per_s}");
     }
@@ -439,26 +449,26 @@ mod faults {
 
     #[test]
     fn a_route_over_a_missing_link() {
-        says(|config| config.routes.push(vec![0, 2]), "route 2 ");
+        says(|config| config.routes.push(vec![LinkId(0), LinkId(2)]), "route 2 ");
         says(|config| config.routes.push(Vec::new()), "route 2 ");
     }
 
     #[test]
     fn a_flow_or_datagrams_on_a_missing_route() {
-        says(|config| config.flows[0].ack_route = 9, "route 9");
+        says(|config| config.flows[0].ack_route = RouteId(9), "route 9");
         says(|config| config.udp.push(datagrams(7, 100, Time::ZERO, ms(1), 1)), "route 7");
     }
 
     #[test]
     fn a_change_of_what_is_not_there() {
-        let first = change(ms(1), Changed::Delay(0, ms(1)));
+        let first = change(ms(1), Changed::Delay(LinkId(0), ms(1)));
         for what in [
-            Changed::Rate(2, Rate(1)),
-            Changed::Delay(2, ms(1)),
-            Changed::Loss(2, 0.1),
-            Changed::Route { flow: 1, route: 0, ack_route: 1 },
-            Changed::Route { flow: 0, route: 2, ack_route: 1 },
-            Changed::Route { flow: 0, route: 0, ack_route: 2 },
+            Changed::Rate(LinkId(2), Rate(1)),
+            Changed::Delay(LinkId(2), ms(1)),
+            Changed::Loss(LinkId(2), 0.1),
+            Changed::Route { flow: 1, route: RouteId(0), ack_route: RouteId(1) },
+            Changed::Route { flow: 0, route: RouteId(2), ack_route: RouteId(1) },
+            Changed::Route { flow: 0, route: RouteId(0), ack_route: RouteId(2) },
         ] {
             says(|config| config.changes = vec![first, change(ms(2), what)], "change 1 ");
         }
@@ -466,7 +476,7 @@ mod faults {
 
     #[test]
     fn a_change_that_goes_back_in_time() {
-        let delay = |at: Time| change(at, Changed::Delay(0, ms(1)));
+        let delay = |at: Time| change(at, Changed::Delay(LinkId(0), ms(1)));
         says(
             |config| config.changes = vec![delay(ms(1)), delay(ms(3)), delay(ms(2))],
             "change 2 goes back in time",
@@ -499,7 +509,7 @@ mod impairments {
         ];
         let mut flow = ns2_flow("reno:rfc", ms(40));
         flow.sender.receive_window_segments = 50;
-        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(10));
+        let mut config = network(links, vec![vec![0], vec![1]], vec![flow], Time::from_s(10));
         config.seed = seed;
         config.capture = capture([1]);
         run(&config)
@@ -607,7 +617,7 @@ mod sharing {
         let links = vec![link("there", "10Mbit/s", ms(5)), link("back", "50kbit/s", ms(5))];
         let mut flow = ns2_flow("reno:rfc", ms(10));
         flow.sender.receive_window_segments = 50;
-        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(20));
+        let mut config = network(links, vec![vec![0], vec![1]], vec![flow], Time::from_s(20));
         config.warmup = Time::from_s(10);
         let summary = run(&config).summary;
         let segments_per_s = summary.flows[0].delivered_bytes as f64 / 1460.0 / 10.0;
@@ -622,7 +632,7 @@ mod sharing {
     #[test]
     fn acks_of_one_sided_background_traffic_queue_too() {
         let links = vec![link("there", "100Mbit/s", ms(5)), link("back", "50kbit/s", ms(5))];
-        let mut config = network(links, Config::dumbbell_routes(), Vec::new(), Time::from_s(20));
+        let mut config = network(links, vec![vec![0], vec![1]], Vec::new(), Time::from_s(20));
         let mut background = common::background(2, rate("100Mbit/s"));
         (background.traffic.reverse, background.traffic.long_flows) = (Rate(0), 0);
         config.background = Some(background);
@@ -639,7 +649,7 @@ mod sharing {
         // The segment is received at 1.2 + 5 ms. At 6 ms a datagram begins to occupy the way back, 10 ms.
         let links = vec![link("there", "10Mbit/s", ms(5)), link("back", "1Mbit/s", ms(5))];
         let flow = FlowConfig { size_segments: 1, ..ns2_flow("reno:rfc", ms(10)) };
-        let mut config = network(links, Config::dumbbell_routes(), vec![flow], Time::from_s(1));
+        let mut config = network(links, vec![vec![0], vec![1]], vec![flow], Time::from_s(1));
         config.udp = vec![datagrams(1, 1250, ms(6), ms(1), 1)];
         config.capture = capture([1]);
         let outcome = run(&config);
@@ -658,7 +668,7 @@ mod sharing {
         ];
         let flow = |udp: bool| {
             let flows = vec![ns2_flow("reno:rfc", ms(20))];
-            let mut config = network(links.clone(), Config::dumbbell_routes(), flows, Time::from_s(30));
+            let mut config = network(links.clone(), vec![vec![0], vec![1]], flows, Time::from_s(30));
             config.warmup = Time::from_s(10);
             if udp {
                 config.udp = vec![datagrams(0, 1000, Time::from_s(15), ms(1), 10_000)];
@@ -691,7 +701,7 @@ mod queues {
             (flow.sender.ecn, flow.receiver.ecn) = (ecn, ecn);
             flow
         });
-        let routes = Config::dumbbell_routes();
+        let routes = vec![vec![0], vec![1]];
         let mut config = network(links, routes, flows.collect(), Time::from_s(25));
         config.warmup = Time::from_s(5);
         config.udp = vec![datagrams(0, 200, ms(1), ms(10), 2400)];

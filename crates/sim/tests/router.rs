@@ -7,7 +7,7 @@ use lfn_path::{
     AqmConfig, CodelConfig, DropHead, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig,
 };
 use lfn_sim::background::Direction;
-use lfn_sim::config::{Config, FlowConfig, LinkConfig, Loss};
+use lfn_sim::config::{Config, FlowConfig, LinkConfig, LinkId, Loss, RouteId};
 use lfn_sim::{Outcome, Sim, SimError};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::Time;
@@ -224,7 +224,8 @@ mod vcp {
     fn a_change_of_rate_is_followed() {
         use lfn_sim::config::{Change, Changed};
         let mut config = sampled(link("40Mbit/s", speaks()), vec![flow("vcp", ms(100))], Time::from_s(80));
-        let to = |at, rate_text| Change { at: Time::from_s(at), what: Changed::Rate(0, rate(rate_text)) };
+        let to =
+            |at, rate_text| Change { at: Time::from_s(at), what: Changed::Rate(LinkId(0), rate(rate_text)) };
         config.changes = vec![to(30, "10Mbit/s"), to(55, "40Mbit/s")];
         let outcome = run(&config);
         let at = |t_s: f64| windows(&outcome, 0).iter().find(|sample| sample.0 >= t_s).unwrap().1;
@@ -309,7 +310,11 @@ mod rates {
         for (law, router) in PROTOCOLS {
             let links =
                 vec![link("10Mbit/s", router), link("40Mbit/s", router), drop_tail(rate("1Gbit/s"), 1000)];
-            let flows = [0, 1].map(|route| FlowConfig { route, ack_route: 2, ..flow(law, ms(60)) });
+            let flows = [0, 1].map(RouteId).map(|route| FlowConfig {
+                route,
+                ack_route: RouteId(2),
+                ..flow(law, ms(60))
+            });
             let routes = vec![vec![0, 1], vec![1], vec![2]];
             let (rates, _) = second_half(network(links, routes, flows.to_vec(), Time::from_s(60)));
             let payload = 1460.0 / 1500.0;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{drop_tail, dumbbell, law, rate, run};
 use lfn_law::SlowStartKind;
-use lfn_sim::config::{Config, TrafficConfig};
+use lfn_sim::config::{Config, RouteId, TrafficConfig};
 use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::{open, packmime, requests, web, Direction, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -25,7 +25,7 @@ fn with(model: Model, link: &str, seconds: u64) -> Config {
         receive_window_bytes: 1 << 20,
         header_bytes: 52,
         framing_bytes: 14,
-        routes: [0, 1],
+        routes: [RouteId(0), RouteId(1)],
     });
     config
 }

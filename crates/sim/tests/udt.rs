@@ -6,7 +6,7 @@ mod common;
 use common::{capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, TIMEOUT};
 use lfn_path::{JitterConfig, Reorder};
 use lfn_sim::background::Direction;
-use lfn_sim::config::{Change, Changed, Config, Impair, LinkConfig, Loss, UdtConfig};
+use lfn_sim::config::{Change, Changed, Config, Impair, LinkConfig, LinkId, Loss, RouteId, UdtConfig};
 use lfn_sim::Sim;
 use lfn_units::{Rate, Time};
 
@@ -25,8 +25,8 @@ fn udt(number: u32, rtt: Time) -> UdtConfig {
         stream: 0,
         control: "udt".parse().unwrap(),
         direction: Direction::Forward,
-        route: 0,
-        ack_route: 1,
+        route: RouteId(0),
+        ack_route: RouteId(1),
         rtt,
         start: Time::ZERO,
         stop: Time::NEVER,
@@ -49,8 +49,8 @@ fn ramp_s(capacity_bps: u64, duration: Time) -> f64 {
     let mut config = Config { sample: Some(ms(10)), ..alone(link, udt(0, ms(100)), duration) };
     // The second flight is lost, which ends slow start at next to nothing.
     config.changes = vec![
-        Change { at: ms(250), what: Changed::Loss(0, 1.0) },
-        Change { at: ms(400), what: Changed::Loss(0, 0.0) },
+        Change { at: ms(250), what: Changed::Loss(LinkId(0), 1.0) },
+        Change { at: ms(400), what: Changed::Loss(LinkId(0), 0.0) },
     ];
     let outcome = run(&config);
     assert_eq!(outcome.summary.links[0].drops, 0);
@@ -163,8 +163,8 @@ fn a_connection_begins_in_a_full_queue() {
 fn who_finds_nobody_gives_up_after_3_s() {
     let mut config = alone(drop_tail(rate("10Mbit/s"), 100), udt(0, ms(10)), Time::from_s(20));
     config.changes = vec![
-        Change { at: Time::ZERO, what: Changed::Rate(0, Rate(0)) },
-        Change { at: Time::from_s(4), what: Changed::Rate(0, rate("10Mbit/s")) },
+        Change { at: Time::ZERO, what: Changed::Rate(LinkId(0), Rate(0)) },
+        Change { at: Time::from_s(4), what: Changed::Rate(LinkId(0), rate("10Mbit/s")) },
     ];
     config.capture = capture([0]);
     let outcome = run(&config);
@@ -232,10 +232,10 @@ fn a_path_switch_of_udt() {
     let routes = vec![vec![0], vec![1], vec![2], vec![3]];
     let route = |s, route| Change {
         at: Time::from_s(s),
-        what: Changed::Route { flow: 0, route, ack_route: route + 2 },
+        what: Changed::Route { flow: 0, route: RouteId(route), ack_route: RouteId(route + 2) },
     };
     let config = Config {
-        udt: vec![UdtConfig { ack_route: 2, rtt: ms(40), ..flow }],
+        udt: vec![UdtConfig { ack_route: RouteId(2), rtt: ms(40), ..flow }],
         changes: vec![route(10, 1), route(20, 0)],
         sample: Some(ms(10)),
         ..network(links, routes, Vec::new(), Time::from_s(30))
@@ -260,8 +260,8 @@ fn a_path_switch_of_udt() {
 fn silence_times_out_and_is_reported() {
     let mut config = alone(drop_tail(rate("10Mbit/s"), 100), udt(0, ms(20)), Time::from_s(10));
     config.changes = vec![
-        Change { at: Time::from_s(5), what: Changed::Loss(0, 1.0) },
-        Change { at: Time::from_s(6), what: Changed::Loss(0, 0.0) },
+        Change { at: Time::from_s(5), what: Changed::Loss(LinkId(0), 1.0) },
+        Change { at: Time::from_s(6), what: Changed::Loss(LinkId(0), 0.0) },
     ];
     let outcome = run(&config);
     let flow = &outcome.summary.flows[0];
@@ -276,7 +276,12 @@ fn departures_by_event_and_in_closed_form_give_the_same_hash() {
     let config = |event_mode: bool| {
         let impair = Impair { loss: Loss::Bernoulli(0.001), ..Impair::default() };
         let link = LinkConfig { event_mode, impair, ..drop_tail(rate("30Mbit/s"), 50) };
-        let back = UdtConfig { direction: Direction::Reverse, route: 1, ack_route: 0, ..udt(2, ms(44)) };
+        let back = UdtConfig {
+            direction: Direction::Reverse,
+            route: RouteId(1),
+            ack_route: RouteId(0),
+            ..udt(2, ms(44))
+        };
         let tcp = vec![linux_flow("cubic", ms(40))];
         Config { udt: vec![udt(0, ms(30)), back], ..dumbbell(link, tcp, Time::from_s(20)) }
     };
@@ -306,5 +311,5 @@ fn what_makes_no_sense_is_an_error() {
     assert!(error(vec![udt(0, ms(10)), udt(0, ms(10))]).contains("numbers of flows over UDT"));
     let tiny = UdtConfig { mss_bytes: 75, ..udt(0, ms(10)) };
     assert_eq!(error(vec![tiny]), "flow 0: an MSS of 75 bytes; from 76 to 65536");
-    assert!(error(vec![UdtConfig { route: 7, ..udt(0, ms(10)) }]).contains("no route 7"));
+    assert!(error(vec![UdtConfig { route: RouteId(7), ..udt(0, ms(10)) }]).contains("no route 7"));
 }

@@ -8,7 +8,7 @@ mod common;
 use common::{drop_tail, dumbbell, run};
 use lfn_path::{GilbertElliottConfig, JitterConfig, Reorder};
 use lfn_sim::background::Direction;
-use lfn_sim::config::{Change, Changed, Config, Impair, Loss, UdtConfig};
+use lfn_sim::config::{Change, Changed, Config, Impair, LinkId, Loss, RouteId, UdtConfig};
 use lfn_sim::rng::Stream;
 use lfn_units::{Rate, Time};
 
@@ -68,8 +68,8 @@ fn drawn(seed: u64, i: u64) -> (Config, Option<(Time, Time)>) {
         stream: 0,
         control: control.parse().expect("a control"),
         direction: Direction::Forward,
-        route: 0,
-        ack_route: 1,
+        route: RouteId(0),
+        ack_route: RouteId(1),
         rtt: Time::from_s_f64(rtt_s),
         start: Time::ZERO,
         stop: Time::NEVER,
@@ -91,7 +91,7 @@ fn drawn(seed: u64, i: u64) -> (Config, Option<(Time, Time)>) {
         let change = |at, up: bool| {
             links.iter().map(move |&link| Change {
                 at,
-                what: Changed::Rate(link, Rate(if up { rate_bps as u64 } else { 0 })),
+                what: Changed::Rate(LinkId(link), Rate(if up { rate_bps as u64 } else { 0 })),
             })
         };
         config.changes = change(down, false).chain(change(up, true)).collect();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{drop_tail, dumbbell, linux_flow, run};
-use lfn_sim::config::{Change, Changed};
+use lfn_sim::config::{Change, Changed, LinkId};
 use lfn_units::{Rate, Time};
 
 /// Rates at which a packet takes from 120 ms to 1.2 us.
@@ -25,7 +25,7 @@ fn no_interval_has_more_bits_than_the_link_can_send() {
             if case == 3 {
                 let change = |packets: f64, rate_bps: u64| Change {
                     at: config.warmup.after(Time::from_s_f64(packet_s * packets)),
-                    what: Changed::Rate(0, Rate(rate_bps)),
+                    what: Changed::Rate(LinkId(0), Rate(rate_bps)),
                 };
                 config.changes = vec![change(5.5, 0), change(9.1, rate_bps / 3), change(20.2, rate_bps)];
             }

@@ -24,7 +24,7 @@ impl Capture {
     pub fn new(config: &config::Capture, links: usize) -> Capture {
         let mut wanted = vec![false; links];
         for &link in &config.links {
-            wanted[usize::from(link)] = true;
+            wanted[link.index()] = true;
         }
         Capture {
             links: wanted,
@@ -84,7 +84,7 @@ impl Capture {
         let [first, second, third] = [block(0), block(1), block(2)];
         self.table.push(PacketRow {
             t_ps: at.0,
-            link: link.number(),
+            link: link.0,
             point,
             flow: view.number,
             kind: match view.class {

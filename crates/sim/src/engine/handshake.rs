@@ -142,7 +142,7 @@ impl Handshakes {
         extras: &Extras,
     ) {
         let mut line =
-            |class| scheduler.add_line(Kind::AtReceiver, Hop { class, route: RouteId::new(0), number: 0 });
+            |class| scheduler.add_line(Kind::AtReceiver, Hop { class, route: RouteId(0), number: 0 });
         let [to_receiver, to_sender] =
             *self.lines.get_or_insert_with(|| [line(Class::Syn), line(Class::SynAck)]);
         match class {

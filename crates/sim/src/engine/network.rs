@@ -26,16 +26,13 @@ pub(super) struct Route {
 }
 
 impl Route {
-    pub fn new(links: &[u16]) -> Route {
-        Route {
-            links: links.iter().copied().map(LinkId::new).collect(),
-            lines: vec![[LineId::NONE; Class::COUNT]; links.len()],
-        }
+    pub fn new(links: &[LinkId]) -> Route {
+        Route { links: links.into(), lines: vec![[LineId::NONE; Class::COUNT]; links.len()] }
     }
 
     pub fn last(&self) -> LinkId {
         // A route without links is refused.
-        self.links.last().copied().unwrap_or(LinkId::new(0))
+        self.links.last().copied().unwrap_or(LinkId(0))
     }
 }
 
@@ -111,10 +108,8 @@ impl Network {
     /// Whether packets may overtake one another on the last link of a route.
     pub fn may_reorder(&self, route: RouteId) -> bool {
         let last = self.route(route).last();
-        let changes = self
-            .changes
-            .iter()
-            .any(|change| matches!(change.what, Changed::Delay(link, _) if LinkId::new(link) == last));
+        let changes =
+            self.changes.iter().any(|change| matches!(change.what, Changed::Delay(link, _) if link == last));
         changes || self.link(last).motion.is_some()
     }
 
@@ -391,7 +386,7 @@ impl Network {
         let now = scheduler.now;
         match *what {
             Changed::Rate(at, rate) => {
-                let link = &mut self.links[usize::from(at)];
+                let link = &mut self.links[at.index()];
                 link.settle_capacity(now);
                 if let (Some(router), Server::Queued(server)) = (&mut link.router, &link.server) {
                     router.advance(now, server.waiting_bytes());
@@ -399,12 +394,12 @@ impl Network {
                 }
                 if let Server::Queued(server) = &mut link.server {
                     if let Some(due) = server.set_rate(now, rate) {
-                        scheduler.schedule(due, Kind::Depart, usize::from(at));
+                        scheduler.schedule(due, Kind::Depart, at.index());
                     }
                 }
             }
-            Changed::Delay(at, delay) => self.links[usize::from(at)].delay = delay,
-            Changed::Loss(at, p) => self.links[usize::from(at)].change_loss(p),
+            Changed::Delay(at, delay) => self.links[at.index()].delay = delay,
+            Changed::Loss(at, p) => self.links[at.index()].change_loss(p),
             Changed::Route { .. } => {}
         }
     }

@@ -20,7 +20,7 @@ use super::udt::UdtFlows;
 use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig};
 use crate::events::Kind;
 use crate::flow::FlowSetup;
-use crate::ids::RouteId;
+use crate::ids::{LinkId, RouteId};
 use crate::scheduler::Scheduler;
 
 impl Sim {
@@ -111,7 +111,7 @@ impl Sim {
 }
 
 fn setup_of(network: &Network, flow: &FlowConfig) -> FlowSetup {
-    let (route, ack_route) = (RouteId::new(flow.route), RouteId::new(flow.ack_route));
+    let (route, ack_route) = (flow.route, flow.ack_route);
     FlowSetup {
         law: flow.law.clone(),
         sender: flow.sender,
@@ -132,8 +132,8 @@ fn setup_of(network: &Network, flow: &FlowConfig) -> FlowSetup {
 fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState>, SimError> {
     let mut modelled = slow_for_acks(config, connections);
     // Links whose departures are events.
-    let mut changing: BTreeSet<u16> = BTreeSet::new();
-    let mut data_routes: BTreeSet<u16> =
+    let mut changing: BTreeSet<LinkId> = BTreeSet::new();
+    let mut data_routes: BTreeSet<RouteId> =
         connections.iter().map(|&connection| config.routes_of(connection).0).collect();
     data_routes.extend(config.udp.iter().map(|source| source.route));
     if let Some(background) = &config.background {
@@ -154,11 +154,11 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
             }
         }
     }
-    modelled.extend(data_routes.iter().flat_map(|&route| &config.routes[usize::from(route)]));
+    modelled.extend(data_routes.iter().flat_map(|&route| &config.routes[route.index()]));
     // On a link that is down nothing leaves at a known time.
     let down =
         config.links.iter().zip(0..).filter(|(link, _)| matches!(link.service, Service::Rate(Rate(0))));
-    changing.extend(down.map(|(_, number)| number));
+    changing.extend(down.map(|(_, number)| LinkId(number)));
     modelled.extend(&changing);
     // Recorded, departures are events, so that rows come in order of time.
     if let Some(capture) = &config.capture {
@@ -172,8 +172,8 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
     let longest = rtts.max().unwrap_or(Time::ZERO);
     let states = config.links.iter().zip(0..).map(|(link, number)| {
         let usage = Use {
-            by_event: changing.contains(&number),
-            modelled: modelled.contains(&number) || matches!(link.service, Service::Trace(_)),
+            by_event: changing.contains(&LinkId(number)),
+            modelled: modelled.contains(&LinkId(number)) || matches!(link.service, Service::Trace(_)),
             largest_packet_bytes,
             one_way: Time(longest.0 / 2),
             header_name: number + 1,
@@ -187,30 +187,30 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
 fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     let unknown = |text: String| Err(SimError::Unknown(text));
     for (number, route) in config.routes.iter().enumerate() {
-        if route.is_empty() || route.iter().any(|&link| usize::from(link) >= config.links.len()) {
+        if route.is_empty() || route.iter().any(|&link| link.index() >= config.links.len()) {
             return unknown(format!("route {number} names a link that is not there, or none"));
         }
     }
-    let routes = |route: u16| usize::from(route) < config.routes.len();
+    let routes = |route: RouteId| route.index() < config.routes.len();
     let Some(connections) = config.connections() else {
         return unknown("the numbers of flows over UDT are not places among all flows, each once".into());
     };
-    let flows = connections.iter().flat_map(|&connection| <[u16; 2]>::from(config.routes_of(connection)));
+    let flows = connections.iter().flat_map(|&connection| <[RouteId; 2]>::from(config.routes_of(connection)));
     let udp = config.udp.iter().map(|source| source.route);
     let background = config.background.iter().map(|background| background.routes);
     let background = background.chain(config.traffic.iter().map(|traffic| traffic.routes)).flatten();
     if let Some(route) = flows.chain(udp).chain(background).find(|&route| !routes(route)) {
-        return unknown(format!("there is no route {route}"));
+        return unknown(format!("there is no route {}", route.0));
     }
     let recorded = config.capture.iter().flat_map(|capture| &capture.links);
-    if let Some(link) = recorded.into_iter().find(|&&link| usize::from(link) >= config.links.len()) {
-        return unknown(format!("there is no link {link} to record"));
+    if let Some(link) = recorded.into_iter().find(|&&link| link.index() >= config.links.len()) {
+        return unknown(format!("there is no link {} to record", link.0));
     }
     let mut before = Time::ZERO;
     for (number, change) in config.changes.iter().enumerate() {
         let known = match change.what {
             Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
-                usize::from(link) < config.links.len()
+                link.index() < config.links.len()
             }
             Changed::Route { flow, route, ack_route } => {
                 (flow as usize) < connections.len() && routes(route) && routes(ack_route)
@@ -224,7 +224,7 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
         }
         before = change.at;
         if let Changed::Loss(link, p) = change.what {
-            let link = config.links[usize::from(link)].name.clone();
+            let link = config.links[link.index()].name.clone();
             Bernoulli::new(p, || 0.5).map_err(|source| SimError::Impair { link, source })?;
         }
     }
@@ -244,8 +244,7 @@ fn check_ecn(config: &Config, connections: &[Connection]) -> Result<(), SimError
         Connection::Udt(_) => false,
     };
     for (number, route) in ways.chain(changed).filter(|&(number, _)| has_ecn(number)) {
-        let mut links =
-            config.routes[usize::from(route)].iter().map(|&link| &config.links[usize::from(link)]);
+        let mut links = config.routes[route.index()].iter().map(|&link| &config.links[link.index()]);
         if let Some(link) = links.find(|link| matches!(link.router, Some(RouterConfig::Vcp(_)))) {
             return Err(SimError::EcnBesideVcp { flow: number, link: link.name.clone() });
         }
@@ -255,7 +254,7 @@ fn check_ecn(config: &Config, connections: &[Connection]) -> Result<(), SimError
 
 /// Links on which ACKs may have to wait although no data travel there, since together the bottlenecks,
 /// at the highest rates that they will have, can send more of them than the link carries.
-fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<u16> {
+fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<LinkId> {
     let mut rates: Vec<Rate> = config
         .links
         .iter()
@@ -264,12 +263,12 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<u16> {
             Service::Trace(trace) => trace.mean_rate(),
         })
         .collect();
-    let mut ways: Vec<(Connection, (u16, u16))> =
+    let mut ways: Vec<(Connection, (RouteId, RouteId))> =
         connections.iter().map(|&connection| (connection, config.routes_of(connection))).collect();
     for change in &config.changes {
         match change.what {
             Changed::Rate(link, rate) => {
-                let highest = &mut rates[usize::from(link)];
+                let highest = &mut rates[link.index()];
                 *highest = rate.max(*highest);
             }
             Changed::Route { flow, route, ack_route } => {
@@ -278,10 +277,10 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<u16> {
             Changed::Delay(..) | Changed::Loss(..) => {}
         }
     }
-    let rate = |link: u16| rates[usize::from(link)];
-    let mut bottlenecks: BTreeMap<u16, BTreeMap<u16, f64>> = BTreeMap::new();
+    let rate = |link: LinkId| rates[link.index()];
+    let mut bottlenecks: BTreeMap<LinkId, BTreeMap<LinkId, f64>> = BTreeMap::new();
     for (connection, (route, ack_route)) in ways {
-        let slowest = config.routes[usize::from(route)].iter().min_by_key(|&&link| (rate(link), link));
+        let slowest = config.routes[route.index()].iter().min_by_key(|&&link| (rate(link), link));
         let Some(&slowest) = slowest else { continue };
         let data_bps = rate(slowest).as_bps();
         let acks_bps = match connection {
@@ -291,7 +290,7 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<u16> {
             }
             Connection::Udt(flow) => config.udt[flow].acks_bps(data_bps),
         };
-        for &link in &config.routes[usize::from(ack_route)] {
+        for &link in &config.routes[ack_route.index()] {
             let most = bottlenecks.entry(link).or_default().entry(slowest).or_default();
             *most = most.max(acks_bps);
         }

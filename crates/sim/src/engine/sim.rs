@@ -9,7 +9,7 @@ use super::sampling;
 use super::transfers::Transfer;
 use crate::config::{Changed, Connection};
 use crate::events::{Kind, LineId};
-use crate::ids::{FlowId, LinkId, RouteId};
+use crate::ids::{FlowId, LinkId};
 use crate::packet::Extras;
 use crate::scheduler::Departing;
 
@@ -82,7 +82,7 @@ impl Sim {
         match kind {
             Kind::Change => self.on_change(index),
             Kind::Depart => {
-                let link = LinkId::new(index as u16);
+                let link = LinkId(index as u16);
                 cx.network.on_depart(&mut cx.scheduler, &mut self.ends, link);
             }
             Kind::Warmup => self.on_warmup(),
@@ -104,7 +104,7 @@ impl Sim {
         let cx = &mut self.context;
         match cx.network.change(number) {
             Changed::Route { flow, route, ack_route } => {
-                let (route, ack_route) = (RouteId::new(route), RouteId::new(ack_route));
+                let (route, ack_route) = (route, ack_route);
                 match self.connections[flow as usize] {
                     Connection::Tcp(index) => self.ends.tcp.reroute(cx, FlowId::new(index), route, ack_route),
                     Connection::Udt(index) => self.ends.udt.reroute(cx, FlowId::new(index), route, ack_route),

@@ -136,7 +136,7 @@ impl Sources {
         let setup = template(config.law.clone(), config.sender, config.receiver);
         let generator = Generator::Background { traffic, next, gaps };
         let sizes = (config.header_bytes, config.framing_bytes, background::RECEIVE_WINDOW_BYTES);
-        self.sources.push(Source::new(None, generator, setup, config.routes.map(RouteId::new), sizes));
+        self.sources.push(Source::new(None, generator, setup, config.routes, sizes));
         for long in long_flows {
             let of = &self.sources[source];
             let mut setup = of.setup_of(&cx.network, long.direction, long.rtt, long.mss_bytes, None);
@@ -153,13 +153,7 @@ impl Sources {
         let setup = template(config.law.clone(), config.sender, config.receiver);
         let generator = Generator::Model(Box::new(flows));
         let sizes = (config.header_bytes, config.framing_bytes, config.receive_window_bytes);
-        self.sources.push(Source::new(
-            Some(config.name.clone()),
-            generator,
-            setup,
-            config.routes.map(RouteId::new),
-            sizes,
-        ));
+        self.sources.push(Source::new(Some(config.name.clone()), generator, setup, config.routes, sizes));
         self.schedule_arrival(cx, self.sources.len() - 1);
         Ok(())
     }
@@ -319,8 +313,8 @@ fn template(
         sender,
         receiver,
         direction: Direction::Forward,
-        route: RouteId::new(0),
-        ack_route: RouteId::new(0),
+        route: RouteId(0),
+        ack_route: RouteId(0),
         access: Time::ZERO,
         by_event: false,
         size_segments: u64::MAX,

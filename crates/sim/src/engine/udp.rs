@@ -37,7 +37,7 @@ impl UdpSources {
         let traffic = Udp::new(&config.traffic, &streams)
             .map_err(|source| SimError::Traffic { name: config.name.clone(), source })?;
         let index = self.sources.len();
-        let route = RouteId::new(config.route);
+        let route = config.route;
         let hop = Hop { class: Class::Udp, route, number: 0 };
         let first = traffic.next_at();
         if first < cx.duration {

@@ -335,7 +335,7 @@ impl UdtFlows {
             return Err(SimError::Unknown(format!("flow {}: {found}", config.number)));
         }
         let id = FlowId::new(self.flows.len());
-        let (route, ack_route) = (RouteId::new(config.route), RouteId::new(config.ack_route));
+        let (route, ack_route) = (config.route, config.ack_route);
         let access = cx.network.access(config.rtt, [route, ack_route]);
         let forward_access = Time(access.0 / 2);
         let end = || End { connection: None, timer_at: Time::NEVER, later_timer_at: Time::NEVER };

@@ -4,7 +4,7 @@
 
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
-use lfn_sim::config::{Background, Capture, Config, FlowConfig, LinkConfig, UdpConfig};
+use lfn_sim::config::{Background, Capture, Config, FlowConfig, LinkConfig, LinkId, RouteId, UdpConfig};
 use lfn_sim::traffic::udp;
 use lfn_sim::{Outcome, Sim, Tables};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -38,8 +38,8 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
         stream: 0,
         law: law.clone(),
         direction: Direction::Forward,
-        route: 0,
-        ack_route: 1,
+        route: RouteId(0),
+        ack_route: RouteId(1),
         rtt,
         start: Time::ZERO,
         stop: Time::NEVER,
@@ -67,7 +67,7 @@ pub fn ns2_flow(name: &str, rtt: Time) -> FlowConfig {
 /// The flow, on the routes of a dumbbell for its direction.
 pub fn on_dumbbell(flow: FlowConfig) -> FlowConfig {
     let route = flow.direction as u16;
-    FlowConfig { route, ack_route: 1 - route, ..flow }
+    FlowConfig { route: RouteId(route), ack_route: RouteId(1 - route), ..flow }
 }
 
 /// `flows` over a link that is the same in both directions.
@@ -99,6 +99,7 @@ pub fn network(
     flows: Vec<FlowConfig>,
     duration: Time,
 ) -> Config {
+    let routes = routes.into_iter().map(|links| links.into_iter().map(LinkId).collect()).collect();
     Config { links, routes, flows, ..dumbbell(drop_tail(Rate(1), 0), Vec::new(), duration) }
 }
 
@@ -110,12 +111,12 @@ pub fn datagrams(route: u16, bytes: u32, start: Time, gap: Time, count: u64) -> 
         packet_bytes: bytes,
         pattern: udp::Pattern::Bursts(vec![udp::Burst { start, stop, rate }]),
     };
-    UdpConfig { name: format!("udp on {route}"), traffic, route }
+    UdpConfig { name: format!("udp on {route}"), traffic, route: RouteId(route) }
 }
 
 /// Every packet on `links` is recorded.
 pub fn capture(links: impl IntoIterator<Item = u16>) -> Option<Capture> {
-    let links = links.into_iter().collect();
+    let links = links.into_iter().map(LinkId).collect();
     Some(Capture { links, from: Time::ZERO, to: Time::NEVER, max_rows: u64::MAX })
 }
 
@@ -166,7 +167,7 @@ pub fn background(level: u8, rate: Rate) -> Background {
         receiver: ReceiverConfig::linux(Time::from_ms(100), LINUX_PAYLOAD_BYTES),
         header_bytes: 52,
         framing_bytes: 14,
-        routes: [0, 1],
+        routes: [RouteId(0), RouteId(1)],
     }
 }
 

@@ -101,7 +101,7 @@ impl Network {
         for change in self.changes_until(end) {
             match change.what {
                 Changed::Route { flow, route, .. } if flow == number => {
-                    routes.push(summary(change.at, RouteId::new(route)));
+                    routes.push(summary(change.at, route));
                 }
                 _ => {}
             }
@@ -116,7 +116,7 @@ impl Network {
 
     fn summary(&self, at: usize, link: &LinkState, end: Time) -> LinkSummary {
         let rates = |change: &Change| match change.what {
-            Changed::Rate(changed, rate) if usize::from(changed) == at => {
+            Changed::Rate(changed, rate) if changed.index() == at => {
                 Some(RateSummary { from_s: change.at.as_s(), rate_bps: rate.0 })
             }
             _ => None,

@@ -7,7 +7,7 @@ use lfn_units::Time;
 use super::{Reported, TcpFlows};
 use crate::engine::context::Context;
 use crate::flow::{Flow, Role};
-use crate::ids::{FlowId, RouteId};
+use crate::ids::FlowId;
 use crate::summary::FlowSummary;
 
 /// Sums over flows.
@@ -106,7 +106,7 @@ impl TcpFlows {
             law: config.law.label(),
             transport: None,
             direction: config.direction.name(),
-            routes: cx.network.routes_of(*number, RouteId::new(config.route), end),
+            routes: cx.network.routes_of(*number, config.route, end),
             segment_bytes: config.payload_bytes,
             wire_bytes: config.wire_bytes,
             rtt_s: config.rtt.as_s(),

@@ -7,7 +7,7 @@ use lfn_units::Time;
 
 use super::{UdtFlow, UdtFlows, RECEIVER, SENDER};
 use crate::engine::context::Context;
-use crate::ids::{FlowId, RouteId};
+use crate::ids::FlowId;
 use crate::summary::FlowSummary;
 
 /// Data packets by their end.
@@ -72,7 +72,7 @@ impl UdtFlows {
             law: config.control.label(),
             transport: Some("udt"),
             direction: config.direction.name(),
-            routes: cx.network.routes_of(config.number, RouteId::new(config.route), end),
+            routes: cx.network.routes_of(config.number, config.route, end),
             segment_bytes: config.payload_bytes(),
             wire_bytes: config.wire_bytes(),
             rtt_s: config.rtt.as_s(),
