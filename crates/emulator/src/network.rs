@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use lfn_header::Header;
-use lfn_path::{Packet, PacketKind, QueuedLink, Router};
+use lfn_path::{Limit, Packet, PacketKind, QueuedLink, Router};
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId};
 use lfn_sim::impair::{Motion, RandomLoss};
 use lfn_sim::rng::Stream;
@@ -445,8 +445,7 @@ impl LinkState {
             server: QueuedLink::new(
                 config.service.clone(),
                 aqm,
-                config.limit_packets,
-                config.limit_bytes,
+                Limit { packets: config.limit_packets, bytes: config.limit_bytes },
                 network.largest_packet_bytes,
             ),
             delay: config.delay,

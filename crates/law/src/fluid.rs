@@ -247,7 +247,7 @@ pub fn course(
         .iter()
         .zip(windows)
         .zip(&path.base_rtts_s)
-        .map(|((law, &window), &base_s)| Flow::new(law, window, base_s, path.least_rtt));
+        .map(|((law, &window), &base_s)| Flow::new(law, path, window, base_s));
     let mut fluid = Fluid {
         path,
         flows: flows.collect(),

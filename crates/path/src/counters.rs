@@ -2,6 +2,7 @@
 
 use lfn_units::{Rate, Time};
 
+use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
 
 /// Data packets since the start of the run, whatever [`Counters`] are reset. Every data packet that
@@ -41,14 +42,9 @@ pub struct Counters {
 
 impl Counters {
     /// For a link of this rate, behind which `limit_packets` and `limit_bytes` may wait.
-    pub(crate) fn new(
-        rate: Rate,
-        limit_packets: u64,
-        limit_bytes: u64,
-        largest_packet_bytes: u32,
-    ) -> Counters {
-        let most = limit_packets.saturating_add(1).saturating_mul(u64::from(largest_packet_bytes));
-        let most = most.min(limit_bytes.saturating_add(u64::from(largest_packet_bytes)));
+    pub(crate) fn new(rate: Rate, limit: Limit, largest_packet_bytes: u32) -> Counters {
+        let most = limit.packets.saturating_add(1).saturating_mul(u64::from(largest_packet_bytes));
+        let most = most.min(limit.bytes.saturating_add(u64::from(largest_packet_bytes)));
         let longest = u128::from(most) * 8_000_000_000_000 / u128::from(rate.0.max(1));
         Counters::for_waits_to(Time(u64::try_from(longest).unwrap_or(u64::MAX >> 1)))
     }

@@ -29,7 +29,7 @@ pub use impair::{
     Bernoulli, BurstLoss, GilbertElliott, GilbertElliottConfig, Impair, ImpairError, Jitter, JitterConfig,
     Loss, NormalJitter, Reorder, Reordering, UniformJitter, LOSS,
 };
-pub use limit::DropReason;
+pub use limit::{DropReason, Limit};
 pub use link::{Discipline, Link, Offer};
 pub use packet::{Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};

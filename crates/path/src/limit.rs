@@ -34,13 +34,20 @@ pub enum DropReason {
 }
 
 /// The limit of a queue, without the packet in service.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Most packets that may wait.
+    pub packets: u64,
+    /// Most bytes that may wait.
+    pub bytes: u64,
 }
 
 impl Limit {
+    /// A limit in packets alone.
+    pub const fn packets(packets: u64) -> Limit {
+        Limit { packets, bytes: u64::MAX }
+    }
+
     /// Whether one more packet fits behind `queue`. An idle link takes any.
     #[inline]
     pub(crate) fn admits(self, queue: QueueState, packet_bytes: u32) -> bool {

@@ -71,23 +71,16 @@ pub struct Link {
 const MOST_UNSEEN: u64 = 32;
 
 impl Link {
-    /// An idle link. `limit_packets` and `limit_bytes` bound what waits, besides the packet in
-    /// service; `largest_packet_bytes` only sizes the histogram of waiting times.
-    pub fn new(
-        rate: Rate,
-        discipline: Discipline,
-        limit_packets: u64,
-        limit_bytes: u64,
-        largest_packet_bytes: u32,
-    ) -> Link {
+    /// An idle link. `largest_packet_bytes` only sizes the histogram of waiting times.
+    pub fn new(rate: Rate, discipline: Discipline, limit: Limit, largest_packet_bytes: u32) -> Link {
         Link {
             server: Serialiser::new(rate),
             discipline,
-            limit: Limit { packets: limit_packets, bytes: limit_bytes },
+            limit,
             pending: VecDeque::new(),
             pending_bytes: 0,
             free_at: Time::ZERO,
-            counters: Counters::new(rate, limit_packets, limit_bytes, largest_packet_bytes),
+            counters: Counters::new(rate, limit, largest_packet_bytes),
             data: DataTotals::default(),
             unseen: 0,
         }
@@ -241,7 +234,7 @@ mod tests {
     use super::*;
 
     fn link(limit: u64) -> Link {
-        Link::new(Rate(1_000_000_000), Discipline::DropTail, limit, u64::MAX, 1500)
+        Link::new(Rate(1_000_000_000), Discipline::DropTail, Limit::packets(limit), 1500)
     }
 
     fn no_draw() -> f64 {
@@ -261,7 +254,12 @@ mod tests {
 
     #[test]
     fn byte_limit_counts_what_waits() {
-        let mut link = Link::new(Rate(1_000_000_000), Discipline::DropTail, u64::MAX, 4000, 1500);
+        let mut link = Link::new(
+            Rate(1_000_000_000),
+            Discipline::DropTail,
+            Limit { packets: u64::MAX, bytes: 4000 },
+            1500,
+        );
         let sizes = [1500, 1500, 1500, 1500, 1000, 40];
         let kept: Vec<bool> = sizes
             .iter()
@@ -278,7 +276,7 @@ mod tests {
     #[test]
     fn rate_is_exact_over_many_packets() {
         // 3 Gbit/s: 1500 bytes take 4000 ps; 7 bytes take 18666 and 2/3 ps.
-        let mut link = Link::new(Rate(3_000_000_000), Discipline::DropTail, u64::MAX, u64::MAX, 1500);
+        let mut link = Link::new(Rate(3_000_000_000), Discipline::DropTail, Limit::packets(u64::MAX), 1500);
         for _ in 0..3_000_000 {
             link.offer(Time::ZERO, PacketKind::Data, 7, false, no_draw);
         }

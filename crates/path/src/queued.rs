@@ -72,15 +72,8 @@ pub struct QueuedLink {
 }
 
 impl QueuedLink {
-    /// An idle link. `limit_packets` and `limit_bytes` bound what waits, besides the packet in
-    /// service; `largest_packet_bytes` only sizes the histogram of waiting times.
-    pub fn new(
-        service: impl Into<Service>,
-        aqm: Aqm,
-        limit_packets: u64,
-        limit_bytes: u64,
-        largest_packet_bytes: u32,
-    ) -> QueuedLink {
+    /// An idle link. `largest_packet_bytes` only sizes the histogram of waiting times.
+    pub fn new(service: impl Into<Service>, aqm: Aqm, limit: Limit, largest_packet_bytes: u32) -> QueuedLink {
         let (server, rate) = match service.into() {
             Service::Rate(rate) => (Server::Rate(RateServer::new(rate)), rate),
             Service::Trace(trace) => {
@@ -90,11 +83,11 @@ impl QueuedLink {
         };
         QueuedLink {
             server,
-            queue: Queue::new(aqm, Limit { packets: limit_packets, bytes: limit_bytes }),
+            queue: Queue::new(aqm, limit),
             in_service: None,
             due: Time::NEVER,
             idle_since: Time::ZERO,
-            counters: Counters::new(rate, limit_packets, limit_bytes, largest_packet_bytes),
+            counters: Counters::new(rate, limit, largest_packet_bytes),
             data: DataTotals::default(),
         }
     }

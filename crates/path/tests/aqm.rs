@@ -4,8 +4,8 @@ mod common;
 
 use common::{data, Driver};
 use lfn_path::{
-    AqmConfig, AqmError, CodelConfig, DropHead, DropTail, FqCodelConfig, Packet, PacketKind, PieConfig,
-    PieError, QueuedLink, RedConfig, RedError,
+    AqmConfig, AqmError, CodelConfig, DropHead, DropTail, FqCodelConfig, Limit, Packet, PacketKind,
+    PieConfig, PieError, QueuedLink, RedConfig, RedError,
 };
 use lfn_units::{Bytes, Rate, Time};
 
@@ -15,7 +15,7 @@ const PACKET: Time = Time::from_us(10);
 
 fn link(rate: Rate, aqm: AqmConfig, limit_packets: u64, limit_bytes: u64) -> Driver {
     let aqm = aqm.build(rate, Time::ZERO, 7).expect("valid");
-    Driver::new(QueuedLink::new(rate, aqm, limit_packets, limit_bytes, 1500))
+    Driver::new(QueuedLink::new(rate, aqm, Limit { packets: limit_packets, bytes: limit_bytes }, 1500))
 }
 
 fn driver(aqm: AqmConfig, limit_packets: u64) -> Driver {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Draws, Driver};
 use lfn_path::{
-    Aqm, Discipline, Link, Offer, Packet, PacketKind, QueuedLink, Red, RedConfig, Thresholds, Weight,
+    Aqm, Discipline, Limit, Link, Offer, Packet, PacketKind, QueuedLink, Red, RedConfig, Thresholds, Weight,
 };
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
@@ -44,8 +44,9 @@ proptest! {
         let red = |config| Box::new(Red::new(config, Rate(rate), Time::from_ms(10)).expect("valid"));
         let discipline = config.map_or(Discipline::DropTail, |config| Discipline::Red(red(config)));
         let aqm = config.map_or(Aqm::DropTail(Box::default()), |config| Aqm::Red(red(config)));
-        let mut closed = Link::new(Rate(rate), discipline, limit_packets, limit_bytes, 9000);
-        let mut driver = Driver::new(QueuedLink::new(Rate(rate), aqm, limit_packets, limit_bytes, 9000));
+        let limit = Limit { packets: limit_packets, bytes: limit_bytes };
+        let mut closed = Link::new(Rate(rate), discipline, limit, 9000);
+        let mut driver = Driver::new(QueuedLink::new(Rate(rate), aqm, limit, 9000));
         let mut draws = Draws(1);
         let mut now = Time::ZERO;
         let (mut departs, mut dropped) = (Vec::new(), Vec::new());

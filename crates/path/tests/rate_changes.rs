@@ -3,14 +3,14 @@
 mod common;
 
 use common::{data, no_draw, Driver};
-use lfn_path::{Aqm, QueuedLink, Red, RedConfig};
+use lfn_path::{Aqm, Limit, QueuedLink, Red, RedConfig};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
 
 const GBIT: u64 = 1_000_000_000;
 
 fn link(rate: u64) -> QueuedLink {
-    QueuedLink::new(Rate(rate), Aqm::DropTail(Box::default()), u64::MAX >> 8, u64::MAX, 1500)
+    QueuedLink::new(Rate(rate), Aqm::DropTail(Box::default()), Limit::packets(u64::MAX >> 8), 1500)
 }
 
 /// A link of 1 Gbit/s with `packets` of 1500 bytes (12 us each) that came at 0.
@@ -86,7 +86,8 @@ fn a_link_stopped_in_a_packet_sends_the_rest_of_it() {
 
 #[test]
 fn a_link_that_stands_still_takes_packets_in_and_drops_what_does_not_fit() {
-    let mut driver = Driver::new(QueuedLink::new(Rate(0), Aqm::DropTail(Box::default()), 2, u64::MAX, 1500));
+    let mut driver =
+        Driver::new(QueuedLink::new(Rate(0), Aqm::DropTail(Box::default()), Limit::packets(2), 1500));
     for word in 0..4 {
         driver.arrive(Time::from_ms(1), data(word, 1500));
     }
@@ -132,7 +133,7 @@ fn red_ages_its_average_at_the_rate_of_today() {
     let run = |change: bool, rate: u64| {
         let red = Red::new(RedConfig::classic(1500), Rate(rate), Time::ZERO).expect("valid");
         let aqm = Aqm::Red(Box::new(red));
-        let mut driver = Driver::new(QueuedLink::new(Rate(rate), aqm, 1000, u64::MAX, 1500));
+        let mut driver = Driver::new(QueuedLink::new(Rate(rate), aqm, Limit::packets(1000), 1500));
         if change {
             driver.link.set_rate(Time::ZERO, Rate(GBIT));
         }
@@ -205,7 +206,7 @@ proptest! {
 #[test]
 fn an_overloaded_link_waits_longer_than_the_histogram_was_made_for() {
     let mut driver =
-        Driver::new(QueuedLink::new(Rate(GBIT), Aqm::DropTail(Box::default()), 1000, u64::MAX, 1500));
+        Driver::new(QueuedLink::new(Rate(GBIT), Aqm::DropTail(Box::default()), Limit::packets(1000), 1500));
     let mut dropped = Vec::new();
     driver.link.set_rate(Time::ZERO, Rate(GBIT / 1000));
     for word in 0..1001 {

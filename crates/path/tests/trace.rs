@@ -3,7 +3,7 @@
 mod common;
 
 use common::{data, no_draw, Driver};
-use lfn_path::{Aqm, DeliveryTrace, QueuedLink, TraceError};
+use lfn_path::{Aqm, DeliveryTrace, Limit, QueuedLink, TraceError};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -12,7 +12,12 @@ fn trace(text: &str) -> DeliveryTrace {
 }
 
 fn driver(text: &str) -> Driver {
-    Driver::new(QueuedLink::new(trace(text), Aqm::DropTail(Box::default()), u64::MAX >> 8, u64::MAX, 1500))
+    Driver::new(QueuedLink::new(
+        trace(text),
+        Aqm::DropTail(Box::default()),
+        Limit::packets(u64::MAX >> 8),
+        1500,
+    ))
 }
 
 fn ms(times: &[u64]) -> Vec<Time> {
@@ -84,7 +89,7 @@ fn opportunities_that_nobody_uses_are_lost() {
 
 #[test]
 fn the_queue_before_an_opportunity_has_a_limit() {
-    let link = QueuedLink::new(trace("5"), Aqm::DropTail(Box::default()), 2, u64::MAX, 1500);
+    let link = QueuedLink::new(trace("5"), Aqm::DropTail(Box::default()), Limit::packets(2), 1500);
     let mut driver = Driver::new(link);
     (0..4).for_each(|word| driver.arrive(Time::ZERO, data(word, 1500)));
     assert_eq!(driver.dropped_words(), [2, 3]);
@@ -94,7 +99,7 @@ fn the_queue_before_an_opportunity_has_a_limit() {
 
 #[test]
 fn a_trace_has_no_rate_to_change() {
-    let mut link = QueuedLink::new(trace("5"), Aqm::DropTail(Box::default()), 2, u64::MAX, 1500);
+    let mut link = QueuedLink::new(trace("5"), Aqm::DropTail(Box::default()), Limit::packets(2), 1500);
     link.enqueue(Time::ZERO, data(0, 1500), no_draw, &mut Vec::new());
     assert_eq!(link.set_rate(Time::ZERO, Rate(1)), None);
     assert_eq!((link.free_at(), link.rate()), (Time::from_ms(5), Rate(2_400_000)));

@@ -90,6 +90,17 @@ struct Sizes {
     wire_bytes: u32,
 }
 
+/// Delay lines beside a flow's routes.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines {
+    /// From the last link of the ACKs to the sender.
+    pub to_sender: LineId,
+    /// From the last link of the data to the receiver.
+    pub to_receiver: LineId,
+    /// Of its own, to the first link of the ACKs, if it shares none.
+    pub to_link: LineId,
+}
+
 /// Routes, and the delay lines and a flow's own links beside them.
 pub(crate) struct Path {
     pub direction: Direction,
@@ -97,12 +108,7 @@ pub(crate) struct Path {
     pub ack_route: RouteId,
     /// Data packets may overtake one another on the last link, so that each arrival is an event.
     pub by_event: bool,
-    /// From the last link of the ACKs to the sender.
-    pub return_line: LineId,
-    /// From the last link of the data to the receiver.
-    pub receiver_line: LineId,
-    /// Of its own, to the first link of the ACKs, if it shares none.
-    pub to_link_line: LineId,
+    pub lines: Lines,
     /// Protocol of the headers that its packets have for routers.
     pub protocol: Option<Protocol>,
     /// The flow's own links at the receiver's end.
@@ -172,19 +178,21 @@ impl Sizes {
     }
 }
 
+impl Lines {
+    const NONE: Lines = Lines { to_sender: LineId::NONE, to_receiver: LineId::NONE, to_link: LineId::NONE };
+}
+
 impl Path {
     /// Half of the flow's own links lie between the last link of its data and the first of its ACKs, the rest
     /// before the sender: on one loop only the sum of delays matters.
-    fn of(setup: &FlowSetup, return_line: LineId, receiver_line: LineId, to_link_line: LineId) -> Path {
+    fn of(setup: &FlowSetup, lines: Lines) -> Path {
         let forward_access = Time(setup.access.0 / 2);
         Path {
             direction: setup.direction,
             route: setup.route,
             ack_route: setup.ack_route,
             by_event: setup.by_event,
-            return_line,
-            receiver_line,
-            to_link_line,
+            lines,
             protocol: setup.law.header(),
             forward_access,
             return_access: setup.access - forward_access,
@@ -211,7 +219,7 @@ impl Flow {
             role,
             sender,
             receiver,
-            path: Path::of(setup, LineId::NONE, LineId::NONE, LineId::NONE),
+            path: Path::of(setup, Lines::NONE),
             ack_bytes: 0,
             payload_bytes: 0,
             application: Application { message_end: u64::MAX, writes_left: 0, write_gap: Time::ZERO },
@@ -239,8 +247,7 @@ impl Flow {
 
     fn set_up(&mut self, setup: &FlowSetup, role: Role, now: Time) {
         self.role = role;
-        let Path { return_line, receiver_line, to_link_line, .. } = self.path;
-        self.path = Path::of(setup, return_line, receiver_line, to_link_line);
+        self.path = Path::of(setup, self.path.lines);
         self.ect = [setup.sender.ecn, setup.sender.ecn && setup.sender.ecn_repairs];
         self.heard = Heard { header: Header::None, moved_by_copy: Time::ZERO };
         self.ack_bytes = setup.ack_bytes;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::START_S;
+use super::{Path, START_S};
 use crate::{
     Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Rate, Window, ACK_CWND_LIMITED, ACK_OPEN,
     ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, RATE_APP_LIMITED,
@@ -51,14 +51,15 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn new(spec: &LawSpec, window: f64, base_s: f64, least_rtt: f64) -> Flow {
+    /// A flow at its `window`, with an RTT of `base_s` in an empty network.
+    pub(super) fn new(spec: &LawSpec, path: &Path, window: f64, base_s: f64) -> Flow {
         let now_ns = (START_S * 1e9) as u64;
         let mut control = Control::new(1);
         control.cwnd = Window::of(window);
         control.ssthresh = control.cwnd;
         let config = Config { now_ns, mss_bytes: MSS_BYTES, ..Config::default() };
         let mut law = spec.build(&config, &mut control);
-        let first_ns = (least_rtt * base_s * 1e9).round() as u64;
+        let first_ns = (path.least_rtt * base_s * 1e9).round() as u64;
         let mut ack = Ack {
             now_ns,
             rtt_ns: first_ns,

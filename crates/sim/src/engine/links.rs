@@ -1,6 +1,8 @@
 //! A link inside the engine: its server, and what the path does behind it.
 
-use lfn_path::{Aqm, Counters, DataTotals, Discipline, Link, Offer, PacketKind, QueuedLink, Router, Service};
+use lfn_path::{
+    Aqm, Counters, DataTotals, Discipline, Limit, Link, Offer, PacketKind, QueuedLink, Router, Service,
+};
 use lfn_units::{Rate, Time};
 
 use super::SimError;
@@ -90,16 +92,14 @@ impl LinkState {
         let rate = config.service.mean_rate();
         let aqm = config.queue.build(rate, usage.one_way, stream("fq-codel").u64());
         let aqm = aqm.map_err(|source| SimError::Queue { link: name.clone(), source })?;
-        let (packets, bytes) = (config.limit_packets, config.limit_bytes);
+        let limit = Limit { packets: config.limit_packets, bytes: config.limit_bytes };
         let largest = usage.largest_packet_bytes;
         let server = match aqm {
             Aqm::DropTail(_) if !queued => {
-                Server::Closed(Link::new(rate, Discipline::DropTail, packets, bytes, largest))
+                Server::Closed(Link::new(rate, Discipline::DropTail, limit, largest))
             }
-            Aqm::Red(red) if !queued => {
-                Server::Closed(Link::new(rate, Discipline::Red(red), packets, bytes, largest))
-            }
-            aqm => Server::Queued(QueuedLink::new(config.service.clone(), aqm, packets, bytes, largest)),
+            Aqm::Red(red) if !queued => Server::Closed(Link::new(rate, Discipline::Red(red), limit, largest)),
+            aqm => Server::Queued(QueuedLink::new(config.service.clone(), aqm, limit, largest)),
         };
         let router = config.router.map(|router| {
             let mut draws = stream("router");

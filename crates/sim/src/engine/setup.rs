@@ -40,7 +40,7 @@ impl Sim {
                 record: Record::new(config.warmup),
             },
             ends: Ends {
-                tcp: TcpFlows::new(config.flows.len(), config.udt.len(), sources),
+                tcp: TcpFlows::new(config, sources),
                 udt: UdtFlows::new(config.udt.len()),
                 udp: UdpSources::default(),
                 sources: Sources::default(),

@@ -9,7 +9,7 @@ use lfn_units::Time;
 use super::context::Context;
 use super::handshake::Handshakes;
 use super::links::Server;
-use crate::config::FlowConfig;
+use crate::config::{Config, FlowConfig};
 use crate::events::{Kind, LineId};
 use crate::flow::{last_payload_bytes, Flow, FlowSetup, Origin, Role};
 use crate::ids::{FlowId, LinkId, RouteId};
@@ -48,12 +48,13 @@ pub(super) struct Reported {
 }
 
 impl TcpFlows {
-    /// No flows yet, but room for those `reported`; `udt_flows` connections are over UDT.
-    pub fn new(reported: usize, udt_flows: usize, sources: usize) -> TcpFlows {
+    /// No flows yet, but room for those that are reported, and counters of `sources` traffic sources.
+    pub fn new(config: &Config, sources: usize) -> TcpFlows {
+        let reported = config.flows.len();
         TcpFlows {
             flows: Vec::with_capacity(reported),
             reported: Vec::with_capacity(reported),
-            udt_flows,
+            udt_flows: config.udt.len(),
             handshakes: Handshakes::default(),
             free: Vec::new(),
             retired: vec![Counts::default(); sources],
@@ -140,20 +141,21 @@ impl TcpFlows {
             let mut line = |kind: Kind, from: LinkId, hop: Hop, delay: Time| {
                 scheduler.shared_line(kind, from, hop, delay)
             };
-            flow.path.return_line = line(Kind::AckAtSender, ack_end, to_acks, flow.path.return_access);
-            flow.path.receiver_line = line(Kind::AtReceiver, data_end, to_receiver, flow.path.forward_access);
+            flow.path.lines.to_sender = line(Kind::AckAtSender, ack_end, to_acks, flow.path.return_access);
+            flow.path.lines.to_receiver =
+                line(Kind::AtReceiver, data_end, to_receiver, flow.path.forward_access);
             let kind = if hop_by_hop { Kind::AtLink } else { Kind::AckAtSender };
             flow.legs.ack_line =
                 line(kind, data_end, to_acks, flow.path.forward_access + flow.legs.ack_shift);
             return;
         }
-        if flow.path.to_link_line == LineId::NONE {
-            flow.path.to_link_line = scheduler.add_line(Kind::AtLink, to_acks);
-            flow.path.return_line = scheduler.add_line(Kind::AckAtSender, to_acks);
-            flow.path.receiver_line = scheduler.add_line(Kind::AtReceiver, to_receiver);
+        if flow.path.lines.to_link == LineId::NONE {
+            flow.path.lines.to_link = scheduler.add_line(Kind::AtLink, to_acks);
+            flow.path.lines.to_sender = scheduler.add_line(Kind::AckAtSender, to_acks);
+            flow.path.lines.to_receiver = scheduler.add_line(Kind::AtReceiver, to_receiver);
         }
-        scheduler.aim(flow.path.to_link_line, to_acks);
-        flow.legs.ack_line = if hop_by_hop { flow.path.to_link_line } else { flow.path.return_line };
+        scheduler.aim(flow.path.lines.to_link, to_acks);
+        flow.legs.ack_line = if hop_by_hop { flow.path.lines.to_link } else { flow.path.lines.to_sender };
     }
 
     /// A flow begins, with a handshake if it has one.
@@ -450,12 +452,12 @@ impl TcpFlows {
         match class {
             Class::Syn | Class::SynAck => self.handshakes.take(scheduler, at, flow, class, packet, extras),
             Class::Ack => {
-                scheduler.send_packet(flow.path.return_line, at + flow.path.return_access, packet, extras)
+                scheduler.send_packet(flow.path.lines.to_sender, at + flow.path.return_access, packet, extras)
             }
             _ => {
                 let at = at + flow.path.forward_access;
                 if flow.path.by_event {
-                    return scheduler.send_packet(flow.path.receiver_line, at, packet, extras);
+                    return scheduler.send_packet(flow.path.lines.to_receiver, at, packet, extras);
                 }
                 self.receive(scheduler, at, packet, extras);
             }
