@@ -50,7 +50,7 @@ blocks: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python ci/blocks.py
 
-# A new queue, key, router protocol, law, traffic model, column and metric in a copy of the tree; counts their files
+# A new queue, key, router protocol, law, parameter of a law, traffic model, column and metric in a copy of the tree; counts their files
 # and lines.
 new-parts: $(UV)
 	$(SYNC)

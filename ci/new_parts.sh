@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a new part costs: adds a queue and a key of it, a router protocol and its law, a traffic model, a key of a flow, a
-# sampled column and a metric to a copy of the tree as CONTRIBUTING.md says, counts what was changed by hand, makes what
+# What a new part costs: adds a queue and a key of it, a router protocol and its law, a parameter of a law in C, a traffic
+# model, a key of a flow, a sampled column and a metric to a copy of the tree as CONTRIBUTING.md says, counts what was changed by hand, makes what
 # follows, and runs them.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -71,6 +71,13 @@ add crates/law/src/end_host.rs '^pub(crate) mod rcp;' 'pub(crate) mod phantom;'
 add laws/REGISTRY '^rcp ' 'phantom code=rust header=phantom variants=paper targets=sim slow_start=classic family=router signal=router,loss source="Afek, Mansour, Ostfeld, SIGCOMM 1996"'
 cp ci/phantom.md laws/cards/phantom.md
 count "its law" "crates/law/src/end_host/phantom.rs laws/cards/phantom.md" 4
+
+sed -i '/^const-rate /s/ targets=/ parameters=c\/4\/1\/100\/whole targets=/' laws/REGISTRY
+add laws/const-rate.h '^	u32 variant;' '	u64 c;'
+add laws/const-rate.h '^	s->variant = ' '	s->c = config->parameters[0] / LAW_PARAMETER_ONE;'
+sed -i 's/CONST_RATE_C \*/s->c */' laws/const-rate.h
+printf '\n```law\nlaw const-rate:c=8\nstart cwnd=100 rtt=1s\nack\nexpect cwnd 100.08 +-0.0001\n```\n' >> laws/cards/const-rate.md
+count "a parameter of a law in C" "laws/const-rate.h laws/cards/const-rate.md" 3
 
 cp ci/periodic.rs crates/sim/src/traffic/periodic.rs
 add crates/sim/src/traffic.rs '^pub mod requests;' 'pub mod periodic;'
