@@ -38,6 +38,8 @@ const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];
 const PROBES: usize = 8;
 /// Parameters that a law may have.
 const PARAMETERS: usize = 8;
+/// The largest value of one in C, where a value is a `u64` in units of 2^-20.
+const MOST_IN_C: f64 = (1u64 << 43) as f64;
 
 struct Line {
     name: String,
@@ -93,30 +95,116 @@ fn one_of(key: &str, value: &str, allowed: &[&str]) -> Result<(), String> {
     Err(format!("{key}={value:?}; allowed: {}", allowed.join(", ")))
 }
 
-/// The Rust text of a `Parameter`: `name/default/low/high`, and `/whole` where only whole numbers make sense.
-fn parameter(text: &str) -> Option<String> {
-    let parts: Vec<&str> = text.split('/').collect();
-    let (&[name, default, low, high], whole) = (parts.get(..4)?, &parts[4..]) else { return None };
-    let whole = match whole {
-        [] => false,
-        ["whole"] => true,
-        _ => return None,
-    };
-    let [default, low, high] = [default, low, high].map(|x| x.parse::<f64>().unwrap_or(f64::NAN));
-    (low <= default && default <= high).then(|| {
-        format!(
-            "Parameter {{ name: {name:?}, default: {default:?}, low: {low:?}, high: {high:?}, whole: {whole} }}, "
-        )
-    })
+/// A number that a law takes.
+struct Parameter<'a> {
+    name: &'a str,
+    default: f64,
+    low: f64,
+    high: f64,
+    whole: bool,
 }
 
-/// The Rust text of an `Alias`: `name/parameter=value`, where `parameters` are the texts of the law's.
-fn alias(text: &str, parameters: &[String]) -> Option<String> {
-    let (name, (parameter, value)) =
-        text.split_once('/').and_then(|(name, set)| Some((name, set.split_once('=')?)))?;
-    let index = parameters.iter().position(|known| known.split('/').next() == Some(parameter))?;
-    let value: f64 = value.parse().ok()?;
-    Some(format!("Alias {{ name: {name:?}, parameter: {index}, value: {value:?} }}, "))
+impl Parameter<'_> {
+    /// `name/default/low/high`, and `/whole` where only whole numbers make sense.
+    fn parse(text: &str) -> Option<Parameter<'_>> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (&[name, default, low, high], whole) = (parts.get(..4)?, &parts[4..]) else { return None };
+        let whole = match whole {
+            [] => false,
+            ["whole"] => true,
+            _ => return None,
+        };
+        let [default, low, high] = [default, low, high].map(|x| x.parse::<f64>().unwrap_or(f64::NAN));
+        let found = Parameter { name, default, low, high, whole };
+        (found.allows(default) && high.is_finite() && is_word(name)).then_some(found)
+    }
+
+    fn allows(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value) && (!self.whole || value % 1.0 == 0.0)
+    }
+}
+
+/// What may stand between colons in the name of a law.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains([':', '=', '/'])
+}
+
+/// The Rust texts of a law's parameters and aliases.
+fn parameters(line: &Line) -> Result<(String, String), String> {
+    let texts: Vec<&str> = line.get("parameters").map(|list| list.split(',').collect()).unwrap_or_default();
+    if texts.len() > PARAMETERS {
+        return Err(format!("{} parameters; at most {PARAMETERS}", texts.len()));
+    }
+    let (mut known, mut parameters): (Vec<Parameter>, _) = (Vec::new(), String::new());
+    for text in texts {
+        let found = Parameter::parse(text).ok_or_else(|| {
+            format!("parameter {text:?} is no name/default/low/high, low <= default <= high")
+        })?;
+        if known.iter().any(|other| other.name == found.name) {
+            return Err(format!("two parameters are called {:?}", found.name));
+        }
+        if line.code()? == "c" && (found.low < 0.0 || found.high > MOST_IN_C) {
+            return Err(format!("parameter {text:?}: in C values are from 0 to {MOST_IN_C}"));
+        }
+        let Parameter { name, default, low, high, whole } = found;
+        let _ = write!(
+            parameters,
+            "Parameter {{ name: {name:?}, default: {default:?}, low: {low:?}, high: {high:?}, whole: {whole} }}, "
+        );
+        known.push(found);
+    }
+    let (mut aliases, mut names): (_, Vec<&str>) =
+        (String::new(), line.get("variants").unwrap_or_default().split(',').collect());
+    for text in line.get("aliases").into_iter().flat_map(|list| list.split(',')) {
+        let (name, index, value) = alias(text, &known).ok_or_else(|| {
+            format!("alias {text:?} is no name/parameter=value with a parameter of this line and a value of its range")
+        })?;
+        if names.contains(&name) {
+            return Err(format!("two variants or aliases are called {name:?}"));
+        }
+        let _ = write!(aliases, "Alias {{ name: {name:?}, parameter: {index}, value: {value:?} }}, ");
+        names.push(name);
+    }
+    Ok((parameters, aliases))
+}
+
+/// Name, index of the parameter and value of an alias, `name/parameter=value`.
+fn alias<'a>(text: &'a str, known: &[Parameter]) -> Option<(&'a str, usize, f64)> {
+    let (name, set) = text.split_once('/').filter(|(name, _)| is_word(name))?;
+    let (parameter, value) = set.split_once('=')?;
+    let index = known.iter().position(|known| known.name == parameter)?;
+    let value = value.parse().ok().filter(|&value| known[index].allows(value))?;
+    Some((name, index, value))
+}
+
+/// The Rust text of where a law is written. Only the simulator has laws in Rust, UDT's own, and parameters.
+fn code(line: &Line, targets: &[String]) -> Result<String, String> {
+    let simulated = targets.iter().all(|target| target == "sim");
+    let has = |key: &str| line.get(key).is_some();
+    let code = line.code()?;
+    match code {
+        "rust" | "udt" if !simulated => {
+            Err(format!("code={code} runs in the simulator only; write targets=sim"))
+        }
+        "c" | "udt" if has("header") => Err("header needs code=rust".into()),
+        "udt" if line.name != "udt" => Err("code=udt is the control of the law udt alone".into()),
+        "udt" if has("parameters") => Err("parameters need code=c or code=rust".into()),
+        _ if has("parameters") && !simulated => Err("the kernel loads a law without values of parameters; \
+                                                     write targets=sim"
+            .into()),
+        "rust" => Ok(format!("Code::Rust(crate::end_host::{}::new)", line.name.replace('-', "_"))),
+        "udt" => Ok("Code::Udt".into()),
+        _ => Ok(format!("Code::C({})", symbol(&line.name))),
+    }
+}
+
+/// The Rust text of the protocol of a law's headers.
+fn header(line: &Line) -> Result<String, String> {
+    let Some(name) = line.get("header") else { return Ok("None".into()) };
+    let names: Vec<&str> = Protocol::ALL.iter().map(|(known, ..)| *known).collect();
+    one_of("header", name, &names)?;
+    let (_, protocol, _) = Protocol::ALL.iter().find(|(known, ..)| *known == name).unwrap();
+    Ok(format!("Some(Protocol::{protocol:?})"))
 }
 
 /// The Rust text of the probes of a law.
@@ -157,56 +245,13 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     let ssthresh = line.get("ssthresh").unwrap_or("below");
     one_of("ssthresh", ssthresh, &["below", "estimate"])?;
     let probes = probes(&line.get("probes").map(list).unwrap_or_default())?;
-    let texts = line.get("parameters").map(list).unwrap_or_default();
-    if texts.len() > PARAMETERS {
-        return Err(format!("{} parameters; at most {PARAMETERS}", texts.len()));
-    }
-    let mut parameters = String::new();
-    for text in &texts {
-        parameters += &parameter(text).ok_or_else(|| {
-            format!("parameter {text:?} is no name/default/low/high, low <= default <= high")
-        })?;
-    }
-    let mut aliases = String::new();
-    for text in &line.get("aliases").map(list).unwrap_or_default() {
-        aliases += &alias(text, &texts).ok_or_else(|| {
-            format!("alias {text:?} is no name/parameter=value with a parameter of this line")
-        })?;
-    }
-    if !texts.is_empty() && targets.iter().any(|target| target != "sim") {
-        return Err(
-            "parameters are for the simulator only: the kernel loads a law without values; write targets=sim"
-                .into(),
-        );
-    }
-    let header = match line.get("header") {
-        None => "None".to_owned(),
-        Some(name) => {
-            let names: Vec<&str> = Protocol::ALL.iter().map(|(known, ..)| *known).collect();
-            one_of("header", name, &names)?;
-            let (_, protocol, _) = Protocol::ALL.iter().find(|(known, ..)| *known == name).unwrap();
-            format!("Some(Protocol::{protocol:?})")
-        }
-    };
+    let (parameters, aliases) = parameters(line)?;
+    let (header, code) = (header(line)?, code(line, &targets)?);
     // A law in C that uses the seed of its configuration draws, as UDT's does; one in Rust is given none.
     let draws = match line.code()? {
         "c" => fs::read_to_string(card.with_file_name(format!("../{}.h", line.name)))
             .is_ok_and(|text| text.contains("->seed")),
         code => code == "udt",
-    };
-    if line.code()? != "c" && targets.iter().any(|target| target != "sim") {
-        return Err("code=rust and code=udt run in the simulator only; write targets=sim".into());
-    }
-    if line.code()? != "rust" && header != "None" {
-        return Err("header needs code=rust".into());
-    }
-    if line.code()? == "udt" && !texts.is_empty() {
-        return Err("parameters need code=c or code=rust".into());
-    }
-    let code = match line.code()? {
-        "rust" => format!("Code::Rust(crate::end_host::{}::new)", line.name.replace('-', "_")),
-        "udt" => "Code::Udt".to_owned(),
-        _ => format!("Code::C({})", symbol(&line.name)),
     };
     let prose =
         fs::read_to_string(card).map_err(|e| format!("{}: {e}; a law needs a card", card.display()))?;
