@@ -124,7 +124,7 @@ impl Parameter<'_> {
     }
 }
 
-/// What may stand between colons in the name of a law.
+/// Whether a text may stand between colons in the name of a law.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.contains([':', '=', '/'])
 }

@@ -187,8 +187,8 @@ pub struct Config {
     pub parameters: [u64; PARAMETERS],
 }
 
-/// What every congestion-control law does. It owns its window and its rate, and nothing else. Besides, it is a
-/// [`WindowLaw`], a [`RouterLaw`] or a [`Controller`].
+/// The calls that all congestion-control laws take. A law owns its window and its rate, and nothing else. It is
+/// a [`WindowLaw`], a [`RouterLaw`] or a [`Controller`] besides.
 ///
 /// The sender owns recovery, RTT, counting and slow start. It clamps nothing; a law keeps `cwnd`
 /// at one segment or more.

@@ -131,7 +131,7 @@ impl LawInfo {
     /// The law that a text such as `hstcp:ns2` names, and the index of its variant.
     ///
     /// # Errors
-    /// As for a [`LawSpec`], but for laws that drive UDT alone.
+    /// As for a [`LawSpec`], which does not name laws that drive UDT alone.
     pub fn named(text: &str) -> Result<(&'static LawInfo, usize), LawError> {
         text.parse::<Registered>().map(|law| (law.info, law.variant))
     }
@@ -181,7 +181,7 @@ pub enum LawError {
         /// All its variants.
         allowed: String,
     },
-    /// The law is no law of a TCP sender.
+    /// The law cannot drive a TCP sender.
     #[error("law {0} drives UDT alone; allowed: the name of another law")]
     UdtAlone(&'static str),
     /// The law has no such parameter.

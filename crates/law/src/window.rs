@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(Window::of(2.5).q32(), 5 << 31);
         assert_eq!((Window::of(2.5).floor(), Window::of(2.5).segments()), (2, 2.5));
         assert_eq!(Window::whole(7) / 2 + Window::ONE, Window::of(4.5));
-        // What is no number of segments becomes the nearest.
+        // Other numbers become the nearest window.
         for (segments, window) in
             [(-1.0, Window::default()), (f64::NAN, Window::default()), (1e30, Window::INFINITE)]
         {

@@ -12,7 +12,7 @@ const UNPACED_SEGMENTS: u64 = 10;
 /// Whether the window was in use, as Linux decides it (RFC 7661): at most once per window of data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// What `limited` says holds until this is acknowledged.
+    /// `limited` holds until this is acknowledged.
     pub end: u64,
     /// Most segments outstanding in that time.
     pub most: u64,

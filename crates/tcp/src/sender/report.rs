@@ -87,7 +87,7 @@ pub struct SenderStats {
     pub max_cwnd: Window,
 }
 
-/// What a sender reports of itself.
+/// Statistics and events of a sender.
 pub(super) struct Report {
     pub stats: SenderStats,
     /// Since they were last taken.
