@@ -60,7 +60,7 @@ new-law: $(UV)
 	$(SYNC)
 	ci/new_law.sh
 
-# New cases of what `make test` draws alike each time: property tests, hostile packets, memory,
+# New cases of what `make test` draws alike each time: property tests, figures, hostile packets, memory,
 # damages of a store, kills of shell, test bed and sweep. `make soak SEED=N` draws those of N again.
 ifeq ($(MAKECMDGOALS),soak)
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
@@ -73,6 +73,7 @@ soak: $(UV)
 	LFN_SEED=$(SEED) LFN_MEMORY_DRAWS=1000 LFN_MEMORY_PACKETS=10000000 cargo test --locked -p lfn-scenario --test memory
 	LFN_SEED=$(SEED) LFN_UDT_DRAWS=1000 cargo test --locked -p lfn-sim --test udt_trouble
 	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/test_scenario.py tests/python/test_metrics.py tests/python/test_report.py
+	LFN_SEED=$(SEED) LFN_FIGURES=200 $(RUN) pytest --numprocesses 2 tests/python/test_figures.py
 	LFN_SEED=$(SEED) LFN_DAMAGES=1000 $(RUN) pytest --numprocesses 2 tests/python/test_damage.py
 	LFN_SEED=$(SEED) LFN_SHELL_KILLS=100 LFN_TESTBED_KILLS=100 $(RUN) pytest tests/emulator -k kill
 	LFN_SEED=$(SEED) $(RUN) python -m benches.sweep kill

@@ -17,7 +17,7 @@ from pygments.lexers.special import TextLexer
 import lfnlab
 import lfnlab.errors
 from lfnlab import _core, laws
-from lfnlab.figures.draw.columns import unit
+from lfnlab.figures.columns import unit
 from lfnlab.papers.paper import expected, papers, title_of
 
 if TYPE_CHECKING:

@@ -25,10 +25,19 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import compare, execute
 from lfnlab.experiment.sweep import Sweep, sweep
 from lfnlab.results.index import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
-from lfnlab.results.runs import Results, Run
+from lfnlab.results.runs import Drawn, Results, Run
 from lfnlab.scenario import elements
 from lfnlab.scenario.builder import Scenario, dumbbell, graph, parking_lot
 from lfnlab.scenario.elements import *
+
+
+def _drawn(results: Results, name: str) -> Drawn:
+    from lfnlab.figures.registry import draw  # and with it matplotlib
+
+    return draw(results, name)
+
+
+Results.drawn_by = _drawn
 
 __all__ = [
     "Ack",

@@ -1,7 +1,7 @@
 """Do the figures of any experiment hold every mark and text, and say what the numbers say?
 
 The experiments are drawn at random and their numbers made up: nothing is simulated. A fixed handful
-runs by default, as many as ``LFN_FIGURES`` says otherwise.
+runs by default, as many as ``LFN_FIGURES`` says otherwise, of the seed ``LFN_SEED``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.container import ErrorbarContainer
 
 from lfnlab import dumbbell
 from lfnlab.control_laws.registry import laws
-from lfnlab.figures import plot
+from lfnlab.figures import plot, registry
+from lfnlab.figures.factors import Shape, numbers
 from lfnlab.figures.looks import alike, looks
+from lfnlab.figures.shapes import means
 from lfnlab.results.runs import Results, Run
 from lfnlab.statistics import Interval
 from marks import faults, same_bars
@@ -29,17 +32,23 @@ from marks import faults, same_bars
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "5"))
+    from matplotlib.figure import Figure
+
+EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "20"))
+SEED = os.environ.get("LFN_SEED", "laws")
 #: 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom, as tables print them.
 T = (12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216)
 NAMES = [f"{law.name}:{variant}" if i else law.name for law in laws() for i, variant in
          enumerate(law.variants)]  # fmt: skip
 SCENARIO = dumbbell(rate="100Mbit/s", rtt="40ms", buffer="1bdp").flow("reno")
 FACTORS = {
-    "link.queue.size": ["0.1bdp", "0.5bdp", "1bdp", "250 packets"],
+    "link.queue.size": ["0.1bdp", "0.25bdp", "0.5bdp", "1bdp", "2bdp", "4bdp"],
     "link.rate": ["100Mbit/s", "1Gbit/s", "10Gbit/s"],
-    "flow[*].rtt": ["10ms", "40ms", "160ms"],
+    "flow[*].rtt": ["10ms", "20ms", "40ms", "80ms", "160ms"],
+    "flow[0].packet": ["1500B", "250 packets"],
     "level": [0, 1, 2, 3],
+    "link.loss": [0.0, 1e-06, 1e-05, 1e-04, 1e-03],
+    "link.queue.kind": ["droptail", "codel", "fq_codel"],
 }
 
 
@@ -101,7 +110,7 @@ class Made(Run):
         parts = []
         for number in range(count):
             values = self.__dict__["height"] * rng.random(t_s.size) * 100
-            columns: dict[str, Any] = {"t_s": t_s, key: np.full(t_s.size, number)}
+            columns: dict[str, Any] = {"t_s": t_s, key: np.full(t_s.size, number), "srtt_s": values}
             if name == "flows":
                 total = np.cumsum(values * 1e4).astype(int)
                 columns |= {"cwnd_seg": values, "delivered_bytes": total}
@@ -113,23 +122,26 @@ class Made(Run):
 
 def experiment(number: int) -> Results:
     """One to three factors, one to twenty laws, one to ten seeds, ways forth, back or crossed."""
-    rng = Random(f"figures {number}")
+    rng = Random(f"{SEED} {number}")
     links = rng.choice([["forward", "reverse"], ["forward", "reverse"], ["a", "b", "the far link"]])
     chosen = rng.sample(NAMES, rng.choice([1, 2, 3, 8, 20]))
     names = rng.sample(list(FACTORS), rng.randint(0, 2))
     key = rng.choice(["law", "flow[*].law"])
-    values = [rng.sample(FACTORS[name], rng.randint(1, 3)) for name in names]
+    values = [rng.sample(FACTORS[name], rng.randint(1, len(FACTORS[name]))) for name in names]
+    drawn = [*itertools.product(*values)]
+    if len(names) > 1 and rng.random() < 0.3:  # as a Latin hypercube: no value comes twice
+        drawn = [tuple(10.0 ** rng.uniform(-3, 3) for _ in names) for _ in range(rng.randint(3, 8))]
     seeds = range(1, rng.randint(1, 10) + 1)
     ways = [[links[0]], [links[1]]] if rng.random() < 0.5 else [[links[0]]]
     if links[0] == "a":
         ways.append(["a", "b"])
     each, rival = rng.randint(1, 3), rng.random() < 0.3
     runs = []
-    for place, (law, *rest) in enumerate(itertools.product(chosen, *values)):
+    for place, (law, rest) in enumerate(itertools.product(chosen, drawn)):
         flows = [(law, way) for way in ways for _ in range(each)]
         if rival and key == "law":
             flows.append(("reno", ways[0]))
-        factors = {key: law, **dict(zip(names, rest, strict=True))}
+        factors: dict[str, Any] = {key: law, **dict(zip(names, rest, strict=True))}
         runs += [Made.of(rng, place, seed, factors, flows, links) for seed in seeds]
     return Results(Path("none"), "made up", tuple(runs))
 
@@ -138,39 +150,104 @@ def experiment(number: int) -> Results:
 def test_figures_hold_what_they_draw(number: int) -> None:
     results = experiment(number)
     traced = plot.some(plot.first_seed(results), 12)
-    for name, (figure, _) in plot.figures(results, traced).items():
-        assert [*faults(figure), *same_bars(figure)] == [], f"experiment {number}, {name}"
+    for name, entry in registry.FIGURES.items():
+        if entry.report and (made := entry.draw(results, traced)) is not None:
+            found = [*faults(made[0]), *same_bars(made[0])]
+            assert found == [], f"experiment {number} of seed {SEED}, {name}"
+
+
+def drawn(figure: Figure) -> tuple[list[float], list[float]]:
+    """Means and half-widths as they stand in a figure of bars, lines, points or a heat map."""
+    seen, halves = [], []
+    for axes in figure.axes:
+        seen += [bar.get_width() for bar in axes.patches]
+        across = 0 if axes.patches else 1
+        for container in axes.containers:
+            if isinstance(container, ErrorbarContainer):
+                line, _, collections = container.lines
+                seen += [] if axes.patches else list(line.get_ydata())
+                halves += [
+                    float(np.ptp(segment[:, across])) / 2
+                    for bars in collections
+                    for segment in bars.get_segments()
+                ]
+        seen += [value for image in axes.images for value in np.ma.compressed(image.get_array())]
+    return sorted(seen), sorted(half for half in halves if half > 0.0)
 
 
 @pytest.mark.parametrize("number", range(EXPERIMENTS))
-def test_bars_and_intervals_are_those_of_an_independent_computation(number: int) -> None:
+def test_means_and_intervals_are_those_of_an_independent_computation(number: int) -> None:
     results = experiment(number)
     if not results.rows():
         return
-    figure, left_out = plot.bars(results.intervals("goodput_bps"), results.keys, "bit/s")
-    drawn = sorted(round(bar.get_width(), 3) for axes in figure.axes for bar in axes.patches)
-    halves = sorted(
-        round(float(np.ptp(segment[:, 0])) / 2, 3)
-        for axes in figure.axes
-        for bars in axes.collections
-        for segment in bars.get_segments()
-    )
-    # By case, law and way, straight from the flows.
-    groups: dict[Any, dict[int, float]] = {}
+    groups: dict[Any, dict[int, float]] = {}  # by case, law and way, straight from the flows
     for run in results.runs:
         for flow in run.summary["flows"]:
             case = (*run.factors.items(), flow["law"], str(flow["routes"]))
             of_seed = groups.setdefault(case, {})
             of_seed[run.seed] = of_seed.get(run.seed, 0.0) + flow["goodput_bps"]
-    means = [statistics.fmean(group.values()) for group in groups.values()]
+    values = results.intervals("goodput_bps")
+    figure, left_out = means(values, results.keys, "bit/s", "")
+    if left_out:
+        return
+    shape = Shape.of([*values], results.keys)
+    times = len(shape.axes) if shape.mark == "points" else 1  # a panel for each factor
+    expected = sorted(statistics.fmean(group.values()) for group in groups.values()) * times
     wide = [
         T[len(g) - 2] * statistics.stdev(g.values()) / math.sqrt(len(g))
         for g in groups.values()
         if len(g) > 1
-    ]
-    if not left_out:
-        assert drawn == pytest.approx(sorted(means), rel=1e-6, abs=1e-2)
-        assert halves == pytest.approx(sorted(wide), rel=1e-5, abs=1e-2)
+    ] * times
+    seen, halves = drawn(figure)
+    assert seen == pytest.approx(sorted(expected), rel=1e-6, abs=1e-2)
+    if shape.mark != "cells":
+        some = sorted(half for half in wide if half > 0.0)
+        assert halves == pytest.approx(some, rel=1e-5, abs=1e-2)
+
+
+def test_the_fixed_experiments_have_every_shape() -> None:
+    """So that the tests above mean something: bars, lines, points and heat maps are among them."""
+    marks = set()
+    for number in range(EXPERIMENTS):
+        results = experiment(number)
+        if results.rows():
+            marks.add(Shape.of([*results.intervals("goodput_bps")], results.keys).mark)
+    assert marks == {"bars", "lines", "points", "cells"}
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "label", "names", "logarithmic"),
+    [
+        ("link.queue.size", ["1bdp", "0.1bdp"], "queue.size (BDP)", ["0.1", "1"], False),
+        ("flow[0].rtt", ["160ms", "1s"], "rtt (s)", ["0.16", "1"], False),
+        ("link.rate", ["1Gbit/s", "100Mbit/s"], "rate (Gbit/s)", ["0.1", "1"], False),
+        ("link.rate", ["1Gbit/s", "1Mbit/s"], "rate (Gbit/s)", ["0.001", "1"], True),
+        (
+            "link.queue.size",
+            ["250 packets", "1 packet"],
+            "queue.size (packets)",
+            ["1", "250"],
+            True,
+        ),
+        ("link.loss", [1e-4, 0.0, 1e-6], "loss", ["0", "1e-06", "0.0001"], False),
+        ("link.rate_bps", [2e9, 1e9], "rate (Gbit/s)", ["1", "2"], False),
+    ],
+)
+def test_a_factor_of_numbers_has_an_axis_in_its_unit(
+    key: str, values: list[Any], label: str, names: list[str], logarithmic: bool
+) -> None:
+    found = numbers(key, values)
+    assert found is not None
+    assert (found.label, [*found.names.values()]) == (label, names)
+    assert found.logarithmic == logarithmic
+    assert [*found.places.values()] == sorted(found.places.values())
+
+
+def test_names_and_mixed_quantities_have_no_axis() -> None:
+    assert numbers("link.queue.size", ["1bdp", "250 packets"]) is None
+    assert numbers("link.queue.kind", ["droptail", "codel"]) is None
+    assert numbers("x", [1, "1ms"]) is None
+    assert numbers("x", [1.0, math.nan]) is None
 
 
 def test_a_swept_law_names_bars_and_other_factors_name_panels() -> None:

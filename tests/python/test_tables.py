@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from lfnlab import Scenario, _core, execute
-from lfnlab.figures.draw.columns import unit
+from lfnlab.figures.columns import unit
 from lfnlab.results.tables import code, declared, frame, schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,6 +11,9 @@ from lfnlab.errors import MetricError, StoreError, UsageError
 from lfnlab.results import output
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lfnlab.figures.drawing import Drawing
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results
 
@@ -39,15 +42,18 @@ def plot(
     where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     table: str | None = None,
     log: Literal["x", "y", "xy"] | None = None,
+    figure: str | None = None,
     out: Path | None = None,
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
 ) -> int:
     """Draw any table of a result, or several results in one figure.
 
-    lfn chooses each option that is not given; `--list` shows tables and columns. Examples:
+    lfn chooses each option that is not given; `--list` shows the named figures, tables and columns.
 
+    Examples:
         lfn plot lfn-results
         lfn plot lfn-results --list
+        lfn plot lfn-results --figure goodput --out goodput.pdf
         lfn plot lfn-results --y goodput_bps --where "t_s>=10" --by flow
         lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
         lfn plot lfn-results --kind bar --x law --y mean_queue_s
@@ -71,39 +77,52 @@ def plot(
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
+        figure: Draw a named figure of one results directory; no other option but `--out` applies.
         out: FILE.png, FILE.pdf or FILE.svg; default `figures/Y-KIND.png` in the first source.
-        list_: List tables and columns with types and units; draw nothing.
+        list_: List named figures, and tables and columns with types and units; draw nothing.
     """
-    from lfnlab.figures import draw
-    from lfnlab.figures.plot import rendered
-    from lfnlab.results.runs import Results
-    from lfnlab.results.store import EXPERIMENT
+    from lfnlab.figures import draw, registry
+    from lfnlab.figures.drawing import form_of
+    from lfnlab.results.index import experiment
 
     sources = (source, *more)
     if list_:
-        print(draw.listing(sources))
+        print(registry.listing(), draw.listing(sources), sep="\n")
         return OK
-    form = "png" if out is None else out.suffix.removeprefix(".")
-    if form not in draw.FORMATS:
-        raise UsageError(
-            f'--out: "{out}"; allowed endings: {", ".join(f".{name}" for name in draw.FORMATS)}'
-        )
     if out is not None:
+        try:
+            form_of(out)
+        except UsageError as error:
+            raise UsageError(f"--out: {error}") from None
         output.refuse_others(out)
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
-    drawing = draw.draw(sources, asked)
+    if figure is not None:
+        if more or asked != draw.Request():
+            raise UsageError("--figure: draws one results directory; allowed beside it: --out")
+        drawing = registry.draw(experiment(source), figure)
+    else:
+        drawing = draw.draw(sources, asked)
+    _save(drawing, sources, out)
+    return OK
+
+
+def _save(drawing: Drawing, sources: Sequence[Path], out: Path | None) -> None:
+    """Write a figure, by default beside the first source, and say what it lacks."""
+    from lfnlab.results.runs import Results
+    from lfnlab.results.store import EXPERIMENT
+
+    source = sources[0]
     home = source.parent if source.suffix == ".parquet" else source / "figures"
     file = out or home / f"{drawing.name}.png"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
-    output.write(file, rendered(drawing.figure, (form,))[form])
+    drawing.save(file)
     print(f"{drawing.says}\n{file}")
     for path in sources:
         if (path / EXPERIMENT).is_file() and (some := Results.load(path).completeness) is not None:
             print(f"{path}: {some}")
-    return OK
 
 
 def table(

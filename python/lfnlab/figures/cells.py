@@ -22,7 +22,7 @@ def cells(
     *,
     colours: str = "viridis",
     limits: tuple[float, float],
-    form: str = ".0f",
+    form: str | None = ".0f",
 ) -> AxesImage:
     """Colour and number of each value; a value that is not a number has an empty cell.
 
@@ -32,13 +32,15 @@ def cells(
         rows, columns: names at the axes; those of the columns stand upright.
         colours: a colour map of matplotlib.
         limits: values of its first and last colour.
-        form: of the numbers.
+        form: of the numbers; None for none.
     """
     image = axes.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=90)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     axes.grid(visible=False)
+    if form is None:
+        return image
     inks = np.asarray(image.cmap(np.asarray(image.norm(values))))
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import textwrap
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _POINTS = 72.0
 """Of an inch."""
@@ -35,12 +35,24 @@ def wrapped(text: str, most_in: float, points: float, lines: int = 3) -> str:
     """A text in lines of at most this width; what more lines would hold ends in dots."""
     if width_in(text, points) <= most_in:
         return text
+
+    def broken(each: int) -> list[str]:
+        return textwrap.wrap(text, each, max_lines=lines, placeholder="…")
+
+    def fits(parts: Sequence[str]) -> bool:
+        return all(width_in(part, points) <= most_in for part in parts)
+
     each = max(4, int(len(text) * most_in / width_in(text, points)))
-    while True:
-        parts = textwrap.wrap(text, each, max_lines=lines, placeholder="…")
-        if each <= 4 or all(width_in(part, points) <= most_in for part in parts):
-            return "\n".join(parts)
+    while each > 4 and not fits(broken(each)):
         each -= 1
+    found = broken(each)
+    # As long as the number of lines allows: lines of about equal length.
+    while each > 4 and "…" not in found[-1]:
+        shorter = broken(each - 1)
+        if len(shorter) > len(found) or "…" in shorter[-1] or not fits(shorter):
+            break
+        found, each = shorter, each - 1
+    return "\n".join(found)
 
 
 def from_zero(grid: Sequence[Axes], axis: str = "y") -> None:
@@ -50,6 +62,36 @@ def from_zero(grid: Sequence[Axes], axis: str = "y") -> None:
     if finite and min(finite) >= 0.0:
         for axes in grid:
             axes.set_ylim(bottom=0.0) if axis == "y" else axes.set_xlim(left=0.0)
+
+
+def panels(
+    titles: Sequence[str],
+    panel_in: tuple[float, float],
+    most_columns: int = 3,
+    **shared: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each title, and its axes; call it within the house's style.
+
+    Args:
+        titles: of the panels, in order; one panel may have an empty one.
+        panel_in: width and height of a panel in inches.
+        most_columns: of panels.
+        shared: arguments of ``Figure.subplots``.
+    """
+    columns = min(most_columns, len(titles))
+    rows = -(-len(titles) // columns)
+    told = [wrapped(title, panel_in[0] - 0.4, 9.0) for title in titles]
+    tall_in = 0.15 * max(title.count("\n") + 1 for title in told) if any(told) else 0.0
+    size = (panel_in[0] * columns, 0.45 + rows * (panel_in[1] + tall_in))
+    figure = Figure(figsize=size)
+    grid: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, **shared).flatten())
+    for axes in grid[len(told) :]:
+        axes.remove()
+    for axes, title in zip(grid, told, strict=False):
+        axes.set_title(title, pad=2)
+    for axes in grid[max(0, len(told) - columns) : len(told)]:
+        axes.tick_params(labelbottom=True)
+    return figure, grid[: len(told)]
 
 
 def legend(figure: Figure, handles: Sequence[Artist]) -> None:

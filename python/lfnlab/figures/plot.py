@@ -15,12 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from lfnlab.analysis.summary import averaged, rate_unit
 from lfnlab.control_laws.registry import look
+from lfnlab.figures.factors import named, ordered, panel_name, series_name
 from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.metrics import goodput_bins
-from lfnlab.results.cases import COMPARED
 from lfnlab.results.output import MARK
 from lfnlab.results.runs import route, short
 
@@ -76,6 +75,7 @@ _STYLE: dict[str, Any] = {
     "pdf.fonttype": 42,
 }
 TRACE_POINTS = 1500
+FORMATS = ("png", "pdf", "svg")
 
 
 def house_style() -> AbstractContextManager[None]:
@@ -123,15 +123,13 @@ def bars(
         The figure, and what it leaves out, if anything.
     """
     bars_of, panels_of = _bars_and_panels(values, keys)
-    words = short(list(keys))
     rows: dict[str, str] = {}
     panels: dict[str, dict[str, Interval]] = {}
-    for group, value in values.items():
+    for group in ordered(values, keys, panels_of):
         told = dict(zip(keys, group, strict=True))
         row = _bar_name(told, bars_of)
-        title = ", ".join(f"{words[key]} {told[key]}" for key in panels_of)
         rows[row] = str(told["law"])
-        panels.setdefault(title, {})[row] = value
+        panels.setdefault(panel_name(told, panels_of), {})[row] = values[group]
     most = max(len(panel) for panel in panels.values())
     shown = some(list(panels), max(1, _MOST_BARS // most))
     left_out = f"{len(shown)} of {len(panels)} panels" if len(shown) < len(panels) else ""
@@ -147,25 +145,15 @@ def _bars_and_panels(
     values: Mapping[tuple[Factor, ...], Interval], keys: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Keys whose values name the bars, and the other keys, whose values name the panels."""
-    bars_of = [key for key in keys if key in ("law", "route")]
-    others = [key for key in keys if key not in bars_of]
+    bars_of, others = named(values, keys)
     places = [keys.index(key) for key in bars_of]
     if others and len({tuple(group[i] for i in places) for group in values}) == 1:
         return [others[-1]], others[:-1]
-    swept = [key for key in others if key == COMPARED or key.endswith(".law")]
-    if len(swept) == 1:
-        return [*bars_of, *swept], [key for key in others if key not in swept]
     return bars_of, others
 
 
 def _bar_name(told: Mapping[str, Factor], bars_of: Sequence[str]) -> str:
-    """The values that name a bar: "cubic, reverse, beside htcp" where another law was swept."""
-    named = [str(told[key]) for key in bars_of if key == "route" or told[key] != told["law"]]
-    if "law" not in bars_of:
-        return str(told[bars_of[0]])
-    if named and bars_of[-1] not in ("law", "route") and told[bars_of[-1]] != told["law"]:
-        named[-1] = f"beside {named[-1]}"
-    return ", ".join([str(told["law"]), *named])
+    return series_name(told, bars_of) if "law" in bars_of else str(told[bars_of[0]])
 
 
 def _bar_panels(
@@ -348,7 +336,7 @@ def _trace_panels(
     from_zero(grid[: len(drawn)])
     cut(grid, len(drawn), columns)
     figure.supxlabel("time (s)", fontsize=9)
-    figure.supylabel(ylabel, fontsize=9)
+    figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
     if seen and not told:
         legend(figure, list(seen.values()))
     return figure
@@ -383,7 +371,7 @@ def courses(panels: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
             axes.yaxis.set_major_formatter("{x:,g}")
         cut(grid, len(panels), columns)
         figure.supxlabel("time (s)", fontsize=9)
-        figure.supylabel(ylabel, fontsize=9)
+        figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
         legend(figure, [Line2D([], [], label=name, **styles[name]) for name in names])
         return figure
 
@@ -413,6 +401,12 @@ def cwnd_series(run: Run) -> Iterator[Series]:
 def goodput_series(run: Run) -> Iterator[Series]:
     """Goodputs of the flows in bins of 1 s, in Mbit/s."""
     return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", 1e6)
+
+
+def rtt_series(run: Run) -> Iterator[Series]:
+    """Smoothed RTTs of the flows, in ms, from their first sample on."""
+    table = run.table("flows")
+    return _flow_series(run, table.filter(table["srtt_s"] > 0.0), "srtt_s", 1e-3)
 
 
 def queue_series(run: Run) -> Iterator[Series]:
@@ -464,48 +458,6 @@ def panel_title(run: Run, law: str = "") -> str:
     return ", ".join([*laws, *told]) or "background"
 
 
-def figures(results: Results, traced: Sequence[Run]) -> dict[str, tuple[Figure, str]]:
-    """The house's figures of an experiment, with captions; traces are those of ``traced``."""
-    made: dict[str, tuple[Figure, str]] = {}
-    rows = results.rows()
-    if rows:
-        unit, scale = rate_unit(max(_rate_bps(run) for run in results.runs))
-        alone = all(row["flows"] == 1 for row in rows)
-        bar_charts = [
-            (
-                "goodput_bps",
-                "goodput",
-                f"goodput{'' if alone else ', sum of flows'} ({unit})",
-                scale,
-            ),
-            ("cov", "cov", "coefficient of variation of goodput, 1-s bins", 1.0),
-            *([] if alone else [("jain", "jain", "Jain's fairness index", 1.0)]),
-        ]
-        for metric, name, label, unit_size in bar_charts:
-            said = f"{label}\n{averaged(results)}"
-            figure, left_out = bars(results.intervals(metric), results.keys, said, scale=unit_size)
-            made[name] = figure, "; ".join(part for part in (CAPTIONS[name], left_out) if part)
-    if sampled := [run for run in traced if run.table("queues").height]:
-        made["queue"] = traces(sampled, queue_series, "queue (packets)"), CAPTIONS["queue"]
-    if sampled := [run for run in traced if run.table("flows").height]:
-        label = "congestion window (segments)"
-        made["cwnd"] = traces(sampled, cwnd_series, label), CAPTIONS["cwnd"]
-        label = "goodput in 1-s bins (Mbit/s)"
-        made["rate"] = traces(sampled, goodput_series, label), CAPTIONS["rate"]
-    return made
-
-
-CAPTIONS = {
-    "goodput": "Goodput of the flows of a law",
-    "cov": "Coefficient of variation of goodput: lower is steadier",
-    "jain": "Fairness between the flows of a law",
-    "cwnd": "Congestion windows",
-    "queue": "Queues",
-    "rate": "Goodput over time. What is released in order when a loss is repaired counts in the "
-    "bin of its release, which can exceed the link's rate",
-}
-
-
 def first_seed(results: Results) -> list[Run]:
     """The first run of each case."""
     cases: dict[tuple[Factor, ...], Run] = {}
@@ -515,7 +467,7 @@ def first_seed(results: Results) -> list[Run]:
 
 
 def rendered(
-    figure: Figure, kinds: Sequence[str] = ("png", "pdf", "svg"), *, dots_per_inch: float = 200
+    figure: Figure, kinds: Sequence[str] = FORMATS, *, dots_per_inch: float = 200
 ) -> dict[str, bytes]:
     """A figure as "png", "pdf" and "svg"; the same figure, the same bytes."""
     undated: dict[str, dict[str, Any]] = {
@@ -531,13 +483,6 @@ def rendered(
             figure.savefig(buffer, format=kind, dpi=dpi, **undated[kind])
             made[kind] = buffer.getvalue()
     return made
-
-
-def _rate_bps(run: Run) -> float:
-    """Rate of the fastest link of the flows under test, one by one (:meth:`lfnlab.Run.link`)."""
-    links, flows = run.summary["links"], run.summary["flows"]
-    used = {run.link([flow]) for flow in flows} or {run.link([])}
-    return max(float(links[link]["rate_bps"]) for link in used)
 
 
 def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> Iterator[Series]:

@@ -16,7 +16,7 @@ import numpy as np
 from lfnlab.analysis import advice
 from lfnlab.analysis.summary import averaged, rate_unit, summary_tables
 from lfnlab.errors import StoreError
-from lfnlab.figures import plot
+from lfnlab.figures import plot, registry
 from lfnlab.figures.looks import Look, looks
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import route
@@ -38,7 +38,9 @@ _MOST_TRACES = 12
 _CHANGES = " A dotted line stands where the scenario changes a link or a route."
 
 # Shown on the page as interactive charts instead.
-_TRACES = {plot.CAPTIONS[name] for name in ("cwnd", "queue", "rate")}
+_TRACES = {
+    entry.caption for entry in registry.FIGURES.values() if isinstance(entry, registry.Traces)
+}
 
 
 def write_report(
@@ -71,14 +73,17 @@ def write_report(
         home.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=home).close()
     traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
+    charted: set[str] = set()
     if figures is None:
-        figures = plot.figures(results, traced)
+        figures = registry.of_report(results, traced)
+        charted = _TRACES
     shown = {}
     made: dict[str, bytes] = {}
     for name, (figure, caption) in figures.items():
         files = plot.rendered(figure)
-        shown[caption] = files["svg"].decode()
         made |= {f"figures/{name}.{kind}": files[kind] for kind in ("png", "pdf")}
+        if name not in charted:
+            shown[caption] = files["svg"].decode()
     page = _page(results, findings, shown, tables or {}, _charts(traced))
     with _writing(results, home):
         for file, data in made.items():
@@ -118,7 +123,6 @@ def _page(
         f'<figure><div class="scroll" tabindex="0">{_inline(svg, caption)}</div>'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
         for caption, svg in figures.items()
-        if caption not in _TRACES
     ]
     body.append("</div>")
     for heading, table in tables.items():

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lfnlab.results.cases import Factor
+    from lfnlab.results.runs import Drawn
     from lfnlab.results.summary import Summary
 
 Row = dict[str, Any]
@@ -169,6 +170,10 @@ class Catalog:
     ) -> pl.DataFrame:
         """Differences of each case from a baseline, seed by seed, see :meth:`Cases.compare`."""
         return self.cases().compare(baseline, metrics)
+
+    def plot(self, name: str = "goodput") -> Drawn:
+        """A named figure of all runs, see :meth:`lfnlab.Results.plot`."""
+        return self.results().plot(name)
 
 
 def open_store(root: str | Path) -> Catalog:

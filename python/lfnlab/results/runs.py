@@ -10,7 +10,7 @@ from functools import cached_property
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from lfnlab import metrics, renamed, statistics
 from lfnlab.control_laws.registry import known
@@ -21,7 +21,7 @@ from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table
 from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -201,6 +201,21 @@ class Failure:
     error: str
 
 
+class Drawn(Protocol):
+    """A figure, see :class:`lfnlab.figures.drawing.Drawing`."""
+
+    @property
+    def figure(self) -> Any:
+        """Of matplotlib."""
+
+    @property
+    def says(self) -> str:
+        """Its content, in one line."""
+
+    def save(self, file: str | Path) -> Path:
+        """Write it as PNG, PDF or SVG, by the ending of the name."""
+
+
 @dataclass(frozen=True)
 class Results:
     """The runs of an experiment, in order: by case, then by seed."""
@@ -211,6 +226,8 @@ class Results:
     failures: tuple[Failure, ...] = ()
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
+    drawn_by: ClassVar[Callable[[Results, str], Drawn]]
+    """Draws named figures. ``lfnlab`` sets it, since figures stand above results."""
 
     if not TYPE_CHECKING:
 
@@ -324,6 +341,16 @@ class Results:
         See :meth:`Cases.intervals`.
         """
         return self.cases.intervals(metric, by)
+
+    def plot(self, name: str = "goodput") -> Drawn:
+        """A named figure of the experiment; ``lfn plot DIR --list`` shows the names.
+
+        >>> results.plot("goodput").save("goodput.pdf")  # doctest: +SKIP
+
+        Raises:
+            UsageError: for an unknown name, or a figure for which these runs have no values.
+        """
+        return Results.drawn_by(self, name)
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""

@@ -8,12 +8,12 @@ their names (``docs/results.md``), and so do the axes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from lfnlab.errors import UsageError
+from lfnlab.figures.columns import unit
 from lfnlab.figures.draw.choice import (
     LAW_AND_ROUTE,
     Request,
@@ -24,30 +24,19 @@ from lfnlab.figures.draw.choice import (
     selected,
     settled,
 )
-from lfnlab.figures.draw.columns import unit
 from lfnlab.figures.draw.painter import Painter
 from lfnlab.figures.draw.tables import Tables, one_run
+from lfnlab.figures.drawing import Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "Drawing", "Request", "Tables", "draw", "listing", "one_run", "unit"]
+__all__ = ["Drawing", "Request", "Tables", "draw", "listing", "one_run", "unit"]
 
-FORMATS = ("png", "pdf", "svg")
 # Tables of things that happened: dots, where samples are joined by lines.
 _EVENTS = ("events", "packets")
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure, what it shows in one line, and a name for its file."""
-
-    figure: Figure
-    says: str
-    name: str
 
 
 def draw(paths: Sequence[Path], request: Request) -> Drawing:

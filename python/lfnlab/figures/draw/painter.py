@@ -16,8 +16,8 @@ from lfnlab import statistics
 from lfnlab.control_laws.registry import laws
 from lfnlab.errors import UsageError
 from lfnlab.figures import plot
+from lfnlab.figures.columns import PlainLog, axis_of
 from lfnlab.figures.draw.choice import LAW_AND_ROUTE, MOST_PANELS, MOST_TOLD
-from lfnlab.figures.draw.columns import PlainLog, axis_of
 from lfnlab.figures.draw.tables import TRACE
 from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
 from lfnlab.figures.looks import looks

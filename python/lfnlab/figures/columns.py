@@ -50,8 +50,8 @@ _WORDS = {
     "mean_queue_s": "mean queueing delay",
     "p99_queue_s": "99th percentile of queueing delay",
 }
-# From large to small; an axis takes the largest unit that its largest value reaches.
-_SCALES = {
+#: From large to small; an axis takes the largest unit that its largest value reaches.
+SCALES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
@@ -88,9 +88,9 @@ def axis_of(frame: pl.DataFrame, column: str) -> Axis:
     if words is None:
         suffix = next((s for s in _SUFFIXES if column.endswith(s)), "")
         words = column.removesuffix(suffix).replace("_", " ") if shown else column.replace("_", " ")
-    if shown in _SCALES:
+    if shown in SCALES:
         largest = float(np.max(np.abs(frame[column].to_numpy().astype(float)), initial=0.0))
-        steps = _SCALES[shown]
+        steps = SCALES[shown]
         scale, shown = next((step for step in steps if largest >= step[0]), steps[0])
     return Axis(column, scale, words if shown in ("", "1") else f"{words} ({shown})")
 

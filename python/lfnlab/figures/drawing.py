@@ -1,0 +1,51 @@
+"""A figure with what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lfnlab.errors import UsageError
+from lfnlab.figures.plot import FORMATS, rendered
+from lfnlab.results import output
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, what it shows in one line, and a name for its file."""
+
+    figure: Figure
+    says: str
+    name: str
+
+    def save(self, file: str | Path) -> Path:
+        """Write it as PNG, PDF or SVG, by the ending of the name.
+
+        Raises:
+            UsageError: for another ending.
+            StoreError: when it cannot be written, or lfn did not write the file that is there.
+        """
+        file = Path(file)
+        form = form_of(file)
+        output.write(file, rendered(self.figure, (form,))[form])
+        return file
+
+    def _repr_svg_(self) -> str:
+        """The figure in a notebook."""
+        return rendered(self.figure, ("svg",))["svg"].decode()
+
+
+def form_of(file: Path) -> str:
+    """The format that the ending of a name asks for.
+
+    Raises:
+        UsageError: for another than PNG, PDF and SVG.
+    """
+    form = file.suffix.removeprefix(".")
+    if form not in FORMATS:
+        raise UsageError(f'"{file}"; allowed endings: {", ".join(f".{name}" for name in FORMATS)}')
+    return form

@@ -1,0 +1,213 @@
+"""Means over seeds with their intervals, drawn by the shape of the experiment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, NullFormatter
+
+from lfnlab.figures.cells import cells
+from lfnlab.figures.columns import PlainLog
+from lfnlab.figures.factors import Shape, ordered, panel_name, series_name
+from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
+from lfnlab.figures.looks import looks
+from lfnlab.figures.plot import bars, house_style, some
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lfnlab.figures.factors import Numbers
+    from lfnlab.figures.looks import Look
+    from lfnlab.results.cases import Group
+    from lfnlab.statistics import Interval
+
+_MOST_PANELS = 24
+_NUMBERED = 14
+"""A heat map of more rows or columns has a scale of colours and no numbers."""
+
+Points = dict[str, list[tuple[float, "Interval"]]]
+"""Of each series its places on the axis, in order, with their means."""
+
+
+def means(
+    values: Mapping[Group, Interval], keys: Sequence[str], label: str, said: str, scale: float = 1.0
+) -> tuple[Figure, str]:
+    """Means with 95 % intervals of the cases of any experiment.
+
+    Args:
+        values: by the values of ``keys``, see :meth:`lfnlab.Results.intervals`.
+        keys: names of what differs.
+        label: of the values, with their unit.
+        said: a sentence below, on the averages.
+        scale: the figure shows values divided by it.
+
+    Returns:
+        The figure, and what it leaves out, if anything.
+    """
+    shape = Shape.of([*values], keys)
+    if shape.mark == "bars":
+        return bars(values, keys, f"{label}\n{said}", scale=scale)
+    shown = {
+        group: type(value)(value.mean / scale, value.half / scale, value.n)
+        for group, value in values.items()
+    }
+    with house_style():
+        if shape.mark == "cells":
+            return _cells(shown, keys, shape, label, said)
+        return _curves(shown, keys, shape, label, said)
+
+
+def _parts(
+    values: Mapping[Group, Interval], keys: Sequence[str], by: Sequence[str]
+) -> tuple[dict[str, list[Group]], str]:
+    """Cases by the title of their panel, and how many panels are left out."""
+    parts: dict[str, list[Group]] = {}
+    for group in ordered(values, keys, by):
+        parts.setdefault(panel_name(dict(zip(keys, group, strict=True)), by), []).append(group)
+    kept = some([*parts], _MOST_PANELS)
+    left_out = f"{len(kept)} of {len(parts)} panels" if len(kept) < len(parts) else ""
+    return {name: parts[name] for name in kept}, left_out
+
+
+def _curves(
+    values: Mapping[Group, Interval], keys: Sequence[str], shape: Shape, label: str, said: str
+) -> tuple[Figure, str]:
+    """A line a series over one factor; of points a panel for each factor."""
+    parts, left_out = _parts(values, keys, shape.panels)
+    joined = shape.mark == "lines"
+    drawn: list[tuple[str, Numbers, Points]] = []
+    laws: dict[str, str | None] = {}
+    for name, groups in parts.items():
+        for key, axis in shape.axes.items():
+            points: Points = {}
+            for group in groups:
+                told = dict(zip(keys, group, strict=True))
+                series = series_name(told, shape.series)
+                laws.setdefault(series, str(told["law"]))
+                points.setdefault(series, []).append((axis.places[told[key]], values[group]))
+            drawn.append((name, axis, {s: sorted(own, key=_place) for s, own in points.items()}))
+    wide = 5.2 if len(drawn) == 1 else 2.9
+    figure, grid = panels(
+        [name for name, _, _ in drawn],
+        (wide, 3.0 if len(drawn) == 1 else 2.2),
+        3 if joined or len(shape.axes) > 2 else len(shape.axes),
+        sharey=True,
+        sharex=joined,
+    )
+    styles = looks(laws)
+    for axes, (_, axis, points) in zip(grid, drawn, strict=True):
+        _draw_points(axes, points, styles, axis, joined=joined)
+        _number_axis(axes, axis)
+        if not joined:
+            axes.set_xlabel(axis.label)
+    from_zero(grid)
+    _room(grid)
+    below = [wrapped(said, figure.get_figwidth() - 0.3, 9.0)]
+    if joined:
+        below.insert(0, next(iter(shape.axes.values())).label)
+    figure.supxlabel("\n".join(below), fontsize=9)
+    figure.supylabel(wrapped(label, figure.get_figheight() - 0.6, 9.0), fontsize=9)
+    if len(styles) > 1:
+        handles = [
+            Line2D([], [], label=name, **_style(look, joined=joined))
+            for name, look in styles.items()
+        ]
+        legend(figure, handles)
+    return figure, left_out
+
+
+def _place(point: tuple[float, Interval]) -> float:
+    return point[0]
+
+
+def _style(look: Look, *, joined: bool) -> dict[str, Any]:
+    return {
+        "color": look.color,
+        "marker": look.marker,
+        "ls": look.linestyle if joined else "",
+        "markersize": 4,
+    }
+
+
+def _draw_points(
+    axes: Axes, points: Points, styles: Mapping[str, Look], axis: Numbers, *, joined: bool
+) -> None:
+    """Points of all series on one place stand side by side, so that intervals can be told apart."""
+    places = np.unique([*axis.places.values()])
+    along, back = (np.log, np.exp) if axis.logarithmic else (np.asarray, np.asarray)
+    gap = float(np.diff(along(places)).min()) if joined else 0.0
+    for i, (name, look) in enumerate(styles.items()):
+        known = [(x, value) for x, value in points.get(name, []) if np.isfinite(value.mean)]
+        shift = 0.3 * gap * (i - (len(styles) - 1) / 2) / len(styles)
+        axes.errorbar(
+            back(along(np.array([x for x, _ in known])) + shift),
+            [value.mean for _, value in known],
+            yerr=np.nan_to_num([value.half for _, value in known]),
+            capsize=2.0,
+            elinewidth=0.8,
+            **_style(look, joined=joined),
+        )
+
+
+def _number_axis(axes: Axes, axis: Numbers) -> None:
+    """The numbers of the factor: each, if they are few."""
+    if axis.logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(PlainLog())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if (ticks := axis.ticks()) is not None:
+        axes.set_xticks([place for place, _ in ticks], [name for _, name in ticks])
+        axes.tick_params(axis="x", which="minor", length=0)
+    elif not axis.logarithmic:
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter("{x:,g}")
+
+
+def _room(grid: Sequence[Axes]) -> None:
+    """The ends of intervals lie within the axes."""
+    high = max((axes.dataLim.y1 for axes in grid), default=1.0)
+    low, top = grid[0].get_ylim()
+    if np.isfinite(high) and high > top:
+        grid[0].set_ylim(low, high)
+
+
+def _cells(
+    values: Mapping[Group, Interval], keys: Sequence[str], shape: Shape, label: str, said: str
+) -> tuple[Figure, str]:
+    """A heat map for each series and other factor."""
+    (across, x), (upward, y) = shape.axes.items()
+    parts, left_out = _parts(values, keys, [*shape.panels, *shape.series])
+    rows, columns = [*y.places][::-1], [*x.places]
+    maps = {}
+    for group_list in parts.values():
+        told = [dict(zip(keys, group, strict=True)) for group in group_list]
+        name = ", ".join(
+            filter(None, [series_name(told[0], shape.series), panel_name(told[0], shape.panels)])
+        )
+        found = np.full((len(rows), len(columns)), np.nan)
+        for one, group in zip(told, group_list, strict=True):
+            found[rows.index(one[upward]), columns.index(one[across])] = values[group].mean
+        maps[name] = found
+    numbered = max(len(rows), len(columns)) <= _NUMBERED
+    finite = np.concatenate([found[np.isfinite(found)] for found in maps.values()])
+    limits = (min(0.0, float(finite.min(initial=0.0))), float(finite.max(initial=0.0)) or 1.0)
+    names = [[axis.names[v] for v in own] for axis, own in ((y, rows), (x, columns))]
+    room_in = 0.5 + max(width_in(name, 8.0) for name in names[0])
+    size = (room_in + max(1.6, 0.42 * len(columns)), 0.75 + max(1.0, 0.24 * len(rows)))
+    figure, grid = panels([*maps], size, max(1, int(9.0 / size[0])))
+    digits = max(0, 2 - int(np.floor(np.log10(max(abs(limits[0]), abs(limits[1]))))))
+    for axes, found in zip(grid, maps.values(), strict=True):
+        image = cells(axes, found, *names, limits=limits, form=f".{digits}f" if numbered else None)
+    if not numbered:
+        figure.colorbar(image, ax=grid, label=label)
+    below = [x.label, f"{label}; {said}" if numbered else said]
+    figure.supxlabel(
+        "\n".join(wrapped(line, figure.get_figwidth() - 0.3, 9.0) for line in below), fontsize=9
+    )
+    figure.supylabel(y.label, fontsize=9)
+    return figure, left_out
