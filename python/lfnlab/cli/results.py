@@ -48,9 +48,8 @@ def plot(
 ) -> int:
     """Draw any table of a result, or several results in one figure.
 
-    lfn chooses each option that is not given; `--list` shows the named figures, tables and columns.
+    lfn chooses each option that is not given; `--list` shows figures, tables, columns. Examples:
 
-    Examples:
         lfn plot lfn-results
         lfn plot lfn-results --list
         lfn plot lfn-results --figure goodput --out goodput.pdf
