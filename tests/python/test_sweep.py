@@ -32,7 +32,8 @@ from lfnlab import (
 )
 from lfnlab.cli import app as cli
 from lfnlab.experiment.design import with_values
-from lfnlab.experiment.plan import Plan
+from lfnlab.experiment.plan import Case, Plan
+from lfnlab.experiment.run import execute
 from lfnlab.results import integrity, maintenance
 from lfnlab.results.index import Catalog
 from lfnlab.results.store import Store, recorded
@@ -467,3 +468,41 @@ def test_the_estimate_is_near_what_runs_take(tmp_path: Path) -> None:
     results = asked.run(out=tmp_path, jobs=1)
     took_s = sum(run.summary["cpu_s"] for run in results.runs)
     assert took_s / 3 < estimate.cpu_s < 3 * took_s + 0.2
+
+
+def test_a_sweep_is_drawn_while_it_runs(tmp_path: Path) -> None:
+    """Its runs so far are results, and what is missing is said."""
+    seen: list[tuple[int, str | None]] = []
+    store = tmp_path / "store"
+    base = dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="2s")
+
+    def look(done: float, total: int) -> None:
+        if (store / "experiment.json").exists() and done < total and not seen:
+            assert cli.call(["plot", str(store), "--figure", "goodput"]) == 0
+            assert cli.call(["table", str(store), "--csv"]) == 0
+            found = lfnlab.Results.load(store)
+            seen.append((len(found.runs), found.completeness))
+
+    rates = [f"{rate}Mbit/s" for rate in range(5, 65)]
+    whole = sweep(base.flow("reno"), grid={"link.rate": rates}, out=store, jobs=1, progress=look)
+    assert len(whole.runs) == 60
+    (count, said), *_ = seen
+    assert 0 < count < 60
+    assert said == f"{count} of 60 runs are there; the same command runs the others"
+
+
+def test_failed_runs_are_told_when_they_fail(tmp_path: Path) -> None:
+    class Broken(lfnlab.Law):
+        """Fails at its first ACK."""
+
+        def on_ack(self, n: int, ack: lfnlab.Ack) -> None:
+            raise ValueError("broken")
+
+    path = dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="2s")
+    told: list[str] = []
+    found = execute(
+        [Case(path.flow(Broken), {"law": "Broken"}), Case(path.flow("reno"), {"law": "reno"})],
+        out=tmp_path / "store", keep_going=True, failed=told.append,
+    )  # fmt: skip
+    assert len(found.runs) == len(found.failures) == 1
+    assert told == [found.failures[0].error]

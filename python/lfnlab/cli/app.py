@@ -360,6 +360,7 @@ def tcpeval(
     else:
         print(f"{law}: {chosen.title}")
         print(*plain(suite.table(chosen, rows, seeds)), *notes, sep="\n")
+        sweeping.print_next(out, None)
     return OK
 
 

@@ -9,15 +9,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.progress import Task
+    from rich.progress import Progress, Task, TaskID
     from rich.text import Text
 
-    from lfnlab.experiment.run import Progress
+
+class Bar:
+    """Takes the progress of runs, and the failed ones."""
+
+    def __init__(self, line: Progress, task: TaskID) -> None:
+        self._line, self._task, self._count = line, task, 0
+
+    def __call__(self, done: float, total: int) -> None:
+        """So many runs are done."""
+        self._line.update(self._task, completed=done, total=total)
+
+    def failed(self, why: str) -> None:
+        """A run failed; the first reason is printed at once."""
+        self._count += 1
+        self._line.update(self._task, failed=f"[red]{self._count:,} failed")
+        if self._count == 1:
+            self._line.console.print(f"lfn: a run failed: {why}", markup=False, highlight=False)
 
 
 @contextmanager
-def bar() -> Iterator[Progress]:
-    """A bar with runs done, rate and time left."""
+def bar() -> Iterator[Bar]:
+    """A bar with runs done and failed, rate and time left."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -42,15 +58,11 @@ def bar() -> Iterator[Progress]:
         TextColumn("runs"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[failed]}"),
         Rate(),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     silent = sys.stderr is None or not sys.stderr.isatty()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=silent) as line:
-        task = line.add_task("runs", total=None)
-
-        def tell(done: float, total: int) -> None:
-            line.update(task, completed=done, total=total)
-
-        yield tell
+        yield Bar(line, line.add_task("runs", total=None, failed=""))

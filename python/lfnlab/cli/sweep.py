@@ -41,11 +41,13 @@ def sweep(
     memory: Memory = None,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
+    report: Annotated[bool, Parameter(help="Write report.html and figures.")] = True,
 ) -> int:
     """Run a scenario with many values of its keys, from the file's table `[sweep]`.
 
-    Each run is stored when it ends. Repeating the command runs the missing and the failed runs.
-    Failed runs are listed, with exit code 1. Examples:
+    Each run is stored when it ends; `lfn report`, `plot` and `table` show what is there while it
+    runs. Repeating the command runs the missing and the failed runs. Failed runs are listed, with
+    exit code 1. Examples:
 
         lfn sweep scenario.toml --dry-run
         lfn sweep scenario.toml --out results
@@ -95,9 +97,15 @@ def sweep(
             executor=executor,
             shard=part,
             progress=progress,
+            failed=progress.failed,
             title=asked.base.name or file.stem,
         )
-    _print_swept(results, as_json=json)
+    page = None
+    if report and results.runs and part is None:
+        from lfnlab.figures.report import write_report
+
+        page = write_report(results)
+    _print_swept(results, page, as_json=json)
     return FAILED if results.failures else OK
 
 
@@ -134,6 +142,8 @@ def tune(
     with bar() as progress:
         tuned = search.run(out=out, jobs=jobs, executor=executor, progress=progress)
     _print_tuned(search, tuned, as_json=json)
+    if not json:
+        print_next(out, None)
     return OK
 
 
@@ -380,7 +390,7 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
         print(f"  {key}  {at.span(values[key])}")
 
 
-def _print_swept(results: Results, *, as_json: bool) -> None:
+def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
     from json import dumps
 
     failures = [
@@ -406,9 +416,15 @@ def _print_swept(results: Results, *, as_json: bool) -> None:
         print(f"{len(failures):,} failed; the same command tries them again:")
         _print_some(failures)
     if results.runs:
-        print(
-            f"next: lfn report {results.root}, lfn plot {results.root}, lfn metrics {results.root}"
-        )
+        print_next(results.root, page)
+
+
+def print_next(root: Path, page: Path | None) -> None:
+    """The report, and what may come next."""
+    if page is not None:
+        print(f"report: {page.resolve()}")
+    more = "" if page is not None else f"lfn report {root}, "
+    print(f"next: {more}lfn table {root} --csv, lfn plot {root} --list, lfn metrics {root}")
 
 
 def _print_tables(results: Results) -> None:
@@ -419,7 +435,8 @@ def _print_tables(results: Results) -> None:
     if not 0 < len(results.runs) <= MOST_SUMMARISED:
         return
     tables = summary_tables(results)
-    if max(len(table.rows) for table in tables) > LISTED:
+    if (rows := max(len(table.rows) for table in tables)) > LISTED:
+        print(f"{rows:,} cases: lfn table {results.root} prints them")
         return
     for table in tables:
         print(*plain(table), sep="\n")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, int], None]
 """Called from any thread with the runs done, counting fractions, and the number of runs."""
+Failed = Callable[[str], None]
+"""Called from any thread with the reason of a failed run."""
 
 
 def execute(
@@ -39,6 +41,7 @@ def execute(
     out: str | Path = "lfn-results",
     jobs: int | None = None,
     progress: Progress | None = None,
+    failed: Failed | None = None,
     title: str = "",
     executor: str = "local",
     shard: tuple[int, int] | None = None,
@@ -59,6 +62,7 @@ def execute(
         jobs: runs at a time; default one for each core, fewer where memory would not do. With
             ``executor`` "dask" the number of processes, with a batch system that of its jobs.
         progress: told how far it is.
+        failed: told why a run failed, when it does, with ``keep_going``.
         title: of the experiment, for its report; default the name of the scenario.
         executor: "local", or a Dask cluster: ``lfnlab.experiment.executor`` has its names.
         shard: (i, n) for the i-th of n parts of the runs, from 1. A part is no experiment: run all,
@@ -88,7 +92,8 @@ def execute(
     ]
     experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": entries}
     experiment |= {} if source is None else {"source": source}
-    state = _State(store, plan, progress, keep_going, experiment if shard is None else None)
+    whole = experiment if shard is None else None
+    state = _State(store, plan, progress, failed, keep_going, whole)
     command = provenance.command()
     try:
         if not state.pending:
@@ -156,6 +161,7 @@ class _State:
         store: Store,
         plan: Plan,
         progress: Progress | None,
+        failed: Failed | None,
         keep_going: bool,
         experiment: dict[str, Any] | None,
     ) -> None:
@@ -163,7 +169,7 @@ class _State:
         self.recorder = Recorder(store.root)
         self.batch = Batch(store, self._stored)
         self._store, self._plan, self._progress = store, plan, progress
-        self._keep_going, self._experiment = keep_going, experiment
+        self._failed, self._keep_going, self._experiment = failed, keep_going, experiment
         there = _whole(store, {run.key for run in plan.runs})
         if there:
             self._remember()
@@ -190,6 +196,8 @@ class _State:
             if not self._keep_going:
                 raise files
             self.failures[work.key] = str(files)
+            if self._failed is not None:
+                self._failed(str(files))
         else:
             self.batch.add(work.key, files)
         self._end(work.key)
