@@ -471,7 +471,7 @@ def test_the_estimate_is_near_what_runs_take(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_drawn_while_it_runs(tmp_path: Path) -> None:
-    """Its runs so far are results, and what is missing is said."""
+    """Its runs so far are results; the command names the number of missing runs."""
     seen: list[tuple[int, str | None]] = []
     store = tmp_path / "store"
     base = dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="2s")
@@ -496,6 +496,9 @@ def test_failed_runs_are_told_when_they_fail(tmp_path: Path) -> None:
         """Fails at its first ACK."""
 
         def on_ack(self, n: int, ack: lfnlab.Ack) -> None:
+            raise ValueError("broken")
+
+        def on_loss(self, loss: lfnlab.Loss) -> None:
             raise ValueError("broken")
 
     path = dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="2s")
