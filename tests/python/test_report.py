@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,13 +18,14 @@ from lfnlab import Case, Results, Scenario, dumbbell, execute, law
 from lfnlab.analysis.summary import summary_table, to_json
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
+from lfnlab.results.runs import origin
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
 
 @pytest.fixture(scope="module")
 def report(results: Results) -> Path:
-    return write_report(results)
+    return write_report(results, files=True)
 
 
 def test_the_page_holds_everything(report: Path, results: Results) -> None:
@@ -40,6 +42,35 @@ def test_the_page_holds_everything(report: Path, results: Results) -> None:
     assert "MIT" in page, "the licence of uPlot travels with it"
 
 
+def test_figures_say_what_made_them(report: Path, results: Results) -> None:
+    said = origin(results.runs)
+    provenance = json.loads((results.runs[0].path / "provenance.json").read_text())
+    assert said.startswith(f"lfnlab {provenance['code']}, {len(results.runs)} runs ")
+    assert said.endswith(provenance["command"])
+    for kind in ("png", "pdf", "svg"):
+        file = results.plot("goodput").save(report.parent / f"again.{kind}")
+        data = file.read_bytes()
+        written = "".join(said.split())
+        if kind == "pdf":  # its texts have escapes and may be compressed
+            assert b"/Subject (Written by lfn" in data
+            written, data = "lfnlab", data.replace(b"\\", b"")
+        assert written.encode() in b"".join(data.split()), kind
+
+
+def test_a_table_that_left_its_store_still_names_its_run(results: Results) -> None:
+    run = results.runs[0]
+    about = pl.read_parquet_metadata(run.path / "flows.parquet")
+    assert about["lfnlab.hash"] == run.summary["hash"]
+    assert about["lfnlab.seed"] == str(run.seed)
+    assert about["lfnlab.scenario"] == (run.path / "scenario.toml").read_text()
+    assert about["lfnlab.code"] == json.loads((run.path / "provenance.json").read_text())["code"]
+
+
+def test_a_report_alone_writes_one_file(results: Results, tmp_path: Path) -> None:
+    write_report(results, out=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
 def test_figures_are_written_twice(report: Path) -> None:
     figures = report.parent / "figures"
     for name in ("goodput", "cov", "jain", "cwnd", "queue", "rate"):
@@ -50,7 +81,7 @@ def test_figures_are_written_twice(report: Path) -> None:
 def test_the_same_results_give_the_same_files(report: Path, results: Results) -> None:
     files = [report, report.parent / "figures" / "cwnd.pdf", report.parent / "figures" / "cwnd.png"]
     before = [file.read_bytes() for file in files]
-    write_report(results)
+    write_report(results, files=True)
     assert [file.read_bytes() for file in files] == before
 
 

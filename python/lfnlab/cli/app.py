@@ -81,7 +81,7 @@ bed was late, 130 interrupted.
 Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
-Report = Annotated[bool, Parameter(help="Write report.html and figures.")]
+Report = Annotated[bool, Parameter(help="Write report.html.")]
 
 
 @app.command
@@ -253,18 +253,25 @@ def run(
 
 
 @app.command
-def report(directory: Path, /, *, out: Path | None = None) -> int:
+def report(
+    directory: Path,
+    /,
+    *,
+    figures: Annotated[bool, Parameter(negative="")] = False,
+    out: Path | None = None,
+) -> int:
     """Rewrite the report of a results directory from its stored runs.
 
     A store that no experiment made, such as a merged one, is reported as one experiment.
 
     Args:
         directory: Results directory.
+        figures: Write the figures as files too, `figures/NAME.png` and `.pdf`.
         out: Directory for `report.html` and `figures`; default the results directory.
     """
     if out is not None:
         refuse_foreign(out, {"report.html", "figures"})
-    return _show(experiment(directory), as_json=False, report=True, out=out)
+    return _show(experiment(directory), as_json=False, report=True, out=out, figures=figures)
 
 
 app.command(law_commands.laws)
@@ -431,7 +438,14 @@ def _foresee(scenarios: Sequence[Scenario]) -> None:
             print(f"lfn: {line}", file=sys.stderr)
 
 
-def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = None) -> int:
+def _show(
+    results: Results,
+    *,
+    as_json: bool,
+    report: bool,
+    out: Path | None = None,
+    figures: bool = False,
+) -> int:
     from lfnlab.analysis import advice
     from lfnlab.analysis.summary import averaged, summary_tables, to_json
     from lfnlab.analysis.table import plain
@@ -440,7 +454,7 @@ def _show(results: Results, *, as_json: bool, report: bool, out: Path | None = N
     if report:
         from lfnlab.figures.report import write_report
 
-        page = write_report(results, out=out)
+        page = write_report(results, out=out, files=figures)
     if as_json:
         _print_json(to_json(results))
     else:

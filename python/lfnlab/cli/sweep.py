@@ -41,7 +41,7 @@ def sweep(
     memory: Memory = None,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
-    report: Annotated[bool, Parameter(help="Write report.html and figures.")] = True,
+    report: Annotated[bool, Parameter(help="Write report.html.")] = True,
 ) -> int:
     """Run a scenario with many values of its keys, from the file's table `[sweep]`.
 

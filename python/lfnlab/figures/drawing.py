@@ -21,6 +21,8 @@ class Drawing:
     figure: Figure
     says: str
     name: str
+    origin: str = ""
+    """The line on the makers of its runs, for the metadata of its files."""
 
     def save(self, file: str | Path) -> Path:
         """Write it as PNG, PDF or SVG, by the ending of the name.
@@ -31,12 +33,12 @@ class Drawing:
         """
         file = Path(file)
         form = form_of(file)
-        output.write(file, rendered(self.figure, (form,))[form])
+        output.write(file, rendered(self.figure, (form,), origin=self.origin)[form])
         return file
 
     def _repr_svg_(self) -> str:
         """The figure in a notebook."""
-        return rendered(self.figure, ("svg",))["svg"].decode()
+        return rendered(self.figure, ("svg",), origin=self.origin)["svg"].decode()
 
 
 def form_of(file: Path) -> str:

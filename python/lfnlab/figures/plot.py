@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -467,21 +470,42 @@ def first_seed(results: Results) -> list[Run]:
 
 
 def rendered(
-    figure: Figure, kinds: Sequence[str] = FORMATS, *, dots_per_inch: float = 200
+    figure: Figure,
+    kinds: Sequence[str] = FORMATS,
+    *,
+    dots_per_inch: float = 200,
+    origin: str = "",
 ) -> dict[str, bytes]:
-    """A figure as "png", "pdf" and "svg"; the same figure, the same bytes."""
-    undated: dict[str, dict[str, Any]] = {
-        "png": {"metadata": {"Comment": MARK}},
-        "pdf": {"metadata": {"CreationDate": None, "Subject": MARK}},
-        "svg": {"metadata": {"Date": None, "Description": MARK}, "facecolor": "none"},
+    """A figure as "png", "pdf" and "svg"; the same figure, the same bytes.
+
+    Args:
+        figure: the figure.
+        kinds: the formats.
+        dots_per_inch: of a PNG.
+        origin: a line for the file's metadata, see :func:`lfnlab.results.runs.origin`.
+    """
+    said = f"{MARK} {origin}".rstrip()
+    formats: dict[str, tuple[Any, dict[str, str | None]]] = {
+        "png": (FigureCanvasAgg(figure).print_png, {"Comment": said}),
+        "pdf": (FigureCanvasPdf(figure).print_pdf, {"CreationDate": None, "Subject": said}),
+        "svg": (FigureCanvasSVG(figure).print_svg, {"Date": None, "Description": said}),
     }
     made = {}
     with house_style():
+        # One layout for all formats, each drawn once; Figure.savefig draws it twice for each.
+        figure.draw_without_rendering()
+        engine, dpi, ground = figure.get_layout_engine(), figure.dpi, figure.get_facecolor()
+        figure.set_layout_engine("none")
         for kind in kinds:
             buffer = io.BytesIO()
-            dpi: Any = dots_per_inch if kind == "png" else "figure"
-            figure.savefig(buffer, format=kind, dpi=dpi, **undated[kind])
+            figure.set_facecolor("none" if kind == "svg" else "white")
+            figure.dpi = dots_per_inch if kind == "png" else dpi
+            print_as, undated = formats[kind]
+            print_as(buffer, metadata=undated)
+            figure.dpi = dpi
             made[kind] = buffer.getvalue()
+        figure.set_facecolor(ground)
+        figure.set_layout_engine(engine)
     return made
 
 

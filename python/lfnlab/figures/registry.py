@@ -14,6 +14,7 @@ from lfnlab.figures import plot
 from lfnlab.figures.columns import SCALES
 from lfnlab.figures.drawing import Drawing
 from lfnlab.figures.shapes import means
+from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -135,14 +136,19 @@ def draw(results: Results, name: str, traced: Sequence[Run] | None = None) -> Dr
         there = ", ".join(other for other in FIGURES if other != name)
         raise UsageError(f"figure {name}: these runs have nothing to draw; others: {there}")
     figure, left_out = made
-    return Drawing(figure, "; ".join(filter(None, [FIGURES[name].caption, left_out])), name)
+    caption = "; ".join(filter(None, [FIGURES[name].caption, left_out]))
+    return Drawing(figure, caption, name, origin(results.runs))
 
 
-def of_report(results: Results, traced: Sequence[Run]) -> dict[str, tuple[Figure, str]]:
+def of_report(
+    results: Results, traced: Sequence[Run], *, with_traces: bool = True
+) -> dict[str, tuple[Figure, str]]:
     """The figures of the report with their captions, by name."""
     found = {}
     for name, entry in FIGURES.items():
-        if entry.report and (made := entry.draw(results, traced)) is not None:
+        if not entry.report or (isinstance(entry, Traces) and not with_traces):
+            continue
+        if (made := entry.draw(results, traced)) is not None:
             figure, left_out = made
             found[name] = figure, "; ".join(filter(None, [entry.caption, left_out]))
     return found

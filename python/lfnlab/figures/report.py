@@ -19,7 +19,7 @@ from lfnlab.errors import StoreError
 from lfnlab.figures import plot, registry
 from lfnlab.figures.looks import Look, looks
 from lfnlab.results.integrity import provenance_of
-from lfnlab.results.runs import route
+from lfnlab.results.runs import origin, route
 from lfnlab.results.store import read_text, replace_file
 
 if TYPE_CHECKING:
@@ -51,16 +51,19 @@ def write_report(
     figures: Mapping[str, tuple[Figure, str]] | None = None,
     tables: Mapping[str, Table] | None = None,
     traced: Sequence[Run] | None = None,
+    files: bool = False,
 ) -> Path:
-    """Write ``report.html`` and ``figures/*.png`` and ``*.pdf`` into the results directory.
+    """Write ``report.html`` into the results directory.
 
     Args:
         results: the experiment.
         out: another directory to write them to.
         findings: verdicts on claims, shown first.
-        figures: figures and their captions by file name, instead of the house's own.
+        figures: figures and their captions by file name, instead of the house's own; each is a
+            file ``figures/NAME.png`` and ``.pdf`` too.
         tables: further tables by their headings.
         traced: the runs whose traces are shown; default the first seed of some cases.
+        files: write the house's figures to ``figures`` too, those of the traces among them.
 
     Returns:
         The path of the page.
@@ -73,17 +76,20 @@ def write_report(
         home.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=home).close()
     traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
-    charted: set[str] = set()
     if figures is None:
-        figures = registry.of_report(results, traced)
-        charted = _TRACES
+        own = registry.of_report(results, traced, with_traces=files)
+        figures, on_page = own, {*own} - _TRACES
+    else:
+        files, on_page = True, {*figures}
     shown = {}
     made: dict[str, bytes] = {}
     for name, (figure, caption) in figures.items():
-        files = plot.rendered(figure)
-        made |= {f"figures/{name}.{kind}": files[kind] for kind in ("png", "pdf")}
-        if name not in charted:
-            shown[caption] = files["svg"].decode()
+        kinds = [*(("png", "pdf") if files else ()), *(("svg",) if name in on_page else ())]
+        for kind, data in plot.rendered(figure, kinds, origin=origin(results.runs)).items():
+            if kind == "svg":
+                shown[caption] = data.decode()
+            else:
+                made[f"figures/{name}.{kind}"] = data
     page = _page(results, findings, shown, tables or {}, _charts(traced))
     with _writing(results, home):
         for file, data in made.items():

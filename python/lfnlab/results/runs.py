@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
@@ -90,6 +91,23 @@ class Run:
         if "law" in factors and self.laws != (factors["law"],):
             factors[COMPARED] = factors["law"]
         return [{**factors, **row} for row in by_law(self.summary)]
+
+
+def origin(runs: Sequence[Run]) -> str:
+    """The makers of some runs in one line: code, number of runs, hash of their keys, command.
+
+    The keys are hashes of scenario, seed and code. Command and code are those of the first run;
+    empty for runs without a provenance.
+    """
+    told = [run for run in runs[:1] if (run.path / "provenance.json").is_file()]
+    if not told:
+        return ""
+    said = provenance_of(told[0].path)
+    keys = hashlib.sha256("\n".join(run.path.name for run in runs).encode()).hexdigest()[:16]
+    count = f"{len(runs):,} run{'' if len(runs) == 1 else 's'}"
+    made = f"by: {said['command']}" if said.get("command") else ""
+    line = f"lfnlab {said.get('code', '')}, {count} {keys} {made}".rstrip()
+    return "".join(sign if sign.isprintable() else "?" for sign in line)
 
 
 def short(names: Sequence[str]) -> dict[str, str]:

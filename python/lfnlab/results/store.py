@@ -301,18 +301,26 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
     import polars as pl
 
     frames = dict(_frames(run))
+    summary = json.loads(run.summary())
+    # A table that was copied out of its store still names its run. The command would differ
+    # between processes that compute the same run; it is in provenance.json.
+    about = {
+        "lfnlab.code": provenance.code_version(),
+        "lfnlab.hash": str(summary["hash"]),
+        "lfnlab.seed": str(summary["seed"]),
+        "lfnlab.scenario": toml_text,
+    }
     buffers = {f"{table}.parquet": io.BytesIO() for table in frames}
     # All tables in one go, which takes half the time where they are small, and through memory:
     # polars hides the reason when a disk is full.
     sinks = [
-        frame.lazy().sink_parquet(buffer, compression="zstd", lazy=True)
+        frame.lazy().sink_parquet(buffer, compression="zstd", metadata=about, lazy=True)
         for frame, buffer in zip(frames.values(), buffers.values(), strict=True)
     ]
     pl.collect_all(sinks, engine="in-memory")
     files = {name: buffer.getvalue() for name, buffer in buffers.items()}
     files["summary.json"] = run.summary().encode()
     files["scenario.toml"] = toml_text.encode()
-    summary = json.loads(run.summary())
     for entry in summary.get("prototypes", ()):
         if (source := prototype.source_of(entry["source"])) is not None:
             files[f"{entry['source'].partition('@')[0]}.py"] = source.encode()

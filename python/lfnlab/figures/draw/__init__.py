@@ -27,6 +27,7 @@ from lfnlab.figures.draw.choice import (
 from lfnlab.figures.draw.painter import Painter
 from lfnlab.figures.draw.tables import Tables, one_run
 from lfnlab.figures.drawing import Drawing
+from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
     painter = Painter(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
     figure, more = painter.paint(kind)
     says = f"{kind} of table {name}: {', '.join(n for n in (note, more) if n)}"
-    return Drawing(figure, says, f"{y}-{kind}")
+    return Drawing(figure, says, f"{y}-{kind}", origin(tables.runs))
 
 
 def listing(paths: Sequence[Path]) -> str:

@@ -56,6 +56,11 @@ class Tables:
                     self._files.setdefault(table, []).append((file, run, name))
         self.several = len(paths) > 1
 
+    @property
+    def runs(self) -> list[Run]:
+        """The runs of all sources."""
+        return [run for run, _ in self._runs]
+
     @cached_property
     def names(self) -> list[str]:
         """Stored tables first, then those made from them and from the summaries."""
