@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from lfnlab import Queue, Results, dumbbell
@@ -239,3 +241,33 @@ def test_a_fault_of_set_names_it(
     assert re.search(says, err), err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_the_demo_tells_laws_apart_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each claim of its sentences, from its runs."""
+    assert cli.call(["demo", "--out", str(tmp_path / "own")]) == 0
+    assert "CUBIC starts with HyStart" in capsys.readouterr().out
+    results = Results.load(tmp_path / "own")
+    goodput = {row["law"]: row["goodput_bps"] / 1e6 for row in results.rows()}
+    ordered = sorted(goodput.values())
+    assert all(b > 1.01 * a for a, b in itertools.pairwise(ordered)), "no two bars are equal"
+    full = 1.1 * 1e9 * 0.1 / 8 / 1500
+    windows, ends = {}, {}
+    for run in results.runs:
+        (law,) = run.laws
+        first_loss_s = run.table("events")["t_s"].min()
+        table = run.table("flows")
+        before = table.filter(pl.col("t_s") <= first_loss_s)["cwnd_seg"].max()
+        windows[law] = table["cwnd_seg"].to_list()
+        ends[law] = before
+        assert 0.4 < before / full < 0.6, law
+    assert len(set(ends.values())) == 1, "HyStart and classic slow start end at the same loss"
+    assert max(windows["reno"][-10:]) < 0.5 * full, "not back after a minute"
+    assert min(windows["westwood"][200:]) < 0.1 * min(windows["reno"][200:]), "far smaller"
+    for law in set(goodput) - {"reno", "westwood"}:
+        assert max(windows[law]) > 0.95 * full, f"{law} fills path and buffer"
+    assert cli.call(["demo", "--slow-start", "classic", "--out", str(tmp_path / "classic")]) == 0
+    cubic = {row["law"]: row for row in Results.load(tmp_path / "classic").rows()}["cubic"]
+    assert cubic["goodput_bps"] / 1e6 == pytest.approx(goodput["cubic"], rel=1e-3)

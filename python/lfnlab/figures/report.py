@@ -52,6 +52,7 @@ def write_report(
     tables: Mapping[str, Table] | None = None,
     traced: Sequence[Run] | None = None,
     files: bool = False,
+    seen: str = "",
 ) -> Path:
     """Write ``report.html`` into the results directory.
 
@@ -64,6 +65,7 @@ def write_report(
         tables: further tables by their headings.
         traced: the runs whose traces are shown; default the first seed of some cases.
         files: write the house's figures to ``figures`` too, those of the traces among them.
+        seen: sentences on what the results show.
 
     Returns:
         The path of the page.
@@ -90,7 +92,7 @@ def write_report(
                 shown[caption] = data.decode()
             else:
                 made[f"figures/{name}.{kind}"] = data
-    page = _page(results, findings, shown, tables or {}, _charts(traced))
+    page = _page(results, findings, shown, tables or {}, _charts(traced), seen)
     with _writing(results, home):
         for file, data in made.items():
             replace_file(home / file, data)
@@ -114,9 +116,12 @@ def _page(
     figures: Mapping[str, str],
     tables: Mapping[str, Table],
     charts: Sequence[Mapping[str, Any]],
+    seen: str,
 ) -> str:
     title = escape(results.title or "lfnlab results")
     body = [f"<h1>{title}</h1>", f'<p class="dim">{_subtitle(results)}</p>']
+    if seen:
+        body.append(f"<p>{escape(seen)}</p>")
     if findings:
         body += ["<h2>Claims</h2>", _findings(findings)]
     body += [
