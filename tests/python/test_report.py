@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from browser import Page, chromium
 from lfnlab import Case, Results, Scenario, dumbbell, execute, law
 from lfnlab.analysis.summary import summary_table, to_json
+from lfnlab.figures.cells import luminance
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
 from lfnlab.results.runs import origin
@@ -252,6 +253,59 @@ def test_zoom_and_hover(report: Path) -> None:
         assert page.evaluate("document.querySelector('canvas').toDataURL()") != before
         assert 1.2 < _time_s(page) < 1.8, "the view begins where the drag began"
         assert page.complaints == []
+
+
+@needs_browser
+def test_a_table_is_sorted_by_keyboard_and_copied(report: Path) -> None:
+    with Page(1200, 900, dark=False) as page:
+        page.open(report)
+        shown = (
+            "[...document.querySelector('table.data tbody').rows].map(r => r.cells[1].textContent)"
+        )
+        for order in ("ascending", "descending"):
+            page.evaluate("document.querySelectorAll('table.data th button')[1].focus()")
+            for kind in ("keyDown", "keyUp"):
+                page.send("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter",
+                          windowsVirtualKeyCode=13, text="\r")  # fmt: skip
+            sort = "document.querySelectorAll('table.data th')[1].getAttribute('aria-sort')"
+            assert page.evaluate(sort) == order
+            values = [float(text.split(" ")[0]) for text in page.evaluate(shown)]
+            assert values == sorted(values, reverse=order == "descending")
+        # A browser without a window has no clipboard.
+        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+        page.evaluate("document.querySelector('button.copy').click()")
+        copied = page.evaluate("window.copied")
+        assert copied.splitlines()[0].split("\t")[0] == "law"
+        assert len(copied.splitlines()) == 1 + len(values)
+        assert page.complaints == []
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_have_contrast_and_every_control_a_name(report: Path, dark: bool) -> None:
+    """WCAG AA: 4.5 between text and page."""
+    with Page(390, 844, dark=dark) as page:
+        page.open(report)
+        pairs = page.evaluate(
+            "[...document.querySelectorAll('h1, h2, p, td, th, th button, figcaption, summary, "
+            ".legend button, figure svg text')].map(e => { const s = getComputedStyle(e); "
+            "return [e.closest('svg') ? s.fill : s.color, "
+            "getComputedStyle(document.body).backgroundColor]; })"
+        )
+        for ink, ground in {tuple(pair) for pair in pairs}:
+            high, low = sorted(
+                (
+                    luminance(np.array([int(c) / 255 for c in re.findall(r"\d+", text)[:3]]))
+                    for text in (ink, ground)
+                ),
+                reverse=True,
+            )
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, ground)
+        names = page.evaluate(
+            "[...document.querySelectorAll('button, [tabindex], svg[role=img]')]"
+            ".map(e => e.textContent || e.getAttribute('aria-label'))"
+        )
+        assert all(names)
 
 
 def _time_s(page: Page) -> float:

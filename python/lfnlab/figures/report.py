@@ -131,7 +131,8 @@ def _page(
     ]
     body.append('<div class="figures">')
     body += [
-        f'<figure><div class="scroll" tabindex="0">{_inline(svg, caption)}</div>'
+        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="figure">'
+        f"{_inline(svg, caption)}</div>"
         f"<figcaption>{escape(caption)}</figcaption></figure>"
         for caption, svg in figures.items()
     ]
@@ -242,12 +243,14 @@ def _html_table(
     headings: Sequence[tuple[str, bool]], rows: Sequence[str], classes: str = "data"
 ) -> str:
     head = "".join(
-        f"<th{' class=text' if text else ''}>{escape(heading)}</th>" for heading, text in headings
+        f'<th scope="col"{" class=text" if text else ""}>{escape(heading)}</th>'
+        for heading, text in headings
     )
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
-        '<div class="scroll" tabindex="0">'
-        f'<table class="{classes}"><tr>{head}</tr>\n{body}</table></div>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="table">'
+        f'<table class="{classes}"><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 

@@ -98,6 +98,45 @@
     plot.ctx.restore();
   }
 
+  // Headings sort their table: numbers by size, names in order. A button copies it for a spreadsheet.
+  function sortable(table) {
+    const body = table.tBodies[0];
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const down = head.ariaSort === "ascending";
+        for (const other of heads) other.ariaSort = null;
+        head.ariaSort = down ? "descending" : "ascending";
+        const rows = [...body.rows].map((row) => [key(row.cells[column].textContent), row]);
+        rows.sort(([a], [b]) => (down ? -1 : 1) * compare(a, b));
+        body.append(...rows.map(([, row]) => row));
+      });
+    });
+    if (!navigator.clipboard) return;
+    const copy = Object.assign(document.createElement("button"), { className: "copy", textContent: "Copy table" });
+    copy.addEventListener("click", async () => {
+      const lines = [...table.rows].map((row) => [...row.cells].map((c) => c.textContent.trim()).join("\t"));
+      await navigator.clipboard.writeText(lines.join("\n"));
+      copy.textContent = "Copied";
+    });
+    table.parentElement.after(copy);
+  }
+
+  // A number where the text begins with one, such as "9.41 ± 0.02" or "1,234"; else the text.
+  function key(text) {
+    const number = parseFloat(text.replaceAll(",", ""));
+    return Number.isNaN(number) ? text : number;
+  }
+
+  function compare(a, b) {
+    if (typeof a === typeof b) return typeof a === "number" ? a - b : a.localeCompare(b);
+    return typeof a === "number" ? -1 : 1;
+  }
+
+  document.querySelectorAll("table.data:not(.claims)").forEach(sortable);
   draw();
   dark.addEventListener("change", draw);
   new ResizeObserver(() => {
