@@ -165,6 +165,18 @@ def test_a_store_that_no_experiment_made_is_an_experiment(swept: Results, tmp_pa
     assert merged.table().select(swept.table().columns).sort(keys).equals(swept.table().sort(keys))
 
 
+def test_a_store_of_background_alone_has_runs_and_no_cases(tmp_path: Path) -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="100 packets", duration="2s")
+    alone = execute(path.with_background(1), seeds=2, out=tmp_path / "alone")
+    assert call(["store", "merge", str(tmp_path / "merged"), str(alone.root)]) == 0
+    merged = experiment(tmp_path / "merged")
+    assert {run.path.name for run in merged.runs} == {run.path.name for run in alone.runs}
+    assert lfnlab.open(alone.root).table().is_empty()
+    with pytest.raises(UsageError, match="no flows under test"):
+        alone.compare("cubic")
+    assert call(["report", str(tmp_path / "merged")]) == 0
+
+
 def test_a_neighbour_of_the_same_law_is_no_baseline(tmp_path: Path) -> None:
     """Two CUBIC flows are one row of two: neither Reno nor the CUBIC beside it has a partner."""
     path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="2s", loss=1e-3)

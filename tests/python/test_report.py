@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from browser import Page, chromium
 from lfnlab import Case, Results, Scenario, dumbbell, execute, law
 from lfnlab.analysis.summary import summary_table, to_json
+from lfnlab.cli.app import call
+from lfnlab.errors import UsageError
 from lfnlab.figures.cells import luminance
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
@@ -180,7 +182,13 @@ def test_background_alone(sample: str, tmp_path: Path) -> None:
     page = write_report(execute([Case(base.with_background(1))], out=tmp_path))
     assert "background traffic only" in page.read_text()
     assert set(charts_of(page)) == (set() if sample == "off" else {"chart-queue"})
-    assert [row[1] for row in summary_table(Results.load(tmp_path)).rows] == ["forward", "reverse"]
+    results = Results.load(tmp_path)
+    assert [row[1] for row in summary_table(results).rows] == ["forward", "reverse"]
+    assert results.table().is_empty()
+    with pytest.raises(UsageError, match="figure goodput: these runs have no flows"):
+        results.plot("goodput")
+    assert call(["table", str(tmp_path)]) == 0
+    assert call(["table", str(tmp_path), "--csv"]) == 2
 
 
 def test_a_flow_that_sends_nothing(tmp_path: Path) -> None:

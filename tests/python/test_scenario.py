@@ -55,7 +55,8 @@ from lfnlab import (
 )
 from lfnlab.cli.options import with_settings
 from lfnlab.experiment.run import execute
-from lfnlab.figures.plot import changes_s, cwnd_series, figures, traces
+from lfnlab.figures.plot import changes_s, cwnd_series, traces
+from lfnlab.figures.registry import of_report
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -374,7 +375,7 @@ def test_a_run_of_any_topology_has_rows_and_figures(tmp_path: Path) -> None:
     ]:
         results = execute(scenario, out=tmp_path / busiest)
         assert [row["law"] for row in results.rows()] == laws_
-        assert {"goodput", "queue", "cwnd"} <= set(figures(results, results.runs))
+        assert {"goodput", "queue", "cwnd"} <= set(of_report(results, results.runs))
         summary = results.runs[0].summary
         assert summary["links"][results.runs[0].link(summary["flows"])]["id"] == busiest
 

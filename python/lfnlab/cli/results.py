@@ -161,6 +161,11 @@ def table(
     if csv + markdown + latex > 1:
         raise UsageError("table: allowed is one of --csv, --markdown, --latex")
     results = experiment(directory)
+    if not results.cases.rows and (csv or baseline is not None):
+        raise UsageError(
+            "table: these runs have no flows under test; without --csv and --baseline it shows "
+            "their links"
+        )
     against = None if baseline is None else _baseline(results, baseline)
     if csv:
         frame = results.table() if against is None else results.compare(against)

@@ -133,8 +133,8 @@ def draw(results: Results, name: str, traced: Sequence[Run] | None = None) -> Dr
     traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
     made = FIGURES[name].draw(results, traced)
     if made is None:
-        there = ", ".join(other for other in FIGURES if other != name)
-        raise UsageError(f"figure {name}: these runs have nothing to draw; others: {there}")
+        why = "no samples" if isinstance(FIGURES[name], Traces) else "no flows, or too few,"
+        raise UsageError(f"figure {name}: these runs have {why} to draw it from")
     figure, left_out = made
     caption = "; ".join(filter(None, [FIGURES[name].caption, left_out]))
     return Drawing(figure, caption, name, origin(results.runs))

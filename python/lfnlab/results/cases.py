@@ -153,6 +153,8 @@ class Cases:
 
     def _baseline(self, baseline: str | Mapping[str, Factor]) -> dict[str, Factor]:
         """The keys and values that the baseline fixes; of a law the key that varies it."""
+        if not self.rows:
+            raise UsageError("baseline: these runs have no flows under test")
         if not isinstance(baseline, str):
             wanted = dict(baseline)
         else:

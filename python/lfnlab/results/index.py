@@ -131,20 +131,27 @@ class Catalog:
         Keys are columns of :meth:`summary`: the version of the code if there are several, and
         values of the scenario. One that follows from those before it is left out.
         """
+        found = self._cases()
+        return Cases([row for row in found.rows if row["law"] is not None], found.keys)
+
+    def _cases(self) -> Cases:
+        """As :meth:`cases`, with the rows of runs without flows under test."""
         import polars as pl
 
-        whole = self.summary().filter(pl.col("law").is_not_null()).collect()
+        whole = self.summary().collect()
+        if "route" not in whole.columns:
+            whole = whole.with_columns(route=pl.lit(None, pl.String))
         described = [name for name in whole.columns if name not in (*_MEASURED, *METRICS)]
         kept = ["law", "route"]
         for name in ("code", *described, "name"):
             if name not in kept and whole.n_unique([*kept, name]) > whole.n_unique(kept):
                 kept.append(name)
-        several = ["route"] if whole["route"].n_unique() > 1 else []
+        several = ["route"] if whole["route"].drop_nulls().n_unique() > 1 else []
         return Cases(whole.to_dicts(), (*kept[2:], "law", *several))
 
     def results(self) -> Results:
         """All runs as one experiment; its factors are the keys in which they differ."""
-        cases = self.cases()
+        cases = self._cases()
         factors: dict[str, dict[str, Factor]] = {}
         laws: dict[str, set[str]] = {}
         for row in cases.rows:
@@ -153,11 +160,11 @@ class Catalog:
             laws.setdefault(row["key"], set()).add(row["law"])
         runs = [
             Run(
-                self.root / "runs" / row["key"],
+                self.root / "runs" / key,
                 row["seed"],
-                ({"law": row["law"]} if len(laws[row["key"]]) == 1 else {}) | factors[row["key"]],
+                ({"law": row["law"]} if laws[key] == {row["law"]} != {None} else {}) | factors[key],
             )
-            for row in {row["key"]: row for row in cases.rows}.values()
+            for key, row in {row["key"]: row for row in cases.rows}.items()
         ]
         return Results(self.root, self.root.resolve().name, tuple(runs))
 
