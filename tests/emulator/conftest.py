@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
+TUN = Path("/dev/net/tun")
+
 
 def incapable() -> str | None:
-    if not Path("/dev/net/tun").exists():
-        return "no /dev/net/tun"
+    try:
+        os.close(os.open(TUN, os.O_RDWR))
+    except PermissionError:
+        return f"only root may open {TUN} here; chmod a+rw {TUN}, as root (lfn doctor says so, too)"
+    except OSError as error:
+        return f"{TUN}: {error.strerror}"
     for option in ["--net"], ["--net", "--map-root-user"]:
         if subprocess.run(["unshare", *option, "true"], capture_output=True).returncode == 0:
             return None

@@ -88,7 +88,7 @@ impl Tun {
             .open(DEVICE)
             .map_err(EmulatorError::os(
                 DEVICE,
-                "; the kernel lacks TUN (modprobe tun), or we the right to it",
+                "; load TUN (modprobe tun), or let users open it (chmod a+rw /dev/net/tun, as root)",
             ))?;
         let mut request = request("lfn%d");
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
