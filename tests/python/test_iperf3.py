@@ -20,6 +20,7 @@ from lfnlab.cli import app as cli
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import draw
 from lfnlab.formats import iperf3
+from lfnlab.results import integrity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +168,7 @@ def test_a_measurement_that_changed_is_not_read(tmp_path: Path) -> None:
         if file.name != "provenance.json":
             return file.read_bytes()
         # It says when it was written, and has the hash of what it says.
-        changes = ("finished", "seal")
+        changes = ("finished", integrity.SEAL)
         return {
             key: value for key, value in json.loads(file.read_text()).items() if key not in changes
         }
