@@ -3,10 +3,12 @@
 //! file, line, key, what was found and what is allowed. No text makes this crate panic.
 
 mod config;
+mod crowd;
 mod demand;
 mod document;
 mod error;
 mod file;
+mod loads;
 pub mod model;
 mod network;
 mod parse;

@@ -12,72 +12,87 @@ const TUNED_LEAST_BYTES: f64 = 64e6;
 
 /// Extremes of the links over the schedule.
 pub(crate) struct Peaks {
-    /// The highest rate of each link.
+    /// The highest and the lowest rate of each link; 0 for one that is down.
     pub(crate) rates: Vec<Rate>,
+    pub(crate) least_rates: Vec<Rate>,
     /// Largest increase of a round trip over its first value.
     pub(crate) longer: Time,
+    /// Largest decrease.
+    pub(crate) shorter: Time,
 }
 
 impl Peaks {
     pub(crate) fn of(scenario: &Scenario, network: &Network) -> Peaks {
         let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
         let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay).collect();
-        let mut detour = Time::ZERO;
-        let faster = |rates: &mut Vec<Rate>, link: u16, rate: Rate| {
-            rates[usize::from(link)] = rates[usize::from(link)].max(rate);
+        let mut least_delays = delays.clone();
+        let (mut detour, mut shortcut) = (Time::ZERO, Time::ZERO);
+        let mut least_rates = rates.clone();
+        let mut rated = |link: u16, rate: Rate| {
+            let link = usize::from(link);
+            rates[link] = rates[link].max(rate);
+            least_rates[link] = least_rates[link].min(rate);
         };
-        let longer = |delays: &mut Vec<Time>, link: u16, delay: Time| {
-            delays[usize::from(link)] = delays[usize::from(link)].max(delay);
+        let mut delayed = |link: u16, delay: Time| {
+            let link = usize::from(link);
+            delays[link] = delays[link].max(delay);
+            least_delays[link] = least_delays[link].min(delay);
         };
         for change in &scenario.schedule {
             match change {
                 Change::Link(change) => {
-                    change.rate.iter().for_each(|rate| faster(&mut rates, change.number, *rate));
-                    change.delay.iter().for_each(|delay| longer(&mut delays, change.number, *delay));
+                    change.rate.iter().for_each(|rate| rated(change.number, *rate));
+                    change.down.iter().filter(|down| **down).for_each(|_| rated(change.number, Rate(0)));
+                    change.delay.iter().for_each(|delay| delayed(change.number, *delay));
                 }
                 Change::File(change) => match &change.series {
-                    Series::Rate(rows) => {
-                        rows.iter().for_each(|row| faster(&mut rates, change.number, row.1))
-                    }
-                    Series::Delay(rows) => {
-                        rows.iter().for_each(|row| longer(&mut delays, change.number, row.1))
-                    }
+                    Series::Rate(rows) => rows.iter().for_each(|row| rated(change.number, row.1)),
+                    Series::Delay(rows) => rows.iter().for_each(|row| delayed(change.number, row.1)),
                     Series::Loss(_) => {}
                 },
                 Change::Route(change) => {
                     let delay =
                         change.links.iter().fold(Time::ZERO, |sum, links| sum.after(network.delay(links)));
                     detour = detour.max(delay);
+                    let flow = &scenario.flow[change.group];
+                    shortcut =
+                        shortcut.max(network.delay(&flow.path.links).after(network.delay(&flow.ack_links)));
                 }
             }
         }
-        let longer = delays.iter().zip(&network.hops).map(|(delay, hop)| delay.since(hop.way.delay));
-        Peaks { rates, longer: longer.fold(detour, Time::after) }
+        let longer = delays.iter().zip(&network.hops).map(|(most, hop)| most.since(hop.way.delay));
+        let longer = longer.fold(detour, Time::after);
+        let shorter = least_delays.iter().zip(&network.hops).map(|(least, hop)| hop.way.delay.since(*least));
+        Peaks { rates, least_rates, longer, shorter: shorter.fold(shortcut, Time::after) }
     }
 }
 
 impl Scenario {
     /// How long, together, links of a way are down, or at less than this share of their first rate.
     pub(crate) fn stopped_s(&self, network: &Network, way: &[u16], share: f64) -> f64 {
-        let stopped = |link: u16| {
-            let first = network.hop(link).way.mean_rate();
-            let mut changes: Vec<(Time, bool)> = self
-                .schedule
-                .iter()
-                .filter_map(|change| match change {
-                    Change::Link(change) if change.number == link => {
-                        let slow = change.rate.map(|rate| rate.as_bps() < share * first.as_bps());
-                        change.down.or(slow).map(|stops| (change.at, stops))
-                    }
-                    _ => None,
-                })
-                .collect();
-            changes.sort();
-            let ends = changes.iter().skip(1).map(|change| change.0).chain([self.duration]);
-            let parts = changes.iter().zip(ends).filter(|(change, _)| change.1);
-            parts.map(|(change, end)| end.since(change.0).as_s()).sum::<f64>()
-        };
-        way.iter().map(|&link| stopped(link)).sum()
+        let spells = way.iter().flat_map(|&link| self.spells(network, link));
+        spells.filter(|&(rate, _)| rate == 0.0 || rate < share).map(|(_, seconds)| seconds).sum()
+    }
+
+    /// Rates that scheduled changes give a link, as shares of its first rate, and how long each of them lasts in
+    /// seconds; 0 while it is down.
+    pub(crate) fn spells(&self, network: &Network, link: u16) -> Vec<(f64, f64)> {
+        let first = network.hop(link).way.mean_rate();
+        let (mut rate, mut is_down) = (first, false);
+        let changes = self.schedule.iter().filter_map(|change| match change {
+            Change::Link(change)
+                if change.number == link && (change.rate.is_some() || change.down.is_some()) =>
+            {
+                rate = change.rate.unwrap_or(rate);
+                is_down = change.down.unwrap_or(is_down && change.rate.is_none());
+                let share = if is_down { 0.0 } else { rate.as_bps() / first.as_bps() };
+                Some((change.at.min(self.duration), share))
+            }
+            _ => None,
+        });
+        let changes: Vec<(Time, f64)> = changes.collect();
+        let ends = changes.iter().skip(1).map(|change| change.0).chain([self.duration]);
+        changes.iter().zip(ends).map(|(&(at, share), end)| (share, end.since(at).as_s())).collect()
     }
 
     /// The routes that the data of a group of flows ever take.

@@ -192,6 +192,61 @@ fn bbr_on_a_long_path_is_predicted() {
     }
 }
 
+/// Scenarios that were drawn and predicted too low or far too high, each for one reason.
+#[test]
+fn drawn_scenarios_are_predicted() {
+    let _alone = alone();
+    let head = "schema = 1\nseed = 7\nsample = \"off\"\n";
+    for (why, text) in [
+        (
+            "without SACK packets go on to arrive behind a hole until the timeout",
+            "duration = \"2231342us\"\n[link]\nrate = \"26889659052bit/s\"\n\
+             queue = { kind = \"codel\", size = \"0.013bdp\" }\nloss = 0.000085\njitter = { high = \"58us\" }\n[[flow]]\n\
+             law = \"scalable:paper\"\nrtt = \"12433us\"\ncount = 66\nparallel = 4\nstart = \"uniform(0us, 1115672us)\"\n\
+             sack = false\n",
+        ),
+        (
+            "UDP alone fills a long queue",
+            "duration = \"2s\"\n[link]\nrate = \"2Gbit/s\"\nqueue = { kind = \"fq-codel\", size = \"4bdp\" }\n[[flow]]\n\
+             law = \"reno\"\nrtt = \"400ms\"\n[[udp]]\nbursts = [{ rate = \"3Gbit/s\" }]\n",
+        ),
+        (
+            "UDP that is slower than the link waits with few packets of others",
+            "duration = \"2s\"\n[link]\nrate = \"15Gbit/s\"\nqueue = { size = \"1.7bdp\" }\n[[flow]]\nlaw = \"dctcp\"\n\
+             rtt = \"400ms\"\nsize = \"2MB\"\n[[udp]]\nbursts = [{ rate = \"4Gbit/s\" }]\n",
+        ),
+        (
+            "the first random loss ends slow start",
+            "duration = \"3s\"\n[link]\nrate = \"88Gbit/s\"\nloss = 0.0012\n[[flow]]\nlaw = \"illinois\"\nrtt = \"130ms\"\n\
+             count = 9\n",
+        ),
+        (
+            "the first loss of a schedule does so as well",
+            "duration = \"4s\"\n[link]\nrate = \"95Gbit/s\"\n[[flow]]\nlaw = \"bic\"\nrtt = \"340ms\"\npacket = \"9000B\"\n\
+             count = 16\n[[schedule]]\nat = \"1.1s\"\nlink = \"forward\"\nloss = 0.2\n",
+        ),
+        (
+            "Hybla is fed by the few packets that a slow link carries",
+            "duration = \"4s\"\n[link]\nrate = \"4Mbit/s\"\nqueue = { size = \"1300 packets\" }\n[[flow]]\nlaw = \"hybla\"\n\
+             rtt = \"62ms\"\ncount = 46\n",
+        ),
+        (
+            "short flows alone, some of them sessions that last",
+            "duration = \"60s\"\n[link]\nrate = \"200Mbit/s\"\nqueue = { kind = \"fq-codel\", size = \"500 packets\" }\n\
+             [background]\nlevel = 2\nlong_flows = 0\n",
+        ),
+        (
+            "a way back that carries less than its short flows",
+            "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
+             rtt = \"20ms\"\n[background]\nlevel = 2\n",
+        ),
+    ] {
+        let need = Need::of(format!("{head}{text}"), f64::INFINITY).unwrap();
+        println!("{:.1} MB, {:.1} predicted: {why}", need.measured / 1e6, need.predicted / 1e6);
+        assert!(need.measured <= need.predicted && !need.is_far_too_high(), "{why}: {}", need.line());
+    }
+}
+
 #[test]
 fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
     let _alone = alone();

@@ -1,0 +1,223 @@
+//! Short flows and connections that are open at once: of the background and of models of traffic.
+
+use crate::demand::pile_up;
+use crate::loads::TIMEOUT_S;
+use crate::predict::Basis;
+
+/// Connections that pile up while a link is down need as long again to end.
+const PILE_TIMES: f64 = 2.0;
+/// Short background flows at once for each Mbit/s of load, and how many more for each second that they queue: they
+/// take some round trips.
+const FLOWS_PER_MBITPS: f64 = 8.0;
+const FLOWS_PER_MBITPS_AND_QUEUEING_S: f64 = 30.0;
+/// The same where a queue holds few packets, or fewer than there are long flows: a short flow often loses its first
+/// packets, and waits for timeouts of a second and longer ones.
+const STARVED_FLOWS_PER_MBITPS: f64 = 45.0;
+/// So few, of the largest.
+const STARVED_PACKETS: f64 = 10.0;
+/// Packets of a short flow. One that loses some of them often waits for a timeout.
+const SHORT_FLOW_PACKETS: f64 = 10.0;
+/// Interactive sessions that begin in a second for each Mbit/s of load, and the most at once in both directions: they
+/// last longer than most runs.
+const SESSIONS_PER_MBITPS_AND_S: f64 = 0.07;
+const SESSIONS_MOST: f64 = 4000.0;
+/// Short flows keep as many packets as their load sends in this time, in seconds.
+const PACKETS_S: f64 = 0.5;
+/// Short background flows that begin in a second for each Mbit/s of load.
+const FLOWS_PER_MBITPS_AND_S: f64 = 13.0;
+/// Window of a short flow in packets. A place that once held a large flow keeps room for it; in each second so many
+/// of the places get one.
+const WINDOW_PACKETS: f64 = 45.0;
+const LARGE_PER_S: f64 = 0.05;
+/// Packets outstanding of a long background flow.
+const LONG_FLOW_PACKETS: f64 = 20.0;
+/// A packet of the background on the wire.
+const WIRE_BYTES: f64 = 1514.0;
+/// Load of the levels in both directions over the rate of the slowest link, and how much of it travels in reverse.
+const LOADS: [f64; 4] = [0.0, 0.15, 0.375, 0.6];
+const REVERSE: f64 = 1.0 / 3.0;
+/// An ACK on the wire.
+const ACK_BYTES: f64 = 66.0;
+/// Bytes on the wire over those of the load: headers and retransmissions.
+const WIRE_PER_LOAD: f64 = 1.15;
+
+/// Flows that are not listed one by one, and their packets.
+#[derive(Default)]
+pub(crate) struct Crowd {
+    pub(crate) long_flows: f64,
+    pub(crate) short_flows: f64,
+    /// Short flows that cannot end.
+    pub(crate) piled: f64,
+    /// Connections of models of traffic.
+    pub(crate) connections: f64,
+    /// Packets in flight.
+    pub(crate) in_flight: f64,
+    /// Packets for which their senders keep room.
+    pub(crate) kept: f64,
+    /// Packets that leave links.
+    pub(crate) packets: f64,
+}
+
+/// A time in which a link has one rate.
+struct Course {
+    /// Over its first rate; 0 while it is down.
+    rate: f64,
+    /// The time, and as long again if the run lasts that long.
+    piling_s: f64,
+}
+
+impl Basis<'_> {
+    pub(crate) fn crowd(&self) -> Crowd {
+        let mut crowd = self.background();
+        self.add_models(&mut crowd);
+        crowd
+    }
+
+    fn background(&self) -> Crowd {
+        let background = &self.paths.scenario.background;
+        let load_share = LOADS[usize::from(background.level as u8)];
+        let load_bps = load_share * self.paths.network.slowest(&background.path.links).as_bps();
+        let long_flows = 2.0 * f64::from(background.long_flows);
+        let per_s = FLOWS_PER_MBITPS_AND_S * load_bps / 1e6;
+        // Hardly more at once than begin in all.
+        let begun = 100.0 + per_s * self.duration_s;
+        let ways = [(&*background.path.links, 1.0 - REVERSE), (&*background.ack_links, REVERSE)];
+        let piling_s = ways.into_iter().map(|(way, part)| self.piling_s(way, part, load_bps));
+        let piled = per_s * piling_s.sum::<f64>().min(self.duration_s);
+        let sessions = (SESSIONS_PER_MBITPS_AND_S * load_bps / 1e6 * self.duration_s).min(SESSIONS_MOST);
+        // Those that piled up are among those that began.
+        let short_flows = (self.flows_per_mbitps() * load_bps / 1e6 + sessions).min(begun - piled).max(0.0);
+        let large = short_flows * (LARGE_PER_S * self.duration_s).min(1.0);
+        Crowd {
+            long_flows,
+            short_flows,
+            piled,
+            in_flight: LONG_FLOW_PACKETS * long_flows + PACKETS_S * load_bps / 8.0 / WIRE_BYTES,
+            kept: WINDOW_PACKETS * large,
+            packets: load_bps / 8.0 * self.duration_s / WIRE_BYTES,
+            ..Crowd::default()
+        }
+    }
+
+    /// Short background flows at once for each Mbit/s of load, where no link is overloaded.
+    fn flows_per_mbitps(&self) -> f64 {
+        let background = &self.paths.scenario.background;
+        let beside =
+            |link: u16| self.paths.scenario.flow.iter().filter(move |flow| flow.path.links.contains(&link));
+        let is_starved = |&link: &u16| {
+            let long = beside(link).map(|flow| f64::from(flow.streams())).sum::<f64>();
+            self.paths.room_bytes(link) < STARVED_PACKETS.max(long) * f64::from(self.paths.sizing.wire_bytes)
+        };
+        let mut links = background.path.links.iter().chain(&*background.ack_links);
+        if links.any(is_starved) {
+            return STARVED_FLOWS_PER_MBITPS;
+        }
+        let ways = [&*background.path.links, &*background.ack_links];
+        let queueing_s: f64 = ways.iter().map(|way| self.queueing_behind_s(way)).sum();
+        let loss = background.path.links.iter().map(|&link| self.paths.most_lost(link)).fold(0.0, f64::max);
+        let timeouts = FLOWS_PER_MBITPS_AND_S * TIMEOUT_S * (1.0 - (1.0 - loss).powf(SHORT_FLOW_PACKETS));
+        FLOWS_PER_MBITPS + FLOWS_PER_MBITPS_AND_QUEUEING_S * queueing_s + timeouts
+    }
+
+    /// How long the queues of a way are that others fill.
+    fn queueing_behind_s(&self, way: &[u16]) -> f64 {
+        let queueing_s = way.iter().map(|&link| {
+            let rates =
+                self.paths.scenario.spells(&self.paths.network, link).into_iter().map(|(rate, _)| rate);
+            let least = rates.filter(|&rate| rate > 0.0).fold(1.0, f64::min);
+            let rate_bps = self.paths.network.hop(link).way.mean_rate().as_bps();
+            let filling = self.loads.iter().filter(|load| load.links.contains(&link));
+            let bytes: f64 = filling.map(|load| load.window * f64::from(load.wire_bytes)).sum();
+            bytes.min(self.paths.room_bytes(link)) * 8.0 / (least * rate_bps)
+        });
+        queueing_s.sum()
+    }
+
+    /// For how long as many flows as begin pile up on a way that carries this part of the load, and the ACKs of the
+    /// rest: all while a link is down, else those that are [stuck](Basis::stuck).
+    fn piling_s(&self, way: &[u16], part: f64, load_bps: f64) -> f64 {
+        let piling_s = |&link: &u16| {
+            let courses = self.courses(link).into_iter();
+            let stuck = courses.map(|course| match course.rate {
+                0.0 => course.piling_s,
+                rate => course.piling_s * self.stuck(link, rate, part * load_bps),
+            });
+            stuck.sum()
+        };
+        way.iter().map(piling_s).fold(0.0, f64::max)
+    }
+
+    /// The rates of a link in the course of a run, and for how long flows pile up at each of them.
+    fn courses(&self, link: u16) -> Vec<Course> {
+        let spells = self.paths.scenario.spells(&self.paths.network, link);
+        let mut left_s = self.duration_s;
+        let first_s = left_s - spells.iter().map(|&(_, seconds)| seconds).sum::<f64>();
+        let course = |(rate, seconds): (f64, f64)| {
+            left_s -= seconds;
+            // Those that piled up need as long again to end.
+            Course { rate, piling_s: seconds + left_s.min(seconds) }
+        };
+        [(1.0, first_s)].into_iter().chain(spells).map(course).collect()
+    }
+
+    /// Share of short flows that pile up on a link at this share of its rate: where they, the ACKs of long flows and
+    /// UDP are more than it carries, all but those that fit beside the others. So it is in an overloaded queue with
+    /// processor sharing whose customers are exponential; sizes that vary more than that leave fewer.
+    fn stuck(&self, link: u16, rate: f64, load_bps: f64) -> f64 {
+        let rate_bps = rate * self.paths.network.hop(link).way.mean_rate().as_bps();
+        let left_bps = rate_bps - self.ack_bps(link) - self.udp_bps(link);
+        let wire_bps = WIRE_PER_LOAD * load_bps;
+        if wire_bps > left_bps {
+            1.0 - left_bps.max(0.0) / wire_bps
+        } else {
+            0.0
+        }
+    }
+
+    /// The ACKs on a link, one for each packet that is sent and that the slowest link of its route carries.
+    fn ack_bps(&self, link: u16) -> f64 {
+        let acked = self.loads.iter().filter(|load| load.ack_links.contains(&link));
+        let acks = acked.map(|load| {
+            load.demand.min(self.paths.carried(load.links, load.wire_bytes, self.paths.scenario.duration))
+        });
+        8.0 * ACK_BYTES * acks.fold(0.0, f64::max) / self.duration_s
+    }
+
+    /// What UDP sources offer to a link.
+    fn udp_bps(&self, link: u16) -> f64 {
+        let passing = self.paths.scenario.udp.iter().filter(|udp| udp.path.links.contains(&link));
+        passing
+            .map(|udp| self.paths.scenario.udp_traffic(udp).offered_bps(self.paths.scenario.duration))
+            .sum()
+    }
+
+    fn add_models(&self, crowd: &mut Crowd) {
+        for (traffic, demand) in self.paths.scenario.traffic.iter().zip(&self.demands) {
+            let ways = [&traffic.path.links, &traffic.ack_links];
+            crowd.connections += demand.connections(ways.iter().map(|way| self.queueing_s(way)).sum());
+            let down = ways.iter().map(|way| self.paths.scenario.stopped_s(&self.paths.network, way, 0.0));
+            crowd.connections += demand.begun((PILE_TIMES * down.sum::<f64>()).min(self.duration_s));
+            crowd.in_flight += demand.wire_bytes_per_s() / WIRE_BYTES;
+            crowd.packets += demand.packets_per_s() * self.duration_s;
+        }
+        let piled = (0..).zip(&self.paths.network.hops).flat_map(|(link, hop)| {
+            let rate_bps = hop.way.mean_rate().as_bps();
+            self.courses(link).into_iter().map(move |course| {
+                let left_bps = (course.rate * rate_bps - self.udp_bps(link)).max(0.01 * rate_bps);
+                pile_up(&self.demands, link, left_bps / 8.0, course.piling_s)
+            })
+        });
+        // No more pile up than begin.
+        let begun: f64 = self.demands.iter().map(|demand| demand.begun(self.duration_s)).sum();
+        crowd.connections += if begun > 0.0 { piled.sum::<f64>().min(begun) } else { 0.0 };
+    }
+
+    /// How long the full queue of a way is. It is on the slowest link, where several are, on the one that holds
+    /// least.
+    fn queueing_s(&self, way: &[u16]) -> f64 {
+        let queues =
+            way.iter().map(|&link| (self.paths.peaks.rates[usize::from(link)], self.paths.room_bytes(link)));
+        let bottleneck = queues.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        bottleneck.map_or(0.0, |(rate, room_bytes)| room_bytes * 8.0 / rate.as_bps().max(1.0))
+    }
+}

@@ -1,0 +1,443 @@
+//! What sends packets one by one, and the most that each of it may have outstanding.
+
+use lfn_law::{LawInfo, LawSpec, SlowStartKind};
+use lfn_path::{AqmConfig, Impair, JitterConfig, Loss};
+use lfn_sim::traffic::udp;
+use lfn_units::Time;
+
+use crate::config::Sizing;
+use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
+use crate::network::Network;
+use crate::peaks::Peaks;
+use crate::quantity::Start;
+
+/// Slow start may send twice what path and buffer hold before it detects a loss.
+pub(crate) const OVERSHOOT: f64 = 2.0;
+/// Over [`OVERSHOOT`]: under a law with delivery rates, start-up keeps 2 / ln 2 of what the path holds in flight, and
+/// as much as it holds is SACKed before the first loss is repaired.
+const START_UP: f64 = (2.0 / std::f64::consts::LN_2 + 1.0) / OVERSHOOT - 1.0;
+/// Packets before the first ACK of UDT.
+const UDT_INITIAL_WINDOW: f64 = 16.0;
+/// Below this round trip Hybla is Reno; above, no loss keeps its window near what the path holds.
+const HYBLA_RTT_S: f64 = 0.025;
+/// In slow start Hybla's window grows by 2^rho - 1 for each packet, with rho at most this.
+const HYBLA_RHO_MAX: f64 = 16.0;
+/// Round trips before the first data.
+const HANDSHAKE_ROUNDS: f64 = 1.0;
+/// Round trips of growth in congestion avoidance between a loss and the answer to it.
+const REACTION: f64 = 4.0;
+/// The least retransmission timeout of Linux, and one that is not short.
+const LINUX_TIMEOUT_S: f64 = 0.2;
+pub(crate) const TIMEOUT_S: f64 = 1.0;
+/// A packet that opens a connection, on the wire.
+const OPENING_BYTES: f64 = 90.0;
+
+/// How the window of a flow grows on a path, and what ends that, besides its receiver, its demand and its host.
+#[derive(Clone, Copy)]
+struct Growth {
+    /// The most that it grows by for each packet that arrives. Infinite where a router may ask for any window, and
+    /// for prototypes.
+    per_packet: f64,
+    /// The most that it grows by in a round trip once losses have ended slow start, beyond one packet.
+    per_round: f64,
+    /// No loss is known to keep it near what the path holds.
+    boundless: bool,
+}
+
+impl Growth {
+    /// Of a law, or of UDT's own control.
+    fn of(law: Option<&LawSpec>, first_rtt_s: f64) -> Growth {
+        let one = Growth { per_packet: 1.0, per_round: 0.0, boundless: false };
+        let Some(law) = law else { return one };
+        let name = law.info().map(|law| law.name);
+        if name == Some("hybla") {
+            if first_rtt_s <= HYBLA_RTT_S {
+                return one;
+            }
+            let rho = first_rtt_s / HYBLA_RTT_S;
+            // rho^2 a round trip, in congestion avoidance with a window of one packet.
+            let per_packet = rho.min(HYBLA_RHO_MAX).exp2().max(rho * rho);
+            return Growth { per_packet, per_round: rho * rho, boundless: true };
+        }
+        let jumps = name.is_none() || law.family() == Some("router");
+        Growth { per_packet: if jumps { f64::INFINITY } else { 1.0 }, boundless: name.is_none(), ..one }
+    }
+}
+
+/// Whether a law uses delivery-rate samples.
+pub(crate) fn samples_rates(law: &LawSpec) -> bool {
+    law.slow_start() == SlowStartKind::None
+}
+
+fn has_sack(flow: &Flow) -> bool {
+    flow.tcp.is_none_or(|tcp| tcp.sack)
+}
+
+/// Packets that a flow may send before the first ACK; Hybla sends rho.
+fn initial_window(flow: &Flow, growth: Growth) -> f64 {
+    flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64).max(growth.per_packet)
+}
+
+/// Load of one group of flows, or of one UDP source, on a link.
+pub(crate) struct Load<'a> {
+    pub(crate) links: &'a [u16],
+    /// Where its ACKs travel.
+    pub(crate) ack_links: &'a [u16],
+    /// ACKs for each of its packets, while none is lost.
+    pub(crate) acks: f64,
+    pub(crate) wire_bytes: u32,
+    /// Most packets that it may have outstanding.
+    pub(crate) window: f64,
+    /// Packets that it wants to deliver.
+    pub(crate) demand: f64,
+    /// Its sender keeps what is outstanding.
+    pub(crate) keeps: bool,
+    /// Nothing but the host limits the window.
+    pub(crate) boundless: bool,
+    /// Its sender keeps a sample of the delivery rate for each packet.
+    pub(crate) samples: bool,
+    /// Packets that may be outstanding over what a link twice holds, as a share of it.
+    pub(crate) more: f64,
+    /// For how long a recovery lets a packet leave for each that arrives, and repairs one loss in each round trip.
+    pub(crate) stalls_s: f64,
+}
+
+/// The paths of a scenario and what they hold.
+pub(crate) struct Paths<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) network: Network<'a>,
+    pub(crate) sizing: Sizing,
+    pub(crate) peaks: Peaks,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn of(scenario: &'a Scenario) -> Paths<'a> {
+        let network = Network::new(&scenario.topology);
+        let sizing = Sizing::new(&network, &scenario.flow, &scenario.udp, scenario.compat);
+        let peaks = Peaks::of(scenario, &network);
+        Paths { scenario, network, sizing, peaks }
+    }
+
+    /// All that sends packets one by one.
+    pub(crate) fn loads(&self) -> Vec<Load<'a>> {
+        let scenario = self.scenario;
+        let limits = scenario.send_limits(&self.network, &self.sizing);
+        let groups = scenario.flow.iter().zip(limits).enumerate();
+        let flows = groups.flat_map(|(group, (flow, limit))| {
+            let growth = self.growth(flow);
+            let routes = scenario.data_routes(group, flow);
+            routes.map(move |links| self.flow_load(flow, growth, limit as f64, links))
+        });
+        let mut loads: Vec<Load> = flows.collect();
+        let windows: f64 = loads.iter().map(|load| load.window).sum();
+        loads.extend(scenario.udp.iter().map(|udp| self.udp_load(udp, windows)));
+        loads
+    }
+
+    /// Of all flows of a group on one route of their data.
+    fn flow_load(&self, flow: &'a Flow, growth: Growth, limit: f64, links: &'a [u16]) -> Load<'a> {
+        let compat = self.scenario.compat;
+        let wire_bytes = compat.wire_bytes(flow.packet);
+        let payload = f64::from(flow.payload_bytes(compat));
+        let wanted = flow.size.map_or(f64::INFINITY, |size| (size.0 as f64 / payload).ceil());
+        let received = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(compat) as f64);
+        let n = f64::from(flow.streams());
+        let carried = self.carried(links, wire_bytes, self.scenario.duration);
+        let mut window = (n * received.min(wanted).min(limit))
+            .min(self.early(flow) * self.grown(flow, growth, self.rounds(flow, links)))
+            .min(fed_by_acks(flow, growth, carried))
+            .min(self.ended_by_losses(flow, growth, links));
+        let samples = flow.control.law().is_some_and(samples_rates);
+        // Without SACK each loss takes a round trip to repair, and without RACK a lost retransmission takes a
+        // timeout, in which as much leaves as the rate asks for.
+        let boundless = growth.boundless || samples && (!has_sack(flow) || compat == Compat::Ns2);
+        let more = if samples { START_UP } else { 0.0 };
+        if boundless {
+            // What is under way, and what has arrived behind a hole.
+            let under_way = (1.0 + growth.per_packet) * (1.0 + more) * self.held(flow, links)
+                + n * (initial_window(flow, growth) + REACTION * growth.per_round);
+            window = window.min(under_way + carried);
+        }
+        Load {
+            links,
+            ack_links: &flow.ack_links,
+            acks: if flow.tcp.is_none_or(|tcp| tcp.delayed_ack) { 0.5 } else { 1.0 },
+            wire_bytes,
+            window,
+            demand: (f64::from(flow.count) * wanted).min(self.sent(flow, growth, window, links)),
+            keeps: true,
+            boundless,
+            samples,
+            more,
+            stalls_s: self.stalls_s(flow),
+        }
+    }
+
+    /// Of a UDP source beside flows with these windows together.
+    fn udp_load(&self, udp: &'a Udp, windows: f64) -> Load<'a> {
+        let traffic = self.scenario.udp_traffic(udp);
+        let bytes = traffic.offered_bps(self.scenario.duration) / 8.0 * self.scenario.duration.as_s();
+        let packet_bytes = f64::from(traffic.packet_bytes);
+        let demand = match traffic.pattern {
+            udp::Pattern::Bursts(_) => (bytes / packet_bytes).ceil(),
+            udp::Pattern::OnOff(_) => f64::INFINITY,
+        };
+        let held_bytes = udp.path.links.iter().map(|&link| {
+            let way = self.network.hop(link).way;
+            let delay = way.delay.after(self.peaks.longer).after(most_late(&way.impair));
+            let under_way = self.peaks.rates[usize::from(link)].as_bps() / 8.0 * delay.as_s();
+            let queued = windows * f64::from(self.sizing.wire_bytes) * self.queued_beside(link);
+            under_way + self.room_bytes(link).min(queued)
+        });
+        Load {
+            links: &udp.path.links,
+            ack_links: &[],
+            acks: 0.0,
+            wire_bytes: traffic.packet_bytes,
+            // No more is under way than is ever sent, or than the links hold, whose queues grow to twice that.
+            window: demand.min(2.0 * held_bytes.sum::<f64>() / packet_bytes),
+            demand,
+            keeps: false,
+            boundless: false,
+            samples: false,
+            more: 0.0,
+            stalls_s: 0.0,
+        }
+    }
+
+    /// Bytes of UDP in the queue of a link for each byte of others: in a queue in order of arrival they are as their
+    /// rates. Infinite where that is not so, or where UDP alone may fill the queue.
+    fn queued_beside(&self, link: u16) -> f64 {
+        let (scenario, hop) = (self.scenario, self.network.hop(link));
+        let is_steady = self.peaks.rates[usize::from(link)] == self.peaks.least_rates[usize::from(link)]
+            && hop.way.delivery.is_none()
+            && !matches!(hop.way.queue.discipline, AqmConfig::FqCodel(_));
+        let has_crowd = !scenario.background.is_silent() || !scenario.traffic.is_empty();
+        let share = self.most_udp_bps(link) / hop.way.mean_rate().as_bps();
+        if is_steady && !has_crowd && share < 1.0 {
+            share / (1.0 - share)
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// The most that UDP sources send over a link at a time.
+    fn most_udp_bps(&self, link: u16) -> f64 {
+        let passing = self.scenario.udp.iter().filter(|udp| udp.path.links.contains(&link));
+        let most = passing.map(|udp| match self.scenario.udp_traffic(udp).pattern {
+            udp::Pattern::Bursts(bursts) => bursts.iter().map(|burst| burst.rate.as_bps()).sum(),
+            udp::Pattern::OnOff(on_off) => f64::from(on_off.sources) * on_off.rate.as_bps(),
+        });
+        most.sum()
+    }
+
+    /// Of a link's full queue.
+    pub(crate) fn room_bytes(&self, link: u16) -> f64 {
+        let way = self.network.hop(link).way;
+        self.sizing.room_bytes(link, way.queue.size, way.mean_rate())
+    }
+
+    /// The highest rate of a route's slowest link.
+    fn rate_bps(&self, links: &[u16]) -> f64 {
+        let rates = links.iter().map(|&link| self.peaks.rates[usize::from(link)].as_bps());
+        rates.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Packets that a route carries in this time.
+    pub(crate) fn carried(&self, links: &[u16], wire_bytes: u32, time: Time) -> f64 {
+        self.rate_bps(links) / 8.0 * time.as_s() / f64::from(wire_bytes)
+    }
+
+    /// Packets that a route and its queues hold.
+    fn held(&self, flow: &Flow, links: &[u16]) -> f64 {
+        let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
+        let rooms: f64 = links.iter().map(|&link| self.room_bytes(link)).sum();
+        self.carried(links, wire_bytes, flow.rtt.after(self.peaks.longer)) + rooms / f64::from(wire_bytes)
+    }
+
+    fn growth(&self, flow: &Flow) -> Growth {
+        Growth::of(flow.control.law(), self.first_rtt_s(flow))
+    }
+
+    /// The longest first round trip of a flow, in seconds: all queues on its way are full. At the start of a run they
+    /// hold what begins there: an opening packet of each flow; where these are too many for a queue, some come again
+    /// when it may be full. Infinite where a trace says when a link sends.
+    fn first_rtt_s(&self, flow: &Flow) -> f64 {
+        let scenario = self.scenario;
+        let streams: f64 = scenario.flow.iter().map(|flow| f64::from(flow.streams())).sum();
+        let is_quiet = flow.start == Start::At(Time::ZERO)
+            && scenario.background.is_silent()
+            && scenario.traffic.is_empty();
+        let queueing_s = flow.path.links.iter().chain(&flow.ack_links).map(|&link| {
+            let way = self.network.hop(link).way;
+            let has_data = scenario.flow.iter().any(|flow| flow.path.links.contains(&link));
+            let room_bytes = match self.sizing.limits(link, way.queue.size, way.mean_rate()) {
+                (packets, u64::MAX) if is_quiet && !has_data => packets as f64 * OPENING_BYTES,
+                _ => self.room_bytes(link),
+            };
+            let is_enough = room_bytes > streams * f64::from(self.sizing.wire_bytes);
+            let waits_bytes = if is_quiet && is_enough { streams * OPENING_BYTES } else { room_bytes };
+            match way.delivery {
+                Some(_) => f64::INFINITY,
+                None => waits_bytes * 8.0 / self.peaks.least_rates[usize::from(link)].as_bps(),
+            }
+        });
+        flow.rtt.after(self.peaks.longer).as_s() + queueing_s.sum::<f64>()
+    }
+
+    /// The shortest round trip of a flow.
+    fn shortest_s(&self, flow: &Flow) -> f64 {
+        flow.rtt.since(self.peaks.shorter).as_s()
+    }
+
+    /// Round trips of a flow in a run, at most. While a link of its route is down there is one.
+    fn rounds(&self, flow: &Flow, links: &[u16]) -> f64 {
+        let time_s = self.scenario.duration.since(begins(flow)).as_s();
+        let down = links.iter().map(|&link| self.scenario.stopped_s(&self.network, &[link], 0.0));
+        let is_changed = links != &*flow.path.links;
+        let down_s = if begins(flow) > Time::ZERO || is_changed { 0.0 } else { down.fold(0.0, f64::max) };
+        (time_s - down_s) / self.shortest_s(flow) + if down_s > 0.0 { 1.0 } else { 0.0 }
+    }
+
+    /// Most packets that ACKs make of the initial window in so many round trips: each packet that arrives makes room
+    /// for itself and for what the window grows by.
+    fn grown(&self, flow: &Flow, growth: Growth, rounds: f64) -> f64 {
+        let rounds = (rounds - HANDSHAKE_ROUNDS).max(0.0).floor();
+        initial_window(flow, growth) * (1.0 + growth.per_packet).powf(rounds)
+    }
+
+    /// For how long a recovery without SACK lets a packet leave for each that arrives, and repairs one loss in each
+    /// round trip: until a timeout.
+    fn stalls_s(&self, flow: &Flow) -> f64 {
+        match (has_sack(flow), self.scenario.compat) {
+            (true, _) => 0.0,
+            (false, Compat::Linux) => self.shortest_s(flow) + LINUX_TIMEOUT_S,
+            (false, Compat::Ns2) => self.shortest_s(flow) + TIMEOUT_S,
+        }
+    }
+
+    /// How many flows that begin with the first of a group have as much outstanding as all of the group while windows
+    /// grow: a flow that begins r round trips later has 2^-r of the first one's window.
+    fn early(&self, flow: &Flow) -> f64 {
+        let n = f64::from(flow.streams());
+        match flow.start {
+            Start::At(_) => n,
+            Start::Uniform(low, high) => {
+                // 1 + 1/2 + 1/4 and so on: windows double once a round trip.
+                let expected = n * (2.0 * self.shortest_s(flow) / high.since(low).as_s()).min(1.0);
+                (f64::from(flow.parallel) * most_of(expected / f64::from(flow.parallel))).min(n)
+            }
+        }
+    }
+
+    /// Most packets that all flows of a group send while so many may be outstanding: until they are, as many as a
+    /// geometric series gives.
+    fn sent(&self, flow: &Flow, growth: Growth, window: f64, links: &[u16]) -> f64 {
+        let first = f64::from(flow.streams()) * initial_window(flow, growth);
+        let growing = (window / first).max(1.0).log(1.0 + growth.per_packet).floor();
+        window * (2.0 + (self.rounds(flow, links) - growing).max(0.0))
+    }
+
+    /// Most packets that all flows of a group may have outstanding where packets are lost at random: slow start
+    /// ends with the first loss, and a round trip passes before it is known. Afterwards each loss costs more than the
+    /// packets between two losses bring. Infinite for laws and receivers of which this is not known.
+    fn ended_by_losses(&self, flow: &Flow, growth: Growth, links: &[u16]) -> f64 {
+        if flow.transport() != Transport::Tcp || !flow.control.law().is_some_and(gives_way_to_losses) {
+            return f64::INFINITY;
+        }
+        // While a lost retransmission waits for its timeout, half a window leaves in each round trip; RACK does not
+        // wait.
+        let waits_s = match self.scenario.compat {
+            Compat::Ns2 => TIMEOUT_S,
+            Compat::Linux => self.stalls_s(flow),
+        };
+        let stalled = 1.0 + waits_s / (2.0 * self.shortest_s(flow));
+        let n = f64::from(flow.streams());
+        // Packets before the first loss of each of n flows, together.
+        let most_before = most_of(n);
+        let bound = |(since, loss): (Time, f64)| {
+            let rounds = since.since(begins(flow)).as_s() / self.shortest_s(flow);
+            let before = n * self.grown(flow, growth, rounds);
+            stalled * (1.0 + growth.per_packet) * (before + growth.per_packet * most_before / loss)
+        };
+        self.losses(links).into_iter().map(bound).fold(f64::INFINITY, f64::min)
+    }
+
+    /// From which time on a route loses at least which share of its data packets.
+    fn losses(&self, links: &[u16]) -> Vec<(Time, f64)> {
+        let mut found = Vec::new();
+        for &link in links {
+            let mut least = f64::INFINITY;
+            for (at, loss) in self.course_of_loss(link).into_iter().rev() {
+                least = loss.min(least);
+                found.push((at, least));
+            }
+        }
+        found.retain(|&(_, loss)| loss > 0.0);
+        found
+    }
+
+    /// The largest share of data packets that a link ever loses.
+    pub(crate) fn most_lost(&self, link: u16) -> f64 {
+        self.course_of_loss(link).into_iter().map(|(_, loss)| loss).fold(0.0, f64::max)
+    }
+
+    /// What share of its data packets a link loses, and since when; 0 for losses in bursts.
+    fn course_of_loss(&self, link: u16) -> Vec<(Time, f64)> {
+        let first = match self.network.hop(link).way.impair.loss {
+            Loss::Bernoulli(p) => p,
+            Loss::Bursts(_) => 0.0,
+        };
+        let mut course = vec![(Time::ZERO, first)];
+        for change in &self.scenario.schedule {
+            match change {
+                Change::Link(change) if change.number == link => {
+                    course.extend(change.loss.map(|loss| (change.at, loss)));
+                }
+                Change::File(change) if change.number == link => {
+                    if let Series::Loss(rows) = &change.series {
+                        course.extend(rows.iter().copied());
+                    }
+                }
+                _ => {}
+            }
+        }
+        course.sort_by_key(|&(at, _)| at);
+        course
+    }
+}
+
+/// Most packets that all flows of a group may have outstanding on a path that carries so many until the end of the
+/// run.
+fn fed_by_acks(flow: &Flow, growth: Growth, carried: f64) -> f64 {
+    f64::from(flow.streams()) * initial_window(flow, growth) + (1.0 + growth.per_packet) * carried
+}
+
+/// What a sum of independent terms of which so many are expected, each exponential or at most 1, exceeds with a
+/// chance of 2e-5.
+fn most_of(expected: f64) -> f64 {
+    expected + 4.0 * expected.sqrt() + 6.0
+}
+
+/// How late impairments make a packet, at most.
+pub(crate) fn most_late(impair: &Impair) -> Time {
+    let jitter = match impair.jitter {
+        Some(JitterConfig::Uniform(jitter)) => jitter.high,
+        Some(JitterConfig::Normal(jitter)) => jitter.mean.after(jitter.mean),
+        None => Time::ZERO,
+    };
+    impair.reorder.map_or(jitter, |reorder| reorder.delay.after(jitter))
+}
+
+/// When the first flow of a group begins.
+fn begins(flow: &Flow) -> Time {
+    match flow.start {
+        Start::At(time) | Start::Uniform(time, _) => time,
+    }
+}
+
+/// Whether a law takes at least a tenth off its window at each loss.
+fn gives_way_to_losses(law: &LawSpec) -> bool {
+    let gives_way = |law: &LawInfo| !law.ssthresh_is_estimate && law.family != "router" && law.name != "copa";
+    !samples_rates(law) && law.info().is_some_and(gives_way)
+}
