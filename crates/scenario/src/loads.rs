@@ -88,6 +88,8 @@ pub(crate) struct Load<'a> {
     pub(crate) wire_bytes: u32,
     /// Most packets that it may have outstanding.
     pub(crate) window: f64,
+    /// Packets that leave before a loss can be known.
+    pub(crate) initial: f64,
     /// Packets that it wants to deliver.
     pub(crate) demand: f64,
     /// Its sender keeps what is outstanding.
@@ -164,6 +166,7 @@ impl<'a> Paths<'a> {
             acks: if flow.tcp.is_none_or(|tcp| tcp.delayed_ack) { 0.5 } else { 1.0 },
             wire_bytes,
             window,
+            initial: (n * initial_window(flow, growth)).min(window),
             demand: (f64::from(flow.count) * wanted).min(self.sent(flow, growth, window, links)),
             keeps: true,
             boundless,
@@ -196,6 +199,7 @@ impl<'a> Paths<'a> {
             wire_bytes: traffic.packet_bytes,
             // No more is under way than is ever sent, or than the links hold, whose queues grow to twice that.
             window: demand.min(2.0 * held_bytes.sum::<f64>() / packet_bytes),
+            initial: 0.0,
             demand,
             keeps: false,
             boundless: false,

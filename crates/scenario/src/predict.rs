@@ -198,7 +198,9 @@ impl Basis<'_> {
         let behind = senders()
             .filter(|_| self.paths.scenario.compat == Compat::Ns2)
             .map(|load| self.paths.carried(load.links, load.wire_bytes, Time::from_s(1)));
-        let slack = SLACK_PACKETS + RECOVERY * links + behind.fold(0.0, f64::max);
+        let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
+        let dropped = initial * KEPT_BYTES / PACKET_BYTES;
+        let slack = SLACK_PACKETS + RECOVERY * links + behind.fold(0.0, f64::max) + dropped;
         let slack = slack.min(SLACK_MOST_PACKETS).min(windows);
         let held = slack + boundless * KEPT_BYTES / PACKET_BYTES + links;
         // No more is held than is outstanding, at most.

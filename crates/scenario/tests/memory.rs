@@ -206,6 +206,12 @@ fn drawn_scenarios_are_predicted() {
              sack = false\n",
         ),
         (
+            "large initial windows leave before a loss can be known",
+            "duration = \"10s\"\ncompat = \"ns2\"\n[link]\nrate = \"3Mbit/s\"\nqueue = { size = \"0.212bdp\" }\n[[flow]]\n\
+             law = \"ltcp:rtt3\"\nrtt = \"469ms\"\npacket = \"9000B\"\ncount = 97\nparallel = 4\n\
+             receive_window = \"568 packets\"\ninitial_window = \"1000 packets\"\n",
+        ),
+        (
             "UDP alone fills a long queue",
             "duration = \"2s\"\n[link]\nrate = \"2Gbit/s\"\nqueue = { kind = \"fq-codel\", size = \"4bdp\" }\n[[flow]]\n\
              law = \"reno\"\nrtt = \"400ms\"\n[[udp]]\nbursts = [{ rate = \"3Gbit/s\" }]\n",
