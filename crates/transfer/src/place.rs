@@ -221,8 +221,8 @@ impl Place {
     }
 }
 
-/// Opens a file to send; a link at the end of the path is followed only for what the user named.
-pub(crate) fn open_to_send(path: &Path) -> io::Result<File> {
+/// Opens what the user named, to read. A FIFO without a writer is opened too; the caller asks whether it is a file.
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?.into())
 }
 

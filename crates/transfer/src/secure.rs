@@ -8,7 +8,6 @@
 //! 5.3). After 2^23 packets, the bound of RFC 9001 (6.6), HKDF derives the next key from the last; the number
 //! tells which key applies. Each number is accepted once.
 
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -19,6 +18,7 @@ use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use ring::hkdf::{KeyType, Prk, Salt, HKDF_SHA256};
 use ring::hmac;
 
+use crate::place::open_without_waiting;
 use crate::TransferError;
 
 const NUMBER_BYTES: usize = 8;
@@ -55,7 +55,7 @@ impl Key {
     /// When the file cannot be read, others can read it, or it holds something else.
     pub fn read(path: &Path) -> Result<Key, TransferError> {
         let failed = |error| TransferError::file(path, error);
-        let file = File::open(path).map_err(failed)?;
+        let file = open_without_waiting(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
             return Err(TransferError::file(path, "it is not a file; allowed: a file that holds one key"));

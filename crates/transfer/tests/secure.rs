@@ -210,6 +210,10 @@ fn keys_that_others_may_read_are_refused() {
     }
     assert!(Key::read(&folder).unwrap_err().to_string().contains("it is not a file; allowed"));
     assert!(Key::read(&folder.join("none")).is_err());
+    // A FIFO without a writer is not waited for.
+    let fifo = folder.join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(Key::read(&fifo).unwrap_err().to_string().contains("it is not a file; allowed"));
 }
 
 /// Nothing passes for 40 s, and the transfer goes on.
