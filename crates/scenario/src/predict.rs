@@ -16,11 +16,11 @@ const FLOW_BYTES: f64 = 2_500.0;
 const SHORT_FLOW_BYTES: f64 = 1_800.0;
 /// The same over UDT, where both ends are connections that measure.
 const UDT_FLOW_BYTES: f64 = 6_000.0;
-/// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room
-/// that these keep to grow.
-const PACKET_BYTES: f64 = 130.0;
+/// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room that these keep to
+/// grow: they double, and exist once more while they are copied.
+const PACKET_BYTES: f64 = 160.0;
 /// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
-const KEPT_BYTES: f64 = 80.0;
+const KEPT_BYTES: f64 = 100.0;
 /// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
 const RATE_SAMPLE_BYTES: f64 = 104.0;
 /// Rows of the table `transfers` are a mean number: there may be a third more.
