@@ -1,8 +1,7 @@
 //! Short flows and connections that are open at once: of the background and of models of traffic.
 
 use crate::demand::pile_up;
-use crate::loads::TIMEOUT_S;
-use crate::predict::Basis;
+use crate::loads::{Basis, TIMEOUT_S};
 
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;

@@ -6,6 +6,7 @@ use lfn_sim::traffic::udp;
 use lfn_units::Time;
 
 use crate::config::Sizing;
+use crate::demand::Demand;
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
 use crate::network::Network;
 use crate::peaks::Peaks;
@@ -102,6 +103,14 @@ pub(crate) struct Load<'a> {
     pub(crate) more: f64,
     /// For how long a recovery lets a packet leave for each that arrives, and repairs one loss in each round trip.
     pub(crate) stalls_s: f64,
+}
+
+/// Data from which a prediction is made.
+pub(crate) struct Basis<'a> {
+    pub(crate) paths: Paths<'a>,
+    pub(crate) loads: Vec<Load<'a>>,
+    pub(crate) demands: Vec<Demand<'a>>,
+    pub(crate) duration_s: f64,
 }
 
 /// The paths of a scenario and what they hold.

@@ -5,7 +5,7 @@ use lfn_units::Time;
 
 use crate::crowd::Crowd;
 use crate::demand::Demand;
-use crate::loads::{most_late, samples_rates, Load, Paths, OVERSHOOT};
+use crate::loads::{most_late, samples_rates, Basis, Load, Paths, OVERSHOOT};
 use crate::model::{Change, Compat, Flow, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::quantity::Sample;
@@ -115,14 +115,6 @@ impl Prediction {
     pub(crate) fn largest_part(&self) -> Part {
         self.parts().into_iter().max_by_key(|&(bytes, _)| bytes).map_or(Part::Flows, |(_, part)| part)
     }
-}
-
-/// Data from which a prediction is made.
-pub(crate) struct Basis<'a> {
-    pub(crate) paths: Paths<'a>,
-    pub(crate) loads: Vec<Load<'a>>,
-    pub(crate) demands: Vec<Demand<'a>>,
-    pub(crate) duration_s: f64,
 }
 
 impl Scenario {
