@@ -182,7 +182,7 @@ impl Basis<'_> {
         8.0 * ACK_BYTES * acks.fold(0.0, f64::max) / self.duration_s
     }
 
-    /// What UDP sources offer to a link.
+    /// Rate that UDP sources offer to a link.
     fn udp_bps(&self, link: u16) -> f64 {
         let passing = self.paths.scenario.udp.iter().filter(|udp| udp.path.links.contains(&link));
         passing

@@ -1,4 +1,4 @@
-//! What sends packets one by one, and the most that each of it may have outstanding.
+//! Senders of packets one by one, and the most that each of it may have outstanding.
 
 use lfn_law::{LawInfo, LawSpec, SlowStartKind};
 use lfn_path::{AqmConfig, Impair, JitterConfig, Loss};
@@ -164,7 +164,7 @@ impl<'a> Paths<'a> {
         let boundless = growth.boundless || samples && (!has_sack(flow) || compat == Compat::Ns2);
         let more = if samples { START_UP } else { 0.0 };
         if boundless {
-            // What is under way, and what has arrived behind a hole.
+            // Packets under way, and those that have arrived behind a hole.
             let under_way = (1.0 + growth.per_packet) * (1.0 + more) * self.held(flow, links)
                 + n * (initial_window(flow, growth) + REACTION * growth.per_round);
             window = window.min(under_way + carried);
@@ -395,7 +395,7 @@ impl<'a> Paths<'a> {
         self.course_of_loss(link).into_iter().map(|(_, loss)| loss).fold(0.0, f64::max)
     }
 
-    /// What share of its data packets a link loses, and since when; 0 for losses in bursts.
+    /// Share of its data packets that a link loses, and since when; 0 for losses in bursts.
     fn course_of_loss(&self, link: u16) -> Vec<(Time, f64)> {
         let first = match self.network.hop(link).way.impair.loss {
             Loss::Bernoulli(p) => p,
@@ -426,7 +426,7 @@ fn fed_by_acks(flow: &Flow, growth: Growth, carried: f64) -> f64 {
     f64::from(flow.streams()) * initial_window(flow, growth) + (1.0 + growth.per_packet) * carried
 }
 
-/// What a sum of independent terms of which so many are expected, each exponential or at most 1, exceeds with a
+/// Value that a sum of independent terms of which so many are expected, each exponential or at most 1, exceeds with a
 /// chance of 2e-5.
 fn most_of(expected: f64) -> f64 {
     expected + 4.0 * expected.sqrt() + 6.0
