@@ -46,7 +46,6 @@ TIMEOUT = 1
 #: Scenarios that differ, and why as far as it is known.
 OPEN = {
     "9c52c139109a": "BIC fills a link four times as fast 0.4 s sooner, at each of four RTTs",
-    "57d6c7303ca1": "Illinois is full 0.3 s sooner where 0.8 % of the packets come late",
 }
 
 

@@ -27,7 +27,7 @@ keys! {
         ecn: bool = false;
     }
     set {
-        /// No drop while less than this waits behind a packet, in bytes: the largest packet.
+        /// No drop while at most this waits behind a packet, in bytes: the largest packet.
         mtu_bytes: u32 = 1500;
     }
 }
@@ -107,7 +107,7 @@ impl Codel {
             self.first_above = None;
             return None;
         };
-        if now.since(head.since) < self.config.target || fifo.bytes() < u64::from(self.config.mtu_bytes) {
+        if now.since(head.since) < self.config.target || fifo.bytes() <= u64::from(self.config.mtu_bytes) {
             self.first_above = None;
             return Some((head, false));
         }

@@ -33,7 +33,7 @@ keys! {
         ecn: bool = true;
     }
     set {
-        /// The largest packet: CoDel drops none while less waits in its queue.
+        /// The largest packet: CoDel drops none while no more waits in its queue.
         mtu_bytes: u32 = 1514;
     }
 }

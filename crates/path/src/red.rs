@@ -388,7 +388,9 @@ impl Red {
             return Err(DropReason::Early);
         }
         if !limit.admits(queue, packet_bytes) {
-            self.count = 0.0;
+            if self.config.rules == RedRules::Ns2 {
+                self.count = 0.0;
+            }
             return Err(DropReason::Full);
         }
         Ok(verdict == Verdict::Mark)

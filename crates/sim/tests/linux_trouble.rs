@@ -276,3 +276,35 @@ fn illinois_counts_the_delays_of_an_episode() {
     let window = outcome.summary.flows[0].mean_cwnd_segments;
     assert!((window / 1394.7 - 1.0).abs() < 0.02, "{window}");
 }
+
+/// Packets lost at random, the same for both. A retransmission that arrives shows that what was sent before it and did
+/// not arrive is lost; RACK's timer waits for the last segment that may be late, not for all; a retransmission lost
+/// after a timeout is a loss of its own, with a reduction.
+#[test]
+fn random_losses_cost_what_they_cost_linux() {
+    // Linux: 20 s of 10 Mbit/s and 50 ms: law, probability, seed, Mbit/s, retransmissions, timeouts.
+    let linux = [
+        ("cubic:linux", 0.05, 1, 0.8375, 90, 0),
+        ("cubic:linux", 0.05, 3, 0.9870, 87, 2),
+        ("cubic:linux", 0.05, 5, 0.9597, 90, 0),
+        ("cubic:linux", 0.05, 6, 1.0431, 84, 0),
+        ("reno:linux", 0.05, 1, 1.0321, 109, 1),
+        ("reno:linux", 0.05, 5, 1.1179, 101, 0),
+        ("reno:linux", 0.05, 6, 1.1520, 93, 1),
+        ("reno:linux", 0.1, 3, 0.7194, 139, 1),
+        ("reno:linux", 0.2, 3, 0.3661, 166, 12),
+    ];
+    for (law, p, seed, mbps, retransmits, timeouts) in linux {
+        let mut forward = drop_tail(rate("10Mbit/s"), 40);
+        forward.name = "forward".into();
+        forward.impair.loss = Loss::Bernoulli(p);
+        let back = LinkConfig { name: "reverse".into(), ..drop_tail(rate("1Tbit/s"), 1_000_000) };
+        let flows = vec![linux_flow(law, RTT)];
+        let config = network(vec![forward, back], vec![vec![0], vec![1]], flows, Time::from_s(20));
+        let flow = run(&Config { seed, ..config }).summary.flows.remove(0);
+        let said = format!("{law}, {p}, seed {seed}: {flow:?}");
+        assert!((flow.goodput_bps / (mbps * 1e6) - 1.0).abs() < 0.03, "{said}");
+        assert!(flow.retransmits.abs_diff(retransmits) <= 5, "{said}");
+        assert_eq!(flow.timeouts, timeouts, "{said}");
+    }
+}

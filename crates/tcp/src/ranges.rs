@@ -137,6 +137,19 @@ impl RangeSet {
         (end > start).then_some(end)
     }
 
+    /// The highest segment from `floor` to `seq` that is not in the set. A range costs one step where its segments
+    /// came in order.
+    pub fn gap_at_or_below(&self, mut seq: u64, floor: u64) -> Option<u64> {
+        while seq >= floor {
+            match self.tag(seq) {
+                0 => return Some(seq),
+                // A tag, even a stale one, says that all between is present.
+                tag => seq = tag.min(seq).checked_sub(1)?,
+            }
+        }
+        None
+    }
+
     /// Removes all segments below `floor`, which no range contains. The cost is linear in the segments
     /// passed.
     pub fn advance(&mut self, floor: u64) {

@@ -107,13 +107,15 @@ impl RateSampler {
         min_rtt: Time,
         now: Time,
     ) -> Rate {
+        if delivered > self.delivered {
+            self.delivered_at = now;
+        }
         self.delivered = delivered;
         let mut rate =
             Rate { prior_delivered: delivered, prior_lost: self.lost, ..self.rate_of(&Sent::default()) };
         if let Some(seq) = newest {
             let p = self.sent[self.at(seq)];
             self.first_sent = p.at;
-            self.delivered_at = now;
             rate = self.rate_of(&p);
             // The longer interval: bursts of ACKs or of segments do not inflate the rate.
             let interval = (p.at - p.first_sent).max(now - p.delivered_at);

@@ -4,6 +4,8 @@
 //! transmissions are examined for loss once and in order, and retransmissions have their own queue. Only a
 //! retransmission timeout visits the whole window.
 
+mod detection;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -88,6 +90,8 @@ struct Repair {
     retransmitted_end: u64,
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
+    /// Whether retransmissions were found lost since the last `take_lost_copies`.
+    lost_copies: bool,
     learnt: Learnt,
     /// For a law that looks at each lost segment: those found since it last looked.
     lost_log: Option<Vec<u64>>,
@@ -204,6 +208,11 @@ impl Scoreboard {
         std::mem::take(&mut self.repair.newly_lost)
     }
 
+    /// Whether retransmissions were found lost since the last call.
+    pub fn take_lost_copies(&mut self) -> bool {
+        std::mem::take(&mut self.repair.lost_copies)
+    }
+
     /// Takes the results for loss recovery of the ACKs since the last call.
     pub fn take_learnt(&mut self) -> Learnt {
         std::mem::take(&mut self.repair.learnt)
@@ -250,6 +259,7 @@ impl Scoreboard {
         repair.highest_sacked = [0; 3];
         repair.retransmitted_end = 0;
         repair.newly_lost = 0;
+        repair.lost_copies = false;
         repair.learnt = Learnt::default();
         *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
     }
@@ -384,7 +394,9 @@ impl Scoreboard {
         self.repair.sacked.advance(cumulative);
         self.repair.examined = self.repair.examined.max(cumulative);
         let empty = self.sacked_out == 0 && self.lost_out == 0 && self.retrans_out == 0;
-        if empty && cumulative >= self.repair.retransmitted_end {
+        // Segments sent before a retransmission that arrived may be lost.
+        let settled = cumulative == self.nxt || self.sent[self.at(cumulative)] >= self.rack.sent;
+        if empty && settled && cumulative >= self.repair.retransmitted_end {
             self.dirty = false;
             self.repair.lost.clear();
             self.repair.lost_again.clear();
@@ -437,86 +449,6 @@ impl Scoreboard {
         self.repair.newly_lost += 1;
         if let Some(log) = &mut self.repair.lost_log {
             log.push(seq);
-        }
-    }
-
-    /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
-    pub fn due_by_time(&self, now: Time, reorder_window: Time) -> Time {
-        now.since(self.rack.rtt + reorder_window)
-    }
-
-    /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
-    /// `rack.rtt + reorder_window` passed since. Returns when to look again, if something waits.
-    pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Option<Time> {
-        let limit = self.rack.rtt + reorder_window;
-        self.repair.examined = self.repair.examined.max(self.una);
-        let mut waits = false;
-        while self.repair.examined < self.nxt {
-            let seq = self.repair.examined;
-            if self.repair.sacked.contains(seq) {
-                self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
-                continue;
-            }
-            if self.flags(seq) & (LOST | EVER) == 0 {
-                let sent = self.sent[self.at(seq)];
-                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
-                    break;
-                }
-                if sent + limit > now {
-                    waits = true;
-                    break;
-                }
-                self.touch();
-                self.mark_lost(seq);
-            }
-            self.repair.examined += 1;
-        }
-        while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
-            if self.is_copy_in_flight(sent, seq) {
-                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
-                    break;
-                }
-                if sent + limit > now {
-                    waits = true;
-                    break;
-                }
-                self.clear_outstanding(seq);
-                let at = self.at(seq);
-                self.repair.flags[at] = self.repair.flags[at] & (EVER | TWICE) | LOST;
-                self.lost_out += 1;
-                self.note_loss(seq);
-                self.repair.lost_again.push(Reverse(seq));
-            }
-            self.repair.retransmitted.pop_front();
-        }
-        // All segments sent before the delivered one are due by then.
-        waits.then(|| self.rack.sent + limit)
-    }
-
-    /// Whether the retransmission of `seq` at `sent` is its last one, and neither lost nor SACKed.
-    fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
-        let flags = if seq >= self.una { self.flags(seq) } else { 0 };
-        flags & EVER != 0
-            && flags & (LOST | RETRANS) != LOST
-            && self.sent[self.at(seq)] == sent
-            && !self.repair.sacked.contains(seq)
-    }
-
-    /// RFC 6675 IsLost: three SACKed segments above it.
-    pub fn detect_by_count(&mut self) {
-        let below = self.repair.highest_sacked[2];
-        self.repair.examined = self.repair.examined.max(self.una);
-        while self.repair.examined < below {
-            let seq = self.repair.examined;
-            if self.repair.sacked.contains(seq) {
-                self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
-                continue;
-            }
-            if self.flags(seq) & (LOST | RETRANS) == 0 {
-                self.touch();
-                self.mark_lost(seq);
-            }
-            self.repair.examined += 1;
         }
     }
 

@@ -24,7 +24,7 @@ use crate::rate::RateSampler;
 use crate::receiver::Acknowledgement;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Delivered, Scoreboard};
-use crate::{Reduction, SenderConfig};
+use crate::{LossDetection, Reduction, SenderConfig};
 use buffer::Supply;
 use output::{Forced, Usage};
 use pacer::Pacer;
@@ -318,7 +318,7 @@ impl Sender {
         self.delivered += u64::from(delivered.count);
         let mut seen = Ack {
             now_ns: now.as_ns(),
-            delivered: self.delivered,
+            delivered: self.delivered - self.recovery.copies_delivered,
             acked: (ack.cumulative - una) as u32,
             newly_delivered: delivered.count,
             mss_bytes: self.config.mss_bytes,
@@ -336,6 +336,11 @@ impl Sender {
             }
         } else {
             seen.flags |= ACK_DUP;
+            let older = delivered.oldest_sent.is_some_and(|sent| sent < self.board.first_sent());
+            if older && self.config.loss_detection == LossDetection::Rack {
+                // The retransmission of the first segment may still arrive: Linux gives it the whole timeout.
+                self.restart_timer(now);
+            }
         }
         // The state in which the ACK found the sender: the one that ends an episode covers much more
         // than went on in state Open, and must not count as a measurement there (as in Linux).
@@ -367,7 +372,7 @@ impl Sender {
             }
         } else if may_grow
             && delivered.count > 0
-            && (advanced || self.config.sack && self.recovery.reordering.is_strong())
+            && (advanced || delivered.newest.is_some() && self.recovery.reordering.is_strong())
         {
             self.grow(delivered.count, &seen);
         }

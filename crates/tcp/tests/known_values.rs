@@ -443,3 +443,58 @@ fn what_waited_above_a_hole_gives_no_rtt() {
         assert_eq!((talk.sender.rtt().srtt_ns(), talk.sender.rtt().min_ns()), (srtt, min));
     }
 }
+
+#[test]
+fn what_was_sent_before_a_retransmission_and_arrives_gives_it_the_whole_timeout() {
+    // Linux, Reno on RED at 10 Mbit/s, 50 ms: the first segment retransmitted at 0.497 s, the last SACK of older data
+    // at 0.612 s, RTO 388 ms: the timeout comes 396 ms after that SACK, not after the retransmission.
+    let mut talk = Talk::new(&config());
+    for end in 22..=24 {
+        talk.ack(20, &[(21, end)]);
+    }
+    assert_eq!(talk.sender.state(), State::Recovery);
+    talk.now = talk.now + Time::from_ms(90);
+    talk.ack(20, &[(21, 30)]);
+    let (rto, heard) = (talk.sender.rtt().rto_ns(), talk.now);
+    talk.wait_for_timer();
+    assert_eq!((talk.now - heard).as_ns(), rto);
+}
+
+#[test]
+fn after_a_timeout_a_lost_retransmission_is_a_loss_of_its_own() {
+    // Linux, the same run: window 8 and ssthresh 139 in Loss, then state Recovery and ssthresh 5.
+    let mut talk = Talk::new(&SenderConfig { undo: false, ..config() });
+    while talk.sender.state() != State::Loss {
+        talk.wait_for_timer();
+    }
+    for segment in 21..=24 {
+        talk.now = talk.now + Time::from_ms(RTT_MS);
+        talk.ack(segment, &[]);
+    }
+    let (state, window) = (talk.sender.state(), talk.cwnd());
+    assert_eq!(state, State::Loss);
+    // The retransmission of the first is lost, and one that was sent later arrives.
+    talk.now = talk.now + Time::from_ms(2 * RTT_MS);
+    talk.ack(24, &[(25, 26)]);
+    talk.now = talk.now + Time::from_ms(2 * RTT_MS);
+    talk.ack(24, &[(25, 29)]);
+    assert_eq!(talk.sender.state(), State::Recovery);
+    assert!(talk.sender.control().ssthresh.floor() <= window / 2 + 1, "{window}");
+}
+
+#[test]
+fn a_duplicate_that_a_dsack_reports_counts_as_delivered() {
+    // Linux: 2763 segments and the SYN, 15 or 51 reported by DSACK after retransmissions: TCPDelivered 2779, 2815.
+    // 53 reported without a retransmission: 2764.
+    let sent = |dsack: bool| {
+        let mut talk = Talk::new(&config());
+        for end in 22..=24 {
+            talk.ack(20, &[(21, end)]);
+        }
+        let first =
+            if dsack { talk.hear(20, &[(19, 20), (21, 24)], |ack| ack.duplicate = true) } else { vec![] };
+        first.len() + talk.ack(20, &[(21, 25)]).len()
+    };
+    // Of three segments delivered PRR sends two, of two one; the retransmission was the first.
+    assert_eq!((sent(false), sent(true)), (0, 1));
+}

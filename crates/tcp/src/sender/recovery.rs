@@ -27,6 +27,14 @@ pub(super) struct Recovery {
     pub timeouts_in_row: u32,
     /// Spurious retransmissions: DSACKs received.
     pub dsacks: u64,
+    /// Those that count as delivered, but not in the rounds that laws count.
+    pub copies_delivered: u64,
+}
+
+/// When Linux's reordering timer fires for what is due then: its clock ticks every millisecond, the timer takes two more
+/// and the rest of the current one.
+fn in_jiffies(now: Time, due: Time) -> Time {
+    Time::from_ms(now.as_ns() / 1_000_000 + due.since(now).as_ns().div_ceil(1_000_000) + 3)
 }
 
 impl Sender {
@@ -46,6 +54,10 @@ impl Sender {
         }
         if ack.duplicate {
             self.board.touch();
+            // A copy that arrived for nothing counts as delivered, as in Linux.
+            let copies = u32::from(self.on_dsack(ack.sack[0].start));
+            delivered.count += copies;
+            self.recovery.copies_delivered += u64::from(copies);
         }
         if self.config.sack {
             if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
@@ -105,9 +117,6 @@ impl Sender {
     #[cold]
     pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
         let learnt = self.board.take_learnt();
-        if ack.duplicate {
-            self.on_dsack(ack.sack[0].start);
-        }
         self.check_probe(now, ack);
         if !self.settle(now, ack, advanced, &learnt, seen) {
             self.detect_losses(now);
@@ -117,7 +126,12 @@ impl Sender {
         }
         seen.newly_lost = self.board.take_newly_lost();
         self.show_lost(now);
-        if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
+        // After a timeout a lost retransmission is a loss of its own, as in Linux.
+        let begins = match (self.state, self.board.take_lost_copies()) {
+            (State::Recovery, _) | (State::Loss, false) => false,
+            _ => self.board.lost_out() > 0,
+        };
+        if begins {
             self.enter_recovery(now, State::Recovery, LossKind::Fast);
         } else if ack.ece && self.config.ecn && matches!(self.state, State::Open | State::Disorder) {
             self.enter_recovery(now, State::Cwr, LossKind::Ecn);
@@ -215,7 +229,7 @@ impl Sender {
         match self.config.loss_detection {
             LossDetection::Rack => {
                 let again = self.board.detect_by_time(now, self.reorder_window());
-                self.timers.reorder = again.map_or(Time::NEVER, |at| at.max(now + Time::from_us(1)));
+                self.timers.reorder = again.map_or(Time::NEVER, |due| in_jiffies(now, due));
             }
             LossDetection::DupThresh => self.board.detect_by_count(),
         }

@@ -111,12 +111,14 @@ impl Sender {
         }
         if self.timers.reorder <= now {
             self.detect_losses(now);
-            self.board.take_newly_lost();
+            let lost = self.board.take_newly_lost() > 0;
+            self.board.take_lost_copies();
             self.show_lost(now);
-            if self.board.lost_out() > 0 && !matches!(self.state, State::Recovery | State::Loss) {
+            if lost && self.state != State::Recovery {
                 self.enter_recovery(now, State::Recovery, LossKind::Fast);
                 if self.config.reduction == Reduction::Prr && self.rate.is_none() {
-                    self.reduce(0, false);
+                    // Linux counts the timer as a delivery.
+                    self.reduce(1, false);
                 }
             }
         }

@@ -63,12 +63,12 @@ impl Sender {
         self.recovery.undo = Undo { prior, marker: self.board.una(), originals_end, copies };
     }
 
-    /// Segment `seq` arrived twice.
-    pub(super) fn on_dsack(&mut self, seq: u64) {
+    /// Segment `seq` arrived twice. Returns whether that may be for a retransmission: duplicates made by the
+    /// path are not evidence.
+    pub(super) fn on_dsack(&mut self, seq: u64) -> bool {
         self.recovery.dsacks += 1;
         if self.recovery.dsacks > self.report.stats.retransmits {
-            // Duplicates made by the path are not evidence.
-            return;
+            return false;
         }
         if seq >= self.recovery.undo.marker {
             self.recovery.undo.copies = self.recovery.undo.copies.saturating_sub(1);
@@ -76,6 +76,7 @@ impl Sender {
         if self.timers.probe_end != Some(seq + 1) {
             self.recovery.reordering.on_dsack(self.board.una(), self.board.nxt());
         }
+        true
     }
 
     /// Undoes the reduction; `unmark`: removes the marks of loss, too, and segments are examined for loss

@@ -1,0 +1,110 @@
+//! Detection of lost segments: by time (RACK) or by three SACKed segments.
+
+use std::cmp::Reverse;
+
+use lfn_units::Time;
+
+use super::{Scoreboard, EVER, LOST, RETRANS, TWICE};
+
+impl Scoreboard {
+    /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
+    pub fn due_by_time(&self, now: Time, reorder_window: Time) -> Time {
+        now.since(self.rack.rtt + reorder_window)
+    }
+
+    /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
+    /// `rack.rtt + reorder_window` passed since. Returns when to look again, if something waits.
+    pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Option<Time> {
+        let limit = self.rack.rtt + reorder_window;
+        self.repair.examined = self.repair.examined.max(self.una);
+        let mut waits = false;
+        while self.repair.examined < self.nxt {
+            let seq = self.repair.examined;
+            if self.repair.sacked.contains(seq) {
+                self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
+                continue;
+            }
+            if self.flags(seq) & (LOST | EVER) == 0 {
+                let sent = self.sent[self.at(seq)];
+                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
+                    break;
+                }
+                if sent + limit > now {
+                    waits = true;
+                    break;
+                }
+                self.touch();
+                self.mark_lost(seq);
+            }
+            self.repair.examined += 1;
+        }
+        while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
+            if self.is_copy_in_flight(sent, seq) {
+                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
+                    break;
+                }
+                if sent + limit > now {
+                    waits = true;
+                    break;
+                }
+                self.clear_outstanding(seq);
+                let at = self.at(seq);
+                self.repair.flags[at] = self.repair.flags[at] & (EVER | TWICE) | LOST;
+                self.lost_out += 1;
+                self.note_loss(seq);
+                self.repair.lost_copies = true;
+                self.repair.lost_again.push(Reverse(seq));
+            }
+            self.repair.retransmitted.pop_front();
+        }
+        waits.then(|| self.last_before_delivered() + limit)
+    }
+
+    /// When the last of the segments that wait and were sent before the most recently delivered one was sent.
+    fn last_before_delivered(&self) -> Time {
+        let (delivered, repair) = ((self.rack.sent, self.rack.seq), &self.repair);
+        let mut original = None;
+        let mut top =
+            if (self.una..self.nxt).contains(&self.rack.seq) { self.rack.seq } else { self.nxt - 1 };
+        while let Some(seq) = repair.sacked.gap_at_or_below(top, repair.examined) {
+            let sent = self.sent[self.at(seq)];
+            if self.flags(seq) & (LOST | EVER) == 0 && (sent, seq) < delivered {
+                original = Some(sent);
+                break;
+            }
+            top = seq - 1;
+        }
+        let before = repair.retransmitted.partition_point(|&copy| copy < delivered);
+        let copies = repair.retransmitted.range(..before).rev();
+        let copy =
+            copies.copied().find(|&(sent, seq)| self.is_copy_in_flight(sent, seq)).map(|(sent, _)| sent);
+        original.max(copy).unwrap_or(delivered.0)
+    }
+
+    /// Whether the retransmission of `seq` at `sent` is its last one, and neither lost nor SACKed.
+    fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
+        let flags = if seq >= self.una { self.flags(seq) } else { 0 };
+        flags & EVER != 0
+            && flags & (LOST | RETRANS) != LOST
+            && self.sent[self.at(seq)] == sent
+            && !self.repair.sacked.contains(seq)
+    }
+
+    /// RFC 6675 IsLost: three SACKed segments above it.
+    pub fn detect_by_count(&mut self) {
+        let below = self.repair.highest_sacked[2];
+        self.repair.examined = self.repair.examined.max(self.una);
+        while self.repair.examined < below {
+            let seq = self.repair.examined;
+            if self.repair.sacked.contains(seq) {
+                self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
+                continue;
+            }
+            if self.flags(seq) & (LOST | RETRANS) == 0 {
+                self.touch();
+                self.mark_lost(seq);
+            }
+            self.repair.examined += 1;
+        }
+    }
+}
