@@ -333,7 +333,7 @@ fn all_peers_together_are_hashed_for_on_one_core() {
     let begun = Instant::now();
     while busy.len() < 10 && begun.elapsed() < Duration::from_secs(60) {
         let (before, since) = (run_ns(process.0.id()), Instant::now());
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(20));
         let ran = run_ns(process.0.id()).saturating_sub(before);
         let cores = ran as f64 / since.elapsed().as_nanos() as f64;
         // Else nothing is hashed yet, or no longer.
