@@ -43,11 +43,11 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl)\..*"),
     (
         "py:class",
-        r"lfnlab\.(results\.(index\.Catalog|runs\.Failure)|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|runs\.(Drawn|Failure))|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",
-        "ArrayLike|Factor|Floats|FlowSettings|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
+        "ArrayLike|Drawn|Factor|Failed|Failure|Floats|FlowSettings|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
     ),
 ]
 

@@ -315,10 +315,10 @@ impl Sender {
         } else {
             self.digest(now, ack, advanced)
         };
-        self.delivered += u64::from(delivered.count);
+        self.delivered = self.delivered.wrapping_add(u64::from(delivered.count));
         let mut seen = Ack {
             now_ns: now.as_ns(),
-            delivered: self.delivered - self.recovery.copies_delivered,
+            delivered: self.delivered,
             acked: (ack.cumulative - una) as u32,
             newly_delivered: delivered.count,
             mss_bytes: self.config.mss_bytes,
@@ -413,7 +413,8 @@ impl Sender {
         let (Some(law), Some(sampler)) = (self.law.controller(), &mut self.rate) else { return };
         let in_flight = self.board.in_flight();
         let min_rtt = Time::from_ns(seen.min_rtt_ns);
-        let rate = sampler.on_ack(self.delivered, newest, in_flight, min_rtt, now);
+        let delivered = self.delivered + self.recovery.copies_delivered;
+        let rate = sampler.on_ack(delivered, newest, in_flight, min_rtt, now);
         seen.hold_us = u32::try_from(self.pacer.next_send.since(now).as_ns() / 1000).unwrap_or(u32::MAX);
         seen.flags &= !ACK_CWND_LIMITED;
         if self.usage.limited {

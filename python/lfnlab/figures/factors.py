@@ -30,8 +30,9 @@ _ON_AN_AXIS = 3
 """A factor of fewer numbers has no axis."""
 _ON_TWO_AXES = 4
 """Two factors of at least so many numbers make a heat map."""
-_TICKS, _APART = 6, 0.16
-"""An axis names each value if there are at most so many, so far apart, in lengths of the axis."""
+_TICKS, _APART, _LETTER = 6, 0.16, 0.025
+"""An axis names each value if there are at most so many, so far apart in lengths of the axis.
+Each letter of two neighbours needs so much of it."""
 _DECADES = 1.5
 """Powers of ten from the least to the largest number, from which on an axis is logarithmic."""
 
@@ -56,9 +57,9 @@ class Numbers:
             return named[:: -(-len(named) // _TICKS)]
         along = [math.log(x) if self.logarithmic else x for x in self.places.values()]
         gaps = [(b - a) / (along[-1] - along[0]) for a, b in pairwise(along)]
-        if len(along) > _TICKS or min(gaps, default=1.0) < _APART:
-            return None
-        return named
+        letters = [len(a) + len(b) for a, b in pairwise(self.names.values())]
+        near = [g < max(_APART, _LETTER * n) for g, n in zip(gaps, letters, strict=True)]
+        return None if len(along) > _TICKS or any(near) else named
 
 
 def numbers(key: str, values: Iterable[Factor]) -> Numbers | None:

@@ -169,13 +169,13 @@ class Catalog:
         return Results(self.root, self.root.resolve().name, tuple(runs))
 
     def table(self, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
-        """A row a case: means over seeds with 95 % intervals, see :meth:`Cases.table`."""
+        """A row a case: means over seeds with 95 % intervals, see ``Cases.table``."""
         return self.cases().table(metrics)
 
     def compare(
         self, baseline: str | Mapping[str, Factor], metrics: Sequence[str] = METRICS
     ) -> pl.DataFrame:
-        """Differences of each case from a baseline, seed by seed, see :meth:`Cases.compare`."""
+        """Differences of each case from a baseline, seed by seed, see ``Cases.compare``."""
         return self.cases().compare(baseline, metrics)
 
     def plot(self, name: str = "goodput") -> Drawn:

@@ -335,7 +335,7 @@ class Results:
         return self.cases.keys
 
     def table(self, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
-        """A row a case: means over seeds with 95 % intervals, see :meth:`Cases.table`.
+        """A row a case: means over seeds with 95 % intervals, see ``Cases.table``.
 
         >>> results.table().to_pandas()  # doctest: +SKIP
         """
@@ -344,7 +344,7 @@ class Results:
     def compare(
         self, baseline: str | Mapping[str, Factor], metrics: Sequence[str] = METRICS
     ) -> pl.DataFrame:
-        """Differences of each case from a baseline, seed by seed, see :meth:`Cases.compare`.
+        """Differences of each case from a baseline, seed by seed, see ``Cases.compare``.
 
         >>> results.compare("cubic", ["goodput_bps"])  # doctest: +SKIP
         >>> results.compare({"link.queue.size": "1bdp"})  # doctest: +SKIP
@@ -356,7 +356,7 @@ class Results:
     ) -> dict[tuple[Factor, ...], Interval]:
         """Mean and 95 % interval of a column over the seeds of each group.
 
-        See :meth:`Cases.intervals`.
+        See ``Cases.intervals``.
         """
         return self.cases.intervals(metric, by)
 

@@ -58,6 +58,8 @@ impl Sender {
             let copies = u32::from(self.on_dsack(ack.sack[0].start));
             delivered.count += copies;
             self.recovery.copies_delivered += u64::from(copies);
+            // `on_ack` adds the count.
+            self.delivered = self.delivered.wrapping_sub(u64::from(copies));
         }
         if self.config.sack {
             if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
