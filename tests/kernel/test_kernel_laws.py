@@ -87,21 +87,19 @@ def in_avoidance(samples: list[dict[str, int]]) -> Iterator[tuple[dict[str, int]
             yield a, b
 
 
-def check_decrease(samples: list[dict[str, int]], keep: float, least: int) -> None:
-    """The law sets ssthresh = keep * cwnd, to within the segment that neither number shows.
+def decrease_errors(samples: list[dict[str, int]], keep: float, least: int) -> list[float]:
+    """How far each ssthresh is from keep * cwnd, in segments.
 
     Only reductions seen less than a window later: by then the window had grown by about one. A
-    second loss may still have come before the sample, hence the median.
+    second loss may still have come before the sample.
     """
-    errors = [
+    return [
         abs(b["ssthresh"] - keep * a["cwnd"])
         for a, b in in_avoidance(samples)
         if b["ssthresh"] != a["ssthresh"]
         and b["acked_bytes"] - a["acked_bytes"] < a["cwnd"] * MSS_BYTES
         and a["cwnd"] >= least
     ]
-    assert len(errors) >= 3
-    assert statistics.median(errors) <= 1
 
 
 def reno_growth(samples: list[dict[str, int]]) -> float:
@@ -137,6 +135,14 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
         while growths and growths[-1] <= 0.85 and len(growths) < 3:
             again = transfer(name, SIZE_BYTES, DROP_INTERVAL)
             growths.append(reno_growth(again["samples"]))
+        keep = KEEPS.get(law.name)
+        errors = decrease_errors(result["samples"], *keep) if keep else []
+        # On a busy machine few samples come soon enough after a reduction: two more transfers.
+        for _ in range(2):
+            if keep and len(errors) < 3:
+                errors += decrease_errors(
+                    transfer(name, SIZE_BYTES, DROP_INTERVAL)["samples"], *keep
+                )
 
     assert result["law"] == name
     assert result["intact"]
@@ -157,8 +163,10 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
     else:
         # Slow start ends at ssthresh, which only on_loss sets: above it, on_ack has grown.
         assert any(s["ca_state"] == 0 and s["cwnd"] > s["ssthresh"] for s in samples)
-    if law.name in KEEPS:
-        check_decrease(samples, *KEEPS[law.name])
+    if keep:
+        # To within the segment that neither number shows. A second loss may be among them.
+        assert len(errors) >= 3
+        assert statistics.median(errors) <= 1
     if growths:
         assert growths[-1] > 0.85, growths
         assert max(growths) < 1.1, growths
