@@ -2,17 +2,13 @@
 
 use lfn_header::Header;
 use lfn_path::PacketKind;
-use lfn_tcp::{Acknowledgement, Range, Segment, SACK_BLOCKS};
+use lfn_tcp::{AckFlags, Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
 use crate::ids::{FlowId, RouteId};
 
-const ECHOES_ORIGINAL: u8 = 1;
-const DUPLICATE: u8 = 2;
-const ECE: u8 = 4;
-/// It has a header for routers.
-const HEADED: u8 = 8;
-const BLOCKS_SHIFT: u32 = 4;
+/// It has a header for routers. The flags of ACKs leave this bit free, and the bits of SACK blocks are above it.
+const HEADED: u8 = AckFlags::FREE;
 const RETRANSMISSION: u8 = 1;
 const CWR: u8 = 2;
 /// A control packet of UDT goes to the sender of data.
@@ -142,11 +138,7 @@ impl Packet {
 
     #[inline(always)]
     pub fn of_ack(flow: FlowId, ack: &Acknowledgement) -> Packet {
-        let flags = (u8::from(ack.echoes_original) * ECHOES_ORIGINAL)
-            | (u8::from(ack.duplicate) * DUPLICATE)
-            | (u8::from(ack.ece) * ECE)
-            | (ack.blocks << BLOCKS_SHIFT);
-        Packet::new(flow, flags, ack.cumulative)
+        Packet::new(flow, ack.flags.bits(), ack.cumulative)
     }
 
     /// Fills `ack`, except its SACK blocks. `near` is a segment number less than 2^31 away.
@@ -154,11 +146,7 @@ impl Packet {
     pub fn fill(self, at: Time, near: u64, ack: &mut Acknowledgement) {
         ack.at = at;
         ack.cumulative = self.seq(near);
-        let flags = self.flags();
-        ack.echoes_original = flags & ECHOES_ORIGINAL != 0;
-        ack.duplicate = flags & DUPLICATE != 0;
-        ack.ece = flags & ECE != 0;
-        ack.blocks = flags >> BLOCKS_SHIFT;
+        ack.flags = AckFlags::from_bits(self.flags());
     }
 
     /// The segment number, given one that is less than 2^31 away.
@@ -200,12 +188,12 @@ impl Packet {
 
     /// Flags of an ACK as recorded: 4 ECE.
     pub fn ack_flags(self) -> u8 {
-        u8::from(self.flags() & ECE != 0) << 2
+        u8::from(AckFlags::from_bits(self.flags()).has(AckFlags::ECE)) << 2
     }
 
     /// SACK blocks of an ACK.
     pub fn blocks(self) -> usize {
-        usize::from(self.flags() >> BLOCKS_SHIFT)
+        AckFlags::from_bits(self.flags()).blocks()
     }
 
     /// The packet, with the flag that it has a header or without it.

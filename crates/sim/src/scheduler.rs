@@ -291,7 +291,7 @@ impl Scheduler {
     }
 
     /// Takes what the next event stands for, an ACK at the end of `line`, into `ack`, and removes the
-    /// event. `near` is a segment number less than 2^31 from the ACK's. `ack.sack` beyond `ack.blocks`
+    /// event. `near` is a segment number less than 2^31 from the ACK's. `ack.sack` beyond the ACK's blocks
     /// keeps what it held. A header, which few ACKs have, goes to `headed`. (An `Option` of this size by
     /// value costs a tenth of the run.)
     #[inline(always)]

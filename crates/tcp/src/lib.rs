@@ -18,6 +18,6 @@ pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SendBuffer, 
 pub use prefetch::{prefetch, prefetch_behind};
 pub use prr::Prr;
 pub use ranges::{Range, RangeSet};
-pub use receiver::{Acknowledgement, Receiver, SegmentIn, SACK_BLOCKS};
+pub use receiver::{AckFlags, Acknowledgement, Receiver, SegmentIn, SACK_BLOCKS};
 pub use rtt::RttEstimator;
 pub use sender::{EventKind, Segment, Sender, SenderEvent, SenderStats, State};

@@ -45,26 +45,73 @@ pub struct Acknowledgement {
     pub at: Time,
     /// Everything below is received.
     pub cumulative: u64,
-    /// The timestamp echoed is that of an original transmission (Eifel, RFC 3522).
-    pub echoes_original: bool,
-    /// It answers a duplicate segment, which the first block names (DSACK, RFC 2883).
-    pub duplicate: bool,
-    /// Congestion is echoed (RFC 3168 ECE).
-    pub ece: bool,
-    /// SACK blocks, most recent first, after that of a duplicate; the first `blocks` of them.
+    /// What else it says.
+    pub flags: AckFlags,
+    /// SACK blocks, most recent first, after that of a duplicate; as many as the flags count.
     pub sack: [Range; SACK_BLOCKS],
-    /// Number of valid blocks in `sack`.
-    pub blocks: u8,
 }
 
-/// The echo of congestion marks.
+/// Flags of an ACK and the number of its SACK blocks, in one byte that a simulator can carry as it is. The bit
+/// [`AckFlags::FREE`] is always 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckFlags(u8);
+
+impl AckFlags {
+    /// The timestamp echoed is that of an original transmission (Eifel, RFC 3522).
+    pub const ECHOES_ORIGINAL: AckFlags = AckFlags(1);
+    /// It answers a duplicate segment, which the first block names (DSACK, RFC 2883).
+    pub const DUPLICATE: AckFlags = AckFlags(2);
+    /// Congestion is echoed (RFC 3168 ECE).
+    pub const ECE: AckFlags = AckFlags(4);
+    /// Not used here.
+    pub const FREE: u8 = 8;
+    const BLOCKS_SHIFT: u32 = 4;
+
+    /// The byte.
+    #[inline(always)]
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Those of a byte of [`AckFlags::bits`]; the free bit is dropped.
+    #[inline(always)]
+    pub fn from_bits(bits: u8) -> AckFlags {
+        AckFlags(bits & !AckFlags::FREE)
+    }
+
+    /// Whether `flag` is set.
+    #[inline(always)]
+    pub fn has(self, flag: AckFlags) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    /// These flags, with `flag` set or cleared.
+    #[inline(always)]
+    #[must_use]
+    pub fn with(self, flag: AckFlags, set: bool) -> AckFlags {
+        AckFlags((self.0 & !flag.0) | (flag.0 * u8::from(set)))
+    }
+
+    /// Number of SACK blocks, at most [`SACK_BLOCKS`].
+    #[inline(always)]
+    pub fn blocks(self) -> usize {
+        usize::from(self.0 >> AckFlags::BLOCKS_SHIFT)
+    }
+
+    /// These flags, with as many SACK blocks, at most [`SACK_BLOCKS`].
+    #[must_use]
+    pub fn with_blocks(self, blocks: usize) -> AckFlags {
+        debug_assert!(blocks <= SACK_BLOCKS);
+        AckFlags((self.0 & ((1 << AckFlags::BLOCKS_SHIFT) - 1)) | ((blocks as u8) << AckFlags::BLOCKS_SHIFT))
+    }
+}
+
+/// How congestion marks are echoed.
 #[derive(Clone, Debug)]
 struct Echo {
     ecn: bool,
     /// Segment by segment (RFC 8257), instead of until the sender reduced its window (RFC 3168).
     each_mark: bool,
-    /// ECE of the next ACK.
-    ece: bool,
 }
 
 /// Receiver of one connection. Fields are in order of use: those of an ordinary segment come before
@@ -87,7 +134,8 @@ pub struct Receiver {
     sack: bool,
     dsack: bool,
     echo: Echo,
-    echoes_original: bool,
+    /// Of the next ACK, without SACK blocks.
+    flags: AckFlags,
     out_of_order: RangeSet,
     dup_acks: u32,
     /// Cumulative ACK to which `dup_acks` refers.
@@ -109,14 +157,14 @@ impl Receiver {
             dup_acks_at: 0,
             compressed: 0,
             deadline: Time::NEVER,
-            echoes_original: true,
+            flags: AckFlags::ECHOES_ORIGINAL,
             recent: [0; SACK_BLOCKS],
             unreported: 0,
             out_of_order: RangeSet::default(),
             delayed_ack: config.delayed_ack,
             sack: config.sack,
             dsack: config.sack && config.dsack,
-            echo: Echo { ecn: config.ecn, each_mark: config.echo_each_mark, ece: false },
+            echo: Echo { ecn: config.ecn, each_mark: config.echo_each_mark },
             delayed_ack_timeout: config.delayed_ack_timeout,
             compression: config.sack_compression.map(|most| most.min(Time(config.rtt_hint.0 / 20))),
             received: 0,
@@ -191,33 +239,58 @@ impl Receiver {
     }
 
     /// A segment arrives at `now`; ACKs go to `emit`, in order of time.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
-        self.on_deadline(now, emit);
-        self.received += 1;
-        let unusual = segment.ce | segment.cwr | segment.retransmission | self.echo.ece;
-        let echo_at_once = unusual && self.echo.ecn && self.on_codepoint(now, segment, emit);
-        if segment.seq != self.next {
-            self.on_other_segment(now, segment, echo_at_once, emit);
-            return;
+        let marked = segment.ce | segment.cwr | segment.retransmission | self.flags.has(AckFlags::ECE);
+        let plain = !marked && segment.seq == self.next && self.out_of_order.is_empty();
+        if plain && now < self.deadline {
+            self.received += 1;
+            if self.on_next_segment(now, segment, false) {
+                emit(&self.next_ack(now));
+            }
+        } else {
+            self.on_unusual_segment(now, segment, marked, emit);
         }
+    }
+
+    /// The segment comes after a held-back ACK, is out of order, ends a gap, or may change the echo of marks.
+    #[inline(never)]
+    fn on_unusual_segment(
+        &mut self,
+        now: Time,
+        segment: SegmentIn,
+        marked: bool,
+        mut emit: &mut dyn FnMut(&Acknowledgement),
+    ) {
+        self.on_deadline(now, &mut emit);
+        self.received += 1;
+        let at_once = marked && self.echo.ecn && self.on_codepoint(now, segment, &mut emit);
+        if segment.seq != self.next {
+            self.on_other_segment(now, segment, at_once, &mut emit);
+        } else if self.on_next_segment(now, segment, at_once) {
+            self.acknowledge(now, &mut emit);
+        }
+    }
+
+    /// The next segment in order. Returns whether it is acknowledged at once; otherwise its ACK is held back.
+    #[inline(always)]
+    fn on_next_segment(&mut self, now: Time, segment: SegmentIn, at_once: bool) -> bool {
         // The ACK echoes the timestamp of the first segment since the last ACK (RFC 7323 §4.3).
         if self.unacknowledged == 0 {
-            self.echoes_original = !segment.retransmission;
+            self.flags = self.flags.with(AckFlags::ECHOES_ORIGINAL, !segment.retransmission);
         }
         self.next += 1;
         self.unacknowledged += 1;
-        let mut at_once = echo_at_once || !self.delayed_ack || self.unacknowledged >= 2;
+        let mut at_once = at_once || !self.delayed_ack || self.unacknowledged >= 2;
         if !self.out_of_order.is_empty() {
             self.fill_gap();
             at_once = true;
         }
         at_once |= self.quick.on_segment(now);
-        if at_once {
-            self.acknowledge(now, emit);
-        } else if self.deadline == Time::NEVER {
+        if !at_once && self.deadline == Time::NEVER {
             self.deadline = now + self.delayed_ack_timeout;
         }
+        at_once
     }
 
     /// A gap is filled in part or completely: acknowledge at once (RFC 5681 §4.2).
@@ -245,9 +318,10 @@ impl Receiver {
         segment: SegmentIn,
         emit: &mut impl FnMut(&Acknowledgement),
     ) -> bool {
+        let echoed = self.flags.has(AckFlags::ECE);
         if !self.echo.each_mark {
-            let begins = segment.ce && !self.echo.ece;
-            self.echo.ece = segment.ce || (self.echo.ece && !segment.cwr);
+            let begins = segment.ce && !echoed;
+            self.flags = self.flags.with(AckFlags::ECE, segment.ce || (echoed && !segment.cwr));
             if !self.quick.exist() {
                 return segment.ce;
             }
@@ -256,13 +330,13 @@ impl Receiver {
             }
             return segment.cwr;
         }
-        let changes = segment.ce != self.echo.ece;
+        let changes = segment.ce != echoed;
         if changes && self.deadline != Time::NEVER {
             // Earlier segments get their own ACK, so that no ACK covers both marked and unmarked segments:
             // the two ACKs that §3.2 allows, and that Linux sends.
             self.acknowledge(now, emit);
         }
-        self.echo.ece = segment.ce;
+        self.flags = self.flags.with(AckFlags::ECE, segment.ce);
         if changes && segment.ce {
             self.quick.add(QUICK_ACKS_ECN);
         }
@@ -283,7 +357,8 @@ impl Receiver {
         let Some(range) = range else {
             self.duplicates += 1;
             if segment.seq < self.next {
-                self.echoes_original &= !segment.retransmission;
+                let original = self.flags.has(AckFlags::ECHOES_ORIGINAL) && !segment.retransmission;
+                self.flags = self.flags.with(AckFlags::ECHOES_ORIGINAL, original);
                 self.quick.add(QUICK_ACKS);
             }
             self.acknowledge_duplicate(now, segment.seq, emit);
@@ -331,33 +406,34 @@ impl Receiver {
         self.recent = kept;
     }
 
-    #[inline(always)]
     fn acknowledge(&mut self, at: Time, emit: &mut impl FnMut(&Acknowledgement)) {
-        self.unacknowledged = 0;
-        self.quick.on_ack();
-        self.compressed = 0;
-        self.unreported = 0;
-        self.deadline = Time::NEVER;
-        let mut ack = Acknowledgement {
-            at,
-            cumulative: self.next,
-            echoes_original: self.echoes_original,
-            duplicate: false,
-            ece: self.echo.ece,
-            ..Acknowledgement::default()
-        };
+        let mut ack = self.next_ack(at);
         if self.sack && !self.out_of_order.is_empty() {
+            let mut blocks = 0;
             for start in self.recent {
                 if start <= self.next {
                     continue;
                 }
                 if let Some(end) = self.out_of_order.end_of(start) {
-                    ack.sack[usize::from(ack.blocks)] = Range { start, end };
-                    ack.blocks += 1;
+                    ack.sack[blocks] = Range { start, end };
+                    blocks += 1;
                 }
             }
+            ack.flags = ack.flags.with_blocks(blocks);
         }
         emit(&ack);
+    }
+
+    /// The ACK that leaves at `at`, without SACK blocks.
+    #[inline(always)]
+    fn next_ack(&mut self, at: Time) -> Acknowledgement {
+        self.unacknowledged = 0;
+        self.quick.on_ack();
+        self.compressed = 0;
+        self.unreported = 0;
+        self.deadline = Time::NEVER;
+        let sack = [Range::default(); SACK_BLOCKS];
+        Acknowledgement { at, cumulative: self.next, flags: self.flags, sack }
     }
 
     /// Segment `seq` is a duplicate: its block is the first, and the oldest block may be dropped.
@@ -369,8 +445,8 @@ impl Receiver {
             if dsack {
                 ack.sack.rotate_right(1);
                 ack.sack[0] = Range { start: seq, end: seq + 1 };
-                ack.blocks = (ack.blocks + 1).min(SACK_BLOCKS as u8);
-                ack.duplicate = true;
+                let blocks = (ack.flags.blocks() + 1).min(SACK_BLOCKS);
+                ack.flags = ack.flags.with(AckFlags::DUPLICATE, true).with_blocks(blocks);
             }
             emit(&ack);
         });

@@ -21,7 +21,7 @@ use lfn_units::Time;
 
 use crate::prefetch::prefetch_bytes;
 use crate::rate::RateSampler;
-use crate::receiver::Acknowledgement;
+use crate::receiver::{AckFlags, Acknowledgement};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Delivered, Scoreboard};
 use crate::{LossDetection, Reduction, SenderConfig};
@@ -309,7 +309,7 @@ impl Sender {
         }
         self.report.observe(now, self.control.cwnd);
         let advanced = ack.cumulative > una;
-        let plain = advanced && ack.blocks == 0 && self.dup_acks == 0 && !self.board.dirty();
+        let plain = advanced && ack.flags.blocks() == 0 && self.dup_acks == 0 && !self.board.dirty();
         let delivered = if plain {
             self.board.on_plain_cumulative(ack.cumulative, now)
         } else {
@@ -322,7 +322,7 @@ impl Sender {
             acked: (ack.cumulative - una) as u32,
             newly_delivered: delivered.count,
             mss_bytes: self.config.mss_bytes,
-            ce: u32::from(ack.ece),
+            ce: u32::from(ack.flags.has(AckFlags::ECE)),
             ..Ack::default()
         };
         seen.rtt_ns = self.sample_rtt(now, ack, &delivered);
@@ -347,7 +347,8 @@ impl Sender {
         if matches!(self.state, State::Open | State::Disorder) {
             seen.flags |= ACK_OPEN;
         }
-        if self.state != State::Open || self.board.dirty() || ack.ece || self.timers.probe_end.is_some() {
+        let marked = ack.flags.has(AckFlags::ECE);
+        if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
             self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;

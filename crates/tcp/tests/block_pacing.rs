@@ -1,7 +1,7 @@
 //! Block pacing: what a law asks for with `block` and `blocks`, segment by segment.
 
 use lfn_law::SlowStartKind;
-use lfn_tcp::{Acknowledgement, Segment, Sender, SenderConfig, State};
+use lfn_tcp::{AckFlags, Acknowledgement, Range, Segment, Sender, SenderConfig, State};
 use lfn_units::Time;
 
 /// Segments in flight when the test begins.
@@ -34,10 +34,12 @@ impl Talk {
 
     fn ack(&mut self, at: Time, cumulative: u64, sack: Option<(u64, u64)>) -> Vec<Segment> {
         self.now = at;
-        let echoes_original = self.sender.state() != State::Loss;
-        let mut ack = Acknowledgement { at, cumulative, echoes_original, ..Acknowledgement::default() };
+        let original = self.sender.state() != State::Loss;
+        let flags = AckFlags::default().with(AckFlags::ECHOES_ORIGINAL, original);
+        let mut ack = Acknowledgement { at, cumulative, flags, ..Acknowledgement::default() };
         if let Some((start, end)) = sack {
-            (ack.sack[0].start, ack.sack[0].end, ack.blocks) = (start, end, 1);
+            ack.sack[0] = Range { start, end };
+            ack.flags = ack.flags.with_blocks(1);
         }
         self.sender.on_ack(at, &ack);
         self.send()

@@ -1,7 +1,7 @@
 //! Recovery as the RFCs and Linux have it, ACK by ACK.
 
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_tcp::{Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State};
+use lfn_tcp::{AckFlags, Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State};
 use lfn_units::Time;
 
 const RTT_MS: u64 = 100;
@@ -42,27 +42,24 @@ impl Talk {
         &mut self,
         cumulative: u64,
         sack: &[(u64, u64)],
-        change: impl FnOnce(&mut Acknowledgement),
+        change: impl FnOnce(AckFlags) -> AckFlags,
     ) -> Vec<Segment> {
         let mut ack = Acknowledgement {
             at: self.now,
             cumulative,
-            echoes_original: true,
-            duplicate: false,
-            ece: false,
+            flags: AckFlags::ECHOES_ORIGINAL.with_blocks(sack.len()),
             sack: [Range { start: 0, end: 0 }; 3],
-            blocks: sack.len() as u8,
         };
         for (slot, &(start, end)) in ack.sack.iter_mut().zip(sack) {
             *slot = Range { start, end };
         }
-        change(&mut ack);
+        ack.flags = change(ack.flags);
         self.sender.on_ack(self.now, &ack);
         self.send()
     }
 
     fn ack(&mut self, cumulative: u64, sack: &[(u64, u64)]) -> Vec<Segment> {
-        self.hear(cumulative, sack, |_| {})
+        self.hear(cumulative, sack, |flags| flags)
     }
 
     fn wait_for_timer(&mut self) -> Vec<Segment> {
@@ -115,7 +112,7 @@ fn many_losses_and_an_echo_in_one_window_are_one_reduction() {
     // 20, 23, 26 and 29 are missing.
     for (from, end) in [(21, 23), (24, 26), (27, 29), (30, 41)] {
         for high in from + 1..=end {
-            let sent = talk.hear(20, &[(from, high)], |ack| ack.ece = high > 35);
+            let sent = talk.hear(20, &[(from, high)], |flags| flags.with(AckFlags::ECE, high > 35));
             repaired.extend(sent.iter().filter(|s| s.retransmission).map(|s| s.seq));
         }
     }
@@ -131,7 +128,7 @@ fn many_losses_and_an_echo_in_one_window_are_one_reduction() {
 #[test]
 fn a_loss_after_an_echo_in_the_same_window_reduces_no_further() {
     let mut talk = Talk::new(&SenderConfig { ecn: true, ..config() });
-    talk.hear(21, &[], |ack| ack.ece = true);
+    talk.hear(21, &[], |flags| flags.with(AckFlags::ECE, true));
     assert_eq!(talk.sender.state(), State::Cwr);
     let ssthresh = talk.sender.control().ssthresh;
     for high in 23..=30 {
@@ -147,13 +144,13 @@ fn a_loss_after_an_echo_in_the_same_window_reduces_no_further() {
 fn the_echo_that_ends_a_window_of_data_reduces_no_further() {
     let mut talk = Talk::new(&SenderConfig { ecn: true, ..config() });
     let high = talk.sender.nxt();
-    talk.hear(22, &[], |ack| ack.ece = true);
-    talk.hear(high, &[], |ack| ack.ece = true);
+    talk.hear(22, &[], |flags| flags.with(AckFlags::ECE, true));
+    talk.hear(high, &[], |flags| flags.with(AckFlags::ECE, true));
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).loss_events), (State::Cwr, 1));
     // The first ACK beyond it ends the reduction; if it echoes, that is another mark.
-    talk.hear(high + 1, &[], |_| {});
+    talk.hear(high + 1, &[], |flags| flags);
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).loss_events), (State::Open, 1));
-    talk.hear(high + 2, &[], |ack| ack.ece = true);
+    talk.hear(high + 2, &[], |flags| flags.with(AckFlags::ECE, true));
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).loss_events), (State::Cwr, 2));
 }
 
@@ -171,7 +168,7 @@ fn newreno_repairs_one_hole_per_round_trip() {
     for (round, hole) in [Some(24), Some(28), None].into_iter().enumerate() {
         talk.now = Time::from_ms((3 + round as u64) * RTT_MS);
         let cumulative = hole.unwrap_or(talk.sender.nxt());
-        let sent = talk.hear(cumulative, &[], |ack| ack.echoes_original = false);
+        let sent = talk.hear(cumulative, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
         let repaired: Vec<u64> = sent.iter().filter(|s| s.retransmission).map(|s| s.seq).collect();
         assert_eq!(repaired, Vec::from_iter(hole));
     }
@@ -207,7 +204,7 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
     // Only the copy arrived: that was a loss, and it counts.
     talk.now = Time::from_ms(7 * RTT_MS);
-    talk.hear(41, &[], |ack| ack.echoes_original = false);
+    talk.hear(41, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
     assert_eq!(talk.sender.stats(talk.now).loss_events, 1);
 }
 
@@ -260,7 +257,7 @@ fn an_ack_of_the_third_transmission_ends_the_back_off() {
             assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
         }
         talk.now = talk.now + Time::from_ms(after_ms);
-        talk.hear(21, &[], |ack| ack.echoes_original = false);
+        talk.hear(21, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
         // Two timeouts doubled it twice. An ACK that comes sooner than any RTT answers an earlier transmission.
         let timeout = talk.sender.deadline() - talk.now;
         assert_eq!(timeout < Time::from_ms(2 * (RTT_MS + 200)), sampled, "{timeout:?}");
@@ -313,7 +310,7 @@ fn an_echo_of_the_original_does_not_time_the_copy() {
         let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
         assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
         talk.now = talk.now + Time::from_ms(5);
-        talk.hear(21, &[], |ack| ack.echoes_original = echoes_original);
+        talk.hear(21, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, echoes_original));
         let min_ms = if echoes_original { RTT_MS } else { 5 };
         assert_eq!(talk.sender.rtt().min_ns(), min_ms * 1_000_000);
     }
@@ -373,14 +370,16 @@ fn a_recovery_whose_copies_were_all_duplicates_is_taken_back() {
     // The first original comes; a copy is still in flight, and nothing is decided.
     talk.ack(24, &[(25, 39)]);
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Recovery, 0));
-    talk.hear(24, &[(20, 21), (25, 39)], |ack| ack.duplicate = true);
+    talk.hear(24, &[(20, 21), (25, 39)], |flags| flags.with(AckFlags::DUPLICATE, true));
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Recovery, 0));
     // The second copy was first, and the original behind it is the duplicate.
-    talk.hear(39, &[(24, 25)], |ack| (ack.duplicate, ack.echoes_original) = (true, false));
+    talk.hear(39, &[(24, 25)], |flags| {
+        flags.with(AckFlags::DUPLICATE, true).with(AckFlags::ECHOES_ORIGINAL, false)
+    });
     assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Open, 1));
     assert!(talk.sender.control().cwnd >= before.cwnd && talk.sender.control().ssthresh >= before.ssthresh);
     // A duplicate made by the network does not mean a spurious retransmission.
-    talk.hear(39, &[(30, 31)], |ack| ack.duplicate = true);
+    talk.hear(39, &[(30, 31)], |flags| flags.with(AckFlags::DUPLICATE, true));
     assert_eq!(talk.sender.stats(talk.now).undos, 1);
 }
 
@@ -412,15 +411,15 @@ fn after_a_timeout_new_data_tell_whether_it_was_spurious() {
         let nxt = talk.sender.nxt();
         assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
         talk.now = talk.now + Time::from_ms(RTT_MS);
-        let sent = talk.hear(21, &[], |ack| ack.echoes_original = false);
+        let sent = talk.hear(21, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
         assert_eq!(numbers(&sent), [(nxt, false), (nxt + 1, false)]);
         talk.now = talk.now + Time::from_ms(RTT_MS);
         if spurious {
             // An original: the next in order, late.
-            talk.hear(22, &[], |ack| ack.echoes_original = false);
+            talk.hear(22, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
             assert_eq!((talk.sender.state(), talk.sender.control().ssthresh), (State::Open, before.ssthresh));
         } else {
-            let sent = talk.hear(21, &[(nxt, nxt + 1)], |ack| ack.echoes_original = false);
+            let sent = talk.hear(21, &[(nxt, nxt + 1)], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
             assert_eq!((talk.sender.state(), numbers(&sent)[0]), (State::Loss, (21, true)));
         }
     }
@@ -439,7 +438,7 @@ fn what_waited_above_a_hole_gives_no_rtt() {
         assert_eq!(talk.sender.state(), State::Recovery);
         let (srtt, min) = (talk.sender.rtt().srtt_ns(), talk.sender.rtt().min_ns());
         talk.now = talk.now + Time::from_ms(RTT_MS);
-        talk.hear(41, &[], |ack| ack.echoes_original = false);
+        talk.hear(41, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
         assert_eq!((talk.sender.rtt().srtt_ns(), talk.sender.rtt().min_ns()), (srtt, min));
     }
 }
@@ -491,8 +490,11 @@ fn a_duplicate_that_a_dsack_reports_counts_as_delivered() {
         for end in 22..=24 {
             talk.ack(20, &[(21, end)]);
         }
-        let first =
-            if dsack { talk.hear(20, &[(19, 20), (21, 24)], |ack| ack.duplicate = true) } else { vec![] };
+        let first = if dsack {
+            talk.hear(20, &[(19, 20), (21, 24)], |flags| flags.with(AckFlags::DUPLICATE, true))
+        } else {
+            vec![]
+        };
         first.len() + talk.ack(20, &[(21, 25)]).len()
     };
     // Of three segments delivered PRR sends two, of two one; the retransmission was the first.

@@ -1,7 +1,7 @@
 //! Segments outstanding with a limited send buffer.
 
 use lfn_law::SlowStartKind;
-use lfn_tcp::{Acknowledgement, SendBuffer, Sender, SenderConfig};
+use lfn_tcp::{AckFlags, Acknowledgement, Range, SendBuffer, Sender, SenderConfig};
 use lfn_units::Time;
 
 /// A sender with a window that never binds, and `end` segments to send.
@@ -24,10 +24,15 @@ fn sent(sender: &mut Sender, now: Time) -> u64 {
 }
 
 fn ack(sender: &mut Sender, now: Time, cumulative: u64, sacked: Option<(u64, u64)>) -> u64 {
-    let mut ack =
-        Acknowledgement { at: now, cumulative, echoes_original: true, ..Acknowledgement::default() };
+    let mut ack = Acknowledgement {
+        at: now,
+        cumulative,
+        flags: AckFlags::ECHOES_ORIGINAL,
+        ..Acknowledgement::default()
+    };
     if let Some((start, end)) = sacked {
-        (ack.sack[0].start, ack.sack[0].end, ack.blocks) = (start, end, 1);
+        ack.sack[0] = Range { start, end };
+        ack.flags = ack.flags.with_blocks(1);
     }
     sender.on_ack(now, &ack);
     sent(sender, now)

@@ -85,7 +85,7 @@ fn blocks_are_maximal_and_most_recent_first() {
     let config = ReceiverConfig::ns2(Time::from_ms(100));
     let out = acks(&config, &[(0, 0), (1, 2), (2, 4), (3, 6), (4, 8), (5, 3), (6, 1)]);
     let blocks = |ack: &Acknowledgement| {
-        ack.sack[..usize::from(ack.blocks)].iter().map(|r| (r.start, r.end)).collect::<Vec<_>>()
+        ack.sack[..ack.flags.blocks()].iter().map(|r| (r.start, r.end)).collect::<Vec<_>>()
     };
     assert_eq!(blocks(&out[4]), [(8, 9), (6, 7), (4, 5)]);
     assert_eq!(blocks(&out[5]), [(2, 5), (8, 9), (6, 7)]);
@@ -112,7 +112,7 @@ fn compression_loses_no_block() {
     let segments: Vec<(u64, u64)> = (0..60).map(|k| (k * 10, 2 * k + 1)).collect();
     let mut reported: Vec<u64> = acks(&quiet(), &segments)
         .iter()
-        .flat_map(|ack| ack.sack[..usize::from(ack.blocks)].to_vec())
+        .flat_map(|ack| ack.sack[..ack.flags.blocks()].to_vec())
         .map(|r| r.start)
         .collect();
     reported.sort_unstable();
@@ -127,7 +127,7 @@ fn congestion_is_echoed_until_the_window_was_reduced() {
     let mut ece = Vec::new();
     for seq in 0..6 {
         let segment = SegmentIn { seq, retransmission: false, ce: seq == 1, cwr: seq == 4 };
-        receiver.on_segment(Time::from_us(seq), segment, &mut |ack| ece.push(ack.ece));
+        receiver.on_segment(Time::from_us(seq), segment, &mut |ack| ece.push(ack.flags.has(AckFlags::ECE)));
     }
     assert_eq!(ece, [false, true, true, true, false, false]);
 }
@@ -140,9 +140,12 @@ fn echoes(delayed_ack: bool, segments: &[(u64, bool)]) -> Vec<(u64, bool)> {
     for (at_us, &(seq, ce)) in (0..).zip(segments) {
         // CWR does not end the echo.
         let segment = SegmentIn { seq, retransmission: false, ce, cwr: seq == 3 };
-        receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| out.push((ack.cumulative, ack.ece)));
+        receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| {
+            out.push((ack.cumulative, ack.flags.has(AckFlags::ECE)))
+        });
     }
-    receiver.on_deadline(Time::from_s(1), &mut |ack| out.push((ack.cumulative, ack.ece)));
+    receiver
+        .on_deadline(Time::from_s(1), &mut |ack| out.push((ack.cumulative, ack.flags.has(AckFlags::ECE))));
     out
 }
 
@@ -194,7 +197,9 @@ fn an_ack_that_was_due_before_the_window_was_reduced_still_echoes() {
     let mut seen = Vec::new();
     for (at_ms, seq, ce, cwr) in [(0, 0, true, false), (1, 1, false, false), (90, 2, false, true)] {
         let segment = SegmentIn { seq, retransmission: false, ce, cwr };
-        receiver.on_segment(Time::from_ms(at_ms), segment, &mut |ack| seen.push((ack.at, ack.ece)));
+        receiver.on_segment(Time::from_ms(at_ms), segment, &mut |ack| {
+            seen.push((ack.at, ack.flags.has(AckFlags::ECE)))
+        });
     }
     assert_eq!(seen, [(Time::ZERO, true), (Time::from_ms(41), true)]);
 }
@@ -203,9 +208,9 @@ fn an_ack_that_was_due_before_the_window_was_reduced_still_echoes() {
 fn what_is_here_already_is_named_by_the_first_block() {
     let segments = [(0, 0), (1, 1), (2, 0), (3, 3), (4, 3), (5, 5), (6, 7), (7, 3)];
     let seen = |config| -> Vec<(bool, Vec<(u64, u64)>)> {
-        let blocks = |a: &Acknowledgement| a.sack[..usize::from(a.blocks)].to_vec();
+        let blocks = |a: &Acknowledgement| a.sack[..a.flags.blocks()].to_vec();
         let pairs = |a: &Acknowledgement| blocks(a).iter().map(|r| (r.start, r.end)).collect();
-        acks(&config, &segments).iter().map(|a| (a.duplicate, pairs(a))).collect()
+        acks(&config, &segments).iter().map(|a| (a.flags.has(AckFlags::DUPLICATE), pairs(a))).collect()
     };
     let ns2 = ReceiverConfig::ns2(Time::from_ms(100));
     let out = seen(ReceiverConfig { dsack: true, ..ns2 });
@@ -223,7 +228,9 @@ fn the_timestamp_of_the_first_segment_since_the_last_ack_is_echoed() {
     let mut echoes = Vec::new();
     for (seq, retransmission) in [(0, true), (1, false), (2, false), (3, true), (4, false), (4, true)] {
         let segment = SegmentIn { seq, retransmission, ce: false, cwr: false };
-        receiver.on_segment(Time::from_us(seq), segment, &mut |ack| echoes.push(ack.echoes_original));
+        receiver.on_segment(Time::from_us(seq), segment, &mut |ack| {
+            echoes.push(ack.flags.has(AckFlags::ECHOES_ORIGINAL))
+        });
     }
     assert_eq!(echoes, [false, true, false]);
 }

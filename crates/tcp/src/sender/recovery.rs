@@ -7,7 +7,7 @@ use super::timers::Timer;
 use super::undo::{Frto, Undo};
 use super::{EventKind, Sender, State};
 use crate::prr::Prr;
-use crate::receiver::Acknowledgement;
+use crate::receiver::{AckFlags, Acknowledgement};
 use crate::reordering::Reordering;
 use crate::scoreboard::{Delivered, Learnt};
 use crate::{LossDetection, Reduction};
@@ -46,13 +46,14 @@ impl Sender {
         let highest = self.board.highest_sacked();
         let mut delivered = Delivered::default();
         self.board.take_learnt();
-        let blocks = &ack.sack[usize::from(ack.duplicate)..usize::from(ack.blocks)];
+        let duplicate = ack.flags.has(AckFlags::DUPLICATE);
+        let blocks = &ack.sack[usize::from(duplicate)..ack.flags.blocks()];
         self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
             self.board.on_cumulative(ack.cumulative, now, min_rtt, &mut delivered);
             self.recovery.timeouts_in_row = 0;
         }
-        if ack.duplicate {
+        if duplicate {
             self.board.touch();
             // A copy that arrived for nothing counts as delivered, as in Linux.
             let copies = u32::from(self.on_dsack(ack.sack[0].start));
@@ -75,7 +76,7 @@ impl Sender {
     #[cold]
     pub(super) fn rtt_by_timestamp(&self, now: Time, ack: &Acknowledgement) -> Option<u64> {
         // The first segment may have been retransmitted after the echoed transmission.
-        let usable = |copy: bool| self.config.timestamps && copy != ack.echoes_original;
+        let usable = |copy: bool| self.config.timestamps && copy != ack.flags.has(AckFlags::ECHOES_ORIGINAL);
         let (sent, _) = self.board.echoed().filter(|&(_, copy)| usable(copy))?;
         let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
         Some(ms.max(1) * 1_000_000)
@@ -135,7 +136,10 @@ impl Sender {
         };
         if begins {
             self.enter_recovery(now, State::Recovery, LossKind::Fast);
-        } else if ack.ece && self.config.ecn && matches!(self.state, State::Open | State::Disorder) {
+        } else if ack.flags.has(AckFlags::ECE)
+            && self.config.ecn
+            && matches!(self.state, State::Open | State::Disorder)
+        {
             self.enter_recovery(now, State::Cwr, LossKind::Ecn);
         }
         self.state = match (self.state, self.board.sacked_out() > 0) {
@@ -308,9 +312,9 @@ impl Sender {
     /// RFC 8985 §7.4: the probe repaired a loss unless the original also arrives.
     fn check_probe(&mut self, now: Time, ack: &Acknowledgement) {
         let Some(end) = self.timers.probe_end else { return };
-        if ack.duplicate || ack.cumulative > end {
+        if ack.flags.has(AckFlags::DUPLICATE) || ack.cumulative > end {
             self.timers.probe_end = None;
-        } else if ack.cumulative == end && !ack.echoes_original {
+        } else if ack.cumulative == end && !ack.flags.has(AckFlags::ECHOES_ORIGINAL) {
             self.timers.probe_end = None;
             if matches!(self.state, State::Open | State::Disorder) {
                 self.enter_recovery(now, State::Cwr, LossKind::Fast);

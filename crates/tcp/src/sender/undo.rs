@@ -5,7 +5,7 @@ use lfn_law::Control;
 use lfn_units::Time;
 
 use super::{EventKind, Sender, State};
-use crate::receiver::Acknowledgement;
+use crate::receiver::{AckFlags, Acknowledgement};
 
 /// State for undoing a spurious reduction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +35,9 @@ pub(super) enum Frto {
 impl Undo {
     /// The cumulative ACK moved, and echoes a timestamp from before the first retransmission.
     pub fn shows_original(&self, ack: &Acknowledgement) -> bool {
-        self.prior.is_some() && ack.echoes_original && ack.cumulative <= self.originals_end
+        self.prior.is_some()
+            && ack.flags.has(AckFlags::ECHOES_ORIGINAL)
+            && ack.cumulative <= self.originals_end
     }
 
     /// Every retransmission is reported as a duplicate.
