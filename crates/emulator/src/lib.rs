@@ -19,5 +19,5 @@ pub use error::EmulatorError;
 pub use lateness::{Histogram, Quantiles};
 pub use network::{Delivery, Departure, Events, Network, NetworkConfig, Route};
 pub use plan::{Plan, PlannedBackground, PlannedFlow, PlannedLink, PlannedRate, PlannedUdp, PlannedUdt};
-pub use shell::{shell, Ended, Shell};
+pub use shell::{shell, Ended, Ends, Shell};
 pub use traffic::{send_background, send_udp, take_tcp, BackgroundEnd, BackgroundSent, Span, UdpSent};

@@ -40,6 +40,17 @@ const OVERHEAD: u64 = 4;
 const LISTEN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// What runs at the two ends of a path.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    /// Program and arguments.
+    pub command: Vec<CString>,
+    /// A shell's command line that runs at the far end, as long as the command.
+    pub serve: Option<CString>,
+    /// The far end is the caller's network namespace, not a new one.
+    pub here: bool,
+}
+
 /// A command and its path.
 #[derive(Clone, Debug)]
 pub struct Shell {
@@ -51,12 +62,8 @@ pub struct Shell {
     pub framing_bytes: u32,
     /// Most bytes that a socket of TCP may buffer, in both namespaces.
     pub socket_bytes: u64,
-    /// Program and arguments.
-    pub command: Vec<CString>,
-    /// A shell's command line that runs at the far end, as long as the command.
-    pub serve: Option<CString>,
-    /// The far end is the caller's network namespace, not a new one.
-    pub here: bool,
+    /// Programs at both ends.
+    pub ends: Ends,
     /// How often links are sampled; [`Time::NEVER`] for not at all.
     pub sample: Time,
 }
@@ -65,14 +72,7 @@ impl Shell {
     /// A command behind the path of the first flow of a simulation: its data would go from the command to
     /// the far end. Segments of a burst that are due within `together` are handed over together. `None`
     /// without flows.
-    pub fn behind(
-        config: Config,
-        framing_bytes: u32,
-        command: Vec<CString>,
-        serve: Option<CString>,
-        here: bool,
-        together: Time,
-    ) -> Option<Shell> {
+    pub fn behind(config: Config, framing_bytes: u32, ends: Ends, together: Time) -> Option<Shell> {
         let first_udt = config.udt.iter().find(|flow| flow.number == 0);
         let (routes, rtt, wire_bytes) = match first_udt {
             Some(flow) => ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes()),
@@ -84,8 +84,8 @@ impl Shell {
         let [data, acks] = routes.map(|route| config.routes[route.index()].clone());
         let link = |id: &LinkId| &config.links[id.index()];
         let delays = data.iter().chain(&acks).map(|id| link(id).delay);
-        let ends = rtt.since(delays.fold(Time::ZERO, Time::after));
-        let forward = Time(ends.0 / 2);
+        let access = rtt.since(delays.fold(Time::ZERO, Time::after));
+        let forward = Time(access.0 / 2);
         let outstanding = data.iter().map(link).map(|link| {
             let queue = link.limit_packets.saturating_mul(wire_bytes.into()).min(link.limit_bytes);
             link.service.mean_rate().bdp(rtt).0.saturating_add(queue)
@@ -94,9 +94,7 @@ impl Shell {
             mtu_bytes: wire_bytes - framing_bytes,
             framing_bytes,
             socket_bytes: outstanding.max().unwrap_or(0).saturating_mul(OVERHEAD),
-            command,
-            serve,
-            here,
+            ends,
             sample: Time::NEVER,
             network: NetworkConfig {
                 seed: config.seed,
@@ -104,7 +102,7 @@ impl Shell {
                 together,
                 routes: vec![
                     Route { links: data, access: forward },
-                    Route { links: acks, access: ends - forward },
+                    Route { links: acks, access: access - forward },
                 ],
                 links: config.links,
                 changes: config.changes,
@@ -189,7 +187,7 @@ fn emulate(
     caller: pid_t,
 ) -> Result<Ended, EmulatorError> {
     if !process::is_administrator()? {
-        if shell.here {
+        if shell.ends.here {
             return Err(EmulatorError::Missing("CAP_SYS_ADMIN and CAP_NET_ADMIN in this namespace"));
         }
         process::become_administrator()?;
@@ -198,7 +196,7 @@ fn emulate(
     if process::parent() != caller {
         return Err(EmulatorError::Ended("its caller is gone".into()));
     }
-    let addresses = if shell.here {
+    let addresses = if shell.ends.here {
         Addresses::next(process::local_addresses()?.into_iter())?
     } else {
         process::unshare(libc::CLONE_NEWNET)?;
@@ -285,7 +283,7 @@ fn run_command(
     process::mount_proc();
     std::env::set_var("LFN_NEAR", addresses.near.to_string());
     std::env::set_var("LFN_FAR", addresses.far.to_string());
-    if let Some(serve) = &shell.serve {
+    if let Some(serve) = &shell.ends.serve {
         let server = process::fork()?;
         if server == 0 {
             process::enter_network(&far.namespace)?;
@@ -299,7 +297,7 @@ fn run_command(
     let command = process::fork()?;
     if command == 0 {
         signals.restore();
-        process::exit(process::execute(&shell.command));
+        process::exit(process::execute(&shell.ends.command));
     }
     signals.attend(command)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use lfn_emulator::{
-    send_background, send_udp, shell, take_tcp, BackgroundEnd, EmulatorError, Plan, Shell, Span,
+    send_background, send_udp, shell, take_tcp, BackgroundEnd, EmulatorError, Ends, Plan, Shell, Span,
 };
 use lfn_scenario::Scenario;
 use lfn_sim::config::{Config, Direction, UdtConfig};
@@ -69,7 +69,8 @@ pub(crate) fn run_shell(
     let config = scenario.config(seed.unwrap_or(scenario.seed));
     let sample = config.sample;
     let framing_bytes = scenario.framing_bytes();
-    let Some(mut plan) = Shell::behind(config, framing_bytes, words(command)?, serve, here, together) else {
+    let ends = Ends { command: words(command)?, serve, here };
+    let Some(mut plan) = Shell::behind(config, framing_bytes, ends, together) else {
         let hint = "write a [[flow]]; its path is emulated";
         return Err(ScenarioError::new_err(("there is none", hint, "flow", file.to_string())));
     };

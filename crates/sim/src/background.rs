@@ -201,15 +201,14 @@ struct Source {
 }
 
 impl Source {
-    fn new(direction: Direction, class: Class, flows_per_second: f64, seed: u64, run: u64) -> Source {
+    fn new(direction: Direction, class: Class, flows_per_second: f64, streams: &Streams) -> Source {
         let config = open::Config {
             direction,
             gap_s: Distribution::Exponential(1.0 / flows_per_second),
             bytes: class.sizes(),
             path: PathConfig::of_rtt(Distribution::Uniform(0.010, 0.200)),
         };
-        let owner = format!("background.{}.{}", direction.name(), class.name());
-        let flows = Open::of_valid(&config, &Streams::new(seed, run, owner));
+        let flows = Open::of_valid(&config, streams);
         Source { class, flows, session_ends: BinaryHeap::new() }
     }
 
@@ -251,7 +250,9 @@ impl Background {
             for class in Class::ALL {
                 let flows_per_second = config.flows_per_second(direction, class);
                 if flows_per_second > 0.0 {
-                    sources.push(Source::new(direction, class, flows_per_second, seed, run));
+                    let owner = format!("background.{}.{}", direction.name(), class.name());
+                    let streams = Streams::new(seed, run, owner);
+                    sources.push(Source::new(direction, class, flows_per_second, &streams));
                 }
             }
             for i in 0..config.long_flows {

@@ -33,10 +33,31 @@ pub(crate) struct RateSampler {
     in_flight: u32,
 }
 
+/// The window as a segment that is sent leaves it.
+pub(crate) struct Outstanding {
+    /// The first segment that is not acknowledged.
+    pub una: u64,
+    /// The next new segment.
+    pub nxt: u64,
+    /// Segments in flight, with the one that is sent.
+    pub in_flight: u64,
+}
+
+/// What an ACK delivered, and how it left the window.
+pub(crate) struct Delivery {
+    /// Segments delivered so far.
+    pub total: u64,
+    /// The segment delivered by this ACK that was sent last, if it delivered any.
+    pub newest: Option<u64>,
+    /// Segments in flight after it.
+    pub in_flight: u64,
+    pub min_rtt: Time,
+}
+
 impl RateSampler {
-    /// Segment `seq` is sent; the window is `una..nxt`, and `in_flight` includes the segment. Returns whether
-    /// the connection was idle for lack of data.
-    pub fn on_sent(&mut self, seq: u64, una: u64, nxt: u64, in_flight: u64, now: Time) -> bool {
+    /// Segment `seq` is sent. Returns whether the connection was idle for lack of data.
+    pub fn on_sent(&mut self, now: Time, seq: u64, window: &Outstanding) -> bool {
+        let &Outstanding { una, nxt, in_flight } = window;
         let idle = nxt - una == 1;
         if idle {
             self.first_sent = now;
@@ -97,16 +118,9 @@ impl RateSampler {
         self.rate_of(&self.sent[self.at(seq)])
     }
 
-    /// An ACK delivered segments up to a total of `delivered`; `newest` is the one of them that was sent
-    /// last, if there is any. After the ACK, `in_flight` are left.
-    pub fn on_ack(
-        &mut self,
-        delivered: u64,
-        newest: Option<u64>,
-        in_flight: u64,
-        min_rtt: Time,
-        now: Time,
-    ) -> Rate {
+    /// An ACK arrives.
+    pub fn on_ack(&mut self, now: Time, delivery: &Delivery) -> Rate {
+        let &Delivery { total: delivered, newest, in_flight, min_rtt } = delivery;
         if delivered > self.delivered {
             self.delivered_at = now;
         }
@@ -148,9 +162,15 @@ mod tests {
         let mut idle = false;
         for i in 0..count {
             let nxt = seq + i + 1;
-            idle |= sampler.on_sent(seq + i, una, nxt, nxt - una, Time(from.0 + i * gap.0));
+            let window = Outstanding { una, nxt, in_flight: nxt - una };
+            idle |= sampler.on_sent(Time(from.0 + i * gap.0), seq + i, &window);
         }
         idle
+    }
+
+    /// The ACK of segment `newest`, the last of those delivered.
+    fn ack(sampler: &mut RateSampler, now: Time, newest: u64, in_flight: u64, min_rtt: Time) -> Rate {
+        sampler.on_ack(now, &Delivery { total: newest + 1, newest: Some(newest), in_flight, min_rtt })
     }
 
     #[test]
@@ -158,15 +178,15 @@ mod tests {
         let mut sampler = RateSampler::default();
         // Ten at once; their ACKs come 1 ms apart, from 100 ms on.
         send(&mut sampler, 0, 0, 10, Time::ZERO, Time::ZERO);
-        let first = sampler.on_ack(1, Some(0), 9, RTT, RTT);
+        let first = ack(&mut sampler, RTT, 0, 9, RTT);
         assert_eq!((first.delivered, first.prior_delivered, first.interval_ns), (1, 0, 100_000_000));
         assert_eq!((first.tx_in_flight, first.prior_inflight), (1, 10));
         for seq in 1..10 {
-            sampler.on_ack(seq + 1, Some(seq), 9 - seq, RTT, Time::from_ms(100 + seq));
+            ack(&mut sampler, Time::from_ms(100 + seq), seq, 9 - seq, RTT);
         }
         // Ten more, 20 ms apart, of which the ACKs come all at once: the sending takes longer.
         send(&mut sampler, 10, 10, 10, Time::from_ms(110), Time::from_ms(20));
-        let burst = sampler.on_ack(20, Some(19), 0, RTT, Time::from_ms(400));
+        let burst = ack(&mut sampler, Time::from_ms(400), 19, 0, RTT);
         assert_eq!((burst.delivered, burst.prior_delivered), (20, 10));
         assert_eq!(burst.interval_ns, 290_000_000);
     }
@@ -176,8 +196,8 @@ mod tests {
         let mut sampler = RateSampler::default();
         send(&mut sampler, 0, 0, 1, Time::ZERO, Time::ZERO);
         // Sent again at 90 ms; the original's ACK comes at 100 ms.
-        sampler.on_sent(0, 0, 2, 1, Time::from_ms(90));
-        let rate = sampler.on_ack(1, Some(0), 0, Time::from_ms(101), RTT);
+        sampler.on_sent(Time::from_ms(90), 0, &Outstanding { una: 0, nxt: 2, in_flight: 1 });
+        let rate = ack(&mut sampler, RTT, 0, 0, Time::from_ms(101));
         assert_eq!((rate.interval_ns, rate.delivered - rate.prior_delivered), (0, 1));
     }
 
@@ -188,7 +208,7 @@ mod tests {
         sampler.mark_app_limited(2);
         send(&mut sampler, 0, 2, 1, Time::from_ms(1), Time::ZERO);
         let flags = |sampler: &mut RateSampler, seq: u64, ms: u64| {
-            sampler.on_ack(seq + 1, Some(seq), 0, Time::ZERO, Time::from_ms(ms)).flags
+            ack(sampler, Time::from_ms(ms), seq, 0, Time::ZERO).flags
         };
         assert_eq!(flags(&mut sampler, 1, 100), 0);
         assert_eq!(flags(&mut sampler, 2, 101), RATE_APP_LIMITED);

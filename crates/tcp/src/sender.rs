@@ -20,7 +20,7 @@ use lfn_law::{
 use lfn_units::Time;
 
 use crate::prefetch::prefetch_bytes;
-use crate::rate::RateSampler;
+use crate::rate::{Delivery, RateSampler};
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Delivered, Scoreboard};
@@ -413,9 +413,9 @@ impl Sender {
     fn steer(&mut self, now: Time, seen: &mut Ack, newest: Option<u64>) {
         let (Some(law), Some(sampler)) = (self.law.controller(), &mut self.rate) else { return };
         let in_flight = self.board.in_flight();
+        let total = self.delivered + self.recovery.copies_delivered;
         let min_rtt = Time::from_ns(seen.min_rtt_ns);
-        let delivered = self.delivered + self.recovery.copies_delivered;
-        let rate = sampler.on_ack(delivered, newest, in_flight, min_rtt, now);
+        let rate = sampler.on_ack(now, &Delivery { total, newest, in_flight, min_rtt });
         seen.hold_us = u32::try_from(self.pacer.next_send.since(now).as_ns() / 1000).unwrap_or(u32::MAX);
         seen.flags &= !ACK_CWND_LIMITED;
         if self.usage.limited {

@@ -4,6 +4,7 @@ use lfn_units::Time;
 
 use super::undo::Frto;
 use super::{Segment, Sender, State};
+use crate::rate::Outstanding;
 
 /// Linux paces a connection only after its first ten segments. Hosts of ns-2, which open without a handshake,
 /// and laws that Linux does not have pace from the first segment.
@@ -127,8 +128,12 @@ impl Sender {
     #[cold]
     fn time_sending(&mut self, now: Time, seq: u64, retransmission: bool) {
         if let Some(sampler) = &mut self.rate {
-            let (una, nxt) = (self.board.una(), self.board.nxt());
-            if sampler.on_sent(seq, una, nxt, self.board.in_flight(), now) {
+            let window = Outstanding {
+                una: self.board.una(),
+                nxt: self.board.nxt(),
+                in_flight: self.board.in_flight(),
+            };
+            if sampler.on_sent(now, seq, &window) {
                 if let Some(law) = self.law.controller() {
                     law.on_restart(now.as_ns(), &mut self.control);
                 }
