@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl)\..*"),
     (
         "py:class",
-        r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|runs\.(Drawn|Failure))|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.Failure)|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",

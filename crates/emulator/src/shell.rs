@@ -40,7 +40,7 @@ const OVERHEAD: u64 = 4;
 const LISTEN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What runs at the two ends of a path.
+/// The programs at the two ends of a path.
 #[derive(Clone, Debug)]
 pub struct Ends {
     /// Program and arguments.
@@ -62,7 +62,7 @@ pub struct Shell {
     pub framing_bytes: u32,
     /// Most bytes that a socket of TCP may buffer, in both namespaces.
     pub socket_bytes: u64,
-    /// Programs at both ends.
+    /// The programs at both ends.
     pub ends: Ends,
     /// How often links are sampled; [`Time::NEVER`] for not at all.
     pub sample: Time,

@@ -43,7 +43,7 @@ pub(crate) struct Outstanding {
     pub in_flight: u64,
 }
 
-/// What an ACK delivered, and how it left the window.
+/// The segments that an ACK delivered, and the window after it.
 pub(crate) struct Delivery {
     /// Segments delivered so far.
     pub total: u64,

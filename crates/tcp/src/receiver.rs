@@ -45,7 +45,7 @@ pub struct Acknowledgement {
     pub at: Time,
     /// Everything below is received.
     pub cumulative: u64,
-    /// What else it says.
+    /// Marks, and the number of SACK blocks.
     pub flags: AckFlags,
     /// SACK blocks, most recent first, after that of a duplicate; as many as the flags count.
     pub sack: [Range; SACK_BLOCKS],

@@ -25,7 +25,6 @@ from lfnlab.cli.options import Jobs, Memory, Set, naming_options, settings, with
 from lfnlab.cli.papers import paper
 from lfnlab.cli.progress import bar
 from lfnlab.cli.theory import theory
-from lfnlab.control_laws.prototype import label
 from lfnlab.errors import (
     DamageWarning,
     LabError,
@@ -36,27 +35,29 @@ from lfnlab.errors import (
     Unavailable,
     UsageError,
 )
-from lfnlab.experiment.executor import memory_limit_bytes
-from lfnlab.experiment.plan import Case
-from lfnlab.experiment.run import compare, execute
-from lfnlab.results.index import experiment
-from lfnlab.results.provenance import code_version
-from lfnlab.results.store import refuse_foreign
-from lfnlab.scenario.builder import Scenario, dumbbell
-from lfnlab.scenario.elements import FlowSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lfnlab.results.runs import Results
+    from lfnlab.scenario.builder import Scenario
+    from lfnlab.scenario.elements import FlowSettings
 
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
 
+
+def _version() -> str:
+    from lfnlab.results.provenance import code_version
+
+    return code_version()
+
+
 app = App(
     name="lfn",
-    version=code_version,
+    version=_version,
+    version_format="plaintext",
     help_format="markdown",
     suppress_keyboard_interrupt=False,  # call() ends an interrupted command
     help="""\
@@ -107,6 +108,9 @@ def demo(
         slow_start: The slow start of all laws; default that of each law.
         out: Results directory.
     """
+    from lfnlab.experiment.run import compare
+    from lfnlab.scenario.builder import dumbbell
+
     base = dumbbell(rate="1Gbit/s", rtt="100ms", buffer="0.1bdp", duration="60s")
     own: FlowSettings = {} if slow_start is None else {"slow_start": slow_start}
     with bar() as progress:
@@ -169,6 +173,10 @@ def compare_(
         seed: The first seed.
         out: Results directory.
     """
+    from lfnlab.control_laws.prototype import label
+    from lfnlab.experiment.run import compare
+    from lfnlab.scenario.builder import dumbbell
+
     _core.limit_memory(memory)
     base = dumbbell(
         rate=rate,
@@ -183,14 +191,10 @@ def compare_(
     )
     if background is not None:
         base = base.with_background(background)
-    laws = [name.strip() for name in law.split(",")]
-    if not all(laws):
-        raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
-    said = settings(set_)
-    of_flows = {key: value for key, value in said.items() if key.startswith("flow")}
-    base = with_settings(base, {key: said[key] for key in said if key not in of_flows})
-    ours = {"count": flows} | ({} if packet is None else {"packet": packet}) | _fields(of_flows)
+    laws, said = _names(law), settings(set_)
+    ours = {"count": flows} | ({} if packet is None else {"packet": packet}) | _fields(said)
     with naming_options(said):
+        base = with_settings(base, {key: said[key] for key in said if not key.startswith("flow")})
         _foresee([base.flow(name, **ours) for name in laws])
     with naming_options(said), bar() as progress:
         results = compare(
@@ -206,9 +210,20 @@ def compare_(
     return _show(results, as_json=json, report=report)
 
 
-def _fields(of_flows: dict[str, Any]) -> dict[str, Any]:
+def _names(law: str) -> list[str]:
+    """The laws of ``--law``."""
+    laws = [name.strip() for name in law.split(",")]
+    if not all(laws):
+        raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
+    return laws
+
+
+def _fields(said: dict[str, Any]) -> dict[str, Any]:
     """The values of ``--set`` for flows, by the fields of a flow."""
+    from lfnlab.scenario.elements import FlowSettings
+
     fields = FlowSettings.__annotations__
+    of_flows = {key: value for key, value in said.items() if key.startswith("flow")}
     for key in of_flows:
         group, _, field = key.partition(".")
         if group not in ("flow[0]", "flow[*]") or field not in fields:
@@ -252,6 +267,11 @@ def run(
         seed: The first seed; default the file's.
         out: Results directory.
     """
+    from lfnlab.experiment.executor import memory_limit_bytes
+    from lfnlab.experiment.plan import Case
+    from lfnlab.experiment.run import execute
+    from lfnlab.scenario.builder import Scenario
+
     _core.limit_memory(memory)
     text = _core.read(str(file))
     said = settings(set_)
@@ -288,6 +308,9 @@ def report(
         figures: Write the figures as files too, `figures/NAME.png` and `.pdf`.
         out: Directory for `report.html` and `figures`; default the results directory.
     """
+    from lfnlab.results.index import experiment
+    from lfnlab.results.store import refuse_foreign
+
     if out is not None:
         refuse_foreign(out, {"report.html", "figures"})
     return _show(experiment(directory), as_json=False, report=True, out=out, figures=figures)
@@ -367,6 +390,7 @@ def tcpeval(
     """
     from lfnlab import suite
     from lfnlab.analysis.table import plain
+    from lfnlab.experiment.run import execute
 
     _core.limit_memory(memory)
     chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)

@@ -13,7 +13,6 @@ from lfnlab import _core
 from lfnlab.cli.options import Set, naming_options, settings, with_settings
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results import output
-from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
@@ -68,9 +67,13 @@ def shell(
     said = settings(set_)
     if scenario is None:
         ours: FlowSettings = {} if packet is None else {"packet": packet}
+        from lfnlab.scenario.builder import dumbbell
+
         options = dumbbell(rate=rate, rtt=rtt, buffer=buffer, loss=loss).flow("reno", **ours)
         text, file = with_settings(options, said).to_toml(), "scenario"
     elif said:
+        from lfnlab.scenario.builder import Scenario
+
         text, file = with_settings(Scenario.load(scenario), said).to_toml(), "scenario"
     else:
         text, file = _core.read(str(scenario)), str(scenario)
@@ -116,6 +119,7 @@ def on_kernel(
     from lfnlab.analysis.table import Table, plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.report import write_report
+    from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import run as bed
 
     scenario = with_settings(Scenario.load(file), settings(set_))
@@ -184,6 +188,7 @@ def agree(
     from lfnlab.analysis.table import plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.plot import courses, rendered
+    from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import agree as level2
 
     scenario = Scenario.from_toml(_core.read(str(file)), str(file))

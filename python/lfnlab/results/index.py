@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lfnlab.results.cases import Factor
-    from lfnlab.results.runs import Drawn
+    from lfnlab.results.drawn import Drawn
     from lfnlab.results.summary import Summary
 
 Row = dict[str, Any]

@@ -11,22 +11,24 @@ from functools import cached_property
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from lfnlab import metrics, renamed, statistics
+from lfnlab import renamed, statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
+from lfnlab.results import drawn
 from lfnlab.results.cases import COMPARED, METRICS, Cases, frame, numbered
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
 from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table, read_text
 from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
     from lfnlab.results.cases import Factor
+    from lfnlab.results.drawn import Drawn
     from lfnlab.results.summary import FlowSummary, Summary
     from lfnlab.statistics import Interval
 
@@ -171,6 +173,8 @@ def by_law(summary: Summary) -> list[dict[str, Any]]:
 
 def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> dict[str, float]:
     """The metrics of some flows of a run together, and of their :func:`link`."""
+    from lfnlab import metrics  # and with it numpy
+
     beside = summary["links"][link(summary, flows)]
     goodputs = [flow["goodput_bps"] for flow in flows]
     return {
@@ -219,21 +223,6 @@ class Failure:
     error: str
 
 
-class Drawn(Protocol):
-    """A figure, see :class:`lfnlab.figures.drawing.Drawing`."""
-
-    @property
-    def figure(self) -> Any:
-        """Of matplotlib."""
-
-    @property
-    def says(self) -> str:
-        """Its content, in one line."""
-
-    def save(self, file: str | Path) -> Path:
-        """Write it as PNG, PDF or SVG, by the ending of the name."""
-
-
 @dataclass(frozen=True)
 class Results:
     """The runs of an experiment, in order: by case, then by seed."""
@@ -244,8 +233,6 @@ class Results:
     failures: tuple[Failure, ...] = ()
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
-    drawn_by: ClassVar[Callable[[Results, str], Drawn]]
-    """Draws named figures. ``lfnlab`` sets it, since figures stand above results."""
 
     if not TYPE_CHECKING:
 
@@ -368,7 +355,7 @@ class Results:
         Raises:
             UsageError: for an unknown name, or a figure for which these runs have no values.
         """
-        return Results.drawn_by(self, name)
+        return drawn.by(self, name)
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
