@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ from lfnlab.analysis.summary import to_json
 from lfnlab.cli import app as cli
 from lfnlab.results import integrity, maintenance
 from lfnlab.results.index import Catalog
-from lfnlab.results.store import LAYOUT_FILE, refuse_foreign
+from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -413,6 +414,149 @@ def test_no_damage_is_silent(number: int, swept: Path, tmp_path: Path) -> None:
     assert {run["hash"] for run in found["load"]["runs"]} == {
         run["hash"] for run in wanted["load"]["runs"]
     }
+
+
+def run_of(root: Path, law: str, seed: int) -> Path:
+    (run,) = (
+        run.path
+        for run in Results.load(root).runs
+        if run.scenario.flows[0].law == law and run.seed == seed
+    )
+    return run
+
+
+def replace(run: Path, by: Path) -> None:
+    shutil.rmtree(run)
+    shutil.copytree(by, run)
+
+
+def swap(one: Path, other: Path) -> None:
+    one.rename(one.parent / "between")
+    other.rename(one)
+    (one.parent / "between").rename(other)
+
+
+@pytest.mark.parametrize(
+    ("harm", "other", "wrong"),
+    [
+        (replace, ("cubic", 2), 1),
+        (replace, ("reno", 1), 1),
+        (swap, ("cubic", 2), 2),
+        (swap, ("reno", 2), 2),
+    ],
+)
+def test_a_whole_run_in_the_place_of_another_is_damage(
+    harm: Callable[[Path, Path], None],
+    other: tuple[str, int],
+    wrong: int,
+    swept: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = shutil.copytree(swept, tmp_path / "s")
+    shutil.rmtree(root / "summary")
+    run, by = run_of(root, "cubic", 1), run_of(root, *other)
+    harm(run, by)
+    assert cli.call(["store", "verify", str(root)]) == cli.FAILED
+    said = capsys.readouterr().out
+    assert f"{run.name}: has the run {by.name} in the place of its own" in said
+    assert f"4 runs, {wrong} damaged" in said
+    for reader, value in observed(root).items():
+        if reader == "factors":  # of experiment.json alone
+            continue
+        assert isinstance(value, StoreError), reader
+        assert " has the run " in str(value), (reader, value)
+    for command in ("report", "plot", "metrics"):
+        assert cli.call([command, str(root)]) == cli.STORE
+        assert "has the run " in capsys.readouterr().err, command
+    into = tmp_path / "into"
+    assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
+    assert len(runs(into)) == 4 - wrong
+    with pytest.warns(DamageWarning, match=": has the run "):
+        again(root)
+    assert tree(root / "runs").keys() == tree(swept / "runs").keys()
+    assert cli.call(["store", "verify", str(root)]) == cli.OK
+    assert repr(observed(root)["tables"]) == repr(undamaged(swept)["tables"])
+
+
+def test_a_damaged_run_is_not_merged_over_a_whole_one(swept: Path, tmp_path: Path) -> None:
+    """A run in the wrong place, in either store."""
+    root, into = shutil.copytree(swept, tmp_path / "s"), shutil.copytree(swept, tmp_path / "into")
+    replace(run_of(root, "cubic", 1), run_of(root, "cubic", 2))
+    assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
+    assert tree(into / "runs") == tree(swept / "runs")
+    replace(run_of(into, "reno", 1), run_of(into, "reno", 2))
+    assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
+    assert tree(into / "runs") == tree(swept / "runs"), "the whole one takes its place"
+
+
+def test_files_of_one_run_in_another_are_damage(swept: Path, tmp_path: Path) -> None:
+    for name in sorted(integrity.NAMES):
+        root = shutil.copytree(swept, tmp_path / name)
+        run = run_of(root, "cubic", 1)
+        shutil.copy(run_of(root, "reno", 2) / name, run / name)
+        (found,) = [found for _, found in maintenance.verify(root) if found]
+        assert found.key == run.name
+        wrong = [value for value in observed(root).values() if isinstance(value, StoreError)]
+        assert wrong, name
+        assert all(f"{run.name}/{name}: " in str(value) for value in wrong), name
+
+
+def test_a_run_of_another_name_is_not_there(swept: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(swept, tmp_path / "s")
+    run = run_of(root, "cubic", 1)
+    run.rename(run.parent / run.name.upper())
+    assert cli.call(["store", "verify", str(root)]) == cli.OK
+    assert len(Results.load(root).runs) == 3
+    again(root)
+    assert len(runs(root)) == 4
+    renamed = run.parent / ("0" * 24)
+    (run.parent / run.name.upper()).rename(renamed)
+    assert [found.key for _, found in maintenance.verify(root) if found] == [renamed.name]
+
+
+def measured_run(run: Path, key: str | None, seed: int) -> None:
+    """Make a run one of a test bed, whose name does not follow from its scenario."""
+    said = integrity.unsealed(run / "provenance.json")
+    summary = json.loads((run / "summary.json").read_text()) | {"testbed": {}, "seed": seed}
+    names = said.pop("files").keys()
+    files = {name: (run / name).read_bytes() for name in names}
+    files["summary.json"] = json.dumps(summary).encode()
+    said = {k: v for k, v in said.items() if k != "bytes"} | ({} if key is None else {"key": key})
+    for name, data in (files | {"provenance.json": recorded(said, files)}).items():
+        (run / name).write_bytes(data)
+
+
+def test_measured_runs_say_their_names(swept: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(swept, tmp_path / "s")
+    made = [root / "runs" / (digit * 24) for digit in "abc"]
+    for number, run in enumerate(made):
+        shutil.copytree(run_of(root, "reno", 1), run)
+        # The last one is as lfnlab stored it before it wrote the key.
+        measured_run(run, run.name if run is not made[2] else None, number)
+    assert not [found for _, found in maintenance.verify(root) if found]
+    swap(made[0], made[1])
+    found = {found.key: found.why for _, found in maintenance.verify(root) if found}
+    assert found.keys() == {made[0].name, made[1].name}
+    assert f"has the run {made[1].name}" in found[made[0].name]
+    swap(made[0], made[1])
+    replace(run_of(root, "cubic", 1), made[0])
+    assert len([found for _, found in maintenance.verify(root) if found]) == 1
+
+
+@pytest.mark.parametrize("name", sorted(integrity.NAMES))
+def test_a_file_of_gigabytes_is_not_read(name: str, swept: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(swept, tmp_path / "s")
+    file = run_of(root, "cubic", 1) / name
+    os.truncate(file, 6_000_000_000)  # it takes no room
+    began = time.monotonic()
+    wrong = [value for value in observed(root).values() if isinstance(value, StoreError)]
+    assert wrong
+    assert all(f"{file}: has 6,000,000,000 bytes; " in str(value) for value in wrong)
+    if name in ("summary.json", "flows.parquet", "provenance.json"):  # what a report reads
+        assert cli.call(["report", str(root)]) == cli.STORE
+    assert cli.call(["store", "verify", str(root)]) == cli.FAILED
+    assert time.monotonic() - began < 10
 
 
 def test_a_damaged_catalogue_is_rebuilt(swept: Path, tmp_path: Path) -> None:

@@ -358,6 +358,7 @@ def test_gc_of_a_version_removes_its_runs_alone(swept: Path, tmp_path: Path) -> 
     run = sorted((root / "runs").iterdir())[0]
     said = integrity.provenance_of(run)
     (run / "provenance.json").write_bytes(integrity.sealed(said | {"code": "0.0.1+old"}))
+    run.rename(run.with_name(integrity.address("0.0.1+old", said["resolved"])))
     assert cli.call(["store", "gc", str(root), "--code", "0.0.1+old", "--yes"]) == cli.OK
     assert len(Store(root).keys()) == 3
     assert not run.exists()

@@ -1,8 +1,10 @@
 """Are the files of a store those that were written? What is read is compared before it is used.
 
 A run's ``provenance.json`` has the length and the SHA-256 of every other file of the run. It and
-``experiment.json`` carry a seal: the SHA-256 of their own text, taken with zeros in its place. Runs
-that lfnlab stored before it wrote seals and lengths stay readable, as far as they can be checked.
+``experiment.json`` carry a seal: the SHA-256 of their own text, taken with zeros in its place. A
+run's directory has the name that its ``provenance.json`` gives: a whole run in the place of another
+is damaged. Runs that lfnlab stored before it wrote seals, lengths and resolved scenarios stay
+readable, as far as they can be checked.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ KEY = re.compile(r"[0-9a-f]{24}")
 _FILE = re.compile(r"\w[\w.-]*")
 HASHED_BYTES = 1 << 20
 """Of a run that is there already, files up to this length are hashed; longer ones are measured."""
+READ_BYTES = 1 << 30
+"""Longest file whose length was not recorded and that is read nevertheless."""
 SEAL = "sha256"
 _BLANK = "0" * 64
 _EARLIER = {
@@ -46,6 +50,11 @@ _EARLIER = {
 """Keys of those that have no seal. A changed letter in the name of a seal is no such key."""
 _OWN = {"provenance.json": {"files"}, "experiment.json": {"title", "runs"}}
 """Keys by which one with a seal is known to be this file, and no other that has one."""
+
+
+def address(code: str, resolved: Mapping[str, Any]) -> str:
+    """Name of a simulated run: a hash of the code and of the resolved scenario with its seed."""
+    return _sha256(f"{code}\n{json.dumps(resolved, sort_keys=True)}".encode())[:24]
 
 
 def sealed(document: Mapping[str, Any]) -> bytes:
@@ -87,9 +96,12 @@ def provenance_of(run: Path) -> dict[str, Any]:
     """Contents of a run's ``provenance.json``, see ``docs/results.md``.
 
     Raises:
-        StoreError: when it is damaged.
+        StoreError: when it is damaged, or that of another run.
     """
-    return unsealed(run / "provenance.json")
+    said = unsealed(run / "provenance.json")
+    if (why := _misplaced(run, said)) is not None:
+        raise damaged(run / "provenance.json", why)
+    return said
 
 
 def content(file: Path) -> bytes:
@@ -98,11 +110,11 @@ def content(file: Path) -> bytes:
     Raises:
         StoreError: when it is damaged, or cannot be read.
     """
+    wanted, length = _recorded(file)
     try:
-        data = _read(file)
+        data = _read(file, length)
     except OSError as error:
         raise damaged(file, error.strerror or str(error)) from None
-    wanted = _recorded(file)
     if wanted is not None and _sha256(data) != wanted:
         raise damaged(file, "is not what was stored")
     return data
@@ -114,9 +126,9 @@ def checked(file: Path) -> Path:
     Raises:
         StoreError: when it is damaged, or cannot be read.
     """
+    wanted, length = _recorded(file)
     try:
-        wanted = _recorded(file)
-        if wanted is not None and _hash_of(file) != wanted:
+        if wanted is not None and _hash_of(file, length) != wanted:
             raise damaged(file, "is not what was stored")
     except OSError as error:
         raise damaged(file, error.strerror or str(error)) from None
@@ -133,9 +145,11 @@ def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
     if (absent := incomplete(run)) is not None:
         return absent
     try:
-        said = provenance_of(run)
+        said = unsealed(run / "provenance.json")
     except StoreError:
         return "provenance.json is not what was stored"
+    if (why := _misplaced(run, said)) is not None:
+        return why
     hashes, lengths = said.get("files"), said.get("bytes", {})
     if hashes is None:
         return None  # lfnlab 0.1.0 recorded none
@@ -195,19 +209,38 @@ def damaged(file: Path, why: str) -> StoreError:
     return StoreError(f"cannot read results: {file}: {why}; {todo}")
 
 
-def _recorded(file: Path) -> str | None:
-    """The hash of a file of a run of a store, or of a measurement; None where none was recorded."""
-    if file.name == "provenance.json":
+def _misplaced(run: Path, said: Mapping[str, Any]) -> str | None:
+    """Which run a directory of a store has in the place of its own, by its provenance; or None.
+
+    A run without a resolved scenario cannot be checked, nor can one of a test bed that has no key.
+    """
+    if not KEY.fullmatch(run.name) or "resolved" not in said:
         return None
+    found = said["key"] if "key" in said else address(str(said.get("code")), said["resolved"])
+    if found == run.name:
+        return None
+    try:
+        if "key" not in said and "testbed" in json.loads(_read(run / "summary.json")):
+            return None
+    except (OSError, ValueError, RecursionError):
+        return "summary.json is not what was stored"
+    return f"has the run {found} in the place of its own; that one may have been moved here"
+
+
+def _recorded(file: Path) -> tuple[str | None, int | None]:
+    """Hash and length of a file of a run of a store, or of a measurement, where recorded."""
+    if file.name == "provenance.json":
+        return None, None
     of_store = KEY.fullmatch(file.parent.name) is not None
     if not of_store and not _is_sealed(file.parent):
-        return None
-    hashes = provenance_of(file.parent).get("files")
+        return None, None
+    said = provenance_of(file.parent)
+    hashes = said.get("files")
     if hashes is None or (not of_store and file.name not in hashes):
-        return None
+        return None, None
     if file.name not in hashes:
         raise damaged(file, "no such file was stored")
-    return str(hashes[file.name])
+    return str(hashes[file.name]), said.get("bytes", {}).get(file.name)
 
 
 def _is_sealed(directory: Path) -> bool:
@@ -222,24 +255,35 @@ def _is_sealed(directory: Path) -> bool:
     return f'"{SEAL}": "'.encode() in said or b'"files": {' in said
 
 
-def _read(file: Path) -> bytes:
-    return b"".join(_chunks(file))
+def _read(file: Path, length: int | None = None) -> bytes:
+    return b"".join(_chunks(file, length, READ_BYTES))
 
 
-def _hash_of(file: Path) -> str:
+def _hash_of(file: Path, length: int | None = None) -> str:
     digest = hashlib.sha256()
-    for chunk in _chunks(file):
+    for chunk in _chunks(file, length):
         digest.update(chunk)
     return digest.hexdigest()
 
 
-def _chunks(file: Path) -> Iterator[bytes]:
-    """A regular file piece by piece. A run has no links, and a FIFO would have us wait for ever."""
+def _chunks(file: Path, length: int | None, most: int | None = None) -> Iterator[bytes]:
+    """A regular file piece by piece. A run has no links, and a FIFO would have us wait for ever.
+
+    Args:
+        file: its path.
+        length: its length where that was recorded; no file of another length is read.
+        most: largest length otherwise.
+    """
     in_run = KEY.fullmatch(file.parent.name) is not None
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | (os.O_NOFOLLOW if in_run else 0))
     with open(descriptor, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "is not a regular file")
+        if length is not None and status.st_size != length:
+            raise OSError(0, f"has {status.st_size:,} bytes; {length:,} were stored")
+        if length is None and most is not None and status.st_size > most:
+            raise OSError(0, f"has {status.st_size:,} bytes; at most {most:,} are read")
         while chunk := opened.read(1 << 20):
             yield chunk
 

@@ -373,10 +373,7 @@ def run_keys(resolved_json: str, seeds: Iterable[int]) -> list[str]:
     """The addresses of the runs of a resolved scenario with these seeds."""
     resolved = json.loads(resolved_json)
     return [
-        hashlib.sha256(
-            f"{code_version()}\n{json.dumps({**resolved, 'seed': seed}, sort_keys=True)}".encode()
-        ).hexdigest()[:24]
-        for seed in map(int, seeds)
+        integrity.address(code_version(), {**resolved, "seed": seed}) for seed in map(int, seeds)
     ]
 
 

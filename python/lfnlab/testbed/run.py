@@ -152,7 +152,7 @@ def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, b
     tables = _tables(path, found)
     summary = _summary(scenario, plan, path, found, tables) | {"invalid": _invalid(path, found)}
     key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
-    return key, _files(tables, summary, plan["scenario"], path)
+    return key, _files(key, tables, summary, plan["scenario"], path)
 
 
 def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
@@ -373,7 +373,11 @@ def _link(
 
 
 def _files(
-    tables: dict[str, pl.DataFrame], summary: dict[str, Any], text: str, path: dict[str, Any]
+    key: str,
+    tables: dict[str, pl.DataFrame],
+    summary: dict[str, Any],
+    text: str,
+    path: dict[str, Any],
 ) -> dict[str, bytes]:
     files = {"scenario.toml": text.encode(), "summary.json": json.dumps(summary).encode()}
     for name, table in tables.items():
@@ -382,6 +386,8 @@ def _files(
         files[f"{name}.parquet"] = buffer.getvalue()
     said = {
         **provenance.machine(),
+        # A measurement cannot be run again: nothing else tells it from one of the same scenario.
+        "key": key,
         "finished": provenance.now(),
         "wall_s": path["wall_s"],
         "cpu_s": path["cpu_s"],
