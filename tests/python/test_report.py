@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import polars as pl
@@ -33,10 +35,13 @@ def report(results: Results) -> Path:
 
 def test_the_page_holds_everything(report: Path, results: Results) -> None:
     page = report.read_text()
-    assert not re.search(r'(?:src|href)="(?!data:)[^#"]', page), "nothing is loaded from elsewhere"
+    assert "src=" not in re.sub(r"(?s)<script.*?</script>", "", page)
+    for href in re.findall(r'href="([^"]*)"', page):
+        assert re.match("#|data:|runs/", href), "nothing is loaded from elsewhere"
     table = summary_table(results)
     for row in table.rows:
-        assert f"{row[0]}</td>" in page
+        assert f'<a href="#law-{row[0]}">{row[0]}</a></td>' in page
+        assert f'<section id="law-{row[0]}"><h3>{law(row[0]).title}</h3>' in page
         for cell in row[table.keys :]:
             assert f"<td>{cell}</td>" in page
     for run in results.runs:
@@ -101,9 +106,123 @@ def test_traces_on_the_page_are_those_of_the_tables(report: Path, results: Resul
 
 
 def charts_of(page: Path) -> dict[str, Any]:
-    found = re.search(r'id="charts">(.*?)</script>', page.read_text(), re.DOTALL)
+    views = list(traced(page)["views"].values())
+    return {chart["id"]: chart for chart in views[0]["charts"]} if views else {}
+
+
+def traced(page: Path) -> dict[str, Any]:
+    found = re.search(r'id="traced">(.*?)</script>', page.read_text(), re.DOTALL)
     assert found
-    return {chart["id"]: chart for chart in json.loads(found[1])}
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_each_case_is_shown_alone_on_one_time_axis(report: Path, results: Results) -> None:
+    views = traced(report)["views"]
+    assert list(views) == ["all", "case-0", "case-1"]
+    for view in views.values():
+        ends = {(chart["t"][0], chart["t"][-1]) for chart in view["charts"]}
+        assert len(ends) == 1
+        assert [chart["id"] for chart in view["charts"]] == [
+            "chart-cwnd", "chart-rate", "chart-queue"]  # fmt: skip
+    second = results.first_runs[("cubic",)]
+    own = second.table("flows").filter(pl.col("flow") == 1)["cwnd_seg"]
+    cwnd = views["case-1"]["charts"][0]
+    assert [series["label"] for series in cwnd["series"]] == ["cubic #0", "cubic #1"]
+    assert max(y for y in cwnd["series"][1]["y"] if y) == pytest.approx(own.max(), rel=1e-4)
+
+
+def test_a_page_without_room_names_the_command(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lfnlab.figures.views.BUDGET_BYTES", 1)
+    page = write_report(results, out=tmp_path)
+    data = traced(page)
+    assert list(data["views"]) == ["all", "case-0"]
+    command = [*shlex.split(data["command"]), data["cases"][1][1]]
+    assert command[0] == "lfn"
+    assert call([*command[1:], "--out", str(tmp_path / "run.svg")]) == 0
+    assert "cubic" in (tmp_path / "run.svg").read_text()
+    if chromium():
+        with Page(1200, 900, dark=False) as browser:
+            browser.open(page)
+            browser.evaluate("document.querySelectorAll('td.lead a')[1].click()")
+            browser.evaluate("new Promise(requestAnimationFrame)")
+            told = browser.evaluate("document.getElementById('told').textContent")
+            assert " ".join([data["command"], data["cases"][1][1]]) in told
+            assert browser.evaluate("document.querySelectorAll('.uplot').length") == 0
+            assert browser.complaints == []
+
+
+def test_figures_lead_to_their_data(report: Path, results: Results, tmp_path: Path) -> None:
+    text = report.read_text()
+    for name, metric in (("goodput", "goodput_bps"), ("delay", "mean_queue_s")):
+        found = re.search(rf'download="{name}.csv" href="data:text/csv;charset=utf-8,(.*?)"', text)
+        assert found
+        assert unquote(found[1]) == results.table([metric]).write_csv()
+    key = results.runs[0].path.name
+    for page in (report, write_report(results, out=tmp_path / "an ü folder")):
+        found = re.search(rf'<a href="([^"]*/{key}/)">', page.read_text())
+        assert found
+        assert (page.parent / unquote(found[1]) / "flows.parquet").is_file()
+
+
+@needs_browser
+def test_a_cell_and_a_bar_lead_to_the_traces_of_their_case(report: Path) -> None:
+    with Page(1200, 900, dark=False) as page:
+        page.open(report)
+        assert page.evaluate("document.getElementById('view').value") == "all"
+        page.evaluate("document.querySelector('td.lead a[aria-label=\"traces of cubic\"]').click()")
+        page.evaluate("new Promise(requestAnimationFrame)")
+        assert page.evaluate("document.getElementById('view').value") == "case-1"
+        assert page.evaluate("document.activeElement.id") == "view"
+        names = "[...document.querySelectorAll('#chart-cwnd + ul button')].map(b => b.textContent)"
+        assert page.evaluate(names) == ["cubic #0", "cubic #1"]
+        # Of the bar of reno, the first of the figure on goodput.
+        x, y = page.evaluate(
+            "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); "
+            "return [b.left + b.width / 2, b.top + b.height / 2]; })"
+            "(document.querySelector('figure svg a[*|href=\"#case-0\"]'))"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            page.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        page.evaluate("new Promise(requestAnimationFrame)")
+        assert page.evaluate("document.getElementById('view').value") == "case-0"
+        assert page.evaluate(names) == ["reno #0", "reno #1"]
+        lefts = page.evaluate(
+            "[...document.querySelectorAll('.u-over')].map(e => [e.getBoundingClientRect().left, "
+            "e.getBoundingClientRect().width])"
+        )
+        assert len({tuple(left) for left in lefts}) == 1, "time axes stand one above the other"
+        assert page.complaints == []
+
+
+@needs_browser
+def test_every_control_is_reached_by_tab_and_shows_it(report: Path) -> None:
+    with Page(1200, 900, dark=False) as page:
+        page.open(report)
+        wanted = page.evaluate(
+            "(window.controls = [...document.querySelectorAll('a[href], button, select, summary, "
+            "[tabindex=\"0\"]')].filter(e => e.checkVisibility() && !e.closest('svg'))).length"
+        )
+        reached = []
+        for _ in range(wanted):
+            for kind in ("rawKeyDown", "keyUp"):
+                page.send("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
+                          windowsVirtualKeyCode=9)  # fmt: skip
+            place, outline = page.evaluate(
+                "[controls.indexOf(document.activeElement), "
+                "getComputedStyle(document.activeElement).outlineStyle]"
+            )
+            assert outline != "none", page.evaluate("document.activeElement.outerHTML")
+            reached.append(place)
+        assert reached == list(range(wanted)), "in the order of the page"
+        pictures = page.evaluate(
+            "[...document.querySelectorAll('figure svg, .chart [role=img]')]"
+            ".map(e => e.getAttribute('role') + (e.getAttribute('aria-label') || ''))"
+        )
+        assert len(pictures) >= 6
+        assert all(text.startswith("img") and len(text) > 10 for text in pictures)
 
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -268,14 +387,14 @@ def test_a_table_is_sorted_by_keyboard_and_copied(report: Path) -> None:
     with Page(1200, 900, dark=False) as page:
         page.open(report)
         shown = (
-            "[...document.querySelector('table.data tbody').rows].map(r => r.cells[1].textContent)"
+            "[...document.querySelector('table.data tbody').rows].map(r => r.cells[2].textContent)"
         )
         for order in ("ascending", "descending"):
             page.evaluate("document.querySelectorAll('table.data th button')[1].focus()")
             for kind in ("keyDown", "keyUp"):
                 page.send("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter",
                           windowsVirtualKeyCode=13, text="\r")  # fmt: skip
-            sort = "document.querySelectorAll('table.data th')[1].getAttribute('aria-sort')"
+            sort = "document.querySelectorAll('table.data th')[2].getAttribute('aria-sort')"
             assert page.evaluate(sort) == order
             values = [float(text.split(" ")[0]) for text in page.evaluate(shown)]
             assert values == sorted(values, reverse=order == "descending")
@@ -283,7 +402,7 @@ def test_a_table_is_sorted_by_keyboard_and_copied(report: Path) -> None:
         page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
         page.evaluate("document.querySelector('button.copy').click()")
         copied = page.evaluate("window.copied")
-        assert copied.splitlines()[0].split("\t")[0] == "law"
+        assert copied.splitlines()[0].startswith("law\tgoodput"), "without the links"
         assert len(copied.splitlines()) == 1 + len(values)
         assert page.complaints == []
 

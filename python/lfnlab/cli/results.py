@@ -43,6 +43,7 @@ def plot(
     table: str | None = None,
     log: Literal["x", "y", "xy"] | None = None,
     figure: str | None = None,
+    run: str | None = None,
     out: Path | None = None,
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
 ) -> int:
@@ -53,6 +54,7 @@ def plot(
         lfn plot lfn-results
         lfn plot lfn-results --list
         lfn plot lfn-results --figure goodput --out goodput.pdf
+        lfn plot lfn-results --figure run --run 2
         lfn plot lfn-results --y goodput_bps --where "t_s>=10" --by flow
         lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
         lfn plot lfn-results --kind bar --x law --y mean_queue_s
@@ -76,13 +78,14 @@ def plot(
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
-        figure: Draw a named figure of one results directory; no other option but `--out` applies.
+        figure: Draw a named figure of one results directory; of the other options only `--run` and
+            `--out` apply.
+        run: Of `--figure`: seed or key of the run to draw; default the first seed of some cases.
         out: FILE.png, FILE.pdf or FILE.svg; default `figures/Y-KIND.png` in the first source.
         list_: List named figures, and tables and columns with types and units; draw nothing.
     """
     from lfnlab.figures import draw, registry
     from lfnlab.figures.drawing import form_of
-    from lfnlab.results.index import experiment
 
     sources = (source, *more)
     if list_:
@@ -95,14 +98,22 @@ def plot(
             raise UsageError(f"--out: {error}") from None
         output.refuse_others(out)
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
-    if figure is not None:
-        if more or asked != draw.Request():
-            raise UsageError("--figure: draws one results directory; allowed beside it: --out")
-        drawing = registry.draw(experiment(source), figure)
-    else:
-        drawing = draw.draw(sources, asked)
+    if figure is None and run is not None:
+        raise UsageError("--run: goes with --figure; elsewhere write --where seed=2")
+    if figure is not None and (more or asked != draw.Request()):
+        raise UsageError("--figure: draws one results directory; allowed beside it: --run, --out")
+    drawing = draw.draw(sources, asked) if figure is None else _named(source, figure, run)
     _save(drawing, sources, out)
     return OK
+
+
+def _named(source: Path, figure: str, run: str | None) -> Drawing:
+    from lfnlab.figures import draw, registry
+    from lfnlab.results.index import experiment
+
+    results = experiment(source)
+    chosen = None if run is None else draw.one_of(results.runs, run)
+    return registry.draw(results, figure, chosen)
 
 
 def _save(drawing: Drawing, sources: Sequence[Path], out: Path | None) -> None:

@@ -49,7 +49,8 @@ def wrapped(text: str, most_in: float, points: float, lines: int = 3) -> str:
     # As long as the number of lines allows: lines of about equal length.
     while each > 4 and "…" not in found[-1]:
         shorter = broken(each - 1)
-        if len(shorter) > len(found) or "…" in shorter[-1] or not fits(shorter):
+        whole = " ".join(shorter) == " ".join(found)
+        if len(shorter) > len(found) or "…" in shorter[-1] or not fits(shorter) or not whole:
             break
         found, each = shorter, each - 1
     return "\n".join(found)
@@ -68,6 +69,7 @@ def panels(
     titles: Sequence[str],
     panel_in: tuple[float, float],
     most_columns: int = 3,
+    beside_in: float = 0.4,
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a panel for each title, and its axes; call it within the house's style.
@@ -76,11 +78,12 @@ def panels(
         titles: of the panels, in order; one panel may have an empty one.
         panel_in: width and height of a panel in inches.
         most_columns: of panels.
+        beside_in: width of what stands beside the axes, which a title does not cover.
         shared: arguments of ``Figure.subplots``.
     """
     columns = min(most_columns, len(titles))
     rows = -(-len(titles) // columns)
-    told = [wrapped(title, panel_in[0] - 0.4, 9.0) for title in titles]
+    told = [wrapped(title, panel_in[0] - beside_in, 9.0) for title in titles]
     tall_in = 0.15 * max(title.count("\n") + 1 for title in told) if any(told) else 0.0
     size = (panel_in[0] * columns, 0.45 + rows * (panel_in[1] + tall_in))
     figure = Figure(figsize=size)

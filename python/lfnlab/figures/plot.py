@@ -7,7 +7,8 @@ an interval is always the 95 % confidence interval over seeds.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -19,10 +20,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from lfnlab.control_laws.registry import look
+from lfnlab.errors import MetricError
 from lfnlab.figures.factors import named, ordered, panel_name, series_name
-from lfnlab.figures.layout import from_zero, legend, width_in, wrapped
+from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
 from lfnlab.figures.looks import looks
-from lfnlab.metrics import goodput_bins
+from lfnlab.metrics import goodput_bins, jain_over_time
 from lfnlab.results.output import MARK
 from lfnlab.results.runs import route, short
 
@@ -110,6 +112,7 @@ def bars(
     label: str,
     *,
     scale: float = 1.0,
+    hrefs: Mapping[tuple[Factor, ...], str] | None = None,
 ) -> tuple[Figure, str]:
     """One horizontal bar a law and route, with its interval, in a panel for each other factor.
 
@@ -121,23 +124,25 @@ def bars(
         keys: names of what differs.
         label: of the axis, with its unit.
         scale: the axis shows values divided by it.
+        hrefs: where a bar of an SVG leads to.
 
     Returns:
         The figure, and what it leaves out, if anything.
     """
     bars_of, panels_of = _bars_and_panels(values, keys)
     rows: dict[str, str] = {}
-    panels: dict[str, dict[str, Interval]] = {}
+    parts: dict[str, dict[str, tuple[Interval, str | None]]] = {}
     for group in ordered(values, keys, panels_of):
         told = dict(zip(keys, group, strict=True))
         row = _bar_name(told, bars_of)
         rows[row] = str(told["law"])
-        panels.setdefault(panel_name(told, panels_of), {})[row] = values[group]
-    most = max(len(panel) for panel in panels.values())
-    shown = some(list(panels), max(1, _MOST_BARS // most))
-    left_out = f"{len(shown)} of {len(panels)} panels" if len(shown) < len(panels) else ""
+        href = None if hrefs is None else hrefs.get(group)
+        parts.setdefault(panel_name(told, panels_of), {})[row] = values[group], href
+    most = max(len(part) for part in parts.values())
+    shown = some(list(parts), max(1, _MOST_BARS // most))
+    left_out = f"{len(shown)} of {len(parts)} panels" if len(shown) < len(parts) else ""
     with house_style():
-        figure = _bar_panels({title: panels[title] for title in shown}, rows, label, scale)
+        figure = _bar_panels({title: parts[title] for title in shown}, rows, label, scale)
     return figure, left_out
 
 
@@ -160,19 +165,22 @@ def _bar_name(told: Mapping[str, Factor], bars_of: Sequence[str]) -> str:
 
 
 def _bar_panels(
-    panels: Mapping[str, Mapping[str, Interval]], rows: Mapping[str, str], label: str, scale: float
+    parts: Mapping[str, Mapping[str, tuple[Interval, str | None]]],
+    rows: Mapping[str, str],
+    label: str,
+    scale: float,
 ) -> Figure:
     """Panels in up to three columns; each names its own bars where they are not all the same."""
-    same = len({tuple(panel) for panel in panels.values()}) == 1
+    same = len({tuple(panel) for panel in parts.values()}) == 1
     names = {row: wrapped(row, 1.5, 8.0, 2) for row in rows}
     deep = 0.16 * (1 + max(name.count("\n") for name in names.values())) + 0.11
     names_in = max(width_in(line, 8.0) for name in names.values() for line in name.split("\n"))
-    columns = min(3 if same else 2, len(panels))
-    lines_of = -(-len(panels) // columns)
+    columns = min(3 if same else 2, len(parts))
+    lines_of = -(-len(parts) // columns)
     wide_in = 4.6 if columns == 1 else 2.2 if same else 2.6
-    titles = {title: wrapped(title, wide_in - 0.3, 9.0) for title in panels}
-    tall = 0.15 * max(title.count("\n") + 1 for title in titles.values()) if any(panels) else 0.0
-    most = max(len(panel) for panel in panels.values())
+    titles = {title: wrapped(title, wide_in - 0.3, 9.0) for title in parts}
+    tall = 0.15 * max(title.count("\n") + 1 for title in titles.values()) if any(parts) else 0.0
+    most = max(len(panel) for panel in parts.values())
     size = (
         names_in * (1 if same else columns) + wide_in * columns,
         0.7 + lines_of * (0.35 + tall + deep * most),
@@ -182,7 +190,7 @@ def _bar_panels(
     grid: list[Axes] = list(panes.flatten())
     styles = looks(rows)
     ends = [0.0]
-    for place, (axes, (title, values)) in enumerate(zip(grid, panels.items(), strict=False)):
+    for place, (axes, (title, values)) in enumerate(zip(grid, parts.items(), strict=False)):
         ends += _bar_panel(axes, values, styles, scale)
         axes.set_title(titles[title], pad=2)
         axes.tick_params(axis="y", length=0)
@@ -195,22 +203,26 @@ def _bar_panels(
             axes.set_ylim(len(values) - 0.4 - most, len(values) - 0.4)  # of unknown values too
     room = 0.04 * (max(ends) - min(ends)) or 1.0
     grid[0].set_xlim(min(ends) - (room if min(ends) < 0.0 else 0.0), max(ends) + room)
-    cut(grid, len(panels), columns)
+    cut(grid, len(parts), columns)
     said = [wrapped(line, size[0] - 0.3, 9.0) for line in label.split("\n")]
     figure.supxlabel("\n".join(said), fontsize=9)
     return figure
 
 
 def _bar_panel(
-    axes: Axes, values: Mapping[str, Interval], styles: Mapping[str, Look], scale: float
+    axes: Axes,
+    values: Mapping[str, tuple[Interval, str | None]],
+    styles: Mapping[str, Look],
+    scale: float,
 ) -> Iterator[float]:
     """Draw one panel's bars from the top down; the ends of bars and intervals, as drawn."""
-    for below, (row, value) in enumerate(values.items(), 1):
+    for below, (row, (value, href)) in enumerate(values.items(), 1):
         place = len(values) - below
         mean, half = value.mean / scale, value.half / scale
         style = styles[row]
         if np.isfinite(mean):
-            axes.barh(place, mean, 0.7, color=style.color, hatch=style.hatch, ec="white", lw=0)
+            ink, hatch = style.color, style.hatch
+            axes.barh(place, mean, 0.7, color=ink, hatch=hatch, ec="white", lw=0, url=href)
             yield mean
         if np.isfinite(half):
             axes.errorbar(mean, place, xerr=half, fmt="none", ecolor=INK, capsize=2.5, lw=1.0)
@@ -290,89 +302,135 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
     scenario changes a link or a route.
     """
     several = any(len({route(flow) for flow in run.summary["flows"]}) > 1 for run in runs)
-    drawn: list[tuple[Run, list[tuple[str, Series]]]] = []
-    laws: dict[str, str | None] = {}
+    drawn: list[list[_Named]] = []
     for run in runs:
-        flows = {flow["id"]: flow for flow in run.summary["flows"]}
         every = list(series(run))
-        of_links = series is queue_series and (len(every) > 1 or not run.is_dumbbell)
-        labelled = []
-        for trace in some(every, 10):
-            number, law = trace[:2]
-            name = law
-            if of_links:
-                name = str(run.summary["links"][number]["id"])
-            elif several and series is not queue_series:
-                name = f"{law}, {route(flows[number])}"
-            laws.setdefault(name, law if law and not of_links else None)
-            labelled.append((name, trace))
-        drawn.append((run, labelled))
+        links = _links(run, every) if series is queue_series else {}
+        routes = several and series is not queue_series
+        ways = {flow["id"]: route(flow) for flow in run.summary["flows"] if routes}
+        drawn.append(
+            [
+                _Named(
+                    links.get(number) or ", ".join(filter(None, [law, ways.get(number)])),
+                    "" if links else law,
+                    t,
+                    y,
+                )
+                for number, law, t, y in some(every, 10)
+            ]
+        )
     with house_style():
-        return _trace_panels(drawn, looks(laws), ylabel)
+        figure, grid = panels(
+            [panel_title(run) for run in runs],
+            (3.6, 1.45) if len(runs) > 1 else (5.2, 2.55),
+            2,
+            0.7,
+            sharex=True,
+            sharey=True,
+        )
+        seen = _draw_traces(grid, drawn, runs)
+        from_zero(grid)
+        figure.supxlabel("time (s)", fontsize=9)
+        figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
+        titled = all(
+            len({name for name, *_ in own} | set(run.laws)) <= 1
+            for run, own in zip(runs, drawn, strict=True)
+        )
+        if seen and not titled:
+            legend(figure, seen)
+        return figure
 
 
-def _trace_panels(
-    drawn: Sequence[tuple[Run, Sequence[tuple[str, Series]]]],
-    styles: Mapping[str, Look],
-    ylabel: str,
-) -> Figure:
-    columns = 2 if len(drawn) > 1 else 1
-    rows = -(-len(drawn) // columns)
-    size = (3.6 * columns, 0.5 + 1.45 * rows) if len(drawn) > 1 else (5.2, 3.0)
-    titles = [wrapped(panel_title(run), size[0] / columns - 0.7, 9.0) for run, _ in drawn]
-    more = rows * 0.15 * max(title.count("\n") for title in titles)
-    figure = Figure(figsize=(size[0], size[1] + more))
-    panes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    grid: list[Axes] = list(panes.flatten())
-    seen: dict[str, Artist] = {}
-    told = True
-    for axes, title, (run, labelled) in zip(grid, titles, drawn, strict=False):
-        for name, (_, _, t, y) in labelled:
-            style = styles[name]
-            axes.plot(*thin(t, y), color=style.color, ls=style.linestyle, lw=0.9)
-            seen[name] = Line2D([], [], color=style.color, ls=style.linestyle, label=name)
-        told &= len({name for name, _ in labelled} | set(run.laws)) <= 1
+def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> Figure:
+    """Samples of one run over time: a panel for each quantity, one above the other.
+
+    Args:
+        run: the run; a dotted line stands where its scenario changes a link or a route.
+        parts: traces by the label of their axis; of more than ten traces ten are drawn.
+    """
+    several = len(run.summary["flows"]) > 1
+    drawn: list[list[_Named]] = []
+    for every in parts.values():
+        links = _links(run, every) if any(not law for _, law, _, _ in every) else {}
+        drawn.append(
+            [
+                _Named(links.get(number, f"{law} #{number}" if law and several else law), law, t, y)
+                for number, law, t, y in some(every, 10)
+            ]
+        )
+    with house_style():
+        figure, grid = panels(
+            [panel_title(run), *[""] * (len(parts) - 1)], (5.6, 1.5), 1, 0.7, sharex=True
+        )
+        seen = _draw_traces(grid, drawn, [run] * len(parts))
+        for axes, label in zip(grid, parts, strict=True):
+            from_zero([axes])
+            axes.set_ylabel(wrapped(label, 1.2, 9.0))
+        figure.align_ylabels()
+        figure.supxlabel("time (s)", fontsize=9)
+        if len(seen) > 1:
+            legend(figure, seen)
+        return figure
+
+
+class _Named(NamedTuple):
+    """A trace with the name that it has in a legend, and the law whose colour it takes."""
+
+    name: str
+    law: str
+    t_s: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
+def _links(run: Run, every: Sequence[Series]) -> dict[int, str]:
+    """Names of links, by their numbers, where a trace of a queue does not say its link."""
+    if len(every) == 1 and run.is_dumbbell:
+        return {}
+    return {number: str(link["id"]) for number, link in enumerate(run.summary["links"])}
+
+
+def _draw_traces(
+    grid: Sequence[Axes], drawn: Sequence[Sequence[_Named]], runs: Sequence[Run]
+) -> list[Artist]:
+    """Draw the traces of each panel's run; a handle for each name. What has no name is in ink."""
+    names = {trace.name: trace.law or None for own in drawn for trace in own if trace.name}
+    styles = looks(names)
+    for axes, own, run in zip(grid, drawn, runs, strict=True):
+        for name, _, t_s, y in own:
+            style = styles.get(name)
+            color, dash = (style.color, style.linestyle) if style else (INK, "-")
+            axes.plot(*thin(t_s, y), color=color, ls=dash, lw=0.9)
         for at_s in changes_s(run):
             axes.axvline(at_s, color=INK, lw=0.6, ls=":")
-        axes.set_title(title, pad=2)
         axes.yaxis.set_major_formatter("{x:,g}")
-    from_zero(grid[: len(drawn)])
-    cut(grid, len(drawn), columns)
-    figure.supxlabel("time (s)", fontsize=9)
-    figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
-    if seen and not told:
-        legend(figure, list(seen.values()))
-    return figure
+    return [
+        Line2D([], [], color=style.color, ls=style.linestyle, label=name)
+        for name, style in styles.items()
+    ]
 
 
-def courses(panels: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
+def courses(panels_of: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
     """One panel a title: named traces, told apart by shade and dashes.
 
     For traces of one law, or where colours would not survive print; a name that comes again, in the
     same panel or another, looks the same.
     """
     with house_style():
-        columns = 2 if len(panels) > 1 else 1
-        rows = -(-len(panels) // columns)
-        size = (3.6 * columns, 0.6 + 1.9 * rows) if len(panels) > 1 else (5.2, 3.0)
-        titles = [wrapped(title, size[0] / columns - 0.7, 9.0) for title in panels]
-        more = rows * 0.15 * max(title.count("\n") for title in titles)
-        figure = Figure(figsize=(size[0], size[1] + more))
-        panes = figure.subplots(rows, columns, sharex=True, squeeze=False)
-        grid: list[Axes] = list(panes.flatten())
-        names = list(dict.fromkeys(name for traced in panels.values() for name, _, _ in traced))
+        several = len(panels_of) > 1
+        figure, grid = panels(
+            [*panels_of], (3.6, 1.75) if several else (5.2, 2.55), 2, 0.7, sharex=True
+        )
+        names = list(dict.fromkeys(name for traced in panels_of.values() for name, _, _ in traced))
         inks = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(names)))
         styles = {
             name: {"color": inks[i], "ls": _DASHES[i % len(_DASHES)]}
             for i, name in enumerate(names)
         }
-        for axes, title, traced in zip(grid, titles, panels.values(), strict=False):
+        for axes, traced in zip(grid, panels_of.values(), strict=True):
             for name, t, y in traced:
                 axes.plot(*thin(t, y), **styles[name], lw=1.0)
-            axes.set_title(title, pad=2)
             from_zero([axes])
             axes.yaxis.set_major_formatter("{x:,g}")
-        cut(grid, len(panels), columns)
         figure.supxlabel("time (s)", fontsize=9)
         figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
         legend(figure, [Line2D([], [], label=name, **styles[name]) for name in names])
@@ -404,6 +462,20 @@ def cwnd_series(run: Run) -> Iterator[Series]:
 def goodput_series(run: Run) -> Iterator[Series]:
     """Goodputs of the flows in bins of 1 s, in Mbit/s."""
     return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", 1e6)
+
+
+def jain_series(run: Run) -> Iterator[Series]:
+    """Jain's index, in bins of 1 s, of the flows that share a link, see :func:`link` of runs.
+
+    None where a link has but one flow, or where the samples do not divide a second.
+    """
+    flows = run.table("flows")
+    for number in range(len(run.summary["links"])):
+        own = [flow["id"] for flow in run.summary["flows"] if run.link([flow]) == number]
+        with suppress(MetricError):
+            table = jain_over_time(flows.filter(flows["flow"].is_in(own)), 1.0)
+            if table.height:
+                yield number, "", table["t_s"].to_numpy(), table["jain"].to_numpy()
 
 
 def rtt_series(run: Run) -> Iterator[Series]:

@@ -17,14 +17,17 @@ from lfnlab.figures.shapes import means
 from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import polars as pl
     from matplotlib.figure import Figure
 
     from lfnlab.figures.plot import Series
+    from lfnlab.results.cases import Group
     from lfnlab.results.runs import Results, Run
 
-_MOST_TRACES = 12
+MOST_TRACED = 12
+"""Runs whose traces are drawn in one figure."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,15 @@ class Means:
     of_several: bool = False
     """Whether it needs several flows."""
 
-    def draw(self, results: Results, _: Sequence[Run]) -> tuple[Figure, str] | None:
-        """The figure with what it leaves out; None where these runs have no values for it."""
+    def draw(
+        self, results: Results, _: Sequence[Run], hrefs: Mapping[Group, str] | None = None
+    ) -> tuple[Figure, str] | None:
+        """The figure with what it leaves out; None where these runs have no values for it.
+
+        Args:
+            results: the experiment.
+            hrefs: where the mark of a case leads to in an SVG.
+        """
         rows = results.cases.rows
         if not rows or (self.of_several and all(row["flows"] == 1 for row in rows)):
             return None
@@ -55,7 +65,11 @@ class Means:
             scale, unit = next((step for step in steps if most >= step[0]), steps[0])
         several = self.metric == "goodput_bps" and any(row["flows"] > 1 for row in rows)
         label = f"{self.label}{', sum of flows' if several else ''}{f' ({unit})' if unit else ''}"
-        return means(values, results.keys, label, averaged(results), scale)
+        return means(values, results.keys, label, averaged(results), scale, hrefs)
+
+    def data(self, results: Results) -> pl.DataFrame:
+        """The numbers that it shows, in the unit of the column."""
+        return results.table([self.metric])
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,25 @@ class Traces:
         return plot.traces(sampled, self.series, self.label), left_out
 
 
-FIGURES: dict[str, Means | Traces] = {
+@dataclass(frozen=True)
+class OneRun:
+    """Several samples of one run over time, a panel each above the other."""
+
+    caption: str
+    parts: Mapping[str, Callable[[Run], Iterator[Series]]]
+    """By the label of the axis."""
+    report: bool = False
+
+    def draw(self, _: Results, traced: Sequence[Run]) -> tuple[Figure, str] | None:
+        """The figure with the name of the run; None without samples."""
+        run = traced[0]
+        found = {label: drawn for label, of in self.parts.items() if (drawn := [*of(run)])}
+        if not found:
+            return None
+        return plot.stacked(run, found), f"{plot.panel_title(run)}, seed {run.seed}"
+
+
+FIGURES: dict[str, Means | Traces | OneRun] = {
     "goodput": Means("Goodput of the flows of a law", "goodput", "goodput_bps", "bit/s"),
     "cov": Means(
         "Coefficient of variation of goodput: lower is steadier",
@@ -119,36 +151,65 @@ FIGURES: dict[str, Means | Traces] = {
     "rtt": Traces(
         "Smoothed RTT of the flows", "smoothed RTT (ms)", plot.rtt_series, "flows", report=False
     ),
+    "run": OneRun(
+        "One run over time: windows, goodput, fairness of several flows, queue",
+        {
+            "window (segments)": plot.cwnd_series,
+            "goodput (Mbit/s)": plot.goodput_series,
+            "Jain's index": plot.jain_series,
+            "queue (packets)": plot.queue_series,
+        },
+    ),
 }
 
 
-def draw(results: Results, name: str, traced: Sequence[Run] | None = None) -> Drawing:
+def draw(results: Results, name: str, run: Run | None = None) -> Drawing:
     """Draw a named figure.
+
+    Args:
+        results: the experiment.
+        name: of :data:`FIGURES`.
+        run: the one that a figure over time shows; default the first seed of some cases.
 
     Raises:
         UsageError: for an unknown name, or a figure for which these runs have no values.
     """
     if name not in FIGURES:
         raise UsageError(f'no figure "{name}"; allowed: {", ".join(FIGURES)}')
-    traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
-    made = FIGURES[name].draw(results, traced)
+    entry = FIGURES[name]
+    if run is not None and isinstance(entry, Means):
+        over_time = [other for other in FIGURES if not isinstance(FIGURES[other], Means)]
+        raise UsageError(
+            f"figure {name} shows means over runs, not one run; allowed: {', '.join(over_time)}"
+        )
+    some = plot.some(plot.first_seed(results), MOST_TRACED) if run is None else [run]
+    made = entry.draw(results, some)
     if made is None:
-        why = "no samples" if isinstance(FIGURES[name], Traces) else "no flows, or too few,"
+        why = "no flows, or too few," if isinstance(entry, Means) else "no samples"
         raise UsageError(f"figure {name}: these runs have {why} to draw it from")
-    figure, left_out = made
-    caption = "; ".join(filter(None, [FIGURES[name].caption, left_out]))
-    return Drawing(figure, caption, name, origin(results.runs))
+    figure, more = made
+    return Drawing(
+        figure, "; ".join(filter(None, [entry.caption, more])), name, origin(results.runs)
+    )
 
 
 def of_report(
-    results: Results, traced: Sequence[Run], *, with_traces: bool = True
+    results: Results,
+    traced: Sequence[Run],
+    *,
+    with_traces: bool = True,
+    hrefs: Mapping[Group, str] | None = None,
 ) -> dict[str, tuple[Figure, str]]:
     """The figures of the report with their captions, by name."""
     found = {}
     for name, entry in FIGURES.items():
-        if not entry.report or (isinstance(entry, Traces) and not with_traces):
+        if not entry.report or isinstance(entry, OneRun):
             continue
-        if (made := entry.draw(results, traced)) is not None:
+        if isinstance(entry, Means):
+            made = entry.draw(results, traced, hrefs)
+        else:
+            made = entry.draw(results, traced) if with_traces else None
+        if made is not None:
             figure, left_out = made
             found[name] = figure, "; ".join(filter(None, [entry.caption, left_out]))
     return found

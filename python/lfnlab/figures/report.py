@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-import json
+import os
 import re
+import shlex
 import tempfile
 from contextlib import contextmanager
 from html import escape
 from importlib import resources
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from lfnlab.analysis import advice
 from lfnlab.analysis.summary import averaged, rate_unit, summary_tables
+from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
-from lfnlab.figures import plot, registry
+from lfnlab.figures import plot, registry, views
 from lfnlab.figures.looks import Look, looks
 from lfnlab.results.integrity import provenance_of
-from lfnlab.results.runs import origin, route
+from lfnlab.results.runs import origin
 from lfnlab.results.store import read_text, replace_file
 
 if TYPE_CHECKING:
@@ -27,20 +27,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from lfnlab.analysis.finding import Finding
     from lfnlab.analysis.table import Table
+    from lfnlab.figures.views import Views
     from lfnlab.results.runs import Results, Run
 
-BUCKETS = 1000
-_MOST_TRACES = 12
+DATA_BYTES = 100_000
+"""Of a figure's numbers on the page; beyond it the page names the command that prints them."""
+_MOST_RUNS = 1000
+"""Runs that the page lists."""
 _CHANGES = " A dotted line stands where the scenario changes a link or a route."
-
-# Shown on the page as interactive charts instead.
-_TRACES = {
-    entry.caption for entry in registry.FIGURES.values() if isinstance(entry, registry.Traces)
-}
 
 
 def write_report(
@@ -63,7 +60,8 @@ def write_report(
         figures: figures and their captions by file name, instead of the house's own; each is a
             file ``figures/NAME.png`` and ``.pdf`` too.
         tables: further tables by their headings.
-        traced: the runs whose traces are shown; default the first seed of some cases.
+        traced: the runs whose traces are shown beside each other; default the first seed of some
+            cases, and each case alone as far as they fit.
         files: write the house's figures to ``figures`` too, those of the traces among them.
         seen: sentences on what the results show.
 
@@ -77,25 +75,33 @@ def write_report(
     with _writing(results, home):
         home.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=home).close()
-    traced = plot.some(plot.first_seed(results), _MOST_TRACES) if traced is None else traced
+    cases = views.first_of_cases(results)
+    alone = cases if traced is None else [run for run in cases if run in traced]
+    traced = plot.some(cases, registry.MOST_TRACED) if traced is None else traced
+    traces = views.views(cases, traced, alone)
+    data = {}
     if figures is None:
-        own = registry.of_report(results, traced, with_traces=files)
-        figures, on_page = own, {*own} - _TRACES
+        figures = registry.of_report(
+            results, traced, with_traces=files, hrefs=traces.hrefs(results)
+        )
+        # Traces are interactive charts on the page.
+        on_page = {name for name in figures if isinstance(registry.FIGURES[name], registry.Means)}
+        data = {name: _csv(results, name) for name in on_page}
     else:
         files, on_page = True, {*figures}
-    shown = {}
+    shown = []
     made: dict[str, bytes] = {}
     for name, (figure, caption) in figures.items():
         kinds = [*(("png", "pdf") if files else ()), *(("svg",) if name in on_page else ())]
-        for kind, data in plot.rendered(figure, kinds, origin=origin(results.runs)).items():
+        for kind, drawn in plot.rendered(figure, kinds, origin=origin(results.runs)).items():
             if kind == "svg":
-                shown[caption] = data.decode()
+                shown.append(_figure(drawn.decode(), caption, data.get(name, "")))
             else:
-                made[f"figures/{name}.{kind}"] = data
-    page = _page(results, findings, shown, tables or {}, _charts(traced), seen)
+                made[f"figures/{name}.{kind}"] = drawn
+    page = _page(results, findings, shown, tables or {}, traces, home, seen)
     with _writing(results, home):
-        for file, data in made.items():
-            replace_file(home / file, data)
+        for file, content in made.items():
+            replace_file(home / file, content)
         return replace_file(home / "report.html", page)
 
 
@@ -113,9 +119,10 @@ def _writing(results: Results, home: Path) -> Iterator[None]:
 def _page(
     results: Results,
     findings: Sequence[Finding],
-    figures: Mapping[str, str],
+    figures: Sequence[str],
     tables: Mapping[str, Table],
-    charts: Sequence[Mapping[str, Any]],
+    traces: Views,
+    home: Path,
     seen: str,
 ) -> str:
     title = escape(results.title or "lfnlab results")
@@ -126,43 +133,24 @@ def _page(
         body += ["<h2>Claims</h2>", _findings(findings)]
     body += [
         "<h2>Summary</h2>",
-        *(_table(table) for table in summary_tables(results)),
+        *_summary(results, traces),
         f'<p class="dim">{escape(_note(results))}</p>',
     ]
-    body.append('<div class="figures">')
-    body += [
-        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="figure">'
-        f"{_inline(svg, caption)}</div>"
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-        for caption, svg in figures.items()
-    ]
-    body.append("</div>")
+    body += ['<div class="figures">', *figures, "</div>"]
     for heading, table in tables.items():
         body += [f"<h2>{escape(heading)}</h2>", _table(table)]
-    if charts:
-        body.append("<h2>Traces</h2>")
-        body.append(
-            '<p class="dim">Drag to zoom in time; double-click shows all again. A name hides its '
-            "trace and shows it again. The trace next to the pointer stands out. "
-            "Thinned for display: each pair of points is the smallest and the largest value of "
-            "its interval. The tables hold every sample. Goodput counts what is released in order "
-            "when a loss is repaired in the bin of its release, which can exceed the link's rate."
-            f"{_shown(results)}"
-            f"{_CHANGES if any(chart['changes'] for chart in charts) else ''}</p>"
-        )
-        body += [
-            f'<div class="chart"><h3>{escape(chart["title"])}</h3>'
-            f'<div id="{chart["id"]}"></div><ul class="legend"></ul></div>'
-            for chart in charts
-        ]
+    if traces.shown:
+        body.append(_traces(traces))
+    where = quote(os.path.relpath(results.root / "runs", home))
     body += [
         "<h2>Scenario</h2>",
         _scenarios(results),
-        "<h2>Runs</h2>",
-        _runs(results),
+        _laws(results),
+        '<h2 id="runs">Runs</h2>',
+        _runs(results, where),
         _provenance(results),
     ]
-    data = json.dumps(charts, separators=(",", ":")).replace("<", "\\u003c")
+    data = traces.data(results.root, where)
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -172,18 +160,64 @@ def _page(
             f"<title>{title}</title>",
             f"<style>{_asset('uPlot.min.css')}{_asset('report.css')}</style>\n</head>\n<body>",
             *body,
-            f'<script type="application/json" id="charts">{data}</script>',
+            f'<script type="application/json" id="traced">{data}</script>',
             f"<script>/* {_asset('uPlot.LICENSE')} */\n{_asset('uPlot.iife.min.js')}</script>",
             f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n",
         ]
     )
 
 
-def _shown(results: Results) -> str:
-    """Which of the runs have traces, where not all have."""
-    cases = len(plot.first_seed(results))
-    some = f"{_MOST_TRACES} of {cases} cases, " if cases > _MOST_TRACES else ""
-    return f" Shown: {some}the first seed of each." if cases < len(results.runs) or some else ""
+def _traces(traces: Views) -> str:
+    """The part of the page with the traces, which ``report.js`` fills."""
+    changes = any(chart["changes"] for view in traces.shown.values() for chart in view["charts"])
+    return (
+        '<h2 id="traces">Traces</h2>\n<p class="choose"><label for="view">Runs shown</label> '
+        '<select id="view"></select></p>\n<p id="told" role="status"></p>\n'
+        '<div id="charts"></div>\n'
+        '<p class="dim">Drag to zoom in time; double-click shows all again. A name hides its '
+        "trace and shows it again. The trace next to the pointer stands out. "
+        "Thinned for display: each pair of points is the smallest and the largest value of "
+        "its interval. The tables hold every sample. Goodput counts what is released in order "
+        "when a loss is repaired in the bin of its release, which can exceed the link's rate."
+        f"{_CHANGES if changes else ''}</p>"
+    )
+
+
+def _summary(results: Results, traces: Views) -> Iterator[str]:
+    """The tables of the summary; a row of the first leads to the traces of its case."""
+    first, *others = summary_tables(results)
+    hrefs = traces.hrefs(results)
+    if results.cases.rows:
+        leads = [*hrefs.values()]
+    else:  # rows of links, of all runs
+        cases = {tuple(run.factors.values()): f"#case-{i}" for i, run in enumerate(traces.runs)}
+        leads = [
+            cases[tuple(run.factors.values())] for run in results.runs for _ in run.summary["links"]
+        ]
+    yield _table(first, leads if traces.shown else ())
+    yield from map(_table, others)
+
+
+def _csv(results: Results, name: str) -> str:
+    """Where the numbers of a figure are: a file to save, or the command that prints them."""
+    entry = registry.FIGURES[name]
+    assert isinstance(entry, registry.Means)
+    text = entry.data(results).write_csv()
+    if len(text) > DATA_BYTES:
+        return f"<code>lfn table {escape(shlex.quote(str(results.root)))} --csv</code>"
+    return (
+        f'<a download="{name}.csv" href="data:text/csv;charset=utf-8,{quote(text)}">'
+        f"numbers (CSV)</a>"
+    )
+
+
+def _figure(svg: str, caption: str, data: str) -> str:
+    data = data or '<a href="#runs">tables of the runs</a>'
+    return (
+        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f"{_inline(svg, caption)}</div>"
+        f"<figcaption>{escape(caption)}. Data: {data}</figcaption></figure>"
+    )
 
 
 def _subtitle(results: Results) -> str:
@@ -206,14 +240,15 @@ def _subtitle(results: Results) -> str:
 
 
 def _count(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+    return f"{len(items):,} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def _note(results: Results) -> str:
     return " ".join([f"Averages {averaged(results)}.", *advice.seen(results)])
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, hrefs: Sequence[str] = ()) -> str:
+    """A table; with ``hrefs`` each row has a link, behind the columns that name it."""
     column = table.headings.index("law") if "law" in table.headings else None
     names = {} if column is None else {row[column]: row[column] for row in table.rows}
     swatches = {name: _swatch(style) for name, style in looks(names).items()}
@@ -221,13 +256,45 @@ def _table(table: Table) -> str:
     def cell(row: Sequence[str], i: int) -> str:
         if i >= table.keys:
             return f"<td>{escape(row[i])}</td>"
-        swatch = swatches.get(row[i], "") if table.headings[i] == "law" else ""
-        return f'<td class="text">{swatch}{escape(row[i])}</td>'
+        law = row[i] if table.headings[i] == "law" else ""
+        return f'<td class="text">{swatches.get(law, "")}{_law(law) or escape(row[i])}</td>'
 
-    return _html_table(
-        [(heading, i < table.keys) for i, heading in enumerate(table.headings)],
-        ["".join(cell(row, i) for i in range(len(row))) for row in table.rows],
-    )
+    headings = [(heading, i < table.keys) for i, heading in enumerate(table.headings)]
+    rows = [[cell(row, i) for i in range(len(row))] for row in table.rows]
+    if hrefs:
+        headings.insert(table.keys, ("traces", True))
+        for row, cells, href in zip(table.rows, rows, hrefs, strict=True):
+            said = escape(f"traces of {', '.join(row[: table.keys])}")
+            cells.insert(
+                table.keys,
+                f'<td class="text lead"><a href="{href}" aria-label="{said}">show</a></td>',
+            )
+    return _html_table(headings, ["".join(cells) for cells in rows])
+
+
+def _law(name: str) -> str:
+    """The name of a law, with a link to what the page says of it; empty for other names."""
+    info = known(name) if name else None
+    return "" if info is None else f'<a href="#law-{info.name}">{escape(name)}</a>'
+
+
+def _laws(results: Results) -> str:
+    """The first words of each law's card, and the card without its test vectors, folded."""
+    found = {info.name: info for run in results.runs for law in run.laws if (info := known(law))}
+    if not found:
+        return ""
+    parts = ["<h2>Laws</h2>"]
+    for name, info in found.items():
+        text = re.sub(r"(?ms)^```(?:law|bibtex)\n.*?^```\n", "", info.card()).strip()
+        _, first, *rest = re.split(r"\n\n+", text, maxsplit=2)
+        said = re.sub("`([^`]*)`", r"<code>\1</code>", escape(first))
+        parts.append(
+            f'<section id="law-{name}"><h3>{escape(info.title)}</h3><p>{said}</p>'
+            f"<details><summary>Card of {name}, from: {escape(info.source)}</summary>"
+            f"<pre>{escape(''.join(rest))}</pre></details></section>"
+        )
+    command = f"<code>lfn laws {next(iter(found))}</code>"
+    return "\n".join([*parts, f'<p class="dim">{command} prints a card with its test vectors.</p>'])
 
 
 def _swatch(style: Look) -> str:
@@ -279,13 +346,14 @@ def _scenarios(results: Results) -> str:
     return "\n".join(parts)
 
 
-def _runs(results: Results) -> str:
+def _runs(results: Results, where: str) -> str:
     rows = [
         f'<td class="text">{escape(plot.panel_title(run))}</td><td>{run.seed}</td>'
         f'<td class="text"><code>{escape(run.summary["hash"])}</code></td>'
         f"<td>{run.summary['data_packets_delivered']:,}</td><td>{run.summary['wall_s']:.2f}</td>"
-        f'<td class="text"><code>runs/{escape(run.path.name)}</code></td>'
-        for run in results.runs
+        f'<td class="text"><a href="{where}/{quote(run.path.name)}/"><code>'
+        f"runs/{escape(run.path.name)}</code></a></td>"
+        for run in results.runs[:_MOST_RUNS]
     ]
     headings = [
         ("run", True),
@@ -295,8 +363,15 @@ def _runs(results: Results) -> str:
         ("wall time (s)", False),
         ("directory", True),
     ]
-    summary = f"{_count(rows, 'run')} and where the tables are"
-    return f"<details><summary>{summary}</summary>{_html_table(headings, rows)}</details>"
+    told = _count(results.runs, "run")
+    if len(rows) < len(results.runs):
+        told = f"{len(rows):,} of {told}"
+    summary = f"{told} and where the tables are"
+    listed = f"<code>lfn store ls {escape(shlex.quote(str(results.root)))}</code> lists all runs."
+    return (
+        f"<details><summary>{summary}</summary>{_html_table(headings, rows)}"
+        f'<p class="dim">{listed}</p></details>'
+    )
 
 
 def _provenance(results: Results) -> str:
@@ -308,100 +383,15 @@ def _provenance(results: Results) -> str:
 
 
 def _inline(svg: str, label: str) -> str:
-    """The figure for the page: its ink is the page's, for dark and light; its width a limit."""
+    """The figure for the page: its ink is the page's, for dark and light; its width a limit.
+
+    Its links are for the pointer. The table has the same ones for the keyboard.
+    """
     svg = svg[svg.index("<svg") :].replace(plot.INK, "currentColor")
+    svg = svg.replace(' target="_blank">', ' tabindex="-1">')
     width = re.search(r'width="([\d.]+pt)"', svg)
     natural = f' style="--natural: {width[1]}"' if width else ""
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"{natural}', 1)
-
-
-def _charts(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Data for report.js: traces on one common time axis for each quantity."""
-    kinds = (
-        ("cwnd", "Congestion window (segments)", plot.cwnd_series),
-        ("rate", "Goodput in 1-s bins (Mbit/s)", plot.goodput_series),
-        ("queue", "Queue (packets)", plot.queue_series),
-    )
-    each = max(1, _MOST_TRACES // max(1, len(runs)))
-    changes = sorted({at_s for run in runs for at_s in plot.changes_s(run)})
-    charts = []
-    for name, title, series in kinds:
-        found = [(run, list(series(run))) for run in runs]
-        labelled = [
-            pair
-            for run, traces in found
-            for pair in _labelled(run, traces, each, of_links=name == "queue")
-        ]
-        if labelled:
-            most = max(len(traces) for _, traces in found)
-            what = "links" if name == "queue" else "flows"
-            shown = f", {each} of {most} {what} of a run" if most > each else ""
-            chart = {"id": f"chart-{name}", "title": title + shown, "changes": changes}
-            charts.append({**chart, **_aligned(labelled)})
-    return charts
-
-
-def _labelled(
-    run: Run, traces: Sequence[plot.Series], most: int, *, of_links: bool
-) -> Iterator[tuple[str, plot.Series]]:
-    flows = run.summary["flows"]
-    ways = {flow["id"]: route(flow) for flow in flows} if len(flows) > 1 else {}
-    for trace in plot.some(traces, most):
-        number, law = trace[:2]
-        title = plot.panel_title(run, law)
-        if of_links and (len(traces) > 1 or not run.is_dumbbell):
-            title += f", {run.summary['links'][number]['id']}"
-        elif not of_links and ways:
-            title += f" #{number}{f', {ways[number]}' if len(set(ways.values())) > 1 else ''}"
-        yield title, trace
-
-
-def _aligned(labelled: Sequence[tuple[str, plot.Series]]) -> dict[str, Any]:
-    """Traces on common times: each bucket gives its smallest and largest value, in their order."""
-    every = np.unique(np.concatenate([t for _, (_, _, t, _) in labelled]).round(9))
-    if every.size <= 2 * BUCKETS:
-        t = every
-        values = [_on_grid(every, *trace[2:]) for _, trace in labelled]
-    else:
-        edges = np.linspace(every[0], every[-1], BUCKETS + 1)
-        t = np.repeat(edges[:-1], 2) + np.tile([0.25, 0.75], BUCKETS) * (edges[1] - edges[0])
-        values = [_extremes(edges, *trace[2:]) for _, trace in labelled]
-    # Names may be equal, as those of flows of prototypes: a look for each place.
-    styles = looks({i: name or None for i, (_, (_, name, _, _)) in enumerate(labelled)})
-    series = []
-    for i, ((label, (_, name, _, _)), y) in enumerate(zip(labelled, values, strict=True)):
-        known = [None if np.isnan(v) else float(f"{v:.5g}") for v in y]
-        alone = not name and len(labelled) == 1
-        series.append(
-            {
-                "label": label,
-                "color": None if alone else styles[i].color,
-                "dash": [round(1.5 * length, 1) for length in styles[i].dashes],
-                "y": known,
-            }
-        )
-    return {"t": [float(f"{v:.6g}") for v in t], "series": series}
-
-
-def _on_grid(
-    grid: NDArray[np.float64], t: NDArray[np.float64], y: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    values = np.full(grid.size, np.nan)
-    values[np.searchsorted(grid, t.round(9))] = y
-    return values
-
-
-def _extremes(
-    edges: NDArray[np.float64], t: NDArray[np.float64], y: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    values = np.full((edges.size - 1, 2), np.nan)
-    bounds = np.searchsorted(t, edges)
-    bounds[-1] = t.size
-    for i, (first, last) in enumerate(itertools.pairwise(bounds)):
-        if last > first:
-            low, high = first + int(np.argmin(y[first:last])), first + int(np.argmax(y[first:last]))
-            values[i] = y[min(low, high)], y[max(low, high)]
-    return values.reshape(-1)
 
 
 def _asset(name: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from lfnlab.figures.factors import Numbers
     from lfnlab.figures.looks import Look
@@ -30,12 +32,26 @@ _MOST_PANELS = 24
 _NUMBERED = 14
 """A heat map of more rows or columns has a scale of colours and no numbers."""
 
-Points = dict[str, list[tuple[float, "Interval"]]]
-"""Of each series its places on the axis, in order, with their means."""
+
+class Point(NamedTuple):
+    """A mean at its place on the axis, and where it leads to."""
+
+    x: float
+    value: Interval
+    href: str | None
+
+
+Points = dict[str, list[Point]]
+"""Of each series, in order."""
 
 
 def means(
-    values: Mapping[Group, Interval], keys: Sequence[str], label: str, said: str, scale: float = 1.0
+    values: Mapping[Group, Interval],
+    keys: Sequence[str],
+    label: str,
+    said: str,
+    scale: float = 1.0,
+    hrefs: Mapping[Group, str] | None = None,
 ) -> tuple[Figure, str]:
     """Means with 95 % intervals of the cases of any experiment.
 
@@ -45,21 +61,22 @@ def means(
         label: of the values, with their unit.
         said: a sentence below, on the averages.
         scale: the figure shows values divided by it.
+        hrefs: where the mark of a case leads to in an SVG.
 
     Returns:
         The figure, and what it leaves out, if anything.
     """
     shape = Shape.of([*values], keys)
     if shape.mark == "bars":
-        return bars(values, keys, f"{label}\n{said}", scale=scale)
+        return bars(values, keys, f"{label}\n{said}", scale=scale, hrefs=hrefs)
     shown = {
         group: type(value)(value.mean / scale, value.half / scale, value.n)
         for group, value in values.items()
     }
     with house_style():
         if shape.mark == "cells":
-            return _cells(shown, keys, shape, label, said)
-        return _curves(shown, keys, shape, label, said)
+            return _cells(shown, keys, shape, label, said, hrefs or {})
+        return _curves(shown, keys, shape, label, said, hrefs or {})
 
 
 def _parts(
@@ -75,7 +92,12 @@ def _parts(
 
 
 def _curves(
-    values: Mapping[Group, Interval], keys: Sequence[str], shape: Shape, label: str, said: str
+    values: Mapping[Group, Interval],
+    keys: Sequence[str],
+    shape: Shape,
+    label: str,
+    said: str,
+    hrefs: Mapping[Group, str],
 ) -> tuple[Figure, str]:
     """A line a series over one factor; of points a panel for each factor."""
     parts, left_out = _parts(values, keys, shape.panels)
@@ -89,7 +111,8 @@ def _curves(
                 told = dict(zip(keys, group, strict=True))
                 series = series_name(told, shape.series)
                 laws.setdefault(series, str(told["law"]))
-                points.setdefault(series, []).append((axis.places[told[key]], values[group]))
+                point = Point(axis.places[told[key]], values[group], hrefs.get(group))
+                points.setdefault(series, []).append(point)
             drawn.append((name, axis, {s: sorted(own, key=_place) for s, own in points.items()}))
     wide = 5.2 if len(drawn) == 1 else 2.9
     figure, grid = panels(
@@ -121,8 +144,8 @@ def _curves(
     return figure, left_out
 
 
-def _place(point: tuple[float, Interval]) -> float:
-    return point[0]
+def _place(point: Point) -> float:
+    return point.x
 
 
 def _style(look: Look, *, joined: bool) -> dict[str, Any]:
@@ -142,16 +165,20 @@ def _draw_points(
     along, back = (np.log, np.exp) if axis.logarithmic else (np.asarray, np.asarray)
     gap = float(np.diff(along(places)).min()) if joined else 0.0
     for i, (name, look) in enumerate(styles.items()):
-        known = [(x, value) for x, value in points.get(name, []) if np.isfinite(value.mean)]
+        known = [point for point in points.get(name, []) if np.isfinite(point.value.mean)]
         shift = 0.3 * gap * (i - (len(styles) - 1) / 2) / len(styles)
+        x = back(along(np.array([point.x for point in known])) + shift)
+        means = [point.value.mean for point in known]
         axes.errorbar(
-            back(along(np.array([x for x, _ in known])) + shift),
-            [value.mean for _, value in known],
-            yerr=np.nan_to_num([value.half for _, value in known]),
+            x,
+            means,
+            yerr=np.nan_to_num([point.value.half for point in known]),
             capsize=2.0,
             elinewidth=0.8,
             **_style(look, joined=joined),
         )
+        if any(point.href for point in known):  # around each marker a disc that leads there
+            axes.scatter(x, means, 100, color="none", zorder=5, urls=[p.href for p in known])
 
 
 def _number_axis(axes: Axes, axis: Numbers) -> None:
@@ -177,21 +204,31 @@ def _room(grid: Sequence[Axes]) -> None:
 
 
 def _cells(
-    values: Mapping[Group, Interval], keys: Sequence[str], shape: Shape, label: str, said: str
+    values: Mapping[Group, Interval],
+    keys: Sequence[str],
+    shape: Shape,
+    label: str,
+    said: str,
+    hrefs: Mapping[Group, str],
 ) -> tuple[Figure, str]:
     """A heat map for each series and other factor."""
     (across, x), (upward, y) = shape.axes.items()
     parts, left_out = _parts(values, keys, [*shape.panels, *shape.series])
     rows, columns = [*y.places][::-1], [*x.places]
-    maps = {}
+    maps: dict[str, NDArray[np.float64]] = {}
+    leading: dict[str, dict[tuple[int, int], str]] = {}
     for group_list in parts.values():
         told = [dict(zip(keys, group, strict=True)) for group in group_list]
         name = ", ".join(
             filter(None, [series_name(told[0], shape.series), panel_name(told[0], shape.panels)])
         )
         found = np.full((len(rows), len(columns)), np.nan)
+        leading[name] = {}
         for one, group in zip(told, group_list, strict=True):
-            found[rows.index(one[upward]), columns.index(one[across])] = values[group].mean
+            place = rows.index(one[upward]), columns.index(one[across])
+            found[place] = values[group].mean
+            if group in hrefs:
+                leading[name][place] = hrefs[group]
         maps[name] = found
     numbered = max(len(rows), len(columns)) <= _NUMBERED
     finite = np.concatenate([found[np.isfinite(found)] for found in maps.values()])
@@ -201,8 +238,9 @@ def _cells(
     size = (room_in + max(1.6, 0.42 * len(columns)), 0.75 + max(1.0, 0.24 * len(rows)))
     figure, grid = panels([*maps], size, max(1, int(9.0 / size[0])))
     digits = max(0, 2 - int(np.floor(np.log10(max(abs(limits[0]), abs(limits[1]))))))
-    for axes, found in zip(grid, maps.values(), strict=True):
+    for axes, (name, found) in zip(grid, maps.items(), strict=True):
         image = cells(axes, found, *names, limits=limits, form=f".{digits}f" if numbered else None)
+        _lead(axes, leading[name])
     if not numbered:
         figure.colorbar(image, ax=grid, label=label)
     below = [x.label, f"{label}; {said}" if numbered else said]
@@ -211,3 +249,11 @@ def _cells(
     )
     figure.supylabel(y.label, fontsize=9)
     return figure, left_out
+
+
+def _lead(axes: Axes, hrefs: Mapping[tuple[int, int], str]) -> None:
+    """Squares over the cells at these places, which lead there."""
+    corners = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
+    squares = [[(j + x, i + y) for x, y in corners] for i, j in hrefs]
+    found = PolyCollection(squares, color="none", urls=[*hrefs.values()])
+    axes.add_collection(found, autolim=False)

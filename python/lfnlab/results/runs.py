@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from lfnlab.results.cases import Factor
+    from lfnlab.results.cases import Factor, Group
     from lfnlab.results.drawn import Drawn
     from lfnlab.results.summary import FlowSummary, Summary
     from lfnlab.statistics import Interval
@@ -290,9 +290,14 @@ class Results:
         return f"{len(self.runs):,} of {planned:,} runs are there; the same command runs the others"
 
     @cached_property
+    def _rows_of_runs(self) -> list[list[dict[str, Any]]]:
+        return [run.by_law() for run in self.runs]
+
+    @cached_property
     def cases(self) -> Cases:
         """Its rows, and what tells its cases apart."""
-        rows = numbered([((*run.factors.items(), run.seed), run.by_law()) for run in self.runs])
+        runs = [(*run.factors.items(), run.seed) for run in self.runs]
+        rows = numbered([*zip(runs, self._rows_of_runs, strict=True)])
         if any(COMPARED in row for row in rows):
             rows = [{COMPARED: row["law"], **row} for row in rows]
         swept = dict.fromkeys(name for run in self.runs for name in run.factors)
@@ -301,6 +306,16 @@ class Results:
         more = [name for name in ("case", COMPARED) if any(name in row for row in rows)]
         several = ["route"] if len({row["route"] for row in rows}) > 1 else []
         return Cases(rows, (*dict.fromkeys((*more, *told)), "law", *several))
+
+    @cached_property
+    def first_runs(self) -> dict[Group, Run]:
+        """The first run of each case, by its values of :attr:`keys`."""
+        found: dict[Group, Run] = {}
+        own = zip(self.runs, self._rows_of_runs, strict=True)
+        each = (run for run, rows in own for _ in rows)
+        for row, run in zip(self.cases.rows, each, strict=True):
+            found.setdefault(tuple(row.get(key, "") for key in self.keys), run)
+        return found
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a run, law and route, see :meth:`Run.by_law`.

@@ -1,9 +1,50 @@
 "use strict";
-// Draws the traces of the page and their legends.
+// Draws the traces of the page and their legends; sorts and copies its tables.
 (() => {
-  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const { views, cases, command, where } = JSON.parse(document.getElementById("traced").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const chosen = document.getElementById("view");
+  const place = document.getElementById("charts");
+  let charts = [];
   let drawn = [];
+
+  // The view that the address names: some cases beside each other, or one case.
+  function show() {
+    const names = Object.keys(views);
+    const asked = location.hash.slice(1);
+    const name = /^case-\d+$/.test(asked) || names.includes(asked) ? asked : names[0];
+    chosen.replaceChildren(...names.map((n) => new Option(views[n].name, n)));
+    const number = name === "all" ? -1 : Number(name.slice(5));
+    if (!(name in views) && cases[number]) chosen.append(new Option(cases[number][0], name));
+    chosen.value = name;
+    tellWhere(number, name in views);
+    charts = views[name]?.charts ?? [];
+    place.replaceChildren(...charts.map((chart) => {
+      const box = Object.assign(document.createElement("div"), { className: "chart" });
+      const title = Object.assign(document.createElement("h3"), { textContent: chart.title });
+      const canvas = Object.assign(document.createElement("div"), { id: chart.id });
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", `${chart.title} over time: ${chart.series.map((s) => s.label).join("; ")}`);
+      const legend = Object.assign(document.createElement("ul"), { className: "legend" });
+      box.append(title, canvas, legend);
+      return box;
+    }));
+    draw();
+  }
+
+  // Where the samples of a case are, and how its figure is drawn if the page lacks it.
+  function tellWhere(number, here) {
+    const told = document.getElementById("told");
+    if (!cases[number]) return told.replaceChildren();
+    const [name, key] = cases[number];
+    const code = (text) => Object.assign(document.createElement("code"), { textContent: text });
+    const link = (table) => Object.assign(document.createElement("a"), {
+      textContent: `${table}.parquet`, href: `${where}/${key}/${table}.parquet`,
+    });
+    const data = ["Samples: ", link("flows"), ", ", link("queues"), "."];
+    const lack = [`The page has no room for the traces of ${name}. `, code(`${command} ${key}`), " draws them. "];
+    told.replaceChildren(...(here ? [] : lack), ...data);
+  }
 
   function draw() {
     for (const plot of drawn) plot.destroy();
@@ -102,7 +143,10 @@
   function sortable(table) {
     const body = table.tBodies[0];
     const heads = [...table.tHead.rows[0].cells];
+    const links = heads.map((_, i) => body.rows[0]?.cells[i]?.classList.contains("lead"));
+    const cells = (row) => [...row.cells].filter((_, i) => !links[i]);
     heads.forEach((head, column) => {
+      if (links[column]) return;
       const button = document.createElement("button");
       button.append(...head.childNodes);
       head.append(button);
@@ -118,7 +162,7 @@
     if (!navigator.clipboard) return;
     const copy = Object.assign(document.createElement("button"), { className: "copy", textContent: "Copy table" });
     copy.addEventListener("click", async () => {
-      const lines = [...table.rows].map((row) => [...row.cells].map((c) => c.textContent.trim()).join("\t"));
+      const lines = [...table.rows].map((row) => cells(row).map((c) => c.textContent.trim()).join("\t"));
       await navigator.clipboard.writeText(lines.join("\n"));
       copy.textContent = "Copied";
     });
@@ -137,8 +181,16 @@
   }
 
   document.querySelectorAll("table.data:not(.claims)").forEach(sortable);
-  draw();
+  if (!chosen) return;
+  show();
   dark.addEventListener("change", draw);
+  chosen.addEventListener("change", () => { location.hash = chosen.value; });
+  window.addEventListener("hashchange", () => {
+    if (!/^#(all|case-\d+)$/.test(location.hash)) return;
+    show();
+    document.getElementById("traces").scrollIntoView();
+    chosen.focus({ preventScroll: true });
+  });
   new ResizeObserver(() => {
     for (const plot of drawn) {
       plot.setSize({ width: plot.root.parentElement.clientWidth, height: 300 });

@@ -25,7 +25,7 @@ from lfnlab.figures.draw.choice import (
     settled,
 )
 from lfnlab.figures.draw.painter import Painter
-from lfnlab.figures.draw.tables import Tables, one_run
+from lfnlab.figures.draw.tables import Tables, one_of, one_run
 from lfnlab.figures.drawing import Drawing
 from lfnlab.results.runs import origin
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["Drawing", "Request", "Tables", "draw", "listing", "one_run", "unit"]
+__all__ = ["Drawing", "Request", "Tables", "draw", "listing", "one_of", "one_run", "unit"]
 
 # Tables of things that happened: dots, where samples are joined by lines.
 _EVENTS = ("events", "packets")

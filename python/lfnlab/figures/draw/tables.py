@@ -26,6 +26,8 @@ SAMPLE = ("source", "run", "t_s")
 #: Between the names of two tables that are joined by their times.
 AND = "+"
 GOODPUT, SUMMARY, FLOWS, LINKS = "goodput", "summary", "summary.flows", "summary.links"
+_LISTED = 12
+"""Runs that an error lists."""
 #: Codes that are drawn over time as numbers.
 _NUMBERS = ("state",)
 
@@ -124,12 +126,18 @@ def one_run(path: Path, which: str | None) -> Run:
         UsageError: when there is none or more than one.
         StoreError: when there are no results.
     """
-    runs = _runs(path)
+    return one_of(_runs(path), which)
+
+
+def one_of(runs: Sequence[Run], which: str | None) -> Run:
+    """The one of these runs, as :func:`one_run`."""
     found = [run for run in runs if which in (None, str(run.seed), run.path.name)]
     if len(found) != 1:
-        known = ", ".join(f"{r.path.name} ({plot.panel_title(r)}, seed {r.seed})" for r in runs)
+        first = runs[:_LISTED]
+        known = ", ".join(f"{r.path.name} ({plot.panel_title(r)}, seed {r.seed})" for r in first)
+        more = f" and {len(runs) - _LISTED:,} more" if len(runs) > _LISTED else ""
         said = "several runs" if found else "no such run"
-        raise UsageError(f"--run: {said}; allowed, by key or by seed: {known}")
+        raise UsageError(f"--run: {said}; allowed, by key or by seed: {known}{more}")
     return found[0]
 
 
