@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import re
 import shlex
+import sys
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +23,7 @@ from browser import Page, chromium
 from lfnlab import Case, Results, Scenario, dumbbell, execute, law
 from lfnlab.analysis.summary import summary_table, to_json
 from lfnlab.cli.app import call
+from lfnlab.cli.progress import report_bar
 from lfnlab.errors import UsageError
 from lfnlab.figures.cells import luminance
 from lfnlab.figures.plot import thin
@@ -223,6 +228,36 @@ def test_every_control_is_reached_by_tab_and_shows_it(report: Path) -> None:
         )
         assert len(pictures) >= 6
         assert all(text.startswith("img") and len(text) > 10 for text in pictures)
+
+
+@needs_browser
+def test_on_paper_nothing_is_cut_and_all_is_dark_on_white(report: Path) -> None:
+    """A4 has 688 CSS pixels between margins of 14 mm."""
+    with Page(688, 972, dark=True) as page:
+        page.open(report)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.send("Emulation.setEmulatedMedia", media="print")
+        page.evaluate("new Promise(requestAnimationFrame)")
+        assert (
+            page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        )
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+        ends = page.evaluate(
+            "[...document.querySelectorAll('table.data, figure svg, .uplot, pre')]"
+            ".filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect().right)"
+        )
+        assert len(ends) > 6
+        assert max(ends) <= 688
+        left = page.evaluate(
+            "[...document.querySelectorAll('select, button.copy, td.lead')]"
+            ".filter(e => e.checkVisibility()).length"
+        )
+        assert left == 0, "nothing to press"
+        assert page.evaluate("document.getElementById('shown').checkVisibility()")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.send("Emulation.setEmulatedMedia", media="screen")
+        assert page.evaluate("document.documentElement.className") == ""
+        assert page.complaints == []
 
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -464,3 +499,24 @@ def test_a_trace_is_hidden_by_keyboard_and_stays_hidden_when_the_page_turns_dark
             ".map(p => p.getAttribute('stroke') + p.getAttribute('stroke-dasharray'))"
         )
         assert len(set(lines)) == len(lines), "each name shows its own line"
+
+
+def test_a_slow_report_tells_at_a_terminal_how_far_it_is(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = itertools.count()
+    write_report(results, out=tmp_path, step=lambda: next(steps))
+    assert next(steps) == 2 * len(results.runs)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, after_s, shown in ((Terminal(), 2.0, True), (Terminal(), 0.1, False),
+                                   (io.StringIO(), 2.0, False)):  # fmt: skip
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(time, "monotonic", itertools.count(0.0, after_s).__next__)
+        with report_bar(3) as step:
+            for _ in range(6):
+                step()
+        assert ("report" in stream.getvalue()) == shown

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 from lfnlab.analysis import run_length
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from lfnlab.results.runs import Results, Run
 
 
-def seen(results: Results) -> list[str]:
-    """Means that are left to chance, and queues that were to mark and dropped instead."""
-    return [*run_length.seen(results), *unmarked(results)]
+def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
+    """Means that are left to chance, and queues that were to mark and dropped instead.
+
+    ``step`` is called once for each run.
+    """
+    return [*run_length.seen(results, step), *unmarked(results)]
 
 
 def unmarked(results: Results) -> list[str]:

@@ -15,7 +15,7 @@ from lfnlab.errors import LabError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario
@@ -100,14 +100,16 @@ def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
     ]
 
 
-def seen(results: Results) -> list[str]:
+def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     """Warning about flows with too few losses after the warm-up: one line, or an empty list.
 
-    It has the time from loss to loss that theory expects where there were the fewest.
+    It has the time from loss to loss that theory expects where there were the fewest. ``step`` is
+    called once for each run.
     """
     counts: dict[str, list[int]] = {}
     fewest: dict[str, Run] = {}
     for run in results.runs:
+        step()
         for law, losses in _losses(run).items():
             own = counts.setdefault(law, [])
             if not own or min(losses) < min(own):

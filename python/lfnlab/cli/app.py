@@ -23,7 +23,7 @@ from lfnlab.cli import testbed as emulation
 from lfnlab.cli.kernel import kernel
 from lfnlab.cli.options import Jobs, Memory, Set, naming_options, settings, with_settings
 from lfnlab.cli.papers import paper
-from lfnlab.cli.progress import bar
+from lfnlab.cli.progress import bar, report_bar
 from lfnlab.cli.theory import theory
 from lfnlab.errors import (
     DamageWarning,
@@ -495,16 +495,18 @@ def _show(
     from lfnlab.analysis.table import plain
 
     page = None
-    if report:
-        from lfnlab.figures.report import write_report
+    with report_bar(len(results.runs)) as step:
+        notes = advice.seen(results, step)
+        if report:
+            from lfnlab.figures.report import write_report
 
-        page = write_report(results, out=out, files=figures, seen=seen)
+            page = write_report(results, out=out, files=figures, seen=seen, notes=notes, step=step)
     if as_json:
         _print_json(to_json(results))
     else:
         for table in summary_tables(results):
             print(*plain(table), sep="\n")
-        print(f"averages {averaged(results)}", *advice.seen(results), sep="\n")
+        print(f"averages {averaged(results)}", *notes, sep="\n")
         if seen:
             print(seen)
         if page is not None:

@@ -1,13 +1,14 @@
-"""How far runs are: one line on stderr, when that is a terminal."""
+"""How far runs and reports are: one line on stderr, when that is a terminal."""
 
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.progress import Progress, Task, TaskID
     from rich.text import Text
@@ -63,6 +64,47 @@ def bar() -> Iterator[Bar]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    silent = sys.stderr is None or not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=silent) as line:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=_silent()) as line:
         yield Bar(line, line.add_task("runs", total=None, failed=""))
+
+
+@contextmanager
+def report_bar(runs: int) -> Iterator[Callable[[], None]]:
+    """A bar of a report of so many runs: the part that is done and the time left.
+
+    It is there after a second. What it gives is called twice for each run.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("report"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    line = Progress(*columns, console=Console(stderr=True), transient=True, disable=_silent())
+    task = line.add_task("report", total=2 * runs)
+    began_s = time.monotonic()
+
+    def step() -> None:
+        line.advance(task)
+        if not line.live.is_started and time.monotonic() - began_s >= 1.0:
+            line.start()
+
+    try:
+        yield step
+    finally:
+        line.stop()
+
+
+def _silent() -> bool:
+    return sys.stderr is None or not sys.stderr.isatty()

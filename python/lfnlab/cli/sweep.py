@@ -10,7 +10,7 @@ from cyclopts import App, Parameter, validators
 
 from lfnlab import _core
 from lfnlab.cli.options import Memory, Set, settings, with_settings
-from lfnlab.cli.progress import bar
+from lfnlab.cli.progress import bar, report_bar
 from lfnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def sweep(
     if report and results.runs and part is None:
         from lfnlab.figures.report import write_report
 
-        page = write_report(results)
+        with report_bar(len(results.runs)) as step:
+            page = write_report(results, step=step)
     _print_swept(results, page, as_json=json)
     return FAILED if results.failures else OK
 

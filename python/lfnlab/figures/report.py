@@ -23,7 +23,7 @@ from lfnlab.results.runs import origin
 from lfnlab.results.store import read_text, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
@@ -50,6 +50,8 @@ def write_report(
     traced: Sequence[Run] | None = None,
     files: bool = False,
     seen: str = "",
+    notes: Sequence[str] | None = None,
+    step: Callable[[], object] = bool,
 ) -> Path:
     """Write ``report.html`` into the results directory.
 
@@ -64,6 +66,8 @@ def write_report(
             cases, and each case alone as far as they fit.
         files: write the house's figures to ``figures`` too, those of the traces among them.
         seen: sentences on what the results show.
+        notes: what :func:`lfnlab.analysis.advice.seen` says of them, if it is known.
+        step: called once for each run, and once more if the notes are not known.
 
     Returns:
         The path of the page.
@@ -75,10 +79,11 @@ def write_report(
     with _writing(results, home):
         home.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=home).close()
+    notes = advice.seen(results, step) if notes is None else notes
     cases = views.first_of_cases(results)
     alone = cases if traced is None else [run for run in cases if run in traced]
     traced = plot.some(cases, registry.MOST_TRACED) if traced is None else traced
-    traces = views.views(cases, traced, alone)
+    traces = views.views(cases, traced, alone, step)
     data = {}
     if figures is None:
         figures = registry.of_report(
@@ -98,7 +103,9 @@ def write_report(
                 shown.append(_figure(drawn.decode(), caption, data.get(name, "")))
             else:
                 made[f"figures/{name}.{kind}"] = drawn
-    page = _page(results, findings, shown, tables or {}, traces, home, seen)
+    for _ in range(len(results.runs) - len(alone)):
+        step()
+    page = _page(results, findings, shown, tables or {}, traces, home, seen, notes)
     with _writing(results, home):
         for file, content in made.items():
             replace_file(home / file, content)
@@ -124,6 +131,7 @@ def _page(
     traces: Views,
     home: Path,
     seen: str,
+    notes: Sequence[str],
 ) -> str:
     title = escape(results.title or "lfnlab results")
     body = [f"<h1>{title}</h1>", f'<p class="dim">{_subtitle(results)}</p>']
@@ -134,7 +142,7 @@ def _page(
     body += [
         "<h2>Summary</h2>",
         *_summary(results, traces),
-        f'<p class="dim">{escape(_note(results))}</p>',
+        f'<p class="dim">{escape(" ".join([f"Averages {averaged(results)}.", *notes]))}</p>',
     ]
     body += ['<div class="figures">', *figures, "</div>"]
     for heading, table in tables.items():
@@ -172,12 +180,13 @@ def _traces(traces: Views) -> str:
     changes = any(chart["changes"] for view in traces.shown.values() for chart in view["charts"])
     return (
         '<h2 id="traces">Traces</h2>\n<p class="choose"><label for="view">Runs shown</label> '
-        '<select id="view"></select></p>\n<p id="told" role="status"></p>\n'
+        '<select id="view"></select> <span id="shown" class="paper-only"></span></p>\n'
+        '<p id="told" role="status"></p>\n'
         '<div id="charts"></div>\n'
-        '<p class="dim">Drag to zoom in time; double-click shows all again. A name hides its '
-        "trace and shows it again. The trace next to the pointer stands out. "
-        "Thinned for display: each pair of points is the smallest and the largest value of "
-        "its interval. The tables hold every sample. Goodput counts what is released in order "
+        '<p class="dim"><span class="on-screen">Drag to zoom in time; double-click shows all '
+        "again. A name hides its trace and shows it again. The trace next to the pointer stands "
+        "out. </span>Thinned for display: each pair of points is the smallest and the largest "
+        "value of its interval. The tables hold every sample. Goodput counts what is released in order "
         "when a loss is repaired in the bin of its release, which can exceed the link's rate."
         f"{_CHANGES if changes else ''}</p>"
     )
@@ -216,7 +225,8 @@ def _figure(svg: str, caption: str, data: str) -> str:
     return (
         f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
         f"{_inline(svg, caption)}</div>"
-        f"<figcaption>{escape(caption)}. Data: {data}</figcaption></figure>"
+        f'<figcaption>{escape(caption)}.<span class="on-screen"> Data: {data}</span></figcaption>'
+        "</figure>"
     )
 
 
@@ -241,10 +251,6 @@ def _subtitle(results: Results) -> str:
 
 def _count(items: Sequence[object], noun: str) -> str:
     return f"{len(items):,} {noun}{'' if len(items) == 1 else 's'}"
-
-
-def _note(results: Results) -> str:
-    return " ".join([f"Averages {averaged(results)}.", *advice.seen(results)])
 
 
 def _table(table: Table, hrefs: Sequence[str] = ()) -> str:

@@ -14,7 +14,7 @@ from lfnlab.figures.looks import looks
 from lfnlab.results.runs import route
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -70,13 +70,19 @@ def first_of_cases(results: Results) -> list[Run]:
     return [*flows.values()] or plot.first_seed(results)
 
 
-def views(runs: Sequence[Run], traced: Sequence[Run], alone: Sequence[Run]) -> Views:
+def views(
+    runs: Sequence[Run],
+    traced: Sequence[Run],
+    alone: Sequence[Run],
+    step: Callable[[], object] = bool,
+) -> Views:
     """The traces of some cases beside each other, and of as many single cases as fit.
 
     Args:
         runs: the first run of each case.
         traced: the runs beside each other.
         alone: those of the runs that may be shown alone.
+        step: called once for each of them.
     """
     places = {run.path: i for i, run in enumerate(runs)}
     shown: dict[str, dict[str, Any]] = {}
@@ -85,8 +91,9 @@ def views(runs: Sequence[Run], traced: Sequence[Run], alone: Sequence[Run]) -> V
         shown["all"] = {"name": f"{some}, the first seed of each", "charts": beside}
     left = BUDGET_BYTES
     for run in _spread(alone):
+        step()
         if left <= 0:
-            break
+            continue
         if own := charts([run], BUCKETS if len(alone) == 1 else _BUCKETS_ALONE):
             shown[f"case-{places[run.path]}"] = {"name": named(run), "charts": own}
             left -= len(_json(own))

@@ -5,6 +5,8 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const chosen = document.getElementById("view");
   const place = document.getElementById("charts");
+  const root = document.documentElement;
+  const PAPER = 660; // CSS pixels: the text of a page of A4
   let charts = [];
   let drawn = [];
 
@@ -17,6 +19,7 @@
     const number = name === "all" ? -1 : Number(name.slice(5));
     if (!(name in views) && cases[number]) chosen.append(new Option(cases[number][0], name));
     chosen.value = name;
+    document.getElementById("shown").textContent = chosen.selectedOptions[0]?.textContent ?? "";
     tellWhere(number, name in views);
     charts = views[name]?.charts ?? [];
     place.replaceChildren(...charts.map((chart) => {
@@ -48,7 +51,7 @@
 
   function draw() {
     for (const plot of drawn) plot.destroy();
-    const css = getComputedStyle(document.documentElement);
+    const css = getComputedStyle(root);
     const ink = css.getPropertyValue("--dim").trim();
     const grid = { stroke: css.getPropertyValue("--line").trim(), width: 1 };
     const ticks = { ...grid, size: 5 };
@@ -65,8 +68,8 @@
         points: { show: false },
       }));
       const options = {
-        width: place.clientWidth,
-        height: 300,
+        width: root.classList.contains("paper") ? PAPER : place.clientWidth,
+        height: root.classList.contains("paper") ? 210 : 300,
         cursor: { sync: { key: "time" }, drag: { x: true, y: false }, focus: { prox: 24 } },
         focus: { alpha: 0.35 },
         scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
@@ -146,7 +149,7 @@
     const links = heads.map((_, i) => body.rows[0]?.cells[i]?.classList.contains("lead"));
     const cells = (row) => [...row.cells].filter((_, i) => !links[i]);
     heads.forEach((head, column) => {
-      if (links[column]) return;
+      if (links[column]) return head.classList.add("lead");
       const button = document.createElement("button");
       button.append(...head.childNodes);
       head.append(button);
@@ -192,8 +195,12 @@
     chosen.focus({ preventScroll: true });
   });
   new ResizeObserver(() => {
+    if (root.classList.contains("paper")) return;
     for (const plot of drawn) {
       plot.setSize({ width: plot.root.parentElement.clientWidth, height: 300 });
     }
   }).observe(document.body);
+  // On paper traces are as wide as a page, and light.
+  window.addEventListener("beforeprint", () => { root.classList.add("paper"); draw(); });
+  window.addEventListener("afterprint", () => { root.classList.remove("paper"); draw(); });
 })();
