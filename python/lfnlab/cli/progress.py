@@ -73,7 +73,7 @@ def bar() -> Iterator[Bar]:
 def report_bar(runs: int) -> Iterator[Callable[[], None]]:
     """A bar of a report of so many runs: the part that is done and the time left.
 
-    It is there after a second. What it gives is called twice for each run.
+    It appears after a second. The function is called twice for each run.
     """
     from rich.console import Console
     from rich.progress import (

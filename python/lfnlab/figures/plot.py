@@ -392,7 +392,7 @@ def _links(run: Run, every: Sequence[Series]) -> dict[int, str]:
 def _draw_traces(
     grid: Sequence[Axes], drawn: Sequence[Sequence[_Named]], runs: Sequence[Run]
 ) -> list[Artist]:
-    """Draw the traces of each panel's run; a handle for each name. What has no name is in ink."""
+    """Draw the traces of each panel's run, without a name in ink; a handle for each name."""
     names = {trace.name: trace.law or None for own in drawn for trace in own if trace.name}
     styles = looks(names)
     for axes, own, run in zip(grid, drawn, runs, strict=True):

@@ -39,7 +39,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Views:
-    """What the part of the page with the traces can show."""
+    """Contents of the part of the page with the traces."""
 
     runs: Sequence[Run]
     """The first run of each case; that at place N has the address ``#case-N``."""
