@@ -37,6 +37,15 @@ ARROWS = {
     "lfn-emulator": ["lfn-sim"],
     "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator"],
 }
+# A wall clock may be set at any moment, so no interval is measured with it. Who reads one, and why.
+WALL_CLOCKS = {
+    "crates/transfer/src/socket.rs": "ages of packets that the kernel stamped, checked by a test",
+    "python/lfnlab/results/maintenance.py": "ages of files",
+    "python/lfnlab/results/provenance.py": "the time of a run's end, for readers",
+}
+WALL_CLOCK = re.compile(
+    r"SystemTime::now|ClockId::Realtime|CLOCK_REALTIME|gettimeofday|time\.time(_ns)?\(|datetime\.now\(|\.utcnow\("
+)
 # Crates that would bring the machine's randomness into a simulation.
 RANDOMNESS = {"ahash", "fastrand", "getrandom", "rand"}
 
@@ -149,6 +158,21 @@ def test_clippy_refuses_clocks_and_random_hashers(tmp_path: Path) -> None:
         for span in output["message"]["spans"]
     }
     assert refused == set(range(1, len(lines) + 1)), run.stderr
+
+
+def test_a_clock_that_is_set_changes_no_interval() -> None:
+    roots = (ROOT / "crates", ROOT / "python")
+    sources = [
+        path
+        for path in tracked()
+        if path.suffix in (".rs", ".py") and any(path.is_relative_to(root) for root in roots)
+    ]
+    found = {
+        str(path.relative_to(ROOT))
+        for path in sources
+        if "tests" not in path.parts and WALL_CLOCK.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(WALL_CLOCKS)
 
 
 def test_every_crate_is_under_the_rules() -> None:

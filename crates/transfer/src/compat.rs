@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use crate::connections::each_connection;
-use crate::place::{Directory, Place};
+use crate::place::{length, Directory, Place};
 use crate::statistics::Tally;
 use crate::stream::{read_at, CHUNK_BYTES};
 use crate::{ControlSpec, Listener, Plan, Progress, Served, Statistics, Stream, TransferError};
@@ -47,8 +47,8 @@ fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<
     stream.read_exact(&mut name)?;
     let name = String::from_utf8_lossy(&name).into_owned();
     stream.activity().known();
-    let file = directory.read(&name).and_then(|file| match file.metadata() {
-        Ok(metadata) => Ok((file, metadata.len())),
+    let file = directory.read(&name).and_then(|file| match length(&file) {
+        Ok(bytes) => Ok((file, bytes)),
         Err(error) => Err(format!("{name}: {error}")),
     });
     let (file, bytes) = match file {

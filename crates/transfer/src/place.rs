@@ -11,6 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::stream::read_at;
 use crate::TransferError;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -224,6 +225,17 @@ impl Place {
 /// Opens what the user named, to read. A FIFO without a writer is opened too; the caller asks whether it is a file.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?.into())
+}
+
+/// Length of a file to be sent. Files of /proc say 0 and have contents.
+pub(crate) fn length(file: &File) -> io::Result<u64> {
+    let bytes = file.metadata()?.len();
+    if bytes == 0 && read_at(file, &mut [0], 0)? > 0 {
+        return Err(io::Error::other(
+            "its size is 0, but it has contents, as files in /proc have; send a copy of it",
+        ));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

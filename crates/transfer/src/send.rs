@@ -9,7 +9,7 @@ use lfn_udt::Reason;
 use rustix::fs::{seek, SeekFrom};
 
 use crate::hashing::{next_data, FileHash, BLOCK_BYTES};
-use crate::place::{open_without_waiting, parts};
+use crate::place::{length, open_without_waiting, parts};
 use crate::statistics::{Tally, Teller};
 use crate::stream::{read_at, CHUNK_BYTES};
 use crate::wire::{
@@ -278,7 +278,7 @@ fn add(path: &Path, name: &Path, entries: &mut Vec<Entry>) -> Result<(), Transfe
     let name = name.to_str().ok_or_else(|| TransferError::file(path, "its name is not UTF-8"))?.to_owned();
     parts(&name).map_err(|why| TransferError::file(path, why))?;
     // Unreadable files are found before anything is sent.
-    open_without_waiting(path).map_err(failed)?;
-    entries.push(Entry { path: path.to_owned(), name, bytes: kind.len() });
+    let bytes = open_without_waiting(path).and_then(|file| length(&file)).map_err(failed)?;
+    entries.push(Entry { path: path.to_owned(), name, bytes });
     Ok(())
 }

@@ -208,8 +208,7 @@ impl Socket {
         {
             let bytes = &mut buffer[..message.msg_len as usize];
             let Told { segment_bytes, came } = told(&message.msg_hdr);
-            let age = came.map(|came| Time(taken.0.wrapping_sub(came.0)));
-            let age = age.filter(|&age| age <= MAX_AGE).unwrap_or(Time::ZERO);
+            let age = came.map_or(Time::ZERO, |came| age(came, taken));
             bytes.chunks_mut(segment_bytes).for_each(|datagram| take(datagram, age));
         }
         Ok(count as usize == MESSAGES)
@@ -259,8 +258,35 @@ fn time_of_day() -> Time {
     time(&libc::timespec { tv_sec: now.tv_sec, tv_nsec: now.tv_nsec })
 }
 
+/// How long ago a packet came. Both times are of the wall clock, which may be set in between: an age that cannot be is
+/// none.
+fn age(came: Time, taken: Time) -> Time {
+    let age = Time(taken.0.wrapping_sub(came.0));
+    if age <= MAX_AGE {
+        age
+    } else {
+        Time::ZERO
+    }
+}
+
 /// Modulo 2^64 picoseconds: only differences count.
 fn time(at: &libc::timespec) -> Time {
     let ns = (at.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(at.tv_nsec as u64);
     Time(ns.wrapping_mul(1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_makes_no_packet_old() {
+        let at = |s: i64| time(&libc::timespec { tv_sec: s, tv_nsec: 999_999_999 });
+        let now = 1_795_600_000;
+        assert_eq!(age(at(now), Time(at(now).0.wrapping_add(3_000_000))), Time(3_000_000));
+        for step_s in [-3_000_000_000, -3600, -1, 2, 3600, 3_000_000_000] {
+            assert_eq!(age(at(now), at(now + step_s)), Time::ZERO, "{step_s} s");
+        }
+        assert_eq!(age(Time(u64::MAX - 9), Time(10)), Time(20), "picoseconds go round");
+    }
 }

@@ -48,7 +48,11 @@ impl Server {
     }
 
     pub fn under(plan: Plan, directory: PathBuf, overwrite: bool) -> Server {
-        let listener = Listener::bind("127.0.0.1:0", plan).unwrap();
+        Server::at("127.0.0.1:0", plan, directory, overwrite)
+    }
+
+    pub fn at(listen: &str, plan: Plan, directory: PathBuf, overwrite: bool) -> Server {
+        let listener = Listener::bind(listen, plan).unwrap();
         let (address, stop) = (listener.local().to_string(), Arc::new(AtomicBool::new(false)));
         let (say, done) = channel();
         let end = stop.clone();

@@ -1,0 +1,161 @@
+//! Files, names and folders that are not as usual: a transfer is right or ends with a clear error.
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{symlink, FileExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{contents, folder, noise, send_to, Server};
+use lfn_transfer::{send, Plan, Progress, Sending, Statistics, TransferError};
+use lfn_units::Rate;
+
+/// At 400 Mbit/s 60 MB take 1.2 s, of which up to 25 MB wait in the window.
+const BYTES: usize = 60_000_000;
+
+/// Sends a file slowly, and does something once a part of it is under way.
+fn send_and(to: &str, path: &Path, mut then: impl FnMut()) -> Result<Statistics, TransferError> {
+    let plan = Plan { max_rate: Some(Rate(400_000_000)), ..Plan::default() };
+    let paths = [path.to_owned()];
+    let mut is_done = false;
+    let mut tell = |progress: &Progress| {
+        if progress.done_bytes > 0 && !std::mem::replace(&mut is_done, true) {
+            then();
+        }
+    };
+    let sent = send(&Sending { paths: &paths, to, plan }, || false, &mut tell);
+    assert!(is_done, "the transfer was too fast");
+    sent
+}
+
+fn error_of(sent: Result<Statistics, TransferError>) -> String {
+    sent.unwrap_err().to_string()
+}
+
+#[test]
+fn a_file_that_says_it_is_empty_and_has_contents_is_refused() {
+    let folder = folder("unusual-proc");
+    let server = Server::new(folder.join("to"));
+    let error = error_of(send_to(&server, Path::new("/proc/version")));
+    assert!(error.contains("/proc/version: its size is 0, but it has contents"), "{error}");
+    fs::write(folder.join("from/empty"), b"").unwrap();
+    send_to(&server, &folder.join("from/empty")).unwrap();
+    assert_eq!(contents(&folder.join("to")), [(PathBuf::from("empty"), Vec::new())]);
+}
+
+#[test]
+fn a_file_that_grows_arrives_as_it_began() {
+    let folder = folder("unusual-growing");
+    let (from, bytes) = (folder.join("from/log"), noise(BYTES, 3));
+    fs::write(&from, &bytes).unwrap();
+    let server = Server::new(folder.join("to"));
+    let grow = || {
+        let file = File::options().append(true).open(&from).unwrap();
+        file.write_all_at(&noise(1_000_000, 4), BYTES as u64).unwrap();
+    };
+    send_and(&server.address, &from, grow).unwrap();
+    assert_eq!(fs::read(folder.join("to/log")).unwrap(), bytes);
+}
+
+#[test]
+fn a_file_that_shrinks_does_not_appear() {
+    let folder = folder("unusual-shrinking");
+    let from = folder.join("from/log");
+    fs::write(&from, noise(BYTES, 3)).unwrap();
+    let server = Server::new(folder.join("to"));
+    let shrink = || File::options().write(true).open(&from).unwrap().set_len(1_000_000).unwrap();
+    let error = error_of(send_and(&server.address, &from, shrink));
+    assert!(error.contains("log: it became shorter meanwhile"), "{error}");
+    assert!(!folder.join("to/log").exists());
+    // What is there now is sent in a new transfer.
+    send_to(&server, &from).unwrap();
+    assert_eq!(fs::read(folder.join("to/log")).unwrap(), fs::read(&from).unwrap());
+}
+
+#[test]
+fn a_folder_that_is_removed_meanwhile_is_an_error_on_both_ends() {
+    let folder = folder("unusual-removed");
+    let from = folder.join("from/file");
+    fs::write(&from, noise(BYTES, 5)).unwrap();
+    let server = Server::new(folder.join("to"));
+    let error = error_of(send_and(&server.address, &from, || fs::remove_dir_all(folder.join("to")).unwrap()));
+    assert!(error.contains("file"), "{error}");
+    assert!(server.done().is_err());
+    assert!(!folder.join("to").exists(), "nothing is made in its place");
+}
+
+#[test]
+fn a_receiver_of_a_link_writes_where_it_leads_and_nowhere_else() {
+    let folder = folder("unusual-link");
+    fs::write(folder.join("from/file"), b"x").unwrap();
+    fs::create_dir(folder.join("elsewhere")).unwrap();
+    symlink(folder.join("elsewhere"), folder.join("link")).unwrap();
+    // The user named the link; links that a peer could use are below it.
+    let server = Server::new(folder.join("link"));
+    send_to(&server, &folder.join("from/file")).unwrap();
+    assert_eq!(contents(&folder.join("elsewhere")), [(PathBuf::from("file"), b"x".to_vec())]);
+    fs::create_dir(folder.join("from/sub")).unwrap();
+    fs::write(folder.join("from/sub/file"), b"x").unwrap();
+    symlink(folder.join("to"), folder.join("elsewhere/sub")).unwrap();
+    let error = error_of(send_to(&server, &folder.join("from/sub")));
+    assert!(error.contains("sub"), "{error}");
+    assert!(contents(&folder.join("to")).is_empty());
+}
+
+#[test]
+fn names_that_look_alike_are_different_files() {
+    let folder = folder("unusual-alike");
+    let names = ["e\u{301}", "\u{e9}", "A", "a", "\u{3b1}"];
+    for (number, name) in names.iter().enumerate() {
+        fs::write(folder.join("from").join(name), [number as u8]).unwrap();
+    }
+    let server = Server::new(folder.join("to"));
+    send_to(&server, &folder.join("from")).unwrap();
+    assert_eq!(contents(&folder.join("to/from")), contents(&folder.join("from")));
+}
+
+#[test]
+fn a_name_may_be_as_long_as_the_file_system_allows() {
+    let folder = folder("unusual-long");
+    let name = "n".repeat(255);
+    fs::write(folder.join("from").join(&name), noise(100_000, 6)).unwrap();
+    let server = Server::new(folder.join("to"));
+    send_to(&server, &folder.join("from").join(&name)).unwrap();
+    assert_eq!(contents(&folder.join("to")), contents(&folder.join("from")));
+}
+
+#[test]
+fn a_transfer_over_ipv6() {
+    let folder = folder("unusual-ipv6");
+    let server = Server::at("[::1]:0", Plan::default(), folder.join("to"), false);
+    assert!(server.address.starts_with("[::1]:"), "{}", server.address);
+    fs::write(folder.join("from/file"), noise(100_000, 7)).unwrap();
+    send_to(&server, &folder.join("from/file")).unwrap();
+    assert_eq!(contents(&folder.join("to")), contents(&folder.join("from")));
+}
+
+#[test]
+fn a_key_file_may_end_as_editors_end_lines() {
+    let folder = folder("unusual-key");
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    for (number, (text, is_key)) in [
+        (key.to_owned(), true),
+        (format!("{key}\n"), true),
+        (format!("{key}\r\n"), true),
+        (format!("{key}\n\n"), true),
+        (String::new(), false),
+        (key[..40].to_owned(), false),
+        (format!("{key}{key}"), false),
+        (format!("{key}\n{key}\n"), false),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let file = folder.join(format!("{number}.key"));
+        fs::write(&file, text).unwrap();
+        Command::new("chmod").args(["600"]).arg(&file).status().unwrap();
+        let read = lfn_transfer::Key::read(&file);
+        assert_eq!(read.is_ok(), *is_key, "{text:?}: {:?}", read.err().map(|error| error.to_string()));
+    }
+}
