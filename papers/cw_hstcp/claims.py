@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from lfnlab import metrics
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
-from lfnlab.figures import plot
+from lfnlab.figures import plot, shapes
+from lfnlab.figures.theory import vectors
 from lfnlab.papers.paper import (
     Execute,
     Reproduction,
@@ -51,7 +51,8 @@ from .runs import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 TITLE = "CW-HSTCP: fair TCP in high-speed networks"
 #: Table 1: w, a(w), b(w).
@@ -174,10 +175,12 @@ def c4(study: Study) -> Finding:
     )
 
 
+PAIR = Bottleneck(rate_pps=125e3, base_rtts_s=(0.2, 0.1), buffer_packets=0.0)
+
+
 def courses(law: str) -> list[Course]:
     """Two flows of 200 and 100 ms that lose together, from both sides of the fair line."""
-    bottleneck = Bottleneck(rate_pps=125e3, base_rtts_s=(0.2, 0.1), buffer_packets=0.0)
-    return [synchronised((law, law), bottleneck, start, 60) for start in ((12e3, 3e3), (3e3, 9e3))]
+    return [synchronised((law, law), PAIR, start, 60) for start in ((12e3, 3e3), (3e3, 9e3))]
 
 
 def c5() -> Finding:
@@ -398,13 +401,16 @@ def figures(study: Study) -> dict[str, Any]:
             window_traces(study, Setup("hstcp:ns2", FIVE_MS)),
             "Figure 2: windows of five HSTCP flows under drop-tail",
         ),
-        "figure3": (vector_figure(), "Figure 3: two flows that lose together, RTTs 200 and 100 ms"),
+        "figure3": (
+            vectors({law: courses(law) for law in ("reno", "hstcp")}, PAIR, "window"),
+            "Figure 3: two flows that lose together, RTTs 200 and 100 ms",
+        ),
         "figure6": (
             window_traces(study, Setup("cw-hstcp", THREE_MS)),
             "Figure 6: windows of three CW-HSTCP flows",
         ),
         "figure7": (
-            plot.lines(
+            shapes.lines(
                 {
                     (law, scale): interval(jain_at(study, law, scale))
                     for law in ("cw-hstcp", *RIVALS)
@@ -427,30 +433,3 @@ def window_traces(study: Study, setup: Setup) -> Figure:
         for number, rtt_ms in enumerate(setup.rtts_ms)
     ]
     return plot.courses({"": traces}, "congestion window (segments)")
-
-
-def vector_figure() -> Figure:
-    """The vector model: each line is a course of (w1, w2) from a start, to its last losses."""
-    with plot.house_style():
-        figure = Figure(figsize=(6.4, 3.4))
-        for axes, law in zip(
-            figure.subplots(1, 2, sharex=True, sharey=True), ("reno", "hstcp"), strict=True
-        ):
-            vectors(axes, law)
-        return figure
-
-
-def vectors(axes: Axes, law: str) -> None:
-    """One panel of Fig. 3."""
-    largest = 13e3
-    for course in courses(law):
-        axes.plot(course.windows[:, 0], course.windows[:, 1], color=plot.color(law), lw=0.6)
-        axes.plot(*course.windows[0], "o", color=plot.INK, ms=4)
-        axes.plot(*course.epochs[-1].before, "s", color=plot.INK, ms=4)
-    axes.plot([0.0, 25e3], [12.5e3, 0.0], color=plot.INK, lw=0.8, ls="--")
-    axes.plot([0.0, largest / 2], [0.0, largest], color=plot.INK, lw=0.8, ls=":")
-    axes.set_xlim(0.0, 2 * largest)
-    axes.set_ylim(0.0, largest)
-    axes.set_title(f"{law}: from ● to ■\nfull link --, w1 : w2 = RTT2 : RTT1 ···", fontsize=7)
-    axes.set_xlabel("w1, RTT 200 ms (segments)")
-    axes.set_ylabel("w2, RTT 100 ms (segments)")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
-from lfnlab.figures import plot
+from lfnlab.figures import plot, shapes
 from lfnlab.papers.paper import Execute, Reproduction, judged, true_of, verdict
 from lfnlab.statistics import interval
 from lfnlab.theory.vcp import Controller
@@ -440,7 +440,7 @@ def figures(study: Study) -> dict[str, Any]:
                 at = scale * gbps(str(value)) if x == "rate" else float(value)
                 points[law, at] = interval(time.value for time in times)
         made[f"figure{number}"] = (
-            plot.lines(points, label, "convergence time (s)"),
+            shapes.lines(points, label, "convergence time (s)"),
             f"Figure {number}: convergence time of flow N, with background traffic",
         )
     for number, name in (("8", "without"), ("9", "with")):

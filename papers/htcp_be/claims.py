@@ -17,7 +17,7 @@ import polars as pl
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
-from lfnlab.figures import plot
+from lfnlab.figures import shapes
 from lfnlab.papers import study
 from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, signed, verdict
 from lfnlab.scenario.builder import dumbbell
@@ -396,7 +396,7 @@ def figures(study: Study) -> dict[str, Any]:
     level = "background traffic (level)"
     return {
         "figure1": (
-            plot.lines(
+            shapes.lines(
                 study.results.intervals("goodput_bps", by),
                 level,
                 "throughput (Mbit/s)",
@@ -406,7 +406,7 @@ def figures(study: Study) -> dict[str, Any]:
             "Figure 1: throughput of the eight protocols over background traffic",
         ),
         "figure2": (
-            plot.lines(
+            shapes.lines(
                 study.results.intervals("cov", by),
                 level,
                 "coefficient of variation",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.experiment.plan import Case
-from lfnlab.figures import plot
+from lfnlab.figures import shapes
 from lfnlab.papers.extension import Extension, OnKernel, select
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Burst, OnOff, Udp
@@ -61,7 +61,7 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
         tables=tables(results, settings),
         figures={
             "udp": (
-                plot.lines(
+                shapes.lines(
                     points(results, UDP, udp_laws, FORMS),
                     f"UDP of {own['udp']['rate']} on average",
                     "goodput (Mbit/s)",
@@ -70,7 +70,7 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
                 f"{UDP}: goodput of one flow of each law above background of level 1",
             ),
             "hold": (
-                plot.lines(
+                shapes.lines(
                     points(results, LOSSES, (OURS, HOLD, "cubic"), losses),
                     "probability that a packet is lost",
                     "goodput (Mbit/s)",

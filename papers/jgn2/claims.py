@@ -18,9 +18,10 @@ from lfnlab import metrics
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
+from lfnlab.figures.cells import cells
 from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, nested, true_of
 from lfnlab.scenario.quantity import BITS_PER_S, parse
-from lfnlab.statistics import interval
+from lfnlab.statistics import Interval, interval
 
 from .runs import (
     PAPER,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lfnlab.metrics.tables import Floats
+    from lfnlab.results.cases import Group
 
 TITLE = "Transport protocols for fast long-distance networks on JGN II"
 
@@ -405,29 +407,17 @@ def figures(study: Study) -> dict[str, Any]:
 
 def ratio_bars(study: Study) -> Figure:
     """A panel a ratio, two bars a protocol."""
-    ratios = study.settings["ratios"]["ratios"]
-    with plot.house_style():
-        figure = Figure(figsize=(7.2, 2.8))
-        at = np.arange(len(study.laws))
-        for axes, ratio in zip(figure.subplots(1, len(ratios), sharey=True), ratios, strict=True):
-            for i, (shade, hatch) in enumerate((("#30343b", ""), ("#c9ced6", "///"))):
-                means = [
-                    interval(
-                        run.summary["flows"][i]["goodput_bps"] / 1e6
-                        for run in study.runs("figure 3", law, ratio=ratio)
-                    ).mean
-                    for law in study.laws
-                ]
-                axes.bar(
-                    at + 0.4 * i - 0.2, means, 0.38, color=shade, hatch=hatch, label=f"flow {i + 1}"
-                )
-            axes.set_xticks(at, study.laws, rotation=45)
-            axes.set_title(f"1:{ratio}")
-            axes.grid(axis="x", visible=False)
-        figure.supylabel("throughput (Mbit/s)", fontsize=9)
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2)
-        return figure
+    values: dict[Group, Interval] = {
+        (ratio, law, f"flow {i + 1}"): interval(
+            run.summary["flows"][i]["goodput_bps"] / 1e6
+            for run in study.runs("figure 3", law, ratio=ratio)
+        )
+        for ratio in study.settings["ratios"]["ratios"]
+        for law in study.laws
+        for i in (0, 1)
+    }
+    figure, _ = plot.bars(values, ("RTTs 1 :", "law", "route"), "throughput (Mbit/s)")
+    return figure
 
 
 def heat_maps(study: Study) -> Figure:
@@ -444,20 +434,14 @@ def heat_maps(study: Study) -> Figure:
 def heat_map(axes: Axes, title: str, totals: Totals, rate_mbps: float) -> None:
     """A symmetric matrix with its numbers; empty where nothing was run."""
     laws = list(dict.fromkeys(one for one, _ in totals))
-    size = len(laws)
-    cells = np.full((size, size), np.nan)
+    values = np.full((len(laws), len(laws)), np.nan)
     marked = below_both(totals, rate_mbps)
-    for pair, total in totals.items():
-        i, j = (laws.index(law) for law in pair)
-        ink = "white" if total > 0.7 * rate_mbps else plot.INK
-        for row, column in {(i, j), (j, i)}:
-            cells[row, column] = total / rate_mbps
-            axes.text(column, row, f"{total:.0f}", ha="center", va="center", color=ink)
-            if pair in marked:
-                corner = (column - 0.42, row - 0.42)
-                axes.add_patch(Rectangle(corner, 0.84, 0.84, fill=False, ec=ink, lw=1.5))
-    axes.imshow(cells, cmap="Blues", vmin=0.2, vmax=1.2)
-    axes.set_xticks(range(size), laws, rotation=45)
-    axes.set_yticks(range(size), laws)
+    for (one, other), total in totals.items():
+        i, j = laws.index(one), laws.index(other)
+        values[i, j] = values[j, i] = total
+        for row, column in {(i, j), (j, i)} if (one, other) in marked else ():
+            corner = (column - 0.42, row - 0.42)
+            axes.add_patch(Rectangle(corner, 0.84, 0.84, fill=False, ec=plot.INK, lw=1.5))
+    limits = (0.2 * rate_mbps, 1.2 * rate_mbps)
+    cells(axes, values, laws, laws, colours="Blues", limits=limits)
     axes.set_title(title)
-    axes.grid(visible=False)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lfnlab import metrics
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
+from lfnlab.figures.layout import legend, panels
 from lfnlab.papers.paper import (
     Execute,
     Reproduction,
@@ -320,22 +322,21 @@ def window_and_throughput(study: Study, run: Run, end_s: float) -> Figure:
     seconds, bps = bins["t_s"].to_numpy(), bins["goodput_bps"].to_numpy()
     ink = plot.color(run.laws[0])
     with plot.house_style():
-        figure = Figure(figsize=(5.2, 4.6))
-        above, below = figure.subplots(2, 1, sharex=True)
-        above.plot(t, window, color=ink, lw=1.1, label="window")
+        figure, (above, below) = panels(["", ""], (5.2, 2.1), 1, sharex=True)
+        above.plot(t, window, color=ink, lw=1.1)
         threshold = flow["ssthresh_seg"].to_numpy() * study.packet_bytes
-        above.plot(flow["t_s"], threshold, color=plot.INK, lw=0.8, ls="--", label="ssthresh")
+        above.plot(flow["t_s"], threshold, color=plot.INK, lw=0.8, ls="--")
         above.set_ylim(0.0, 1.3 * PEAK * study.part)
         above.set_ylabel("bytes")
-        above.legend(loc="upper right")
-        below.plot(*plot.thin(seconds, bps / 1e9), color=ink, lw=1.1, label="throughput")
+        below.plot(*plot.thin(seconds, bps / 1e9), color=ink, lw=1.1)
         mean = np.cumsum(bps) / np.arange(1, bps.size + 1)
-        below.plot(seconds, mean / 1e9, color=plot.INK, lw=0.8, ls="--", label="mean so far")
+        below.plot(seconds, mean / 1e9, color=plot.INK, lw=0.8, ls="--")
         below.set_ylim(bottom=0.0)
         below.set_xlim(0.0, end_s)
         below.set_ylabel("Gbit/s")
         below.set_xlabel("time (s)")
-        below.legend(loc="upper right")
+        names = {"window, throughput": (ink, "-"), "ssthresh, mean so far": (plot.INK, "--")}
+        legend(figure, [Line2D([], [], label=n, color=c, ls=d) for n, (c, d) in names.items()])
         return figure
 
 

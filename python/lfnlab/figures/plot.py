@@ -238,62 +238,6 @@ def cut(grid: Sequence[Axes], count: int, columns: int) -> None:
         axes.tick_params(labelbottom=True)
 
 
-def lines(
-    values: Mapping[tuple[Factor, ...], Interval],
-    xlabel: str,
-    ylabel: str,
-    *,
-    scale: float = 1.0,
-    ylim: tuple[float, float | None] = (0.0, None),
-    names: Sequence[str] = (),
-) -> Figure:
-    """One line a law over a numeric factor, with intervals: keys are (law, x).
-
-    A variant of a law, and a law over UDT, has the law's colour and open markers. The axis has at
-    least ``ylim``, and more where marks lie beyond. With ``names`` x is 0, 1, 2, ... and stands for
-    one of them: points, which nothing joins.
-    """
-    with house_style():
-        figure = Figure(figsize=(5.2, 3.6))
-        axes = figure.subplots()
-        laws = list(dict.fromkeys(str(key[0]) for key in values))
-        styles = looks({name: name for name in laws})
-        ticks = sorted({float(key[1]) for key in values})
-        # Side by side, so that intervals on one value can be told apart.
-        width = 0.7 if names else 0.03 * (ticks[-1] - ticks[0])
-        handles: list[Artist] = []
-        for i, name in enumerate(laws):
-            points = sorted((float(key[1]), v) for key, v in values.items() if key[0] == name)
-            shift = width * (i - (len(laws) - 1) / 2) / len(laws)
-            plain = ":" not in name and "/" not in name
-            style: dict[str, Any] = {
-                "color": styles[name].color,
-                "marker": styles[name].marker,
-                "ls": "" if names else styles[name].linestyle,
-                "mfc": styles[name].color if plain else "white",
-            }
-            axes.errorbar(
-                [x + shift for x, _ in points],
-                [value.mean / scale for _, value in points],
-                yerr=np.nan_to_num([value.half / scale for _, value in points]),
-                capsize=2.0,
-                elinewidth=0.8,
-                **style,
-            )
-            handles.append(Line2D([], [], label=name, **style))
-        axes.set_xticks(ticks, names or None)
-        axes.set_xlabel(xlabel)
-        axes.set_ylabel(ylabel)
-        low, high = axes.dataLim.intervaly
-        room = 0.03 * (high - low)
-        axes.set_ylim(
-            ylim[0] if low >= ylim[0] else low - room,
-            None if ylim[1] is None else ylim[1] if high <= ylim[1] else high + room,
-        )
-        legend(figure, handles)
-        return figure
-
-
 def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str) -> Figure:
     """One panel a run, on common axes: a trace for each of ``series``.
 

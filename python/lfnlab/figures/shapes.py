@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.figures.cells import cells
 from lfnlab.figures.columns import PlainLog
-from lfnlab.figures.factors import Shape, ordered, panel_name, series_name
+from lfnlab.figures.factors import Numbers, Shape, ordered, panel_name, series_name
 from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.figures.plot import bars, house_style, some
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from lfnlab.figures.factors import Numbers
     from lfnlab.figures.looks import Look
     from lfnlab.results.cases import Group
     from lfnlab.statistics import Interval
@@ -79,6 +78,53 @@ def means(
         return _curves(shown, keys, shape, label, said, hrefs or {})
 
 
+def lines(
+    values: Mapping[Group, Interval],
+    xlabel: str,
+    ylabel: str,
+    *,
+    scale: float = 1.0,
+    ylim: tuple[float, float | None] = (0.0, None),
+    names: Sequence[str] = (),
+) -> Figure:
+    """One line a law over numbers, on axes of one's own, with intervals: keys are (law, x).
+
+    Args:
+        values: the means.
+        xlabel, ylabel: of the axes, with their units.
+        scale: the figure shows values divided by it.
+        ylim: the axis has at least these, and more where marks lie beyond.
+        names: x is 0, 1, 2, ... and stands for one of them: points, which nothing joins.
+    """
+    points: Points = {}
+    for (law, x), value in sorted(values.items(), key=lambda pair: pair[0][1]):
+        shown = type(value)(value.mean / scale, value.half / scale, value.n)
+        points.setdefault(str(law), []).append(Point(float(x), shown, None))
+    places = {x: float(x) for _, x in sorted(values, key=lambda group: group[1])}
+    told = {x: names[int(place)] if names else f"{place:g}" for x, place in places.items()}
+    axis = Numbers(xlabel, places, told, logarithmic=False, stepped=False)
+    styles = looks({str(law): str(law) for law, _ in values})
+    with house_style():
+        figure, (axes,) = panels([""], (5.2, 3.15))
+        _draw_points(axes, points, styles, axis, joined=not names, beside=0.7 if names else 0.3)
+        axes.set_xticks([*places.values()], [*told.values()])
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        low, high = axes.dataLim.intervaly
+        room = 0.03 * (high - low)
+        axes.set_ylim(
+            ylim[0] if low >= ylim[0] else low - room,
+            None if ylim[1] is None else ylim[1] if high <= ylim[1] else high + room,
+        )
+        legend(
+            figure,
+            [
+                Line2D([], [], label=law, **_style(look, joined=not names))
+                for law, look in styles.items()
+            ],
+        )
+        return figure
+
+
 def _parts(
     values: Mapping[Group, Interval], keys: Sequence[str], by: Sequence[str]
 ) -> tuple[dict[str, list[Group]], str]:
@@ -124,7 +170,7 @@ def _curves(
     )
     styles = looks(laws)
     for axes, (_, axis, points) in zip(grid, drawn, strict=True):
-        _draw_points(axes, points, styles, axis, joined=joined)
+        _draw_points(axes, points, styles, axis, joined=joined, beside=0.3 if joined else 0.0)
         _number_axis(axes, axis)
         if not joined:
             axes.set_xlabel(axis.label)
@@ -158,15 +204,24 @@ def _style(look: Look, *, joined: bool) -> dict[str, Any]:
 
 
 def _draw_points(
-    axes: Axes, points: Points, styles: Mapping[str, Look], axis: Numbers, *, joined: bool
+    axes: Axes,
+    points: Points,
+    styles: Mapping[str, Look],
+    axis: Numbers,
+    *,
+    joined: bool,
+    beside: float = 0.0,
 ) -> None:
-    """Points of all series on one place stand side by side, so that intervals can be told apart."""
+    """Points of all series on one place stand side by side, so that intervals can be told apart.
+
+    ``beside`` is the part of the least distance of two places that they take.
+    """
     places = np.unique([*axis.places.values()])
     along, back = (np.log, np.exp) if axis.logarithmic else (np.asarray, np.asarray)
-    gap = float(np.diff(along(places)).min()) if joined else 0.0
+    gap = float(np.diff(along(places)).min()) if places.size > 1 else 1.0
     for i, (name, look) in enumerate(styles.items()):
         known = [point for point in points.get(name, []) if np.isfinite(point.value.mean)]
-        shift = 0.3 * gap * (i - (len(styles) - 1) / 2) / len(styles)
+        shift = beside * gap * (i - (len(styles) - 1) / 2) / len(styles)
         x = back(along(np.array([point.x for point in known])) + shift)
         means = [point.value.mean for point in known]
         axes.errorbar(
