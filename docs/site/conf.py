@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import lfnlab
+from lfnlab import _core
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 
 project = "lfnlab"
 author = "the lfnlab authors"
-version = release = lfnlab._core.VERSION
+version = release = _core.VERSION
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "pages"]
 
 root_doc = "docs/index"
@@ -47,7 +47,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        "ArrayLike|Drawn|Factor|Failed|Failure|Floats|FlowSettings|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
+        "ArrayLike|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
     ),
 ]
 

@@ -17,7 +17,9 @@ from pygments.lexers.special import TextLexer
 import lfnlab
 import lfnlab.errors
 from lfnlab import _core, laws
+from lfnlab.figures.card import PATH, picture
 from lfnlab.figures.columns import unit
+from lfnlab.figures.plot import rendered
 from lfnlab.papers.paper import expected, papers, title_of
 
 if TYPE_CHECKING:
@@ -251,6 +253,24 @@ def _says(value: dict[str, Any]) -> str:
     return about
 
 
+def card(law: str, text: str) -> str:
+    """A card that begins with its picture, which is drawn here, and has its vectors folded."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    drawn = rendered(picture(law), ("png",), dots_per_inch=130)
+    (PICTURES / f"{law}.png").write_bytes(drawn["png"])
+    said = f"Window of one flow of {law} on {PATH}, and the mean window over the loss rate"
+    title, rest = text.split("\n", 1)
+    rest = re.sub(
+        r"(?ms)^```law\n(.*?)^```$",
+        lambda block: (
+            f"<details><summary>Test vectors, {block[1].count(chr(10))} lines</summary>\n\n"
+            f"{block[0]}\n\n</details>"
+        ),
+        rest,
+    )
+    return f"{title}\n\n![{said}](../../build/cards/{law}.png)\n{rest}"
+
+
 def python() -> str:
     """Each module's public names, from their docstrings."""
     errors = ",".join(sorted(set(vars(lfnlab.errors)) & set(lfnlab.__all__)))
@@ -264,8 +284,15 @@ def python() -> str:
     return "\n\n".join(sections)
 
 
-def fill(_: Sphinx, __: str, source: list[str]) -> None:
-    """Replace the committed part of the Python page by directives of autodoc."""
+CARDS = "laws/cards/"
+PICTURES = ROOT / "build" / "cards"
+
+
+def fill(_: Sphinx, page: str, source: list[str]) -> None:
+    """Replace the committed part of the Python page by directives of autodoc; complete cards."""
+    name = page.removeprefix(CARDS)
+    if name != page and name in {law.name for law in laws()}:
+        source[0] = card(name, source[0])
     source[0] = re.sub(
         r"(?s)<!-- made: python -->.*?<!-- end of python -->", lambda _: python(), source[0]
     )

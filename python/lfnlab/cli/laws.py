@@ -25,6 +25,8 @@ def laws(
     name: str | None = None,
     /,
     *,
+    vectors: Annotated[bool, Parameter(negative="")] = False,
+    picture: Path | None = None,
     bibtex: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter("--json", negative="", help="Print a JSON list.")] = False,
 ) -> int:
@@ -33,10 +35,13 @@ def laws(
     Columns: name, family (the signal that ends growth), signals, targets (simulator, Linux kernel),
     slow start, variants, source.
 
-    Example: `lfn laws cubic`
+    Examples: `lfn laws cubic`, `lfn laws cubic --picture cubic.png`
 
     Args:
-        name: Law whose card to show: equations with their source, test vectors.
+        name: Law whose card to show: equations with their source.
+        vectors: The card with its test vectors.
+        picture: Draw the window of one flow on 100 Mbit/s x 100 ms and the response function into
+            FILE.png, FILE.pdf or FILE.svg; print no card.
         bibtex: Print the BibTeX reference of the law, or of all laws.
     """
     if json and bibtex:
@@ -45,7 +50,11 @@ def laws(
         raise LawError(
             f"{name} is a law in Python, which has no card; `lfn port` records its vectors"
         )
+    if name is None and (vectors or picture is not None):
+        raise UsageError("--vectors, --picture: of one law; write for example lfn laws cubic")
     chosen = all_laws() if name is None else (law_of(name),)
+    if picture is not None and name is not None:
+        return _draw(name, picture)
     if json:
         from json import dumps
 
@@ -53,9 +62,23 @@ def laws(
     elif bibtex:
         print("\n".join(entry.bibtex() for entry in chosen), end="")
     elif name is not None:
-        print(chosen[0].card())
+        print(chosen[0].card(vectors=vectors))
     else:
         print(*plain(_table(chosen)), sep="\n")
+    return OK
+
+
+def _draw(name: str, file: Path) -> int:
+    from lfnlab.figures import card
+    from lfnlab.figures.drawing import Drawing, form_of
+
+    try:
+        form_of(file)
+    except UsageError as error:
+        raise UsageError(f"--picture: {error}") from None
+    output.refuse_others(file)
+    Drawing(card.picture(name), "", name).save(file)
+    print(file)
     return OK
 
 

@@ -30,9 +30,11 @@ class LawInfo:
     color: str
     marker: str
 
-    def card(self) -> str:
-        """The law's page in Markdown: prose, equations with their source, vectors."""
-        return _core.card(self.name)
+    def card(self, *, vectors: bool = True) -> str:
+        """The law's page in Markdown: prose, equations with their source, reference, vectors."""
+        text = _core.card(self.name)
+        left_out = f"(Test vectors: lfn laws {self.name} --vectors)\n\n"
+        return text if vectors else re.sub(r"(?ms)(^```law\n.*?^```\n\n?)+", left_out, text)
 
     def bibtex(self) -> str:
         """The reference of the law, which its card holds, as a BibTeX entry."""

@@ -291,8 +291,7 @@ def _laws(results: Results) -> str:
         return ""
     parts = ["<h2>Laws</h2>"]
     for name, info in found.items():
-        text = re.sub(r"(?ms)^```(?:law|bibtex)\n.*?^```\n", "", info.card()).strip()
-        _, first, *rest = re.split(r"\n\n+", text, maxsplit=2)
+        _, first, *rest = re.split(r"\n\n+", info.card(vectors=False).strip(), maxsplit=2)
         said = re.sub("`([^`]*)`", r"<code>\1</code>", escape(first))
         parts.append(
             f'<section id="law-{name}"><h3>{escape(info.title)}</h3><p>{said}</p>'
@@ -300,7 +299,8 @@ def _laws(results: Results) -> str:
             f"<pre>{escape(''.join(rest))}</pre></details></section>"
         )
     command = f"<code>lfn laws {next(iter(found))}</code>"
-    return "\n".join([*parts, f'<p class="dim">{command} prints a card with its test vectors.</p>'])
+    said = f"{command} prints a card, and with <code>--vectors</code> its test vectors."
+    return "\n".join([*parts, f'<p class="dim">{said}</p>'])
 
 
 def _swatch(style: Look) -> str:

@@ -36,7 +36,8 @@ def _power(value: float, _position: float) -> str:
     return "10" + str(round(np.log10(value))).translate(_SUPERSCRIPTS)
 
 
-def _label_powers(axes: Axes) -> None:
+def label_powers(axes: Axes) -> None:
+    """Powers of ten at logarithmic axes."""
     # The house parses no formulas in texts, which matplotlib's own labels of powers are.
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(_power)
@@ -73,7 +74,7 @@ def curves(
             axes.loglog(*lines[law], **drawn)
             axes.loglog(x_points, y_points, color=style.color, marker=style.marker, ls="none")
             handles.append(Line2D([], [], label=law, marker=marker, **drawn))
-        _label_powers(axes)
+        label_powers(axes)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         if falling:
@@ -192,7 +193,7 @@ def padhye(
         axes = figure.subplots()
         axes.loglog(losses, np.multiply(plain, bits), color=INK, ls="--", label="1/sqrt(p)")
         axes.loglog(losses, np.multiply(full, bits), color=look("reno")[0], label="with timeouts")
-        _label_powers(axes)
+        label_powers(axes)
         axes.set_xlabel("loss events a packet")
         axes.set_ylabel("throughput of Reno (Mbit/s)")
         axes.legend()

@@ -1,0 +1,54 @@
+"""Does the picture of a law's card show the law, and what does a card print?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from lfnlab import law
+from lfnlab.cli.app import call
+from lfnlab.figures import card
+from marks import faults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("name", "panels", "window"),
+    [
+        ("reno", 2, (480, 1010)),  # half of BDP and buffer, to BDP and buffer
+        ("cubic:linux", 2, (690, 1010)),  # 717/1024 of them
+        ("dctcp", 2, (840, 900)),  # a mark above 65 packets of queue costs a twentieth
+        ("copa", 1, (700, 1100)),
+        ("xcp", 1, (820, 835)),  # its router leaves no queue
+        ("udt", 1, (500, 1100)),
+    ],
+)
+def test_a_picture_shows_the_law(name: str, panels: int, window: tuple[float, float]) -> None:
+    figure = card.picture(name)
+    assert list(faults(figure)) == []
+    assert len(figure.axes) == panels
+    t_s, segments = figure.axes[0].lines[0].get_data()
+    steady = np.asarray(segments)[np.asarray(t_s) > 85.0]
+    assert window[0] <= steady.min()
+    assert steady.max() <= window[1]
+    if panels == 2:
+        losses, means = (np.asarray(values) for values in figure.axes[1].lines[1].get_data())
+        assert (np.diff(means[np.argsort(losses)]) < 0).all()
+
+
+def test_vectors_are_printed_on_demand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert call(["laws", "cubic"]) == 0
+    short = capsys.readouterr().out
+    assert "```law" not in short
+    assert "lfn laws cubic --vectors" in short
+    assert "@techreport{rfc9438" in short
+    assert call(["laws", "cubic", "--vectors"]) == 0
+    assert capsys.readouterr().out == law("cubic").card() + "\n"
+    assert call(["laws", "cubic", "--picture", str(tmp_path / "x.svg")]) == 0
+    assert (tmp_path / "x.svg").read_text().count("response function") == 1
+    for wrong in (["--vectors"], ["cubic", "--picture", "x.txt"], ["none", "--picture", "x.png"]):
+        assert call(["laws", *wrong]) == 2
