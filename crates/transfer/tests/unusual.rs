@@ -68,7 +68,7 @@ fn a_file_that_shrinks_does_not_appear() {
     let error = error_of(send_and(&server.address, &from, shrink));
     assert!(error.contains("log: it became shorter meanwhile"), "{error}");
     assert!(!folder.join("to/log").exists());
-    // What is there now is sent in a new transfer.
+    // A new transfer sends the file as it is now.
     send_to(&server, &from).unwrap();
     assert_eq!(fs::read(folder.join("to/log")).unwrap(), fs::read(&from).unwrap());
 }
