@@ -1,4 +1,4 @@
-"""Is a queue that drops where it was to mark warned of, and does DCTCP's recipe mark?"""
+"""Warnings about results: queues that drop where they were to mark, runs that are too short."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lfnlab import Results, Scenario
-from lfnlab.analysis import advice
+from lfnlab import Results, Scenario, dumbbell
+from lfnlab.analysis import advice, run_length
 from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.run import execute
 
@@ -43,3 +43,23 @@ def test_drops_in_place_of_marks_are_warned_of(tmp_path: Path) -> None:
     assert warning in to_json(results)["warnings"]
     # Who wants no marks is told nothing.
     assert advice.unmarked(run(tmp_path, mark_p="0.1", ecn="false")) == []
+
+
+def test_theory_is_computed_once_for_each_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    known = run_length._period_s
+
+    def count(*path: float) -> float:
+        asked.append(path)
+        return known(*path)
+
+    monkeypatch.setattr(run_length, "_period_s", count)
+    flows = [("reno", 10 + i) for i in range(50)] + [("cubic", 10 + i) for i in range(50)]
+    scenario = dumbbell(rate="1Gbit/s", rtt="100ms", buffer="1bdp", duration="30s")
+    for law, rtt_ms in flows:
+        scenario = scenario.flow(law, rtt=f"{rtt_ms}ms")
+    found = run_length.epoch_s(scenario)
+    assert sorted(path[0] for path in asked) == ["cubic", "reno"]
+    for law, rate_pps, _, buffer in asked:
+        each = [known(law, rate_pps, (10 + i) / 1e3, buffer) for i in (0, 7, 30, 49)]
+        assert found[law] == max(each)

@@ -33,14 +33,15 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
 
     The flows of a direction lose together and share its drop-tail queue evenly
     (:func:`lfnlab.theory.sawtooth`, of the law's default variant); other traffic makes epochs
-    shorter.
+    shorter. Of the flows of a law the one with the largest window and RTT counts: its epoch is the
+    longest.
     """
     resolved = scenario.check()
     link = resolved.get("link", {})
     queue = link.get("queue", {})
     if queue.get("kind") != "drop-tail" or link.get("loss") or "trace" in link:
         return {}
-    found: dict[str, float] = {}
+    longest: dict[str, tuple[float, tuple[str, float, float, float]]] = {}
     flows = resolved.get("flow", [])
     longest_s = max((parse(flow["rtt"], SECONDS) for flow in flows), default=0.0)
     for flow in flows:
@@ -52,9 +53,10 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
         name = flow["law"].partition(":")[0]
         rtt_s = parse(flow["rtt"], SECONDS)
         if name in theory.SENDERS and "transport" not in flow and _grows_until_loss(name):
-            seconds = _period_s(name, rate_pps / sharing, rtt_s, buffer / sharing)
-            found[flow["law"]] = max(found.get(flow["law"], 0.0), seconds)
-    return found
+            path = (name, rate_pps / sharing, rtt_s, buffer / sharing)
+            window_s = (rate_pps * rtt_s + buffer) / sharing * rtt_s
+            longest[flow["law"]] = max(longest.get(flow["law"], (0.0, path)), (window_s, path))
+    return {law: _period_s(*path) for law, (_, path) in longest.items()}
 
 
 def _grows_until_loss(name: str) -> bool:

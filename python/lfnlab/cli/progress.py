@@ -10,31 +10,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rich.progress import Progress, Task, TaskID
+    from rich.progress import Progress, Task
     from rich.text import Text
 
 
 class Bar:
-    """Takes the progress of runs, and the failed ones."""
+    """Takes the progress of runs, and failures; without a line it shows only the first."""
 
-    def __init__(self, line: Progress, task: TaskID) -> None:
-        self._line, self._task, self._count = line, task, 0
+    def __init__(self, line: Progress | None = None) -> None:
+        self._line, self._count = line, 0
+        self._task = None if line is None else line.add_task("runs", total=None, failed="")
 
     def __call__(self, done: float, total: int) -> None:
         """So many runs are done."""
-        self._line.update(self._task, completed=done, total=total)
+        if self._line is not None and self._task is not None:
+            self._line.update(self._task, completed=done, total=total)
 
     def failed(self, why: str) -> None:
         """A run failed; the first reason is printed at once."""
         self._count += 1
-        self._line.update(self._task, failed=f"[red]{self._count:,} failed")
-        if self._count == 1:
-            self._line.console.print(f"lfn: a run failed: {why}", markup=False, highlight=False)
+        said = f"lfn: a run failed: {why}"
+        if self._line is not None and self._task is not None:
+            self._line.update(self._task, failed=f"[red]{self._count:,} failed")
+            if self._count == 1:
+                self._line.console.print(said, markup=False, highlight=False)
+        elif self._count == 1 and sys.stderr is not None:
+            print(said, file=sys.stderr)
 
 
 @contextmanager
 def bar() -> Iterator[Bar]:
     """A bar with runs done and failed, rate and time left."""
+    if _silent():
+        yield Bar()
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -65,8 +74,8 @@ def bar() -> Iterator[Bar]:
         TextColumn("left"),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=_silent()) as line:
-        yield Bar(line, line.add_task("runs", total=None, failed=""))
+    with Progress(*columns, console=console, transient=True) as line:
+        yield Bar(line)
 
 
 @contextmanager
@@ -75,6 +84,9 @@ def report_bar(runs: int) -> Iterator[Callable[[], None]]:
 
     It appears after a second. The function is called twice for each run.
     """
+    if _silent():
+        yield lambda: None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -91,7 +103,7 @@ def report_bar(runs: int) -> Iterator[Callable[[], None]]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    line = Progress(*columns, console=Console(stderr=True), transient=True, disable=_silent())
+    line = Progress(*columns, console=Console(stderr=True), transient=True)
     task = line.add_task("report", total=2 * runs)
     began_s = time.monotonic()
 

@@ -49,6 +49,8 @@ class Bottleneck:
 
     def rtts_s(self, windows: Sequence[float]) -> list[float]:
         """Round trips with the queue that is left over: sum of w / RTT is the rate at most."""
+        if len(windows) == 1:
+            return [max(self.base_rtts_s[0], windows[0] / self.rate_pps)]
         delay_s = 0.0
         for _ in range(50):  # Newton from below: the load falls with the delay, and is convex
             rtts_s = [base_s + delay_s for base_s in self.base_rtts_s]
