@@ -106,21 +106,23 @@ impl LineId {
     }
 }
 
-/// Events by (time, kind, index). One u128 compares in two instructions. Delay lines, of which there are few
-/// and which act often, stand apart from all else, mostly timers that are as many as flows.
+/// Events by (time, kind, index). One u128 compares in two instructions. Delay lines, which act often, stand
+/// apart from all else, mostly timers that are as many as flows.
 #[derive(Debug)]
 pub(crate) struct Events {
-    lines: Heads,
-    others: Calendar,
+    /// The first packet of each delay line, on short pages: the first entry is replaced far more often than any
+    /// comes or goes, so the heap of a page must be small.
+    lines: Calendar<28>,
+    /// On pages of about a millisecond, so that one of ten thousand timers costs no walk through a heap of all.
+    others: Calendar<30>,
     /// The first of `others`.
     next_other: u128,
 }
 
-/// The heads of the wires: a heap in which the first entry is replaced far more often than any comes or
-/// goes. A new first entry sinks to the bottom through swaps without a branch: the processor cannot predict
+/// A heap. A new first entry sinks to the bottom through swaps without a branch: the processor cannot predict
 /// its place among ten lines, and a misprediction costs more than the swaps.
 #[derive(Debug)]
-struct Heads {
+struct Heap {
     /// Entry 0.
     first: u128,
     /// Below entry `at`, and not less: entries `2 * at + 1` and `2 * at + 2`. Beyond `len` all are [`NONE`].
@@ -131,9 +133,9 @@ struct Heads {
 /// No event.
 const NONE: u128 = u128::MAX;
 
-impl Heads {
-    fn new() -> Heads {
-        Heads { first: NONE, pairs: Vec::new(), len: 0 }
+impl Heap {
+    fn new() -> Heap {
+        Heap { first: NONE, pairs: Vec::new(), len: 0 }
     }
 
     fn entry(&mut self, at: usize) -> &mut u128 {
@@ -192,12 +194,11 @@ impl Heads {
     }
 }
 
-/// Events in heaps of about a millisecond, so that one of ten thousand timers costs no walk through a
-/// heap of all of them.
+/// Events on pages, each 2^`BITS` ps long; those of the current page are a heap.
 #[derive(Debug)]
-struct Calendar {
+struct Calendar<const BITS: u32> {
     /// All before the end of page `page`; empty only if all is.
-    soon: BinaryHeap<Reverse<u128>>,
+    soon: Heap,
     /// The next `PAGES` pages, by number modulo `PAGES`, each in no order.
     pages: Vec<Vec<u128>>,
     /// Events in `pages`.
@@ -207,38 +208,43 @@ struct Calendar {
     page: u64,
 }
 
-/// A page is 2^30 ps long.
-const PAGE_BITS: u32 = 64 + 30;
 const PAGES: u64 = 1024;
 /// Events that an empty page keeps room for.
 const PAGE_ROOM: usize = 16;
 
-fn page_of(key: u128) -> u64 {
-    (key >> PAGE_BITS) as u64
-}
-
-impl Calendar {
-    fn new() -> Calendar {
+impl<const BITS: u32> Calendar<BITS> {
+    fn new() -> Calendar<BITS> {
         let pages = (0..PAGES).map(|_| Vec::new()).collect();
-        Calendar { soon: BinaryHeap::new(), pages, on_pages: 0, far: BinaryHeap::new(), page: 0 }
+        Calendar { soon: Heap::new(), pages, on_pages: 0, far: BinaryHeap::new(), page: 0 }
+    }
+
+    fn page_of(key: u128) -> u64 {
+        (key >> (64 + BITS)) as u64
     }
 
     #[inline]
     fn first(&self) -> u128 {
-        self.soon.peek().map_or(NONE, |first| first.0)
+        self.soon.first
     }
 
     fn push(&mut self, key: u128) {
-        let page = page_of(key);
-        if page <= self.page {
-            self.soon.push(Reverse(key));
-        } else if page - self.page < PAGES {
+        if Self::page_of(key) <= self.page {
+            self.soon.push(key);
+        } else {
+            self.push_later(key);
+            self.refill();
+        }
+    }
+
+    /// For an event beyond the current page.
+    fn push_later(&mut self, key: u128) {
+        let page = Self::page_of(key);
+        if page - self.page < PAGES {
             self.pages[(page % PAGES) as usize].push(key);
             self.on_pages += 1;
         } else {
             self.far.push(Reverse(key));
         }
-        self.refill();
     }
 
     fn pop(&mut self) {
@@ -246,21 +252,50 @@ impl Calendar {
         self.refill();
     }
 
+    #[inline]
+    fn replace_first(&mut self, key: u128) {
+        if Self::page_of(key) <= self.page {
+            self.soon.replace_first(key);
+        } else if self.soon.len + self.on_pages + self.far.len() == 1 {
+            // A flow alone turns no pages.
+            self.page = Self::page_of(key);
+            self.soon.first = key;
+        } else {
+            self.push_later(key);
+            self.pop();
+        }
+    }
+
     /// If nothing is left on this page, turns to the next that has something.
+    #[inline]
     fn refill(&mut self) {
-        while self.soon.is_empty() && self.on_pages + self.far.len() > 0 {
-            let far = self.far.peek().map_or(u64::MAX, |first| page_of(first.0));
+        if self.soon.len == 0 && self.on_pages + self.far.len() > 0 {
+            self.turn();
+        }
+    }
+
+    fn turn(&mut self) {
+        while self.soon.len == 0 && self.on_pages + self.far.len() > 0 {
+            let far = self.far.peek().map_or(u64::MAX, |first| Self::page_of(first.0));
             self.page = if self.on_pages > 0 { self.page + 1 } else { far };
             let keys = &mut self.pages[(self.page % PAGES) as usize];
             self.on_pages -= keys.len();
-            self.soon.extend(keys.drain(..).map(Reverse));
+            for key in keys.drain(..) {
+                self.soon.push(key);
+            }
             // A ring of pages that each keep the room of their busiest time is megabytes.
             keys.shrink_to(PAGE_ROOM);
-            while let Some(first) = self.far.peek().filter(|first| page_of(first.0) <= self.page) {
-                self.soon.push(*first);
+            while let Some(first) = self.far.peek().filter(|first| Self::page_of(first.0) <= self.page) {
+                self.soon.push(first.0);
                 self.far.pop();
             }
         }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let pages = self.pages.iter().map(Vec::capacity).sum::<usize>();
+        let page_bytes = self.pages.capacity() * size_of::<Vec<u128>>();
+        (2 * self.soon.pairs.capacity() + self.far.capacity() + pages) * size_of::<u128>() + page_bytes
     }
 }
 
@@ -275,16 +310,14 @@ fn key(at: Time, kind: Kind, index: usize, line: LineId) -> u128 {
 
 impl Default for Events {
     fn default() -> Events {
-        Events { lines: Heads::new(), others: Calendar::new(), next_other: NONE }
+        Events { lines: Calendar::new(), others: Calendar::new(), next_other: NONE }
     }
 }
 
 impl Events {
     /// Bytes that it holds.
     pub fn memory_bytes(&self) -> usize {
-        let Calendar { soon, pages, far, .. } = &self.others;
-        let pages = pages.iter().map(Vec::capacity).sum::<usize>();
-        (2 * self.lines.pairs.capacity() + soon.capacity() + far.capacity() + pages) * size_of::<u128>()
+        self.lines.memory_bytes() + self.others.memory_bytes()
     }
 
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
@@ -301,7 +334,7 @@ impl Events {
     /// The next event: when, what, of which flow (or link), on which line.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Kind, usize, LineId)> {
-        let key = self.lines.first.min(self.next_other);
+        let key = self.lines.first().min(self.next_other);
         if key == NONE {
             return None;
         }
@@ -332,7 +365,7 @@ impl Events {
     /// pop and a push.
     #[inline]
     pub fn reschedule_next(&mut self, at: Time, index: usize) {
-        let rank = (self.lines.first as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
+        let rank = (self.lines.first() as u64 & !(INDEX << INDEX_BITS)) | ((index as u64) << INDEX_BITS);
         self.lines.replace_first((u128::from(at.0) << 64) | u128::from(rank));
     }
 }
