@@ -81,8 +81,8 @@ def panels(
         beside_in: width of what stands beside the axes, which a title does not cover.
         shared: arguments of ``Figure.subplots``.
     """
-    columns = min(most_columns, len(titles))
-    rows = -(-len(titles) // columns)
+    rows = -(-len(titles) // most_columns)
+    columns = -(-len(titles) // rows)  # four panels are two rows of two, not three and one
     told = [wrapped(title, panel_in[0] - beside_in, 9.0) for title in titles]
     tall_in = 0.15 * max(title.count("\n") + 1 for title in told) if any(told) else 0.0
     size = (panel_in[0] * columns, 0.45 + rows * (panel_in[1] + tall_in))

@@ -7,6 +7,7 @@ an interval is always the 95 % confidence interval over seeds.
 from __future__ import annotations
 
 import io
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -507,7 +508,9 @@ def rendered(
         "svg": (FigureCanvasSVG(figure).print_svg, {"Date": None, "Description": said}),
     }
     made = {}
-    with house_style():
+    with house_style(), warnings.catch_warnings():
+        # A font may lack a sign of a user's text, such as an emoji; a browser has others.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
         # One layout for all formats, each drawn once; Figure.savefig draws it twice for each.
         figure.draw_without_rendering()
         engine, dpi, ground = figure.get_layout_engine(), figure.dpi, figure.get_facecolor()

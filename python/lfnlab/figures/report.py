@@ -63,7 +63,7 @@ def write_report(
             file ``figures/NAME.png`` and ``.pdf`` too.
         tables: further tables by their headings.
         traced: the runs whose traces are shown beside each other; default the first seed of some
-            cases, and each case alone as far as they fit.
+            cases. Those of each case alone are there as far as they fit.
         files: write the house's figures to ``figures`` too, those of the traces among them.
         seen: sentences on what the results show.
         notes: what :func:`lfnlab.analysis.advice.seen` says of them, if it is known.
@@ -81,9 +81,8 @@ def write_report(
         tempfile.TemporaryFile(dir=home).close()
     notes = advice.seen(results, step) if notes is None else notes
     cases = views.first_of_cases(results)
-    alone = cases if traced is None else [run for run in cases if run in traced]
     traced = plot.some(cases, registry.MOST_TRACED) if traced is None else traced
-    traces = views.views(cases, traced, alone, step)
+    traces = views.views(cases, traced, step)
     data = {}
     if figures is None:
         figures = registry.of_report(
@@ -103,7 +102,7 @@ def write_report(
                 shown.append(_figure(drawn.decode(), caption, data.get(name, "")))
             else:
                 made[f"figures/{name}.{kind}"] = drawn
-    for _ in range(len(results.runs) - len(alone)):
+    for _ in range(len(results.runs) - len(cases)):
         step()
     page = _page(results, findings, shown, tables or {}, traces, home, seen, notes)
     with _writing(results, home):

@@ -66,14 +66,15 @@ def named(run: Run) -> str:
 
 def first_of_cases(results: Results) -> list[Run]:
     """The first run of each case, each once."""
-    flows = {run.path: run for run in results.first_runs.values()}
-    return [*flows.values()] or plot.first_seed(results)
+    found: dict[Path, Run] = {}
+    for run in results.first_runs.values():  # factors that change nothing have one run
+        found.setdefault(run.path, run)
+    return [*found.values()] or plot.first_seed(results)
 
 
 def views(
     runs: Sequence[Run],
     traced: Sequence[Run],
-    alone: Sequence[Run],
     step: Callable[[], object] = bool,
 ) -> Views:
     """The traces of some cases beside each other, and of as many single cases as fit.
@@ -81,34 +82,32 @@ def views(
     Args:
         runs: the first run of each case.
         traced: the runs beside each other.
-        alone: those of the runs that may be shown alone.
-        step: called once for each of them.
+        step: called once for each of the cases.
     """
-    places = {run.path: i for i, run in enumerate(runs)}
     shown: dict[str, dict[str, Any]] = {}
     if len(traced) > 1 and (beside := charts(traced, BUCKETS)):
         some = f"{len(traced)} of {len(runs)} cases" if len(traced) < len(runs) else "all cases"
         shown["all"] = {"name": f"{some}, the first seed of each", "charts": beside}
     left = BUDGET_BYTES
-    for run in _spread(alone):
+    for i in _spread(len(runs)):
         step()
         if left <= 0:
             continue
-        if own := charts([run], BUCKETS if len(alone) == 1 else _BUCKETS_ALONE):
-            shown[f"case-{places[run.path]}"] = {"name": named(run), "charts": own}
+        if own := charts([runs[i]], BUCKETS if len(runs) == 1 else _BUCKETS_ALONE):
+            shown[f"case-{i}"] = {"name": named(runs[i]), "charts": own}
             left -= len(_json(own))
     order = sorted(shown, key=lambda name: -1 if name == "all" else int(name.partition("-")[2]))
     return Views(runs, {name: shown[name] for name in order})
 
 
-def _spread(runs: Sequence[Run]) -> list[Run]:
-    """The same runs in an order in which the first few are evenly spaced."""
+def _spread(count: int) -> list[int]:
+    """The numbers below ``count`` in an order in which the first few are evenly spaced."""
     order: dict[int, None] = {}
-    step = len(runs)
-    while len(order) < len(runs):
-        order |= dict.fromkeys(range(0, len(runs), max(1, step)))
+    step = count
+    while len(order) < count:
+        order |= dict.fromkeys(range(0, count, max(1, step)))
         step //= 2
-    return [runs[i] for i in order]
+    return [*order]
 
 
 def charts(runs: Sequence[Run], buckets: int) -> list[dict[str, Any]]:

@@ -14,7 +14,8 @@
   function show() {
     const names = Object.keys(views);
     const asked = location.hash.slice(1);
-    const name = /^case-\d+$/.test(asked) || names.includes(asked) ? asked : names[0];
+    const known = asked === "all" ? "all" in views : cases[/^case-(\d+)$/.exec(asked)?.[1]];
+    const name = known ? asked : names[0];
     chosen.replaceChildren(...names.map((n) => new Option(views[n].name, n)));
     const number = name === "all" ? -1 : Number(name.slice(5));
     if (!(name in views) && cases[number]) chosen.append(new Option(cases[number][0], name));
