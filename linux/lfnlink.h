@@ -10,12 +10,14 @@ enum {
 	LFNLINK_RATE,	   /* u64, bit/s; 0: the link is down, nothing leaves it */
 	LFNLINK_DELAY,	   /* u64, ns of propagation, of packets that leave from now on */
 	LFNLINK_HOLD,	   /* u64, ns that a packet chosen by LFNLINK_HELD is held up */
-	LFNLINK_JITTER,	   /* u64, ns: each packet takes up to this much longer; the draws of a link are the same in
-			      every run */
+	LFNLINK_JITTER,	   /* u64, ns: each packet takes up to this much longer */
 	LFNLINK_LOST,	   /* u32[]: packets that are lost behind the queue */
 	LFNLINK_HELD,	   /* u32[]: packets that are held up, of those not lost */
 	LFNLINK_DUPLICATED, /* u32[]: packets that arrive twice, of those not lost */
 	LFNLINK_ACKS,	   /* flag: the three count packets without payload, not those with */
+	LFNLINK_UNOPENED,  /* u32[]: packets of handshakes that are lost: SYN, SYN-ACK, and where data count, packets
+			      without payload; no other list counts a SYN-ACK */
+	LFNLINK_SEED,	   /* u64: of the jitter's draws, before the first packet */
 	LFNLINK_FLAGS_END,
 };
 #define LFNLINK_MAX (LFNLINK_FLAGS_END - 1)

@@ -111,6 +111,7 @@ void qdisc_add(int socket, const char *device, const struct link *link, int coun
 	append_u64(LFNLINK_DELAY, link->delay_ns);
 	append_u64(LFNLINK_HOLD, link->hold_ns);
 	append_u64(LFNLINK_JITTER, link->jitter_ns);
+	append_u64(LFNLINK_SEED, link->jitter_seed);
 	if (counts_acks)
 		append(LFNLINK_ACKS, NULL, 0);
 	end(nest);
@@ -118,6 +119,7 @@ void qdisc_add(int socket, const char *device, const struct link *link, int coun
 	extend(socket, device_index, LFNLINK_LOST, &link->lost);
 	extend(socket, device_index, LFNLINK_HELD, &link->held);
 	extend(socket, device_index, LFNLINK_DUPLICATED, &link->duplicated);
+	extend(socket, device_index, LFNLINK_UNOPENED, &link->unopened);
 }
 
 void qdisc_change(int socket, int device_index, const struct change *change)

@@ -82,8 +82,10 @@ static void read_link(struct scenario *scenario, char *rest)
 			link->hold_ns = number(value, 0);
 		else if (!strcmp(key, "jitter_ns"))
 			link->jitter_ns = number(value, 0);
+		else if (!strcmp(key, "jitter_seed"))
+			link->jitter_seed = number(value, 0);
 		else
-			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns", key);
+			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed", key);
 	}
 	if (!link->rate_bps)
 		wrong("a link needs", "rate_bps");
@@ -152,6 +154,7 @@ static void read_gaps(struct scenario *scenario, const char *kind, char *rest)
 	struct link *link = &scenario->links[direction(strtok_r(NULL, " \n", &rest))];
 	struct gaps *gaps = !strcmp(kind, "lost") ? &link->lost
 			    : !strcmp(kind, "held") ? &link->held
+			    : !strcmp(kind, "unopened") ? &link->unopened
 						    : &link->duplicated;
 	char *word;
 
@@ -188,7 +191,8 @@ static void read_line(struct scenario *scenario, char *line)
 		read_flow(scenario, rest);
 	else if (!strcmp(kind, "at"))
 		read_change(scenario, rest);
-	else if (!strcmp(kind, "lost") || !strcmp(kind, "held") || !strcmp(kind, "duplicated"))
+	else if (!strcmp(kind, "lost") || !strcmp(kind, "held") || !strcmp(kind, "duplicated") ||
+		 !strcmp(kind, "unopened"))
 		read_gaps(scenario, kind, rest);
 	else if (!strcmp(kind, "sysctl"))
 		read_sysctl(scenario, rest);

@@ -15,9 +15,9 @@ struct gaps {
 
 struct link {
 	int present;
-	uint64_t rate_bps, delay_ns, hold_ns, jitter_ns;
+	uint64_t rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed;
 	char *queue; /* in the words of tc */
-	struct gaps lost, held, duplicated;
+	struct gaps lost, held, duplicated, unopened;
 };
 
 struct flow {

@@ -30,7 +30,7 @@ struct link {
 	u64 rate_bps, delay_ns, hold_ns, jitter_ns;
 	u64 draws; /* state of xorshift64 */
 	bool acks;
-	struct choice lost, held, duplicated;
+	struct choice lost, held, duplicated, unopened;
 
 	struct sk_buff *served;
 	u64 left_bits_ns; /* of the packet in service: bits times 10^9 */
@@ -80,18 +80,20 @@ static int extend(struct choice *choice, const struct nlattr *gaps)
 	return 0;
 }
 
-/* Whether a TCP packet carries payload. Other packets (ARP, ICMP) count as neither kind. */
-static bool is_kind(struct sk_buff *skb, bool acks)
+enum kind { OTHER, HANDSHAKE, DATA, ACK };
+
+/* ARP and ICMP are other packets. A sender sends no ACK but that of its handshake. */
+static enum kind kind(struct sk_buff *skb, bool acks)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	const struct tcphdr *tcp;
-	int headers;
 
 	if (skb->protocol != htons(ETH_P_IP) || ip->protocol != IPPROTO_TCP)
-		return false;
+		return OTHER;
 	tcp = (const struct tcphdr *)((const u8 *)ip + ip->ihl * 4);
-	headers = ip->ihl * 4 + tcp->doff * 4;
-	return (ntohs(ip->tot_len) == headers) == acks;
+	if (ntohs(ip->tot_len) > ip->ihl * 4 + tcp->doff * 4)
+		return DATA;
+	return tcp->syn || !acks ? HANDSHAKE : ACK;
 }
 
 /* Inserts a packet by its arrival time; packets with equal times keep their order. */
@@ -123,18 +125,20 @@ static void depart(struct Qdisc *sch, u64 at_ns)
 {
 	struct link *link = qdisc_priv(sch);
 	struct sk_buff *skb = link->served, *twin;
+	enum kind it = kind(skb, link->acks);
+	bool counted = it == (link->acks ? ACK : DATA);
 	u64 arrives_ns = at_ns + link->delay_ns;
 
 	link->served = NULL;
 	if (link->jitter_ns)
 		arrives_ns += drawn(link, link->jitter_ns);
-	if (is_kind(skb, link->acks)) {
-		if (chooses(&link->lost)) {
-			sch->q.qlen--;
-			sch->qstats.overlimits++; /* counts random losses, drops being the queue's */
-			consume_skb(skb);
-			return;
-		}
+	if ((it == HANDSHAKE && chooses(&link->unopened)) || (counted && chooses(&link->lost))) {
+		sch->q.qlen--;
+		sch->qstats.overlimits++; /* counts random losses, drops being the queue's */
+		consume_skb(skb);
+		return;
+	}
+	if (counted) {
 		if (chooses(&link->held))
 			arrives_ns += link->hold_ns;
 		if (chooses(&link->duplicated)) {
@@ -217,6 +221,7 @@ static const struct nla_policy policy[LFNLINK_MAX + 1] = {
 	[LFNLINK_HOLD] = { .type = NLA_U64 },	[LFNLINK_JITTER] = { .type = NLA_U64 },
 	[LFNLINK_LOST] = { .type = NLA_BINARY }, [LFNLINK_HELD] = { .type = NLA_BINARY },
 	[LFNLINK_DUPLICATED] = { .type = NLA_BINARY }, [LFNLINK_ACKS] = { .type = NLA_FLAG },
+	[LFNLINK_UNOPENED] = { .type = NLA_BINARY }, [LFNLINK_SEED] = { .type = NLA_U64 },
 };
 
 /* The packet in service has been served at the old rate until now. */
@@ -250,6 +255,8 @@ static int lfnlink_change(struct Qdisc *sch, struct nlattr *options, struct netl
 		link->hold_ns = nla_get_u64(said[LFNLINK_HOLD]);
 	if (said[LFNLINK_JITTER])
 		link->jitter_ns = min(nla_get_u64(said[LFNLINK_JITTER]), (u64)U32_MAX);
+	if (said[LFNLINK_SEED]) /* an odd factor: no other seed gives the state 0, which would stay */
+		link->draws = (nla_get_u64(said[LFNLINK_SEED]) + 1) * 0x9e3779b97f4a7c15ULL;
 	if (said[LFNLINK_ACKS])
 		link->acks = true;
 	sch_tree_unlock(sch);
@@ -260,6 +267,8 @@ static int lfnlink_change(struct Qdisc *sch, struct nlattr *options, struct netl
 		error = extend(&link->held, said[LFNLINK_HELD]);
 	if (!error && said[LFNLINK_DUPLICATED])
 		error = extend(&link->duplicated, said[LFNLINK_DUPLICATED]);
+	if (!error && said[LFNLINK_UNOPENED])
+		error = extend(&link->unopened, said[LFNLINK_UNOPENED]);
 	/* The old time of the next event no longer holds. */
 	qdisc_watchdog_schedule_ns(&link->watchdog, ktime_get_ns());
 	return error;
@@ -306,6 +315,7 @@ static void lfnlink_destroy(struct Qdisc *sch)
 	kvfree(link->lost.gaps);
 	kvfree(link->held.gaps);
 	kvfree(link->duplicated.gaps);
+	kvfree(link->unopened.gaps);
 }
 
 static int lfnlink_dump(struct Qdisc *sch, struct sk_buff *skb)

@@ -97,6 +97,11 @@ class Drawn:
         return self.duration_s * most_mbps / self.rate_mbps / self.packet_s
 
     @property
+    def hits_packets(self) -> bool:
+        """Whether packets are lost, held or doubled at random."""
+        return self.loss > 0 or self.reorder > 0 or self.duplicate > 0
+
+    @property
     def traits(self) -> tuple[str, ...]:
         """Features beyond one flow over drop-tail; hunts count agreement by feature."""
         found = {
@@ -184,8 +189,8 @@ class Drawn:
         """This scenario, RTTs shifted by fractions of a packet's transmission time; 0: no change.
 
         Shifted start times would not do: with drop-tail, ACK clocking removes their phase. The
-        first 2^m numbers spread the fractions evenly. Queues with random decisions get new random
-        numbers for each number; so do loss, reordering and duplication from :data:`SAME_LOSSES` on.
+        first 2^m numbers spread the fractions evenly. All random numbers are new for each number;
+        where packets are lost, held or doubled at random, from :data:`SAME_LOSSES` on.
 
         Jitter of up to :data:`TIES` of a packet's transmission time breaks ties. Once a queue was
         empty, ACK clocking lets packets arrive exactly when others depart, at any RTT. If the
@@ -199,7 +204,7 @@ class Drawn:
             replace(flow, rtt_ms=flow.rtt_ms + packet_ms * (turn * (2 * j + 1) % 1))
             for j, flow in enumerate(self.flows)
         )
-        draws_anew = self.queue in ("red", "pie") or number >= SAME_LOSSES
+        draws_anew = self.queue in ("red", "pie") or number >= SAME_LOSSES or not self.hits_packets
         own = self.seed + SEEDS_APART * number if draws_anew else self.seed
         return replace(self, flows=flows, seed=own, jitter_us=TIES * packet_ms * 1e3)
 

@@ -84,7 +84,10 @@ def judge(drawn: Drawn, cache: FilePath, ours: Side = outcome.ours) -> Found:
         more = drawn.phases(count)[len(every) :]
         every += [outcome.linux(phase, cache) for phase in more]
         here += ours(more)
-        if not (outcome.chaotic(every) or outcome.chaotic(here)):
+        # With the same losses each side may repeat itself, though a packet more or less, as at a
+        # tie, shifts them all.
+        repeats = not (outcome.chaotic(every) or outcome.chaotic(here))
+        if repeats and not (drawn.hits_packets and count == FEW):
             return Found(drawn, theirs, mine, verdict, chaotic=False)
         found = Found(drawn, *compared(every, here), chaotic=True)
         if found.verdict.agrees:
@@ -253,7 +256,7 @@ def _judged(
             raise
 
 
-def summary(seed: int, every: list[Found]) -> dict[str, object]:
+def summary(seed: int, which: str, every: list[Found]) -> dict[str, object]:
     """Numbers of scenarios and fractions that agree, in total and by feature."""
     drawn: Counter[str] = Counter()
     agree: Counter[str] = Counter()
@@ -264,6 +267,7 @@ def summary(seed: int, every: list[Found]) -> dict[str, object]:
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "seed": seed,
+        "which": which,
         "scenarios": len(every),
         "agree": sum(found.verdict.agrees for found in every),
         "chaotic": sum(found.chaotic for found in every),
@@ -285,7 +289,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first scenario")
     parser.add_argument("--count", type=int, default=100, help="how many scenarios")
     parser.add_argument("--hours", type=float, default=4.0, help="no scenario begins later")
-    parser.add_argument("--several", action="store_true", help="only those of several flows")
+    of = parser.add_mutually_exclusive_group()
+    of.add_argument("--single", action="store_true", help="only those of one flow")
+    of.add_argument("--several", action="store_true", help="only those of several flows")
     parser.add_argument(
         "--packets", type=float, default=MOST_PACKETS, help="only those of so many at most"
     )
@@ -304,7 +310,7 @@ def main(arguments: list[str]) -> None:
         number
         for number in itertools.count(asked.first)
         if (drawn := draw(asked.seed, number)).packets <= asked.packets
-        and (len(drawn.flows) > 1 or not asked.several)
+        and not (asked.several if len(drawn.flows) == 1 else asked.single)
     )
     numbers = list(itertools.islice(wanted, asked.count))
     ours = itself(asked.cache) if asked.itself else outcome.ours
@@ -315,7 +321,8 @@ def main(arguments: list[str]) -> None:
             print(described(found), flush=True)
         print(f"hunt: {len(every)}/{asked.count}", file=sys.stderr)
     every.sort(key=lambda found: (found.agrees, -found.verdict.worst))
-    said = summary(asked.seed, every)
+    which = "one flow" if asked.single else "several flows" if asked.several else "any flows"
+    said = summary(asked.seed, f"{which}, at most {asked.packets:,.0f} packets", every)
     print(json.dumps(said))
     if asked.record:
         LAST.write_text(json.dumps(said, indent=1) + "\n")

@@ -68,7 +68,23 @@ def test_linux_is_told_all_of_a_scenario() -> None:
         "at 5000000 forward rate_bps=7000000",
         "at 6000000 forward delay_ns=3000000",
         virtual_linux.TUNED_RECEIVE_BUFFER,
+        "sysctl net.ipv4.tcp_wmem=4096 50000000 268435456",
     ]
+
+
+def test_both_lose_the_same_packets_of_handshakes() -> None:
+    lost = 0
+    for seed in range(1, 30):
+        drawn = replace(LONE, duration_s=3, loss=0.2, seed=seed)
+        [run] = _core.run_many([(drawn.toml(), "lossy.toml", seed)], 1, None)
+        assert run is not None
+        flows = run.table("flows")
+        began_s = float(flows["t_s"][np.argmax(flows["srtt_s"] > 0)])
+        listed = [line for line in told(drawn).splitlines() if line.startswith("unopened")]
+        first = listed and listed[0].split()[2] == "0"
+        assert bool(first) == (began_s > 1), (seed, listed, began_s)
+        lost += bool(first)
+    assert 1 < lost < 15
 
 
 def test_both_lose_the_same_packets() -> None:
@@ -185,10 +201,14 @@ def test_the_phases_lie_within_one_packet_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "seeds"), [("drop-tail", 1), ("codel", 1), ("red", 8), ("pie", 8)]
+    ("queue", "loss", "seeds"),
+    [("drop-tail", 0, 8), ("codel", 0.01, 1), ("red", 0, 8), ("pie", 0.01, 8)],
 )
-def test_a_queue_that_draws_draws_anew_for_each_phase(queue: str, seeds: int) -> None:
-    assert len({phase.seed for phase in replace(LONE, queue=queue).phases(8)}) == seeds
+def test_a_phase_draws_anew_but_the_packets_that_are_lost(
+    queue: str, loss: float, seeds: int
+) -> None:
+    phases = replace(LONE, queue=queue, loss=loss).phases(8)
+    assert len({phase.seed for phase in phases}) == seeds
 
 
 def drawn_runs(draws: np.random.Generator, mean: float, count: int = 32) -> list[Outcome]:

@@ -48,6 +48,9 @@ MODULES = {
 } | {"hstcp": "highspeed"}
 #: Of a sending host as Linux is installed, not tuned for long fat networks.
 UNTUNED_SEND_BUFFER = "sysctl net.ipv4.tcp_wmem=4096 16384 4194304"
+#: Largest send buffer of a tuned host; memory of the kernel for those of all flows; memory of a
+#: full segment by its payload, with a margin.
+LARGEST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
 #: The kernel draws jitter in 32 bits of nanoseconds.
 _LONGEST_JITTER_S = 4
 #: The receiving host's buffer, as ours: its window holds no sender.
@@ -162,7 +165,9 @@ def _burst(min_packets: float, exponent: int) -> int:
     raise _refused("link.queue.weight", f"tc finds no burst for 2^-{exponent}")
 
 
-def _chosen(link: Mapping[str, Any], way: str, seed: int, packets: int) -> Iterator[str]:
+def _chosen(
+    link: Mapping[str, Any], way: str, seed: int, packets: int, flows: int
+) -> Iterator[str]:
     """The packets that the simulator's streams choose, so that both lose the same ones."""
     if not isinstance(link["loss"], int | float):
         raise _refused(f"link.{way}.loss", "it has losses of one probability alone")
@@ -175,9 +180,14 @@ def _chosen(link: Mapping[str, Any], way: str, seed: int, packets: int) -> Itera
         numbers = random_streams.gaps(p, seed, f"link.{way}.{kind}", packets)
         if numbers:
             yield f"{name} {way} " + " ".join(map(str, numbers))
+    # A connection needs two packets that pass.
+    numbers = random_streams.gaps(link["loss"], seed, f"link.{way}.loss.handshake", packets)
+    numbers = [gap for at, gap in enumerate(numbers) if sum(numbers[: at + 1]) < 2 * flows]
+    if numbers:
+        yield f"unopened {way} " + " ".join(map(str, numbers))
 
 
-def _jitter(link: Mapping[str, Any], way: str) -> str:
+def _jitter(link: Mapping[str, Any], way: str, seed: int) -> str:
     """Its jitter. The random numbers are Linux's own."""
     if not (jitter := link.get("jitter")):
         return ""
@@ -185,7 +195,7 @@ def _jitter(link: Mapping[str, Any], way: str) -> str:
         raise _refused(f"link.{way}.jitter", "it is uniform from 0 and does not keep the order")
     if parse(jitter["high"], SECONDS) >= _LONGEST_JITTER_S:
         raise _refused(f"link.{way}.jitter", f"it is less than {_LONGEST_JITTER_S} s")
-    return f" jitter_ns={_nanoseconds(jitter['high'])}"
+    return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}"
 
 
 def _flow(flow: Mapping[str, Any], own_s: float) -> str:
@@ -220,14 +230,22 @@ def _flow(flow: Mapping[str, Any], own_s: float) -> str:
     return " ".join(words)
 
 
-def _send_buffers(flows: list[dict[str, Any]]) -> list[str]:
-    """Flows share their sending host, which is tuned or as Linux is installed."""
+def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str]:
+    """Flows share their sending host, which is tuned or as Linux is installed.
+
+    A tuned one holds all that a run can send: a writer that waits for a full buffer leaves segments
+    with PSH, which the receiver acknowledges at once.
+    """
     said = {flow.get("send_buffer") for flow in flows}
     if said == {"linux"}:
         return [UNTUNED_SEND_BUFFER]
     if said != {None}:
         raise _refused("flow.send_buffer", 'all flows say "linux" there, or none says anything')
-    return []
+    room = min(BUFFERS_BYTES / len(flows), LARGEST_BUFFER_BYTES, payload_bytes * BUFFER_PER_PAYLOAD)
+    least, usual = LARGEST_BUFFER_BYTES // 32, 4096
+    if room <= least:
+        return []
+    return [f"sysctl net.ipv4.tcp_wmem={usual} {int(room)} {LARGEST_BUFFER_BYTES}"]
 
 
 def _schedule(entries: list[dict[str, Any]], rates: dict[str, float]) -> Iterator[str]:
@@ -287,18 +305,18 @@ def translated(resolved: Mapping[str, Any], *more: str) -> str:
         hold = link.get("reorder", {}).get("delay", "0s")
         lines.append(
             f"link {way} rate_bps={round(rate_bps)} delay_ns={_nanoseconds(link['delay'])} "
-            f"hold_ns={_nanoseconds(hold)}{_jitter(link, way)}"
+            f"hold_ns={_nanoseconds(hold)}{_jitter(link, way, resolved['seed'])}"
         )
         lines.append(f"queue {way} {_queue(link['queue'], rate_bps, longest_s, wire_bytes)}")
     top_bps = max(
         [rates["forward"], *(parse(e["rate"], BITS_PER_S) for e in schedule if "rate" in e)]
     )
     packets = math.ceil(duration_s * top_bps / 8 / 576)
-    lines += _chosen(forward, "forward", resolved["seed"], packets)
+    lines += _chosen(forward, "forward", resolved["seed"], packets, len(flows))
     of_links_s = parse(forward["delay"], SECONDS) + parse(reverse["delay"], SECONDS)
     lines += [_flow(flow, parse(flow["rtt"], SECONDS) - of_links_s) for flow in flows]
     lines += _schedule(schedule, rates)
-    lines += [TUNED_RECEIVE_BUFFER, *_send_buffers(flows)]
+    lines += [TUNED_RECEIVE_BUFFER, *_send_buffers(flows, duration_s * top_bps / 8)]
     return "\n".join([*lines, *more]) + "\n"
 
 
