@@ -200,9 +200,8 @@ impl SenderConfig {
 impl ReceiverConfig {
     /// Segments acknowledged at once when the connection begins.
     pub(crate) fn quick_acks(&self) -> u32 {
-        let room = SYN_ACK_WINDOW_BYTES / (2 * self.mss_bytes.max(1));
         if self.buffer_bytes.is_some() {
-            room.clamp(2, QUICK_ACKS)
+            QUICK_ACKS
         } else {
             0
         }

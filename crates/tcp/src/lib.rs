@@ -13,6 +13,7 @@ mod reordering;
 mod rtt;
 mod scoreboard;
 mod sender;
+pub mod wheel;
 
 pub use config::{LossDetection, ReceiverConfig, Reduction, RtoForm, SendBuffer, SenderConfig};
 pub use prefetch::{prefetch, prefetch_behind};

@@ -34,7 +34,7 @@ impl Default for Reordering {
 }
 
 impl Reordering {
-    /// An original was delivered although one `distance` segments further on had been before.
+    /// An original was delivered although others of the `distance` segments from it on had been before.
     pub fn note(&mut self, distance: u64) {
         self.seen = true;
         self.degree = self.degree.max(distance.min(DEGREE_MAX));

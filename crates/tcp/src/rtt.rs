@@ -128,6 +128,12 @@ impl RttEstimator {
     pub fn backed_off_rto_ns(&self, backoff: u32) -> u64 {
         ((self.srtt_ns + self.margin_ns) << backoff.min(16)).min(self.max_rto_ns)
     }
+
+    /// The same in Linux's clock, which ticks every millisecond: whole ones, doubled.
+    pub fn rto_ms(&self, backoff: u32) -> u64 {
+        let ms = (self.srtt_ns + self.margin_ns).div_ceil(1_000_000);
+        (ms << backoff.min(16)).min(self.max_rto_ns / 1_000_000)
+    }
 }
 
 #[cfg(test)]

@@ -43,8 +43,6 @@ pub(crate) struct Learnt {
     /// whether that was a retransmission. `None` if the ACK comes too soon after the second retransmission to
     /// echo it: it answers an earlier one.
     pub echoed: Option<(Time, bool)>,
-    /// Transmission time of the newest segment whose delivered transmission is known.
-    newest_known: Option<Time>,
     /// The lowest delivered segment that was never retransmitted.
     pub lowest_original: Option<u64>,
     /// Whether SACK blocks delivered segments.
@@ -61,8 +59,8 @@ fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     }
 }
 
-/// RACK's most recently sent segment that was delivered, and the RTT of the segment delivered last (RFC 8985
-/// §6.2 step 2).
+/// RACK's most recently sent segment that was delivered (RFC 8985 §6.2 step 2), and the RTT of the last one that the
+/// ACK shows, cumulative after SACKed: so in Linux, measured.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     sent: Time,
@@ -342,10 +340,7 @@ impl Scoreboard {
             // The ACK is of the original: it gives no sample of the retransmission (RFC 8985 §6.2 step 2).
             return;
         }
-        if Some(sent) >= self.repair.learnt.newest_known {
-            self.repair.learnt.newest_known = Some(sent);
-            self.rack.rtt = rtt;
-        }
+        self.rack.rtt = rtt;
         if (sent, seq) > (self.rack.sent, self.rack.seq) {
             (self.rack.sent, self.rack.seq) = (sent, seq);
         }

@@ -1,7 +1,9 @@
 //! Recovery as the RFCs and Linux have it, ACK by ACK.
 
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_tcp::{AckFlags, Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State};
+use lfn_tcp::{
+    wheel, AckFlags, Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State,
+};
 use lfn_units::Time;
 
 const RTT_MS: u64 = 100;
@@ -62,9 +64,12 @@ impl Talk {
         self.hear(cumulative, sack, |flags| flags)
     }
 
+    /// The time is over, and then the kernel's tick comes.
     fn wait_for_timer(&mut self) -> Vec<Segment> {
-        self.now = self.sender.deadline();
-        self.sender.on_timer(self.now);
+        for _ in 0..2 {
+            self.now = self.sender.deadline();
+            self.sender.on_timer(self.now);
+        }
         self.send()
     }
 
@@ -199,8 +204,8 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     let probe = talk.wait_for_timer();
     assert_eq!(numbers(&probe), [(40, true)]);
     // 2 srtt, and 200 ms for a delayed ACK of the only segment; but no later than the timeout would be
-    // (RFC 8985 section 7.2): srtt + 200 ms.
-    assert_eq!(talk.now, Time::from_ms(2 * RTT_MS + RTT_MS + 200));
+    // (RFC 8985 section 7.2): srtt + 200 ms after the segment left, an RTT ago.
+    assert_eq!(talk.now, wheel::fires(Time::from_ms(2 * RTT_MS), 200));
     assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
     // Only the copy arrived: that was a loss, and it counts.
     talk.now = Time::from_ms(7 * RTT_MS);
@@ -233,7 +238,7 @@ fn a_second_segment_ends_the_allowance_for_a_delayed_ack() {
     // Without new data one segment stays, and its timeout comes first.
     let mut talk = opened(2, 2);
     assert_eq!(talk.ack(1, &[]), []);
-    assert_eq!(talk.sender.deadline(), Time::from_ms(20 + 20 + 200));
+    assert_eq!(talk.sender.deadline(), Time::from_ms(20 + 200));
 }
 
 #[test]
@@ -244,9 +249,8 @@ fn a_probe_waits_for_the_data_sent_last() {
     talk.sender.offer(1);
     talk.now = Time::from_ms(50);
     assert_eq!(numbers(&talk.send()), [(3, false)]);
-    assert_eq!(talk.wait_for_timer(), []);
     assert_eq!(numbers(&talk.wait_for_timer()), [(3, true)]);
-    assert_eq!(talk.now, Time::from_ms(50 + 2 * 20 + 2));
+    assert_eq!(talk.now, Time::from_ms(50 + 2 * 20 + 2 + 1));
 }
 
 #[test]
@@ -454,9 +458,9 @@ fn what_was_sent_before_a_retransmission_and_arrives_gives_it_the_whole_timeout(
     assert_eq!(talk.sender.state(), State::Recovery);
     talk.now = talk.now + Time::from_ms(90);
     talk.ack(20, &[(21, 30)]);
-    let (rto, heard) = (talk.sender.rtt().rto_ns(), talk.now);
+    let (rto_ms, heard) = (talk.sender.rtt().rto_ms(0), talk.now);
     talk.wait_for_timer();
-    assert_eq!((talk.now - heard).as_ns(), rto);
+    assert_eq!(talk.now, wheel::fires(heard, rto_ms));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Loss recovery: episodes, undo, tail loss probes, timeouts.
 
-use lfn_law::{Ack, LossKind, Window};
+use lfn_law::{Ack, LossKind, Window, ACK_DISORDER};
 use lfn_units::Time;
 
 use super::timers::Timer;
@@ -64,7 +64,7 @@ impl Sender {
         }
         if self.config.sack {
             if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
-                self.recovery.reordering.note(highest - late);
+                self.recovery.reordering.note(highest + 1 - late);
             }
         } else {
             delivered.count = self.count_duplicates(advanced, delivered.count);
@@ -119,6 +119,9 @@ impl Sender {
     /// All other ACKs than plain ones in state Open: ends of episodes, undo, losses.
     #[cold]
     pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
+        if self.state == State::Disorder {
+            seen.flags |= ACK_DISORDER;
+        }
         let learnt = self.board.take_learnt();
         self.check_probe(now, ack);
         if !self.settle(now, ack, advanced, &learnt, seen) {
@@ -281,7 +284,6 @@ impl Sender {
         if kind == LossKind::Fast {
             self.forced.retransmit = self.config.reduction == Reduction::Immediate;
         }
-        self.timers.reorder = Time::NEVER;
         self.restart_timer(now);
         let event = if kind == LossKind::Ecn { EventKind::Ecn } else { EventKind::FastRetransmit };
         self.record(now, event, cwnd_before);
@@ -333,6 +335,7 @@ impl Sender {
         }
         let due = self.probe_due();
         if due > now {
+            self.timers.kind = Timer::TailLossProbe;
             self.timers.due = due;
             return;
         }

@@ -4,7 +4,7 @@ use lfn_law::LossKind;
 use lfn_units::Time;
 
 use super::{Sender, State};
-use crate::Reduction;
+use crate::{wheel, Reduction, RtoForm};
 
 /// Margin beyond 2 srtt before Linux sends a tail loss probe.
 const TLP_SLACK_NS: u64 = 2_000_000;
@@ -17,6 +17,9 @@ const TLP_DELAYED_ACK_NS: u64 = 200_000_000;
 pub(super) enum Timer {
     Rto,
     TailLossProbe,
+    /// The time is over; the kernel's next tick for it is to come.
+    RtoTick,
+    ProbeTick,
 }
 
 /// Timers, and the state that decides how they restart.
@@ -64,7 +67,12 @@ impl Sender {
         if self.may_probe() {
             // The probe takes the place of the first timeout (§7.2), however long the path.
             self.timers.kind = Timer::TailLossProbe;
-            delay_ns = self.probe_delay_ns().min(rto_ns);
+            delay_ns = self.probe_delay_ns();
+            if delay_ns + 2 * self.rtt.srtt_ns() > rto_ns {
+                // No later than the timeout of the first segment.
+                let timeout = self.board.first_sent() + Time::from_ns(rto_ns);
+                delay_ns = delay_ns.min(timeout.since(now).as_ns());
+            }
         }
         self.timers.due = now + Time::from_ns(delay_ns);
     }
@@ -122,11 +130,33 @@ impl Sender {
                 }
             }
         }
-        if self.timers.due <= now {
+        if self.timers.due <= now && !self.waits_for_tick() {
             match self.timers.kind {
-                Timer::Rto => self.on_timeout(now),
-                Timer::TailLossProbe => self.on_probe_timeout(now),
+                Timer::Rto | Timer::RtoTick => self.on_timeout(now),
+                Timer::TailLossProbe | Timer::ProbeTick => self.on_probe_timeout(now),
             }
         }
+    }
+
+    /// Linux's timer fires at a tick, never earlier than it is due: moves the timer there, once.
+    fn waits_for_tick(&mut self) -> bool {
+        if self.config.rto != RtoForm::Linux {
+            return false;
+        }
+        let (began, delay_ms) = match self.timers.kind {
+            Timer::Rto => {
+                let rto_ns = self.rtt.backed_off_rto_ns(self.timers.backoff);
+                self.timers.kind = Timer::RtoTick;
+                (self.timers.due.since(Time::from_ns(rto_ns)), self.rtt.rto_ms(self.timers.backoff))
+            }
+            Timer::TailLossProbe => {
+                let began = self.board.last_sent();
+                self.timers.kind = Timer::ProbeTick;
+                (began, self.probe_due().since(began).as_ns().div_ceil(1_000_000))
+            }
+            Timer::RtoTick | Timer::ProbeTick => return false,
+        };
+        self.timers.due = wheel::fires(began, delay_ms);
+        true
     }
 }

@@ -1,0 +1,44 @@
+//! Linux's timers: a clock that ticks every millisecond, and a wheel whose levels are the coarser the longer a
+//! timer is.
+
+use lfn_units::Time;
+
+/// The kernel's clock at time 0, in ms, modulo the coarsest tick: that of Linux in our validation. A host's may be
+/// anything.
+const CLOCK_MS: u64 = 912;
+/// Delays from which ticks are 8, 64, 512 and 4,096 ms apart. Measured on 6.12: a delay of 504 ms ends at a multiple
+/// of 8 ms, one of 512 ms at a multiple of 64.
+const LEVELS_MS: [u64; 4] = [63, 504, 4032, 32256];
+
+/// When a timer of `delay_ms` fires that was set at `now`: at the first tick of its level after the delay.
+pub fn fires(now: Time, delay_ms: u64) -> Time {
+    let shift = 3 * LEVELS_MS.iter().filter(|&&least| delay_ms >= least).count();
+    let over_ms = now.as_ns() / 1_000_000 + delay_ms + CLOCK_MS;
+    Time::from_ms((((over_ms >> shift) + 1) << shift) - CLOCK_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux 6.12: when the timer was set, in tenths of a millisecond, the timeout, and when it fired.
+    #[test]
+    fn timers_fire_when_linuxs_did() {
+        for (set, delay_ms, fired_ms) in [
+            (15_137, 225, 1744),
+            (15_227, 235, 1760),
+            (15_911, 305, 1904), // over at 1896, a multiple of 8: the next one
+            (17_440, 450, 2200),
+            (17_760, 504, 2288),
+            (17_920, 512, 2352),
+            (22_880, 1008, 3312),
+            (33_760, 1922, 5360),
+            (34_400, 2380, 5872),
+            (46_560, 2056, 6768),
+        ] {
+            assert_eq!(fires(Time::from_us(set * 100), delay_ms), Time::from_ms(fired_ms), "{delay_ms}");
+        }
+        // The tail loss probe of an RTT of 24 ms: a tick of 1 ms.
+        assert_eq!(fires(Time::from_us(1_514_100), 50), Time::from_ms(1565));
+    }
+}
