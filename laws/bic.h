@@ -72,10 +72,10 @@ static inline void bic_on_sample(void *state, const struct law_ack *ack, struct 
 	struct bic *s = state;
 
 	(void)control;
-	/* Linux does not count an ACK that finds something SACKed (state Disorder). */
-	if (s->variant == BIC_LINUX && ack->newly_delivered < ack->acked)
+	/* Linux counts ACKs of nothing too, but none that finds something SACKed. */
+	if (s->variant == BIC_LINUX ? ack->flags & LAW_ACK_DISORDER : !ack->acked)
 		return;
-	if (s->variant != BIC_PAPER && (ack->flags & LAW_ACK_OPEN) && ack->acked)
+	if (s->variant != BIC_PAPER && (ack->flags & LAW_ACK_OPEN))
 		s->delayed_ack += (u32)law_min(ack->acked, 1u << 20) - (s->delayed_ack >> 4);
 }
 

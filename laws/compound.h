@@ -29,7 +29,7 @@ static inline void compound_on_sample(void *state, const struct law_ack *ack, st
 	struct compound *s = state;
 
 	(void)control;
-	delay_on_sample(&s->delay, ack);
+	delay_on_sample(&s->delay, ack, 0);
 }
 
 /* The square root of x < 2^62, rounded down. */

@@ -15,10 +15,26 @@ struct delay {
 	u32 min_us;   /* smallest in the round under way */
 	u32 samples;  /* in the round under way */
 	u32 round_us; /* smallest in the last round; 0: it had too few samples */
+	u32 round_end; /* linux: deliveries at which the round under way ends, modulo 2^32 */
+	u32 starts;    /* the ACK begins a round */
 };
 
+/* Linux's modules begin a round whenever the sender comes back to Open, from Disorder too (measured on
+ * 6.12: YeAH and Vegas). Returns whether the ACK begins one; those outside Open count for nothing. */
+static inline u32 delay_linux_round(struct delay *d, const struct law_ack *ack)
+{
+	u32 open = (ack->flags & (LAW_ACK_OPEN | LAW_ACK_DISORDER)) == LAW_ACK_OPEN;
+	u32 starts = open && ack->acked && (s32)((u32)ack->delivered - d->round_end) > 0;
+
+	if (starts || !open)
+		d->round_end = (u32)ack->delivered + ack->inflight;
+	if (!open)
+		d->samples = 0;
+	return starts;
+}
+
 /* Outside Open nothing counts but the base: the queue of an episode is not that of the window. */
-static inline void delay_on_sample(struct delay *d, const struct law_ack *ack)
+static inline void delay_on_sample(struct delay *d, const struct law_ack *ack, u32 linux_rules)
 {
 	if (ack->rtt_ns) {
 		u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0U >> 1);
@@ -31,7 +47,8 @@ static inline void delay_on_sample(struct delay *d, const struct law_ack *ack)
 	}
 	if (!(ack->flags & LAW_ACK_OPEN))
 		d->samples = 0;
-	if (ack->flags & LAW_ACK_ROUND_START) {
+	d->starts = linux_rules ? delay_linux_round(d, ack) : ack->flags & LAW_ACK_ROUND_START;
+	if (d->starts) {
 		d->round_us = d->samples < DELAY_MIN_SAMPLES ? 0 : d->min_us;
 		d->samples = 0;
 	}

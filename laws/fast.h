@@ -59,7 +59,7 @@ static inline void fast_on_sample(void *state, const struct law_ack *ack, struct
 	struct fast *s = state;
 	u32 at = LAW_ACK_OPEN | LAW_ACK_ROUND_START;
 
-	delay_on_sample(&s->delay, ack);
+	delay_on_sample(&s->delay, ack, 0);
 	if (ack->rtt_ns && (ack->flags & LAW_ACK_OPEN))
 		fast_average(s, ack->rtt_ns, control->cwnd);
 	if ((ack->flags & at) != at || control->cwnd >= control->ssthresh)

@@ -57,6 +57,7 @@ struct law_ack {
 #define LAW_ACK_DUP 8u          /* covers nothing new cumulatively */
 #define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery */
 #define LAW_ACK_LOSS 32u        /* on_control: it leaves the sender in state Loss, after a timeout */
+#define LAW_ACK_DISORDER 64u    /* it finds the sender in state Disorder */
 
 /* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */

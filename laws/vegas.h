@@ -47,12 +47,11 @@ static inline u64 vegas_diff_q16(const struct vegas *s, u64 w)
 static inline void vegas_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct vegas *s = state;
-	u32 at = LAW_ACK_OPEN | LAW_ACK_ROUND_START;
 	u64 w = control->cwnd, full;
 
-	delay_on_sample(&s->delay, ack);
+	delay_on_sample(&s->delay, ack, s->variant == VEGAS_LINUX);
 	s->left_slow_start = 0;
-	if ((ack->flags & at) != at || w >= control->ssthresh)
+	if (!(ack->flags & LAW_ACK_OPEN) || !s->delay.starts || w >= control->ssthresh)
 		return;
 	if (vegas_diff_q16(s, w) <= VEGAS_GAMMA_Q16)
 		return;
@@ -69,7 +68,8 @@ static inline void vegas_on_ack(void *state, u32 n, const struct law_ack *ack, s
 	struct vegas *s = state;
 	u64 diff;
 
-	if (!(ack->flags & LAW_ACK_ROUND_START) || s->left_slow_start)
+	(void)ack;
+	if (!s->delay.starts || s->left_slow_start)
 		return;
 	if (!s->delay.round_us) {
 		/* Too few samples to tell: Reno, for this ACK. */

@@ -12,6 +12,7 @@
 
 #define VENO_LINUX 1u
 #define VENO_BETA_Q16 (3ULL << 16) /* queued segments from which the path counts as congested */
+#define VENO_LINUX_STEP_Q16 (1ULL << 15) /* the queue is rounded up to half segments */
 
 struct veno {
 	struct delay delay;
@@ -19,6 +20,7 @@ struct veno {
 	u32 variant;
 	u32 cnt;  /* linux: segments acknowledged towards the next one */
 	u32 half; /* linux: one of the two windows that it takes is counted */
+	u32 min_us; /* linux: smallest RTT since the queue was last computed; 0: none */
 };
 
 static inline void veno_init(void *state, const struct law_config *config, struct law_control *control)
@@ -29,14 +31,32 @@ static inline void veno_init(void *state, const struct law_config *config, struc
 	s->variant = config->variant;
 }
 
+/* The queue that the ACKs found since a segment was last acknowledged in state Open: SACKs of an episode that begins
+ * leave it alone. */
+static inline void veno_linux_on_sample(struct veno *s, const struct law_ack *ack, u64 cwnd)
+{
+	u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0U >> 1);
+
+	if ((ack->flags & (LAW_ACK_OPEN | LAW_ACK_DISORDER)) != LAW_ACK_OPEN) {
+		s->min_us = 0;
+		return;
+	}
+	if (ack->rtt_ns && (!s->min_us || rtt_us < s->min_us))
+		s->min_us = rtt_us;
+	if (!ack->acked || !s->min_us)
+		return;
+	s->delay.round_us = s->min_us;
+	s->queued_q16 = (delay_queue_q16(&s->delay, cwnd, s->min_us) + VENO_LINUX_STEP_Q16 - 1) & ~(VENO_LINUX_STEP_Q16 - 1);
+	s->min_us = 0;
+}
+
 static inline void veno_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct veno *s = state;
 
-	delay_on_sample(&s->delay, ack);
-	if (s->variant == VENO_LINUX && ack->rtt_ns) {
-		s->delay.round_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0U >> 1);
-		s->queued_q16 = delay_queue_q16(&s->delay, control->cwnd, s->delay.round_us);
+	delay_on_sample(&s->delay, ack, 0);
+	if (s->variant == VENO_LINUX) {
+		veno_linux_on_sample(s, ack, control->cwnd);
 	} else if ((ack->flags & LAW_ACK_ROUND_START) && s->delay.round_us) {
 		s->queued_q16 = delay_queue_q16(&s->delay, control->cwnd, s->delay.round_us);
 	}

@@ -79,10 +79,9 @@ static inline void yeah_end_round(struct yeah *s, struct law_control *control)
 static inline void yeah_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct yeah *s = state;
-	u32 at = LAW_ACK_OPEN | LAW_ACK_ROUND_START;
 
-	delay_on_sample(&s->delay, ack);
-	if ((ack->flags & at) == at && control->cwnd < control->ssthresh && s->delay.round_us)
+	delay_on_sample(&s->delay, ack, s->variant == YEAH_LINUX);
+	if ((ack->flags & LAW_ACK_OPEN) && s->delay.starts && control->cwnd < control->ssthresh && s->delay.round_us)
 		yeah_end_round(s, control);
 }
 
@@ -97,7 +96,8 @@ static inline void yeah_on_ack(void *state, u32 n, const struct law_ack *ack, st
 		law_add_per_rtt(control, 1 << 16, n);
 	else
 		law_add_per_rtt(control, law_max(control->cwnd / 100 >> 16, 1 << 16), n);
-	if ((ack->flags & LAW_ACK_ROUND_START) && s->delay.round_us)
+	(void)ack;
+	if (s->delay.starts && s->delay.round_us)
 		yeah_end_round(s, control);
 }
 

@@ -40,6 +40,8 @@ pub const ACK_DUP: u32 = 8;
 pub const ACK_RECOVERY: u32 = 16;
 /// For [`Controller::on_control`]: it leaves the sender in state Loss.
 pub const ACK_LOSS: u32 = 32;
+/// The ACK finds the sender in state Disorder.
+pub const ACK_DISORDER: u32 = 64;
 /// The segment was sent when there was too little to send.
 pub const RATE_APP_LIMITED: u32 = 1;
 /// [`Controller::on_control`] asks that what leaves from now on counts as app-limited.
