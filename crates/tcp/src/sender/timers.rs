@@ -150,9 +150,10 @@ impl Sender {
                 (self.timers.due.since(Time::from_ns(rto_ns)), self.rtt.rto_ms(self.timers.backoff))
             }
             Timer::TailLossProbe => {
-                let began = self.board.last_sent();
+                let due = self.timers.due.max(self.probe_due());
+                let began = self.board.last_sent().max(due.since(Time::from_ns(self.probe_delay_ns())));
                 self.timers.kind = Timer::ProbeTick;
-                (began, self.probe_due().since(began).as_ns().div_ceil(1_000_000))
+                (began, (due - began).as_ns().div_ceil(1_000_000))
             }
             Timer::RtoTick | Timer::ProbeTick => return false,
         };
