@@ -110,11 +110,9 @@ impl LineId {
 /// apart from all else, mostly timers that are as many as flows.
 #[derive(Debug)]
 pub(crate) struct Events {
-    /// The first packet of each delay line, on short pages: the first entry is replaced far more often than any
-    /// comes or goes, so the heap of a page must be small.
-    lines: Calendar<28>,
-    /// On pages of about a millisecond, so that one of ten thousand timers costs no walk through a heap of all.
-    others: Calendar<30>,
+    /// The first packet of each delay line.
+    lines: Calendar,
+    others: Calendar,
     /// The first of `others`.
     next_other: u128,
 }
@@ -194,9 +192,10 @@ impl Heap {
     }
 }
 
-/// Events on pages, each 2^`BITS` ps long; those of the current page are a heap.
+/// Events on pages of about a millisecond; those of the current page are a heap. So one of ten thousand timers,
+/// or of a thousand delay lines, costs no walk through a heap of all.
 #[derive(Debug)]
-struct Calendar<const BITS: u32> {
+struct Calendar {
     /// All before the end of page `page`; empty only if all is.
     soon: Heap,
     /// The next `PAGES` pages, by number modulo `PAGES`, each in no order.
@@ -208,18 +207,20 @@ struct Calendar<const BITS: u32> {
     page: u64,
 }
 
+/// A page is 2^30 ps long.
+const PAGE_BITS: u32 = 64 + 30;
 const PAGES: u64 = 1024;
 /// Events that an empty page keeps room for.
 const PAGE_ROOM: usize = 16;
 
-impl<const BITS: u32> Calendar<BITS> {
-    fn new() -> Calendar<BITS> {
+fn page_of(key: u128) -> u64 {
+    (key >> PAGE_BITS) as u64
+}
+
+impl Calendar {
+    fn new() -> Calendar {
         let pages = (0..PAGES).map(|_| Vec::new()).collect();
         Calendar { soon: Heap::new(), pages, on_pages: 0, far: BinaryHeap::new(), page: 0 }
-    }
-
-    fn page_of(key: u128) -> u64 {
-        (key >> (64 + BITS)) as u64
     }
 
     #[inline]
@@ -228,7 +229,7 @@ impl<const BITS: u32> Calendar<BITS> {
     }
 
     fn push(&mut self, key: u128) {
-        if Self::page_of(key) <= self.page {
+        if page_of(key) <= self.page {
             self.soon.push(key);
         } else {
             self.push_later(key);
@@ -238,7 +239,7 @@ impl<const BITS: u32> Calendar<BITS> {
 
     /// For an event beyond the current page.
     fn push_later(&mut self, key: u128) {
-        let page = Self::page_of(key);
+        let page = page_of(key);
         if page - self.page < PAGES {
             self.pages[(page % PAGES) as usize].push(key);
             self.on_pages += 1;
@@ -254,11 +255,11 @@ impl<const BITS: u32> Calendar<BITS> {
 
     #[inline]
     fn replace_first(&mut self, key: u128) {
-        if Self::page_of(key) <= self.page {
+        if page_of(key) <= self.page {
             self.soon.replace_first(key);
         } else if self.soon.len + self.on_pages + self.far.len() == 1 {
             // A flow alone turns no pages.
-            self.page = Self::page_of(key);
+            self.page = page_of(key);
             self.soon.first = key;
         } else {
             self.push_later(key);
@@ -276,7 +277,7 @@ impl<const BITS: u32> Calendar<BITS> {
 
     fn turn(&mut self) {
         while self.soon.len == 0 && self.on_pages + self.far.len() > 0 {
-            let far = self.far.peek().map_or(u64::MAX, |first| Self::page_of(first.0));
+            let far = self.far.peek().map_or(u64::MAX, |first| page_of(first.0));
             self.page = if self.on_pages > 0 { self.page + 1 } else { far };
             let keys = &mut self.pages[(self.page % PAGES) as usize];
             self.on_pages -= keys.len();
@@ -285,7 +286,7 @@ impl<const BITS: u32> Calendar<BITS> {
             }
             // A ring of pages that each keep the room of their busiest time is megabytes.
             keys.shrink_to(PAGE_ROOM);
-            while let Some(first) = self.far.peek().filter(|first| Self::page_of(first.0) <= self.page) {
+            while let Some(first) = self.far.peek().filter(|first| page_of(first.0) <= self.page) {
                 self.soon.push(first.0);
                 self.far.pop();
             }
