@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
@@ -17,7 +18,7 @@ from lfnlab import Results, Scenario, StoreError, compare, dumbbell
 from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.results.store import TABLES, run_key
+from lfnlab.results.store import FEW, TABLES, Store, run_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,43 @@ def test_the_key_is_of_what_is_run() -> None:
     assert run_key(SHORT.flow("cubic", count=1)) == key, "a default that is said changes nothing"
     assert run_key(SHORT.flow("cubic").with_seed(2)) != key
     assert run_key(SHORT.flow("reno")) != key
+
+
+@pytest.mark.parametrize("count", [1, FEW + 1])
+def test_a_run_appears_when_it_is_on_the_disk(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few runs are synced file by file, many with their file system; then come the renames."""
+    done: list[tuple[str, str]] = []
+
+    def sync(descriptor: int) -> None:
+        done.append(("sync", os.path.realpath(f"/proc/self/fd/{descriptor}")))
+
+    def rename(self: Path, target: Path) -> Path:
+        done.append(("rename", str(self)))
+        os.rename(self, target)
+        return target
+
+    class LibC:
+        def syncfs(self, descriptor: int) -> int:
+            done.append(("syncfs", os.path.realpath(f"/proc/self/fd/{descriptor}")))
+            return 0
+
+    store = Store(tmp_path)
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: LibC())
+    monkeypatch.setattr(type(tmp_path), "rename", rename)
+    store.put({f"{n:024x}": {"a": b"1", "b": b"2"} for n in range(count)})
+    renames = [place for place, (what, _) in enumerate(done) if what == "rename"]
+    before, after = done[: renames[0]], done[renames[-1] + 1 :]
+    made = {name for what, name in done if what == "rename"}
+    if count <= FEW:
+        synced = {name for _, name in before}
+        assert synced == {f"{run}{file}" for run in made for file in ("/a", "/b", "")}
+    else:
+        assert before == [("syncfs", str(tmp_path / "runs"))]
+    assert after == [("sync", str(tmp_path / "runs"))]
+    assert len(made) == count
 
 
 def test_jobs_do_not_change_results(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import ipaddress
 import json
 import os
 import pty
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import _core
+from lfnlab.cli.transfer import recv
 from lfnlab.errors import LawError, UsageError
 
 if TYPE_CHECKING:
@@ -98,6 +101,11 @@ def test_exit_codes_and_no_arithmetic_before_an_error(tmp_path: Path) -> None:
         ended = subprocess.run([*LFN, *words], capture_output=True, text=True, timeout=60)
         assert (ended.returncode, len(ended.stderr.splitlines())) == (code, 1), ended.stderr
         assert text in ended.stderr
+
+
+def test_a_receiver_listens_on_loopback_unless_told() -> None:
+    listen = inspect.signature(recv).parameters["listen"].default
+    assert ipaddress.ip_address(listen.rpartition(":")[0]).is_loopback
 
 
 def test_a_key_on_both_ends(tmp_path: Path) -> None:
