@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use crate::connections::each_connection;
-use crate::place::{length, Directory, Place};
+use crate::place::{length, read_at, Directory, Place};
 use crate::statistics::Tally;
-use crate::stream::{read_at, CHUNK_BYTES};
+use crate::stream::CHUNK_BYTES;
 use crate::{ControlSpec, Listener, Plan, Progress, Served, Statistics, Stream, TransferError};
 
 /// As in libudt's samples.

@@ -8,7 +8,8 @@ use blake3::Hasher;
 use rustix::fs::{seek, SeekFrom};
 use rustix::io::Errno;
 
-use crate::stream::{read_at, CHUNK_BYTES};
+use crate::place::read_at;
+use crate::stream::CHUNK_BYTES;
 use crate::{Stream, TransferError};
 
 /// Block size for hashing, sending and resuming, in bytes.

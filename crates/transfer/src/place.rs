@@ -11,7 +11,6 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::stream::read_at;
 use crate::TransferError;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -225,6 +224,20 @@ impl Place {
 /// Opens what the user named, to read. A FIFO without a writer is opened too; the caller asks whether it is a file.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?.into())
+}
+
+/// Reads at an offset without moving the file's own; short only at its end.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match std::os::unix::fs::FileExt::read_at(file, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(bytes) => done += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
 }
 
 /// Length of a file to be sent. Files of /proc say 0 and have contents.

@@ -9,9 +9,9 @@ use lfn_udt::Reason;
 use rustix::fs::{seek, SeekFrom};
 
 use crate::hashing::{next_data, FileHash, BLOCK_BYTES};
-use crate::place::{length, open_without_waiting, parts};
+use crate::place::{length, open_without_waiting, parts, read_at};
 use crate::statistics::{Tally, Teller};
-use crate::stream::{read_at, CHUNK_BYTES};
+use crate::stream::CHUNK_BYTES;
 use crate::wire::{
     BUSY, CLAIM, DATA, DONE, END, HOLE, MAGIC, MAX_FILES, NO_FILE, OTHER, PART, READY, SAME, WHOLE,
 };

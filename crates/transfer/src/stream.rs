@@ -1,6 +1,5 @@
 //! A stream of bytes over one connection: blocking reads and writes, which also keep its timers.
 
-use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
@@ -582,18 +581,4 @@ impl Drop for Stream {
         self.connection.abort();
         let _ = self.transmit(self.clock.now());
     }
-}
-
-/// Reads at an offset without moving the file's own; short only at its end.
-pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match std::os::unix::fs::FileExt::read_at(file, &mut buffer[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(bytes) => done += bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(done)
 }
