@@ -7,6 +7,7 @@ mod counters;
 mod drop;
 mod fifo;
 mod fq_codel;
+pub mod frugal;
 mod impair;
 mod limit;
 mod link;

@@ -70,6 +70,11 @@ macro_rules! routers {
         }
 
         impl RouterConfig {
+            /// The headers that its router fills in.
+            pub fn header(&self) -> lfn_header::Protocol {
+                match self { $(RouterConfig::$name(_) => lfn_header::Protocol::$name,)+ }
+            }
+
             /// A router on a link of this rate, which headers call `link`, not 0. `draw` gives numbers uniform
             /// on \[0, 1), for the timers' phases.
             pub fn build(&self, link: u16, rate: Rate, draw: impl FnMut() -> f64) -> Router {

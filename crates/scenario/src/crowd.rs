@@ -1,19 +1,28 @@
 //! Short flows and connections that are open at once: of the background and of models of traffic.
 
+use lfn_path::AqmConfig;
+
 use crate::demand::pile_up;
 use crate::loads::{Basis, TIMEOUT_S};
+use crate::model::Scenario;
+use crate::network::Network;
 
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;
-/// Short background flows at once for each Mbit/s of load, and how many more for each second that they queue: they
-/// take some round trips.
-const FLOWS_PER_MBITPS: f64 = 8.0;
-const FLOWS_PER_MBITPS_AND_QUEUEING_S: f64 = 30.0;
+/// Short background flows at once for each Mbit/s of load: 12 begin in a second, and take three round trips of 0.1 s.
+/// How many more for each second that they queue.
+const FLOWS_PER_MBITPS: f64 = 2.9;
+const FLOWS_PER_MBITPS_AND_QUEUEING_S: f64 = 19.0;
+/// How many more where others overflow a queue for a second or longer: some of the short flows lose packets, and wait for
+/// timeouts.
+const DISTURBED_FLOWS_PER_MBITPS: f64 = 2.1;
 /// The same where a queue holds few packets, or fewer than there are long flows: a short flow often loses its first
 /// packets, and waits for timeouts of a second and longer ones.
-const STARVED_FLOWS_PER_MBITPS: f64 = 45.0;
+const STARVED_FLOWS_PER_MBITPS: f64 = 28.0;
 /// So few, of the largest.
 const STARVED_PACKETS: f64 = 10.0;
+/// Connections of a model of traffic at once there, over those elsewhere.
+const STARVED_TIMES: f64 = 2.0;
 /// Packets of a short flow. One that loses some of them often waits for a timeout.
 const SHORT_FLOW_PACKETS: f64 = 10.0;
 /// Interactive sessions that begin in a second for each Mbit/s of load, and the most at once in both directions: they
@@ -21,13 +30,16 @@ const SHORT_FLOW_PACKETS: f64 = 10.0;
 const SESSIONS_PER_MBITPS_AND_S: f64 = 0.07;
 const SESSIONS_MOST: f64 = 4000.0;
 /// Short flows keep as many packets as their load sends in this time, in seconds.
-const PACKETS_S: f64 = 0.5;
+const PACKETS_S: f64 = 0.25;
+const DISTURBED_PACKETS_S: f64 = 0.5;
+/// FQ-CoDel keeps short flows apart from so many others at most: of its 1,024 queues few are theirs.
+const FLOWS_APART: f64 = 50.0;
 /// Short background flows that begin in a second for each Mbit/s of load.
 const FLOWS_PER_MBITPS_AND_S: f64 = 13.0;
 /// Window of a short flow in packets. A place that once held a large flow keeps room for it; in each second so many
 /// of the places get one.
 const WINDOW_PACKETS: f64 = 45.0;
-const LARGE_PER_S: f64 = 0.05;
+const LARGE_PER_S: f64 = 0.08;
 /// Packets outstanding of a long background flow.
 const LONG_FLOW_PACKETS: f64 = 20.0;
 /// A packet of the background on the wire.
@@ -65,6 +77,12 @@ struct Course {
     piling_s: f64,
 }
 
+/// Load of the background's short flows in both directions.
+pub(crate) fn background_load_bps(scenario: &Scenario, network: &Network) -> f64 {
+    let background = &scenario.background;
+    LOADS[usize::from(background.level as u8)] * network.slowest(&background.path.links).as_bps()
+}
+
 impl Basis<'_> {
     pub(crate) fn crowd(&self) -> Crowd {
         let mut crowd = self.background();
@@ -74,8 +92,7 @@ impl Basis<'_> {
 
     fn background(&self) -> Crowd {
         let background = &self.paths.scenario.background;
-        let load_share = LOADS[usize::from(background.level as u8)];
-        let load_bps = load_share * self.paths.network.slowest(&background.path.links).as_bps();
+        let load_bps = background_load_bps(self.paths.scenario, &self.paths.network);
         let long_flows = 2.0 * f64::from(background.long_flows);
         let per_s = FLOWS_PER_MBITPS_AND_S * load_bps / 1e6;
         // Hardly more at once than begin in all.
@@ -83,6 +100,7 @@ impl Basis<'_> {
         let ways = [(&*background.path.links, 1.0 - REVERSE), (&*background.ack_links, REVERSE)];
         let piling_s = ways.into_iter().map(|(way, part)| self.piling_s(way, part, load_bps));
         let piled = per_s * piling_s.sum::<f64>().min(self.duration_s);
+        let packets_s = if self.is_disturbed() { DISTURBED_PACKETS_S } else { PACKETS_S };
         let sessions = (SESSIONS_PER_MBITPS_AND_S * load_bps / 1e6 * self.duration_s).min(SESSIONS_MOST);
         // Those that piled up are among those that began.
         let short_flows = (self.flows_per_mbitps() * load_bps / 1e6 + sessions).min(begun - piled).max(0.0);
@@ -91,7 +109,7 @@ impl Basis<'_> {
             long_flows,
             short_flows,
             piled,
-            in_flight: LONG_FLOW_PACKETS * long_flows + PACKETS_S * load_bps / 8.0 / WIRE_BYTES,
+            in_flight: LONG_FLOW_PACKETS * long_flows + packets_s * load_bps / 8.0 / WIRE_BYTES,
             kept: WINDOW_PACKETS * large,
             packets: load_bps / 8.0 * self.duration_s / WIRE_BYTES,
             ..Crowd::default()
@@ -101,33 +119,70 @@ impl Basis<'_> {
     /// Short background flows at once for each Mbit/s of load, where no link is overloaded.
     fn flows_per_mbitps(&self) -> f64 {
         let background = &self.paths.scenario.background;
-        let beside =
-            |link: u16| self.paths.scenario.flow.iter().filter(move |flow| flow.path.links.contains(&link));
-        let is_starved = |&link: &u16| {
-            let long = beside(link).map(|flow| f64::from(flow.streams())).sum::<f64>();
-            self.paths.room_bytes(link) < STARVED_PACKETS.max(long) * f64::from(self.paths.sizing.wire_bytes)
-        };
         let mut links = background.path.links.iter().chain(&*background.ack_links);
-        if links.any(is_starved) {
+        if links.any(|&link| self.is_starved(link)) {
             return STARVED_FLOWS_PER_MBITPS;
         }
         let ways = [&*background.path.links, &*background.ack_links];
         let queueing_s: f64 = ways.iter().map(|way| self.queueing_behind_s(way)).sum();
-        let loss = background.path.links.iter().map(|&link| self.paths.most_lost(link)).fold(0.0, f64::max);
-        let timeouts = FLOWS_PER_MBITPS_AND_S * TIMEOUT_S * (1.0 - (1.0 - loss).powf(SHORT_FLOW_PACKETS));
-        FLOWS_PER_MBITPS + FLOWS_PER_MBITPS_AND_QUEUEING_S * queueing_s + timeouts
+        let courses = background.path.links.iter().flat_map(|&link| self.paths.course_of_loss(link));
+        let waiting_s = courses.map(|(at, loss)| {
+            let for_s = self.paths.scenario.duration.since(at).as_s().min(TIMEOUT_S);
+            for_s * (1.0 - (1.0 - loss).powf(SHORT_FLOW_PACKETS))
+        });
+        let timeouts = FLOWS_PER_MBITPS_AND_S * waiting_s.fold(0.0, f64::max);
+        let disturbed = if self.is_disturbed() { self.duration_s.min(1.0) } else { 0.0 };
+        FLOWS_PER_MBITPS
+            + DISTURBED_FLOWS_PER_MBITPS * disturbed
+            + FLOWS_PER_MBITPS_AND_QUEUEING_S * queueing_s
+            + timeouts
+    }
+
+    /// Whether a queue holds few packets, or fewer than there are long flows.
+    fn is_starved(&self, link: u16) -> bool {
+        let least = STARVED_PACKETS.max(self.long_flows(link)) * f64::from(self.paths.sizing.wire_bytes);
+        self.paths.room_bytes(link) < least
+    }
+
+    /// Flows under test whose data pass a link.
+    fn long_flows(&self, link: u16) -> f64 {
+        let beside = self.paths.scenario.flow.iter().filter(|flow| flow.path.links.contains(&link));
+        beside.map(|flow| f64::from(flow.streams())).sum()
+    }
+
+    /// Whether short background flows lose more than what their own bursts cost them: where other traffic can overflow
+    /// a queue on their way, or a link changes.
+    fn is_disturbed(&self) -> bool {
+        let scenario = self.paths.scenario;
+        let changes = |link: u16| !scenario.spells(&self.paths.network, link).is_empty();
+        let overflows = |link: u16| self.outstanding_bytes(link) > self.paths.room_bytes(link);
+        let background = &scenario.background;
+        let mut links = background.path.links.iter().chain(&*background.ack_links);
+        !scenario.traffic.is_empty()
+            || links.any(|&link| changes(link) || !self.keeps_apart(link) && overflows(link))
+    }
+
+    /// Whether short flows have queues of their own on a link.
+    fn keeps_apart(&self, link: u16) -> bool {
+        let discipline = self.paths.network.hop(link).way.queue.discipline;
+        matches!(discipline, AqmConfig::FqCodel(_)) && self.long_flows(link) <= FLOWS_APART
+    }
+
+    /// Bytes that the flows and UDP sources which pass a link may have outstanding.
+    fn outstanding_bytes(&self, link: u16) -> f64 {
+        let filling = self.loads.iter().filter(|load| load.links.contains(&link));
+        filling.map(|load| load.window * f64::from(load.wire_bytes)).sum()
     }
 
     /// How long the queues of a way are that others fill.
     fn queueing_behind_s(&self, way: &[u16]) -> f64 {
-        let queueing_s = way.iter().map(|&link| {
+        let shared = way.iter().filter(|&&link| !self.keeps_apart(link));
+        let queueing_s = shared.map(|&link| {
             let rates =
                 self.paths.scenario.spells(&self.paths.network, link).into_iter().map(|(rate, _)| rate);
             let least = rates.filter(|&rate| rate > 0.0).fold(1.0, f64::min);
             let rate_bps = self.paths.network.hop(link).way.mean_rate().as_bps();
-            let filling = self.loads.iter().filter(|load| load.links.contains(&link));
-            let bytes: f64 = filling.map(|load| load.window * f64::from(load.wire_bytes)).sum();
-            bytes.min(self.paths.room_bytes(link)) * 8.0 / (least * rate_bps)
+            self.outstanding_bytes(link).min(self.paths.room_bytes(link)) * 8.0 / (least * rate_bps)
         });
         queueing_s.sum()
     }
@@ -167,7 +222,7 @@ impl Basis<'_> {
         let left_bps = rate_bps - self.ack_bps(link) - self.udp_bps(link);
         let wire_bps = WIRE_PER_LOAD * load_bps;
         if wire_bps > left_bps {
-            1.0 - left_bps.max(0.0) / wire_bps
+            (1.0 - left_bps.max(0.0) / wire_bps).powi(2)
         } else {
             0.0
         }
@@ -193,7 +248,10 @@ impl Basis<'_> {
     fn add_models(&self, crowd: &mut Crowd) {
         for (traffic, demand) in self.paths.scenario.traffic.iter().zip(&self.demands) {
             let ways = [&traffic.path.links, &traffic.ack_links];
-            crowd.connections += demand.connections(ways.iter().map(|way| self.queueing_s(way)).sum());
+            let starved = ways.iter().any(|way| way.iter().any(|&link| self.is_starved(link)));
+            let times = if starved { STARVED_TIMES } else { 1.0 };
+            crowd.connections +=
+                times * demand.connections(ways.iter().map(|way| self.queueing_s(way)).sum());
             let down = ways.iter().map(|way| self.paths.scenario.stopped_s(&self.paths.network, way, 0.0));
             crowd.connections += demand.begun((PILE_TIMES * down.sum::<f64>()).min(self.duration_s));
             crowd.in_flight += demand.wire_bytes_per_s() / WIRE_BYTES;

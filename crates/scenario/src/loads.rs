@@ -6,9 +6,10 @@ use lfn_sim::traffic::udp;
 use lfn_units::Time;
 
 use crate::config::Sizing;
+use crate::crowd::background_load_bps;
 use crate::demand::Demand;
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
-use crate::network::Network;
+use crate::network::{Hop, Network};
 use crate::peaks::Peaks;
 use crate::quantity::Start;
 
@@ -30,6 +31,18 @@ const REACTION: f64 = 4.0;
 /// The least retransmission timeout of Linux, and one that is not short.
 const LINUX_TIMEOUT_S: f64 = 0.2;
 pub(crate) const TIMEOUT_S: f64 = 1.0;
+/// Slow start sends three packets for two that arrive, so a third of them queues if they arrive one behind the other.
+const QUEUED_OF_SLOW_START: f64 = 1.0 / 3.0;
+/// The most by which the seconds since a loss let CUBIC and H-TCP grow in a round trip of 0.1 s, in packets.
+const AVOIDANCE_BY_S: [f64; 2] = [12.0, 1.2];
+/// Packets that `const-rate` adds in a round trip of a second.
+const CONST_RATE_C: f64 = 4.0;
+/// The longest ACK on the wire.
+const ACK_BYTES_MOST: f64 = 90.0;
+/// A retransmission that is lost three times waits for timeouts of 1, 2 and 4 s.
+const HOLES: Time = Time::from_s(8);
+/// Largest window of `hybla:linux`. As much again may be outstanding while losses are repaired.
+const HYBLA_LINUX_SEGMENTS: f64 = 65_535.0;
 /// A packet that opens a connection, on the wire.
 const OPENING_BYTES: f64 = 90.0;
 
@@ -43,12 +56,14 @@ struct Growth {
     per_round: f64,
     /// No loss is known to keep it near what the path holds.
     boundless: bool,
+    /// It never grows by more than [`per_round`](Growth::per_round) in a round trip: no slow start.
+    steady: bool,
 }
 
 impl Growth {
-    /// Of a law, or of UDT's own control.
-    fn of(law: Option<&LawSpec>, first_rtt_s: f64) -> Growth {
-        let one = Growth { per_packet: 1.0, per_round: 0.0, boundless: false };
+    /// Of a law, or of UDT's own control. The law of a router protocol that no router speaks grows as Reno does.
+    fn of(law: Option<&LawSpec>, first_rtt_s: f64, is_answered: bool) -> Growth {
+        let one = Growth { per_packet: 1.0, per_round: 0.0, boundless: false, steady: false };
         let Some(law) = law else { return one };
         let name = law.info().map(|law| law.name);
         if name == Some("hybla") {
@@ -58,7 +73,10 @@ impl Growth {
             let rho = first_rtt_s / HYBLA_RTT_S;
             // rho^2 a round trip, in congestion avoidance with a window of one packet.
             let per_packet = rho.min(HYBLA_RHO_MAX).exp2().max(rho * rho);
-            return Growth { per_packet, per_round: rho * rho, boundless: true };
+            return Growth { per_packet, per_round: rho * rho, boundless: true, steady: false };
+        }
+        if law.header().is_some() && !is_answered {
+            return Growth { per_round: 1.0, steady: true, ..one };
         }
         let jumps = name.is_none() || law.family() == Some("router");
         Growth { per_packet: if jumps { f64::INFINITY } else { 1.0 }, boundless: name.is_none(), ..one }
@@ -99,6 +117,8 @@ pub(crate) struct Load<'a> {
     pub(crate) boundless: bool,
     /// Its sender keeps a sample of the delivery rate for each packet.
     pub(crate) samples: bool,
+    /// Packets for which flows that ended keep room.
+    pub(crate) left: f64,
     /// Packets that may be outstanding over what a link twice holds, as a share of it.
     pub(crate) more: f64,
     /// For how long a recovery lets a packet leave for each that arrives, and repairs one loss in each round trip.
@@ -157,7 +177,11 @@ impl<'a> Paths<'a> {
         let mut window = (n * received.min(wanted).min(limit))
             .min(self.early(flow) * self.grown(flow, growth, self.rounds(flow, links)))
             .min(fed_by_acks(flow, growth, carried))
-            .min(self.ended_by_losses(flow, growth, links));
+            .min(self.ended_by_losses(flow, growth, links))
+            .min(self.ended_by_overflow(flow, growth, links));
+        if flow.control.law().is_some_and(|law| law.label() == "hybla:linux") {
+            window = window.min(OVERSHOOT * n * HYBLA_LINUX_SEGMENTS.max(initial_window(flow, growth)));
+        }
         let samples = flow.control.law().is_some_and(samples_rates);
         // Without SACK each loss takes a round trip to repair, and without RACK a lost retransmission takes a
         // timeout, in which as much leaves as the rate asks for.
@@ -167,7 +191,10 @@ impl<'a> Paths<'a> {
             // Packets under way, and those that have arrived behind a hole.
             let under_way = (1.0 + growth.per_packet) * (1.0 + more) * self.held(flow, links)
                 + n * (initial_window(flow, growth) + REACTION * growth.per_round);
-            window = window.min(under_way + carried);
+            // The window of Hybla alone is too large by itself; other holes end with their timeouts.
+            let holes =
+                if growth.boundless { self.scenario.duration } else { self.scenario.duration.min(HOLES) };
+            window = window.min(under_way + self.carried(links, wire_bytes, holes));
         }
         Load {
             links,
@@ -180,6 +207,7 @@ impl<'a> Paths<'a> {
             keeps: true,
             boundless,
             samples,
+            left: if samples { self.left(flow, links, wire_bytes, window) } else { 0.0 },
             more,
             stalls_s: self.stalls_s(flow),
         }
@@ -213,6 +241,7 @@ impl<'a> Paths<'a> {
             keeps: false,
             boundless: false,
             samples: false,
+            left: 0.0,
             more: 0.0,
             stalls_s: 0.0,
         }
@@ -261,6 +290,17 @@ impl<'a> Paths<'a> {
         self.rate_bps(links) / 8.0 * time.as_s() / f64::from(wire_bytes)
     }
 
+    /// Packets for which flows keep room after their end, where they begin one after the other: each has a start-up alone.
+    fn left(&self, flow: &Flow, links: &[u16], wire_bytes: u32, window: f64) -> f64 {
+        match (flow.start, flow.size) {
+            (Start::Uniform(..), Some(_)) => {
+                let start_up = OVERSHOOT * (1.0 + START_UP) * self.carried(links, wire_bytes, flow.rtt);
+                (f64::from(flow.streams()) * start_up).min(window)
+            }
+            _ => 0.0,
+        }
+    }
+
     /// Packets that a route and its queues hold.
     fn held(&self, flow: &Flow, links: &[u16]) -> f64 {
         let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
@@ -269,7 +309,10 @@ impl<'a> Paths<'a> {
     }
 
     fn growth(&self, flow: &Flow) -> Growth {
-        Growth::of(flow.control.law(), self.first_rtt_s(flow))
+        let header = flow.control.law().and_then(LawSpec::header);
+        let answers = |hop: &Hop| hop.way.router.and_then(|router| router.0).map(|config| config.header());
+        let is_answered = header.is_some() && self.network.hops.iter().any(|hop| answers(hop) == header);
+        Growth::of(flow.control.law(), self.first_rtt_s(flow), is_answered)
     }
 
     /// The longest first round trip of a flow, in seconds: all queues on its way are full. At the start of a run they
@@ -316,7 +359,12 @@ impl<'a> Paths<'a> {
     /// for itself and for what the window grows by.
     fn grown(&self, flow: &Flow, growth: Growth, rounds: f64) -> f64 {
         let rounds = (rounds - HANDSHAKE_ROUNDS).max(0.0).floor();
-        initial_window(flow, growth) * (1.0 + growth.per_packet).powf(rounds)
+        let initial = initial_window(flow, growth);
+        if growth.steady {
+            self.stalled(flow) * (initial + growth.per_round * rounds)
+        } else {
+            initial * (1.0 + growth.per_packet).powf(rounds)
+        }
     }
 
     /// For how long a recovery without SACK lets a packet leave for each that arrives, and repairs one loss in each
@@ -325,7 +373,7 @@ impl<'a> Paths<'a> {
         match (has_sack(flow), self.scenario.compat) {
             (true, _) => 0.0,
             (false, Compat::Linux) => self.shortest_s(flow) + LINUX_TIMEOUT_S,
-            (false, Compat::Ns2) => self.shortest_s(flow) + TIMEOUT_S,
+            (false, Compat::Ns2) => 3.0 * self.shortest_s(flow) + TIMEOUT_S,
         }
     }
 
@@ -355,16 +403,10 @@ impl<'a> Paths<'a> {
     /// ends with the first loss, and a round trip passes before it is known. Afterwards each loss costs more than the
     /// packets between two losses bring. Infinite for laws and receivers of which this is not known.
     fn ended_by_losses(&self, flow: &Flow, growth: Growth, links: &[u16]) -> f64 {
-        if flow.transport() != Transport::Tcp || !flow.control.law().is_some_and(gives_way_to_losses) {
+        if !flow.control.law().is_some_and(gives_way_to_losses) {
             return f64::INFINITY;
         }
-        // While a lost retransmission waits for its timeout, half a window leaves in each round trip; RACK does not
-        // wait.
-        let waits_s = match self.scenario.compat {
-            Compat::Ns2 => TIMEOUT_S,
-            Compat::Linux => self.stalls_s(flow),
-        };
-        let stalled = 1.0 + waits_s / (2.0 * self.shortest_s(flow));
+        let stalled = self.stalled(flow);
         let n = f64::from(flow.streams());
         // Packets before the first loss of each of n flows, together.
         let most_before = most_of(n);
@@ -374,6 +416,109 @@ impl<'a> Paths<'a> {
             stalled * (1.0 + growth.per_packet) * (before + growth.per_packet * most_before / loss)
         };
         self.losses(links).into_iter().map(bound).fold(f64::INFINITY, f64::min)
+    }
+
+    /// How many windows of a flow are outstanding at most while losses are repaired.
+    fn stalled(&self, flow: &Flow) -> f64 {
+        // While a lost retransmission waits for its timeout, half a window leaves in each round trip; RACK does not
+        // wait. UDT's window holds all that is not acknowledged.
+        let waits_s = match (flow.transport(), self.scenario.compat) {
+            (Transport::Udt, _) => 0.0,
+            (Transport::Tcp, Compat::Ns2) => TIMEOUT_S,
+            (Transport::Tcp, Compat::Linux) => self.stalls_s(flow),
+        };
+        1.0 + waits_s / (2.0 * self.shortest_s(flow))
+    }
+
+    /// Most packets that all flows of a group may have outstanding where the queue is short: packets that leave in slow
+    /// start arrive one behind the other, so part of them queues. Infinite where that is not so.
+    fn ended_by_overflow(&self, flow: &Flow, growth: Growth, links: &[u16]) -> f64 {
+        if !self.is_in_bursts(flow, links) {
+            return f64::INFINITY;
+        }
+        let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
+        let late = links.iter().map(|&link| most_late(&self.network.hop(link).way.impair));
+        let rooms: f64 = links.iter().map(|&link| self.room_bytes(link)).sum();
+        // Late packets spread over that time.
+        let queue = rooms / f64::from(wire_bytes)
+            + self.carried(links, wire_bytes, late.fold(Time::ZERO, Time::after));
+        // Trains of packets that mix are spread as well.
+        let trains = self.scenario.flow.iter().map(|flow| match flow.start {
+            Start::At(_) => 1.0,
+            Start::Uniform(..) => f64::from(flow.streams()),
+        });
+        let others = self.scenario.udp.len() + usize::from(!self.scenario.background.is_silent());
+        let trains = trains.sum::<f64>() + others as f64;
+        let n = f64::from(flow.streams());
+        let first = n * initial_window(flow, growth) + trains * queue / QUEUED_OF_SLOW_START;
+        let rounds = self.rounds(flow, links);
+        let (share, packets) = self.avoidance(flow).unwrap_or((f64::INFINITY, f64::INFINITY));
+        // A round trip passes before a loss is known.
+        let window = OVERSHOOT * first * (1.0 + share).powf(rounds) + n * rounds * packets;
+        self.stalled(flow) * window
+    }
+
+    /// Whether a scheduled change lets a path carry no more, and as late.
+    fn is_slower(&self, change: &Change) -> bool {
+        match change {
+            Change::Link(change) => {
+                let first = self.network.hop(change.number).way.mean_rate();
+                change.delay.is_none() && change.rate.is_none_or(|rate| rate <= first)
+            }
+            Change::File(_) | Change::Route(_) => false,
+        }
+    }
+
+    /// Load of the background on a way, if all of it travels there.
+    fn background_bps(&self, way: &[u16]) -> f64 {
+        let background = &self.scenario.background;
+        let links = background.path.links.iter().chain(&*background.ack_links);
+        let passes = links.clone().any(|link| way.contains(link));
+        if passes && !background.is_silent() {
+            background_load_bps(self.scenario, &self.network)
+        } else {
+            0.0
+        }
+    }
+
+    /// By which share of it, and by how many packets, the window of a flow grows in a round trip of congestion avoidance,
+    /// at most. `None` for laws that double it, or whose packets leave over the whole round trip.
+    fn avoidance(&self, flow: &Flow) -> Option<(f64, f64)> {
+        let seconds = self.scenario.duration.as_s();
+        let [by_s, by_s2] = AVOIDANCE_BY_S;
+        match flow.control.law()?.info()?.name {
+            "reno" | "westwood" | "westwood-s" | "vegas" | "veno" | "dctcp" => Some((0.0, 2.0)),
+            "illinois" => Some((0.0, 10.0)),
+            "bic" => Some((0.0, 32.0)),
+            "const-rate" => {
+                let rtt_s = self.first_rtt_s(flow);
+                Some((0.0, CONST_RATE_C * rtt_s * rtt_s.max(1.0)))
+            }
+            "cubic" | "htcp" | "htcp-be" => {
+                let by_time = (by_s + by_s2 * seconds) * seconds;
+                Some((0.0, 32.0 + by_time * (10.0 * flow.rtt.as_s()).max(1.0)))
+            }
+            "hstcp" | "scalable" | "yeah" | "ltcp" | "compound" => Some((0.05, 32.0)),
+            _ => None,
+        }
+    }
+
+    /// Whether a flow in slow start sends its packets one behind the other, and nothing but flows that do the same, and
+    /// steady UDP, spreads them.
+    fn is_in_bursts(&self, flow: &Flow, links: &[u16]) -> bool {
+        let scenario = self.scenario;
+        let acks = &*flow.ack_links;
+        let meets = |links: &[u16]| links.iter().any(|link| acks.contains(link));
+        let acks_bps =
+            self.rate_bps(links) / f64::from(scenario.compat.wire_bytes(flow.packet)) * ACK_BYTES_MOST;
+        self.avoidance(flow).is_some()
+            && flow.tcp.is_some_and(|tcp| !tcp.pacing)
+            && scenario.schedule.iter().all(|change| self.is_slower(change))
+            && scenario.traffic.is_empty()
+            && links.iter().chain(acks).all(|&link| self.network.hop(link).way.delivery.is_none())
+            && self.rate_bps(acks) > acks_bps + 2.0 * self.background_bps(acks)
+            && !scenario.flow.iter().any(|flow| meets(&flow.path.links))
+            && !scenario.udp.iter().any(|udp| meets(&udp.path.links))
     }
 
     /// From which time on a route loses at least which share of its data packets.
@@ -390,13 +535,8 @@ impl<'a> Paths<'a> {
         found
     }
 
-    /// The largest share of data packets that a link ever loses.
-    pub(crate) fn most_lost(&self, link: u16) -> f64 {
-        self.course_of_loss(link).into_iter().map(|(_, loss)| loss).fold(0.0, f64::max)
-    }
-
     /// Share of its data packets that a link loses, and since when; 0 for losses in bursts.
-    fn course_of_loss(&self, link: u16) -> Vec<(Time, f64)> {
+    pub(crate) fn course_of_loss(&self, link: u16) -> Vec<(Time, f64)> {
         let first = match self.network.hop(link).way.impair.loss {
             Loss::Bernoulli(p) => p,
             Loss::Bursts(_) => 0.0,

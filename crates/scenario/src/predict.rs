@@ -8,17 +8,19 @@ use crate::demand::Demand;
 use crate::loads::{most_late, samples_rates, Basis, Load, Paths, OVERSHOOT};
 use crate::model::{Change, Compat, Flow, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
-use crate::quantity::Sample;
+use crate::quantity::{Sample, Start};
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
 const FLOW_BYTES: f64 = 2_500.0;
-/// The same of a flow that is reported in sum.
-const SHORT_FLOW_BYTES: f64 = 1_800.0;
+/// The same of a flow that is reported in sum: 1,280, of which 2.25 times as much exists while their list grows.
+const SHORT_FLOW_BYTES: f64 = 2_900.0;
 /// The same over UDT, where both ends are connections that measure.
 const UDT_FLOW_BYTES: f64 = 6_000.0;
 /// Memory of a packet in flight: queue and delay line, its ACK, the sender's scoreboard, and the room that these keep to
 /// grow: they double, and exist once more while they are copied.
 const PACKET_BYTES: f64 = 160.0;
+/// Of a packet on a wire that is out of order, beyond that: it is an event of its own.
+const LATE_BYTES: f64 = 200.0;
 /// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
 const KEPT_BYTES: f64 = 100.0;
 /// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
@@ -27,10 +29,13 @@ const RATE_SAMPLE_BYTES: f64 = 104.0;
 const TRANSFERS: f64 = 4.0 / 3.0;
 /// A connection of a model of traffic, with its messages and what it has in flight.
 const CONNECTION_BYTES: f64 = 5_000.0;
-/// Columns grow to up to twice what they hold, and exist once more while they are stored.
-const TABLE_COPIES: f64 = 3.0;
-/// Memory of every run.
-const RUN_BYTES: f64 = 1_000_000.0;
+/// Columns grow by a quarter of what they hold, and exist once more while they are stored; the rows of events come on top.
+const TABLE_COPIES: f64 = 2.4;
+/// Memory of every run, with the room of its small lists.
+const RUN_BYTES: f64 = 2_500_000.0;
+/// Scoreboards have places for a power of two of packets: where that many are outstanding, and no more are held, they
+/// need so much of what else is spare.
+const SCOREBOARD_ROOM: f64 = 1.2;
 /// Room that structures which hold few packets keep for more.
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
@@ -196,20 +201,52 @@ impl Basis<'_> {
         let slack = slack.min(SLACK_MOST_PACKETS).min(windows);
         let held = slack + boundless * KEPT_BYTES / PACKET_BYTES + links;
         // No more is held than is outstanding, at most.
-        let outstanding: f64 = self.loads.iter().map(|load| load.window).sum();
+        let room = |load: &Load| if load.samples { 1.0 } else { SCOREBOARD_ROOM };
+        let outstanding: f64 = self.loads.iter().map(|load| room(load) * load.window).sum();
         let in_flight = held.min(outstanding + SPARE_PACKETS) + crowd.in_flight;
         let sampled = if self.paths.scenario.traffic.iter().any(|traffic| samples_rates(&traffic.spec)) {
             in_flight
         } else {
             senders().filter(|load| load.samples).map(|load| load.window).sum::<f64>().min(in_flight)
         };
-        in_flight * PACKET_BYTES + crowd.kept * KEPT_BYTES + sampled * RATE_SAMPLE_BYTES
+        let late: f64 = self.links().map(|link| self.late(link)).sum();
+        let left: f64 = self.loads.iter().map(|load| load.left).sum();
+        let held_bytes = in_flight * PACKET_BYTES + sampled * RATE_SAMPLE_BYTES;
+        held_bytes.max(left * (KEPT_BYTES + RATE_SAMPLE_BYTES))
+            + late.min(in_flight) * LATE_BYTES
+            + crowd.kept * KEPT_BYTES
+    }
+
+    /// Packets on the wire behind a link that are out of order.
+    fn late(&self, link: u16) -> f64 {
+        let Some(wire_bytes) = self.passing(link).map(|load| load.wire_bytes).min() else { return 0.0 };
+        let impair = &self.paths.network.hop(link).way.impair;
+        let late = most_late(impair);
+        let overtaken = self.paths.carried(&[link], wire_bytes, late);
+        let share = match (impair.jitter, impair.reorder) {
+            (None, None) => return 0.0,
+            (None, Some(reorder)) => (reorder.p * (1.0 + overtaken)).min(1.0),
+            (Some(_), _) => 1.0,
+        };
+        // Data are half of the round trip on their way.
+        let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(self.paths.peaks.longer);
+        share * (overtaken + 0.5 * self.paths.carried(&[link], wire_bytes, rtt))
     }
 
     /// Packets in a link and its queue, and those that are outstanding because it dropped some, as packets in flight.
     fn held(&self, link: u16) -> f64 {
-        let Some(wire_bytes) = self.passing(link).map(|load| load.wire_bytes).min() else { return 0.0 };
-        let windows: f64 = self.passing(link).map(|load| load.window).sum();
+        let sum = |loads: &mut dyn Iterator<Item = &Load<'_>>| loads.map(|load| load.window).sum::<f64>();
+        let least = |loads: &mut dyn Iterator<Item = &Load<'_>>| loads.map(|load| load.wire_bytes).min();
+        let Some(wire_bytes) = least(&mut self.passing(link)) else { return 0.0 };
+        let all = self.held_of(link, wire_bytes, sum(&mut self.passing(link)));
+        let flows = || self.passing(link).filter(|load| load.keeps);
+        let udp = sum(&mut self.passing(link).filter(|load| !load.keeps));
+        // Small packets of UDP are few where UDP is slow.
+        least(&mut flows()).map_or(all, |bytes| all.min(udp + self.held_of(link, bytes, sum(&mut flows()))))
+    }
+
+    /// The same of packets of at least this size, of senders with these windows together.
+    fn held_of(&self, link: u16, wire_bytes: u32, windows: f64) -> f64 {
         let packets = |bytes: f64| bytes / f64::from(wire_bytes);
         let room = packets(self.paths.room_bytes(link));
         if !self.is_slowest(link) {
@@ -259,20 +296,24 @@ impl Basis<'_> {
     }
 
     fn table_bytes(&self) -> f64 {
-        let rows = match self.paths.scenario.sample {
+        let rows = |time_s: f64| match self.paths.scenario.sample {
             Sample::Off => 0.0,
-            Sample::Every(step) => self.duration_s / step.as_s() + 1.0,
+            Sample::Every(step) => time_s / step.as_s() + 1.0,
         };
         let row = |bytes: usize| bytes as f64;
         let flow_row_bytes = |flow: &Flow| {
             let law = flow.control.law().filter(|_| flow.transport() == Transport::Tcp);
             let probes = law.map_or(0, |law| law.probes().len()) as f64;
-            f64::from(flow.count) * (row(FlowTable::ROW_BYTES) + probes * row(ProbeTable::ROW_BYTES))
+            row(FlowTable::ROW_BYTES) + probes * row(ProbeTable::ROW_BYTES)
         };
-        let row_bytes = self.paths.scenario.flow.iter().map(flow_row_bytes).sum::<f64>()
-            + f64::from(self.links().end) * row(QueueTable::ROW_BYTES);
+        let flows = self.paths.scenario.flow.iter();
+        let flow_bytes = flows.map(|flow| {
+            f64::from(flow.count) * rows((self.duration_s - begun_s(flow)).max(0.0)) * flow_row_bytes(flow)
+        });
+        let queue_bytes = f64::from(self.links().end) * rows(self.duration_s) * row(QueueTable::ROW_BYTES);
         let transfers = self.demands.iter().map(Demand::messages_per_s).sum::<f64>() * self.duration_s;
-        TABLE_COPIES * (rows * row_bytes + TRANSFERS * transfers * row(TransferTable::ROW_BYTES))
+        let transfer_bytes = TRANSFERS * transfers * row(TransferTable::ROW_BYTES);
+        TABLE_COPIES * (flow_bytes.sum::<f64>() + queue_bytes + transfer_bytes)
     }
 
     fn capture_bytes(&self, crowd: &Crowd) -> f64 {
@@ -292,6 +333,19 @@ impl Basis<'_> {
         let handshakes = HANDSHAKE_PACKETS * self.streams(Transport::Tcp) * f64::from(self.links().end);
         let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (crowd.packets + handshakes);
         TABLE_COPIES * PacketTable::ROW_BYTES as f64 * rows.min(capture.max_rows as f64)
+    }
+}
+
+/// When the flows of a group begin in the mean, at least, in seconds; of drawn times all but 1 in 30,000 draws.
+fn begun_s(flow: &Flow) -> f64 {
+    match flow.start {
+        Start::At(time) => time.as_s(),
+        Start::Uniform(low, high) => {
+            let span_s = high.since(low).as_s();
+            // Four standard deviations of the mean.
+            let less_s = 4.0 * span_s / (12.0 * f64::from(flow.count)).sqrt();
+            low.as_s() + (0.5 * span_s - less_s).max(0.0)
+        }
     }
 }
 

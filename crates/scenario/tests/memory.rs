@@ -242,6 +242,49 @@ fn drawn_scenarios_are_predicted() {
              [background]\nlevel = 2\nlong_flows = 0\n",
         ),
         (
+            "the law of a router protocol that no router speaks grows as Reno does",
+            "duration = \"4315317us\"\n[link]\nrate = \"26983633284bit/s\"\nqueue = { size = \"0.578bdp\" }\n\
+             router = { kind = \"xcp\" }\n[[flow]]\nlaw = \"jetmax:memory\"\nrtt = \"403038us\"\n",
+        ),
+        (
+            "packets that leave one behind the other overflow a short queue",
+            "duration = \"4888ms\"\n[link]\nrate = \"58090770812bit/s\"\nqueue = { size = \"779 packets\" }\n[[flow]]\n\
+             law = \"htcp:ns2\"\nrtt = \"320391us\"\ncount = 11\n",
+        ),
+        (
+            "most short flows last three round trips",
+            "duration = \"1s\"\n[link]\nrate = \"20Gbit/s\"\nqueue = { size = \"20000 packets\" }\n[background]\n\
+             level = 3\nlong_flows = 0\n",
+        ),
+        (
+            "packets out of order are events of their own",
+            "duration = \"4566433us\"\ncompat = \"ns2\"\n[link]\nrate = \"25024910291bit/s\"\n\
+             queue = { kind = \"pie\", size = \"1.388bdp\" }\njitter = { high = \"352us\" }\n[[flow]]\n\
+             law = \"westwood-s:plus\"\nrtt = \"334934us\"\ncount = 62\nsize = \"66832096B\"\n",
+        ),
+        (
+            "flows that ended keep the room of their start-up",
+            "duration = \"61s\"\n[link]\nrate = \"159371727bit/s\"\nqueue = { size = \"0.871bdp\" }\n\
+             duplicate = 0.0413\n[[flow]]\nlaw = \"bbr:linux\"\nrtt = \"112706us\"\npacket = \"576B\"\ncount = 46\n\
+             start = \"uniform(0us, 30521144us)\"\nsize = \"10554985B\"\n",
+        ),
+        (
+            "scoreboards have places for a power of two of packets",
+            "duration = \"2346317us\"\ncompat = \"ns2\"\n[link]\nrate = \"25572002863bit/s\"\n\
+             queue = { kind = \"fq-codel\", size = \"0.444bdp\" }\nloss = 0.000028\n[[flow]]\nlaw = \"htcp:linux\"\n\
+             rtt = \"165308us\"\ncount = 7\nparallel = 4\n",
+        ),
+        (
+            "a tuned host's buffer limits Hybla, whose window on this path grew to 860 MB",
+            "duration = \"100s\"\n[link]\nrate = \"10Mbit/s\"\n[[flow]]\nlaw = \"hybla:paper\"\nrtt = \"600ms\"\n",
+        ),
+        (
+            "Hybla in Linux stops at 65,535 segments",
+            "duration = \"2834ms\"\ncompat = \"ns2\"\n[link]\nrate = \"21361175262bit/s\"\n\
+             queue = { kind = \"pie\", size = \"56 packets\" }\n[[flow]]\nlaw = \"hybla:linux\"\nrtt = \"290834us\"\n\
+             count = 2\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",

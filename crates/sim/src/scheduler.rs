@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use lfn_header::Header;
+use lfn_path::frugal;
 use lfn_tcp::{prefetch, prefetch_behind, Acknowledgement, Range};
 use lfn_units::Time;
 
@@ -170,7 +171,7 @@ impl Scheduler {
     /// A new line, at whose end packets are events of this kind at this place.
     pub fn add_line(&mut self, kind: Kind, hop: Hop) -> LineId {
         let (packets, blocks, headers) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        self.lines.push(DelayLine { kind, hop, last: Time::ZERO, packets, blocks, headers });
+        frugal::push(&mut self.lines, DelayLine { kind, hop, last: Time::ZERO, packets, blocks, headers });
         LineId::new(self.lines.len() as u32 - 1)
     }
 

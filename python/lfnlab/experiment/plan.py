@@ -24,8 +24,8 @@ PROBES = 5
 PROBE_S = 0.4
 BLOCK_BYTES = 4096
 """A file takes whole blocks of a disk."""
-TABLE_COPIES = 3
-"""A prediction counts tables three times: columns with room to grow, and what is stored."""
+TABLE_COPIES = 2.4
+"""A prediction counts tables so often: columns with room to grow, and what is stored."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 mod report;
 
 use lfn_header::Header;
+use lfn_path::frugal;
 use lfn_tcp::Acknowledgement;
 use lfn_units::Time;
 
@@ -82,7 +83,7 @@ impl TcpFlows {
         let id = FlowId::new(self.flows.len());
         let mut flow = Flow::new(setup, role, start);
         flow.origin = origin;
-        self.flows.push(flow);
+        frugal::push(&mut self.flows, flow);
         self.connect(cx, id);
         cx.scheduler.schedule(start, Kind::Begin, id.index());
     }
@@ -96,7 +97,7 @@ impl TcpFlows {
                 id
             }
             None => {
-                self.flows.push(Flow::new(setup, Role::Short, now));
+                frugal::push(&mut self.flows, Flow::new(setup, Role::Short, now));
                 FlowId::new(self.flows.len() - 1)
             }
         };

@@ -135,7 +135,7 @@ macro_rules! tables {
 
                 /// Adds a row.
                 pub fn push(&mut self, row: $Row) {
-                    $(self.$column.push(row.$column.stored());)+
+                    $(lfn_path::frugal::push(&mut self.$column, row.$column.stored());)+
                 }
 
                 /// Memory of the columns, with their room to grow. All columns have the same capacity.
