@@ -2,10 +2,8 @@
 
 use lfn_path::AqmConfig;
 
-use crate::demand::pile_up;
+use crate::demand::{background_load_bps, pile_up};
 use crate::loads::{Basis, TIMEOUT_S};
-use crate::model::Scenario;
-use crate::network::Network;
 
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;
@@ -44,8 +42,7 @@ const LARGE_PER_S: f64 = 0.08;
 const LONG_FLOW_PACKETS: f64 = 20.0;
 /// A packet of the background on the wire.
 const WIRE_BYTES: f64 = 1514.0;
-/// Load of the levels in both directions over the rate of the slowest link, and how much of it travels in reverse.
-const LOADS: [f64; 4] = [0.0, 0.15, 0.375, 0.6];
+/// The part of the background's load that travels in reverse.
 const REVERSE: f64 = 1.0 / 3.0;
 /// An ACK on the wire.
 const ACK_BYTES: f64 = 66.0;
@@ -75,12 +72,6 @@ struct Course {
     rate: f64,
     /// The time, and as long again if the run lasts that long.
     piling_s: f64,
-}
-
-/// Load of the background's short flows in both directions.
-pub(crate) fn background_load_bps(scenario: &Scenario, network: &Network) -> f64 {
-    let background = &scenario.background;
-    LOADS[usize::from(background.level as u8)] * network.slowest(&background.path.links).as_bps()
 }
 
 impl Basis<'_> {

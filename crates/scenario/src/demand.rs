@@ -4,8 +4,18 @@ use lfn_sim::rng::{Distribution, Mixture, Stream};
 use lfn_sim::traffic::{requests, Direction, Model};
 use lfn_units::Time;
 
-use crate::model::Traffic;
+use crate::model::{Scenario, Traffic};
+use crate::network::Network;
 use crate::quantity::{Start, Window};
+
+/// Load of the background's levels in both directions over the rate of the slowest link.
+const LOADS: [f64; 4] = [0.0, 0.15, 0.375, 0.6];
+
+/// Load of the background's short flows in both directions.
+pub(crate) fn background_load_bps(scenario: &Scenario, network: &Network) -> f64 {
+    let background = &scenario.background;
+    LOADS[usize::from(background.level as u8)] * network.slowest(&background.path.links).as_bps()
+}
 
 /// Bytes of headers of a packet on the wire, all of an ACK.
 const HEADER_BYTES: f64 = 66.0;

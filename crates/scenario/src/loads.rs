@@ -6,8 +6,7 @@ use lfn_sim::traffic::udp;
 use lfn_units::Time;
 
 use crate::config::Sizing;
-use crate::crowd::background_load_bps;
-use crate::demand::Demand;
+use crate::demand::{background_load_bps, Demand};
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
 use crate::network::{Hop, Network};
 use crate::peaks::Peaks;
