@@ -24,6 +24,7 @@ use crate::rate::{Delivery, RateSampler};
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Delivered, Scoreboard};
+use crate::wheel;
 use crate::{LossDetection, Reduction, SenderConfig};
 use buffer::Supply;
 use output::{Forced, Usage};
@@ -94,7 +95,7 @@ impl Sender {
             report: Report::new(now, control.cwnd),
             config: *config,
             slow_start: SlowStart::new(config.slow_start),
-            recovery: Recovery::default(),
+            recovery: Recovery { clock_ms: wheel::clock_ms(now), ..Recovery::default() },
             rate,
         }
     }

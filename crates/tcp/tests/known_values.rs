@@ -205,7 +205,7 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     assert_eq!(numbers(&probe), [(40, true)]);
     // 2 srtt, and 200 ms for a delayed ACK of the only segment; but no later than the timeout would be
     // (RFC 8985 section 7.2): srtt + 200 ms after the segment left, an RTT ago.
-    assert_eq!(talk.now, wheel::fires(Time::from_ms(2 * RTT_MS), 200));
+    assert_eq!(talk.now, wheel::fires(wheel::clock_ms(Time::ZERO), Time::from_ms(2 * RTT_MS), 200));
     assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
     // Only the copy arrived: that was a loss, and it counts.
     talk.now = Time::from_ms(7 * RTT_MS);
@@ -460,7 +460,7 @@ fn what_was_sent_before_a_retransmission_and_arrives_gives_it_the_whole_timeout(
     talk.ack(20, &[(21, 30)]);
     let (rto_ms, heard) = (talk.sender.rtt().rto_ms(0), talk.now);
     talk.wait_for_timer();
-    assert_eq!(talk.now, wheel::fires(heard, rto_ms));
+    assert_eq!(talk.now, wheel::fires(wheel::clock_ms(Time::ZERO), heard, rto_ms));
 }
 
 #[test]

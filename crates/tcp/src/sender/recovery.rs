@@ -29,6 +29,8 @@ pub(super) struct Recovery {
     pub dsacks: u64,
     /// Those that count as delivered, but not in the rounds that laws count.
     pub copies_delivered: u64,
+    /// The host's clock at time 0, for the ticks of timers.
+    pub clock_ms: u64,
 }
 
 /// When Linux's reordering timer fires for what is due then: its clock ticks every millisecond, the timer takes two more

@@ -157,7 +157,7 @@ impl Sender {
             }
             Timer::RtoTick | Timer::ProbeTick => return false,
         };
-        self.timers.due = wheel::fires(began, delay_ms);
+        self.timers.due = wheel::fires(self.recovery.clock_ms, began, delay_ms);
         true
     }
 }
