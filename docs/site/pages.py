@@ -21,6 +21,7 @@ from lfnlab.figures.card import PATH, picture
 from lfnlab.figures.columns import unit
 from lfnlab.figures.plot import rendered
 from lfnlab.papers.paper import expected, papers, title_of
+from lfnlab.papers.verdicts import by_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,9 +58,8 @@ def verdicts() -> str:
     """A line a paper: its claims by the accepted verdict of the full-size run."""
     found = {
         title_of(paper): {
-            claim: finding["verdict"]
-            for claim, finding in expected(paper)["full"]["findings"].items()
-            if "@" not in claim
+            claim: verdict
+            for claim, (verdict, _, _) in by_claim(expected(paper)["full"]["findings"]).items()
         }
         for paper in papers()
     }

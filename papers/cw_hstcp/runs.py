@@ -17,7 +17,6 @@ from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Capture, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
-from lfnlab.statistics import Interval, interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,14 +138,14 @@ def scenario(settings: Mapping[str, Any], rate: str, setup: Setup) -> Any:
     return made.with_background(background["level"], long_flows=0)
 
 
-def exponent(study: Study, setup: Setup) -> Interval:
-    """E of throughput ratio = (RTT ratio)^E, between the shortest and the longest RTT."""
+def exponents(study: Study, setup: Setup) -> list[float]:
+    """E of throughput ratio = (RTT ratio)^E of each run, between the shortest and longest RTT."""
     flows = study.shares(setup)
     rtt_ratio = setup.rtts_ms[-1] / setup.rtts_ms[0]
-    return interval(
+    return [
         math.log(short / long) / math.log(rtt_ratio)
         for short, long in zip(flows[0], flows[-1], strict=True)
-    )
+    ]
 
 
 def windows(run: Run, count: int) -> list[float]:
@@ -160,19 +159,38 @@ def background_share(run: Run, count: int) -> float:
 
 
 def background_loss(run: Run, count: int) -> float:
-    """Part of the segments of standard TCP that was sent again: its loss rate."""
-    flows = run.summary["flows"][count:]
-    return float(sum(flow["retransmits"] for flow in flows) / sum(flow["sent"] for flow in flows))
+    """Part of the segments of standard TCP that was sent again, from the warm-up on: its loss rate.
+
+    The loss of its first slow start is no part of the steady state.
+    """
+    flow = run.summary["flows"][count]
+    counters = (
+        run.table("flows")
+        .filter((pl.col("flow") >= count) & (pl.col("t_s") >= run.summary["warmup_s"]))
+        .group_by("flow")
+        .agg(
+            (pl.col(name).max() - pl.col(name).min()) for name in ("retransmits", "delivered_bytes")
+        )
+    )
+    again, delivered_bytes = (
+        int(counters[name].sum()) for name in ("retransmits", "delivered_bytes")
+    )
+    return again / (again + delivered_bytes / flow["segment_bytes"])
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of Table 3: percentages, and the loss rate of standard TCP."""
+    """A row of Table 3, run by run: percentages, Jain's index, the loss rate of standard TCP."""
 
-    flows: list[Interval]
-    background: Interval
-    jain: Interval
+    flows: list[list[float]]
+    background: list[float]
+    jain: list[float]
     loss: list[float]
+
+    @property
+    def totals(self) -> list[float]:
+        """Of the flows under test together."""
+        return [sum(run) for run in zip(*self.flows, strict=True)]
 
 
 def rows(study: Study) -> dict[int, Row]:
@@ -182,9 +200,9 @@ def rows(study: Study) -> dict[int, Row]:
         setup = Setup(law, THREE_MS)
         runs = study.runs(setup)
         made[c] = Row(
-            [interval(flow) for flow in study.shares(setup)],
-            interval(background_share(run, 3) for run in runs),
-            interval(study.jain(setup)),
+            study.shares(setup),
+            [background_share(run, 3) for run in runs],
+            study.jain(setup),
             [background_loss(run, 3) for run in runs],
         )
     return made

@@ -8,6 +8,7 @@ do not list it.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +16,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lfnlab import metrics
-from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
 from lfnlab.figures.cells import cells
-from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, nested, true_of
+from lfnlab.papers.paper import (
+    Execute,
+    Reproduction,
+    chosen_last,
+    decided,
+    judged,
+    negated,
+    nested,
+)
 from lfnlab.scenario.quantity import BITS_PER_S, parse
-from lfnlab.statistics import Interval, interval
+from lfnlab.statistics import Interval, above, below, every, interval, paired, within
 
 from .runs import (
     PAPER,
@@ -36,10 +44,11 @@ from .runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
+    from lfnlab.analysis.finding import Finding
     from lfnlab.metrics.tables import Floats
     from lfnlab.results.cases import Group
 
@@ -74,29 +83,36 @@ def j1(study: Study) -> Finding:
     """
     laws = ("reno", "hstcp", "scalable")
     top, end_s = full_mbps(study), study.settings["international"]["duration_s"]
-    risen, back, late = {}, {}, {}
+    risen: dict[str, list[float]] = {law: [] for law in laws}
+    back: dict[str, list[float]] = {law: [] for law in laws}
+    late: dict[str, list[float]] = {law: [] for law in laws}
     for law in laws:
-        t_s, mbps = study.course("figure 2", law)
-        risen[law] = first(t_s, mbps >= 0.9 * top)
-        fallen = first(t_s, (t_s > risen[law]) & (mbps < 0.8 * top))
-        back[law] = first(t_s, (t_s > fallen) & (mbps >= 0.9 * top))
-        late[law] = study.mean("figure 2", law, 2 * end_s / 3, end_s)
+        for t_s, mbps in study.courses("figure 2", law):
+            rose_s = first(t_s, mbps >= 0.9 * top)
+            fallen_s = first(t_s, (t_s > rose_s) & (mbps < 0.8 * top))
+            risen[law].append(rose_s)
+            back[law].append(first(t_s, (t_s > fallen_s) & (mbps >= 0.9 * top)))
+            late[law].append(float(mbps[t_s > 2 * end_s / 3].mean()))
     return finding(
+        study,
         "J1",
         "Fig. 2(a), 180 ms",
         "Standard TCP, HSTCP and Scalable are alike in slow start and reach the maximum; after "
         "losses Standard TCP stays very low, HSTCP and Scalable regain the maximum after a while",
-        f"they reach 90 % {', '.join(when(t) for t in risen.values())}; "
-        + "; ".join(f"{law} regains it {when(back[law])}" for law in laws[1:])
+        f"they reach 90 % {', '.join(when(max(t)) for t in risen.values())} at the latest; "
+        + "; ".join(f"{law} regains it {when(max(back[law]))}" for law in laws[1:])
         + "; last third: "
-        + ", ".join(f"{law} {late[law]:.0f}" for law in laws)
+        + ", ".join(f"{law} {with_interval(interval(late[law]))}" for law in laws)
         + " Mbit/s",
         {
-            "not all reach the maximum in slow start, or not at one time": max(risen.values())
-            > min(risen.values()) + 1,
-            "Standard TCP keeps more than a fifth of the rate": late["reno"] > 0.2 * top,
-            "HSTCP does not regain the maximum": math.isinf(back["hstcp"]),
-            "Scalable does not regain the maximum": math.isinf(back["scalable"]),
+            "not all reach the maximum in slow start, or not at one time": agreed(
+                max(times) <= min(times) + 1 for times in zip(*risen.values(), strict=True)
+            ),
+            "Standard TCP keeps more than a fifth of the rate": below(
+                interval(late["reno"]), 0.2 * top
+            ),
+            "HSTCP does not regain the maximum": agreed(map(math.isfinite, back["hstcp"])),
+            "Scalable does not regain the maximum": agreed(map(math.isfinite, back["scalable"])),
         },
     )
 
@@ -109,80 +125,110 @@ def j2(study: Study) -> Finding:
     a round trip shows, and what waited behind it); UDT is high and steady with a mean of 80 % of
     the rate and a coefficient of variation of at most 0.1.
     """
-    top, said = full_mbps(study), []
-    courses = {
-        law: study.course("figure 2", law) for law in ("fast", "bic", UDT) if law in study.laws
+    top = full_mbps(study)
+    drops, agains = [], []
+    for t_s, mbps in study.courses("figure 2", "fast"):
+        rose = first(t_s, mbps >= 0.9 * top)
+        drops.append(first(t_s, (t_s > rose) & (mbps < 0.5 * top)))
+        agains.append(first(t_s, (t_s > drops[-1]) & (mbps >= 0.9 * top)))
+    took = [
+        again - drop if math.isfinite(drop) else 0.0
+        for drop, again in zip(drops, agains, strict=True)
+    ]
+    steps = interval(
+        largest_step(mbps[t_s > 30]) / top for t_s, mbps in study.courses("figure 2", "bic")
+    )
+    fallen = [seconds for seconds, drop in zip(took, drops, strict=True) if math.isfinite(drop)]
+    said = [
+        f"FAST falls below half in {len(fallen)} of {len(drops)} runs"
+        + (f", first {when(min(drops))}, and is back within {said_of(fallen)}" if fallen else ""),
+        f"BIC's means over 5 s step by up to {with_interval(steps, 100)} % of the rate",
+    ]
+    tests = {
+        "FAST does not drop: it keeps alpha packets in the queue, and the buffer has room for "
+        "more": agreed(map(math.isfinite, drops)),
+        "FAST recovers slowly. A guess: far from its goal it gains only a quarter of alpha, 50 "
+        "segments, a round trip": agreed(seconds <= 10 for seconds in took),
+        "BIC jumps": below(steps, 0.25),
     }
-    late = {law: mbps[t_s > 30] for law, (t_s, mbps) in courses.items()}
-    t_s, mbps = courses["fast"]
-    rose = first(t_s, mbps >= 0.9 * top)
-    drop = first(t_s, (t_s > rose) & (mbps < 0.5 * top))
-    again = first(t_s, (t_s > drop) & (mbps >= 0.9 * top))
-    fives = late["bic"][: late["bic"].size // 5 * 5].reshape(-1, 5).mean(axis=1)
-    step = float(np.abs(np.diff(fives)).max()) / top
-    said.append(f"FAST falls below half {when(drop)}, and is back {when(again)}")
-    said.append(f"BIC's means over 5 s step by up to {step:.0%} of the rate")
-    steady = None
-    if UDT in late:
-        mean, cov = late[UDT].mean() / top, metrics.cov(late[UDT])
-        said.append(f"UDT's mean is {mean:.0%} of the rate, its CoV {cov:.2f}")
-        steady = bool(mean >= 0.8 and cov <= 0.1)
+    if UDT in study.laws:
+        late = [mbps[t_s > 30] for t_s, mbps in study.courses("figure 2", UDT)]
+        mean, cov = interval(part.mean() / top for part in late), interval(map(metrics.cov, late))
+        said.append(
+            f"UDT's mean is {with_interval(mean, 100)} % of the rate, its CoV {with_interval(cov)}"
+        )
+        tests["UDT is not high"] = above(mean, 0.8)
+        tests["UDT is not steady"] = below(cov, 0.1)
     return finding(
+        study,
         "J2",
         "Fig. 2(b)",
         "FAST drops drastically and recovers at once; BIC rises and falls gently; UDT holds a "
         "high, steady rate",
         "; ".join(said),
-        {
-            "FAST does not drop: it keeps alpha packets in the queue, and the buffer has room for "
-            "more": math.isinf(drop),
-            "FAST recovers slowly: far from its goal it gains only a quarter of alpha, 50 "
-            "segments, a round trip": math.isfinite(drop) and again > drop + 10,
-            "BIC jumps": step > 0.25,
-            "UDT is not high and steady": negated(steady),
-        },
+        tests,
     )
+
+
+def largest_step(mbps: Floats) -> float:
+    """Largest difference between the means over five seconds and over the five before."""
+    fives = mbps[: mbps.size // 5 * 5].reshape(-1, 5).mean(axis=1)
+    return float(np.abs(np.diff(fives)).max())
+
+
+def said_of(seconds: Sequence[float]) -> str:
+    """Times of runs in words: the least and the most."""
+    low, high = (
+        f"{x:.0f} s" if math.isfinite(x) else "never" for x in (min(seconds), max(seconds))
+    )
+    return low if low == high else f"{low} to {high}"
 
 
 def j3(study: Study) -> Finding:
     """Two flows of RTTs 1 : 1, 1 : 2, 1 : 4.
 
-    Flows are equal within a factor of 1.25; who differs most is ranked by the ratio of the means;
-    "does not vary" is a ratio at 1 : 4 within a factor of 1.5 of that at 1 : 1.
+    Flows are equal within a factor of 1.25; who differs most is ranked by the ratio of the
+    goodputs, run by run; "does not vary" is a ratio at 1 : 4 within a factor of 1.5 of that at
+    1 : 1.
     """
     ratios = study.settings["ratios"]["ratios"]
-    times = {ratio: {law: unfairness(study, law, ratio) for law in study.laws} for ratio in ratios}
-    ranked = {
-        ratio: sorted(values, key=lambda law: -abs(math.log(values[law])))
-        for ratio, values in times.items()
+    logs = {ratio: {law: unfairness(study, law, ratio) for law in study.laws} for ratio in ratios}
+
+    def equal(law: str) -> bool | None:
+        return within(interval(logs[1][law]), -math.log(1.25), math.log(1.25))
+
+    def constant(law: str) -> bool | None:
+        changes = paired(logs[4][law], logs[1][law])
+        return within(changes, -math.log(1.5), math.log(1.5))
+
+    def differ_most(ratio: int, laws: set[str]) -> bool | None:
+        far = {law: [abs(log) for log in logs[ratio][law]] for law in study.laws}
+        others = set(study.laws) - laws
+        return every(above(paired(far[law], far[o]), 0.0) for law in laws for o in others)
+
+    unequal = [law for law in study.laws if equal(law) is not True]
+    tests = {
+        f"at 1:1 flows of {', '.join(unequal)} differ": every(map(equal, study.laws)),
+        "at 1:2 FAST and BIC do not differ most": differ_most(2, {"fast", "bic"}),
+        "at 1:4 HSTCP, FAST and BIC do not differ most": differ_most(4, {"hstcp", "fast", "bic"}),
+        "HTCP's ratio varies. A guess: in a drop-tail queue both lose at once, and a window per "
+        "round trip favours the short RTT": constant("htcp"),
     }
-    unequal = [law for law in study.laws if not 1 / 1.25 <= times[1][law] <= 1.25]
-
-    def varies(law: str) -> bool | None:
-        if law not in study.laws:
-            return None
-        return abs(math.log(times[4][law] / times[1][law])) > math.log(1.5)
-
+    if UDT in study.laws:
+        tests["UDT's ratio varies"] = constant(UDT)
     return finding(
+        study,
         "J3",
         "Fig. 3",
         "two flows, 38 ms and 38, 76, 152 ms: equal at 1:1 for all; at 1:2 FAST and BIC, at 1:4 "
         "HSTCP, FAST and BIC differ most; HTCP and UDT do not vary with the ratio",
         "flow 1 over flow 2, "
         + "; ".join(
-            f"1:{ratio}: " + ", ".join(f"{law} {x:.2f}" for law, x in values.items())
-            for ratio, values in times.items()
+            f"1:{ratio}: "
+            + ", ".join(f"{law} {math.exp(interval(x).mean):.2f}" for law, x in values.items())
+            for ratio, values in logs.items()
         ),
-        {
-            f"at 1:1 flows of {', '.join(unequal)} differ": bool(unequal),
-            f"at 1:2 {' and '.join(ranked[2][:2])} differ most": set(ranked[2][:2])
-            != {"fast", "bic"},
-            f"at 1:4 {', '.join(ranked[4][:3])} differ most": set(ranked[4][:3])
-            != {"hstcp", "fast", "bic"},
-            "HTCP's ratio varies: in a drop-tail queue both lose at once, and a window per round "
-            "trip favours the short RTT": varies("htcp"),
-            "UDT's ratio varies": varies(UDT),
-        },
+        tests,
     )
 
 
@@ -211,6 +257,7 @@ def j4(study: Study) -> Finding:
     shallow = [law for law in others if dip[law] >= 0.2]
     slow = [law for law in others if home[law] > 10]
     return finding(
+        study,
         "J4",
         "Fig. 4(a)",
         "38 to 80 ms at 30 s, back at 90 s: TCPs lose throughput, FAST most until the switch "
@@ -222,16 +269,16 @@ def j4(study: Study) -> Finding:
             for law in study.laws
         ),
         {
-            f"{', '.join(kept)} lose less than 5 %": bool(kept),
+            f"{', '.join(kept)} lose less than 5 %": not kept,
             "FAST's mean on the long path is not the lowest": min(mean, key=mean.__getitem__)
-            != "fast",
-            "BIC does not recover before HSTCP": again["bic"] >= again["hstcp"],
-            "HSTCP does not recover": math.isinf(again["hstcp"]),
-            "UDT is affected": lost[UDT] >= 0.05 if UDT in study.laws else None,
+            == "fast",
+            "BIC does not recover before HSTCP": again["bic"] < again["hstcp"],
+            "HSTCP does not recover": math.isfinite(again["hstcp"]),
             f"at the switch back {', '.join(shallow)} stay above a fifth of the rate, "
-            "although packets overtake earlier ones": bool(shallow),
-            f"{', '.join(slow)} take more than 10 s to recover": bool(slow),
-        },
+            "although packets overtake earlier ones": not shallow,
+            f"{', '.join(slow)} take more than 10 s to recover": not slow,
+        }
+        | ({"UDT is affected": lost[UDT] < 0.05} if UDT in study.laws else {}),
     )
 
 
@@ -256,6 +303,7 @@ def j5(study: Study) -> Finding:
     missed = [law for law in study.laws if low[law] < 0.8 * narrow or high[law] < 0.8 * top]
     fastest = max(quick, key=lambda law: sum(quick[law]))
     return finding(
+        study,
         "J5",
         "Fig. 4(b)",
         "1 to 0.25 Gbit/s at 30 s, back at 90 s: all adapt; UDT fastest; FAST lowest",
@@ -265,36 +313,46 @@ def j5(study: Study) -> Finding:
             for law in study.laws
         ),
         {
-            f"below 80 % of the rate: {', '.join(missed)}": bool(missed),
-            f"{fastest} is fastest": fastest != UDT if UDT in study.laws else None,
+            f"below 80 % of the rate: {', '.join(missed)}": not missed,
             f"{min(mean, key=mean.__getitem__)} is lowest": min(mean, key=mean.__getitem__)
-            != "fast",
-        },
+            == "fast",
+        }
+        | ({f"{fastest} is fastest": fastest == UDT} if UDT in study.laws else {}),
     )
 
 
 def j6(study: Study) -> Finding:
     """Which mixes have less than two flows of either protocol alone, by 1 % of the rate or more.
 
-    Holds if these are the paper's.
+    Holds if these are the paper's, run by run.
     """
-    totals = {pair: total.mean for pair, total in study.totals().items()}
+    by_run, totals = study.totals_by_run(), {p: t.mean for p, t in study.totals().items()}
     paper = {pair: PAPER[pair] for pair in totals}
     theirs, ours = below_both(paper, PAPER_MBPS), below_both(totals, full_mbps(study))
-    both = len(theirs & ours)
     low, high = min(totals.values()), max(totals.values())
+
+    def less(one: str, other: str) -> bool | None:
+        least = list(map(min, by_run[one, one], by_run[other, other]))
+        return above(paired(least, by_run[one, other]), 0.01 * full_mbps(study))
+
+    as_theirs = [
+        known if pair in theirs else negated(known)
+        for pair in by_run
+        if pair[0] != pair[1]
+        for known in [less(*pair)]
+    ]
     return finding(
+        study,
         "J6",
         "Table 2",
         f"total of two flows from {min(paper.values()):.0f} to {max(paper.values()):.0f} Mbit/s; "
         f"{len(theirs)} mixes have less than two flows of either protocol: {listed(theirs)}",
         f"totals from {low:.0f} to {high:.0f} Mbit/s, rank correlation with the paper's "
         f"{rank_correlation(paper, totals):+.2f}; less than either: {listed(ours) or 'none'}; "
-        f"{both} of the paper's",
+        f"{len(theirs & ours)} of the paper's",
         {
-            "two flows fill the link here, so totals differ little; the paper's are 29 to 83 % "
-            "of the rate, on hosts of 2005": theirs != ours,
-            "UDT's column is empty": False if UDT in study.laws else None,
+            "other mixes have less. A guess: two flows fill the link here, so totals differ "
+            "little; the paper's are 29 to 83 % of the rate, on hosts of 2005": every(as_theirs)
         },
     )
 
@@ -303,26 +361,20 @@ CLAIMS = (j1, j2, j3, j4, j5, j6)
 
 
 def finding(
-    claim: str, where: str, says: str, ours: str, causes: Mapping[str, bool | None]
+    study: Study, claim: str, where: str, says: str, ours: str, tests: Mapping[str, bool | None]
 ) -> Finding:
-    """It does not hold for the causes that apply; where one is not known, it cannot be tested."""
-    if cause := true_of({cause: so is True for cause, so in causes.items()}):
-        return Finding(claim, where, says, ours, "does not hold", cause)
-    if None in causes.values():
-        return Finding(
-            claim,
-            where,
-            says,
-            ours,
-            "cannot be tested",
-            "UDT is not among the protocols that were run",
-        )
-    return Finding(claim, where, says, ours, "holds")
+    """As :func:`decided`; without UDT among the protocols a claim can fail, but not hold."""
+    found = decided(claim, where, says, ours, tests)
+    if UDT in study.laws or found.verdict == "does not hold":
+        return found
+    cause = "UDT is not among the protocols that were run"
+    return replace(found, verdict="cannot be tested", cause=cause)
 
 
-def negated(known: bool | None) -> bool | None:
-    """Not, of what may not be known."""
-    return None if known is None else not known
+def agreed(of_runs: Iterable[bool]) -> bool | None:
+    """Whether something is so in every run; None where runs differ."""
+    seen = set(of_runs)
+    return None if len(seen) > 1 else seen.pop()
 
 
 def first(t_s: Floats, so: Any) -> float:
@@ -336,13 +388,17 @@ def when(t_s: float) -> str:
     return f"at {t_s:.0f} s" if math.isfinite(t_s) else "never"
 
 
-def unfairness(study: Study, law: str, ratio: float) -> float:
-    """Mean goodput of flow 1 over that of flow 2; infinite if flow 2 is shut out."""
-    runs = study.runs("figure 3", law, ratio=ratio)
-    one, other = (
-        interval(run.summary["flows"][i]["goodput_bps"] for run in runs).mean for i in range(2)
-    )
-    return one / other if other > 0 else math.inf
+def unfairness(study: Study, law: str, ratio: float) -> list[float]:
+    """Logarithm of the goodput of flow 1 over that of flow 2, of each run.
+
+    A flow that is shut out counts as one that delivers a millionth of the rate.
+    """
+    least_bps = full_mbps(study)
+    return [
+        math.log(max(one["goodput_bps"], least_bps) / max(other["goodput_bps"], least_bps))
+        for run in study.runs("figure 3", law, ratio=ratio)
+        for one, other in [run.summary["flows"]]
+    ]
 
 
 def below_both(totals: Totals, rate_mbps: float) -> set[Pair]:

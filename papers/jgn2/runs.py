@@ -63,10 +63,13 @@ class Study(study.Study):
         """The runs behind a figure or table of the paper, by seed."""
         return self.having(**factors(part, law, other, ratio))
 
+    def courses(self, part: str, law: str) -> list[tuple[Floats, Floats]]:
+        """Ends of seconds, and the goodput of the one flow in Mbit/s, of each run."""
+        return [course(run) for run in self.runs(part, law)]
+
     def course(self, part: str, law: str) -> tuple[Floats, Floats]:
-        """Ends of seconds, and the goodput of the one flow in Mbit/s, of the first run."""
-        t_s, _, goodputs_bps = metrics.goodput_matrix(self.runs(part, law)[0].table("flows"), 1.0)
-        return t_s, np.nan_to_num(goodputs_bps[0]) / 1e6
+        """The same of the first run."""
+        return self.courses(part, law)[0]
 
     def mean(self, part: str, law: str, start_s: float, end_s: float) -> float:
         """Mean goodput of the one flow in Mbit/s between two times."""
@@ -75,13 +78,23 @@ class Study(study.Study):
 
     def totals(self, part: str = "table 2") -> dict[Pair, Interval]:
         """Total goodput of each two flows in Mbit/s."""
+        return {pair: interval(values) for pair, values in self.totals_by_run(part).items()}
+
+    def totals_by_run(self, part: str = "table 2") -> dict[Pair, list[float]]:
+        """The same of each run, by seed."""
         return {
-            pair: interval(
+            pair: [
                 sum(flow["goodput_bps"] for flow in run.summary["flows"]) / 1e6
                 for run in self.runs(part, *pair)
-            )
+            ]
             for pair in pairs(self.laws)
         }
+
+
+def course(run: Run) -> tuple[Floats, Floats]:
+    """Ends of seconds, and the goodput of the one flow of a run in Mbit/s."""
+    t_s, _, goodputs_bps = metrics.goodput_matrix(run.table("flows"), 1.0)
+    return t_s, np.nan_to_num(goodputs_bps[0]) / 1e6
 
 
 def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str, str | float]:
@@ -95,10 +108,11 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
     far, ratios = settings["international"], settings["ratios"]
     made = [
         Case(
-            path({**settings, **far}, far["rtt"], far["duration_s"], 0, 1).flow(law),
+            path({**settings, **far}, far["rtt"], far["duration_s"], 0, seed).flow(law),
             factors("figure 2", law),
         )
         for law in ["reno", *laws]
+        for seed in seeds
     ]
     for kind in ("delay", "rate"):
         made += [

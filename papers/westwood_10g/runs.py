@@ -43,7 +43,11 @@ class Study(study.Study):
 
     def each(self, experiment: str, law: str, of: Callable[[Run], float]) -> Interval:
         """A number of each run, over the seeds."""
-        return interval(of(run) for run in self.runs(experiment, law))
+        return interval(self.values(experiment, law, of))
+
+    def values(self, experiment: str, law: str, of: Callable[[Run], float]) -> list[float]:
+        """A number of each run, by seed."""
+        return [of(run) for run in self.runs(experiment, law)]
 
     @property
     def part(self) -> float:
@@ -210,7 +214,12 @@ def least_ssthresh(study: Study, law: str) -> Interval:
 
 def goodput_after(study: Study, law: str) -> Interval:
     """Goodput after the burst, bit/s."""
-    return study.each("burst", law, lambda run: study.goodput_bps(run, after_burst_s(study)))
+    return interval(goodputs_after(study, law))
+
+
+def goodputs_after(study: Study, law: str) -> list[float]:
+    """Goodput after the burst of each run, bit/s."""
+    return study.values("burst", law, lambda run: study.goodput_bps(run, after_burst_s(study)))
 
 
 def per_flow(study: Study, law: str) -> Interval:
@@ -225,7 +234,12 @@ def mean_goodput_bps(run: Run) -> float:
 
 def swing(study: Study, law: str) -> Interval:
     """Coefficient of variation of a flow's window over time, mean of the three."""
-    return study.each("three", law, window_cov)
+    return interval(swings(study, law))
+
+
+def swings(study: Study, law: str) -> list[float]:
+    """The same of each run."""
+    return study.values("three", law, window_cov)
 
 
 def window_cov(run: Run) -> float:

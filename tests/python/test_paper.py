@@ -119,3 +119,26 @@ def test_a_changed_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert paper.changed("x", True, fallen) == ["H1: holds -> does not hold"]
     other = replace(fallen, findings=[], sensitivity=seen.sensitivity)
     assert paper.changed("x", True, other) == ["H1: holds -> gone"]
+
+
+def test_a_claim_holds_if_every_test_does() -> None:
+    def seen(**tests: bool | None) -> Finding:
+        return paper.decided("X1", "Fig. 1", "it falls", "1 ± 0", tests)
+
+    assert seen(falls=True, far=True).verdict == "holds"
+    assert (seen(falls=True, far=None).verdict, seen(falls=True, far=None).cause) == (
+        "undecided",
+        "the interval covers the bound: far",
+    )
+    failed = seen(falls=False, far=None)
+    assert (failed.verdict, failed.cause) == ("does not hold", "falls")
+    named = paper.decided("X1", "", "", "", {"falls": False}, cause="a run shows it")
+    assert named.cause == "a run shows it"
+
+
+def test_a_claim_depends_if_decided_verdicts_differ() -> None:
+    assert paper.overall("holds", []) == "holds"
+    assert paper.overall("holds", ["undecided", "cannot be tested"]) == "holds"
+    assert paper.overall("holds", ["does not hold"]) == "depends"
+    assert paper.overall("undecided", ["holds", "does not hold"]) == "depends"
+    assert paper.overall("undecided", ["holds"]) == "undecided"

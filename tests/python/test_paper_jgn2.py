@@ -95,14 +95,22 @@ def test_udt_is_in_every_claim_about_it(claims: Any, tmp_path: Path) -> None:
         assert "udt" in finding.ours
 
 
-def test_unknown_parts_and_failed_ones(claims: Any) -> None:
-    def verdict(**causes: bool | None) -> tuple[str, str]:
-        found = claims.finding("J1", "", "", "", causes)
+def test_without_udt_a_claim_may_fail_but_not_hold(claims: Any) -> None:
+    def verdict(*laws: str, **tests: bool | None) -> tuple[str, str]:
+        study = claims.Study({"laws": laws}, None)
+        found = claims.finding(study, "J1", "", "", "", tests)
         return found.verdict, found.cause
 
-    assert verdict(one=False, two=False) == ("holds", "")
-    assert verdict(one=False, two=None)[0] == "cannot be tested"
-    assert verdict(one=True, two=None) == ("does not hold", "one")
+    assert verdict("bic", "udt", one=True, two=True) == ("holds", "")
+    assert verdict("bic", "udt", one=True, two=None)[0] == "undecided"
+    assert verdict("bic", one=True, two=True)[0] == "cannot be tested"
+    assert verdict("bic", one=False, two=None) == ("does not hold", "one")
+
+
+def test_runs_that_differ_decide_nothing(claims: Any) -> None:
+    assert claims.agreed([True, True]) is True
+    assert claims.agreed([False]) is False
+    assert claims.agreed([True, False]) is None
 
 
 def test_marked_mixes_are_those_of_the_paper(claims: Any) -> None:

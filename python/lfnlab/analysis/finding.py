@@ -1,11 +1,17 @@
-"""Findings: a claim, its verdict and its evidence, for papers, studies and reports."""
+"""Findings: a claim, its verdict and its evidence, for papers, studies and reports.
+
+A claim *holds* or *does not hold* if the 95 % interval of what was measured lies on one side of the
+claim's bound. It is *undecided* if the interval covers the bound, or if there is one run only. It
+*depends* if it holds for one value of a choice that the paper omits and not for another. It *cannot
+be tested* if the runs do not show what is asked.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["holds", "does not hold", "cannot be tested"]
+Verdict = Literal["holds", "does not hold", "undecided", "depends", "cannot be tested"]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import importlib.util
 import json
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -73,6 +73,44 @@ def hash_of(results: Results) -> str:
 def verdict(holds: bool) -> Verdict:
     """Whether a claim holds, in words."""
     return "holds" if holds else "does not hold"
+
+
+def negated(known: bool | None) -> bool | None:
+    """Not, of what may not be known."""
+    return None if known is None else not known
+
+
+def decided(
+    claim: str, where: str, says: str, ours: str, tests: Mapping[str, bool | None], cause: str = ""
+) -> Finding:
+    """A claim that holds if every test does.
+
+    Args:
+        claim: its name.
+        where: its place in the paper.
+        says: what the paper says.
+        ours: what we saw.
+        tests: by what is so where the test fails; None where an interval covers the bound.
+        cause: why, if it does not hold; default the tests that fail.
+    """
+    if failed := [said for said, holds in tests.items() if holds is False]:
+        return Finding(claim, where, says, ours, "does not hold", cause or "; ".join(failed))
+    if open_ := [said for said, holds in tests.items() if holds is None]:
+        return Finding(
+            claim,
+            where,
+            says,
+            ours,
+            "undecided",
+            f"the interval covers the bound: {'; '.join(open_)}",
+        )
+    return Finding(claim, where, says, ours, "holds")
+
+
+def overall(reference: Verdict, varied: Iterable[Verdict]) -> Verdict:
+    """The verdict over all values of a choice: "depends" if the decided ones differ."""
+    known = {one for one in (reference, *varied) if one in ("holds", "does not hold")}
+    return "depends" if len(known) > 1 else reference
 
 
 def true_of(causes: Mapping[str, bool]) -> str:
