@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .reference import Measured
     from .scenarios import Path, Run
 
-#: Epochs of the model: the first are thrown away, the others an even number.
-_SETTLING, _COUNTED = 6, 24
+#: Epochs of the model: the first, about as many as in the time before ours is measured, are thrown away; the
+#: others are an even number.
+_SETTLING, _COUNTED = 11, 30
 _STEPS_PER_RTT = 32
 
 
@@ -93,9 +94,12 @@ class Bic(Law):
     ns3: bool
     #: Of the last search; 0: none yet.
     last_max: float = 0
+    #: Linux's estimate of the segments that an ACK covers, in sixteenths. From 2 it falls to 31/16 where each
+    #: segment is acknowledged, and by 1/16 with the first duplicate ACK of a loss, to 1.
+    delayed_ack: int = 31
 
     def step(self, window: float, since_loss_s: float) -> float:
-        """1/cnt segment; cnt of Linux is halved, see the rule in :mod:`.explained`."""
+        """1/cnt segment; Linux divides cnt by its estimate, see the rule in :mod:`.explained`."""
         # The law knows whole segments, and its window stays until it has gained one.
         whole, coefficient, most = math.floor(window), 4, 16
         distance = math.ceil(self.last_max - window) // coefficient
@@ -110,10 +114,11 @@ class Bic(Law):
             count = whole // most
         if self.last_max == 0:
             count = min(count, 20)
-        return 1 / (count + 1 if self.ns3 else 16 * count // 31)
+        return 1 / (count + 1 if self.ns3 else max(1, 16 * count // self.delayed_ack))
 
     def after(self, window: float) -> float:
         """Four fifths, and the target of the search."""
+        self.delayed_ack = max(16, self.delayed_ack - 1)
         converged = (0.8 if self.ns3 else 0.9) * window
         self.last_max = window if window >= self.last_max else converged
         kept = 0.8 * window

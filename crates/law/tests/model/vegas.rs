@@ -17,6 +17,8 @@ fn after_a_round(spec: &str, w: f64, base_us: u64, rtt_us: u64) -> (f64, f64) {
     }
     let before = rig.cwnd();
     rig.ack.flags |= lfn_law::ACK_ROUND_START;
+    // Linux's round ends when more is delivered than was in flight as it began.
+    rig.ack.delivered += w as u64;
     rig.ack(1);
     (before, rig.cwnd())
 }

@@ -24,10 +24,12 @@ proptest! {
             let before = rig.cwnd();
             rig.ack(1);
             let n = before * (1.0 - base_us as f64 / rtt_us as f64);
-            if (n - 3.0).abs() < 4e-5 {
+            // Linux rounds the queue up to half a segment.
+            let least = if spec == "veno" { 3.0 } else { 2.5 };
+            if (n - least).abs() < 4e-5 {
                 continue;
             }
-            let (gain, keep) = if n < 3.0 { (1.0, 0.8) } else { (0.5, 0.5) };
+            let (gain, keep) = if n < least { (1.0, 0.8) } else { (0.5, 0.5) };
             if spec == "veno" {
                 let wanted = gain / before;
                 let bound = wanted * 1.6e-5 / before + 3e-10 + 4e-9;
