@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .reference import Measured
     from .scenarios import Path, Run
 
-#: Epochs of the model: the first, about as many as in the time before ours is measured, are thrown away; the
-#: others are an even number.
+#: Epochs of the model: the first, about as many as in the time before ours is measured, are thrown
+#: away; the others are an even number.
 _SETTLING, _COUNTED = 11, 30
 _STEPS_PER_RTT = 32
 
@@ -94,8 +94,8 @@ class Bic(Law):
     ns3: bool
     #: Of the last search; 0: none yet.
     last_max: float = 0
-    #: Linux's estimate of the segments that an ACK covers, in sixteenths. From 2 it falls to 31/16 where each
-    #: segment is acknowledged, and by 1/16 with the first duplicate ACK of a loss, to 1.
+    #: Linux's estimate of the segments that an ACK covers, in sixteenths. From 2 it falls to 31/16
+    #: where each segment is acknowledged, and by 1/16 with the first duplicate ACK of a loss, to 1.
     delayed_ack: int = 31
 
     def step(self, window: float, since_loss_s: float) -> float:
