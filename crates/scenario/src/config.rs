@@ -82,7 +82,7 @@ impl Sizing {
         let mut rtts = vec![None; network.hops.len()];
         for flow in flows {
             for &link in flow.path.links.iter().chain(&flow.ack_links) {
-                let rtt: &mut Option<Time> = &mut rtts[usize::from(link)];
+                let rtt: &mut Option<Time> = &mut rtts[link.index()];
                 *rtt = (*rtt).max(Some(flow.rtt));
             }
         }
@@ -96,12 +96,12 @@ impl Sizing {
     }
 
     /// The RTT of a link's bandwidth-delay product; `None` without flows.
-    pub(crate) fn rtt(&self, link: u16) -> Option<Time> {
-        self.rtts[usize::from(link)].or(self.largest_rtt)
+    pub(crate) fn rtt(&self, link: LinkId) -> Option<Time> {
+        self.rtts[link.index()].or(self.largest_rtt)
     }
 
     /// Packets and bytes that a buffer holds.
-    pub(crate) fn limits(&self, link: u16, size: BufferSize, rate: Rate) -> (u64, u64) {
+    pub(crate) fn limits(&self, link: LinkId, size: BufferSize, rate: Rate) -> (u64, u64) {
         let packets = match size {
             BufferSize::Bytes(bytes) => return (u64::MAX, bytes.0),
             BufferSize::Packets(n) => n,
@@ -115,12 +115,12 @@ impl Sizing {
     }
 
     /// Bytes of a full buffer.
-    pub(crate) fn room_bytes(&self, link: u16, size: BufferSize, rate: Rate) -> f64 {
+    pub(crate) fn room_bytes(&self, link: LinkId, size: BufferSize, rate: Rate) -> f64 {
         let (packets, bytes) = self.limits(link, size, rate);
         (packets as f64 * f64::from(self.wire_bytes)).min(bytes as f64)
     }
 
-    fn link(&self, number: u16, hop: &Hop) -> LinkConfig {
+    fn link(&self, number: LinkId, hop: &Hop) -> LinkConfig {
         let way = hop.way;
         let (packets, limit_bytes) = self.limits(number, way.queue.size, way.mean_rate());
         LinkConfig {
@@ -149,15 +149,15 @@ pub(crate) const ROUTES_MAX: usize = 1 << 16;
 
 /// The different routes of a scenario, each once, and their numbers.
 pub(crate) struct Routes<'a> {
-    numbers: BTreeMap<&'a [u16], usize>,
-    list: Vec<&'a [u16]>,
+    numbers: BTreeMap<&'a [LinkId], usize>,
+    list: Vec<&'a [LinkId]>,
 }
 
 impl<'a> Routes<'a> {
     pub(crate) fn of(scenario: &'a Scenario) -> Routes<'a> {
         let mut routes = Routes { numbers: BTreeMap::new(), list: Vec::new() };
         if let Topology::Dumbbell(_) = scenario.topology {
-            for link in [&[0], &[1]] {
+            for link in [&[LinkId(0)], &[LinkId(1)]] {
                 routes.add(link);
             }
         }
@@ -184,7 +184,7 @@ impl<'a> Routes<'a> {
         routes
     }
 
-    fn add(&mut self, links: &'a [u16]) {
+    fn add(&mut self, links: &'a [LinkId]) {
         if !self.numbers.contains_key(links) {
             self.numbers.insert(links, self.list.len());
             self.list.push(links);
@@ -196,7 +196,7 @@ impl<'a> Routes<'a> {
     }
 
     /// The number of a route that was added.
-    fn number(&self, links: &[u16]) -> RouteId {
+    fn number(&self, links: &[LinkId]) -> RouteId {
         RouteId(self.numbers[links] as u16)
     }
 }
@@ -286,8 +286,8 @@ impl Scenario {
                 Sample::Off => None,
                 Sample::Every(step) => Some(step),
             },
-            links: (0..).zip(&network.hops).map(|(number, hop)| sizing.link(number, hop)).collect(),
-            routes: routes.list.iter().map(|links| links.iter().copied().map(LinkId).collect()).collect(),
+            links: network.links().map(|link| sizing.link(link, network.hop(link))).collect(),
+            routes: routes.list.iter().map(|links| links.to_vec()).collect(),
             flows,
             udt,
             udp: self
@@ -303,7 +303,7 @@ impl Scenario {
             traffic: self.traffic.iter().map(|traffic| self.traffic(traffic, &routes)).collect(),
             changes: self.changes(&network, &routes),
             capture: self.capture.as_ref().map(|capture| SimCapture {
-                links: capture.numbers.iter().copied().map(LinkId).collect(),
+                links: capture.numbers.clone(),
                 from: capture.from,
                 to: capture.to,
                 max_rows: capture.max_rows,
@@ -447,7 +447,7 @@ impl Scenario {
         for change in &self.schedule {
             match change {
                 Change::Link(change) => {
-                    let link = LinkId(change.number);
+                    let link = change.number;
                     let mut add = |step| steps.push((change.at, step));
                     if let Some(rate) = change.rate {
                         add(Step::Make(Changed::Rate(link, rate)));
@@ -465,7 +465,7 @@ impl Scenario {
                     }
                 }
                 Change::File(change) => {
-                    let link = LinkId(change.number);
+                    let link = change.number;
                     let mut add = |at, what| steps.push((at, Step::Make(what)));
                     match &change.series {
                         Series::Rate(rows) => {

@@ -1,6 +1,7 @@
 //! Short flows and connections that are open at once: of the background and of models of traffic.
 
 use lfn_path::AqmConfig;
+use lfn_sim::config::LinkId;
 
 use crate::demand::{background_load_bps, pile_up};
 use crate::loads::{Basis, TIMEOUT_S};
@@ -130,13 +131,13 @@ impl Basis<'_> {
     }
 
     /// Whether a queue holds few packets, or fewer than there are long flows.
-    fn is_starved(&self, link: u16) -> bool {
+    fn is_starved(&self, link: LinkId) -> bool {
         let least = STARVED_PACKETS.max(self.long_flows(link)) * f64::from(self.paths.sizing.wire_bytes);
         self.paths.room_bytes(link) < least
     }
 
     /// Flows under test whose data pass a link.
-    fn long_flows(&self, link: u16) -> f64 {
+    fn long_flows(&self, link: LinkId) -> f64 {
         let beside = self.paths.scenario.flow.iter().filter(|flow| flow.path.links.contains(&link));
         beside.map(|flow| f64::from(flow.streams())).sum()
     }
@@ -145,8 +146,8 @@ impl Basis<'_> {
     /// a queue on their way, or a link changes.
     fn is_disturbed(&self) -> bool {
         let scenario = self.paths.scenario;
-        let changes = |link: u16| !scenario.spells(&self.paths.network, link).is_empty();
-        let overflows = |link: u16| self.outstanding_bytes(link) > self.paths.room_bytes(link);
+        let changes = |link: LinkId| !scenario.spells(&self.paths.network, link).is_empty();
+        let overflows = |link: LinkId| self.outstanding_bytes(link) > self.paths.room_bytes(link);
         let background = &scenario.background;
         let mut links = background.path.links.iter().chain(&*background.ack_links);
         !scenario.traffic.is_empty()
@@ -154,19 +155,19 @@ impl Basis<'_> {
     }
 
     /// Whether short flows have queues of their own on a link.
-    fn keeps_apart(&self, link: u16) -> bool {
+    fn keeps_apart(&self, link: LinkId) -> bool {
         let discipline = self.paths.network.hop(link).way.queue.discipline;
         matches!(discipline, AqmConfig::FqCodel(_)) && self.long_flows(link) <= FLOWS_APART
     }
 
     /// Bytes that the flows and UDP sources which pass a link may have outstanding.
-    fn outstanding_bytes(&self, link: u16) -> f64 {
+    fn outstanding_bytes(&self, link: LinkId) -> f64 {
         let filling = self.loads.iter().filter(|load| load.links.contains(&link));
         filling.map(|load| load.window * f64::from(load.wire_bytes)).sum()
     }
 
     /// How long the queues of a way are that others fill.
-    fn queueing_behind_s(&self, way: &[u16]) -> f64 {
+    fn queueing_behind_s(&self, way: &[LinkId]) -> f64 {
         let shared = way.iter().filter(|&&link| !self.keeps_apart(link));
         let queueing_s = shared.map(|&link| {
             let rates =
@@ -180,8 +181,8 @@ impl Basis<'_> {
 
     /// For how long as many flows as begin pile up on a way that carries this part of the load, and the ACKs of the
     /// rest: all while a link is down, else those that are [stuck](Basis::stuck).
-    fn piling_s(&self, way: &[u16], part: f64, load_bps: f64) -> f64 {
-        let piling_s = |&link: &u16| {
+    fn piling_s(&self, way: &[LinkId], part: f64, load_bps: f64) -> f64 {
+        let piling_s = |&link: &LinkId| {
             let courses = self.courses(link).into_iter();
             let stuck = courses.map(|course| match course.rate {
                 0.0 => course.piling_s,
@@ -193,7 +194,7 @@ impl Basis<'_> {
     }
 
     /// The rates of a link in the course of a run, and for how long flows pile up at each of them.
-    fn courses(&self, link: u16) -> Vec<Course> {
+    fn courses(&self, link: LinkId) -> Vec<Course> {
         let spells = self.paths.scenario.spells(&self.paths.network, link);
         let mut left_s = self.duration_s;
         let first_s = left_s - spells.iter().map(|&(_, seconds)| seconds).sum::<f64>();
@@ -208,7 +209,7 @@ impl Basis<'_> {
     /// Share of short flows that pile up on a link at this share of its rate: where they, the ACKs of long flows and
     /// UDP are more than it carries, all but those that fit beside the others. So it is in an overloaded queue with
     /// processor sharing whose customers are exponential; sizes that vary more than that leave fewer.
-    fn stuck(&self, link: u16, rate: f64, load_bps: f64) -> f64 {
+    fn stuck(&self, link: LinkId, rate: f64, load_bps: f64) -> f64 {
         let rate_bps = rate * self.paths.network.hop(link).way.mean_rate().as_bps();
         let left_bps = rate_bps - self.ack_bps(link) - self.udp_bps(link);
         let wire_bps = WIRE_PER_LOAD * load_bps;
@@ -220,7 +221,7 @@ impl Basis<'_> {
     }
 
     /// The ACKs on a link, one for each packet that is sent and that the slowest link of its route carries.
-    fn ack_bps(&self, link: u16) -> f64 {
+    fn ack_bps(&self, link: LinkId) -> f64 {
         let acked = self.loads.iter().filter(|load| load.ack_links.contains(&link));
         let acks = acked.map(|load| {
             load.demand.min(self.paths.carried(load.links, load.wire_bytes, self.paths.scenario.duration))
@@ -229,7 +230,7 @@ impl Basis<'_> {
     }
 
     /// Rate that UDP sources offer to a link.
-    fn udp_bps(&self, link: u16) -> f64 {
+    fn udp_bps(&self, link: LinkId) -> f64 {
         let passing = self.paths.scenario.udp.iter().filter(|udp| udp.path.links.contains(&link));
         passing
             .map(|udp| self.paths.scenario.udp_traffic(udp).offered_bps(self.paths.scenario.duration))
@@ -248,8 +249,8 @@ impl Basis<'_> {
             crowd.in_flight += demand.wire_bytes_per_s() / WIRE_BYTES;
             crowd.packets += demand.packets_per_s() * self.duration_s;
         }
-        let piled = (0..).zip(&self.paths.network.hops).flat_map(|(link, hop)| {
-            let rate_bps = hop.way.mean_rate().as_bps();
+        let piled = self.paths.network.links().flat_map(|link| {
+            let rate_bps = self.paths.network.hop(link).way.mean_rate().as_bps();
             self.courses(link).into_iter().map(move |course| {
                 let left_bps = (course.rate * rate_bps - self.udp_bps(link)).max(0.01 * rate_bps);
                 pile_up(&self.demands, link, left_bps / 8.0, course.piling_s)
@@ -262,9 +263,9 @@ impl Basis<'_> {
 
     /// How long the full queue of a way is. It is on the slowest link, where several are, on the one that holds
     /// least.
-    fn queueing_s(&self, way: &[u16]) -> f64 {
+    fn queueing_s(&self, way: &[LinkId]) -> f64 {
         let queues =
-            way.iter().map(|&link| (self.paths.peaks.rates[usize::from(link)], self.paths.room_bytes(link)));
+            way.iter().map(|&link| (self.paths.peaks.rates[link.index()], self.paths.room_bytes(link)));
         let bottleneck = queues.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         bottleneck.map_or(0.0, |(rate, room_bytes)| room_bytes * 8.0 / rate.as_bps().max(1.0))
     }

@@ -1,5 +1,6 @@
 //! Load that traffic models offer to the network, and the number of connections open at once.
 
+use lfn_sim::config::LinkId;
 use lfn_sim::rng::{Distribution, Mixture, Stream};
 use lfn_sim::traffic::{requests, Direction, Model};
 use lfn_units::Time;
@@ -52,7 +53,7 @@ impl Messages {
 
 /// Load of one model on a network that delays no transfer.
 pub(crate) struct Demand<'a> {
-    ways: [&'a [u16]; 2],
+    ways: [&'a [LinkId]; 2],
     messages: Vec<Messages>,
     /// Connections that are kept for a message to come.
     waiting: f64,
@@ -175,7 +176,7 @@ impl<'a> Demand<'a> {
 /// processor sharing they grow by a per second, a = sum of rates x E[1 - exp(-a S)], S the time that a
 /// message has of the link (Jean-Marie and Robert 1994, "On the transient behavior of the processor sharing
 /// queue"); besides, messages wait for timeouts.
-pub(crate) fn pile_up(demands: &[Demand], link: u16, bytes_per_s: f64, duration_s: f64) -> f64 {
+pub(crate) fn pile_up(demands: &[Demand], link: LinkId, bytes_per_s: f64, duration_s: f64) -> f64 {
     let open = || demands.iter().filter(|demand| demand.most.is_infinite());
     let on = |way: usize| move |demand: &&Demand| demand.ways[way].contains(&link);
     let mut acks = 0.0;

@@ -2,6 +2,7 @@
 
 use lfn_law::{LawInfo, LawSpec, SlowStartKind};
 use lfn_path::{AqmConfig, Impair, JitterConfig, Loss};
+use lfn_sim::config::LinkId;
 use lfn_sim::traffic::udp;
 use lfn_units::Time;
 
@@ -98,9 +99,9 @@ fn initial_window(flow: &Flow, growth: Growth) -> f64 {
 
 /// Load of one group of flows, or of one UDP source, on a link.
 pub(crate) struct Load<'a> {
-    pub(crate) links: &'a [u16],
+    pub(crate) links: &'a [LinkId],
     /// Where its ACKs travel.
-    pub(crate) ack_links: &'a [u16],
+    pub(crate) ack_links: &'a [LinkId],
     /// ACKs for each of its packets, while none is lost.
     pub(crate) acks: f64,
     pub(crate) wire_bytes: u32,
@@ -165,7 +166,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Of all flows of a group on one route of their data.
-    fn flow_load(&self, flow: &'a Flow, growth: Growth, limit: f64, links: &'a [u16]) -> Load<'a> {
+    fn flow_load(&self, flow: &'a Flow, growth: Growth, limit: f64, links: &'a [LinkId]) -> Load<'a> {
         let compat = self.scenario.compat;
         let wire_bytes = compat.wire_bytes(flow.packet);
         let payload = f64::from(flow.payload_bytes(compat));
@@ -224,7 +225,7 @@ impl<'a> Paths<'a> {
         let held_bytes = udp.path.links.iter().map(|&link| {
             let way = self.network.hop(link).way;
             let delay = way.delay.after(self.peaks.longer).after(most_late(&way.impair));
-            let under_way = self.peaks.rates[usize::from(link)].as_bps() / 8.0 * delay.as_s();
+            let under_way = self.peaks.rates[link.index()].as_bps() / 8.0 * delay.as_s();
             let queued = windows * f64::from(self.sizing.wire_bytes) * self.queued_beside(link);
             under_way + self.room_bytes(link).min(queued)
         });
@@ -248,9 +249,9 @@ impl<'a> Paths<'a> {
 
     /// Bytes of UDP in the queue of a link for each byte of others: in a queue in order of arrival they are as their
     /// rates. Infinite where that is not so, or where UDP alone may fill the queue.
-    fn queued_beside(&self, link: u16) -> f64 {
+    fn queued_beside(&self, link: LinkId) -> f64 {
         let (scenario, hop) = (self.scenario, self.network.hop(link));
-        let is_steady = self.peaks.rates[usize::from(link)] == self.peaks.least_rates[usize::from(link)]
+        let is_steady = self.peaks.rates[link.index()] == self.peaks.least_rates[link.index()]
             && hop.way.delivery.is_none()
             && !matches!(hop.way.queue.discipline, AqmConfig::FqCodel(_));
         let has_crowd = !scenario.background.is_silent() || !scenario.traffic.is_empty();
@@ -263,7 +264,7 @@ impl<'a> Paths<'a> {
     }
 
     /// The most that UDP sources send over a link at a time.
-    fn most_udp_bps(&self, link: u16) -> f64 {
+    fn most_udp_bps(&self, link: LinkId) -> f64 {
         let passing = self.scenario.udp.iter().filter(|udp| udp.path.links.contains(&link));
         let most = passing.map(|udp| match self.scenario.udp_traffic(udp).pattern {
             udp::Pattern::Bursts(bursts) => bursts.iter().map(|burst| burst.rate.as_bps()).sum(),
@@ -273,24 +274,24 @@ impl<'a> Paths<'a> {
     }
 
     /// Of a link's full queue.
-    pub(crate) fn room_bytes(&self, link: u16) -> f64 {
+    pub(crate) fn room_bytes(&self, link: LinkId) -> f64 {
         let way = self.network.hop(link).way;
         self.sizing.room_bytes(link, way.queue.size, way.mean_rate())
     }
 
     /// The highest rate of a route's slowest link.
-    fn rate_bps(&self, links: &[u16]) -> f64 {
-        let rates = links.iter().map(|&link| self.peaks.rates[usize::from(link)].as_bps());
+    fn rate_bps(&self, links: &[LinkId]) -> f64 {
+        let rates = links.iter().map(|&link| self.peaks.rates[link.index()].as_bps());
         rates.fold(f64::INFINITY, f64::min)
     }
 
     /// Packets that a route carries in this time.
-    pub(crate) fn carried(&self, links: &[u16], wire_bytes: u32, time: Time) -> f64 {
+    pub(crate) fn carried(&self, links: &[LinkId], wire_bytes: u32, time: Time) -> f64 {
         self.rate_bps(links) / 8.0 * time.as_s() / f64::from(wire_bytes)
     }
 
     /// Packets for which flows keep room after their end, where they begin one after the other: each has a start-up alone.
-    fn left(&self, flow: &Flow, links: &[u16], wire_bytes: u32, window: f64) -> f64 {
+    fn left(&self, flow: &Flow, links: &[LinkId], wire_bytes: u32, window: f64) -> f64 {
         match (flow.start, flow.size) {
             (Start::Uniform(..), Some(_)) => {
                 let start_up = OVERSHOOT * (1.0 + START_UP) * self.carried(links, wire_bytes, flow.rtt);
@@ -301,7 +302,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Packets that a route and its queues hold.
-    fn held(&self, flow: &Flow, links: &[u16]) -> f64 {
+    fn held(&self, flow: &Flow, links: &[LinkId]) -> f64 {
         let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
         let rooms: f64 = links.iter().map(|&link| self.room_bytes(link)).sum();
         self.carried(links, wire_bytes, flow.rtt.after(self.peaks.longer)) + rooms / f64::from(wire_bytes)
@@ -334,7 +335,7 @@ impl<'a> Paths<'a> {
             let waits_bytes = if is_quiet && is_enough { streams * OPENING_BYTES } else { room_bytes };
             match way.delivery {
                 Some(_) => f64::INFINITY,
-                None => waits_bytes * 8.0 / self.peaks.least_rates[usize::from(link)].as_bps(),
+                None => waits_bytes * 8.0 / self.peaks.least_rates[link.index()].as_bps(),
             }
         });
         flow.rtt.after(self.peaks.longer).as_s() + queueing_s.sum::<f64>()
@@ -346,7 +347,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Round trips of a flow in a run, at most. While a link of its route is down there is one.
-    fn rounds(&self, flow: &Flow, links: &[u16]) -> f64 {
+    fn rounds(&self, flow: &Flow, links: &[LinkId]) -> f64 {
         let time_s = self.scenario.duration.since(begins(flow)).as_s();
         let down = links.iter().map(|&link| self.scenario.stopped_s(&self.network, &[link], 0.0));
         let is_changed = links != &*flow.path.links;
@@ -392,7 +393,7 @@ impl<'a> Paths<'a> {
 
     /// Most packets that all flows of a group send while so many may be outstanding: until they are, as many as a
     /// geometric series gives.
-    fn sent(&self, flow: &Flow, growth: Growth, window: f64, links: &[u16]) -> f64 {
+    fn sent(&self, flow: &Flow, growth: Growth, window: f64, links: &[LinkId]) -> f64 {
         let first = f64::from(flow.streams()) * initial_window(flow, growth);
         let growing = (window / first).max(1.0).log(1.0 + growth.per_packet).floor();
         window * (2.0 + (self.rounds(flow, links) - growing).max(0.0))
@@ -401,7 +402,7 @@ impl<'a> Paths<'a> {
     /// Most packets that all flows of a group may have outstanding where packets are lost at random: slow start
     /// ends with the first loss, and a round trip passes before it is known. Afterwards each loss costs more than the
     /// packets between two losses bring. Infinite for laws and receivers of which this is not known.
-    fn ended_by_losses(&self, flow: &Flow, growth: Growth, links: &[u16]) -> f64 {
+    fn ended_by_losses(&self, flow: &Flow, growth: Growth, links: &[LinkId]) -> f64 {
         if !flow.control.law().is_some_and(gives_way_to_losses) {
             return f64::INFINITY;
         }
@@ -431,7 +432,7 @@ impl<'a> Paths<'a> {
 
     /// Most packets that all flows of a group may have outstanding where the queue is short: packets that leave in slow
     /// start arrive one behind the other, so part of them queues. Infinite where that is not so.
-    fn ended_by_overflow(&self, flow: &Flow, growth: Growth, links: &[u16]) -> f64 {
+    fn ended_by_overflow(&self, flow: &Flow, growth: Growth, links: &[LinkId]) -> f64 {
         if !self.is_in_bursts(flow, links) {
             return f64::INFINITY;
         }
@@ -469,7 +470,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Load of the background on a way, if all of it travels there.
-    fn background_bps(&self, way: &[u16]) -> f64 {
+    fn background_bps(&self, way: &[LinkId]) -> f64 {
         let background = &self.scenario.background;
         let links = background.path.links.iter().chain(&*background.ack_links);
         let passes = links.clone().any(|link| way.contains(link));
@@ -504,10 +505,10 @@ impl<'a> Paths<'a> {
 
     /// Whether a flow in slow start sends its packets one behind the other, and nothing but flows that do the same, and
     /// steady UDP, spreads them.
-    fn is_in_bursts(&self, flow: &Flow, links: &[u16]) -> bool {
+    fn is_in_bursts(&self, flow: &Flow, links: &[LinkId]) -> bool {
         let scenario = self.scenario;
         let acks = &*flow.ack_links;
-        let meets = |links: &[u16]| links.iter().any(|link| acks.contains(link));
+        let meets = |links: &[LinkId]| links.iter().any(|link| acks.contains(link));
         let acks_bps =
             self.rate_bps(links) / f64::from(scenario.compat.wire_bytes(flow.packet)) * ACK_BYTES_MOST;
         self.avoidance(flow).is_some()
@@ -521,7 +522,7 @@ impl<'a> Paths<'a> {
     }
 
     /// From which time on a route loses at least which share of its data packets.
-    fn losses(&self, links: &[u16]) -> Vec<(Time, f64)> {
+    fn losses(&self, links: &[LinkId]) -> Vec<(Time, f64)> {
         let mut found = Vec::new();
         for &link in links {
             let mut least = f64::INFINITY;
@@ -535,7 +536,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Share of its data packets that a link loses, and since when; 0 for losses in bursts.
-    pub(crate) fn course_of_loss(&self, link: u16) -> Vec<(Time, f64)> {
+    pub(crate) fn course_of_loss(&self, link: LinkId) -> Vec<(Time, f64)> {
         let first = match self.network.hop(link).way.impair.loss {
             Loss::Bernoulli(p) => p,
             Loss::Bursts(_) => 0.0,

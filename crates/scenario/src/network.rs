@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
 use crate::model::{Mode, OneWay, Topology};
@@ -18,7 +19,7 @@ pub(crate) struct Hop<'a> {
     from: usize,
     to: usize,
     /// Number of the opposite direction.
-    opposite: Option<u16>,
+    opposite: Option<LinkId>,
 }
 
 /// The directed links in their order, and the nodes that they join.
@@ -26,19 +27,19 @@ pub(crate) struct Network<'a> {
     pub(crate) hops: Vec<Hop<'a>>,
     nodes: Vec<String>,
     node_numbers: BTreeMap<String, usize>,
-    link_numbers: BTreeMap<String, u16>,
+    link_numbers: BTreeMap<String, LinkId>,
     /// Numbers of the links that begin at each node, and that end there.
-    leaving: Vec<Vec<u16>>,
-    entering: Vec<Vec<u16>>,
+    leaving: Vec<Vec<LinkId>>,
+    entering: Vec<Vec<LinkId>>,
 }
 
 /// Why links make up no route.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BadRoute {
     /// A link begins elsewhere than its predecessor ends.
-    Gap { before: u16, next: u16 },
+    Gap { before: LinkId, next: LinkId },
     /// A link comes to a node for the second time.
-    Loop { last: u16 },
+    Loop { last: LinkId },
 }
 
 impl<'a> Network<'a> {
@@ -102,10 +103,10 @@ impl<'a> Network<'a> {
         let [from, to] = ends.map(|name| self.add_node(name));
         let number = number as u16;
         let [name, opposite_name] = names;
-        let opposite = reverse.map(|_| number + 1);
+        let opposite = reverse.map(|_| LinkId(number + 1));
         self.add_hop(Hop { name, way: forward, mode, from, to, opposite });
         if let Some(way) = reverse {
-            let opposite = Some(number);
+            let opposite = Some(LinkId(number));
             self.add_hop(Hop { name: opposite_name, way, mode, from: to, to: from, opposite });
         }
     }
@@ -122,15 +123,20 @@ impl<'a> Network<'a> {
     }
 
     fn add_hop(&mut self, hop: Hop<'a>) {
-        let number = self.hops.len() as u16;
+        let number = LinkId(self.hops.len() as u16);
         self.link_numbers.insert(hop.name.clone(), number);
         self.leaving[hop.from].push(number);
         self.entering[hop.to].push(number);
         self.hops.push(hop);
     }
 
-    pub(crate) fn link(&self, name: &str) -> Option<u16> {
+    pub(crate) fn link(&self, name: &str) -> Option<LinkId> {
         self.link_numbers.get(name).copied()
+    }
+
+    /// All links in their order.
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
+        (0..self.hops.len() as u16).map(LinkId)
     }
 
     pub(crate) fn link_names(&self) -> impl Iterator<Item = &str> + Clone {
@@ -150,32 +156,32 @@ impl<'a> Network<'a> {
     }
 
     /// One direction of a link.
-    pub(crate) fn hop(&self, link: u16) -> &Hop<'a> {
-        &self.hops[usize::from(link)]
+    pub(crate) fn hop(&self, link: LinkId) -> &Hop<'a> {
+        &self.hops[link.index()]
     }
 
     /// Nodes where a route begins and ends.
-    pub(crate) fn ends(&self, links: &[u16]) -> (usize, usize) {
+    pub(crate) fn ends(&self, links: &[LinkId]) -> (usize, usize) {
         (self.hop(links[0]).from, self.hop(links[links.len() - 1]).to)
     }
 
     /// Propagation delay of a route.
-    pub(crate) fn delay(&self, links: &[u16]) -> Time {
+    pub(crate) fn delay(&self, links: &[LinkId]) -> Time {
         links.iter().fold(Time::ZERO, |sum, &link| sum.after(self.hop(link).way.delay))
     }
 
     /// Rate of the slowest link of a route.
-    pub(crate) fn slowest(&self, links: &[u16]) -> Rate {
+    pub(crate) fn slowest(&self, links: &[LinkId]) -> Rate {
         links.iter().map(|&link| self.hop(link).way.mean_rate()).min().unwrap_or(Rate(0))
     }
 
     /// The opposite direction of a route, if all of its links have one.
-    pub(crate) fn opposite(&self, links: &[u16]) -> Option<Vec<u16>> {
+    pub(crate) fn opposite(&self, links: &[LinkId]) -> Option<Vec<LinkId>> {
         links.iter().rev().map(|&link| self.hop(link).opposite).collect()
     }
 
     /// Checks that links follow each other and come to no node twice.
-    pub(crate) fn check(&self, links: &[u16]) -> Result<(), BadRoute> {
+    pub(crate) fn check(&self, links: &[LinkId]) -> Result<(), BadRoute> {
         for pair in links.windows(2) {
             if self.hop(pair[0]).to != self.hop(pair[1]).from {
                 return Err(BadRoute::Gap { before: pair[0], next: pair[1] });
@@ -195,13 +201,13 @@ impl<'a> Network<'a> {
 
     /// Of the paths of fewest links the one of least delay, of those the one whose links have the lowest
     /// numbers; `None` if there is no path, no link from a node to itself.
-    pub(crate) fn shortest(&self, from: usize, to: usize) -> Option<Vec<u16>> {
+    pub(crate) fn shortest(&self, from: usize, to: usize) -> Option<Vec<LinkId>> {
         // Dijkstra (1959) from the end, then forward along links that lose nothing.
         let mut cost = vec![(usize::MAX, Time::NEVER); self.nodes.len()];
         cost[to] = (0, Time::ZERO);
         let mut todo = BinaryHeap::from([Reverse((cost[to], to))]);
         let over =
-            |link: u16, (hops, delay): (usize, Time)| (hops + 1, self.hop(link).way.delay.after(delay));
+            |link: LinkId, (hops, delay): (usize, Time)| (hops + 1, self.hop(link).way.delay.after(delay));
         while let Some(Reverse((least, node))) = todo.pop() {
             if least > cost[node] {
                 continue;
@@ -221,7 +227,7 @@ impl<'a> Network<'a> {
         let mut links = Vec::new();
         let mut node = from;
         while node != to {
-            let next = |&&link: &&u16| {
+            let next = |&&link: &&LinkId| {
                 let after = cost[self.hop(link).to];
                 after.0 < usize::MAX && over(link, after) == cost[node]
             };

@@ -87,7 +87,7 @@ fn resolve(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
         return Err(root.error("flow", "missing", "write a [[flow]], or a [background] with a level"));
     }
     let sizing = Sizing::new(&network, flow, udp, compat);
-    for (link, table) in (0..).zip(&link_tables) {
+    for (link, table) in network.links().zip(&link_tables) {
         link::check_room(table, &network, link, &sizing)?;
     }
     schedule::resolve(&mut scenario.schedule, &root.tables("schedule"), &places, flow, duration)?;

@@ -1,5 +1,6 @@
 //! The most that the links of a scenario give at any time of it, and what a tuned host's buffer is for that.
 
+use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
@@ -28,13 +29,13 @@ impl Peaks {
         let mut least_delays = delays.clone();
         let (mut detour, mut shortcut) = (Time::ZERO, Time::ZERO);
         let mut least_rates = rates.clone();
-        let mut rated = |link: u16, rate: Rate| {
-            let link = usize::from(link);
+        let mut rated = |link: LinkId, rate: Rate| {
+            let link = link.index();
             rates[link] = rates[link].max(rate);
             least_rates[link] = least_rates[link].min(rate);
         };
-        let mut delayed = |link: u16, delay: Time| {
-            let link = usize::from(link);
+        let mut delayed = |link: LinkId, delay: Time| {
+            let link = link.index();
             delays[link] = delays[link].max(delay);
             least_delays[link] = least_delays[link].min(delay);
         };
@@ -69,14 +70,14 @@ impl Peaks {
 
 impl Scenario {
     /// How long, together, links of a way are down, or at less than this share of their first rate.
-    pub(crate) fn stopped_s(&self, network: &Network, way: &[u16], share: f64) -> f64 {
+    pub(crate) fn stopped_s(&self, network: &Network, way: &[LinkId], share: f64) -> f64 {
         let spells = way.iter().flat_map(|&link| self.spells(network, link));
         spells.filter(|&(rate, _)| rate == 0.0 || rate < share).map(|(_, seconds)| seconds).sum()
     }
 
     /// Rates that scheduled changes give a link, as shares of its first rate, and how long each of them lasts in
     /// seconds; 0 while it is down.
-    pub(crate) fn spells(&self, network: &Network, link: u16) -> Vec<(f64, f64)> {
+    pub(crate) fn spells(&self, network: &Network, link: LinkId) -> Vec<(f64, f64)> {
         let first = network.hop(link).way.mean_rate();
         let (mut rate, mut is_down) = (first, false);
         let changes = self.schedule.iter().filter_map(|change| match change {
@@ -100,7 +101,7 @@ impl Scenario {
         &'a self,
         group: usize,
         flow: &'a Flow,
-    ) -> impl Iterator<Item = &'a [u16]> + use<'a> {
+    ) -> impl Iterator<Item = &'a [LinkId]> + use<'a> {
         let changed = self.schedule.iter().filter_map(move |change| match change {
             Change::Route(change) if change.group == group => Some(&*change.links[0]),
             _ => None,
@@ -112,8 +113,8 @@ impl Scenario {
     /// buffer.
     pub(crate) fn send_limits(&self, network: &Network, sizing: &Sizing) -> Vec<u64> {
         let peaks = Peaks::of(self, network);
-        let path_bytes = |flow: &Flow, links: &[u16]| {
-            let rate = links.iter().map(|&link| peaks.rates[usize::from(link)]).min().unwrap_or(Rate(0));
+        let path_bytes = |flow: &Flow, links: &[LinkId]| {
+            let rate = links.iter().map(|&link| peaks.rates[link.index()]).min().unwrap_or(Rate(0));
             let buffers = links.iter().map(|&link| {
                 let way = network.hop(link).way;
                 sizing.room_bytes(link, way.queue.size, way.mean_rate())

@@ -1,5 +1,6 @@
 //! Memory, packets and events of a run, predicted before it starts.
 
+use lfn_sim::config::LinkId;
 use lfn_sim::tables::{FlowTable, PacketTable, ProbeTable, QueueTable, TransferTable};
 use lfn_units::Time;
 
@@ -157,8 +158,12 @@ impl Basis<'_> {
         }
     }
 
-    fn links(&self) -> std::ops::Range<u16> {
-        0..self.paths.network.hops.len() as u16
+    fn links(&self) -> impl Iterator<Item = LinkId> {
+        self.paths.network.links()
+    }
+
+    fn link_count(&self) -> f64 {
+        self.paths.network.hops.len() as f64
     }
 
     fn streams(&self, transport: Transport) -> f64 {
@@ -175,13 +180,13 @@ impl Basis<'_> {
             + crowd.connections * CONNECTION_BYTES
     }
 
-    fn passing(&self, link: u16) -> impl Iterator<Item = &Load<'_>> + Clone {
+    fn passing(&self, link: LinkId) -> impl Iterator<Item = &Load<'_>> + Clone {
         self.loads.iter().filter(move |load| load.links.contains(&link))
     }
 
     /// Whether a link is the slowest of some route.
-    fn is_slowest(&self, link: u16) -> bool {
-        let rate = |link: u16| self.paths.peaks.rates[usize::from(link)];
+    fn is_slowest(&self, link: LinkId) -> bool {
+        let rate = |link: LinkId| self.paths.peaks.rates[link.index()];
         let slowest = |load: &Load| load.links.iter().copied().min_by_key(|&link| rate(link));
         self.passing(link).any(|load| slowest(load) == Some(link))
     }
@@ -218,7 +223,7 @@ impl Basis<'_> {
     }
 
     /// Packets on the wire behind a link that are out of order.
-    fn late(&self, link: u16) -> f64 {
+    fn late(&self, link: LinkId) -> f64 {
         let Some(wire_bytes) = self.passing(link).map(|load| load.wire_bytes).min() else { return 0.0 };
         let impair = &self.paths.network.hop(link).way.impair;
         let late = most_late(impair);
@@ -234,7 +239,7 @@ impl Basis<'_> {
     }
 
     /// Packets in a link and its queue, and those that are outstanding because it dropped some, as packets in flight.
-    fn held(&self, link: u16) -> f64 {
+    fn held(&self, link: LinkId) -> f64 {
         let sum = |loads: &mut dyn Iterator<Item = &Load<'_>>| loads.map(|load| load.window).sum::<f64>();
         let least = |loads: &mut dyn Iterator<Item = &Load<'_>>| loads.map(|load| load.wire_bytes).min();
         let Some(wire_bytes) = least(&mut self.passing(link)) else { return 0.0 };
@@ -246,7 +251,7 @@ impl Basis<'_> {
     }
 
     /// The same of packets of at least this size, of senders with these windows together.
-    fn held_of(&self, link: u16, wire_bytes: u32, windows: f64) -> f64 {
+    fn held_of(&self, link: LinkId, wire_bytes: u32, windows: f64) -> f64 {
         let packets = |bytes: f64| bytes / f64::from(wire_bytes);
         let room = packets(self.paths.room_bytes(link));
         if !self.is_slowest(link) {
@@ -254,7 +259,7 @@ impl Basis<'_> {
         }
         let late = most_late(&self.paths.network.hop(link).way.impair).after(self.paths.peaks.longer);
         let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(late);
-        let bytes_per_s = self.paths.peaks.rates[usize::from(link)].as_bps() / 8.0;
+        let bytes_per_s = self.paths.peaks.rates[link.index()].as_bps() / 8.0;
         let bdp = packets(bytes_per_s * rtt.as_s());
         if self.passing(link).all(|load| load.boundless) {
             // All that they have outstanding is kept already.
@@ -273,15 +278,15 @@ impl Basis<'_> {
     /// Data packets that leave links, except the crowd's.
     fn packets(&self) -> f64 {
         let carried = self.links().map(|link| self.carried(link, self.duration_s));
-        let handshakes = self.streams(Transport::Tcp) * f64::from(self.links().end);
+        let handshakes = self.streams(Transport::Tcp) * self.link_count();
         carried.sum::<f64>() + HANDSHAKE_PACKETS * handshakes
     }
 
     /// Data packets that leave a link in so many seconds: the smallest come first.
-    fn carried(&self, link: u16, seconds: f64) -> f64 {
+    fn carried(&self, link: LinkId, seconds: f64) -> f64 {
         let mut passing: Vec<&Load> = self.passing(link).collect();
         passing.sort_by_key(|load| load.wire_bytes);
-        let mut left_bytes = self.paths.peaks.rates[usize::from(link)].as_bps() / 8.0 * seconds;
+        let mut left_bytes = self.paths.peaks.rates[link.index()].as_bps() / 8.0 * seconds;
         let carried = passing.into_iter().map(|load| {
             let wire_bytes = f64::from(load.wire_bytes);
             let packets = load.demand.min(left_bytes / wire_bytes);
@@ -292,7 +297,7 @@ impl Basis<'_> {
     }
 
     fn link_bytes(&self) -> f64 {
-        f64::from(self.links().end) * LINK_BYTES + self.paths.scenario.link_extra_bytes(&self.paths.network)
+        self.link_count() * LINK_BYTES + self.paths.scenario.link_extra_bytes(&self.paths.network)
     }
 
     fn table_bytes(&self) -> f64 {
@@ -310,7 +315,7 @@ impl Basis<'_> {
         let flow_bytes = flows.map(|flow| {
             f64::from(flow.count) * rows((self.duration_s - begun_s(flow)).max(0.0)) * flow_row_bytes(flow)
         });
-        let queue_bytes = f64::from(self.links().end) * rows(self.duration_s) * row(QueueTable::ROW_BYTES);
+        let queue_bytes = self.link_count() * rows(self.duration_s) * row(QueueTable::ROW_BYTES);
         let transfers = self.demands.iter().map(Demand::messages_per_s).sum::<f64>() * self.duration_s;
         let transfer_bytes = TRANSFERS * transfers * row(TransferTable::ROW_BYTES);
         TABLE_COPIES * (flow_bytes.sum::<f64>() + queue_bytes + transfer_bytes)
@@ -330,7 +335,7 @@ impl Basis<'_> {
                 + ROWS_PER_PACKET * data
                 + ROWS_PER_ACK * acks.sum::<f64>()
         });
-        let handshakes = HANDSHAKE_PACKETS * self.streams(Transport::Tcp) * f64::from(self.links().end);
+        let handshakes = HANDSHAKE_PACKETS * self.streams(Transport::Tcp) * self.link_count();
         let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (crowd.packets + handshakes);
         TABLE_COPIES * PacketTable::ROW_BYTES as f64 * rows.min(capture.max_rows as f64)
     }

@@ -2,6 +2,7 @@
 
 use lfn_keys::{entry, keys, Each, File, Given, Kind, Name, Said, Value, Wrong, DELAY_MAX};
 use lfn_path::LOSS;
+use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
 const LINK: &str = "write the name of a link";
@@ -38,7 +39,7 @@ keys! {
     }
     set {
         /// Number of the link.
-        number: u16 = 0;
+        number: LinkId = LinkId(0);
     }
 }
 
@@ -56,7 +57,7 @@ keys! {
         /// Contents of the file.
         series: Series = Series::default();
         /// Number of the link.
-        number: u16 = 0;
+        number: LinkId = LinkId(0);
     }
 }
 
@@ -93,7 +94,7 @@ keys! {
         /// Index of the group.
         group: usize = 0;
         /// The links of both routes.
-        links: [Vec<u16>; 2] = Default::default();
+        links: [Vec<LinkId>; 2] = Default::default();
     }
 }
 
@@ -185,6 +186,6 @@ keys! {
     }
     set {
         /// Numbers of the links.
-        numbers: Vec<u16> = Vec::new();
+        numbers: Vec<LinkId> = Vec::new();
     }
 }

@@ -2,6 +2,7 @@
 
 use lfn_keys::{keys, one_of, words, Each, Name, Packets, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_sim::config::LinkId;
 use lfn_sim::traffic::udp::{Burst, OnOff, Steps};
 use lfn_sim::traffic::{Direction, Parameters};
 use lfn_udt::ControlSpec;
@@ -77,7 +78,7 @@ keys! {
         /// The congestion control.
         control: ControlSpec = ControlSpec::default();
         /// The links of `ack_route`.
-        ack_links: Vec<u16> = Vec::new();
+        ack_links: Vec<LinkId> = Vec::new();
     }
 }
 
@@ -152,7 +153,7 @@ keys! {
     }
     set {
         /// Its links by number; none where there is no traffic.
-        links: Vec<u16> = Vec::new();
+        links: Vec<LinkId> = Vec::new();
     }
 }
 
@@ -199,7 +200,7 @@ keys! {
     }
     set {
         /// The links of `ack_route`.
-        ack_links: Vec<u16> = Vec::new();
+        ack_links: Vec<LinkId> = Vec::new();
     }
 }
 
@@ -236,7 +237,7 @@ keys! {
         /// The law.
         spec: LawSpec = reno();
         /// The links of `ack_route`.
-        ack_links: Vec<u16> = Vec::new();
+        ack_links: Vec<LinkId> = Vec::new();
     }
 }
 

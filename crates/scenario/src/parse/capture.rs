@@ -21,7 +21,7 @@ pub(crate) fn resolve(
         capture.numbers.push(number);
     }
     if table.get("links").is_none() {
-        capture.numbers = (0..places.network.hops.len() as u16).collect();
+        capture.numbers = places.network.links().collect();
     }
     if capture.numbers.is_empty() {
         return Err(table.error("links", "no link", "write the names of links, or leave it out for all"));

@@ -4,6 +4,7 @@ use lfn_header::Protocol;
 use lfn_keys::{names, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::RouterConfig;
+use lfn_sim::config::LinkId;
 use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
 use lfn_units::{Bytes, Time};
 
@@ -176,8 +177,9 @@ pub(crate) fn check_ecn(
             _ => None,
         });
         let mut links = [&flow.path.links].into_iter().chain(later).flatten();
-        let speaks_vcp =
-            |&&link: &&u16| matches!(network.hop(link).way.router, Some(Router(Some(RouterConfig::Vcp(_)))));
+        let speaks_vcp = |&&link: &&LinkId| {
+            matches!(network.hop(link).way.router, Some(Router(Some(RouterConfig::Vcp(_)))))
+        };
         let found = if flow.control.law().and_then(LawSpec::header) == Some(Protocol::Vcp) {
             "ECN under a law of VCP".to_string()
         } else if let Some(&link) = links.find(speaks_vcp) {

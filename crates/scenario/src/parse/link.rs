@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use lfn_path::{DeliveryTrace, TraceError};
+use lfn_sim::config::LinkId;
 
 use super::{file, DELAY_MAX};
 use crate::config::Sizing;
@@ -106,7 +107,7 @@ fn parse_trace(text: &str) -> Result<DeliveryTrace, String> {
 pub(crate) fn check_room(
     table: &Table,
     network: &Network,
-    link: u16,
+    link: LinkId,
     sizing: &Sizing,
 ) -> Result<(), ScenarioError> {
     let way = network.hop(link).way;

@@ -1,6 +1,7 @@
 //! Where traffic goes: the keys `from`, `to`, `via`, `route`, `ack_route`, `direction`.
 
 use lfn_keys::Name;
+use lfn_sim::config::LinkId;
 use lfn_sim::traffic::Direction;
 
 use crate::error::ScenarioError;
@@ -16,7 +17,7 @@ pub(crate) struct Places<'a> {
 
 impl Places<'_> {
     /// The number of a link that a text names.
-    pub(crate) fn link(&self, item: &Item) -> Result<u16, ScenarioError> {
+    pub(crate) fn link(&self, item: &Item) -> Result<LinkId, ScenarioError> {
         let name = item.text();
         item.one_of("link", name, |name| self.network.link(name), self.network.link_names())
     }
@@ -33,7 +34,11 @@ impl Places<'_> {
     }
 
     /// A route as it is written, and its links, which follow each other; empty if it is not written.
-    pub(crate) fn route(&self, table: &Table, key: &str) -> Result<(Vec<String>, Vec<u16>), ScenarioError> {
+    pub(crate) fn route(
+        &self,
+        table: &Table,
+        key: &str,
+    ) -> Result<(Vec<String>, Vec<LinkId>), ScenarioError> {
         let items = table.items(key);
         let links = items.iter().map(|item| self.link(item)).collect::<Result<Vec<_>, _>>()?;
         if links.is_empty() && table.get(key).is_some() {
@@ -72,7 +77,7 @@ impl Places<'_> {
                 let hint = "a dumbbell has no nodes; write direction = \"reverse\" for the other way";
                 return Err(table.error(key, "found in a dumbbell", hint));
             }
-            let links = vec![u16::from(towards == Direction::Reverse)];
+            let links = vec![LinkId((towards == Direction::Reverse).into())];
             return Ok((towards, Path { links, ..Path::default() }));
         }
         let (route, links) = self.route(table, "route")?;
@@ -106,7 +111,7 @@ impl Places<'_> {
         &self,
         table: &Table,
         towards: Direction,
-        route: &[u16],
+        route: &[LinkId],
     ) -> Result<(usize, usize), ScenarioError> {
         let said = |key| table.get(key).map(|item| self.node(&item)).transpose();
         let (from, to) = (said("from")?.map(|(_, node)| node), said("to")?.map(|(_, node)| node));
@@ -134,7 +139,7 @@ impl Places<'_> {
         &self,
         table: &Table,
         key: &str,
-        links: &[u16],
+        links: &[LinkId],
         wanted: (usize, usize),
     ) -> Result<(), ScenarioError> {
         let ends = self.network.ends(links);
@@ -147,7 +152,7 @@ impl Places<'_> {
     }
 
     /// The shortest path to each of these nodes in turn.
-    fn through(&self, table: &Table, from: usize, stops: &[usize]) -> Result<Vec<u16>, ScenarioError> {
+    fn through(&self, table: &Table, from: usize, stops: &[usize]) -> Result<Vec<LinkId>, ScenarioError> {
         let key = if table.get("via").is_some() { "via" } else { "to" };
         let (mut links, mut at) = (Vec::new(), from);
         for &stop in stops {
@@ -164,8 +169,8 @@ impl Places<'_> {
     pub(crate) fn back(
         &self,
         table: &Table,
-        links: &[u16],
-    ) -> Result<(Vec<String>, Vec<u16>), ScenarioError> {
+        links: &[LinkId],
+    ) -> Result<(Vec<String>, Vec<LinkId>), ScenarioError> {
         let (begin, end) = self.network.ends(links);
         let (names, back) = self.route(table, "ack_route")?;
         if !back.is_empty() {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use lfn_path::LOSS;
+use lfn_sim::config::LinkId;
 use lfn_sim::traffic::RATE_MAX;
 use lfn_units::{Rate, Time};
 
@@ -56,8 +57,8 @@ pub(crate) fn resolve(
 }
 
 /// The number of the link that a change names.
-fn link(table: &Table, places: &Places) -> Result<u16, ScenarioError> {
-    table.get("link").map_or(Ok(0), |item| places.link(&item))
+fn link(table: &Table, places: &Places) -> Result<LinkId, ScenarioError> {
+    table.get("link").map_or(Ok(LinkId(0)), |item| places.link(&item))
 }
 
 fn resolve_link(change: &mut LinkChange, table: &Table, places: &Places) -> Result<(), ScenarioError> {
@@ -79,7 +80,7 @@ fn resolve_link(change: &mut LinkChange, table: &Table, places: &Places) -> Resu
     Ok(())
 }
 
-fn no_trace(table: &Table, key: &str, link: u16, places: &Places) -> Result<(), ScenarioError> {
+fn no_trace(table: &Table, key: &str, link: LinkId, places: &Places) -> Result<(), ScenarioError> {
     let hop = places.network.hop(link);
     if hop.way.trace.is_none() {
         return Ok(());
