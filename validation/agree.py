@@ -107,15 +107,10 @@ def windows(path: str) -> dict[str, list[Course]]:
     """Of every law whose runs are still there: simulated, measured."""
     panels = {}
     for law in kernel.laws():
-        folders = {
-            agree.SIMULATOR: RUNS / f"{path}-{law.name}" / "simulated",
-            agree.TEST_BED: RUNS / f"{path}-{law.name}" / "measured",
-        }
-        if all((folder / "experiment.json").is_file() for folder in folders.values()):
-            found = {
-                name: sawtooth.of_run(Results.load(folder).runs[-1], 0)
-                for name, folder in folders.items()
-            }
+        folder = RUNS / f"{path}-{law.name}"
+        if (folder / "experiment.json").is_file():
+            runs = {str(run.factors["on"]): run for run in Results.load(folder).runs}
+            found = {where: sawtooth.of_run(run, 0) for where, run in runs.items()}
             panels[law.name] = agree.courses(found)
     return panels
 

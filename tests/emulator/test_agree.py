@@ -141,6 +141,12 @@ def test_a_scenario_in_both_worlds(tmp_path: Path) -> None:
     assert most_bps / 4 < rows["goodput_bps"]["measured"] < most_bps * 1.05
     assert rows["window_before_segments"]["simulated"] == pytest.approx(50, abs=2)
     assert said["notes"] == ["no virtual-time Linux (--linux): no third column"]
-    for where in ("simulated", "measured"):
-        assert len(Results.load(out / where).runs) == 1
-    assert (out / "agree.png").stat().st_size > 10_000
+    results = Results.load(out)
+    assert [run.factors["on"] for run in results.runs] == [agree.SIMULATOR, agree.TEST_BED]
+    assert results.frame()["on"].to_list() == [agree.SIMULATOR, agree.TEST_BED]
+    page = (out / "report.html").read_text()
+    assert "Simulator and test bed" in page
+    assert "mean window" in page
+    assert (out / "figures" / "windows.png").stat().st_size > 10_000
+    for command in ("report", "table", "metrics", "plot"):
+        subprocess.run([*LFN, command, out], check=True, capture_output=True, timeout=LIMIT_S)

@@ -256,3 +256,23 @@ def test_a_law_that_the_kernel_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -
         bed.kernel_law("veno")
     with pytest.raises(Unavailable, match="neither lfn_xcp nor xcp; it is for the simulator"):
         bed.kernel_law("xcp")
+
+
+def test_bytes_of_each_second_are_counted_as_in_the_simulator() -> None:
+    """The first second is included; a second counts if the flow outlives it."""
+
+    def seen(begin_s: float, end_s: float) -> dict[str, Any]:
+        """100 bytes each 0.1 s, a look a little after each."""
+        looks = range(round(10 * begin_s) + 1, round(10 * end_s))
+        rows = [{"t_s": i / 10 + 1e-4, "delivered_bytes": 100 * i} for i in looks]
+        return {"rows": rows, "warm_bytes": rows[0]["delivered_bytes"] - 100 if rows else 0}
+
+    def bins(begin_s: float, end_s: float, warmup_s: float = 0.0) -> list[float]:
+        return bed.delivered_in_seconds(seen(begin_s, end_s), warmup_s, begin_s, end_s)
+
+    assert bins(0.0, 4.0) == [900, 1000, 1000, 1000]
+    assert bins(2.0, 5.0, warmup_s=2.0) == [900, 1000, 1000]
+    assert bins(1.5, 4.0) == [400, 1000, 1000]  # it began within the second that ends at 2 s
+    assert bins(0.0, 2.7) == [900, 1000]
+    assert bins(0.0, 0.9) == []
+    assert bed.delivered_in_seconds({"rows": [], "warm_bytes": 0}, 0.0, 0.0, 2.0) == [0, 0]

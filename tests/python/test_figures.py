@@ -277,6 +277,41 @@ def test_a_swept_law_names_bars_and_other_factors_name_panels() -> None:
     ]
 
 
+def test_heat_maps_show_forward_data_before_reverse_data() -> None:
+    values = {
+        (swept, size, rtt, law, route): Interval(1.0, 0.1, 3)
+        for swept in ("reno", "cubic", "htcp")
+        for size in ("0.1bdp", "0.5bdp", "1bdp", "2bdp")
+        for rtt in ("10ms", "20ms", "40ms", "80ms")
+        for law, route in ((swept, "forward"), ("cubic", "reverse"))
+    }
+    keys = ("flow[0].law", "link.queue.size", "flow[0].rtt", "law", "route")
+    figure, _ = means(values, keys, "goodput (Mbit/s)", "one seed")
+    assert [title for axes in figure.axes if (title := axes.get_title(loc="left"))] == [
+        "reno, forward",
+        "cubic, forward",
+        "htcp, forward",
+        "cubic, reverse, beside reno",
+        "cubic, reverse",
+        "cubic, reverse, beside htcp",
+    ]
+
+
+def test_a_metric_without_any_value_has_no_figure() -> None:
+    def drawn(*covs: float | None) -> bool:
+        flows = [("reno", ["forward"])]
+        runs = [
+            Made.of(Random("x"), i, 1, {"case": i}, flows, ["forward"]) for i in range(len(covs))
+        ]
+        for run, cov in zip(runs, covs, strict=True):
+            run.summary["flows"][0]["cov"] = cov
+        return "cov" in registry.of_report(Results(Path("none"), "", tuple(runs)), runs)
+
+    assert drawn(0.5, None)
+    assert drawn(0.0)
+    assert not drawn(None, None)
+
+
 def test_panels_with_other_bars_name_their_own() -> None:
     pairs = itertools.product(("cubic", "htcp", "reno"), repeat=2)
     values = {

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from lfnlab import _core
 from lfnlab.cli.options import Set, naming_options, settings, with_settings
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import UsageError
 from lfnlab.results import output
 from lfnlab.testbed.validity import COALESCE, invalid
 
@@ -135,7 +135,7 @@ def on_kernel(
     verdict = f"INVALID: {why}" if why else "valid"
     rows = (
         ("this run", verdict),
-        ("late by p50, p99, p99.9, max (us)", _us(late)),
+        ("late by p50, p99, p99.9, max (µs)", _us(late)),
         ("emulator's share of a core", f"{said['cpu_s'] / said['wall_s']:.0%}"),
     )
     page = write_report(results, tables={"Test bed": Table(("test bed", ""), rows, 1)})
@@ -177,8 +177,8 @@ def agree(
         law: Names, separated by commas: each replaces the file's laws in turn.
         seed: Seed of random losses; default the file's.
         linux: Program that runs Linux in virtual time, for a third column.
-        out: Directory. Its `simulated` and `measured` are results directories; `linux` has the
-            output of `--linux`.
+        out: Results directory; the factor `on` tells both sides apart. Its `linux` has the output
+            of `--linux`.
         json: Print one JSON object to stdout.
 
     Exit code 1 if a bar is not met, 6 if a measured run is invalid.
@@ -187,7 +187,8 @@ def agree(
 
     from lfnlab.analysis.table import plain
     from lfnlab.experiment.plan import Case
-    from lfnlab.figures.plot import courses, rendered
+    from lfnlab.figures.plot import courses
+    from lfnlab.figures.report import write_report
     from lfnlab.scenario.builder import Scenario
     from lfnlab.testbed import agree as level2
 
@@ -205,16 +206,16 @@ def agree(
         ]
     title = scenario.name or file.stem
     agreement = level2.agree(cases, out=out, title=title, linux=linux, file=str(file))
-    figure = out / "agree.png"
-    try:
-        drawn = courses(agreement.panels(), level2.WINDOW)
-        figure.write_bytes(rendered(drawn, ("png",))["png"])
-    except OSError as error:
-        raise StoreError(f"{figure}: {error.strerror}") from None
+    drawn = courses(agreement.panels(), level2.WINDOW)
+    page = write_report(
+        agreement.results,
+        figures={"windows": (drawn, "Windows in the simulator and on the test bed")},
+        tables={"Simulator and test bed, over whole periods of the sawtooth": agreement.table()},
+    )
     if json:
         print(json_.dumps(agreement.to_json(), indent=1, allow_nan=False))
     else:
-        print(*plain(agreement.table()), *agreement.notes, f"figure: {figure}", sep="\n")
+        print(*plain(agreement.table()), *agreement.notes, f"report: {page.resolve()}", sep="\n")
     for name, why in agreement.invalid.items():
         print(f"lfn: INVALID: {name}: {why}", file=sys.stderr)
     if agreement.invalid:

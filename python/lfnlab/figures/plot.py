@@ -355,9 +355,9 @@ def _draw_traces(
 
 
 def courses(panels_of: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
-    """One panel a title: named traces, told apart by shade and dashes.
+    """One panel a title: named traces, told apart by colour and dashes.
 
-    For traces of one law, or where colours would not survive print; a name that comes again, in the
+    For traces of one law, or of none; a name that comes again, in the
     same panel or another, looks the same.
     """
     with house_style():
@@ -366,9 +366,9 @@ def courses(panels_of: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
             [*panels_of], (3.6, 1.75) if several else (5.2, 2.55), 2, 0.7, sharex=True
         )
         names = list(dict.fromkeys(name for traced in panels_of.values() for name, _, _ in traced))
-        inks = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(names)))
+        inks = looks(dict.fromkeys(names))
         styles = {
-            name: {"color": inks[i], "ls": _DASHES[i % len(_DASHES)]}
+            name: {"color": inks[name].color, "ls": _DASHES[i % len(_DASHES)]}
             for i, name in enumerate(names)
         }
         for axes, traced in zip(grid, panels_of.values(), strict=True):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,8 @@ class Means:
         if not rows or (self.of_several and all(row["flows"] == 1 for row in rows)):
             return None
         values = results.intervals(self.metric)
+        if all(math.isnan(value.mean) for value in values.values()):
+            return None
         scale, unit = 1.0, self.unit
         if steps := SCALES.get(unit):
             most = max((abs(v.mean) for v in values.values() if v.mean == v.mean), default=0.0)
@@ -185,7 +188,7 @@ def draw(results: Results, name: str, run: Run | None = None) -> Drawing:
     some = plot.some(plot.first_seed(results), MOST_TRACED) if run is None else [run]
     made = entry.draw(results, some)
     if made is None:
-        why = "no flows, or too few," if isinstance(entry, Means) else "no samples"
+        why = "no flows, too few flows, or no values" if isinstance(entry, Means) else "no samples"
         raise UsageError(f"figure {name}: these runs have {why} to draw it from")
     figure, more = made
     return Drawing(

@@ -237,7 +237,8 @@ def _subtitle(results: Results) -> str:
     rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({*rtts[:1], *rtts[-1:]}))
     unit, unit_bps = rate_unit(rates_bps[-1])
     rate = " to ".join(f"{bps / unit_bps:g}" for bps in sorted({rates_bps[0], rates_bps[-1]}))
-    where = "on a test bed" if "testbed" in run.summary else "simulated"
+    measured = {"testbed" in each.summary for each in results.runs}
+    where = " and ".join("on a test bed" if there else "simulated" for there in sorted(measured))
     return ", ".join(
         [
             f"{rate} {unit}",

@@ -268,7 +268,9 @@ def _cells(
 ) -> tuple[Figure, str]:
     """A heat map for each series and other factor."""
     (across, x), (upward, y) = shape.axes.items()
-    parts, left_out = _parts(values, keys, [*shape.panels, *shape.series])
+    # What a law ran in and beside comes before its own name: forward data before reverse data.
+    order = sorted(shape.series, key="law".__eq__)
+    parts, left_out = _parts(values, keys, [*shape.panels, *order])
     rows, columns = [*y.places][::-1], [*x.places]
     maps: dict[str, NDArray[np.float64]] = {}
     leading: dict[str, dict[tuple[int, int], str]] = {}

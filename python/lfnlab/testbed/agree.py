@@ -6,7 +6,7 @@ third column is Linux in virtual time, for a single flow whose law is a module o
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,8 @@ from lfnlab.analysis import sawtooth
 from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, ScenarioError, UsageError
 from lfnlab.experiment.run import execute
-from lfnlab.results.store import refuse_foreign
+from lfnlab.results.runs import SCHEMA
+from lfnlab.results.store import Store
 from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.statistics import finite
 from lfnlab.testbed import run as testbed
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from lfnlab.analysis.sawtooth import Trace
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.plot import Course
+    from lfnlab.results.runs import Results
     from lfnlab.scenario.builder import Scenario
 
 
@@ -95,6 +97,8 @@ class Agreement:
     """Results of both sides, for each case and flow."""
 
     rows: tuple[Compared, ...]
+    results: Results
+    """The runs of both sides; the factor ``on`` tells them apart."""
     traces: dict[str, dict[str, Trace]]
     """By case and flow, then by where it ran."""
     invalid: dict[str, str]
@@ -153,8 +157,7 @@ def agree(
 
     Args:
         cases: scenarios with their factors.
-        out: directory; `simulated` and `measured` in it are results directories, and `linux` has
-            what the program of that name wrote.
+        out: results directory; `linux` in it has what the program of that name wrote.
         title: of the experiment.
         linux: a program as :mod:`lfnlab.testbed.virtual_linux` runs it, for the third column.
         file: how errors call the scenario.
@@ -163,17 +166,17 @@ def agree(
         ScenarioError, Unavailable, LabError: as :func:`lfnlab.testbed.run.run`.
         StoreError: when the directory holds other files.
     """
-    refuse_foreign(out, {"simulated", "measured", "linux", "agree.png"})
     if any(case.scenario.check()["sample"] == "off" for case in cases):
         raise UsageError(f"{file}: sample: off; windows are compared sample by sample")
     plans = testbed.plans(cases, file=file)
-    simulated = execute(cases, out=out / "simulated", title=f"{title}, simulated")
+    simulated = execute(cases, out=out, title=title)
     notes: dict[str, None] = {}
     thirds = [
         _linux(case.scenario, linux, out / "linux", f"case{number}", notes)
         for number, case in enumerate(cases)
     ]
-    measured = testbed.run(cases, plans, out=out / "measured", title=f"{title}, on Linux")
+    measured = testbed.run(cases, plans, out=out, title=title)
+    results = _both(simulated, measured)
     rows: list[Compared] = []
     traces: dict[str, dict[str, Trace]] = {}
     invalid = {}
@@ -188,7 +191,22 @@ def agree(
             found = {where: sawtooth.of_run(run, flow["id"]) for where, run in both.items()}
             traces[label] = found | ({} if third is None else {LINUX: third})
             rows += compared(label, traces[label])
-    return Agreement(tuple(rows), traces, invalid, tuple(notes))
+    return Agreement(tuple(rows), results, traces, invalid, tuple(notes))
+
+
+def _both(simulated: Results, measured: Results) -> Results:
+    """The runs of both sides, case by case, as the experiment of their common directory."""
+    runs = tuple(
+        replace(run, factors={**run.factors, "on": place})
+        for pair in zip(simulated.runs, measured.runs, strict=True)
+        for place, run in zip((SIMULATOR, TEST_BED), pair, strict=True)
+    )
+    entries = [{"key": run.path.name, "seed": run.seed, "factors": run.factors} for run in runs]
+    results = replace(simulated, runs=runs)
+    Store(results.root).write_experiment(
+        {"schema": SCHEMA, "title": results.title, "runs": entries, "planned": len(entries)}
+    )
+    return results
 
 
 def courses(traces: Mapping[str, Trace]) -> list[Course]:

@@ -13,10 +13,10 @@ import math
 import shlex
 import shutil
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from lfnlab import _core, metrics
@@ -304,13 +304,7 @@ def _flow(
     begin_s = max(flow["start_s"], plan["warmup_s"])
     delivered_bytes = seen["acked_bytes"] - seen["warm_bytes"]
     kinds = [event["kind"] for event in seen["events"]]
-    # Counters at the ends of whole seconds; the last row before each.
-    rows = {
-        math.floor(row["t_s"]): row["delivered_bytes"]
-        for row in seen["rows"]
-        if row["t_s"] >= begin_s
-    }
-    bins = [float(after - before) for before, after in pairwise(rows.values())]
+    bins = delivered_in_seconds(seen, plan["warmup_s"], begin_s, end_s)
     return {
         "id": number,
         "law": flow["law"],
@@ -337,6 +331,25 @@ def _flow(
         "cov": finite(metrics.cov(bins)) if len(bins) > 1 else None,
         "completion_s": seen["completion_s"],
     }
+
+
+def delivered_in_seconds(
+    seen: dict[str, Any], warmup_s: float, begin_s: float, end_s: float
+) -> list[float]:
+    """Bytes acknowledged in each second after the warm-up at whose end the flow was under way.
+
+    Args:
+        seen: samples ``rows`` of ``t_s`` and ``delivered_bytes``, and ``warm_bytes``, the bytes
+            before the warm-up's end. The last sample before a second's end counts for it.
+        warmup_s: the seconds begin there.
+        begin_s, end_s: when the flow is under way after the warm-up.
+    """
+    seconds = warmup_s + np.arange(1, math.floor(end_s - warmup_s + 1e-9) + 1)
+    times = [row["t_s"] for row in seen["rows"]]
+    totals = np.array([seen["warm_bytes"], *(row["delivered_bytes"] for row in seen["rows"])])
+    before = np.searchsorted(times, seconds[seconds > begin_s])
+    ends = np.concatenate(([seen["warm_bytes"]], totals[before])).astype(float)
+    return list(np.diff(ends))
 
 
 def _link(
