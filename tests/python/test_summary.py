@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NotRequired, get_origin, get_type_hints
 
 import mypy.api
 import pytest
 
-from lfnlab import Burst, ShortFlows, Traffic, Udp, dumbbell, execute
+from lfnlab import Burst, Case, ShortFlows, Traffic, Udp, dumbbell, execute
+from lfnlab.analysis.summary import averaged, averages
 from lfnlab.results import summary
 
 if TYPE_CHECKING:
@@ -60,3 +62,12 @@ def test_mypy_knows_the_keys_of_a_summary(text: str, wrong: str, tmp_path: Path)
     )
     told, _, code = mypy.api.run(["--strict", str(file)])
     assert (wrong in told, code) == (True, bool(wrong)), told
+
+
+def test_counts_of_the_whole_run_are_said_to_be_so(tmp_path: Path) -> None:
+    """A warm-up shortens the averages, and counts of losses include it."""
+    more = "; losses, timeouts and retransmits: whole run"
+    path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="4s")
+    for warmup, said in (("0s", ""), ("2s", more)):
+        results = execute([Case(replace(path, warmup=warmup).flow("reno"))], out=tmp_path / warmup)
+        assert averages(results) == f"averages {averaged(results)}{said}"

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Results, Run
 
 
+INTERVALS = " ± 95 % (Student's t)"
+"""Meaning of ``±`` in a table and of the bars in a figure."""
+
+
 def to_json(results: Results) -> dict[str, Any]:
     """Contents of ``--json``: runs, aggregates over seeds by key, warnings."""
     from lfnlab.analysis import advice  # and with it the theory
@@ -125,10 +129,17 @@ def averaged(results: Results, start_s: float | None = None, end_s: float | None
     else:
         span = f"from {_range(warmups)} s, the end of the warm-up, to {last} s"
     some = "" if results.completeness is None else f"; {results.completeness}"
-    return f"{span}; {_over(results)}{some}"
+    return f"{span}; {over(results)}{some}"
 
 
-def _over(results: Results) -> str:
+def averages(results: Results) -> str:
+    """The line below a summary: what its values are averages of, and which are counts of a run."""
+    counted = any(run.summary["warmup_s"] for run in results.runs) and bool(results.cases.rows)
+    more = "; losses, timeouts and retransmits: whole run" if counted else ""
+    return f"averages {averaged(results)}{more}"
+
+
+def over(results: Results) -> str:
     """How many runs a mean is of; a case in which nothing is random has but one."""
     seeds: dict[tuple[object, ...], set[int]] = {}
     runs: dict[tuple[object, ...], Run] = {}
@@ -143,7 +154,7 @@ def _over(results: Results) -> str:
         return "one run each, since nothing in the scenario is random"
     if most == 1:
         return "one seed"
-    said = f"means over {most} seeds ± 95 % (Student's t)"
+    said = f"means over {most} seeds{INTERVALS}"
     if fixed:
         laws = dict.fromkeys(law for run in fixed for law in run.laws)
         said += f"; one run where nothing in the scenario is random: {', '.join(laws)}"

@@ -491,7 +491,7 @@ def _show(
     seen: str = "",
 ) -> int:
     from lfnlab.analysis import advice
-    from lfnlab.analysis.summary import averaged, summary_tables, to_json
+    from lfnlab.analysis.summary import averages, summary_tables, to_json
     from lfnlab.analysis.table import plain
 
     page = None
@@ -506,7 +506,7 @@ def _show(
     else:
         for table in summary_tables(results):
             print(*plain(table), sep="\n")
-        print(f"averages {averaged(results)}", *notes, sep="\n")
+        print(averages(results), *notes, sep="\n")
         if seen:
             print(seen)
         if page is not None:

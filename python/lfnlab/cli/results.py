@@ -163,7 +163,7 @@ def table(
         markdown: A table in Markdown.
         latex: A `tabular` for LaTeX with the package booktabs.
     """
-    from lfnlab.analysis.summary import averaged, summary_table
+    from lfnlab.analysis.summary import averages, summary_table
     from lfnlab.analysis.table import latex as in_latex
     from lfnlab.analysis.table import markdown as in_markdown
     from lfnlab.analysis.table import plain
@@ -189,7 +189,7 @@ def table(
         print(*in_markdown(made.headings, made.rows), sep="\n")
     else:
         print(*plain(made), sep="\n")
-        print(f"averages {averaged(results)}")
+        print(averages(results))
         if against is not None:
             print(f"Δ: case minus {baseline}, seed by seed; they differ if ± does not reach 0")
     return OK

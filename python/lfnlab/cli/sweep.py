@@ -430,7 +430,7 @@ def print_next(root: Path, page: Path | None) -> None:
 
 def _print_tables(results: Results) -> None:
     """The summary of a sweep with few cases. A long table is for the report and for frames."""
-    from lfnlab.analysis.summary import averaged, summary_tables
+    from lfnlab.analysis.summary import averages, summary_tables
     from lfnlab.analysis.table import plain
 
     if not 0 < len(results.runs) <= MOST_SUMMARISED:
@@ -441,7 +441,7 @@ def _print_tables(results: Results) -> None:
         return
     for table in tables:
         print(*plain(table), sep="\n")
-    print(f"averages {averaged(results)}")
+    print(averages(results))
 
 
 def _print_some(lines: list[str]) -> None:

@@ -115,7 +115,7 @@ def on_kernel(
 
     Exit code 6 if the run is invalid.
     """
-    from lfnlab.analysis.summary import averaged, summary_tables, to_json
+    from lfnlab.analysis.summary import averages, summary_tables, to_json
     from lfnlab.analysis.table import Table, plain
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.report import write_report
@@ -144,7 +144,7 @@ def on_kernel(
     else:
         for table in summary_tables(results):
             print(*plain(table), sep="\n")
-        print(f"averages {averaged(results)}", f"report: {page.resolve()}", sep="\n")
+        print(averages(results), f"report: {page.resolve()}", sep="\n")
     if why:
         print(f"lfn: INVALID: {why}", file=sys.stderr)
         return INVALID

@@ -344,7 +344,8 @@ def _draw_traces(
         for name, _, t_s, y in own:
             style = styles.get(name)
             color, dash = (style.color, style.linestyle) if style else (INK, "-")
-            axes.plot(*thin(t_s, y), color=color, ls=dash, lw=0.9)
+            marker = "." if len(t_s) == 1 else ""  # a line of one point shows nothing
+            axes.plot(*thin(t_s, y), color=color, ls=dash, lw=0.9, marker=marker)
         for at_s in changes_s(run):
             axes.axvline(at_s, color=INK, lw=0.6, ls=":")
         axes.yaxis.set_major_formatter("{x:,g}")

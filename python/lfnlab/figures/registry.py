@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lfnlab.analysis.summary import averaged
+from lfnlab.analysis.summary import averaged, over
 from lfnlab.errors import UsageError
 from lfnlab.figures import plot
 from lfnlab.figures.columns import SCALES
@@ -46,6 +46,8 @@ class Means:
     """Whether it is in the report."""
     of_several: bool = False
     """Whether it needs several flows."""
+    counted: bool = False
+    """Whether it counts over the whole run, the warm-up included."""
 
     def draw(
         self, results: Results, _: Sequence[Run], hrefs: Mapping[Group, str] | None = None
@@ -68,7 +70,8 @@ class Means:
             scale, unit = next((step for step in steps if most >= step[0]), steps[0])
         several = self.metric == "goodput_bps" and any(row["flows"] > 1 for row in rows)
         label = f"{self.label}{', sum of flows' if several else ''}{f' ({unit})' if unit else ''}"
-        return means(values, results.keys, label, averaged(results), scale, hrefs)
+        said = f"whole run; {over(results)}" if self.counted else averaged(results)
+        return means(values, results.keys, label, said, scale, hrefs)
 
     def data(self, results: Results) -> pl.DataFrame:
         """The numbers that it shows, in the unit of the column."""
@@ -137,10 +140,14 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
         report=False,
     ),
     "losses": Means(
-        "Loss events of the flows", "loss events in the run", "loss_events", report=False
+        "Loss events of the flows", "loss events", "loss_events", report=False, counted=True
     ),
     "retransmits": Means(
-        "Retransmissions of the flows", "retransmitted segments", "retransmits", report=False
+        "Retransmissions of the flows",
+        "retransmitted segments",
+        "retransmits",
+        report=False,
+        counted=True,
     ),
     "queue": Traces("Queues", "queue (packets)", plot.queue_series, "queues"),
     "cwnd": Traces("Congestion windows", "congestion window (segments)", plot.cwnd_series, "flows"),

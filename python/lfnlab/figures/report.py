@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from lfnlab.analysis import advice
-from lfnlab.analysis.summary import averaged, rate_unit, summary_tables
+from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
 from lfnlab.figures import plot, registry, views
@@ -23,7 +23,7 @@ from lfnlab.results.runs import origin
 from lfnlab.results.store import read_text, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
@@ -141,7 +141,7 @@ def _page(
     body += [
         "<h2>Summary</h2>",
         *_summary(results, traces),
-        f'<p class="dim">{escape(" ".join([f"Averages {averaged(results)}.", *notes]))}</p>',
+        f'<p class="dim">{escape(" ".join([f"A{averages(results)[1:]}.", *notes]))}</p>',
     ]
     body += ['<div class="figures">', *figures, "</div>"]
     for heading, table in tables.items():
@@ -230,23 +230,30 @@ def _figure(svg: str, caption: str, data: str) -> str:
 
 
 def _subtitle(results: Results) -> str:
-    run = results.runs[0]
-    links = run.summary["links"][: 1 if run.is_dumbbell else None]
-    rates_bps = sorted({link["rate_bps"] for link in links})
-    rtts = sorted({flow["rtt_s"] for r in results.runs for flow in r.summary["flows"]})
-    rtt = " to ".join(f"{rtt * 1e3:g}" for rtt in sorted({*rtts[:1], *rtts[-1:]}))
-    unit, unit_bps = rate_unit(rates_bps[-1])
-    rate = " to ".join(f"{bps / unit_bps:g}" for bps in sorted({rates_bps[0], rates_bps[-1]}))
+    links = [
+        link
+        for run in results.runs
+        for link in run.summary["links"][: 1 if run.is_dumbbell else None]
+    ]
+    rates_bps = [link["rate_bps"] for link in links]
+    rtts_ms = [flow["rtt_s"] * 1e3 for run in results.runs for flow in run.summary["flows"]]
+    unit, unit_bps = rate_unit(max(rates_bps))
     measured = {"testbed" in each.summary for each in results.runs}
     where = " and ".join("on a test bed" if there else "simulated" for there in sorted(measured))
     return ", ".join(
         [
-            f"{rate} {unit}",
-            f"base RTT {rtt} ms" if rtts else "background traffic only",
-            f"{run.summary['sim_s']:g} s {where}",
+            f"{_span(bps / unit_bps for bps in rates_bps)} {unit}",
+            f"base RTT {_span(rtts_ms)} ms" if rtts_ms else "background traffic only",
+            f"{_span(run.summary['sim_s'] for run in results.runs)} s {where}",
             _count(results.runs, "run"),
         ]
     )
+
+
+def _span(values: Iterable[float]) -> str:
+    """The least and the greatest value: "10 to 80", or "10" where all are equal."""
+    known = sorted(set(values))
+    return " to ".join(f"{value:g}" for value in sorted({known[0], known[-1]}))
 
 
 def _count(items: Sequence[object], noun: str) -> str:

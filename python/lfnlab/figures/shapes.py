@@ -9,6 +9,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from lfnlab.analysis.summary import INTERVALS
 from lfnlab.figures.cells import cells
 from lfnlab.figures.columns import PlainLog
 from lfnlab.figures.factors import Numbers, Shape, ordered, panel_name, series_name
@@ -300,6 +301,7 @@ def _cells(
         _lead(axes, leading[name])
     if not numbered:
         figure.colorbar(image, ax=grid, label=label)
+    said = said.replace(INTERVALS, "")  # a cell shows a mean alone
     below = [x.label, f"{label}; {said}" if numbered else said]
     figure.supxlabel(
         "\n".join(wrapped(line, figure.get_figwidth() - 0.3, 9.0) for line in below), fontsize=9

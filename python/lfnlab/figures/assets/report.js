@@ -66,7 +66,7 @@
         stroke: s.color ?? css.getPropertyValue("--ink").trim(),
         dash: s.dash,
         width: 1.3,
-        points: { show: false },
+        points: { show: (chart, i) => chart.data[i].filter((y) => y != null).length === 1 },
       }));
       const options = {
         width: root.classList.contains("paper") ? PAPER : place.clientWidth,

@@ -189,7 +189,7 @@ class Painter:
                 key = self._key(trace.row(0, named=True))
                 seen.add(key)
                 look = {**looks[key], "label": None}
-                if self.panel is not None and not self.dots:
+                if self.panel is not None and not self.dots and trace.height > 1:
                     look["marker"] = None
                 trace = trace.sort(self.x, maintain_order=True)
                 t, v = plot.thin(x.of(trace), y.of(trace))
