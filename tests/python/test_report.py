@@ -25,6 +25,7 @@ from lfnlab.analysis.summary import summary_table, to_json
 from lfnlab.cli.app import call
 from lfnlab.cli.progress import report_bar
 from lfnlab.errors import UsageError
+from lfnlab.figures import registry
 from lfnlab.figures.cells import luminance
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
@@ -331,18 +332,25 @@ def test_flows_in_the_reverse_direction(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sample", ["10ms", "off"])
-def test_background_alone(sample: str, tmp_path: Path) -> None:
+def test_background_alone(sample: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = dumbbell(**(PATH | {"buffer": "100 packets"}), sample=sample)
     page = write_report(execute([Case(base.with_background(1))], out=tmp_path))
     assert "background traffic only" in page.read_text()
     assert set(charts_of(page)) == (set() if sample == "off" else {"chart-queue"})
     results = Results.load(tmp_path)
-    assert [row[1] for row in summary_table(results).rows] == ["forward", "reverse"]
+    assert [row[0] for row in summary_table(results).rows] == ["forward", "reverse"]
+    assert page.read_text().count('href="data:text/csv') == 2
+    for figure in ("link-utilization", "link-delay"):
+        assert results.plot(figure).says.startswith(registry.FIGURES[figure].caption)
     assert results.table().is_empty()
     with pytest.raises(UsageError, match="figure goodput: these runs have no flows"):
         results.plot("goodput")
     assert call(["table", str(tmp_path)]) == 0
-    assert call(["table", str(tmp_path), "--csv"]) == 2
+    assert call(["table", str(tmp_path), "--csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3].split(",")[:4] == ["link", "seeds", "utilization", "utilization_ci95"]
+    assert [line.split(",")[0] for line in lines[-2:]] == ["forward", "reverse"]
+    assert call(["table", str(tmp_path), "--baseline", "reno"]) == 2
 
 
 def test_a_flow_that_sends_nothing(tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.table import Table, with_interval
-from lfnlab.results.cases import METRICS
+from lfnlab.results.cases import LINK_METRICS, METRICS
 from lfnlab.results.runs import SCHEMA
-from lfnlab.statistics import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,24 +94,16 @@ def _columns(results: Results) -> list[tuple[str, str, float]]:
 
 
 def _links_table(results: Results) -> Table:
+    scales = dict(zip(LINK_METRICS, (100.0, 1e3, 1.0), strict=True))
+    values = [(results.links.intervals(metric), scale) for metric, scale in scales.items()]
     rows = tuple(
         (
-            *(str(value) for value in run.factors.values()),
-            str(run.seed),
-            link["id"],
-            *(
-                with_interval(Interval(value, math.nan, 1))
-                for value in (
-                    100.0 * link["utilization"],
-                    1e3 * link["mean_queue_s"],
-                    link["drops"],
-                )
-            ),
+            *(str(part) for part in group),
+            *(with_interval(value[group], scale) for value, scale in values),
         )
-        for run in results.runs
-        for link in run.summary["links"]
+        for group in values[0][0]
     )
-    keys = (*results.runs[0].factors, "seed", "link")
+    keys = results.links.keys
     return Table((*keys, "utilisation (%)", "mean queue (ms)", "drops"), rows, len(keys))
 
 

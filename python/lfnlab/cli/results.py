@@ -167,19 +167,22 @@ def table(
     from lfnlab.analysis.table import latex as in_latex
     from lfnlab.analysis.table import markdown as in_markdown
     from lfnlab.analysis.table import plain
+    from lfnlab.results.cases import LINK_METRICS
     from lfnlab.results.index import experiment
 
     if csv + markdown + latex > 1:
         raise UsageError("table: allowed is one of --csv, --markdown, --latex")
     results = experiment(directory)
-    if not results.cases.rows and (csv or baseline is not None):
+    if not results.cases.rows and baseline is not None:
         raise UsageError(
-            "table: these runs have no flows under test; without --csv and --baseline it shows "
-            "their links"
+            "table: these runs have no flows under test; without --baseline it shows their links"
         )
     against = None if baseline is None else _baseline(results, baseline)
     if csv:
-        frame = results.table() if against is None else results.compare(against)
+        if not results.cases.rows:
+            frame = results.links.table(LINK_METRICS)
+        else:
+            frame = results.table() if against is None else results.compare(against)
         print(frame.write_csv(), end="")
         return OK
     made = summary_table(results, against)

@@ -100,11 +100,11 @@ def _scaled(word: str, kind: str, sizes: Mapping[Factor, float]) -> Numbers:
 
 
 def named(groups: Iterable[Group], keys: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Keys whose values name a series, which are laws and routes, and the other keys.
+    """Keys whose values name a series, which are laws and routes or links, and the other keys.
 
     Of several factors that are laws none names a series, and each has its panels.
     """
-    of_series = [key for key in keys if key in ("law", "route")]
+    of_series = [key for key in keys if key in ("law", "route", "link")]
     others = [key for key in keys if key not in of_series]
     swept = [key for key in others if key == COMPARED or key.endswith(".law")]
     if len(swept) == 1:
@@ -169,6 +169,8 @@ def ordered(groups: Iterable[Group], keys: Sequence[str], by: Sequence[str]) -> 
 
 def series_name(told: Mapping[str, Factor], keys: Sequence[str]) -> str:
     """The values that name a series: "cubic, reverse, beside htcp" where another law was swept."""
+    if "link" in keys:
+        return ", ".join(str(told[key]) for key in keys)
     others = [str(told[key]) for key in keys if key == "route" or told[key] != told["law"]]
     if others and keys[-1] not in ("law", "route") and told[keys[-1]] != told["law"]:
         others[-1] = f"beside {others[-1]}"

@@ -131,12 +131,12 @@ def bars(
         The figure, and what it leaves out, if anything.
     """
     bars_of, panels_of = _bars_and_panels(values, keys)
-    rows: dict[str, str] = {}
+    rows: dict[str, str | None] = {}
     parts: dict[str, dict[str, tuple[Interval, str | None]]] = {}
     for group in ordered(values, keys, panels_of):
         told = dict(zip(keys, group, strict=True))
         row = _bar_name(told, bars_of)
-        rows[row] = str(told["law"])
+        rows[row] = str(told["law"]) if "law" in told else None
         href = None if hrefs is None else hrefs.get(group)
         parts.setdefault(panel_name(told, panels_of), {})[row] = values[group], href
     most = max(len(part) for part in parts.values())
@@ -162,12 +162,12 @@ def _bars_and_panels(
 
 
 def _bar_name(told: Mapping[str, Factor], bars_of: Sequence[str]) -> str:
-    return series_name(told, bars_of) if "law" in bars_of else str(told[bars_of[0]])
+    return series_name(told, bars_of) if {"law", "link"} & {*bars_of} else str(told[bars_of[0]])
 
 
 def _bar_panels(
     parts: Mapping[str, Mapping[str, tuple[Interval, str | None]]],
-    rows: Mapping[str, str],
+    rows: Mapping[str, str | None],
     label: str,
     scale: float,
 ) -> Figure:

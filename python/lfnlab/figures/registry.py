@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lfnlab.analysis.summary import averaged, over
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lfnlab.figures.plot import Series
-    from lfnlab.results.cases import Group
+    from lfnlab.results.cases import Cases, Group
     from lfnlab.results.runs import Results, Run
 
 MOST_TRACED = 12
@@ -46,6 +46,8 @@ class Means:
     """Whether it is in the report."""
     of_several: bool = False
     """Whether it needs several flows."""
+    of_links: bool = False
+    """Whether its cases are links; the report has it where no flows are under test."""
     counted: bool = False
     """Whether it counts over the whole run, the warm-up included."""
 
@@ -58,24 +60,37 @@ class Means:
             results: the experiment.
             hrefs: where the mark of a case leads to in an SVG.
         """
-        rows = results.cases.rows
-        if not rows or (self.of_several and all(row["flows"] == 1 for row in rows)):
+        cases = self._cases(results)
+        several = any(row.get("flows", 1) > 1 for row in cases.rows)
+        if not cases.rows or (self.of_several and not several):
             return None
-        values = results.intervals(self.metric)
+        values = cases.intervals(self.metric)
         if all(math.isnan(value.mean) for value in values.values()):
             return None
         scale, unit = 1.0, self.unit
         if steps := SCALES.get(unit):
             most = max((abs(v.mean) for v in values.values() if v.mean == v.mean), default=0.0)
             scale, unit = next((step for step in steps if most >= step[0]), steps[0])
-        several = self.metric == "goodput_bps" and any(row["flows"] > 1 for row in rows)
-        label = f"{self.label}{', sum of flows' if several else ''}{f' ({unit})' if unit else ''}"
+        summed = ", sum of flows" if self.metric == "goodput_bps" and several else ""
+        label = f"{self.label}{summed}{f' ({unit})' if unit else ''}"
         said = f"whole run; {over(results)}" if self.counted else averaged(results)
-        return means(values, results.keys, label, said, scale, hrefs)
+        figure, left_out = means(values, cases.keys, label, said, scale, hrefs)
+        links = len({row["link"] for row in results.links.rows}) if self.of_links else 0
+        shown = len({row["link"] for row in cases.rows}) if self.of_links else 0
+        some = f"{shown} of {links} links, those that dropped packets" if shown < links else ""
+        return figure, "; ".join(filter(None, [some, left_out]))
 
     def data(self, results: Results) -> pl.DataFrame:
         """The numbers that it shows, in the unit of the column."""
-        return results.table([self.metric])
+        return self._cases(results).table([self.metric])
+
+    def _cases(self, results: Results) -> Cases:
+        """Of links those that dropped packets in some run, or all if none did."""
+        if not self.of_links:
+            return results.cases
+        rows = results.links.rows
+        full = {row["link"] for row in rows if row["drops"]} or {row["link"] for row in rows}
+        return replace(results.links, rows=[row for row in rows if row["link"] in full])
 
 
 @dataclass(frozen=True)
@@ -149,6 +164,19 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
         report=False,
         counted=True,
     ),
+    "link-utilization": Means(
+        "Utilisation of each link",
+        "utilisation, share of the rate",
+        "utilization",
+        of_links=True,
+    ),
+    "link-delay": Means(
+        "Mean queueing delay of each link",
+        "mean queueing delay",
+        "mean_queue_s",
+        "s",
+        of_links=True,
+    ),
     "queue": Traces("Queues", "queue (packets)", plot.queue_series, "queues"),
     "cwnd": Traces("Congestion windows", "congestion window (segments)", plot.cwnd_series, "flows"),
     "rate": Traces(
@@ -216,6 +244,8 @@ def of_report(
         if not entry.report or isinstance(entry, OneRun):
             continue
         if isinstance(entry, Means):
+            if entry.of_links and results.cases.rows:
+                continue
             made = entry.draw(results, traced, hrefs)
         else:
             made = entry.draw(results, traced) if with_traces else None

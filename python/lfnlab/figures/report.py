@@ -194,15 +194,7 @@ def _traces(traces: Views) -> str:
 def _summary(results: Results, traces: Views) -> Iterator[str]:
     """The tables of the summary; a row of the first leads to the traces of its case."""
     first, *others = summary_tables(results)
-    hrefs = traces.hrefs(results)
-    if results.cases.rows:
-        leads = [*hrefs.values()]
-    else:  # rows of links, of all runs
-        cases = {tuple(run.factors.values()): f"#case-{i}" for i, run in enumerate(traces.runs)}
-        leads = [
-            cases[tuple(run.factors.values())] for run in results.runs for _ in run.summary["links"]
-        ]
-    yield _table(first, leads if traces.shown else ())
+    yield _table(first, [*traces.hrefs(results).values()])
     yield from map(_table, others)
 
 

@@ -157,7 +157,7 @@ def _curves(
             for group in groups:
                 told = dict(zip(keys, group, strict=True))
                 series = series_name(told, shape.series)
-                laws.setdefault(series, str(told["law"]))
+                laws.setdefault(series, str(told["law"]) if "law" in told else None)
                 point = Point(axis.places[told[key]], values[group], hrefs.get(group))
                 points.setdefault(series, []).append(point)
             drawn.append((name, axis, {s: sorted(own, key=_place) for s, own in points.items()}))

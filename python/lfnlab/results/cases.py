@@ -36,6 +36,8 @@ METRICS = (
     "loss_events",
 )
 """Columns of a summary that are averaged."""
+LINK_METRICS = ("utilization", "mean_queue_s", "drops")
+"""Those of links."""
 COMPARED = "law compared"
 """Key of rows: the law that is compared, where other laws run beside it."""
 
@@ -74,7 +76,7 @@ class Cases:
             UsageError: for an unknown metric, naming those that are there.
         """
         rows: dict[Group, Row] = {}
-        for group, _ in self._grouped(METRICS[0], self.keys):
+        for group, _ in self._grouped(metrics[0], self.keys):
             row = rows.setdefault(group, {**dict(zip(self.keys, group, strict=True)), "seeds": 0})
             row["seeds"] += 1
         for metric in metrics:

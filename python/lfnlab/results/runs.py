@@ -17,7 +17,7 @@ from lfnlab import renamed, statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
 from lfnlab.results import drawn
-from lfnlab.results.cases import COMPARED, METRICS, Cases, frame, numbered
+from lfnlab.results.cases import COMPARED, LINK_METRICS, METRICS, Cases, frame, numbered
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
 from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table, read_text
 from lfnlab.scenario.builder import Scenario
@@ -294,6 +294,21 @@ class Results:
         return [run.by_law() for run in self.runs]
 
     @cached_property
+    def _links_of_runs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [
+                {
+                    **run.factors,
+                    "seed": run.seed,
+                    "link": link["id"],
+                    **{name: link[name] for name in LINK_METRICS},
+                }
+                for link in cast("list[dict[str, Any]]", run.summary["links"])
+            ]
+            for run in self.runs
+        ]
+
+    @cached_property
     def cases(self) -> Cases:
         """Its rows, and what tells its cases apart."""
         runs = [(*run.factors.items(), run.seed) for run in self.runs]
@@ -308,13 +323,24 @@ class Results:
         return Cases(rows, (*dict.fromkeys((*more, *told)), "law", *several))
 
     @cached_property
+    def links(self) -> Cases:
+        """A row a run and link with what it carried, and what tells its cases apart."""
+        runs = [(*run.factors.items(), run.seed) for run in self.runs]
+        rows = numbered([*zip(runs, self._links_of_runs, strict=True)])
+        swept = dict.fromkeys(name for run in self.runs for name in run.factors if name != "seed")
+        more = ["case"] if any("case" in row for row in rows) else []
+        return Cases(rows, (*more, *swept, "link"))
+
+    @cached_property
     def first_runs(self) -> dict[Group, Run]:
-        """The first run of each case, by its values of :attr:`keys`."""
+        """The first run of each case by its values of :attr:`keys`; without flows, of each link."""
+        cases, rows_of_runs = self.cases, self._rows_of_runs
+        if not cases.rows:
+            cases, rows_of_runs = self.links, self._links_of_runs
+        each = (run for run, rows in zip(self.runs, rows_of_runs, strict=True) for _ in rows)
         found: dict[Group, Run] = {}
-        own = zip(self.runs, self._rows_of_runs, strict=True)
-        each = (run for run, rows in own for _ in rows)
-        for row, run in zip(self.cases.rows, each, strict=True):
-            found.setdefault(tuple(row.get(key, "") for key in self.keys), run)
+        for row, run in zip(cases.rows, each, strict=True):
+            found.setdefault(tuple(row.get(key, "") for key in cases.keys), run)
         return found
 
     def rows(self) -> list[dict[str, Any]]:
