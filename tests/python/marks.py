@@ -27,6 +27,7 @@ def faults(figure: Figure) -> Iterator[str]:
         FigureCanvasAgg(figure).draw()
     for axes in figure.axes:
         yield from outside(axes)
+        yield from halved(axes)
     yield from texts(figure)
     for legend in figure.legends:
         told = [
@@ -70,6 +71,19 @@ def outside(axes: Axes) -> Iterator[str]:
             yield f"cut: {np.nanmin(x)} to {np.nanmax(x)} in x from {left} to {right}"
         if np.nanmin(y, initial=low) < low - room_y or np.nanmax(y, initial=high) > high + room_y:
             yield f"cut: {np.nanmin(y)} to {np.nanmax(y)} in y from {low} to {high}"
+
+
+def halved(axes: Axes) -> Iterator[str]:
+    """Markers that the top of the axes cuts; those of zero lie on the axis."""
+    pixels = axes.figure.dpi / 72
+    for line in axes.lines:
+        if line.get_marker() in ("", "None", "none", None) or not len(line.get_ydata()):
+            continue
+        data = np.column_stack(line.get_data()).astype(float)
+        tops = line.get_transform().transform(data)[:, 1]
+        over = np.nanmax(tops, initial=-np.inf) + line.get_markersize() / 2 * pixels - axes.bbox.y1
+        if over > 1:
+            yield f"cut: a marker of {line.get_label()} by {over:.1f} pixels"
 
 
 def texts(figure: Figure) -> Iterator[str]:

@@ -297,6 +297,15 @@ def test_heat_maps_show_forward_data_before_reverse_data() -> None:
     ]
 
 
+@pytest.mark.parametrize("combined", [True, False], ids=["lines", "points"])
+def test_markers_of_nearly_equal_values_are_whole(combined: bool) -> None:
+    sizes, rtts = [1, 2, 4], [10, 20, 40]
+    pairs = itertools.product(sizes, rtts) if combined else zip(sizes, rtts, strict=True)
+    values = {(size, rtt, "reno"): Interval(18.9 + 0.01 * size, 1e-4, 3) for size, rtt in pairs}
+    figure, _ = means(values, ("size", "rtt", "law"), "goodput (Mbit/s)", "three seeds")
+    assert [*faults(figure)] == []
+
+
 def test_a_metric_without_any_value_has_no_figure() -> None:
     def drawn(*covs: float | None) -> bool:
         flows = [("reno", ["forward"])]

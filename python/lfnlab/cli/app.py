@@ -21,7 +21,7 @@ from lfnlab.cli import results as commands
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli import testbed as emulation
 from lfnlab.cli.kernel import kernel
-from lfnlab.cli.options import Jobs, Memory, Set, naming_options, settings, with_settings
+from lfnlab.cli.options import Jobs, Memory, Report, Set, naming_options, settings, with_settings
 from lfnlab.cli.papers import paper
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.cli.theory import theory
@@ -82,7 +82,6 @@ bed was late, 130 interrupted.
 Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
-Report = Annotated[bool, Parameter(help="Write report.html.")]
 
 
 DEMO_SEEN = """\
@@ -362,6 +361,7 @@ def tcpeval(
     jobs: Jobs = None,
     memory: Memory = None,
     json: Json = False,
+    report: Report = True,
 ) -> int:
     """Run the common TCP evaluation suite (draft-irtf-iccrg-tcpeval-01) with one law.
 
@@ -405,12 +405,14 @@ def tcpeval(
         )
     rows = suite.measured(chosen, results)
     notes = suite.notes(asked, results)
+    made = suite.table(chosen, rows, seeds)
+    page = sweeping.write_page(results, {"Suite": made}) if report else None
     if json:
         _print_json(suite.to_json(experiment, asked, rows, notes))
     else:
         print(f"{law}: {chosen.title}")
-        print(*plain(suite.table(chosen, rows, seeds)), *notes, sep="\n")
-        sweeping.print_next(out, None)
+        print(*plain(made), *notes, sep="\n")
+        sweeping.print_next(out, page)
     return OK
 
 

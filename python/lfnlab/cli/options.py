@@ -42,6 +42,8 @@ Set = Annotated[
     ),
 ]
 
+Report = Annotated[bool, Parameter(help="Write report.html.")]
+
 # Options of compare and shell by the key of the scenario that each one sets.
 OPTIONS = {
     "duration": "--duration",

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter, validators
 
 from lfnlab import _core
-from lfnlab.cli.options import Memory, Set, settings, with_settings
+from lfnlab.cli.options import Memory, Report, Set, settings, with_settings
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lfnlab.analysis.table import Table
     from lfnlab.experiment.plan import Estimate
     from lfnlab.experiment.sweep import Sweep
     from lfnlab.experiment.tune import Search, Tuned
@@ -41,7 +44,7 @@ def sweep(
     memory: Memory = None,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
-    report: Annotated[bool, Parameter(help="Write report.html.")] = True,
+    report: Report = True,
 ) -> int:
     """Run a scenario with many values of its keys, from the file's table `[sweep]`.
 
@@ -100,12 +103,7 @@ def sweep(
             failed=progress.failed,
             title=asked.base.name or file.stem,
         )
-    page = None
-    if report and results.runs and part is None:
-        from lfnlab.figures.report import write_report
-
-        with report_bar(len(results.runs)) as step:
-            page = write_report(results, step=step)
+    page = write_page(results) if report and results.runs and part is None else None
     _print_swept(results, page, as_json=json)
     return FAILED if results.failures else OK
 
@@ -118,6 +116,7 @@ def tune(
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     executor: str = "local",
     json: Annotated[bool, Parameter(negative="")] = False,
+    report: Report = True,
 ) -> int:
     """Search for values of keys that minimise an objective, from the file's table `[tune]`.
 
@@ -137,14 +136,16 @@ def tune(
     """
     from lfnlab.experiment.executor import check_executor
     from lfnlab.experiment.tune import Search
+    from lfnlab.results.runs import Results
 
     check_executor(executor)
     search = Search.load(file)
     with bar() as progress:
         tuned = search.run(out=out, jobs=jobs, executor=executor, progress=progress)
+    page = write_page(Results.load(out)) if report else None
     _print_tuned(search, tuned, as_json=json)
     if not json:
-        print_next(out, None)
+        print_next(out, page)
     return OK
 
 
@@ -386,7 +387,8 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
             f"the best with {tuned.confirmed.n} further seeds: {with_interval(tuned.confirmed)} "
             "(95 %, Student's t)"
         )
-    print(f"{len(equals)} points do not differ from it at 95 %, seed by seed:")
+    some = "1 point does" if len(equals) == 1 else f"{len(equals)} points do"
+    print(f"{some} not differ from it at 95 %, seed by seed:")
     for key, at in search.over.items():
         print(f"  {key}  {at.span(values[key])}")
 
@@ -418,6 +420,14 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
         _print_some(failures)
     if results.runs:
         print_next(results.root, page)
+
+
+def write_page(results: Results, tables: Mapping[str, Table] | None = None) -> Path:
+    """Write the report, and show at a terminal how far it is."""
+    from lfnlab.figures.report import write_report
+
+    with report_bar(len(results.runs)) as step:
+        return write_report(results, tables=tables, step=step)
 
 
 def print_next(root: Path, page: Path | None) -> None:

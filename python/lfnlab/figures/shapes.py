@@ -251,12 +251,16 @@ def _number_axis(axes: Axes, axis: Numbers) -> None:
         axes.xaxis.set_major_formatter("{x:,g}")
 
 
+_MARGIN = 0.04
+"""Room above the highest marker, as a part of the axis."""
+
+
 def _room(grid: Sequence[Axes]) -> None:
-    """The ends of intervals lie within the axes."""
+    """Markers and the ends of intervals lie within the axes."""
     high = max((axes.dataLim.y1 for axes in grid), default=1.0)
     low, top = grid[0].get_ylim()
-    if np.isfinite(high) and high > top:
-        grid[0].set_ylim(low, high)
+    if np.isfinite(high) and high > low:
+        grid[0].set_ylim(low, max(top, high + _MARGIN * (high - low)))
 
 
 def _cells(
