@@ -16,6 +16,7 @@ need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
 need libudt-dev test -e /usr/include/udt/udt.h
 need llvm-14 command -v llvm-strip-14
+need strace command -v strace
 need tshark command -v tshark
 need valgrind command -v valgrind
 [ -n "$missing" ] || exit 0

@@ -73,6 +73,28 @@ fn a_file_that_shrinks_does_not_appear() {
     assert_eq!(fs::read(folder.join("to/log")).unwrap(), fs::read(&from).unwrap());
 }
 
+/// The hash is of what stands on the disk, not of what arrived.
+#[test]
+fn a_byte_that_changes_on_the_disk_meanwhile_is_found() {
+    let folder = folder("unusual-disk");
+    let from = folder.join("from/file");
+    fs::write(&from, noise(BYTES, 8)).unwrap();
+    let server = Server::new(folder.join("to"));
+    let change = || {
+        let part = contents(&folder.join("to")).pop().expect("a part").0;
+        let file = File::options().read(true).write(true).open(folder.join("to").join(part)).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 1000).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], 1000).unwrap();
+    };
+    let error = error_of(send_and(&server.address, &from, change));
+    assert!(error.contains("1 of the files differ from what was sent"), "{error}");
+    assert!(matches!(server.done(), Err(TransferError::Differs(1))));
+    assert!(contents(&folder.join("to")).is_empty(), "neither the file nor its part");
+    send_to(&server, &from).unwrap();
+    assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
+}
+
 #[test]
 fn a_folder_that_is_removed_meanwhile_is_an_error_on_both_ends() {
     let folder = folder("unusual-removed");

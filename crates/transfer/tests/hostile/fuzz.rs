@@ -1,6 +1,6 @@
 //! Packets of every type, valid handshakes, in and out of order, against a whole receiver and whole senders.
 //!
-//! `LFN_FUZZ_PACKETS` says how many, half of them for each; `LFN_FUZZ_SEED` repeats a run.
+//! `LFN_FUZZ_PACKETS` says how many, half of them for each; `LFN_SEED` repeats a run.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -23,8 +23,8 @@ fn number(name: &str) -> Option<u64> {
 
 fn seed() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    let seed = number("LFN_FUZZ_SEED").unwrap_or(now.tv_nsec as u64 ^ (now.tv_sec as u64) << 30);
-    eprintln!("LFN_FUZZ_SEED={seed}");
+    let seed = number("LFN_SEED").unwrap_or(now.tv_nsec as u64 ^ (now.tv_sec as u64) << 30);
+    eprintln!("LFN_SEED={seed}");
     seed
 }
 
