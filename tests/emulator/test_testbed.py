@@ -138,6 +138,20 @@ def test_a_far_end_that_dies_is_no_result(after_s: float, tmp_path: Path) -> Non
     assert not (tmp_path / "out" / "experiment.json").exists()
 
 
+@pytest.mark.parametrize("after_s", [1.0, 4.0], ids=["start", "under way"])
+def test_an_interrupt_from_the_keyboard_ends_with_one_line(after_s: float, tmp_path: Path) -> None:
+    """A terminal interrupts every process of the group, the ends of the path too."""
+    with measuring(tmp_path, "60s") as (victim, mark):
+        await_far_end(victim, mark)
+        time.sleep(after_s)
+        os.killpg(victim.pid, signal.SIGINT)
+        _, err = victim.communicate(timeout=20)
+        assert err == "lfn: interrupted; finished runs are kept, the same command continues\n"
+        assert victim.returncode == 130
+        assert processes(mark) == {}
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 @pytest.mark.parametrize("number", range(int(os.environ.get("LFN_TESTBED_KILLS", "4"))))
 def test_a_killed_test_bed_leaves_nothing(number: int, tmp_path: Path) -> None:
     """At a random moment of start, run or end: no process and no temporary file."""

@@ -13,6 +13,7 @@ import fcntl
 import json
 import multiprocessing
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -214,6 +215,7 @@ def take(plan: Plan, this: _core.TestbedEnd, file: int, *, is_far: bool) -> list
 
 def end(files: Files, direction: str) -> None:
     """One end: takes, sends, says what it sent, and stays until it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     file: int = getattr(files, direction)
     fcntl.lockf(file, fcntl.LOCK_EX)
     plan = plan_of(files)
@@ -283,6 +285,8 @@ def _files(text: str) -> Files:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["near", descriptors]:
+            # A terminal interrupts every end: this one ends at once, and with it the path.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             near(_files(descriptors))
         case ["end", direction, descriptors]:
             end(_files(descriptors), direction)

@@ -12,6 +12,7 @@ import json
 import math
 import shlex
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,10 +141,12 @@ def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, b
     with testbed_ends.Files.made() as files:
         testbed_ends.tell(files.plan, plan)
         command = [*ends, "near", str(files)]
-        serve = "exec " + shlex.join([*ends, "end", "reverse", str(files)])
+        serve = "trap '' INT; exec " + shlex.join([*ends, "end", "reverse", str(files)])
         code, said = _core.run_shell(
             plan["scenario"], "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
         )
+        if code == 128 + signal.SIGINT:
+            raise KeyboardInterrupt
         if code != 0:
             why = (testbed_ends.told(files.seen) or {}).get("failed", f"exit code {code}")
             raise LabError(f"the test bed failed: {why}")
