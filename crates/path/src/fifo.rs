@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use lfn_units::Time;
 
+use crate::frugal;
 use crate::packet::Packet;
 
 /// A packet that waits, and since when.
@@ -24,7 +25,7 @@ impl Fifo {
     #[inline]
     pub(crate) fn push(&mut self, waiting: Waiting) {
         self.bytes += u64::from(waiting.packet.bytes);
-        self.packets.push_back(waiting);
+        frugal::push_back(&mut self.packets, waiting);
     }
 
     #[inline]

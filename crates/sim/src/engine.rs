@@ -26,6 +26,7 @@ mod tcp;
 mod transfers;
 mod udp;
 mod udt;
+mod waiting;
 
 pub use error::SimError;
 pub use outcome::Outcome;

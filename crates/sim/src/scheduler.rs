@@ -261,9 +261,11 @@ impl Scheduler {
         line.last = at;
         line.packets.push_back((at, packet));
         if packet.has_extras() {
-            line.blocks.extend(&blocks[..packet.blocks()]);
+            for &block in &blocks[..packet.blocks()] {
+                frugal::push_back(&mut line.blocks, block);
+            }
             if packet.is_headed() {
-                line.headers.push_back(header());
+                frugal::push_back(&mut line.headers, header());
             }
         }
     }

@@ -11,6 +11,7 @@ use lfn_units::Time;
 
 use super::capture::Capture;
 use super::links::{LinkState, Server};
+use super::waiting::{Waited, Waiting};
 use crate::config::{Change, Changed, Config};
 use crate::events::{Kind, LineId};
 use crate::ids::{LinkId, RouteId};
@@ -39,16 +40,6 @@ impl Route {
 /// Keeps flows over UDT apart from others.
 const UDT_KEY: u32 = 1 << 31;
 
-/// A packet in a queue whose departures are events.
-struct Waiting {
-    hop: Hop,
-    packet: Packet,
-    extras: Extras,
-    /// Will be lost behind the queue. Nothing waits for it, so that a flow is done at the same time
-    /// whatever the server.
-    lost: bool,
-}
-
 /// The ends of routes, as the network asks and tells them.
 pub(super) trait Endpoints {
     /// A packet as links see it.
@@ -63,16 +54,12 @@ pub(super) trait Endpoints {
     fn take(&mut self, scheduler: &mut Scheduler, at: Time, class: Class, packet: Packet, extras: &Extras);
 }
 
-// Queues may hold millions.
-const _: () = assert!(size_of::<Option<Waiting>>() == 96);
-
 /// Links, and the routes over them.
 pub(super) struct Network {
     links: Vec<LinkState>,
     routes: Vec<Route>,
-    /// Packets in queues whose departures are events, by the word of their `lfn_path::Packet`.
-    waiting: Vec<Option<Waiting>>,
-    free_slots: Vec<u64>,
+    /// Packets in queues whose departures are events.
+    waiting: Waiting,
     /// Packets that a queue dropped during one call.
     dropped: Vec<lfn_path::Packet>,
     /// In order of time.
@@ -87,8 +74,7 @@ impl Network {
     pub fn new(config: &Config, links: Vec<LinkState>) -> Network {
         Network {
             routes: config.routes.iter().map(|route| Route::new(route)).collect(),
-            waiting: Vec::new(),
-            free_slots: Vec::new(),
+            waiting: Waiting::default(),
             dropped: Vec::new(),
             changes: config.changes.clone(),
             capture: config.capture.as_ref().map(|wanted| Box::new(Capture::new(wanted, links.len()))),
@@ -161,8 +147,7 @@ impl Network {
     /// Bytes that queues hold for packets.
     pub fn memory_bytes(&self) -> usize {
         self.links.iter().map(LinkState::memory_bytes).sum::<usize>()
-            + self.waiting.capacity() * size_of::<Option<Waiting>>()
-            + self.free_slots.capacity() * size_of::<u64>()
+            + self.waiting.memory_bytes()
             + self.dropped.capacity() * size_of::<lfn_path::Packet>()
     }
 
@@ -228,16 +213,9 @@ impl Network {
             let asks = if hop.class.asks_routers() { &extras.header } else { &Header::None };
             router.arrive(view.bytes, asks);
         }
-        let slot = match self.free_slots.pop() {
-            Some(slot) => slot,
-            None => {
-                self.waiting.push(None);
-                self.waiting.len() as u64 - 1
-            }
-        };
-        self.waiting[slot as usize] = Some(Waiting { hop, packet, extras: *extras, lost: false });
+        let word = self.waiting.put(routed, extras);
         let queued = lfn_path::Packet {
-            word: slot,
+            word,
             flow: fair_queueing_key(hop.class, packet),
             bytes: view.bytes,
             kind: hop.class.packet_kind(),
@@ -246,11 +224,9 @@ impl Network {
         };
         let draws = &mut link.draws;
         let due = server.enqueue(now, queued, || draws.f64(), &mut self.dropped);
-        let joined = self.dropped.iter().all(|dropped| dropped.word != slot);
+        let joined = self.dropped.iter().all(|dropped| dropped.word != word);
         if joined && link.chooses(hop.class) {
-            if let Some(waiting) = &mut self.waiting[slot as usize] {
-                waiting.lost = true;
-            }
+            self.waiting.lose(word);
             ends.on_lost(now, hop.class, packet);
         }
         if let Some(due) = due {
@@ -259,24 +235,13 @@ impl Network {
         self.take_dropped(now, ends, at);
     }
 
-    fn take_waiting(&mut self, slot: u64) -> Option<Waiting> {
-        self.free_slots.push(slot);
-        self.waiting[slot as usize].take()
-    }
-
     /// Counts the packets that a queue dropped in the last call.
     fn take_dropped(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId) {
         while let Some(queued) = self.dropped.pop() {
-            if let Some(waiting) = self.take_waiting(queued.word) {
+            if let Some(waited) = self.waiting.take(queued.word) {
                 // Already counted as a random loss; do not count the drop again.
-                if !waiting.lost {
-                    self.drop_packet(
-                        now,
-                        ends,
-                        at,
-                        Routed { hop: waiting.hop, packet: waiting.packet },
-                        &waiting.extras,
-                    );
+                if !waited.lost {
+                    self.drop_packet(now, ends, at, waited.routed, &waited.extras);
                 }
             }
         }
@@ -364,9 +329,9 @@ impl Network {
         }
         self.take_dropped(now, ends, at);
         let Some(queued) = gone else { return };
-        match self.take_waiting(queued.word) {
-            Some(Waiting { lost: true, .. }) => self.links[at.index()].loss.lost += 1,
-            Some(Waiting { hop, packet, mut extras, .. }) => {
+        match self.waiting.take(queued.word) {
+            Some(Waited { lost: true, .. }) => self.links[at.index()].loss.lost += 1,
+            Some(Waited { routed: Routed { hop, packet }, mut extras, .. }) => {
                 let packet = packet.marked(queued.ce && hop.class == Class::Data);
                 if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
                     &mut self.links[at.index()]

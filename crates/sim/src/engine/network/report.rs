@@ -48,8 +48,8 @@ impl Network {
             found.doomed += link.loss.doomed();
             found.in_flight += data.arrived - data.dropped - data.sent;
         }
-        for waiting in self.waiting.iter().flatten() {
-            if waiting.hop.class.is_data() {
+        for hop in self.waiting.hops() {
+            if hop.class.is_data() {
                 found.data_under_way += 1;
             } else {
                 found.acks_under_way += 1;
