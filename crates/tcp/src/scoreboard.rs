@@ -274,10 +274,23 @@ impl Scoreboard {
         }
     }
 
+    /// Gives back most of what a window needs that was much larger than the one that an episode leaves.
     #[cold]
-    fn grow(&mut self) {
+    pub fn shrink(&mut self) {
+        let wanted = (2 * self.outstanding()).next_power_of_two().max(16) as usize;
+        if self.sent.len() > 4 * wanted {
+            self.resize(wanted);
+        }
+        if !self.dirty {
+            self.repair.lost.shrink_to(wanted);
+            self.repair.retransmitted.shrink_to(wanted);
+        }
+    }
+
+    /// Keeps what is outstanding in as many places, a power of two.
+    #[cold]
+    fn resize(&mut self, new: usize) {
         let old = self.sent.len();
-        let new = (old * 2).max(16);
         let mut sent = vec![Time::ZERO; new];
         let mut flags = if self.repair.flags.is_empty() { Vec::new() } else { vec![0; new] };
         for seq in self.una..self.nxt {
@@ -303,7 +316,7 @@ impl Scoreboard {
     #[inline]
     pub fn on_sent(&mut self, now: Time) -> u64 {
         if self.nxt - self.una == self.sent.len() as u64 {
-            self.grow();
+            self.resize((self.sent.len() * 2).max(16));
         }
         let seq = self.nxt;
         let at = self.at(seq);
@@ -529,5 +542,32 @@ impl Scoreboard {
             (None, Some(&Reverse(b))) => Some(b),
             (None, None) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_back_after_a_large_window_and_what_is_outstanding_stays() {
+        let mut board = Scoreboard::default();
+        for seq in 0..10_000 {
+            assert_eq!(board.on_sent(Time::from_ms(seq)), seq);
+        }
+        board.on_retransmitted(9_990, Time::from_s(20));
+        let most = board.memory_bytes();
+        board.shrink();
+        assert_eq!(board.memory_bytes(), most, "all of it is in use");
+        board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, &mut Delivered::default());
+        board.shrink();
+        assert!(board.memory_bytes() < most / 50, "{} of {most} bytes", board.memory_bytes());
+        assert_eq!((board.first_sent(), board.last_sent()), (Time::from_ms(9_980), Time::from_ms(9_999)));
+        assert_eq!(board.copy_sent(9_990), Some(Time::from_s(20)));
+        assert_eq!(board.original_sent(9_990), Some(Time::from_ms(9_991)));
+        for seq in 10_000..20_000 {
+            board.on_sent(Time::from_ms(seq));
+        }
+        assert_eq!(board.first_sent(), Time::from_ms(9_980));
     }
 }

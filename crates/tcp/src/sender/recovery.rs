@@ -307,6 +307,7 @@ impl Sender {
             self.recovery.reordering.on_recovery_end();
         }
         self.state = State::Open;
+        self.board.shrink();
         self.forced.retransmit = false;
         self.law.on_open(seen, &mut self.control);
         self.restart_timer(now);
