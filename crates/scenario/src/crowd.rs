@@ -4,7 +4,7 @@ use lfn_path::AqmConfig;
 use lfn_sim::config::LinkId;
 
 use crate::demand::{background_load_bps, pile_up};
-use crate::loads::{Basis, TIMEOUT_S};
+use crate::loads::{Basis, Load, TIMEOUT_S};
 
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;
@@ -24,6 +24,9 @@ const STARVED_PACKETS: f64 = 10.0;
 const STARVED_TIMES: f64 = 2.0;
 /// Packets of a short flow. One that loses some of them often waits for a timeout.
 const SHORT_FLOW_PACKETS: f64 = 10.0;
+/// Share of its packets that a queue loses for good where BBR overflows it: it probes with 1.25 times what arrives, and
+/// no loss of less than a fifth lowers its rate.
+const BORNE_LOSS: f64 = 0.2;
 /// Interactive sessions that begin in a second for each Mbit/s of load, and the most at once in both directions: they
 /// last longer than most runs.
 const SESSIONS_PER_MBITPS_AND_S: f64 = 0.07;
@@ -118,9 +121,11 @@ impl Basis<'_> {
         let ways = [&*background.path.links, &*background.ack_links];
         let queueing_s: f64 = ways.iter().map(|way| self.queueing_behind_s(way)).sum();
         let courses = background.path.links.iter().flat_map(|&link| self.paths.course_of_loss(link));
+        let is_pressed = background.path.links.iter().any(|&link| self.is_pressed(link));
+        let borne = if is_pressed { BORNE_LOSS } else { 0.0 };
         let waiting_s = courses.map(|(at, loss)| {
             let for_s = self.paths.scenario.duration.since(at).as_s().min(TIMEOUT_S);
-            for_s * (1.0 - (1.0 - loss).powf(SHORT_FLOW_PACKETS))
+            for_s * (1.0 - ((1.0 - loss) * (1.0 - borne)).powf(SHORT_FLOW_PACKETS))
         });
         let timeouts = FLOWS_PER_MBITPS_AND_S * waiting_s.fold(0.0, f64::max);
         let disturbed = if self.is_disturbed() { self.duration_s.min(1.0) } else { 0.0 };
@@ -160,9 +165,20 @@ impl Basis<'_> {
         matches!(discipline, AqmConfig::FqCodel(_)) && self.long_flows(link) <= FLOWS_APART
     }
 
+    /// Whether laws that bear losses overflow a queue that short flows share.
+    fn is_pressed(&self, link: LinkId) -> bool {
+        let bytes = self.outstanding_bytes_of(link, |load| load.bears_losses);
+        !self.keeps_apart(link) && bytes > self.paths.room_bytes(link)
+    }
+
     /// Bytes that the flows and UDP sources which pass a link may have outstanding.
     fn outstanding_bytes(&self, link: LinkId) -> f64 {
-        let filling = self.loads.iter().filter(|load| load.links.contains(&link));
+        self.outstanding_bytes_of(link, |_| true)
+    }
+
+    /// The same of some of them.
+    fn outstanding_bytes_of(&self, link: LinkId, is_asked: impl Fn(&Load) -> bool) -> f64 {
+        let filling = self.loads.iter().filter(|load| load.links.contains(&link) && is_asked(load));
         filling.map(|load| load.window * f64::from(load.wire_bytes)).sum()
     }
 

@@ -10,7 +10,7 @@ use crate::config::Sizing;
 use crate::demand::{background_load_bps, Demand};
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
 use crate::network::{Hop, Network};
-use crate::peaks::Peaks;
+use crate::peaks::{jumps, Peaks};
 use crate::quantity::Start;
 
 /// Slow start may send twice what path and buffer hold before it detects a loss.
@@ -117,6 +117,8 @@ pub(crate) struct Load<'a> {
     pub(crate) boundless: bool,
     /// Its sender keeps a sample of the delivery rate for each packet.
     pub(crate) samples: bool,
+    /// No loss of less than a fifth of the packets lowers its rate.
+    pub(crate) bears_losses: bool,
     /// Packets for which flows that ended keep room.
     pub(crate) left: f64,
     /// Packets that may be outstanding over what a link twice holds, as a share of it.
@@ -174,8 +176,9 @@ impl<'a> Paths<'a> {
         let received = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(compat) as f64);
         let n = f64::from(flow.streams());
         let carried = self.carried(links, wire_bytes, self.scenario.duration);
+        let grown = self.early(flow) * self.grown(flow, growth, self.rounds(flow, links));
         let mut window = (n * received.min(wanted).min(limit))
-            .min(self.early(flow) * self.grown(flow, growth, self.rounds(flow, links)))
+            .min(if jumps(flow, self.first_rtt_s(flow)) { f64::INFINITY } else { grown })
             .min(fed_by_acks(flow, growth, carried))
             .min(self.ended_by_losses(flow, growth, links))
             .min(self.ended_by_overflow(flow, growth, links));
@@ -183,8 +186,7 @@ impl<'a> Paths<'a> {
             window = window.min(OVERSHOOT * n * HYBLA_LINUX_SEGMENTS.max(initial_window(flow, growth)));
         }
         let samples = flow.control.law().is_some_and(samples_rates);
-        // Without SACK each loss takes a round trip to repair, and without RACK a lost retransmission takes a
-        // timeout, in which as much leaves as the rate asks for.
+        // At the law's rate, while a loss waits: without SACK a round trip each, without RACK also for timeouts.
         let boundless = growth.boundless || samples && (!has_sack(flow) || compat == Compat::Ns2);
         let more = if samples { START_UP } else { 0.0 };
         if boundless {
@@ -207,6 +209,7 @@ impl<'a> Paths<'a> {
             keeps: true,
             boundless,
             samples,
+            bears_losses: flow.control.law().and_then(LawSpec::info).is_some_and(|law| law.name == "bbr"),
             left: if samples { self.left(flow, links, wire_bytes, window) } else { 0.0 },
             more,
             stalls_s: self.stalls_s(flow),
@@ -241,6 +244,7 @@ impl<'a> Paths<'a> {
             keeps: false,
             boundless: false,
             samples: false,
+            bears_losses: false,
             left: 0.0,
             more: 0.0,
             stalls_s: 0.0,

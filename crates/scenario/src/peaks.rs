@@ -4,12 +4,14 @@ use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
-use crate::model::{Change, Flow, Scenario, Series};
+use crate::model::{Change, Flow, Scenario, Series, Transport};
 use crate::network::Network;
 
 /// A tuned host's buffer holds so many times what the path holds, and so much at least.
 const TUNED_PATHS: f64 = 4.0;
 const TUNED_LEAST_BYTES: f64 = 64e6;
+/// The least timeout of UDT.
+const UDT_TIMEOUT_S: f64 = 0.3;
 
 /// Extremes of the links over the schedule.
 pub(crate) struct Peaks {
@@ -66,6 +68,13 @@ impl Peaks {
         let shorter = least_delays.iter().zip(&network.hops).map(|(least, hop)| hop.way.delay.since(*least));
         Peaks { rates, least_rates, longer, shorter: shorter.fold(shortcut, Time::after) }
     }
+}
+
+/// Whether UDT's own control may set the window of a flow with this first round trip to all that its path carries. A timeout
+/// ends slow start, and the first one comes if no ACK does; then the window follows the speed at which packets arrive, and
+/// those of a burst arrive as fast as the slowest link sends.
+pub(crate) fn jumps(flow: &Flow, first_rtt_s: f64) -> bool {
+    flow.transport() == Transport::Udt && flow.control.law().is_none() && first_rtt_s >= UDT_TIMEOUT_S
 }
 
 impl Scenario {
