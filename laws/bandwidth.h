@@ -24,6 +24,8 @@
 #define BANDWIDTH_COUNT_WNS2 8u   /* the same, repaired in UCLA's ns-2 module */
 #define BANDWIDTH_TUSTIN 32u      /* the first Westwood: a sample an ACK, filtered by its time */
 #define BANDWIDTH_RTT_DOWN 16u    /* Linux 2.6.22: rtt_min rounds down to a whole jiffy, not up */
+#define BANDWIDTH_FIRST_DATA 64u  /* Linux 6.12: the first window begins as the first data leave; RTTs in jiffies, of the ACK before */
+#define BANDWIDTH_SACKS 128u      /* Linux 6.12: duplicates without SACK blocks count for nothing */
 
 struct bandwidth {
 	u64 bwe_Bps;    /* the estimate; 0: no sample yet */
@@ -32,7 +34,8 @@ struct bandwidth {
 	u32 segments;   /* credited in the window */
 	u32 accounted;  /* credited through duplicate ACKs, not yet covered cumulatively */
 	u32 rtt_min_us; /* 0 before the first sample */
-	u32 renew_rtt_min; /* the next sample replaces rtt_min: the path may have changed */
+	u16 renew_rtt_min; /* the next sample replaces rtt_min: the path may have changed */
+	u16 rtt_ms;     /* Linux 6.12: the last sample, rounded up to a jiffy */
 };
 
 static inline void bandwidth_init(struct bandwidth *b, u64 now_ns)
@@ -50,7 +53,7 @@ static inline u32 bandwidth_credit(struct bandwidth *b, const struct law_ack *ac
 	if (!(rules & (BANDWIDTH_COUNT_PAPER | BANDWIDTH_COUNT_WNS2)))
 		return ack->newly_delivered;
 	if (!covered) {
-		if (!(ack->flags & LAW_ACK_DUP))
+		if (!(ack->flags & LAW_ACK_DUP) || (rules & BANDWIDTH_SACKS && !(ack->flags & LAW_ACK_SACK)))
 			return 0;
 		b->accounted++;
 		return 1;
@@ -137,11 +140,21 @@ static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack
 	if (rules & BANDWIDTH_TUSTIN) {
 		b->segments += bandwidth_credit(b, ack, rules);
 		bandwidth_tustin(b, ack);
+	} else if (rules & BANDWIDTH_FIRST_DATA && !b->rtt_min_us) {
+		b->window_ns = ack->now_ns - rtt_ns; /* their ACK counts for nothing */
 	} else {
-		if (ack->now_ns - b->window_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
+		u64 length_ns = ack->now_ns - b->window_ns;
+
+		if (rules & BANDWIDTH_FIRST_DATA) {
+			rtt_ns = b->rtt_ms * BANDWIDTH_JIFFY_NS;
+			length_ns = (ack->now_ns / BANDWIDTH_JIFFY_NS - b->window_ns / BANDWIDTH_JIFFY_NS) * BANDWIDTH_JIFFY_NS;
+		}
+		if (length_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
 			bandwidth_close_window(b, ack, rules);
 		b->segments += bandwidth_credit(b, ack, rules);
 	}
+	if (ack->rtt_ns)
+		b->rtt_ms = (u16)law_clamp((ack->rtt_ns + BANDWIDTH_JIFFY_NS - 1) / BANDWIDTH_JIFFY_NS, 1, 0xffff);
 	if (ack->rtt_ns && (ack->rtt_ns < b->rtt_min_us * 1000ULL || !b->rtt_min_us || b->renew_rtt_min)) {
 		u64 rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
 

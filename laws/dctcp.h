@@ -23,6 +23,7 @@ struct dctcp {
 	u32 delivered; /* in the window of data under way */
 	u32 marked;    /* of them, those whose ACK echoed a mark */
 	u32 cnt;       /* segments acknowledged towards the next one (linux) */
+	u32 answers_mark; /* the reduction under way is for marks: a loss reduces again (RFC 8257 section 3.5) */
 };
 
 static inline void dctcp_init(void *state, const struct law_config *config, struct law_control *control)
@@ -52,11 +53,20 @@ static inline void dctcp_count(struct dctcp *s, const struct law_ack *ack)
 		s->marked = (u32)law_min((u64)s->marked + ack->newly_delivered, ~0U);
 }
 
+static inline void dctcp_halve(struct dctcp *s, struct law_control *control)
+{
+	u64 w = control->cwnd >> 1;
+
+	control->ssthresh = law_max(s->variant == DCTCP_LINUX ? w & ~(LAW_ONE - 1) : w, LAW_MIN_SSTHRESH);
+	s->answers_mark = 0;
+}
+
 static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct dctcp *s = state;
 
-	(void)control;
+	if (s->answers_mark && ack->newly_lost)
+		dctcp_halve(s, control);
 	if (s->variant == DCTCP_RFC)
 		dctcp_count(s, ack);
 	if (ack->flags & LAW_ACK_ROUND_START) {
@@ -91,15 +101,28 @@ static inline void dctcp_on_loss(void *state, const struct law_loss *loss, struc
 	struct dctcp *s = state;
 	u64 w = control->cwnd;
 
-	w -= loss->kind == LAW_LOSS_ECN ? (w >> 21) * s->alpha_q20 : w >> 1;
+	s->cnt = 0;
+	if (loss->kind != LAW_LOSS_ECN) {
+		dctcp_halve(s, control);
+		return;
+	}
+	w -= (w >> 21) * s->alpha_q20;
 	if (s->variant == DCTCP_LINUX) {
 		u32 whole = (u32)(control->cwnd >> 32);
-		u32 cut = (u32)(((u64)whole * (s->alpha_q20 >> DCTCP_Q20_OF_Q10)) >> 11);
 
-		w = LAW_SEG(loss->kind == LAW_LOSS_ECN ? whole - cut : whole >> 1);
+		w = LAW_SEG(whole - (u32)(((u64)whole * (s->alpha_q20 >> DCTCP_Q20_OF_Q10)) >> 11));
 	}
 	control->ssthresh = law_max(w, LAW_MIN_SSTHRESH);
-	s->cnt = 0;
+	s->answers_mark = 1;
+}
+
+static inline void dctcp_on_open(void *state, const struct law_ack *ack, struct law_control *control)
+{
+	struct dctcp *s = state;
+
+	(void)ack;
+	(void)control;
+	s->answers_mark = 0;
 }
 
 static inline void dctcp_probe(const void *state, const struct law_control *control, u64 *out)
@@ -110,6 +133,6 @@ static inline void dctcp_probe(const void *state, const struct law_control *cont
 	out[0] = s->alpha_q20;
 }
 
-LAW_OPS(dctcp, .on_sample = dctcp_on_sample, .probe = dctcp_probe);
+LAW_OPS(dctcp, .on_sample = dctcp_on_sample, .on_open = dctcp_on_open, .probe = dctcp_probe);
 
 #endif

@@ -36,6 +36,10 @@ static inline u32 delay_linux_round(struct delay *d, const struct law_ack *ack)
 /* Outside Open nothing counts but the base: the queue of an episode is not that of the window. */
 static inline void delay_on_sample(struct delay *d, const struct law_ack *ack, u32 linux_rules)
 {
+	if (linux_rules && ack->flags & LAW_ACK_RESTART) {
+		d->base_us = 0; /* Linux takes the path for a new one */
+		d->samples = 0;
+	}
 	if (ack->rtt_ns) {
 		u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0U >> 1);
 

@@ -58,6 +58,8 @@ struct law_ack {
 #define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery */
 #define LAW_ACK_LOSS 32u        /* on_control: it leaves the sender in state Loss, after a timeout */
 #define LAW_ACK_DISORDER 64u    /* it finds the sender in state Disorder */
+#define LAW_ACK_SACK 128u       /* it carries SACK blocks */
+#define LAW_ACK_RESTART 256u    /* the first since a retransmission left with nothing in flight */
 
 /* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */

@@ -54,6 +54,8 @@ static inline void veno_on_sample(void *state, const struct law_ack *ack, struct
 {
 	struct veno *s = state;
 
+	if (s->variant == VENO_LINUX && ack->flags & LAW_ACK_RESTART)
+		s->delay.base_us = 0;
 	delay_on_sample(&s->delay, ack, 0);
 	if (s->variant == VENO_LINUX) {
 		veno_linux_on_sample(s, ack, control->cwnd);

@@ -53,6 +53,11 @@ def test_every_scenario_drawn_is_one_that_both_run_at_a_bounded_cost() -> None:
     assert wanted <= traits
 
 
+def test_a_flow_stays_in_its_queue_of_fq_codel() -> None:
+    assert virtual_linux.ONE_HASH in told(replace(LONE, queue="fq-codel")).splitlines()
+    assert virtual_linux.ONE_HASH not in told(LONE).splitlines()
+
+
 def test_linux_is_told_all_of_a_scenario() -> None:
     flow = DrawnFlow("reno", 30, start_s=1.5, sack=False, delayed_ack=False, ecn=True)
     steps = (Step(2, down_s=1), Step(5, rate_mbps=7), Step(6, delay_ms=3))

@@ -6,7 +6,7 @@
 use crate::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Rate, SlowStart,
     SlowStartKind, Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY,
-    ACK_ROUND_START, PROBES, RATE_APP_LIMITED,
+    ACK_ROUND_START, ACK_SACK, PROBES, RATE_APP_LIMITED,
 };
 use lfn_header::Header;
 use std::collections::BTreeMap;
@@ -365,7 +365,9 @@ impl Connection {
                 }
                 self.acks(&Args::new(args, &keys)?, ACK_OPEN | ACK_CWND_LIMITED)
             }
-            ["sample", args @ ..] => self.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_DUP),
+            ["sample", args @ ..] => {
+                self.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_DUP | ACK_SACK)
+            }
             ["rounds", count] => {
                 let wrong = |_| format!("{count:?} is not a number of rounds; allowed: 0 to {}", u32::MAX);
                 for _ in 0..count.parse::<u32>().map_err(wrong)? {

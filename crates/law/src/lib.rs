@@ -42,6 +42,10 @@ pub const ACK_RECOVERY: u32 = 16;
 pub const ACK_LOSS: u32 = 32;
 /// The ACK finds the sender in state Disorder.
 pub const ACK_DISORDER: u32 = 64;
+/// The ACK carries SACK blocks.
+pub const ACK_SACK: u32 = 128;
+/// The ACK is the first since a retransmission left with nothing in flight.
+pub const ACK_RESTART: u32 = 256;
 /// The segment was sent when there was too little to send.
 pub const RATE_APP_LIMITED: u32 = 1;
 /// [`Controller::on_control`] asks that what leaves from now on counts as app-limited.

@@ -14,7 +14,7 @@ use crate::packet::{Packet, PacketKind};
 use crate::rule::{Arrival, Parameters, Rule, Site};
 
 /// The most packets that go at once where not all fit (measured on Linux 6.12).
-const MOST_DROPPED: usize = 64;
+const MOST_DROPPED: u64 = 64;
 
 keys! {
     /// Queues that flows are hashed to, each with its own CoDel, served in turn (RFC 8290). If not all fit, half
@@ -163,19 +163,18 @@ impl FqCodel {
     /// A search for the queue with most bytes is long: so one drops many packets (as in Linux).
     #[cold]
     fn halve(&mut self, index: usize, ledger: &mut Ledger) {
-        let fifo = &mut self.queues[index].fifo;
-        let half = fifo.bytes() / 2;
-        let mut dropped = 0;
-        for _ in 0..MOST_DROPPED {
-            let Some(head) = fifo.pop() else { break };
-            self.packets -= 1;
-            dropped += u64::from(head.packet.bytes);
+        let queue = &mut self.queues[index];
+        let half = queue.fifo.bytes() / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets < MOST_DROPPED && bytes < half.max(1) {
+            let Some(head) = queue.fifo.pop() else { break };
+            packets += 1;
+            bytes += u64::from(head.packet.bytes);
             ledger.drop_full(head.packet);
-            if dropped >= half {
-                break;
-            }
         }
-        self.bytes -= dropped;
+        queue.codel.on_overflow(packets);
+        self.packets -= packets;
+        self.bytes -= bytes;
     }
 
     /// The packet to send now.

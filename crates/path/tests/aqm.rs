@@ -39,10 +39,16 @@ fn offsets(times: impl Iterator<Item = Time>) -> Vec<u64> {
     times.iter().map(|&at| (at - times[0]).0).collect()
 }
 
-/// The n-th interval of CoDel's control law, in ps.
+/// The n-th interval of CoDel's control law by Linux's roots, in ps, to the 16 bits that they have. (Linux 6.12,
+/// HSTCP at 20 Mbit/s: drops 100.5, 49.7, 56.3, 49.1, 44.2, 39.9, 37.6 and 35.1 ms apart, each as a packet of 0.6 ms
+/// leaves.)
 fn control_law(n: usize) -> u64 {
-    (1e11 / f64::sqrt(n as f64)) as u64
+    let root = (2..=n).fold(1.0, |root: f64, count| root * (3.0 - count as f64 * root * root) / 2.0);
+    (1e11 * root) as u64
 }
+
+/// As far as 16 bits of a root may move the time of a drop.
+const ROUNDING: u64 = 20_000_000;
 
 #[test]
 fn drop_tail_keeps_the_limit_and_the_one_in_service() {
@@ -105,14 +111,16 @@ fn codel_drops_at_the_times_of_its_control_law() {
     // 10 ms, and the first one due more than an interval later may be dropped.
     let (at, packet) = driver.dropped[0];
     assert_eq!((at, Time(packet.word)), (Time::from_us(110_010), Time::from_us(55_005)));
-    // Then after 100, 170.7, 228.4, 278.4, 323.1, 363.9, 401.7, 437.1, 470.4 ms, or as soon
-    // afterwards as a packet leaves.
+    // Then after 100, 150, 206 ms and so on, or as soon afterwards as a packet leaves.
     let mut expected = 0;
     for (n, offset) in (1..).zip(offsets(driver.dropped.iter().map(|&(at, _)| at))) {
-        assert!((expected..=expected + PACKET.0).contains(&offset), "{offset} {expected}");
+        assert!(
+            (expected - ROUNDING.min(expected)..=expected + PACKET.0).contains(&offset),
+            "{offset} {expected}"
+        );
         expected += control_law(n);
     }
-    assert_eq!(driver.link.counters().drops_early, 10);
+    assert_eq!(driver.link.counters().drops_early, 11);
     assert_eq!(driver.link.counters().drops_full, 0);
 }
 
@@ -126,9 +134,13 @@ fn codel_marks_at_the_times_of_its_control_law() {
     let marked = offsets(marked);
     assert_eq!(driver.link.counters().marks, marked.len() as u64);
     assert!(marked.len() > 5);
-    for (n, pair) in (1..).zip(marked.windows(2).take(5)) {
-        let interval = pair[1] - pair[0];
-        assert!((control_law(n)..=control_law(n) + PACKET.0).contains(&interval), "{n} {interval}");
+    let mut expected = 0;
+    for (n, offset) in (1..).zip(marked) {
+        assert!(
+            (expected - ROUNDING.min(expected)..=expected + PACKET.0).contains(&offset),
+            "{offset} {expected}"
+        );
+        expected += control_law(n);
     }
 }
 

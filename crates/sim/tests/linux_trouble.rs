@@ -5,12 +5,13 @@
 mod common;
 
 use common::{
-    drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, FAST_RETRANSMIT, TIMEOUT,
+    drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, FAST_RETRANSMIT, RECOVERY_END,
+    TIMEOUT,
 };
-use lfn_path::{AqmConfig, CodelConfig, RedConfig, RedRules, Reorder, Thresholds, Weight};
+use lfn_path::{AqmConfig, CodelConfig, FqCodelConfig, RedConfig, RedRules, Reorder, Thresholds, Weight};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, LinkId, Loss};
 use lfn_sim::Outcome;
-use lfn_units::Time;
+use lfn_units::{Rate, Time};
 
 const RTT: Time = Time::from_ms(50);
 
@@ -308,5 +309,82 @@ fn random_losses_cost_what_they_cost_linux() {
         assert!((flow.goodput_bps / (mbps * 1e6) - 1.0).abs() < 0.03, "{said}");
         assert!(flow.retransmits.abs_diff(retransmits) <= 5, "{said}");
         assert_eq!(flow.timeouts, timeouts, "{said}");
+    }
+}
+
+/// A full FQ-CoDel drops up to 64 packets, and they count as drops of its CoDel, whose next root is far off.
+#[test]
+fn a_full_fq_codel_drops_on_as_in_linux() {
+    // Linux: HSTCP, 30 Mbit/s, 80 ms, 300 packets: drops by the end of each of these ms.
+    let linux = [(593, 1), (636, 65), (661, 129), (693, 130), (743, 131), (785, 132), (855, 133), (939, 134)];
+    let queue = AqmConfig::FqCodel(FqCodelConfig { ecn: false, ..FqCodelConfig::default() });
+    let link = LinkConfig { queue, ..drop_tail(rate("30Mbit/s"), 300) };
+    let mut config = path(link, linux_flow("hstcp:linux", Time::from_ms(80)), 1);
+    config.sample = Some(Time::from_ms(1));
+    let queues = run(&config).tables.queues;
+    let rows = (1..queues.t_s.len()).filter(|&i| queues.link[i] == 0);
+    let mut drops = vec![(0, 0)];
+    for i in rows {
+        if queues.drops[i] != drops.last().expect("one").1 {
+            drops.push(((queues.t_s[i] * 1000.0).round() as u64, queues.drops[i]));
+        }
+    }
+    assert_eq!(drops.len(), linux.len() + 1, "{drops:?}");
+    for (&(at_ms, count), wanted) in drops[1..].iter().zip(linux) {
+        assert!(at_ms.abs_diff(wanted.0) <= 1 && count == wanted.1, "{drops:?}, Linux {linux:?}");
+    }
+}
+
+/// A link is down for 0.8 s and loses nothing. The first ACK is of an original, so nothing is lost. Vegas takes the least
+/// RTT that it measures from then on.
+#[test]
+fn vegas_takes_a_path_that_was_down_for_a_new_one() {
+    // Linux: one timeout, one retransmission, and from 5.7 s on a window of 19.
+    let link = LinkConfig { name: "bottleneck".into(), ..drop_tail(rate("3.63Mbit/s"), 30) };
+    let back = LinkConfig { name: "back".into(), ..drop_tail(rate("1Tbit/s"), 1_000_000) };
+    let flows = vec![linux_flow("vegas:linux", Time::from_us(38_400))];
+    let mut config = network(vec![link, back], vec![vec![0], vec![1]], flows, Time::from_s(10));
+    config.sample = Some(Time::from_ms(10));
+    let down = |ms, rate| Change { at: Time::from_ms(ms), what: Changed::Rate(LinkId(0), rate) };
+    config.changes = vec![down(4600, Rate(0)), down(5437, rate("3.63Mbit/s"))];
+    let outcome = run(&config);
+    let flow = &outcome.summary.flows[0];
+    assert_eq!((flow.timeouts, flow.retransmits), (1, 1), "{flow:?}");
+    assert_eq!(outcome.tables.flows.cwnd_seg.last(), Some(&19.0));
+}
+
+/// The first estimate of Westwood in Linux is of a part of a round trip, and duplicate ACKs without SACK blocks count for
+/// nothing: long repairs without SACK leave no estimate.
+#[test]
+fn westwoods_estimate_after_repairs_is_linuxs() {
+    // Linux: 11.7 Mbit/s, 54.2 ms, 12 packets, 8 s: with SACK or not, windows after the first two recoveries.
+    for (sack, windows) in [(true, [6.0, 48.0]), (false, [3.0, 47.0])] {
+        let mut flow = linux_flow("westwood:linux", Time::from_us(54_200));
+        (flow.sender.sack, flow.receiver.sack) = (sack, sack);
+        let outcome = run(&path(drop_tail(rate("11.7Mbit/s"), 12), flow, 8));
+        let ends = of_kind(&events(&outcome.tables, 0), RECOVERY_END);
+        for (end, window) in ends.iter().zip(windows) {
+            assert!((end.cwnd_after - window).abs() <= 1.0, "SACK {sack}: {end:?}, Linux {window}");
+        }
+    }
+}
+
+/// A loss while DCTCP answers marks halves the window (RFC 8257 section 3.5).
+#[test]
+fn dctcp_halves_for_a_loss_in_a_reduction_by_marks() {
+    // Linux: CoDel with marks, 20 Mbit/s, 50 ms: packets of buffer, threshold in CWR, and in the recovery that follows.
+    for (packets, marked, lost) in [(100, 227.0, 167.0), (120, 227.0, 160.0), (140, 227.0, 154.0)] {
+        let mut flow = linux_flow("dctcp:linux", RTT);
+        flow.sender.ecn = true;
+        flow.sender.ecn_repairs = true;
+        flow.receiver.ecn = true;
+        flow.receiver.echo_each_mark = true;
+        let queue = AqmConfig::Codel(CodelConfig { ecn: true, ..CodelConfig::default() });
+        let mut config = path(LinkConfig { queue, ..bottleneck(packets + 1) }, flow, 1);
+        config.sample = Some(Time::from_ms(1));
+        let flows = run(&config).tables.flows;
+        let reduced =
+            |state: u8| flows.state.iter().position(|&s| s == state).map(|i| flows.ssthresh_seg[i].floor());
+        assert_eq!((reduced(2), reduced(3)), (Some(marked), Some(lost)), "{packets} packets");
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Learnt {
     /// whether that was a retransmission. `None` if the ACK comes too soon after the second retransmission to
     /// echo it: it answers an earlier one.
     pub echoed: Option<(Time, bool)>,
+    /// When the original of that segment left, if it is the one last retransmitted for the first time.
+    pub original: Option<Time>,
     /// The lowest delivered segment that was never retransmitted.
     pub lowest_original: Option<u64>,
     /// Whether SACK blocks delivered segments.
@@ -86,6 +88,8 @@ struct Repair {
     retransmitted: VecDeque<(Time, u64)>,
     /// One past the highest segment ever retransmitted.
     retransmitted_end: u64,
+    /// The segment last retransmitted for the first time, and when its original left.
+    original: (u64, Time),
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
     /// Whether retransmissions were found lost since the last `take_lost_copies`.
@@ -226,6 +230,11 @@ impl Scoreboard {
         self.repair.learnt.echoed
     }
 
+    /// When the original of the first segment that the cumulative ACK covers left, if it is still known.
+    pub fn original(&self) -> Option<Time> {
+        self.repair.learnt.original
+    }
+
     /// Switches the list of lost segments on or off.
     pub fn log_losses(&mut self, log: bool) {
         self.repair.lost_log = log.then(Vec::new);
@@ -333,14 +342,18 @@ impl Scoreboard {
             self.retrans_out += 1;
         }
         let twice = if self.repair.flags[at] & EVER != 0 { TWICE } else { 0 };
+        if twice == 0 {
+            self.repair.original = (seq, self.sent[at]);
+        }
         self.repair.flags[at] |= RETRANS | EVER | twice;
         self.sent[at] = now;
         self.repair.retransmitted.push_back((now, seq));
         self.repair.retransmitted_end = self.repair.retransmitted_end.max(seq + 1);
     }
 
-    /// A segment was delivered: takes RTT and RACK samples from its transmission time.
-    fn note_delivery(&mut self, seq: u64, now: Time, min_rtt: Time, delivered: &mut Delivered) {
+    /// A segment was delivered: takes RTT and RACK samples from its transmission time. A retransmission whose ACK
+    /// comes within `least_rtt` gives none: the original arrived (RFC 8985 §6.2 step 2).
+    fn note_delivery(&mut self, seq: u64, now: Time, least_rtt: Time, delivered: &mut Delivered) {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
         delivered.newest = delivered.newest.max(Some((sent, seq)));
@@ -349,8 +362,7 @@ impl Scoreboard {
             delivered.newest_sent = delivered.newest_sent.max(Some(sent));
             let lowest = &mut self.repair.learnt.lowest_original;
             *lowest = least(*lowest, Some(seq));
-        } else if rtt < min_rtt {
-            // The ACK is of the original: it gives no sample of the retransmission (RFC 8985 §6.2 step 2).
+        } else if rtt < least_rtt {
             return;
         }
         self.rack.rtt = rtt;
@@ -370,8 +382,16 @@ impl Scoreboard {
         Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest), ..Delivered::default() }
     }
 
-    /// The cumulative ACK moved to `cumulative`, at most `nxt`; adds to what SACK blocks `delivered`.
-    pub fn on_cumulative(&mut self, cumulative: u64, now: Time, min_rtt: Time, delivered: &mut Delivered) {
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`; adds to what SACK blocks `delivered`. `original`: it
+    /// echoes the timestamp of an original, so it answers no retransmission.
+    pub fn on_cumulative(
+        &mut self,
+        cumulative: u64,
+        now: Time,
+        min_rtt: Time,
+        original: bool,
+        delivered: &mut Delivered,
+    ) {
         if !self.dirty {
             *delivered = self.on_plain_cumulative(cumulative, now);
             return;
@@ -380,6 +400,8 @@ impl Scoreboard {
         let (first, sent) = (self.flags(self.una), self.sent[self.at(self.una)]);
         let is_last = first & TWICE == 0 || now - sent >= min_rtt;
         self.repair.learnt.echoed = is_last.then_some((sent, first & EVER != 0));
+        self.repair.learnt.original = (self.repair.original.0 == self.una).then_some(self.repair.original.1);
+        let least_rtt = if original { Time::NEVER } else { min_rtt };
         let mut repeated = false;
         for seq in self.una..cumulative {
             repeated |= self.flags(seq) & EVER != 0;
@@ -387,7 +409,7 @@ impl Scoreboard {
                 self.sacked_out -= 1;
             } else {
                 delivered.count += 1;
-                self.note_delivery(seq, now, min_rtt, delivered);
+                self.note_delivery(seq, now, least_rtt, delivered);
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);
@@ -559,7 +581,7 @@ mod tests {
         let most = board.memory_bytes();
         board.shrink();
         assert_eq!(board.memory_bytes(), most, "all of it is in use");
-        board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, &mut Delivered::default());
+        board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, false, &mut Delivered::default());
         board.shrink();
         assert!(board.memory_bytes() < most / 50, "{} of {most} bytes", board.memory_bytes());
         assert_eq!((board.first_sent(), board.last_sent()), (Time::from_ms(9_980), Time::from_ms(9_999)));

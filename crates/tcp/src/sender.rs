@@ -217,11 +217,10 @@ impl Sender {
         }
     }
 
-    /// An ACK is here: the receiver's window is no longer that of its SYN-ACK.
-    fn open_window(&mut self) {
-        if self.round_end == 0 {
-            self.supply.room = self.config.room();
-        }
+    /// An ACK is here: the receiver's window is no longer that of its SYN-ACK. Returns whether it opens now.
+    fn open_window(&mut self) -> bool {
+        let room = if self.round_end == 0 { self.config.room() } else { self.supply.room };
+        std::mem::replace(&mut self.supply.room, room) != room
     }
 
     /// Restarts the statistics of the window at `now`; the counters stay.

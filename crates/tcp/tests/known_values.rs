@@ -504,3 +504,22 @@ fn a_duplicate_that_a_dsack_reports_counts_as_delivered() {
     // Of three segments delivered PRR sends two, of two one; the retransmission was the first.
     assert_eq!((sent(false), sent(true)), (0, 1));
 }
+
+/// The ACK that opens the receiver's window is no duplicate: in Linux 6.12 the fourth of a first flight without its first
+/// segment starts the repair, without SACK.
+#[test]
+fn the_ack_that_opens_the_window_is_no_duplicate() {
+    for (sack, acks) in [(false, 4), (true, 3)] {
+        let law: LawSpec = "reno:linux".parse().expect("a law");
+        let sender = Sender::new(&SenderConfig { sack, ..config() }, &law, Time::ZERO, u64::MAX, 1514);
+        let mut talk = Talk { sender, now: Time::ZERO };
+        talk.send();
+        talk.now = Time::from_ms(RTT_MS);
+        let repairs = (1..=5).find(|&n| {
+            let blocks = [(1, 1 + n)];
+            let sent = talk.ack(0, if sack { &blocks } else { &[] });
+            sent.iter().any(|segment| segment.retransmission)
+        });
+        assert_eq!(repairs, Some(acks), "SACK {sack}");
+    }
+}

@@ -55,6 +55,9 @@ LARGEST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
 _LONGEST_JITTER_S = 4
 #: The receiving host's buffer, as ours: its window holds no sender.
 TUNED_RECEIVE_BUFFER = "sysctl net.ipv4.tcp_rmem=4096 134217728 134217728"
+#: Linux sorts a local socket's packets by a hash that the socket renews after a timeout or a
+#: duplicate. On a path, headers decide, so a flow stays in its queue.
+ONE_HASH = "sysctl net.core.txrehash=0"
 #: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
 _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
@@ -316,6 +319,8 @@ def translated(resolved: Mapping[str, Any], *more: str) -> str:
     of_links_s = parse(forward["delay"], SECONDS) + parse(reverse["delay"], SECONDS)
     lines += [_flow(flow, parse(flow["rtt"], SECONDS) - of_links_s) for flow in flows]
     lines += _schedule(schedule, rates)
+    if "fq-codel" in (forward["queue"]["kind"], reverse["queue"]["kind"]):
+        lines.append(ONE_HASH)
     lines += [TUNED_RECEIVE_BUFFER, *_send_buffers(flows, duration_s * top_bps / 8)]
     return "\n".join([*lines, *more]) + "\n"
 

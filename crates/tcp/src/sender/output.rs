@@ -97,6 +97,7 @@ impl Sender {
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
         self.forced.retransmit = false;
         self.recovery.undo.on_copy(self.board.nxt());
+        self.recovery.restarts |= self.board.in_flight() == 0;
         self.board.on_retransmitted(seq, now);
         self.report.stats.retransmits += 1;
         if seq == self.board.una() {

@@ -1,6 +1,6 @@
 //! Loss recovery: episodes, undo, tail loss probes, timeouts.
 
-use lfn_law::{Ack, LossKind, Window, ACK_DISORDER};
+use lfn_law::{Ack, LossKind, Window, ACK_DISORDER, ACK_RESTART, ACK_SACK};
 use lfn_units::Time;
 
 use super::timers::Timer;
@@ -29,6 +29,8 @@ pub(super) struct Recovery {
     pub dsacks: u64,
     /// Those that count as delivered, but not in the rounds that laws count.
     pub copies_delivered: u64,
+    /// A retransmission left with nothing in flight since the last ACK.
+    pub restarts: bool,
     /// The host's clock at time 0, for the ticks of timers.
     pub clock_ms: u64,
 }
@@ -43,7 +45,7 @@ impl Sender {
     /// Segments delivered by an ACK that carries SACK blocks, is a duplicate, or follows such an ACK.
     #[cold]
     pub(super) fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
-        self.open_window();
+        let opens = self.open_window();
         let min_rtt = Time::from_ns(self.rtt.min_ns());
         let highest = self.board.highest_sacked();
         let mut delivered = Delivered::default();
@@ -52,7 +54,8 @@ impl Sender {
         let blocks = &ack.sack[usize::from(duplicate)..ack.flags.blocks()];
         self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
-            self.board.on_cumulative(ack.cumulative, now, min_rtt, &mut delivered);
+            let original = self.config.timestamps && ack.flags.has(AckFlags::ECHOES_ORIGINAL);
+            self.board.on_cumulative(ack.cumulative, now, min_rtt, original, &mut delivered);
             self.recovery.timeouts_in_row = 0;
         }
         if duplicate {
@@ -69,7 +72,9 @@ impl Sender {
                 self.recovery.reordering.note(highest + 1 - late);
             }
         } else {
-            delivered.count = self.count_duplicates(advanced, delivered.count);
+            // An ACK that opens the window is no duplicate (RFC 5681 §2).
+            delivered.count =
+                if opens { delivered.count } else { self.count_duplicates(advanced, delivered.count) };
         }
         delivered
     }
@@ -79,7 +84,10 @@ impl Sender {
     pub(super) fn rtt_by_timestamp(&self, now: Time, ack: &Acknowledgement) -> Option<u64> {
         // The first segment may have been retransmitted after the echoed transmission.
         let usable = |copy: bool| self.config.timestamps && copy != ack.flags.has(AckFlags::ECHOES_ORIGINAL);
-        let (sent, _) = self.board.echoed().filter(|&(_, copy)| usable(copy))?;
+        let echoed = self.board.echoed().filter(|&(_, copy)| usable(copy)).map(|(sent, _)| sent);
+        // After a timeout it was retransmitted alone, so its original's time is known.
+        let late = self.state == State::Loss && ack.flags.has(AckFlags::ECHOES_ORIGINAL);
+        let sent = echoed.or_else(|| self.board.original().filter(|_| self.config.timestamps && late))?;
         let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
         Some(ms.max(1) * 1_000_000)
     }
@@ -123,6 +131,12 @@ impl Sender {
     pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
         if self.state == State::Disorder {
             seen.flags |= ACK_DISORDER;
+        }
+        if ack.flags.blocks() > 0 {
+            seen.flags |= ACK_SACK;
+        }
+        if std::mem::take(&mut self.recovery.restarts) {
+            seen.flags |= ACK_RESTART;
         }
         let learnt = self.board.take_learnt();
         self.check_probe(now, ack);
