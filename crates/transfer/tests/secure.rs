@@ -236,3 +236,24 @@ fn an_outage_of_40_s_survives() {
     path.join().unwrap();
     assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
 }
+
+/// The path fails once the file has its name. The receiver has all of it, and says so.
+#[test]
+fn a_receiver_that_has_all_has_succeeded() {
+    let folder = folder("last-words");
+    std::fs::write(folder.join("from/file"), noise(1_000_000, 7)).unwrap();
+    let server = Server::new(folder.join("to"));
+    let middle = Middle::new(&server.address, |_, datagram| vec![datagram.to_vec()]);
+    let (outage, name) = (middle.outage.clone(), folder.join("to/file"));
+    let path = std::thread::spawn(move || {
+        while !name.exists() {
+            std::hint::spin_loop();
+        }
+        outage.store(true, Relaxed);
+    });
+    let plan = Plan { max_rate: Some(lfn_units::Rate(80_000_000)), ..Plan::default() };
+    let _ = send_under(plan, &middle.address.to_string(), folder.join("from/file"));
+    path.join().unwrap();
+    assert_eq!(server.done().unwrap().total_bytes, 1_000_000);
+    assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
+}

@@ -68,8 +68,9 @@ impl Server {
         Server { address, stop, done, thread: Some(thread) }
     }
 
+    /// The end of the next transfer. A receiver of a silent sender waits for up to a minute.
     pub fn done(&self) -> Result<Statistics, TransferError> {
-        self.done.recv_timeout(Duration::from_secs(20)).expect("the transfer ends")
+        self.done.recv_timeout(Duration::from_secs(70)).expect("the transfer ends")
     }
 }
 
