@@ -422,7 +422,7 @@ impl LinkState {
         let bad = |found: String| {
             EmulatorError::scenario(format!("link {name}"), found, "allowed: what the simulator can run")
         };
-        let stream = |purpose: &str| Stream::new(network.seed, 0, &format!("link.{name}.{purpose}"));
+        let stream = |purpose: &str| Stream::new(network.seed, &format!("link.{name}.{purpose}"));
         let rate = config.service.mean_rate();
         let salt = stream("fq-codel").u64();
         let aqm = config.queue.build(rate, config.delay, salt).map_err(|why| bad(why.to_string()))?;

@@ -151,7 +151,7 @@ pub fn send_background(
     end: &BackgroundEnd,
     span: Span,
 ) -> io::Result<BackgroundSent> {
-    let traffic = Arrivals::new(config, seed, 0);
+    let traffic = Arrivals::new(config, seed);
     let completed = Arc::new(AtomicU64::new(0));
     drop(open(&end.law, 1460)?);
     for long in traffic.long_flows().iter().filter(|long| long.direction == direction) {
@@ -171,7 +171,7 @@ pub fn send_background(
         span.sleep_until(arrival.at);
         let (end, completed) = (end.clone(), completed.clone());
         seeds += 1;
-        let mut gaps = Stream::new(seed, 0, &format!("background.write.gap[{seeds}]"));
+        let mut gaps = Stream::new(seed, &format!("background.write.gap[{seeds}]"));
         begin(move || {
             let mut connection = connect(&end, end.short_port, arrival.mss_bytes)?;
             let chunk = arrival.writes.map_or(CHUNK_BYTES, |writes| writes.write_bytes as usize);

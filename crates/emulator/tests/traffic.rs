@@ -28,7 +28,7 @@ fn a_udp_source_sends_its_packets_and_no_others() {
     let SocketAddr::V4(to) = receiver.local_addr().unwrap() else { panic!("not IPv4") };
     let burst = Burst { start: Time::from_ms(10), stop: Time::from_ms(60), rate: Rate(2_000_000) };
     let config = udp::Config { packet_bytes: 242, pattern: Pattern::Bursts(vec![burst]) };
-    let streams = Streams::new(1, 0, "udp.test");
+    let streams = Streams::new(1, "udp.test");
     let expected = Udp::new(&config, &streams).unwrap().count() as u64;
     let sent = send_udp(&config, &streams, 42, to, span(100)).unwrap();
     assert_eq!((sent.sent, sent.refused), (expected, 0));
@@ -47,7 +47,7 @@ fn the_background_of_a_direction_is_the_generators() {
     thread::sleep(Duration::from_millis(100));
     let config = Config { long_flows: 1, ..Config::load(Rate(20_000_000)) };
     let span = span(400);
-    let expected = Background::new(config, 7, 0)
+    let expected = Background::new(config, 7)
         .take_while(|arrival| arrival.at < span.duration)
         .filter(|arrival| arrival.direction == Direction::Reverse)
         .count() as u64;

@@ -143,7 +143,7 @@ impl TestbedEnd {
 
     fn send_udp(&self, py: Python<'_>, number: usize, port: u16) -> PyResult<String> {
         let source = &self.config.udp[number];
-        let streams = Streams::new(self.config.seed, 0, format!("udp.{}", source.name));
+        let streams = Streams::new(self.config.seed, format!("udp.{}", source.name));
         let (overhead_bytes, to) = (self.framing_bytes + IP_UDP_BYTES, SocketAddrV4::new(self.to, port));
         let sent = py.detach(|| send_udp(&source.traffic, &streams, overhead_bytes, to, self.span));
         json(&sent.map_err(failed(format!("UDP source {:?} to {to}", source.name)))?)

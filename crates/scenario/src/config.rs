@@ -218,7 +218,7 @@ impl Flow {
         match self.start {
             Start::At(time) => time,
             Start::Uniform(low, high) => {
-                let mut stream = Stream::new(seed, 0, &format!("flow[{number}].start"));
+                let mut stream = Stream::new(seed, &format!("flow[{number}].start"));
                 Time::from_s_f64(stream.uniform(low.as_s(), high.as_s()))
             }
         }
@@ -347,7 +347,7 @@ impl Scenario {
                 ecn: tcp.ecn,
                 ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),
                 pacing: tcp.pacing,
-                law_seed: Stream::new(seed, 0, &format!("flow[{number}].law[{stream}]")).u64() as u32,
+                law_seed: Stream::new(seed, &format!("flow[{number}].law[{stream}]")).u64() as u32,
                 ..sender
             },
             receiver: ReceiverConfig {
@@ -385,7 +385,7 @@ impl Scenario {
             mss_bytes: segments(flow.packet.0),
             framing_bytes: self.compat.framing_bytes(),
             window_packets: flow.window_packets(self.compat).min(UDT_WINDOW_MAX) as u32,
-            seed: Stream::new(seed, 0, &format!("flow[{number}].udt[{stream}]")).u64(),
+            seed: Stream::new(seed, &format!("flow[{number}].udt[{stream}]")).u64(),
         }
     }
 

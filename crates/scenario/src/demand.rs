@@ -191,7 +191,7 @@ pub(crate) fn pile_up(demands: &[Demand], link: LinkId, bytes_per_s: f64, durati
         }
     }
     let left = (bytes_per_s - acks).max(0.01 * bytes_per_s);
-    let mut stream = Stream::new(0, 0, "predict");
+    let mut stream = Stream::new(0, "predict");
     // So few draws rarely contain values of a heavy tail: they are scaled to the mean.
     let mut seconds = |bytes: &Mixture| -> Vec<f64> {
         let drawn: Vec<f64> =

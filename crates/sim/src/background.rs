@@ -243,7 +243,7 @@ pub struct Background {
 
 impl Background {
     /// The traffic of run `run` of a study seeded with `seed`.
-    pub fn new(config: Config, seed: u64, run: u64) -> Background {
+    pub fn new(config: Config, seed: u64) -> Background {
         let mut sources = Vec::new();
         let mut long_flows = Vec::new();
         for direction in Direction::ALL {
@@ -251,13 +251,13 @@ impl Background {
                 let flows_per_second = config.flows_per_second(direction, class);
                 if flows_per_second > 0.0 {
                     let owner = format!("background.{}.{}", direction.name(), class.name());
-                    let streams = Streams::new(seed, run, owner);
+                    let streams = Streams::new(seed, owner);
                     sources.push(Source::new(direction, class, flows_per_second, &streams));
                 }
             }
             for i in 0..config.long_flows {
                 let name = format!("background.{}.long[{i}]", direction.name());
-                let mut stream = Stream::new(seed, run, &name);
+                let mut stream = Stream::new(seed, &name);
                 long_flows.push(LongFlow {
                     direction,
                     start: Time::from_s_f64(stream.uniform(0.0, 10.0)),

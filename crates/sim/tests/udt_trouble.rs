@@ -57,7 +57,7 @@ impl Draw {
 
 /// A transfer over a bad path, and when its link is down.
 fn drawn(seed: u64, i: u64) -> (Config, Option<(Time, Time)>) {
-    let mut draw = Draw(Stream::new(seed, i, "udt.trouble"));
+    let mut draw = Draw(Stream::new(seed, &format!("udt.trouble[{i}]")));
     let rate_bps = draw.magnitude(1e6, 1e8);
     let rtt_s = draw.magnitude(2e-3, 0.4);
     let mut link = drop_tail(Rate(rate_bps as u64), draw.magnitude(5.0, 1000.0) as u64);

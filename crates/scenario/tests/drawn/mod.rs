@@ -24,7 +24,7 @@ impl Draw {
 
 /// Draw `number` of a series, about as long as `most_packets` take.
 pub fn scenario(seed: u64, number: u64, most_packets: f64) -> String {
-    let mut draw = Draw(Stream::new(seed, number, "memory"));
+    let mut draw = Draw(Stream::new(seed, &format!("memory[{number}]")));
     let rate_bps = draw.magnitude(1e6, 1e11).round();
     let rtt_s = draw.magnitude(1e-3, 1.0);
     let packet_bytes = draw.one_of(&[1500.0, 1500.0, 1500.0, 9000.0, 576.0]);

@@ -81,7 +81,7 @@ impl ClosedForm<'_> {
 impl LinkState {
     pub fn new(config: &LinkConfig, usage: &Use, seed: u64) -> Result<LinkState, SimError> {
         let name = config.name.clone();
-        let stream = |purpose: &str| Stream::new(seed, 0, &format!("link.{name}.{purpose}"));
+        let stream = |purpose: &str| Stream::new(seed, &format!("link.{name}.{purpose}"));
         let bad = |source| SimError::Impair { link: name.clone(), source };
         let queued = config.event_mode
             || usage.by_event

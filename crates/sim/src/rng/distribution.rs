@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn sampled_mean(distribution: Distribution, n: usize) -> f64 {
-        let mut stream = Stream::new(1, 0, "distribution");
+        let mut stream = Stream::new(1, "distribution");
         (0..n).map(|_| distribution.draw(&mut stream)).sum::<f64>() / n as f64
     }
 
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn counts_keep_the_mean() {
-        let mut stream = Stream::new(1, 0, "count");
+        let mut stream = Stream::new(1, "count");
         let mut mean = |distribution: Distribution| {
             let n = 100_000;
             (0..n).map(|_| Mixture::from(distribution).draw_count(&mut stream)).sum::<u64>() as f64 / n as f64
@@ -205,7 +205,7 @@ mod tests {
     fn the_parts_of_a_mixture_come_as_often_as_said() {
         let mixture =
             Mixture(vec![(0.275, Distribution::Constant(10.0)), (0.725, Distribution::Constant(100.4))]);
-        let mut stream = Stream::new(1, 0, "mixture");
+        let mut stream = Stream::new(1, "mixture");
         let n = 100_000;
         let mut first = 0;
         for _ in 0..n {

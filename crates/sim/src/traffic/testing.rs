@@ -10,7 +10,7 @@ use crate::rng::Streams;
 
 /// The transfers of `model` up to `until`, each done `duration` after its beginning.
 pub fn carried(model: &Model, seed: u64, until: Time, duration: impl Fn(&Transfer) -> Time) -> Vec<Transfer> {
-    let mut flows = Flows::new(model, &Streams::new(seed, 0, "traffic")).expect("valid");
+    let mut flows = Flows::new(model, &Streams::new(seed, "traffic")).expect("valid");
     let mut under_way: BinaryHeap<Reverse<(Time, u64)>> = BinaryHeap::new();
     let mut transfers = Vec::new();
     loop {

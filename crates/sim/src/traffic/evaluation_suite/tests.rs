@@ -44,7 +44,7 @@ fn sampled_load_is_the_nominal_one_in_both_directions() {
     let (seeds, seconds) = (10, 35);
     let mut bytes = [0; 2];
     for seed in 0..seeds {
-        let suite = Suite::new(&config, &Streams::new(seed, 0, "suite")).expect("valid");
+        let suite = Suite::new(&config, &Streams::new(seed, "suite")).expect("valid");
         for connection in suite.take_while(|connection| connection.start < Time::from_s(seconds)) {
             for message in connection.messages {
                 bytes[message.direction as usize] += message.bytes;
@@ -78,9 +78,9 @@ fn connections_have_the_marks_of_the_suite() {
 
 #[test]
 fn what_cannot_be_is_named() {
-    let message = |config| Suite::new(&config, &Streams::new(1, 0, "suite")).expect_err("bad").to_string();
+    let message = |config| Suite::new(&config, &Streams::new(1, "suite")).expect_err("bad").to_string();
     assert_eq!(message(Config { rtts: vec![], ..config(1, 1) }), "rtts: none; at least one");
     let want = "load: 7Mbit/s and 100Mbit/s; each above 7.2 % of the other, its requests";
     assert_eq!(message(config(7, 100)), want);
-    assert!(Suite::new(&config(72, 1000), &Streams::new(1, 0, "suite")).is_ok());
+    assert!(Suite::new(&config(72, 1000), &Streams::new(1, "suite")).is_ok());
 }

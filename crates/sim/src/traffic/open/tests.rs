@@ -4,7 +4,7 @@ use super::*;
 const PATH: PathConfig = PathConfig::of_rtt(Distribution::Uniform(0.01, 0.2));
 
 fn flows(config: &Config, seed: u64, until: Time) -> impl Iterator<Item = Transfer> {
-    Open::new(config, &Streams::new(seed, 0, "open")).expect("valid").take_while(move |flow| flow.at < until)
+    Open::new(config, &Streams::new(seed, "open")).expect("valid").take_while(move |flow| flow.at < until)
 }
 
 fn close(got: f64, want: f64, relative: f64) {
@@ -88,7 +88,7 @@ fn paths_are_those_of_the_configuration() {
 #[test]
 fn what_cannot_be_is_named() {
     let valid = Config::poisson(Direction::Forward, Rate(1), short_flow_bytes(), PATH);
-    let message = |config| Open::new(&config, &Streams::new(1, 0, "open")).expect_err("bad").to_string();
+    let message = |config| Open::new(&config, &Streams::new(1, "open")).expect_err("bad").to_string();
     let silent = Config::poisson(Direction::Forward, Rate(0), short_flow_bytes(), PATH);
     assert_eq!(message(silent), "gap: inf; above 0 and finite");
     let endless = Distribution::BoundedPareto(1.0, f64::INFINITY, 0.9).into();

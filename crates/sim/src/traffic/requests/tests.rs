@@ -20,7 +20,7 @@ fn clients(persistent: bool) -> Config {
 }
 
 fn message(config: Config) -> String {
-    Requests::new(&config, &Streams::new(1, 0, "requests")).expect_err("bad").to_string()
+    Requests::new(&config, &Streams::new(1, "requests")).expect_err("bad").to_string()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_load_of_answers_sets_the_rate_of_clients() {
 
 #[test]
 fn answers_have_the_tail_of_the_shape_and_requests_their_bounds() {
-    let mut requests = Requests::new(&clients(true), &Streams::new(1, 0, "requests")).expect("valid");
+    let mut requests = Requests::new(&clients(true), &Streams::new(1, "requests")).expect("valid");
     let messages: Vec<Message> =
         (0..70_000).flat_map(|_| requests.next().expect("endless").messages).collect();
     let sizes = |direction| messages.iter().filter(move |m| m.direction == direction).map(|m| m.bytes);

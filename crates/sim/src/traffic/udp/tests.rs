@@ -12,7 +12,7 @@ fn on_off(packet_bytes: u32, on_off: OnOff) -> Config {
 }
 
 fn packets(config: &Config, seed: u64) -> Udp {
-    Udp::new(config, &Streams::new(seed, 0, "udp")).expect("valid")
+    Udp::new(config, &Streams::new(seed, "udp")).expect("valid")
 }
 
 fn rate(text: &str) -> Rate {
@@ -140,7 +140,7 @@ fn sources_begin_somewhere_in_a_burst_or_a_pause() {
     // The rest of a duration at a random instant exceeds the least duration with a probability of
     // 1 - least/mean; here the least is 0.168 s and the mean 0.5 s.
     let config = OnOff::gigabit(1);
-    let streams = Streams::new(1, 0, "udp");
+    let streams = Streams::new(1, "udp");
     let first: Vec<Time> = (0..10_000)
         .filter_map(|i| Source::on_off(1000, &config, &streams.part("source", i)).next())
         .collect();
@@ -220,8 +220,7 @@ fn a_source_more_shifts_no_draw() {
 
 #[test]
 fn what_cannot_be_is_named() {
-    let message =
-        |config: Config| Udp::new(&config, &Streams::new(1, 0, "udp")).expect_err("bad").to_string();
+    let message = |config: Config| Udp::new(&config, &Streams::new(1, "udp")).expect_err("bad").to_string();
     let burst = |start, stop| Burst { start: Time::from_s(start), stop: Time::from_s(stop), rate: Rate(1) };
     assert_eq!(
         message(bursts(1500, vec![burst(1, 3), burst(2, 4)])),

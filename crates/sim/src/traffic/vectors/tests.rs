@@ -33,7 +33,7 @@ fn hundred(shuffle: Option<Time>) -> Config {
 }
 
 fn starts(config: &Config, seed: u64) -> Vec<(Time, u64)> {
-    let replay = Replay::new(config, &Streams::new(seed, 0, "replay")).expect("valid");
+    let replay = Replay::new(config, &Streams::new(seed, "replay")).expect("valid");
     replay.map(|connection| (connection.start, connection.messages[0].bytes)).collect()
 }
 
@@ -107,7 +107,7 @@ fn shuffling_changes_places_within_bins() {
 #[test]
 fn every_order_of_a_bin_is_equally_likely() {
     let mut count = [[0; 3]; 3];
-    let mut stream = Streams::new(1, 0, "replay").stream("shuffle");
+    let mut stream = Streams::new(1, "replay").stream("shuffle");
     for _ in 0..30_000 {
         let mut places = [0, 1, 2];
         shuffle(&mut places, &mut stream);
@@ -121,7 +121,7 @@ fn every_order_of_a_bin_is_equally_likely() {
 
 #[test]
 fn a_connection_waits_for_its_messages_and_is_forgotten_after_the_last() {
-    let replay = Replay::new(&example(Direction::Forward, 1.0), &Streams::new(1, 0, "replay"));
+    let replay = Replay::new(&example(Direction::Forward, 1.0), &Streams::new(1, "replay"));
     let mut dialogues = Dialogues::new(replay.expect("valid"));
     let sessions = [0, 1].map(|_| dialogues.next_transfer().expect("two connections").session);
     assert_eq!((sessions, dialogues.running()), ([0, 1], 2));
@@ -198,7 +198,7 @@ fn errors_name_line_and_remedy() {
     ] {
         assert_eq!(error(text), want, "{text:?}");
     }
-    let message = |config| Replay::new(&config, &Streams::new(1, 0, "replay")).expect_err("bad").to_string();
+    let message = |config| Replay::new(&config, &Streams::new(1, "replay")).expect_err("bad").to_string();
     assert_eq!(message(example(Direction::Forward, 0.0)), "scale: 0; above 0 and finite");
     assert_eq!(message(hundred(Some(Time::ZERO))), "shuffle: 0; above 0 and finite");
 }

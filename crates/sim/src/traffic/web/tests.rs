@@ -5,7 +5,7 @@ use super::*;
 const PATH: PathConfig = PathConfig::of_rtt(Distribution::Uniform(0.01, 0.2));
 
 fn message(config: Config) -> String {
-    Web::new(&config, &Streams::new(1, 0, "web")).expect_err("bad").to_string()
+    Web::new(&config, &Streams::new(1, "web")).expect_err("bad").to_string()
 }
 
 /// Objects of `config` up to `until_s`, each of which takes `duration`.
@@ -65,7 +65,7 @@ fn sessions_that_come_and_go_offer_what_they_fetch_in_all() {
     assert_close(config.offered_by_sessions_bps(), 8.0 * 10.0 * 5.0 * 3.0 * 12e3, 1e-12);
     // 300,000 objects.
     assert_close(mean_load(&config, 50, 250, Time::from_ms(100)), config.offered_by_sessions_bps(), 0.02);
-    let mut web = Web::new(&config, &Streams::new(1, 0, "web")).expect("valid");
+    let mut web = Web::new(&config, &Streams::new(1, "web")).expect("valid");
     let mut under_way = std::collections::VecDeque::new();
     let mut most = 0;
     for _ in 0..30_000 {
@@ -122,7 +122,7 @@ fn the_next_page_waits_for_the_last_object_of_this_one() {
 
 #[test]
 fn a_user_without_an_answer_asks_nothing() {
-    let mut web = Web::new(&users(2), &Streams::new(1, 0, "web")).expect("valid");
+    let mut web = Web::new(&users(2), &Streams::new(1, "web")).expect("valid");
     let sessions = [0, 1].map(|_| web.next_transfer().expect("two users").session);
     assert_eq!((sessions, web.next_at(), web.next_transfer()), ([0, 1], Time::NEVER, None));
     web.on_done(1, Time::from_s(5));
@@ -148,7 +148,7 @@ fn what_a_user_fetches_does_not_depend_on_the_network() {
 #[test]
 fn objects_have_the_tail_of_the_shape() {
     let config = Config::webtraf(Direction::Forward, 1, PATH);
-    let mut stream = Streams::new(1, 0, "web").stream("tail");
+    let mut stream = Streams::new(1, "web").stream("tail");
     let sizes: Vec<u64> = (0..200_000).map(|_| config.object_bytes.draw_bytes(&mut stream).1).collect();
     let Distribution::ParetoII(scale, most, _) = config.object_bytes.0[0].1 else { panic!("not ParetoII") };
     assert!((29e6..30e6).contains(&most), "{most}");
