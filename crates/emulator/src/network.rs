@@ -102,8 +102,9 @@ struct LinkState {
     draws: Stream,
 }
 
+/// A packet between links of its route.
 #[derive(Clone, Copy)]
-struct Travelling {
+struct InTransit {
     departure: Departure,
     hop: usize,
     lost: bool,
@@ -139,7 +140,7 @@ pub struct Network {
     routes: Vec<Route>,
     changes: VecDeque<Change>,
     together: Time,
-    packets: Vec<Travelling>,
+    packets: Vec<InTransit>,
     free: Vec<usize>,
     /// One for each hop of each route; those of a route begin at `first_line`.
     lines: Vec<Line>,
@@ -216,14 +217,14 @@ impl Network {
     /// A packet enters at `now`, which is not before any earlier time given to the network.
     pub fn offer(&mut self, now: Time, departure: Departure, events: &mut Events) {
         self.advance(now, events);
-        let travelling = Travelling { departure, hop: 0, lost: false };
+        let transit = InTransit { departure, hop: 0, lost: false };
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.packets[slot] = travelling;
+                self.packets[slot] = transit;
                 slot
             }
             None => {
-                self.packets.push(travelling);
+                self.packets.push(transit);
                 self.packets.len() - 1
             }
         };
@@ -271,7 +272,7 @@ impl Network {
     /// A packet reaches the link of its hop.
     fn enter(&mut self, slot: usize, events: &mut Events) {
         let now = self.now;
-        let Travelling { departure, hop, .. } = self.packets[slot];
+        let InTransit { departure, hop, .. } = self.packets[slot];
         let number = self.routes[usize::from(departure.route)].links[hop].index();
         let link = &mut self.links[number];
         if let Some(router) = &mut link.router {
@@ -296,15 +297,15 @@ impl Network {
         let (gone, _) = link.server.depart(self.now, &mut self.dropped);
         if let Some(packet) = gone {
             let slot = packet.word as usize;
-            let travelling = &mut self.packets[slot];
-            travelling.departure.ce = packet.ce;
-            if travelling.lost {
+            let transit = &mut self.packets[slot];
+            transit.departure.ce = packet.ce;
+            if transit.lost {
                 link.loss.lost += 1;
                 self.forget(slot, events);
             } else {
                 if let Some(router) = &mut link.router {
                     let waiting = link.server.waiting_bytes();
-                    router.depart(packet.bytes, waiting, &mut travelling.departure.header);
+                    router.depart(packet.bytes, waiting, &mut transit.departure.header);
                 }
                 self.travel(number, slot, events);
             }
@@ -315,7 +316,7 @@ impl Network {
     /// A packet has left a link and is on its way to the next, or to the host.
     fn travel(&mut self, number: usize, slot: usize, events: &mut Events) {
         let link = &mut self.links[number];
-        let Travelling { departure, hop, .. } = self.packets[slot];
+        let InTransit { departure, hop, .. } = self.packets[slot];
         let mut at = self.now.after(link.delay);
         let mut twice = false;
         if let (Some(motion), PacketKind::Data) = (&mut link.motion, departure.kind) {
@@ -358,10 +359,10 @@ impl Network {
 
     /// A packet arrives behind a link.
     fn arrive(&mut self, at: Time, slot: usize, events: &mut Events) {
-        let travelling = &mut self.packets[slot];
-        let Departure { token, route, ce, header, .. } = travelling.departure;
-        if travelling.hop + 1 < self.routes[usize::from(route)].links.len() {
-            travelling.hop += 1;
+        let transit = &mut self.packets[slot];
+        let Departure { token, route, ce, header, .. } = transit.departure;
+        if transit.hop + 1 < self.routes[usize::from(route)].links.len() {
+            transit.hop += 1;
             return self.enter(slot, events);
         }
         events.delivered.push(Delivery { at, token, route, ce, header });
