@@ -3,7 +3,7 @@
 //! file, line, key, what was found and what is allowed. No text makes this crate panic.
 
 mod config;
-mod crowd;
+mod cross_traffic;
 mod demand;
 mod document;
 mod error;

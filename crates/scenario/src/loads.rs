@@ -258,9 +258,9 @@ impl<'a> Paths<'a> {
         let is_steady = self.peaks.rates[link.index()] == self.peaks.least_rates[link.index()]
             && hop.way.delivery.is_none()
             && !matches!(hop.way.queue.discipline, AqmConfig::FqCodel(_));
-        let has_crowd = !scenario.background.is_silent() || !scenario.traffic.is_empty();
+        let has_cross_traffic = !scenario.background.is_silent() || !scenario.traffic.is_empty();
         let share = self.most_udp_bps(link) / hop.way.mean_rate().as_bps();
-        if is_steady && !has_crowd && share < 1.0 {
+        if is_steady && !has_cross_traffic && share < 1.0 {
             share / (1.0 - share)
         } else {
             f64::INFINITY

@@ -4,7 +4,7 @@ use lfn_sim::config::LinkId;
 use lfn_sim::tables::{FlowTable, PacketTable, ProbeTable, QueueTable, TransferTable};
 use lfn_units::Time;
 
-use crate::crowd::Crowd;
+use crate::cross_traffic::CrossTraffic;
 use crate::demand::Demand;
 use crate::loads::{most_late, samples_rates, Basis, Load, Paths, OVERSHOOT};
 use crate::model::{Change, Compat, Flow, Pattern, Scenario, Series, Transport};
@@ -135,14 +135,14 @@ impl Scenario {
 
 impl Basis<'_> {
     fn predict(&self) -> Prediction {
-        let crowd = self.crowd();
-        let packets = self.packets() + crowd.packets;
+        let cross = self.cross_traffic();
+        let packets = self.packets() + cross.packets;
         let parts = [
-            self.flow_bytes(&crowd),
-            self.packet_bytes(&crowd),
+            self.flow_bytes(&cross),
+            self.packet_bytes(&cross),
             self.link_bytes(),
             self.table_bytes(),
-            self.capture_bytes(&crowd),
+            self.capture_bytes(&cross),
         ];
         let [flow_bytes, packet_bytes, link_bytes, table_bytes, capture_bytes] =
             parts.map(|part| part as u64);
@@ -171,13 +171,13 @@ impl Basis<'_> {
         flows.map(|flow| f64::from(flow.streams())).sum()
     }
 
-    fn flow_bytes(&self, crowd: &Crowd) -> f64 {
+    fn flow_bytes(&self, cross: &CrossTraffic) -> f64 {
         RUN_BYTES
-            + (self.streams(Transport::Tcp) + crowd.long_flows) * FLOW_BYTES
+            + (self.streams(Transport::Tcp) + cross.long_flows) * FLOW_BYTES
             + self.streams(Transport::Udt) * UDT_FLOW_BYTES
-            + crowd.short_flows * SHORT_FLOW_BYTES
-            + crowd.piled * PILED_BYTES
-            + crowd.connections * CONNECTION_BYTES
+            + cross.short_flows * SHORT_FLOW_BYTES
+            + cross.piled * PILED_BYTES
+            + cross.connections * CONNECTION_BYTES
     }
 
     fn passing(&self, link: LinkId) -> impl Iterator<Item = &Load<'_>> + Clone {
@@ -191,7 +191,7 @@ impl Basis<'_> {
         self.passing(link).any(|load| slowest(load) == Some(link))
     }
 
-    fn packet_bytes(&self, crowd: &Crowd) -> f64 {
+    fn packet_bytes(&self, cross: &CrossTraffic) -> f64 {
         let senders = || self.loads.iter().filter(|load| load.keeps);
         let windows: f64 = senders().filter(|load| !load.boundless).map(|load| load.window).sum();
         let boundless: f64 = senders().filter(|load| load.boundless).map(|load| load.window).sum();
@@ -208,7 +208,7 @@ impl Basis<'_> {
         // No more is held than is outstanding, at most.
         let room = |load: &Load| if load.samples { 1.0 } else { SCOREBOARD_ROOM };
         let outstanding: f64 = self.loads.iter().map(|load| room(load) * load.window).sum();
-        let in_flight = held.min(outstanding + SPARE_PACKETS) + crowd.in_flight;
+        let in_flight = held.min(outstanding + SPARE_PACKETS) + cross.in_flight;
         let sampled = if self.paths.scenario.traffic.iter().any(|traffic| samples_rates(&traffic.spec)) {
             in_flight
         } else {
@@ -219,7 +219,7 @@ impl Basis<'_> {
         let held_bytes = in_flight * PACKET_BYTES + sampled * RATE_SAMPLE_BYTES;
         held_bytes.max(left * (KEPT_BYTES + RATE_SAMPLE_BYTES))
             + late.min(in_flight) * LATE_BYTES
-            + crowd.kept * KEPT_BYTES
+            + cross.kept * KEPT_BYTES
     }
 
     /// Packets on the wire behind a link that are out of order.
@@ -275,7 +275,7 @@ impl Basis<'_> {
         (OVERSHOOT * (bdp + room) + more).min(windows)
     }
 
-    /// Data packets that leave links, except the crowd's.
+    /// Data packets that leave links, except those of cross traffic.
     fn packets(&self) -> f64 {
         let carried = self.links().map(|link| self.carried(link, self.duration_s));
         let handshakes = self.streams(Transport::Tcp) * self.link_count();
@@ -321,7 +321,7 @@ impl Basis<'_> {
         TABLE_COPIES * (flow_bytes.sum::<f64>() + queue_bytes + transfer_bytes)
     }
 
-    fn capture_bytes(&self, crowd: &Crowd) -> f64 {
+    fn capture_bytes(&self, cross: &CrossTraffic) -> f64 {
         let Some(capture) = &self.paths.scenario.capture else { return 0.0 };
         let time = capture.to.min(self.paths.scenario.duration).since(capture.from);
         let rows = capture.numbers.iter().map(|&link| {
@@ -336,7 +336,7 @@ impl Basis<'_> {
                 + ROWS_PER_ACK * acks.sum::<f64>()
         });
         let handshakes = HANDSHAKE_PACKETS * self.streams(Transport::Tcp) * self.link_count();
-        let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (crowd.packets + handshakes);
+        let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (cross.packets + handshakes);
         TABLE_COPIES * PacketTable::ROW_BYTES as f64 * rows.min(capture.max_rows as f64)
     }
 }

@@ -55,7 +55,7 @@ const WIRE_PER_LOAD: f64 = 1.15;
 
 /// Flows that are not listed one by one, and their packets.
 #[derive(Default)]
-pub(crate) struct Crowd {
+pub(crate) struct CrossTraffic {
     pub(crate) long_flows: f64,
     pub(crate) short_flows: f64,
     /// Short flows that cannot end.
@@ -79,13 +79,13 @@ struct Course {
 }
 
 impl Basis<'_> {
-    pub(crate) fn crowd(&self) -> Crowd {
-        let mut crowd = self.background();
-        self.add_models(&mut crowd);
-        crowd
+    pub(crate) fn cross_traffic(&self) -> CrossTraffic {
+        let mut cross = self.background();
+        self.add_models(&mut cross);
+        cross
     }
 
-    fn background(&self) -> Crowd {
+    fn background(&self) -> CrossTraffic {
         let background = &self.paths.scenario.background;
         let load_bps = background_load_bps(self.paths.scenario, &self.paths.network);
         let long_flows = 2.0 * f64::from(background.long_flows);
@@ -100,14 +100,14 @@ impl Basis<'_> {
         // Those that piled up are among those that began.
         let short_flows = (self.flows_per_mbitps() * load_bps / 1e6 + sessions).min(begun - piled).max(0.0);
         let large = short_flows * (LARGE_PER_S * self.duration_s).min(1.0);
-        Crowd {
+        CrossTraffic {
             long_flows,
             short_flows,
             piled,
             in_flight: LONG_FLOW_PACKETS * long_flows + packets_s * load_bps / 8.0 / WIRE_BYTES,
             kept: WINDOW_PACKETS * large,
             packets: load_bps / 8.0 * self.duration_s / WIRE_BYTES,
-            ..Crowd::default()
+            ..CrossTraffic::default()
         }
     }
 
@@ -253,17 +253,17 @@ impl Basis<'_> {
             .sum()
     }
 
-    fn add_models(&self, crowd: &mut Crowd) {
+    fn add_models(&self, cross: &mut CrossTraffic) {
         for (traffic, demand) in self.paths.scenario.traffic.iter().zip(&self.demands) {
             let ways = [&traffic.path.links, &traffic.ack_links];
             let starved = ways.iter().any(|way| way.iter().any(|&link| self.is_starved(link)));
             let times = if starved { STARVED_TIMES } else { 1.0 };
-            crowd.connections +=
+            cross.connections +=
                 times * demand.connections(ways.iter().map(|way| self.queueing_s(way)).sum());
             let down = ways.iter().map(|way| self.paths.scenario.stopped_s(&self.paths.network, way, 0.0));
-            crowd.connections += demand.begun((PILE_TIMES * down.sum::<f64>()).min(self.duration_s));
-            crowd.in_flight += demand.wire_bytes_per_s() / WIRE_BYTES;
-            crowd.packets += demand.packets_per_s() * self.duration_s;
+            cross.connections += demand.begun((PILE_TIMES * down.sum::<f64>()).min(self.duration_s));
+            cross.in_flight += demand.wire_bytes_per_s() / WIRE_BYTES;
+            cross.packets += demand.packets_per_s() * self.duration_s;
         }
         let piled = self.paths.network.links().flat_map(|link| {
             let rate_bps = self.paths.network.hop(link).way.mean_rate().as_bps();
@@ -274,7 +274,7 @@ impl Basis<'_> {
         });
         // No more pile up than begin.
         let begun: f64 = self.demands.iter().map(|demand| demand.begun(self.duration_s)).sum();
-        crowd.connections += if begun > 0.0 { piled.sum::<f64>().min(begun) } else { 0.0 };
+        cross.connections += if begun > 0.0 { piled.sum::<f64>().min(begun) } else { 0.0 };
     }
 
     /// How long the full queue of a way is. It is on the slowest link, where several are, on the one that holds
