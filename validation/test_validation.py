@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from validation.compare import explanation, open_differences
 from validation.explained import EXPLAINED
 from validation.report import Comparison
 
+ROOT = Path(__file__).parents[1]
 PEERS = {"linux": linux, "ns2": ns2, "ns3": ns3}
 
 
@@ -82,6 +84,17 @@ def comparison(peer: str) -> Comparison:
 def test_differences_without_a_known_cause_are_those_on_record(peer: str) -> None:
     found = {d.name: d.percent for d in comparison(peer).unexplained()}
     assert found == open_differences(peer)
+
+
+def test_the_readme_has_the_counts_of_the_page() -> None:
+    page = (ROOT / "docs" / "validation.md").read_text()
+    rows = [row.split("|")[5:9] for row in page.splitlines() if row.startswith("| [")]
+    every, agree, ruled, open_ = (sum(map(int, column)) for column in zip(*rows, strict=True))
+    assert len(rows) == 1 + len(PEERS)
+    said = " ".join((ROOT / "README.md").read_text().split())
+    assert f"{every:,} simulated values were compared" in said
+    assert f"{agree:,} agree; {ruled} differ by a documented rule" in said
+    assert f"{open_} differences are not explained yet" in said
 
 
 @pytest.mark.parametrize("number", range(len(EXPLAINED)))

@@ -20,6 +20,7 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 from lfnlab import dumbbell
+from lfnlab.analysis.summary import INTERVALS
 from lfnlab.control_laws.registry import laws
 from lfnlab.figures import plot, registry
 from lfnlab.figures.factors import Shape, numbers
@@ -286,7 +287,8 @@ def test_heat_maps_show_forward_data_before_reverse_data() -> None:
         for law, route in ((swept, "forward"), ("cubic", "reverse"))
     }
     keys = ("flow[0].law", "link.queue.size", "flow[0].rtt", "law", "route")
-    figure, _ = means(values, keys, "goodput (Mbit/s)", "one seed")
+    figure, _ = means(values, keys, "goodput (Mbit/s)", f"means over 3 seeds{INTERVALS}")
+    assert figure.get_supxlabel().endswith("means over 3 seeds")  # no interval is drawn
     assert [title for axes in figure.axes if (title := axes.get_title(loc="left"))] == [
         "reno, forward",
         "cubic, forward",

@@ -358,8 +358,7 @@ def _draw_traces(
 def courses(panels_of: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
     """One panel a title: named traces, told apart by colour and dashes.
 
-    For traces of one law, or of none; a name that comes again, in the
-    same panel or another, looks the same.
+    For traces of one law, or of none. A name looks the same in every panel.
     """
     with house_style():
         several = len(panels_of) > 1
