@@ -10,9 +10,11 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,8 +25,8 @@ from lfnlab.errors import LawError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 
 
@@ -122,6 +124,38 @@ def test_a_key_on_both_ends(tmp_path: Path) -> None:
         assert sent.returncode == 0, sent.stderr
         process.communicate(timeout=20)
     assert (into / "file").read_bytes() == file.read_bytes()
+
+
+def test_the_lines_of_the_page_hand_a_key_over_ssh(tmp_path: Path) -> None:
+    """With an ssh that runs its command in another folder of this machine, and on loopback."""
+    page = (ROOT / "docs" / "udt.md").read_text()
+    found = re.search(r"```sh not run: needs a second machine\n(.*?)```", page, re.DOTALL)
+    assert found
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    lines = found[1].replace("0.0.0.0:9000", f"127.0.0.1:{port}")
+    lines = lines.replace("HOST:9000", f"127.0.0.1:{port}")
+    here, there, programs = tmp_path / "here", tmp_path / "there", tmp_path / "bin"
+    for folder in here, there, programs:
+        folder.mkdir()
+    for name, script in [
+        ("ssh", f'[ "$1" = HOST ] || exit 9; shift; cd {there} && exec sh -c "$*"'),
+        ("lfn", f'exec {sys.executable} -m lfnlab.cli "$@"'),
+    ]:
+        program = programs / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    data = bytes(range(256)) * 1000
+    (here / "data.bin").write_bytes(data)
+    env = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    command = ["bash", "-ec", f"{lines}wait $!"]
+    ended = subprocess.run(command, cwd=here, env=env, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    assert (there / "inbox" / "data.bin").read_bytes() == data
+    for key in here / "lfn.key", there / "lfn.key":
+        assert key.stat().st_mode & 0o077 == 0
+    assert (here / "lfn.key").read_bytes() == (there / "lfn.key").read_bytes()
 
 
 def test_a_progress_line_on_a_terminal(tmp_path: Path) -> None:
