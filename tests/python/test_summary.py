@@ -71,3 +71,14 @@ def test_counts_of_the_whole_run_are_said_to_be_so(tmp_path: Path) -> None:
     for warmup, said in (("0s", ""), ("2s", more)):
         results = execute([Case(replace(path, warmup=warmup).flow("reno"))], out=tmp_path / warmup)
         assert averages(results) == f"averages {averaged(results)}{said}"
+
+
+def test_runs_of_many_flows_say_how_often_they_sample(tmp_path: Path) -> None:
+    path = dumbbell(rate="1Mbit/s", rtt="20ms", buffer="1bdp", duration="9s")
+    coarse = "; samples every 20ms, since there are many flows (key sample)"
+    for name, sample, said in (("default", None, coarse), ("chosen", "1s", "")):
+        crowd = replace(path, sample=sample).flow("reno", count=4000)
+        results = execute([Case(crowd)], out=tmp_path / name)
+        assert averages(results) == f"averages {averaged(results)}{said}"
+        times = results.runs[0].table("flows")["t_s"].unique().sort()
+        assert times.diff()[1:].min() == pytest.approx(0.02 if sample is None else 1.0)

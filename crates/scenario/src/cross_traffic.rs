@@ -2,9 +2,11 @@
 
 use lfn_path::AqmConfig;
 use lfn_sim::config::LinkId;
+use lfn_units::Time;
 
 use crate::demand::{background_load_bps, pile_up};
 use crate::loads::{Basis, Load, TIMEOUT_S};
+use crate::peaks::most_late;
 
 /// Connections that pile up while a link is down need as long again to end.
 const PILE_TIMES: f64 = 2.0;
@@ -22,6 +24,11 @@ const STARVED_FLOWS_PER_MBITPS: f64 = 28.0;
 const STARVED_PACKETS: f64 = 10.0;
 /// Connections of a model of traffic at once there, over those elsewhere.
 const STARVED_TIMES: f64 = 2.0;
+/// Where packets get out of order or flows do not give way, at each such queue this share of the connections that begin
+/// piles up: it often overflows, and timeouts let connections end later than others begin.
+const PILED_OF_CONNECTIONS: f64 = 0.06;
+/// Of the background's short flows, at each such queue behind the link that changes the order.
+const PILED_OF_SHORT_FLOWS: f64 = 0.16;
 /// Packets of a short flow. One that loses some of them often waits for a timeout.
 const SHORT_FLOW_PACKETS: f64 = 10.0;
 /// Share of its packets that a queue loses for good where BBR overflows it: it probes with 1.25 times what arrives, and
@@ -78,6 +85,11 @@ struct Course {
     piling_s: f64,
 }
 
+/// Share that piles up at so many queues, each of which keeps this share.
+fn piled(share: f64, queues: usize) -> f64 {
+    1.0 - (1.0 - share).powf(queues as f64)
+}
+
 impl Basis<'_> {
     pub(crate) fn cross_traffic(&self) -> CrossTraffic {
         let mut cross = self.background();
@@ -94,7 +106,14 @@ impl Basis<'_> {
         let begun = 100.0 + per_s * self.duration_s;
         let ways = [(&*background.path.links, 1.0 - REVERSE), (&*background.ack_links, REVERSE)];
         let piling_s = ways.into_iter().map(|(way, part)| self.piling_s(way, part, load_bps));
-        let piled = per_s * piling_s.sum::<f64>().min(self.duration_s);
+        let behind = ways.into_iter().flat_map(|(way, _)| {
+            way.iter()
+                .skip_while(|&&link| !self.changes_order(link))
+                .skip(1)
+                .filter(|&&link| self.is_starved(link))
+        });
+        let bursts = self.duration_s * piled(PILED_OF_SHORT_FLOWS, behind.count());
+        let piled = per_s * (piling_s.sum::<f64>() + bursts).min(self.duration_s);
         let packets_s = if self.is_disturbed() { DISTURBED_PACKETS_S } else { PACKETS_S };
         let sessions = (SESSIONS_PER_MBITPS_AND_S * load_bps / 1e6 * self.duration_s).min(SESSIONS_MOST);
         // Those that piled up are among those that began.
@@ -139,6 +158,10 @@ impl Basis<'_> {
     fn is_starved(&self, link: LinkId) -> bool {
         let least = STARVED_PACKETS.max(self.long_flows(link)) * f64::from(self.paths.sizing.wire_bytes);
         self.paths.room_bytes(link) < least
+    }
+
+    fn changes_order(&self, link: LinkId) -> bool {
+        most_late(&self.paths.network.hop(link).way.impair) > Time::ZERO
     }
 
     /// Flows under test whose data pass a link.
@@ -260,6 +283,10 @@ impl Basis<'_> {
             let times = if starved { STARVED_TIMES } else { 1.0 };
             cross.connections +=
                 times * demand.connections(ways.iter().map(|way| self.queueing_s(way)).sum());
+            let is_pressed = |link: LinkId| self.changes_order(link) || self.is_pressed(link);
+            let pressed = ways.iter().filter(|way| way.iter().any(|&link| is_pressed(link)));
+            let bursts = pressed.flat_map(|way| way.iter()).filter(|&&link| self.is_starved(link)).count();
+            cross.connections += demand.begun(self.duration_s) * piled(PILED_OF_CONNECTIONS, bursts);
             let down = ways.iter().map(|way| self.paths.scenario.stopped_s(&self.paths.network, way, 0.0));
             cross.connections += demand.begun((PILE_TIMES * down.sum::<f64>()).min(self.duration_s));
             cross.in_flight += demand.wire_bytes_per_s() / WIRE_BYTES;

@@ -17,6 +17,7 @@ mod predict;
 pub mod quantity;
 mod random;
 mod reader;
+mod sampling;
 #[cfg(test)]
 mod schema;
 

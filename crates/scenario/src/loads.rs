@@ -1,7 +1,7 @@
 //! Senders of packets one by one, and the most that each of it may have outstanding.
 
 use lfn_law::{LawInfo, LawSpec, SlowStartKind};
-use lfn_path::{AqmConfig, Impair, JitterConfig, Loss};
+use lfn_path::{AqmConfig, Loss};
 use lfn_sim::config::LinkId;
 use lfn_sim::traffic::udp;
 use lfn_units::Time;
@@ -10,7 +10,7 @@ use crate::config::Sizing;
 use crate::demand::{background_load_bps, Demand};
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
 use crate::network::{Hop, Network};
-use crate::peaks::{jumps, Peaks};
+use crate::peaks::{jumps, most_late, Peaks};
 use crate::quantity::Start;
 
 /// Slow start may send twice what path and buffer hold before it detects a loss.
@@ -209,7 +209,7 @@ impl<'a> Paths<'a> {
             keeps: true,
             boundless,
             samples,
-            bears_losses: flow.control.law().and_then(LawSpec::info).is_some_and(|law| law.name == "bbr"),
+            bears_losses: flow.control.law().is_some_and(bears_losses),
             left: if samples { self.left(flow, links, wire_bytes, window) } else { 0.0 },
             more,
             stalls_s: self.stalls_s(flow),
@@ -576,21 +576,16 @@ fn most_of(expected: f64) -> f64 {
     expected + 4.0 * expected.sqrt() + 6.0
 }
 
-/// How late impairments make a packet, at most.
-pub(crate) fn most_late(impair: &Impair) -> Time {
-    let jitter = match impair.jitter {
-        Some(JitterConfig::Uniform(jitter)) => jitter.high,
-        Some(JitterConfig::Normal(jitter)) => jitter.mean.after(jitter.mean),
-        None => Time::ZERO,
-    };
-    impair.reorder.map_or(jitter, |reorder| reorder.delay.after(jitter))
-}
-
 /// When the first flow of a group begins.
 fn begins(flow: &Flow) -> Time {
     match flow.start {
         Start::At(time) | Start::Uniform(time, _) => time,
     }
+}
+
+/// Whether no loss of less than a fifth of the packets lowers the rate of a law.
+fn bears_losses(law: &LawSpec) -> bool {
+    law.header().is_some() || law.info().is_some_and(|law| law.name == "bbr")
 }
 
 /// Whether a law takes at least a tenth off its window at each loss.

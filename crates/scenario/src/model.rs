@@ -36,7 +36,8 @@ keys! {
         duration: Time, in Time::from_us(1)..=DURATION_MAX, like "duration = \"60s\"";
         /// Start of the summary statistics; less than `duration`.
         warmup: Time = Time::ZERO;
-        /// Grid of the tables `flows` and `queues`, or "off".
+        /// Grid of the tables `flows`, `probes` and `queues`, or "off". A run of many flows samples less often by default:
+        /// it takes the first of 10, 20, 50, 100, 200, 500 ms and 1 s whose rows need at most 256 MB.
         sample: Sample = Sample::Every(Time::from_ms(10));
         /// The TCP: "linux" is Linux 6.12, with 14 bytes of framing and 52 of headers in a packet. "ns2" is the
         /// simulator of the papers: initial window 2, no delayed ACK, a loss after three duplicate ACKs, the window

@@ -73,6 +73,7 @@ fn resolve(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
     let Scenario { duration, compat, .. } = *scenario;
     let link_tables = link::resolve(&mut scenario.topology, root)?;
     let network = Network::new(&scenario.topology);
+    let network_links = network.hops.len();
     let places = Places { topology: &scenario.topology, network: &network };
     let flow_tables = root.tables("flow");
     for (flow, table) in scenario.flow.iter_mut().zip(&flow_tables) {
@@ -100,6 +101,9 @@ fn resolve(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
         let hint = format!("allowed: up to {ROUTES_MAX}");
         return Err(root.error("flow", format!("{routes} different routes"), hint));
     }
+    if root.get("sample").is_none() {
+        scenario.sample = scenario.default_interval(network_links);
+    }
     Ok(())
 }
 
@@ -109,9 +113,10 @@ fn resolve_times(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioEr
         let found = format!("{warmup} is not before the end");
         return Err(root.error("warmup", found, format!("allowed: less than {duration}")));
     }
-    match &mut scenario.sample {
-        Sample::Every(step) if root.get("sample").is_none() => *step = duration.min(*step),
-        Sample::Every(step) if *step < Time::from_us(1) || *step > duration => {
+    match scenario.sample {
+        Sample::Every(step)
+            if root.get("sample").is_some() && !(Time::from_us(1)..=duration).contains(&step) =>
+        {
             let hint = format!("allowed: 1us to {duration}, or \"off\"");
             return Err(root.error("sample", format!("{step} is out of range"), hint));
         }
@@ -178,9 +183,10 @@ fn check_memory(scenario: &Scenario, root: &Table, limit_bytes: u64) -> Result<(
         Topology::Graph(_) => "links",
     };
     let (key, advice) = match need.largest_part() {
-        Part::Tables if root.get("sample").is_none() => {
-            ("flow", "sample less often (\"10ms\" by default) or not at all (\"off\"), or use fewer flows")
-        }
+        Part::Tables if root.get("sample").is_none() => (
+            "flow",
+            "sample less often (every second by default) or not at all (\"off\"), or use fewer flows",
+        ),
         Part::Tables => ("sample", "sample less often or not at all (\"off\"), or use fewer flows"),
         Part::Flows => ("flow", "use fewer flows"),
         Part::Packets => (links, "lower rate, rtt or queue size"),

@@ -1,5 +1,6 @@
 //! The most that the links of a scenario give at any time of it, and what a tuned host's buffer is for that.
 
+use lfn_path::{Impair, JitterConfig};
 use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
@@ -68,6 +69,16 @@ impl Peaks {
         let shorter = least_delays.iter().zip(&network.hops).map(|(least, hop)| hop.way.delay.since(*least));
         Peaks { rates, least_rates, longer, shorter: shorter.fold(shortcut, Time::after) }
     }
+}
+
+/// How late impairments make a packet, at most.
+pub(crate) fn most_late(impair: &Impair) -> Time {
+    let jitter = match impair.jitter {
+        Some(JitterConfig::Uniform(jitter)) => jitter.high,
+        Some(JitterConfig::Normal(jitter)) => jitter.mean.after(jitter.mean),
+        None => Time::ZERO,
+    };
+    impair.reorder.map_or(jitter, |reorder| reorder.delay.after(jitter))
 }
 
 /// Whether UDT's own control may set the window of a flow with this first round trip to all that its path carries. A timeout

@@ -1,15 +1,15 @@
 //! Memory, packets and events of a run, predicted before it starts.
 
 use lfn_sim::config::LinkId;
-use lfn_sim::tables::{FlowTable, PacketTable, ProbeTable, QueueTable, TransferTable};
+use lfn_sim::tables::{PacketTable, TransferTable};
 use lfn_units::Time;
 
 use crate::cross_traffic::CrossTraffic;
 use crate::demand::Demand;
-use crate::loads::{most_late, samples_rates, Basis, Load, Paths, OVERSHOOT};
-use crate::model::{Change, Compat, Flow, Pattern, Scenario, Series, Transport};
+use crate::loads::{samples_rates, Basis, Load, Paths, OVERSHOOT};
+use crate::model::{Change, Compat, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
-use crate::quantity::{Sample, Start};
+use crate::peaks::most_late;
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
 const FLOW_BYTES: f64 = 2_500.0;
@@ -33,17 +33,17 @@ const CONNECTION_BYTES: f64 = 5_000.0;
 /// Columns grow by a quarter of what they hold, and exist once more while they are stored; the rows of events come on top.
 const TABLE_COPIES: f64 = 2.4;
 /// Memory of every run, with the room of its small lists.
-const RUN_BYTES: f64 = 2_500_000.0;
+const RUN_BYTES: f64 = 4_000_000.0;
 /// Scoreboards have places for a power of two of packets: where that many are outstanding, and no more are held, they
 /// need so much of what else is spare.
 const SCOREBOARD_ROOM: f64 = 1.2;
 /// Room that structures which hold few packets keep for more.
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
-/// windows allow it; both together so many at most.
+/// windows allow it; both together so many at most. Recoveries with SACK, and without.
 const SLACK_PACKETS: f64 = 30_000.0;
-const RECOVERY: f64 = 0.25;
-const SLACK_MOST_PACKETS: f64 = 250_000.0;
+const RECOVERY: [f64; 2] = [0.25, 1.0];
+const SLACK_MOST_PACKETS: [f64; 2] = [250_000.0, 600_000.0];
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
 /// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.
@@ -202,8 +202,9 @@ impl Basis<'_> {
             .map(|load| self.paths.carried(load.links, load.wire_bytes, Time::from_s(1)));
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
         let dropped = initial * KEPT_BYTES / PACKET_BYTES;
-        let slack = SLACK_PACKETS + RECOVERY * links + behind.fold(0.0, f64::max) + dropped;
-        let slack = slack.min(SLACK_MOST_PACKETS).min(windows);
+        let recovery = usize::from(self.loads.iter().any(|load| load.stalls_s > 0.0));
+        let slack = SLACK_PACKETS + RECOVERY[recovery] * links + behind.fold(0.0, f64::max) + dropped;
+        let slack = slack.min(SLACK_MOST_PACKETS[recovery]).min(windows);
         let held = slack + boundless * KEPT_BYTES / PACKET_BYTES + links;
         // No more is held than is outstanding, at most.
         let room = |load: &Load| if load.samples { 1.0 } else { SCOREBOARD_ROOM };
@@ -301,24 +302,10 @@ impl Basis<'_> {
     }
 
     fn table_bytes(&self) -> f64 {
-        let rows = |time_s: f64| match self.paths.scenario.sample {
-            Sample::Off => 0.0,
-            Sample::Every(step) => time_s / step.as_s() + 1.0,
-        };
-        let row = |bytes: usize| bytes as f64;
-        let flow_row_bytes = |flow: &Flow| {
-            let law = flow.control.law().filter(|_| flow.transport() == Transport::Tcp);
-            let probes = law.map_or(0, |law| law.probes().len()) as f64;
-            row(FlowTable::ROW_BYTES) + probes * row(ProbeTable::ROW_BYTES)
-        };
-        let flows = self.paths.scenario.flow.iter();
-        let flow_bytes = flows.map(|flow| {
-            f64::from(flow.count) * rows((self.duration_s - begun_s(flow)).max(0.0)) * flow_row_bytes(flow)
-        });
-        let queue_bytes = self.link_count() * rows(self.duration_s) * row(QueueTable::ROW_BYTES);
+        let scenario = self.paths.scenario;
+        let sampled = scenario.sampled_bytes(scenario.sample, self.paths.network.hops.len());
         let transfers = self.demands.iter().map(Demand::messages_per_s).sum::<f64>() * self.duration_s;
-        let transfer_bytes = TRANSFERS * transfers * row(TransferTable::ROW_BYTES);
-        TABLE_COPIES * (flow_bytes.sum::<f64>() + queue_bytes + transfer_bytes)
+        TABLE_COPIES * (sampled + TRANSFERS * transfers * TransferTable::ROW_BYTES as f64)
     }
 
     fn capture_bytes(&self, cross: &CrossTraffic) -> f64 {
@@ -338,19 +325,6 @@ impl Basis<'_> {
         let handshakes = HANDSHAKE_PACKETS * self.streams(Transport::Tcp) * self.link_count();
         let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (cross.packets + handshakes);
         TABLE_COPIES * PacketTable::ROW_BYTES as f64 * rows.min(capture.max_rows as f64)
-    }
-}
-
-/// When the flows of a group begin in the mean, at least, in seconds; of drawn times all but 1 in 30,000 draws.
-fn begun_s(flow: &Flow) -> f64 {
-    match flow.start {
-        Start::At(time) => time.as_s(),
-        Start::Uniform(low, high) => {
-            let span_s = high.since(low).as_s();
-            // Four standard deviations of the mean.
-            let less_s = 4.0 * span_s / (12.0 * f64::from(flow.count)).sqrt();
-            low.as_s() + (0.5 * span_s - less_s).max(0.0)
-        }
     }
 }
 

@@ -285,6 +285,23 @@ fn drawn_scenarios_are_predicted() {
              count = 2\n",
         ),
         (
+            "where packets get out of order, connections pile up at each queue of few packets",
+            "duration = \"10s\"\n[parking-lot]\nhops = 4\nrate = \"221210905bit/s\"\n\
+             queue = { size = \"0.010bdp\" }\njitter = { high = \"8419us\" }\n[[flow]]\nlaw = \"reno\"\nrtt = \"98745us\"\n\
+             packet = \"9000B\"\n[[traffic]]\nrtt = \"62ms\"\npackmime = { connections = 737 }\n",
+        ),
+        (
+            "so do short flows of the background, behind the link that changes the order",
+            "duration = \"10s\"\n[parking-lot]\nhops = 4\nrate = \"221210905bit/s\"\n\
+             queue = { size = \"0.010bdp\" }\njitter = { high = \"8419us\" }\n[[flow]]\nlaw = \"reno\"\nrtt = \"98745us\"\n\
+             packet = \"9000B\"\n[background]\nlevel = 3\n",
+        ),
+        (
+            "recoveries of many flows without SACK hold as much again as the links",
+            "duration = \"27207008us\"\n[link]\nrate = \"846840661bit/s\"\nqueue = { size = \"2.882bdp\" }\n[[flow]]\n\
+             law = \"ltcp:rtt3\"\nrtt = \"295318us\"\npacket = \"576B\"\ncount = 26\nsack = false\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 INTERVALS = " ± 95 % (Student's t)"
 """Meaning of ``±`` in a table and of the bars in a figure."""
+MANY_FLOW_SECONDS = 8000
+"""Runs of fewer flows times seconds sample every 10 ms by default, whatever probes their laws have."""
 
 
 def to_json(results: Results) -> dict[str, Any]:
@@ -126,7 +128,20 @@ def averages(results: Results) -> str:
     """The line below a summary: what its values are averages of, and which are counts of a run."""
     counted = any(run.summary["warmup_s"] for run in results.runs) and bool(results.cases.rows)
     more = "; losses, timeouts and retransmits: whole run" if counted else ""
-    return f"averages {averaged(results)}{more}"
+    return f"averages {averaged(results)}{more}{_sampling(results)}"
+
+
+def _sampling(results: Results) -> str:
+    """How often runs sample whose flows are too many for the default interval."""
+    many = [
+        run.scenario
+        for run in results.runs
+        if "testbed" not in run.summary
+        and len(run.summary["flows"]) * float(run.summary["sim_s"]) > MANY_FLOW_SECONDS
+    ]
+    steps = {one.check()["sample"] for one in many if one.sample is None} - {"10ms"}
+    each = " or ".join(sorted(steps))
+    return f"; samples every {each}, since there are many flows (key sample)" if steps else ""
 
 
 def over(results: Results) -> str:
