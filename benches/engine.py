@@ -1,0 +1,112 @@
+"""CPU time and instructions a packet of what users run, beside one flow on a plain path.
+
+$ python -m benches.engine [--rounds N] [--case WORDS] [--page]
+
+Run from the repository's root. In each round every case runs in a child process of its own, on one
+core, for a short and for a long time; its cost is the difference of the two in CPU time over that
+in data packets. A ratio is to the first case in the same round, and the table has medians. `--page`
+writes it into docs/performance.md, with the instructions that benches/instructions.json records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from .cases import CASES, ROW_1, Case, write_files
+from .instructions import recorded
+
+PAGE = Path("docs/performance.md")
+BEGIN, END = "<!-- python -m benches.engine --page -->\n", "<!-- end -->\n"
+
+#: Runs the scenarios on standard input, each a string of JSON on a line. Prints the CPU seconds and
+#: data packets of each, and the largest resident set so far in kB.
+RUN = """
+import json, resource, sys, time
+from lfnlab import _core
+for line in sys.stdin:
+    before = time.process_time()
+    (run,) = _core.run_many([(json.loads(line), "bench.toml", 1)], 1, None)
+    cpu_s = time.process_time() - before
+    packets = json.loads(run.summary())["data_packets_delivered"]
+    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps([cpu_s, packets, peak_kb]))
+"""
+
+
+def measure(case: Case) -> tuple[float, float]:
+    """CPU nanoseconds a data packet after ``case.short_s``, and the process's peak memory in MB."""
+    # The first run warms up.
+    scenarios = [case.scenario(seconds) for seconds in (case.short_s, case.short_s, case.long_s)]
+    ended = subprocess.run(
+        [sys.executable, "-c", RUN],
+        input="".join(f"{json.dumps(text)}\n" for text in scenarios),
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {max(os.sched_getaffinity(0))}),
+    )
+    _, short, long = (json.loads(line) for line in ended.stdout.splitlines())
+    return 1e9 * (long[0] - short[0]) / (long[1] - short[1]), long[2] / 1e3
+
+
+def table(cases: list[Case], rounds: int) -> list[str]:
+    """Lines of the table in Markdown."""
+    costs: dict[str, list[float]] = {case.name: [] for case in [ROW_1, *cases]}
+    ratios: dict[str, list[float]] = {case.name: [] for case in cases}
+    peaks: dict[str, float] = {}
+    for _ in range(rounds):
+        base = measure(ROW_1)
+        for case in cases:
+            cost_ns, peaks[case.name] = base if case is ROW_1 else measure(case)
+            costs[case.name].append(cost_ns)
+            ratios[case.name].append(cost_ns / base[0])
+    counts = recorded()
+    lines = [
+        "| case | ns a packet | ratio | bar | instructions | MB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for case in cases:
+        ratio = statistics.median(ratios[case.name])
+        cells = [
+            case.name,
+            f"{statistics.median(costs[case.name]):.0f}",
+            f"{ratio:.2f}" if ratio <= case.bar else f"**{ratio:.2f}**",
+            f"{case.bar:g}",
+            f"{counts[case.name]:,.0f}",
+            f"{peaks[case.name]:.0f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def main() -> None:
+    """Measures, prints the table, and with ``--page`` writes it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.engine", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--case", default="", help="only cases whose name has these words")
+    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE}")
+    arguments = parser.parse_args()
+    cases = [case for case in CASES if arguments.case.lower() in case.name.lower()]
+    if not cases:
+        parser.error(
+            f"no case {arguments.case!r}; there are: {', '.join(case.name for case in CASES)}"
+        )
+    write_files()
+    lines = table(cases, arguments.rounds)
+    print("\n".join(lines))
+    if arguments.page:
+        text = PAGE.read_text()
+        head, rest = text.split(BEGIN)
+        PAGE.write_text(head + BEGIN + "\n".join(lines) + "\n" + rest[rest.index(END) :])
+
+
+if __name__ == "__main__":
+    main()
