@@ -59,6 +59,17 @@ enum Reference {
     TRho,
 }
 
+impl Reference {
+    /// That of the variant.
+    fn of(config: &Config) -> Reference {
+        if config.variant == 0 {
+            Reference::Td
+        } else {
+            Reference::TRho
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Vcp {
     reference: Reference,
@@ -77,13 +88,17 @@ struct Vcp {
 /// The law `vcp`; parameters: weight, strict_freeze, rtt_scaling.
 pub(crate) fn new(config: &Config, values: &[f64; PARAMETERS], control: &mut Control) -> Box<dyn RouterLaw> {
     let [weight, strict_freeze, rtt_scaling, ..] = *values;
-    let reference = if config.variant == 0 { Reference::Td } else { Reference::TRho };
-    Box::new(Vcp::new(reference, [weight, strict_freeze, rtt_scaling], None, control))
+    Box::new(Vcp::new(Reference::of(config), [weight, strict_freeze, rtt_scaling], None, control))
 }
 
 /// The same with EVCP's convergence controller.
-pub(super) fn with(convergence: Convergence, options: [f64; 3], control: &mut Control) -> Box<dyn RouterLaw> {
-    Box::new(Vcp::new(Reference::Td, options, Some(convergence), control))
+pub(super) fn with(
+    config: &Config,
+    convergence: Convergence,
+    options: [f64; 3],
+    control: &mut Control,
+) -> Box<dyn RouterLaw> {
+    Box::new(Vcp::new(Reference::of(config), options, Some(convergence), control))
 }
 
 impl Vcp {
