@@ -37,6 +37,8 @@ class Study:
     page: Callable[[pl.DataFrame, str], str]
     """The page, from the table and what made it; its figures are drawn too."""
     laws: tuple[str, ...]
+    part_of: str | None = None
+    """The study whose page has this one's table; default one of its own."""
 
     @property
     def table(self) -> Path:
@@ -46,7 +48,7 @@ class Study:
     @property
     def answer(self) -> Path:
         """The committed page."""
-        return ROOT / "docs" / f"{self.name.replace('_', '-')}.md"
+        return ROOT / "docs" / f"{(self.part_of or self.name).replace('_', '-')}.md"
 
     def committed(self) -> tuple[pl.DataFrame, str]:
         """The table that is in the repository, and by what it was made."""

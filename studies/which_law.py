@@ -127,7 +127,7 @@ def answer(table: pl.DataFrame, _: str) -> str:
     """The page; its figure is drawn too."""
     made = rendered(which_law_page.draw(table), ("png",), dots_per_inch=110)
     which_law_page.FIGURE.write_bytes(made["png"])
-    return which_law_page.page(TABLE)
+    return which_law_page.page()
 
 
 STUDY = Study("which_law", __doc__, run, answer, LAWS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from studies import which_law, which_law_page
+from studies import which_law_page
 
 
 def test_the_page_is_made_from_the_committed_table() -> None:
-    assert which_law_page.PAGE.read_text(encoding="utf-8") == which_law_page.page(which_law.TABLE)
+    assert which_law_page.PAGE.read_text(encoding="utf-8") == which_law_page.page()
 
 
 def test_a_law_within_a_tenth_of_the_best_is_named_and_one_in_doubt_apart() -> None:
