@@ -72,7 +72,7 @@ COMMENTS = {
 }
 
 GENERATED = {"docs/papers.md", "docs/validation.md", "docs/dependencies.md"}
-"""Pages whose sentences come from code, and the folder of reference pages."""
+"""Pages whose sentences come from code, and the folders of such pages."""
 GENERATED_SOURCES = {"python/lfnlab/scenario/elements.py"}
 FOLDERS = [
     *("benches", "ci", "kernel", "laws", "linux", "papers", "python/lfnlab", "studies", "tests"),
@@ -106,7 +106,7 @@ def tracked(*patterns: str) -> list[str]:
 DOCUMENTS = [
     name
     for name in tracked("*.md")
-    if name not in GENERATED and not name.startswith("docs/reference/")
+    if name not in GENERATED and not name.startswith(("docs/reference/", "docs/papers/"))
 ]
 SOURCES = [
     name

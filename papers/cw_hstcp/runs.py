@@ -61,7 +61,7 @@ SETUPS = (
 
 @dataclass(frozen=True)
 class Study(study.Study):
-    """The runs of every experiment at one rate of the bottleneck."""
+    """The runs of every experiment with one choice of settings."""
 
     def runs(self, setup: Setup) -> list[Run]:
         """The runs of an experiment, by seed."""
@@ -93,18 +93,18 @@ def shares(
     ]
 
 
-def cases(settings: Mapping[str, Any], rate: str) -> list[Case]:
+def cases(settings: Mapping[str, Any]) -> list[Case]:
     """Every experiment with every seed."""
     return [
-        Case(scenario(settings, rate, setup).with_seed(seed), setup.factors())
+        Case(scenario(settings, setup).with_seed(seed), setup.factors())
         for setup in SETUPS
         for seed in range(1, settings["seeds"] + 1)
     ]
 
 
-def scenario(settings: Mapping[str, Any], rate: str, setup: Setup) -> Any:
+def scenario(settings: Mapping[str, Any], setup: Setup) -> Any:
     """The paper's dumbbell: the flows under test first, then standard TCP and short flows."""
-    background = settings["background"]
+    rate, background = settings["rate"], settings["background"]
     made = dumbbell(
         rate=rate,
         rtt=background["rtt"],

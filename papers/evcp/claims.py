@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot, shapes
-from lfnlab.papers.paper import Execute, Reproduction, judged, true_of, verdict
+from lfnlab.papers.paper import Execute, Reproduction, judged, negated, true_of, verdict
 from lfnlab.statistics import interval
 from lfnlab.theory.vcp import Controller
 
@@ -56,9 +56,8 @@ TITLE = "EVCP: a convergence time improved congestion control protocol"
 def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     """Run the study and its variants, test the claims."""
     variants = {
-        name: Study(chosen, execute(newcomer_cases(chosen), f"{TITLE}: {name}"))
+        name: study_of({**settings, **settings["smaller"], **said}, execute, name)
         for name, said in settings["variants"].items()
-        for chosen in [{**settings, **settings["smaller"], **said}]
     }
     made = [*pairs_cases(settings), *newcomer_cases(settings), *staircase_cases(settings)]
     study = Study(settings, execute(made, TITLE))
@@ -72,6 +71,11 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         figures=figures(study),
         tables={"Convergence time of flow N (Figures 6 and 7)": times_table([study, smaller])},
     )
+
+
+def study_of(settings: Mapping[str, Any], execute: Execute, name: str) -> Study:
+    """The runs of one choice of settings behind the claims of ``VARIED``."""
+    return Study(settings, execute(newcomer_cases(settings), f"{TITLE}: {name}"))
 
 
 def e1(study: Study) -> Finding:
@@ -366,11 +370,6 @@ def comparison(
         cause = "flows did not converge before the end of their runs"
         return replace(finding, verdict="cannot be tested", cause=cause)
     return finding
-
-
-def negated(known: bool | None) -> bool | None:
-    """Not, of what may not be known."""
-    return None if known is None else not known
 
 
 def falls(times: Sequence[FirstPassage]) -> bool | None:

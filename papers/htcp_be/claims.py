@@ -19,7 +19,8 @@ from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import shapes
 from lfnlab.papers import study
-from lfnlab.papers.paper import Execute, Reproduction, chosen_last, judged, signed, verdict
+from lfnlab.papers.paper import Execute, Reproduction, judged, signed, studies, verdict
+from lfnlab.papers.study import system
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.statistics import Interval, interval, paired
 
@@ -90,22 +91,14 @@ class Study(study.Study):
 
 
 def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
-    """Run the study with every buffer and the response functions, test the claims."""
+    """Run the study, its variants and the response functions, test the claims."""
     response = execute(response_cases(settings["response"]), "HTCP-BE: response functions")
-    buffers = settings["buffers"]
-
-    def study_with(buffer: str) -> Study:
-        others = {} if buffer == buffers[0] else settings.get("other_buffers", {})
-        made = cases({**settings, **others}, buffer)
-        title = f"{TITLE}, buffer {buffer}"
-        return Study(settings, execute(made, title))
-
-    studies = chosen_last(buffers, study_with)
-    study = studies[buffers[0]]
+    made = studies(settings, execute, study_of)
+    study = made["chosen"]
     return judged(
-        studies,
+        made,
         CLAIMS,
-        by="buffer size",
+        by="what the paper does not say",
         constant=[h7(response)],
         figures=figures(study),
         tables={},
@@ -117,7 +110,12 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
     )
 
 
-def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
+def study_of(settings: Mapping[str, Any], execute: Execute, name: str) -> Study:
+    """The runs of one choice of settings."""
+    return Study(settings, execute(cases(settings), f"{TITLE}: {name}"))
+
+
+def cases(settings: Mapping[str, Any]) -> list[Case]:
     """One flow under test on the bottleneck: laws x levels x runs; run k has the k-th RTT."""
     made = []
     for level in settings["levels"]:
@@ -126,14 +124,19 @@ def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
                 base = dumbbell(
                     rate=settings["rate"],
                     rtt=rtt,
-                    buffer=buffer,
+                    buffer=settings["buffer"],
                     duration=settings["duration"],
                     warmup=settings["warmup"],
                     sample=settings["sample"],
                     compat="ns2",
                     seed=seed,
                 )
-                scenario = base.with_background(level).flow(law, packet=settings["packet"])
+                long_flows = settings["long_flows"] if level else None
+                scenario = base.with_background(level, long_flows=long_flows).flow(
+                    system(settings, law),
+                    packet=settings["packet"],
+                    delayed_ack=settings.get("delayed_ack", False),
+                )
                 made.append(Case(scenario, {"law": law, "level": level}))
     return made
 
@@ -361,6 +364,7 @@ def h7(results: Results) -> Finding:
 
 
 CLAIMS = (h1, h2, h3, h4, h5, h6)
+VARIED = CLAIMS
 
 
 def losses(run: Run) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 from lfnlab import metrics
 from lfnlab.experiment.plan import Case
 from lfnlab.papers import study
+from lfnlab.papers.study import system
 from lfnlab.scenario.builder import dumbbell, graph
 from lfnlab.scenario.elements import Change, NamedLink, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
@@ -108,7 +109,9 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
     far, ratios = settings["international"], settings["ratios"]
     made = [
         Case(
-            path({**settings, **far}, far["rtt"], far["duration_s"], 0, seed).flow(law),
+            path({**settings, **far}, far["rtt"], far["duration_s"], 0, seed).flow(
+                system(settings, law)
+            ),
             factors("figure 2", law),
         )
         for law in ["reno", *laws]
@@ -125,8 +128,9 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
                 settings, settings["domestic"], ratios["duration_s"], ratios["warmup_s"], seed
             )
             for law in laws:
-                scenario = base.flow(law, start="uniform(0s, 1s)").flow(
-                    law, rtt=f"{1e3 * ratio * rtt_s:g}ms", start="uniform(0s, 1s)"
+                run = system(settings, law)
+                scenario = base.flow(run, start="uniform(0s, 1s)").flow(
+                    run, rtt=f"{1e3 * ratio * rtt_s:g}ms", start="uniform(0s, 1s)"
                 )
                 made.append(Case(scenario, factors("figure 3", law, ratio=ratio)))
         made += matrix_cases(settings, seed)
@@ -138,7 +142,9 @@ def matrix_cases(settings: Mapping[str, Any], seed: int, part: str = "table 2") 
     matrix, made = settings["matrix"], []
     base = path(settings, settings["domestic"], matrix["duration_s"], matrix["warmup_s"], seed)
     for one, other in pairs(settings["laws"]):
-        scenario = base.flow(one, start="uniform(0s, 1s)").flow(other, start="uniform(0s, 1s)")
+        scenario = base.flow(system(settings, one), start="uniform(0s, 1s)").flow(
+            system(settings, other), start="uniform(0s, 1s)"
+        )
         made.append(Case(scenario, factors(part, one, other)))
     return made
 
@@ -189,7 +195,9 @@ def switched(settings: Mapping[str, Any], law: str, kind: str) -> Scenario:
             sample=settings["sample"],
             compat=settings["compat"],
         )
-        .flow(law, name="test", route=("domestic",), receive_window=part["window"])
+        .flow(
+            system(settings, law), name="test", route=("domestic",), receive_window=part["window"]
+        )
         .with_changes(
             Change(at=f"{part['at_s']}s", flow="test", route=("emulator",)),
             Change(at=f"{part['back_s']}s", flow="test", route=("domestic",)),

@@ -60,12 +60,12 @@ PROBINGS: dict[str, str | type[Law]] = {
 def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
     """Run each probing after the burst and among three flows."""
     own = nested(settings, settings["extensions"])
-    buffer, made = own["buffers"][0], []
+    made = []
     for seed in range(1, own["seeds"] + 1):
         for law in PROBINGS.values():
             for name, scenario in (("burst", burst), ("three", three)):
                 factors = {"experiment": name, "law": label(law)}
-                made.append(Case(scenario(own, buffer, law).with_seed(seed), factors))
+                made.append(Case(scenario(own, law).with_seed(seed), factors))
     study = Study(own, execute(made, QUESTION))
     named = {probing: label(law) for probing, law in PROBINGS.items()}
     after = {name: goodput_after(study, law) for name, law in named.items()}
@@ -192,7 +192,7 @@ def on_kernel(settings: Mapping[str, Any]) -> OnKernel:
     return OnKernel(
         "three flows in Linux",
         [
-            Case(three(own, own["buffers"][0], law).with_seed(seed), {"law": law})
+            Case(three(own, law).with_seed(seed), {"law": law})
             for law in LAWS
             for seed in range(1, own["seeds"] + 1)
         ],

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from lfnlab import metrics
-from lfnlab.control_laws.prototype import label
 from lfnlab.experiment.plan import Case
 from lfnlab.papers import study
+from lfnlab.papers.study import system
 from lfnlab.scenario.builder import dumbbell, graph
 from lfnlab.scenario.elements import Burst, Change, Jitter, NamedLink, Queue, Udp
 from lfnlab.scenario.quantity import BYTES, SECONDS, parse
@@ -35,7 +35,7 @@ PEAK = 2.5e8
 
 @dataclass(frozen=True)
 class Study(study.Study):
-    """The runs with one size of buffers."""
+    """The runs of one choice of settings."""
 
     def runs(self, experiment: str, law: str) -> list[Run]:
         """The runs of an experiment with a law, by seed."""
@@ -83,25 +83,29 @@ class Study(study.Study):
         return float(self.window(run, end_s, end_s + 10.0).min())
 
 
-def cases(settings: Mapping[str, Any], buffer: str) -> list[Case]:
+def cases(settings: Mapping[str, Any]) -> list[Case]:
     """Every experiment with every seed."""
     made = []
     for seed in range(1, settings["seeds"] + 1):
         for law in LAWS:
             made += [
-                Case(single(settings, buffer, law).with_seed(seed), {"experiment": "losses"}),
-                Case(three(settings, buffer, law).with_seed(seed), {"experiment": "three"}),
+                Case(
+                    make(settings, system(settings, law)).with_seed(seed),
+                    {"experiment": experiment, "law": law},
+                )
+                for experiment, make in (("losses", single), ("three", three))
             ]
         made += [
-            Case(burst(settings, buffer, law).with_seed(seed), {"experiment": "burst"})
+            Case(
+                burst(settings, system(settings, law)).with_seed(seed),
+                {"experiment": "burst", "law": law},
+            )
             for law in settings["bursts"]
         ]
-    return [
-        Case(case.scenario, {**case.factors, "law": label(case.scenario.laws[0])}) for case in made
-    ]
+    return made
 
 
-def path(settings: Mapping[str, Any], buffer: str, jitter: Jitter | None = None, **top: Any) -> Any:
+def path(settings: Mapping[str, Any], jitter: Jitter | None = None, **top: Any) -> Any:
     """The sender's own link, which loses nothing, then the path, where the burst comes in."""
     rate, rtt_s = settings["single"]["rate"], parse(settings["single"]["rtt"], SECONDS)
     return graph(
@@ -119,7 +123,7 @@ def path(settings: Mapping[str, Any], buffer: str, jitter: Jitter | None = None,
             to="receiver",
             rate=rate,
             delay=f"{rtt_s / 2}s",
-            queue=Queue(size=buffer),
+            queue=Queue(size=settings["buffer"]),
         ),
         **top,
     )
@@ -140,13 +144,13 @@ def flow_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def single(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any:
+def single(settings: Mapping[str, Any], law: str | type[Law]) -> Any:
     """Figs. 2 to 5: one flow; the path loses packets for some round trips."""
     own = settings["single"]
     start_s = own["losses_at_s"]
     end_s = start_s + own["round_trips"] * parse(own["rtt"], SECONDS)
     return (
-        path(settings, buffer, duration=own["duration"], sample=own["sample"])
+        path(settings, duration=own["duration"], sample=own["sample"])
         .flow(law, from_="sender", to="receiver", **flow_settings(settings))
         .with_changes(
             Change(at=f"{start_s}s", link="path", loss=own["loss"]),
@@ -155,7 +159,7 @@ def single(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> An
     )
 
 
-def burst(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any:
+def burst(settings: Mapping[str, Any], law: str | type[Law]) -> Any:
     """Figs. 6 to 9: one flow, and UDP from another sender for some seconds.
 
     The sender's packets come with a host's jitter. Exactly as far apart as the router serves them
@@ -165,7 +169,7 @@ def burst(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any
     stop_s = own["start_s"] + own["seconds"]
     jitter = Jitter(low="0s", high=own["jitter"])
     return (
-        path(settings, buffer, jitter, duration=own["duration"], sample=own["sample"])
+        path(settings, jitter, duration=own["duration"], sample=own["sample"])
         .flow(law, from_="sender", to="receiver", **flow_settings(settings))
         .with_udp(
             Udp(
@@ -179,13 +183,13 @@ def burst(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any
     )
 
 
-def three(settings: Mapping[str, Any], buffer: str, law: str | type[Law]) -> Any:
+def three(settings: Mapping[str, Any], law: str | type[Law]) -> Any:
     """Figs. 11 to 16: three flows on a slower link."""
     own = settings["three"]
     return dumbbell(
         rate=own["rate"],
         rtt=own["rtt"],
-        buffer=buffer,
+        buffer=settings["buffer"],
         duration=own["duration"],
         warmup=own["warmup"],
         sample=own["sample"],

@@ -18,6 +18,7 @@ from lfnlab.results.runs import Results, Run
 from marks import faults
 
 ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
+CLAIMS = [f"H{i}" for i in range(1, 8)]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 
 def test_every_claim_has_a_finding(tiny: Reproduction) -> None:
-    assert [finding.claim for finding in tiny.findings] == [f"H{i}" for i in range(1, 8)]
+    assert [finding.claim for finding in tiny.findings] == CLAIMS
     for finding in tiny.findings:
         assert finding.verdict in get_args(Verdict)
         assert (
@@ -58,7 +59,8 @@ def test_figures_hold_what_they_draw(tiny: Reproduction) -> None:
 
 def test_full_and_quick_take_the_same_path() -> None:
     full, quick = (tomllib.loads((ROOT / f"{n}.toml").read_text()) for n in ("full", "quick"))
-    assert set(full) - {"other_buffers"} == set(quick)
+    assert set(full) - {"draws"} == set(quick)
+    assert set(quick["variants"]) <= set(full["variants"])
     assert full["laws"] == quick["laws"]
     assert full["levels"] == quick["levels"] == [0, 1, 2, 3]
     assert len(full["laws"]) * len(full["levels"]) * len(full["rtts"]) == 96
@@ -69,14 +71,31 @@ def test_accepted_findings_name_every_claim() -> None:
     expected = paper.expected("htcp-be")
     for size in ("full", "quick"):
         settings = tomllib.loads((ROOT / f"{size}.toml").read_text())
-        names = [f"H{i}" for i in range(1, 8)]
-        names += [f"H{i} @ {b}" for b in settings["buffers"][1:] for i in range(1, 7)]
-        assert sorted(expected[size]["findings"]) == sorted(names)
+        names = [
+            f"{claim} @ {name}"
+            for name in settings["variants"]
+            for claim in CLAIMS
+            if claim != "H7"
+        ]
+        assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])
 
 
 def test_the_page_is_that_of_the_accepted_findings() -> None:
-    page = ROOT.parents[1] / "docs" / "papers.md"
-    assert page.read_text() == verdicts.page(), "python -m lfnlab.papers.verdicts writes it"
+    docs = ROOT.parents[1] / "docs"
+    command = "python -m lfnlab.papers.verdicts writes it"
+    assert (docs / "papers.md").read_text() == verdicts.page(), command
+    for name in paper.papers():
+        assert (docs / "papers" / f"{name}.md").read_text() == verdicts.paper_page(name), command
+        for figure in paper.expected(name)["full"].get("figures", {}):
+            assert (docs / "figures" / figure).is_file()
+
+
+def test_every_claim_has_a_few_words() -> None:
+    for name in paper.papers():
+        findings = verdicts.by_claim(paper.expected(name)["full"]["findings"])
+        words = verdicts.summary(name)["claims"]
+        assert set(words) >= set(findings)
+        assert all(0 < len(of) <= 70 for of in words.values())
 
 
 def test_kept_fraction_and_growth_of_known_losses(tiny: Reproduction, tmp_path: Path) -> None:
@@ -134,6 +153,18 @@ def test_a_claim_holds_if_every_test_does() -> None:
     assert (failed.verdict, failed.cause) == ("does not hold", "falls")
     named = paper.decided("X1", "", "", "", {"falls": False}, cause="a run shows it")
     assert named.cause == "a run shows it"
+
+
+def test_one_test_of_several_names_those_that_decide() -> None:
+    assert paper.named("as high", {"a": True, "b": None, "c": False}) == {"as high: c": False}
+    assert paper.named("as high", {"a": True, "b": None}) == {"as high: b": None}
+    assert list(paper.named("as high", {"a": True}).values()) == [True]
+
+
+def test_runs_that_differ_do_not_agree() -> None:
+    assert paper.agreed([True, True]) is True
+    assert paper.agreed([False]) is False
+    assert paper.agreed([True, False]) is None
 
 
 def test_a_claim_depends_if_decided_verdicts_differ() -> None:

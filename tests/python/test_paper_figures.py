@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2] / "papers"
 
 def tiny_cw_hstcp(settings: dict[str, Any]) -> None:
     settings |= {"duration": "40s", "warmup": "20s", "seeds": 1}
-    settings["rates"] = ["20Mbit/s", "10Mbit/s"]
+    settings["rate"] = "20Mbit/s"
+    settings["variants"] = {"10Mbit/s": {"rate": "10Mbit/s"}}
     settings["intervals_s"] = [10, 20, 30, 40]
 
 

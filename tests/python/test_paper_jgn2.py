@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lfnlab.papers.paper import Reproduction
 
 ROOT = Path(__file__).parents[2] / "papers" / "jgn2"
-CLAIMS = [f"J{i}" for i in range(1, 7)]
+CLAIMS = [f"J{i}" for i in range(1, 8)]
 
 
 def tiny_settings() -> dict[str, Any]:
@@ -66,7 +66,7 @@ def test_figures_hold_what_they_draw(tiny: Reproduction) -> None:
 
 def test_full_and_quick_take_the_same_path() -> None:
     full, quick = (tomllib.loads((ROOT / f"{n}.toml").read_text()) for n in ("full", "quick"))
-    assert set(full) == set(quick)
+    assert set(full) - {"draws"} == set(quick)
     assert full["laws"] == quick["laws"]
     assert full["ratios"]["ratios"] == quick["ratios"]["ratios"] == [1, 2, 4]
     assert (full["rate"], full["domestic"], full["international"]["rtt"]) == (
@@ -80,7 +80,7 @@ def test_accepted_findings_name_every_claim() -> None:
     expected = paper.expected("jgn2")
     for size in ("full", "quick"):
         varied = tomllib.loads((ROOT / f"{size}.toml").read_text())["variants"]
-        names = [f"{claim} @ {name}" for name in varied for claim in CLAIMS]
+        names = [f"{claim} @ {name}" for name in varied for claim in CLAIMS if claim != "J7"]
         assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -35,6 +36,7 @@ def all_(
     *,
     quick: Annotated[bool, Parameter(negative="")] = False,
     accept: Annotated[bool, Parameter(negative="")] = False,
+    draws: Annotated[bool, Parameter(negative="")] = False,
     jobs: Jobs = None,
     memory: Memory = None,
 ) -> int:
@@ -45,6 +47,7 @@ def all_(
     Args:
         quick: The same paths with short runs.
         accept: Store the findings as the accepted ones.
+        draws: Test the claims with random choices of what the papers omit instead.
     """
     from lfnlab.papers.paper import papers
 
@@ -52,7 +55,9 @@ def all_(
     codes = []
     for name in papers():
         print(f"\n{name}")
-        codes.append(reproduce(name, quick=quick, accept=accept, jobs=jobs, memory=memory))
+        codes.append(
+            reproduce(name, quick=quick, accept=accept, draws=draws, jobs=jobs, memory=memory)
+        )
     return max(codes, default=OK)
 
 
@@ -65,6 +70,7 @@ def reproduce(
     accept: Annotated[bool, Parameter(negative="")] = False,
     extensions: Annotated[bool, Parameter(negative="")] = False,
     kernel: Annotated[bool, Parameter(negative="")] = False,
+    draws: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
     jobs: Jobs = None,
     memory: Memory = None,
@@ -79,6 +85,7 @@ def reproduce(
         accept: Store the findings as the accepted ones.
         extensions: Run the paper's open questions instead of its claims.
         kernel: Also run this kernel's TCP in real time (`lfn testbed`).
+        draws: Test the claims with random choices of what the paper omits instead.
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
     """
     from lfnlab.papers import paper as papers
@@ -87,12 +94,17 @@ def reproduce(
     part: Literal["extensions", "kernel"] | None
     part = "extensions" if extensions else "kernel" if kernel else None
     size = "quick" if quick else None
-    out = out or Path("-".join(word for word in ("lfn", name, part, size) if word))
+    named = "draws" if draws else part
+    out = out or Path("-".join(word for word in ("lfn", name, named, size) if word))
+    if draws:
+        if quick or part:
+            raise UsageError("--draws: has one size, and no other part beside it")
+        return _draw(name, accept=accept, out=out, jobs=jobs)
     if part is not None:
         return _extend(name, part, quick=quick, accept=accept, out=out, jobs=jobs)
     with bar() as progress:
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
-    _show(reproduction)
+    _show(reproduction, quick)
     if accept:
         print(f"\naccepted: {papers.accept(name, quick, reproduction)}")
     if changes := papers.changed(name, quick, reproduction):
@@ -130,19 +142,46 @@ def _extend(
     return OK
 
 
-def _show(reproduction: Reproduction) -> None:
+def _draw(name: str, *, accept: bool, out: Path, jobs: Jobs) -> int:
+    from lfnlab.analysis.table import plain
+    from lfnlab.papers import draws
+
+    with bar() as progress:
+        found = draws.draw(name, out=out, jobs=jobs, progress=progress)
+    print(*plain(found.table()), sep="\n")
+    for claim, verdicts in found.verdicts().items():
+        print(f"{claim}: {draws.counted(verdicts)}")
+    if accept:
+        print(f"accepted: {draws.accept(name, found)}")
+    return OK
+
+
+def _show(reproduction: Reproduction, quick: bool) -> None:
+    """Prints the findings and writes the report; a quick one has no value of the paper.
+
+    A quick study has its own rates, times and windows, which the paper's values do not belong to.
+    """
     from lfnlab.figures.report import write_report
 
-    for finding in reproduction.findings:
-        print(f"{finding.claim}  {finding.verdict}\n    paper: {finding.says}")
+    findings, tables = reproduction.findings, reproduction.tables
+    figures = reproduction.figures
+    if quick:
+        print("quick: short runs at a tenth of the rates or less; the paper's values are left out")
+        findings = [replace(finding, says="(at full size)") for finding in findings]
+        tables = {heading: table for heading, table in tables.items() if "paper" not in heading}
+        figures = {name: drawn for name, drawn in figures.items() if "paper" not in drawn[1]}
+    for finding in findings:
+        print(f"{finding.claim}  {finding.verdict}")
+        if not quick:
+            print(f"    paper: {finding.says}")
         print(f"    ours:  {finding.ours}")
         if finding.cause:
             print(f"    cause: {finding.cause}")
     page = write_report(
         reproduction.results,
-        findings=reproduction.findings,
-        figures=reproduction.figures,
-        tables=reproduction.tables,
+        findings=findings,
+        figures=figures,
+        tables=tables,
         traced=reproduction.traced,
     )
     print(f"report: {page.resolve()}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lfnlab.analysis.table import Table, with_interval
-from lfnlab.errors import LabError, Unavailable
+from lfnlab.errors import Unavailable
 from lfnlab.experiment.run import Progress, execute
 from lfnlab.figures import plot
 from lfnlab.papers import paper
@@ -153,14 +153,6 @@ def _valid(pairs: Sequence[tuple[Run, Run]]) -> int:
 
 def accept(name: str, part: Literal["extensions", "kernel"], found: Extension) -> Path:
     """Keep what was found, and its figures in docs/figures, for the page of verdicts."""
-    figures = {}
-    directory = paper.directory_of(name).parents[1] / "docs" / "figures"
-    for file, (figure, caption) in found.figures.items():
-        figures[f"{name}-{file}.png"] = caption
-        try:
-            (directory / f"{name}-{file}.png").write_bytes(plot.rendered(figure, ("png",))["png"])
-        except OSError as error:
-            raise LabError(f"cannot keep a figure: {directory}: {error.strerror}") from error
     return paper.expect(
         name,
         part,
@@ -173,7 +165,7 @@ def accept(name: str, part: Literal["extensions", "kernel"], found: Extension) -
                 heading: [list(table.headings), *(list(row) for row in table.rows)]
                 for heading, table in found.tables.items()
             },
-            "figures": figures,
+            "figures": paper.keep_figures(name, found.figures),
         },
     )
 

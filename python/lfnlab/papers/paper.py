@@ -30,6 +30,7 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import Progress, execute
 from lfnlab.papers.study import Study
 from lfnlab.results.runs import Results
+from lfnlab.statistics import every
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,8 @@ class Reproduction:
     """Everything that a reproduction shows.
 
     ``sensitivity`` holds the findings again with another value of a setting that the paper does not
-    give, by that value.
+    give, by that value. A table with the paper's values has the word "paper" in its heading, a
+    figure in its caption: a quick study leaves them out, since its own values are not of that size.
     """
 
     results: Results
@@ -78,6 +80,18 @@ def verdict(holds: bool) -> Verdict:
 def negated(known: bool | None) -> bool | None:
     """Not, of what may not be known."""
     return None if known is None else not known
+
+
+def named(said: str, known: Mapping[str, bool | None]) -> dict[str, bool | None]:
+    """One test of several, by what is so for which of them where it fails or is open."""
+    so = every(known.values())
+    return {f"{said}: {', '.join(one for one, holds in known.items() if holds is so)}": so}
+
+
+def agreed(of_runs: Iterable[bool]) -> bool | None:
+    """Whether something is so in every run; None where runs differ."""
+    seen = set(of_runs)
+    return None if len(seen) > 1 else seen.pop()
 
 
 def decided(
@@ -129,13 +143,21 @@ Claim = Callable[[S], Finding]
 """A claim, as a function of a study."""
 
 
-def chosen_last(values: Sequence[str], make: Callable[[str], S]) -> dict[str, S]:
-    """A study for each value of a setting, in their order; the first, the chosen one, is made last.
+def studies(
+    settings: Mapping[str, Any], execute: Execute, study_of: Callable[..., S]
+) -> dict[str, S]:
+    """The reference point, called "chosen", and the variants, by name.
 
-    Its runs are then the experiment that the results directory remembers.
+    ``study_of(settings, execute, name)`` makes one. A variant has its own settings over those of
+    ``shorter``, where the paper's settings have that table. The reference point is made last: its
+    runs are then the experiment that the results directory remembers.
     """
-    made = {value: make(value) for value in (*values[1:], values[0])}
-    return {value: made[value] for value in values}
+    shorter = nested(settings, settings.get("shorter", {}))
+    made = {
+        name: study_of(nested(shorter, own), execute, name)
+        for name, own in settings["variants"].items()
+    }
+    return {"chosen": study_of(settings, execute, "chosen")} | made
 
 
 def judged(
@@ -250,7 +272,7 @@ def nested(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, An
     return {
         **settings,
         **{
-            key: {**settings[key], **value} if isinstance(value, dict) else value
+            key: {**settings.get(key, {}), **value} if isinstance(value, dict) else value
             for key, value in said.items()
         },
     }
@@ -279,7 +301,23 @@ def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
             for claim, finding in reproduction.by_claim().items()
         },
     }
+    if not quick:
+        found["figures"] = keep_figures(name, reproduction.figures)
     return expect(name, _size(quick), found)
+
+
+def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[str, str]:
+    """Write figures to docs/figures, for the pages; their captions by file."""
+    from lfnlab.figures.plot import rendered  # a second, which few commands need
+
+    directory, captions = directory_of(name).parents[1] / "docs" / "figures", {}
+    for title, (figure, caption) in figures.items():
+        captions[file := f"{name}-{title}.png"] = caption
+        try:
+            (directory / file).write_bytes(rendered(figure, ("png",))["png"])
+        except OSError as error:
+            raise LabError(f"cannot keep a figure: {directory}: {error.strerror}") from error
+    return captions
 
 
 def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:

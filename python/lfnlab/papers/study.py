@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Results, Run
 
 
+def system(settings: Mapping[str, Any], law: str) -> str:
+    """The variant of a law that is run under its name: ``systems`` of the settings has it."""
+    named: str = settings.get("systems", {}).get(law, law)
+    return named
+
+
 @dataclass(frozen=True)
 class Study:
     """The runs of one choice of what a paper does not say. A paper's own adds what it measures."""

@@ -1,64 +1,165 @@
-"""The verdict page: every claim of every paper beside what the laboratory saw."""
+"""The pages of verdicts: docs/papers.md in short, and a page a paper in docs/papers.
+
+``papers/NAME/summary.toml`` has the words: ``text``, what the paper proposed, what of it is true
+and what to take from it, and ``claims``, a few words for each. Numbers and figures are those that
+``lfn paper NAME --accept`` stored.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from lfnlab.analysis.finding import Verdict
 from lfnlab.analysis.table import markdown
-from lfnlab.papers.paper import expected, overall, papers, title_of
+from lfnlab.papers.draws import counted, said
+from lfnlab.papers.paper import directory_of, expected, overall, papers, settings_of, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from lfnlab.analysis.finding import Verdict
-
 PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
+DOCS = Path(__file__).parents[3] / "docs"
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+Findings = dict[str, tuple[Verdict, dict[str, Any], dict[str, Any]]]
 
 
 def page() -> str:
-    """Every claim of every paper with its accepted finding of full size, as Markdown."""
+    """docs/papers.md: a table of counts, then a paragraph and a short table a paper."""
+    found = {name: by_claim(expected(name)["full"]["findings"]) for name in papers()}
+    counts = {name: Counter(total for total, _, _ in own.values()) for name, own in found.items()}
+    total = sum(counts.values(), Counter[Verdict]())
+    rows = [(f"[{title_of(name)}](papers/{name}.md)", *cells(own)) for name, own in counts.items()]
     lines = [
         "# Five papers, every claim",
         "",
-        "For each claim this page gives the paper's result, ours, and a verdict. A claim *holds*",
-        "or *does not hold* at the reference point: our choice of what the paper omits. It",
-        "*depends* if another choice gives the other verdict. It is *undecided* if a 95 % interval",
-        "covers the bound. A claim that does not hold is a result. The hash is that of all runs of",
-        "a study. `python -m lfnlab.papers.verdicts` writes this page from the findings that",
+        "A claim *holds* or *does not hold* if the 95 % interval of what we measured lies on one",
+        "side of the bound, at the reference point: our choice of what the paper omits. It",
+        "*depends* if another choice gives the other verdict. It is *undecided* if an interval",
+        "covers the bound. A claim that does not hold is a result. The last column of a paper's",
+        "table gives in how many draws a claim holds: random choices of all that the paper omits.",
+        "`python -m lfnlab.papers.verdicts` writes these pages from the findings that",
         "`lfn paper NAME --accept` stored.",
         "",
+        *markdown(("paper", *VERDICTS), [*rows, (f"all {total.total()}", *cells(total))]),
+        "",
     ]
-    for paper in papers():
-        full = expected(paper).get("full")
-        lines += [f"## {title_of(paper)}", ""]
-        if full is None:
-            lines += [f"`lfn paper {paper}` has not been run at full size yet.", ""]
-            continue
+    for name, own in found.items():
+        lines += [f"## {title_of(name)}", "", *summary(name)["text"].split("\n"), ""]
+        lines += [*markdown(("claim", "", "verdict", "draws"), short(name, own)), ""]
         lines += [
-            f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`. "
-            f"[The set-up, what the paper leaves open, and how each verdict is decided]"
-            f"(../papers/{papers()[paper].name}/README.md).",
+            f"[Numbers, causes, figures](papers/{name}.md); [set-up and bounds]"
+            f"(../papers/{papers()[name].name}/README.md).",
             "",
         ]
-        rows = []
-        for claim, (total, finding, others) in by_claim(full["findings"]).items():
-            varied = [f"{other['verdict']} with {value}" for value, other in others.items()]
-            if total != finding["verdict"]:
-                varied = [f"{finding['verdict']} at the reference point", *varied]
-            says = f"{finding['says']} ({finding['where']})"
-            verdicts = "; ".join([f"**{total}**", *varied])
-            rows.append((claim, says, finding["ours"], verdicts, finding["cause"]))
-        lines += [*markdown(("claim", "the paper", "ours", "verdict", "cause"), rows), ""]
-        for part, heading in PARTS.items():
-            if (found := expected(paper).get(part)) is not None:
-                lines += [f"### {heading}", "", *_extension(found)]
     return "\n".join(lines)
 
 
-def by_claim(
-    findings: Mapping[str, Any],
-) -> dict[str, tuple[Verdict, dict[str, Any], dict[str, Any]]]:
+def cells(counts: Mapping[Verdict, int]) -> list[str]:
+    """A cell a verdict; empty for none."""
+    return [str(counts.get(verdict) or "") for verdict in VERDICTS]
+
+
+def short(name: str, findings: Findings) -> Iterator[tuple[str, ...]]:
+    """A row a claim: a few words, the verdict, in how many draws it holds."""
+    words, drawn = summary(name)["claims"], expected(name).get("draws", {}).get("verdicts", {})
+    for claim, (total, _, _) in findings.items():
+        often = f"{drawn[claim].count('holds')} of {len(drawn[claim])}" if claim in drawn else ""
+        yield claim, words[claim], f"**{total}**", often
+
+
+def paper_page(name: str) -> str:
+    """docs/papers/NAME.md: every claim in full, by choice and by draw, and the figures."""
+    kept = expected(name)
+    full, found = kept["full"], by_claim(kept["full"]["findings"])
+    lines = [
+        f"# {title_of(name)}",
+        "",
+        *summary(name)["text"].split("\n"),
+        "",
+        f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`. "
+        f"[The set-up, what the paper leaves open, and how each verdict is decided]"
+        f"(../../papers/{papers()[name].name}/README.md).",
+        "",
+        "## Claims",
+        "",
+        *markdown(
+            ("claim", "the paper", "ours at the reference point", "verdict", "cause"),
+            (
+                (
+                    claim,
+                    f"{finding['says']} ({finding['where']})",
+                    finding["ours"],
+                    f"**{total}**",
+                    finding["cause"],
+                )
+                for claim, (total, finding, _) in found.items()
+            ),
+        ),
+        "",
+        "## Verdicts by choice",
+        "",
+        *by_choice(found),
+        "",
+        *draws(name, kept),
+    ]
+    if figures := full.get("figures"):
+        lines += ["## Figures", "", *pictures(figures)]
+    for part, heading in PARTS.items():
+        if (more := kept.get(part)) is not None:
+            lines += [f"## {heading}", "", *_extension(more)]
+    return "\n".join(lines)
+
+
+def by_choice(found: Findings) -> Iterator[str]:
+    """A column a variant; empty where the claim is not about the choice."""
+    names = list(dict.fromkeys(name for _, _, others in found.values() for name in others))
+    return markdown(
+        ("claim", "reference point", *names),
+        (
+            (
+                claim,
+                finding["verdict"],
+                *(others[name]["verdict"] if name in others else "" for name in names),
+            )
+            for claim, (_, finding, others) in found.items()
+        ),
+    )
+
+
+def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:
+    """The ranges that the draws are from, and what came of them."""
+    own = settings_of(name, quick=False)["draws"]
+    yield from ("## Draws", "")
+    yield f"`lfn paper {name} --draws` tests the claims with {own['count']} random choices from:"
+    yield ""
+    yield from markdown(
+        ("what the paper omits", "values", "reason"),
+        (
+            (choice, "; ".join(map(said, made["values"])), made["reason"])
+            for choice, made in own["choices"].items()
+        ),
+    )
+    yield ""
+    if "draws" not in kept:
+        yield from ("They have not been run yet.", "")
+        return
+    yield from markdown(
+        ("claim", "of the draws"),
+        ((claim, counted(verdicts)) for claim, verdicts in kept["draws"]["verdicts"].items()),
+    )
+    yield ""
+
+
+def summary(name: str) -> dict[str, Any]:
+    """The words on a paper."""
+    return tomllib.loads((directory_of(name) / "summary.toml").read_text(encoding="utf-8"))
+
+
+def by_claim(findings: Mapping[str, Any]) -> Findings:
     """By claim: the verdict over all choices, the finding at the reference point, the others."""
     found = {}
     for claim, finding in findings.items():
@@ -74,7 +175,7 @@ def by_claim(
     return found
 
 
-def _extension(found: dict[str, Any]) -> Iterator[str]:
+def _extension(found: Mapping[str, Any]) -> Iterator[str]:
     """Section of a paper's extension or kernel run."""
     yield f"`{found['command']}`, {found['runs']} runs, hash `{found['hash']}`."
     yield ""
@@ -83,15 +184,23 @@ def _extension(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     for heading, (headings, *rows) in found["tables"].items():
         yield from (f"{heading}:", "", *markdown(headings, rows), "")
-    for file, caption in found["figures"].items():
-        yield from (f"![{caption}](figures/{file})", "", f"{caption}.", "")
+    yield from pictures(found["figures"])
+
+
+def pictures(figures: Mapping[str, str]) -> Iterator[str]:
+    """Figures of docs/figures with their captions, by file."""
+    for file, caption in figures.items():
+        yield from (f"![{caption}](../figures/{file})", "", f"{caption}.", "")
 
 
 def main() -> None:
-    """Writes docs/papers.md of the source tree."""
-    file = Path(__file__).parents[3] / "docs" / "papers.md"
-    file.write_text(page(), encoding="utf-8")
-    print(file)
+    """Writes docs/papers.md and docs/papers/NAME.md of the source tree."""
+    pages = {DOCS / "papers.md": page()}
+    pages |= {DOCS / "papers" / f"{name}.md": paper_page(name) for name in papers()}
+    for file, text in pages.items():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        print(file)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+"""Are draws fixed, stratified, and counted as they fell?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lfnlab.analysis.finding import Finding
+from lfnlab.cli import papers as cli
+from lfnlab.errors import Unavailable, UsageError
+from lfnlab.papers import draws, paper
+from lfnlab.results.runs import Results
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lfnlab.papers.paper import Execute
+
+PAPERS = list(paper.papers())
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_value_of_every_choice_is_drawn_equally_often(name: str) -> None:
+    settings = paper.settings_of(name, quick=False)
+    own = settings["draws"]
+    found = draws.drawn(name, settings)
+    assert len(found) == own["count"] == 20
+    for choice, made in own["choices"].items():
+        assert made["reason"]
+        often = Counter(words[choice] for words, _ in found)
+        assert len(often) == len(made["values"]), "two values have the same words"
+        assert max(often.values()) - min(often.values()) <= 1
+    assert found == draws.drawn(name, settings), "the draws are fixed"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_draw_changes_only_settings_that_the_paper_has(name: str) -> None:
+    """A misspelt key would leave the reference point as it is."""
+    settings = paper.settings_of(name, quick=False)
+    optional = {"systems", "delayed_ack", "parameters", "pacing"}
+    made = settings["draws"]
+    for own in (made["at"], *(v for c in made["choices"].values() for v in c["values"])):
+        assert set(own) <= set(settings) | optional
+        for key, value in own.items():
+            if isinstance(value, dict) and key != "systems":
+                assert set(value) <= set(settings[key]), key
+
+
+def test_a_draw_has_its_values_over_the_shorter_study() -> None:
+    settings = {
+        "rate": "1Gbit/s",
+        "three": {"rtt": "120ms", "seconds": 9},
+        "draws": {
+            "count": 4,
+            "at": {"three": {"seconds": 1}},
+            "choices": {
+                "rate": {"values": [{"rate": "1bit/s"}, {}]},
+                "rtt": {"values": [{"three": {"rtt": "2ms"}}]},
+            },
+        },
+    }
+    found = draws.drawn("x", settings)
+    assert sorted(one["rate"] for one, _ in found) == [
+        "as chosen",
+        "as chosen",
+        *["rate 1bit/s"] * 2,
+    ]
+    for words, chosen in found:
+        assert words["rtt"] == "rtt 2ms"
+        assert chosen["three"] == {"rtt": "2ms", "seconds": 1}
+        assert chosen["rate"] == ("1bit/s" if words["rate"] != "as chosen" else "1Gbit/s")
+
+
+def test_verdicts_are_counted() -> None:
+    assert draws.counted(["holds"] * 17 + ["undecided"] * 3) == "holds in 17 of 20, undecided in 3"
+    assert draws.counted(["does not hold"]) == "holds in 0 of 1, does not hold in 1"
+
+
+def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def study_of(settings: dict[str, Any], execute: Execute, name: str) -> Any:
+        return SimpleNamespace(settings=settings, results=Results(tmp_path, name, ()))
+
+    def x1(study: Any) -> Finding:
+        return Finding("X1", "", "", "", "holds" if study.settings["n"] > 2 else "undecided")
+
+    settings = {
+        "n": 1,
+        "draws": {"count": 4, "at": {}, "choices": {"n": {"values": [{"n": i} for i in range(4)]}}},
+    }
+    (tmp_path / "claims.py").touch()
+    module = SimpleNamespace(study_of=study_of, VARIED=(x1,))
+    monkeypatch.setattr(paper, "claims_of", lambda _: module)
+    monkeypatch.setattr(paper, "settings_of", lambda _name, quick: settings)
+    monkeypatch.setattr(paper, "papers", lambda: {"x": tmp_path})
+    found = draws.draw("x", out=tmp_path)
+    assert Counter(found.verdicts()["X1"]) == {"holds": 1, "undecided": 3}
+    assert len(found.table().rows) == 4
+    draws.accept("x", found)
+    kept = paper.expected("x")["draws"]
+    assert kept["verdicts"] == found.verdicts()
+    assert [one["n"] for one in kept["chosen"]] == [draw.chosen["n"] for draw in found.draws]
+
+
+def test_a_paper_without_draws_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(paper, "settings_of", lambda _name, quick: {})
+    with pytest.raises(Unavailable, match=r"no table \[draws\]"):
+        draws.draw("jgn2", out=tmp_path)
+
+
+def test_draws_have_one_size(tmp_path: Path) -> None:
+    for other in ("quick", "extensions", "kernel"):
+        with pytest.raises(UsageError, match="--draws"):
+            cli.reproduce("jgn2", draws=True, out=tmp_path, **{other: True})
