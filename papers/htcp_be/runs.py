@@ -1,0 +1,247 @@
+"""The runs of the HTCP-BE study, and what is measured of them.
+
+A run of each round-trip time and one seed make a *block*: the paper's three runs. A claim is about
+the mean over the three, and its interval over the blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lfnlab import metrics
+from lfnlab.experiment.plan import Case
+from lfnlab.papers import study
+from lfnlab.papers.study import system
+from lfnlab.scenario.builder import dumbbell
+from lfnlab.statistics import interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lfnlab.results.runs import Run
+    from lfnlab.scenario.builder import Scenario
+
+FAST_RETRANSMIT, TIMEOUT = 0, 1
+#: Laws whose parallel flows and newcomers claims are about.
+PARALLEL = ("htcp", "htcp-be")
+CONVERGING = ("reno", "hstcp", "scalable")
+METRICS = ("goodput_bps", "cov", "utilization")
+
+
+@dataclass(frozen=True)
+class Study(study.Study):
+    """The runs of one choice of what the paper does not say."""
+
+    @property
+    def laws(self) -> Sequence[str]:
+        """The laws under test."""
+        return list(self.settings["laws"])
+
+    @property
+    def levels(self) -> Sequence[int]:
+        """The levels of background traffic."""
+        return list(self.settings["levels"])
+
+    def by_block(self, of: Callable[[Run], float | None], **factors: Any) -> list[float]:
+        """Mean over the round-trip times of a number of each run, by block; what is None left out.
+
+        A block without any is left out.
+        """
+        runs = sorted(self.having(**factors), key=lambda run: run.seed)
+        blocks = [
+            [value for run in block if (value := of(run)) is not None]
+            for _, block in groupby(runs, key=lambda run: run.seed)
+        ]
+        return [sum(block) / len(block) for block in blocks if block]
+
+    def ratios(self, of: Callable[[Run], float | None], one: str, other: str) -> list[float]:
+        """A number of a run of one law over that of the other in the same run, by block.
+
+        The mean over those runs of the block that have both.
+        """
+        blocks: dict[int, list[float]] = {}
+        runs = (self.having(part="one flow", law=law) for law in (one, other))
+        for a, b in zip(*runs, strict=True):
+            if (x := of(a)) and (y := of(b)):
+                blocks.setdefault(a.seed, []).append(x / y)
+        return [sum(block) / len(block) for block in blocks.values()]
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, int, str], list[float]]:
+        return {
+            (law, level, metric): self.by_block(
+                lambda run, metric=metric: of_first(run, metric),  # type: ignore[misc]
+                part="one flow",
+                law=law,
+                level=level,
+            )
+            for law in self.laws
+            for level in self.levels
+            for metric in METRICS
+        }
+
+    def values(self, law: str, level: int, metric: str) -> list[float]:
+        """One value a block."""
+        return self._values[law, level, metric]
+
+    def mean(self, law: str, level: int, metric: str) -> float:
+        """Mean over the blocks."""
+        return interval(self.values(law, level, metric)).mean
+
+
+def of_first(run: Run, metric: str) -> float:
+    """A metric of the flow under test, or of the link."""
+    if metric == "utilization":
+        return float(run.summary["links"][0]["utilization"])
+    flow: Mapping[str, Any] = run.summary["flows"][0]
+    return float(flow[metric])
+
+
+def cases(settings: Mapping[str, Any]) -> list[Case]:
+    """One flow by laws x levels x blocks; parallel flows; newcomers."""
+    made = [
+        Case(
+            base(settings, rtt, seed)
+            .with_background(level, long_flows=settings["long_flows"] if level else None)
+            .flow(system(settings, law), **flow_settings(settings)),
+            {"part": "one flow", "law": law, "level": level, "rtt": rtt},
+        )
+        for level in settings["levels"]
+        for law in settings["laws"]
+        for seed in seeds(settings)
+        for rtt in settings["rtts"]
+    ]
+    part = settings["parallel"]
+    made += [
+        Case(
+            base({**settings, **part}, rtt, seed)
+            .with_background(part["level"], long_flows=settings["long_flows"])
+            .flow(
+                system(settings, law),
+                count=part["flows"],
+                start="uniform(0s, 1s)",
+                **flow_settings(settings),
+            ),
+            {"part": "parallel", "law": law, "level": part["level"], "rtt": rtt},
+        )
+        for law in PARALLEL
+        for seed in seeds(settings)
+        for rtt in settings["rtts"]
+    ]
+    return made + newcomers(settings)
+
+
+def newcomers(settings: Mapping[str, Any]) -> list[Case]:
+    """Two flows of a law, the second after a while, on the longest path."""
+    part, rtt, made = settings["newcomer"], settings["rtts"][-1], []
+    for law in CONVERGING:
+        for seed in seeds(settings):
+            first = base({**settings, **part}, rtt, seed).flow(
+                system(settings, law), start="uniform(0s, 1s)", **flow_settings(settings)
+            )
+            both = first.flow(
+                system(settings, law),
+                **flow_settings(settings),
+                start=f"uniform({part['after_s']}s, {part['after_s'] + 1}s)",
+            )
+            made.append(Case(both, {"part": "newcomer", "law": law, "level": 0, "rtt": rtt}))
+    return made
+
+
+def flow_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of every flow under test."""
+    keys = ("packet", "delayed_ack")
+    return {key: settings[key] for key in keys if key in settings}
+
+
+def seeds(settings: Mapping[str, Any]) -> range:
+    """One seed a block."""
+    return range(1, settings["blocks"] + 1)
+
+
+def base(settings: Mapping[str, Any], rtt: str, seed: int) -> Scenario:
+    """The dumbbell without flows."""
+    return dumbbell(
+        rate=settings["rate"],
+        rtt=rtt,
+        buffer=settings["buffer"],
+        duration=settings["duration"],
+        warmup=settings["warmup"],
+        sample=settings["sample"],
+        compat="ns2",
+        seed=seed,
+    )
+
+
+def response_cases(settings: Mapping[str, Any]) -> list[Case]:
+    """One flow each, alone, with random loss on a path that it cannot fill."""
+    return [
+        Case(
+            dumbbell(
+                rate=settings["rate"],
+                rtt=settings["rtt"],
+                buffer="1bdp",
+                duration=settings["duration"],
+                warmup=settings["warmup"],
+                loss=loss,
+                sample="off",
+                compat="ns2",
+                seed=seed,
+            ).flow(law),
+            {"law": law, "loss": loss},
+        )
+        for law in settings["laws"]
+        for loss in settings["losses"]
+        for seed in range(1, settings["seeds"] + 1)
+    ]
+
+
+# What is measured.
+
+
+def losses(run: Run) -> pl.DataFrame:
+    """Fast retransmits and timeouts of the flow under test after the warm-up, in order."""
+    events = run.table("events")
+    return events.filter(
+        pl.col("kind").is_in([FAST_RETRANSMIT, TIMEOUT])
+        & (pl.col("t_s") >= run.summary["warmup_s"])
+    ).sort("t_s")
+
+
+def kept_fraction(run: Run) -> float | None:
+    """Mean part of the window that is kept at a fast retransmit; None without one."""
+    events = losses(run).filter(pl.col("kind") == FAST_RETRANSMIT)
+    kept = (events["ssthresh_seg"] / events["cwnd_before_seg"]).mean()
+    return kept if isinstance(kept, float) else None
+
+
+def growth_per_s(run: Run) -> float | None:
+    """Segments that the window gains per second between one fast retransmit and the next."""
+    events = losses(run)
+    gained = spent_s = 0.0
+    for one, other in pairwise(events.iter_rows(named=True)):
+        if one["kind"] == other["kind"] == FAST_RETRANSMIT:
+            gained += other["cwnd_before_seg"] - one["ssthresh_seg"]
+            spent_s += other["t_s"] - one["t_s"]
+    return gained / spent_s if spent_s > 0 else None
+
+
+def total_bps(run: Run) -> float:
+    """Goodput of all flows under test."""
+    return float(sum(flow["goodput_bps"] for flow in run.summary["flows"]))
+
+
+def fairness(run: Run) -> float:
+    """Jain's index of the flows under test."""
+    return metrics.jain([flow["goodput_bps"] for flow in run.summary["flows"]])
+
+
+def newcomer_share(run: Run) -> float:
+    """Part of both flows' goodput that the second has from the warm-up on."""
+    first, second = (flow["goodput_bps"] for flow in run.summary["flows"])
+    return float(second / (first + second))
