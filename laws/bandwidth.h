@@ -24,7 +24,7 @@
 #define BANDWIDTH_COUNT_WNS2 8u   /* the same, repaired in UCLA's ns-2 module */
 #define BANDWIDTH_TUSTIN 32u      /* the first Westwood: a sample an ACK, filtered by its time */
 #define BANDWIDTH_RTT_DOWN 16u    /* Linux 2.6.22: rtt_min rounds down to a whole jiffy, not up */
-#define BANDWIDTH_FIRST_DATA 64u  /* Linux 6.12: the first window begins as the first data leave; RTTs in jiffies, of the ACK before */
+#define BANDWIDTH_FIRST_DATA 64u  /* Linux 6.12: the first window begins as the first data leave; RTTs in jiffies */
 #define BANDWIDTH_SACKS 128u      /* Linux 6.12: duplicates without SACK blocks count for nothing */
 
 struct bandwidth {
@@ -137,11 +137,15 @@ static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack
 	/* The last sample where this ACK has none would need memory; the smoothed one does as well. */
 	u64 rtt_ns = ack->rtt_ns ? ack->rtt_ns : ack->srtt_ns;
 
+	if (ack->rtt_ns)
+		b->rtt_ms = (u16)law_clamp((ack->rtt_ns + BANDWIDTH_JIFFY_NS - 1) / BANDWIDTH_JIFFY_NS, 1, 0xffff);
 	if (rules & BANDWIDTH_TUSTIN) {
 		b->segments += bandwidth_credit(b, ack, rules);
 		bandwidth_tustin(b, ack);
 	} else if (rules & BANDWIDTH_FIRST_DATA && !b->rtt_min_us) {
-		b->window_ns = ack->now_ns - rtt_ns; /* their ACK counts for nothing */
+		/* Their ACK counts as a duplicate. */
+		b->window_ns = ack->now_ns - rtt_ns;
+		b->segments = b->accounted = 1;
 	} else {
 		u64 length_ns = ack->now_ns - b->window_ns;
 
@@ -153,8 +157,6 @@ static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack
 			bandwidth_close_window(b, ack, rules);
 		b->segments += bandwidth_credit(b, ack, rules);
 	}
-	if (ack->rtt_ns)
-		b->rtt_ms = (u16)law_clamp((ack->rtt_ns + BANDWIDTH_JIFFY_NS - 1) / BANDWIDTH_JIFFY_NS, 1, 0xffff);
 	if (ack->rtt_ns && (ack->rtt_ns < b->rtt_min_us * 1000ULL || !b->rtt_min_us || b->renew_rtt_min)) {
 		u64 rtt_us = law_clamp(ack->rtt_ns / 1000, 1, ~0U - 1000);
 

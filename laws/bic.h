@@ -43,7 +43,9 @@ struct bic {
 	u32 delayed_ack; /* EWMA of the segments that one ACK covers, Q4 */
 
 	u32 gain_q16; /* paper: segments to add in this round trip; 0: decide at the next ACK */
-	u32 variant;
+	u16 variant;
+	u8 in_loss; /* linux */
+	u8 pad;
 };
 
 /* State after an RTO: no known maximum. */
@@ -62,7 +64,7 @@ static inline void bic_init(void *state, const struct law_config *config, struct
 	struct bic *s = state;
 
 	(void)control;
-	s->variant = config->variant;
+	s->variant = (u16)config->variant;
 	s->undo_max_win = LAW_INFINITE;
 	bic_reset(s);
 }
@@ -72,6 +74,8 @@ static inline void bic_on_sample(void *state, const struct law_ack *ack, struct 
 	struct bic *s = state;
 
 	(void)control;
+	if (s->variant == BIC_LINUX && law_enters_loss(&s->in_loss, ack))
+		bic_reset(s);
 	/* Linux counts ACKs of nothing too, but none that finds something SACKed. */
 	if (s->variant == BIC_LINUX ? ack->flags & LAW_ACK_DISORDER : !ack->acked)
 		return;

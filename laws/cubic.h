@@ -64,7 +64,8 @@ struct cubic_linux {
 
 struct cubic {
 	u32 variant;
-	u32 pad;
+	u8 in_loss; /* linux */
+	u8 pad[3];
 	union {
 		struct cubic_curve curve;
 		struct cubic_linux lin;
@@ -273,6 +274,8 @@ static inline void cubic_on_sample(void *state, const struct law_ack *ack, struc
 	struct cubic *s = state;
 
 	(void)control;
+	if (s->variant == CUBIC_LINUX && law_enters_loss(&s->in_loss, ack))
+		cubic_linux_reset(&s->lin);
 	if (cubic_is_linux(s)) {
 		cubic_linux_on_sample(s, ack);
 		return;

@@ -5,7 +5,7 @@
  *
  *   paper  counts segments; the window to 2^-32 of a segment
  *   linux  counts ACKs, in 128ths of a segment, rounded down; begins with rho segments and stops at
- *          65,535 (measured on Linux 6.12)
+ *          65,535; Reno in states Disorder and Loss (measured on Linux 6.12)
  */
 #ifndef LFN_HYBLA_H
 #define LFN_HYBLA_H
@@ -22,7 +22,7 @@ struct hybla {
 	u64 min_srtt_ns; /* for which rho holds; 0: no sample yet */
 	u32 rho_q16;
 	u32 cents; /* linux: 128ths of a segment towards the next one */
-	u32 cnt;   /* linux: ACKs towards the next segment, where an ACK is worth less than a 128th */
+	u32 cnt;   /* linux: ACKs since cwnd last grew; where one is worth less than a 128th they decide, and for Reno */
 	u32 variant;
 };
 
@@ -96,11 +96,13 @@ static inline void hybla_linux_on_ack(struct hybla *s, struct law_control *contr
 	u32 cents = (u32)(hybla_rho2_q16(s) * HYBLA_CENT >> 16) / w;
 
 	s->cents += cents;
-	s->cnt = cents ? 0 : s->cnt + 1;
+	if (cents < HYBLA_CENT)
+		s->cnt++;
 	if (s->cents >= HYBLA_CENT) {
 		control->cwnd += LAW_SEG(s->cents / HYBLA_CENT);
 		s->cents %= HYBLA_CENT;
-	} else if (s->cnt >= w) {
+		s->cnt = 0;
+	} else if (!cents && s->cnt >= w) {
 		control->cwnd += LAW_ONE;
 		s->cnt = 0;
 	}
@@ -111,8 +113,9 @@ static inline void hybla_on_ack(void *state, u32 n, const struct law_ack *ack, s
 {
 	struct hybla *s = state;
 
-	(void)ack;
-	if (s->variant == HYBLA_LINUX)
+	if (s->variant == HYBLA_LINUX && ack->flags & (LAW_ACK_SACK | LAW_ACK_LOSS))
+		law_add_every(control, &s->cnt, (u32)(control->cwnd >> 32), n);
+	else if (s->variant == HYBLA_LINUX)
 		hybla_linux_on_ack(s, control);
 	else
 		law_add_per_rtt(control, hybla_rho2_q16(s), n);

@@ -5,7 +5,7 @@
  *
  *   paper  the window to 2^-32 of a segment
  *   linux  whole segments, alpha in 128ths, b in 64ths; a round that ends during an episode lasts to
- *          the episode's end
+ *          the episode's end; the ACK that ends one counts all that it covers (measured)
  */
 #ifndef LFN_ILLINOIS_H
 #define LFN_ILLINOIS_H
@@ -32,6 +32,8 @@ struct illinois {
 	u8 above;      /* a queue was seen since alpha last was at its maximum */
 	u8 low;        /* rounds without one in a row */
 	u8 due;        /* linux: a round ended during an episode */
+	u8 in_loss;    /* linux */
+	u8 opens;      /* linux: the current ACK ends an episode */
 };
 
 static inline void illinois_reset(struct illinois *s)
@@ -97,7 +99,7 @@ static inline void illinois_round_down(struct illinois *s)
 static inline void illinois_end_round(struct illinois *s, const struct law_ack *ack, u64 w)
 {
 	/* paper: samples of an episode do not count, since its queue is not that of the window. */
-	if (s->samples && (ack->flags & LAW_ACK_OPEN)) {
+	if (s->samples && (ack->flags & LAW_ACK_OPEN || s->opens)) {
 		u64 da = s->sum_us / s->samples - s->base_us, dm = s->max_us - s->base_us;
 
 		if (w < ILLINOIS_WINDOW) {
@@ -117,6 +119,8 @@ static inline void illinois_on_sample(void *state, const struct law_ack *ack, st
 {
 	struct illinois *s = state;
 
+	if (s->variant == ILLINOIS_LINUX && law_enters_loss(&s->in_loss, ack))
+		illinois_reset(s);
 	if (ack->rtt_ns) {
 		u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0U >> 1);
 
@@ -129,21 +133,30 @@ static inline void illinois_on_sample(void *state, const struct law_ack *ack, st
 	}
 	if (ack->flags & LAW_ACK_ROUND_START)
 		s->due = 1;
-	if (s->due && (s->variant != ILLINOIS_LINUX || (ack->flags & LAW_ACK_OPEN))) {
+	if (s->due && (s->variant != ILLINOIS_LINUX || ack->flags & LAW_ACK_OPEN || s->opens)) {
 		s->due = 0;
 		illinois_end_round(s, ack, control->cwnd);
 	}
+	s->opens = 0;
+}
+
+static inline void illinois_on_open(void *state, const struct law_ack *ack, struct law_control *control)
+{
+	struct illinois *s = state;
+
+	(void)ack;
+	(void)control;
+	s->opens = s->variant == ILLINOIS_LINUX;
 }
 
 static inline void illinois_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
 {
 	struct illinois *s = state;
 
-	(void)ack;
 	if (s->variant == ILLINOIS_LINUX) {
 		u64 w = control->cwnd >> 32;
 
-		s->cnt += n;
+		s->cnt += ack->acked;
 		if ((u64)s->cnt * s->alpha_q16 >> 16 >= w) {
 			control->cwnd += LAW_SEG(((u64)s->cnt * s->alpha_q16 >> 16) / w);
 			control->cwnd = law_min(control->cwnd, LAW_MAX_CWND);
@@ -180,6 +193,6 @@ static inline void illinois_probe(const void *state, const struct law_control *c
 	out[3] = s->max_us;
 }
 
-LAW_OPS(illinois, .on_sample = illinois_on_sample, .probe = illinois_probe);
+LAW_OPS(illinois, .on_sample = illinois_on_sample, .on_open = illinois_on_open, .probe = illinois_probe);
 
 #endif

@@ -56,7 +56,7 @@ struct law_ack {
 #define LAW_ACK_CWND_LIMITED 4u /* the last flight used the whole window */
 #define LAW_ACK_DUP 8u          /* covers nothing new cumulatively */
 #define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery */
-#define LAW_ACK_LOSS 32u        /* on_control: it leaves the sender in state Loss, after a timeout */
+#define LAW_ACK_LOSS 32u        /* it leaves the sender in state Loss, after a timeout */
 #define LAW_ACK_DISORDER 64u    /* it finds the sender in state Disorder */
 #define LAW_ACK_SACK 128u       /* it carries SACK blocks */
 #define LAW_ACK_RESTART 256u    /* the first since a retransmission left with nothing in flight */
@@ -174,6 +174,16 @@ static inline void law_add_per_rtt(struct law_control *c, u64 gain_q16, u32 n)
 	u64 inc = gain / law_max(c->cwnd >> 16, 1); /* Q48 / Q16 = Q32 a segment */
 
 	c->cwnd = law_min(c->cwnd + law_min(inc, LAW_ONE) * n, LAW_MAX_CWND);
+}
+
+/* Whether the ACK is the first that leaves the sender in state Loss; `in_loss` keeps the state. Linux tells a law of that
+ * state also where the timeout is no new reduction. */
+static inline u32 law_enters_loss(u8 *in_loss, const struct law_ack *ack)
+{
+	u8 before = *in_loss;
+
+	*in_loss = (ack->flags & LAW_ACK_LOSS) != 0;
+	return *in_loss && !before;
 }
 
 /* The integer rule of Linux (tcp_cong_avoid_ai): +1 segment for every w segments acked,

@@ -4,7 +4,7 @@
  * keep between alpha and beta segments in the queue.
  *
  *   paper  queued segments = w (1 - base/RTT), the window to 2^-32
- *   linux  w (RTT - base)/base, whole segments
+ *   linux  w (RTT - base)/base, whole segments; Reno in state Disorder (measured)
  */
 #ifndef LFN_VEGAS_H
 #define LFN_VEGAS_H
@@ -68,7 +68,10 @@ static inline void vegas_on_ack(void *state, u32 n, const struct law_ack *ack, s
 	struct vegas *s = state;
 	u64 diff;
 
-	(void)ack;
+	if (s->variant == VEGAS_LINUX && ack->flags & LAW_ACK_SACK) {
+		law_add_every(control, &s->cnt, (u32)(control->cwnd >> 32), n);
+		return;
+	}
 	if (!s->delay.starts || s->left_slow_start)
 		return;
 	if (!s->delay.round_us) {

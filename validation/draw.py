@@ -26,6 +26,9 @@ SAME_LOSSES = 8
 #: Jitter of phases, in transmission times of a packet.
 TIES = 0.02
 AQMS = ("red", "codel", "fq-codel", "pie")
+#: Hybla's windows exceed what a path holds by so much that they would meet Linux's receive window,
+#: 64 MiB at first. This send buffer is smaller, on both sides.
+HYBLA_BUFFER_MB = 64
 #: How often each trait is drawn.
 SHARES = {
     "aqm": 0.35,
@@ -183,6 +186,8 @@ class Drawn:
             lines.append("sack = false")
         if not flow.delayed_ack:
             lines.append("delayed_ack = false")
+        if any(one.law == "hybla" for one in self.flows):
+            lines.append(f'send_buffer = "{HYBLA_BUFFER_MB}MB"')
         return lines
 
     def phase(self, number: int) -> Drawn:

@@ -87,9 +87,10 @@ def judge(drawn: Drawn, cache: FilePath, ours: Side = outcome.ours) -> Found:
         # With the same losses each side may repeat itself, though a packet more or less, as at a
         # tie, shifts them all.
         repeats = not (outcome.chaotic(every) or outcome.chaotic(here))
+        found = Found(drawn, *compared(every, here), chaotic=not repeats)
         if repeats and not (drawn.hits_packets and count == FEW):
-            return Found(drawn, theirs, mine, verdict, chaotic=False)
-        found = Found(drawn, *compared(every, here), chaotic=True)
+            # The first alone may have met a tie.
+            return found
         if found.verdict.agrees:
             return found
     return replace(found, chance=exchanged(every, here))

@@ -147,7 +147,7 @@ def test_a_path_that_linux_cannot_run_is_refused_by_its_part(change: str, part: 
         ('law = "reno"\nreceive_window = "20 packets"', "flow.receive_window"),
         ('law = "reno"\nstart = "uniform(0s, 1s)"', "flow.start"),
         ('law = "reno"\npacing = true', "flow.pacing"),
-        ('law = "reno"\nsend_buffer = "1MB"', "flow.send_buffer"),
+        ('law = "reno"\nsend_buffer = "900MB"', "flow.send_buffer"),
     ],
 )
 def test_a_flow_that_linux_cannot_run_is_refused_by_its_part(change: str, part: str) -> None:

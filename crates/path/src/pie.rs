@@ -21,6 +21,10 @@ const IDLE_DECAY: f64 = 0.98;
 const LARGEST_STEP: f64 = 0.02;
 /// From this probability on the step is limited and a mark becomes a drop.
 const HIGH_PROBABILITY: f64 = 0.1;
+/// Sums of the probabilities of packets since the last drop: below the first there is none, from the second on the next
+/// packet is dropped (RFC 8033 §5.4, also in Linux).
+const NO_DROP_BELOW: f64 = 0.85;
+const DROP_FROM: f64 = 8.5;
 /// Divisor of the step while the probability is below a bound: a small probability moves in small
 /// steps.
 const STEP_DIVISORS: [(f64, f64); 6] =
@@ -92,6 +96,8 @@ pub struct Pie {
     /// Queueing delay of the last packet that left the queue; 0 when it left it empty.
     delay: Time,
     next_update: Time,
+    /// Sum of the probabilities of the packets since the last drop.
+    due: f64,
 }
 
 /// State that an update changes.
@@ -125,6 +131,7 @@ impl Pie {
             state: Control { probability: 0.0, old_delay: Time::ZERO, burst_left: config.burst },
             delay: Time::ZERO,
             next_update: config.update,
+            due: 0.0,
         })
     }
 
@@ -146,9 +153,13 @@ impl Pie {
             return Verdict::Accept;
         }
         let size = if self.config.byte_mode { f64::from(packet.bytes) / mean_bytes as f64 } else { 1.0 };
-        if draw() >= probability * size {
-            Verdict::Accept
-        } else if self.config.ecn && packet.ect && probability < HIGH_PROBABILITY {
+        let probability_here = probability * size;
+        self.due = if probability_here == 0.0 { 0.0 } else { self.due + probability_here };
+        if self.due < NO_DROP_BELOW || (self.due < DROP_FROM && draw() >= probability_here) {
+            return Verdict::Accept;
+        }
+        self.due = 0.0;
+        if self.config.ecn && packet.ect && probability < HIGH_PROBABILITY {
             Verdict::Mark
         } else {
             Verdict::Drop
@@ -290,6 +301,7 @@ mod tests {
             pie.catch_up(now);
             pie.state.probability = probability.unwrap_or(pie.state.probability);
             pie.leave(now, waited, false);
+            pie.due = 1.0;
             pie.arrive(now, LONG, &PACKET, || 0.0)
         };
         let slow = Time::from_ms(50);
@@ -310,6 +322,7 @@ mod tests {
     fn at_probability(config: PieConfig, probability: f64) -> Pie {
         let mut pie = pie(config);
         pie.state = Control { probability, old_delay: Time::from_ms(100), burst_left: Time::ZERO };
+        pie.due = 1.0;
         pie
     }
 
@@ -338,6 +351,18 @@ mod tests {
         assert_eq!(verdict(true, true, 0.09, 0.0899), Verdict::Mark);
         assert_eq!(verdict(true, false, 0.09, 0.0899), Verdict::Drop);
         assert_eq!(verdict(true, true, 0.1, 0.0), Verdict::Drop);
+    }
+
+    #[test]
+    fn drops_are_neither_close_together_nor_far_apart() {
+        let mut pie = at_probability(PieConfig::default(), 0.125);
+        pie.due = 0.0;
+        let mut until_drop = |draw: f64| {
+            1 + (0..)
+                .take_while(|_| pie.arrive(Time::ZERO, LONG, &PACKET, || draw) == Verdict::Accept)
+                .count()
+        };
+        assert_eq!((until_drop(0.0), until_drop(0.5), until_drop(0.0)), (7, 68, 7));
     }
 
     #[test]

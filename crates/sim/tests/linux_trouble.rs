@@ -157,26 +157,24 @@ fn without_sack_repair_is_as_in_linux() {
 
 #[test]
 fn without_sack_random_loss_costs_what_it_costs_linux() {
-    // Linux, with these buffers and CUBIC, 1 % of the packets lost: 3.06 Mbit/s, 53 retransmissions in 40 recoveries,
-    // no timeout.
-    let runs = (1..=4).map(|seed| {
+    // Linux, with these buffers and CUBIC, 1 % of the packets lost; means of 16 runs: 2.84 Mbit/s, 49 retransmissions,
+    // 0.7 timeouts.
+    let (mut mbps, mut repeated, mut timeouts) = (0.0, 0.0, 0.0);
+    for seed in 1..=16 {
         let mut flow = linux_flow("cubic:linux", RTT);
         flow.sender.sack = false;
         flow.receiver.sack = false;
         let mut config = path(bottleneck(80), flow, 20);
         config.links[2].impair.loss = Loss::Bernoulli(0.01);
         config.seed = seed;
-        run(&config).summary.flows.remove(0)
-    });
-    let (mut mbps, mut repeated, mut lost) = (0.0, 0.0, 0.0);
-    for flow in runs {
-        mbps += flow.goodput_bps / 4e6;
-        repeated += flow.retransmits as f64 / 4.0;
-        lost += flow.loss_events as f64 / 4.0;
+        let flow = run(&config).summary.flows.remove(0);
+        mbps += flow.goodput_bps / 16e6;
+        repeated += flow.retransmits as f64 / 16.0;
+        timeouts += flow.timeouts as f64 / 16.0;
     }
-    assert!((mbps / 3.06 - 1.0).abs() < 0.15, "{mbps} Mbit/s");
-    assert!((repeated / 53.0 - 1.0).abs() < 0.25, "{repeated} retransmissions");
-    assert!((lost / 40.0 - 1.0).abs() < 0.25, "{lost} recoveries");
+    assert!((mbps / 2.84 - 1.0).abs() < 0.1, "{mbps} Mbit/s");
+    assert!((repeated / 49.0 - 1.0).abs() < 0.2, "{repeated} retransmissions");
+    assert!((0.2..1.5).contains(&timeouts), "{timeouts} timeouts");
 }
 
 /// NewReno as ns-2 has it, behind RED: hundreds of packets are lost in start-up, one is repaired each round trip until

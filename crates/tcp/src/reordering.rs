@@ -52,7 +52,7 @@ impl Reordering {
 
     /// A DSACK reported a spurious retransmission. `una`: first unacknowledged segment; `nxt`: next to send.
     pub fn on_dsack(&mut self, una: u64, nxt: u64) {
-        if una >= self.round_end {
+        if self.seen && una >= self.round_end {
             self.round_end = nxt;
             self.steps = self.steps.saturating_add(1);
             self.persist = RECOVERIES;

@@ -21,6 +21,9 @@ const RETRANS: u8 = 2;
 const EVER: u8 = 4;
 /// Retransmitted more than once: an ACK may be of either retransmission.
 const TWICE: u8 = 8;
+/// RACK found it lost, and it was not retransmitted since. Linux's RACK does not look at it again, even if an undo
+/// removes the mark of loss: then only a timeout repairs it (measured).
+const FOUND: u8 = 16;
 
 /// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -189,6 +192,16 @@ impl Scoreboard {
         once.then(|| self.sent[self.at(seq)])
     }
 
+    /// Whether a segment not acknowledged cumulatively was ever retransmitted.
+    pub fn was_retransmitted(&self, seq: u64) -> bool {
+        (self.una..self.nxt).contains(&seq) && self.flags(seq) & EVER != 0
+    }
+
+    /// Whether a segment that was retransmitted is SACKed.
+    pub fn was_delivered_after_retransmission(&self, seq: u64) -> bool {
+        self.was_retransmitted(seq) && self.repair.sacked.contains(seq)
+    }
+
     /// Time of an outstanding segment's first transmission; for a retransmitted segment, that of the next
     /// segment that was not retransmitted.
     pub fn original_sent(&self, seq: u64) -> Option<Time> {
@@ -345,14 +358,15 @@ impl Scoreboard {
         if twice == 0 {
             self.repair.original = (seq, self.sent[at]);
         }
-        self.repair.flags[at] |= RETRANS | EVER | twice;
+        self.repair.flags[at] = self.repair.flags[at] & !FOUND | RETRANS | EVER | twice;
         self.sent[at] = now;
         self.repair.retransmitted.push_back((now, seq));
         self.repair.retransmitted_end = self.repair.retransmitted_end.max(seq + 1);
     }
 
     /// A segment was delivered: takes RTT and RACK samples from its transmission time. A retransmission whose ACK
-    /// comes within `least_rtt` gives none: the original arrived (RFC 8985 §6.2 step 2).
+    /// comes within `least_rtt` gives none: the original arrived (RFC 8985 §6.2 step 2). Nor does a segment retransmitted
+    /// more than once: an earlier copy may have arrived, as after an outage.
     fn note_delivery(&mut self, seq: u64, now: Time, least_rtt: Time, delivered: &mut Delivered) {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
@@ -362,7 +376,7 @@ impl Scoreboard {
             delivered.newest_sent = delivered.newest_sent.max(Some(sent));
             let lowest = &mut self.repair.learnt.lowest_original;
             *lowest = least(*lowest, Some(seq));
-        } else if rtt < least_rtt {
+        } else if rtt < least_rtt || self.flags(seq) & TWICE != 0 {
             return;
         }
         self.rack.rtt = rtt;
@@ -523,26 +537,10 @@ impl Scoreboard {
                 self.note_loss(seq);
             }
             self.clear_outstanding(seq);
-            self.repair.flags[at] = (flags & (EVER | TWICE)) | LOST;
+            self.repair.flags[at] = (flags & (EVER | TWICE | FOUND)) | LOST;
             self.lost_out += 1;
             self.repair.lost.push_back(seq);
         }
-    }
-
-    /// Removes all marks of loss after a spurious timeout or reduction; segments are examined for loss again.
-    pub fn unmark_lost(&mut self) {
-        for seq in self.una..self.nxt {
-            let at = self.at(seq);
-            self.repair.flags[at] &= !LOST;
-        }
-        self.lost_out = 0;
-        self.repair.lost.clear();
-        self.repair.lost_again.clear();
-        self.repair.examined = self.una;
-        let copies = (self.una..self.nxt).filter(|&seq| self.flags(seq) & EVER != 0);
-        let mut copies: Vec<(Time, u64)> = copies.map(|seq| (self.sent[self.at(seq)], seq)).collect();
-        copies.sort_unstable();
-        self.repair.retransmitted = copies.into();
     }
 
     /// The lowest lost segment without a retransmission in flight.

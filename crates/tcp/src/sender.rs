@@ -14,8 +14,7 @@ use std::mem::offset_of;
 use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, Window,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED,
-    PROBES,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, PROBES,
 };
 use lfn_units::Time;
 
@@ -421,11 +420,9 @@ impl Sender {
         if self.usage.limited {
             seen.flags |= ACK_CWND_LIMITED;
         }
-        seen.flags |= match self.state {
-            State::Recovery => ACK_RECOVERY,
-            State::Loss => ACK_LOSS,
-            _ => 0,
-        };
+        if self.state == State::Recovery {
+            seen.flags |= ACK_RECOVERY;
+        }
         if law.on_control(seen, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
             sampler.mark_app_limited(in_flight);
         }

@@ -1,10 +1,10 @@
-//! Detection of lost segments: by time (RACK) or by three SACKed segments.
+//! Detection of lost segments: by time (RACK) or by three SACKed segments; and what an undo takes back of it.
 
 use std::cmp::Reverse;
 
 use lfn_units::Time;
 
-use super::{Scoreboard, EVER, LOST, RETRANS, TWICE};
+use super::{Scoreboard, EVER, FOUND, LOST, RETRANS, TWICE};
 
 impl Scoreboard {
     /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
@@ -24,7 +24,7 @@ impl Scoreboard {
                 self.repair.examined = self.repair.sacked.end_of(seq).unwrap_or(seq + 1);
                 continue;
             }
-            if self.flags(seq) & (LOST | EVER) == 0 {
+            if self.flags(seq) & (LOST | EVER | FOUND) == 0 {
                 let sent = self.sent[self.at(seq)];
                 if (sent, seq) >= (self.rack.sent, self.rack.seq) {
                     break;
@@ -35,6 +35,8 @@ impl Scoreboard {
                 }
                 self.touch();
                 self.mark_lost(seq);
+                let at = self.at(seq);
+                self.repair.flags[at] |= FOUND;
             }
             self.repair.examined += 1;
         }
@@ -49,7 +51,7 @@ impl Scoreboard {
                 }
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] = self.repair.flags[at] & (EVER | TWICE) | LOST;
+                self.repair.flags[at] = self.repair.flags[at] & (EVER | TWICE) | LOST | FOUND;
                 self.lost_out += 1;
                 self.note_loss(seq);
                 self.repair.lost_copies = true;
@@ -68,7 +70,7 @@ impl Scoreboard {
             if (self.una..self.nxt).contains(&self.rack.seq) { self.rack.seq } else { self.nxt - 1 };
         while let Some(seq) = repair.sacked.gap_at_or_below(top, repair.examined) {
             let sent = self.sent[self.at(seq)];
-            if self.flags(seq) & (LOST | EVER) == 0 && (sent, seq) < delivered {
+            if self.flags(seq) & (LOST | EVER | FOUND) == 0 && (sent, seq) < delivered {
                 original = Some(sent);
                 break;
             }
@@ -84,10 +86,26 @@ impl Scoreboard {
     /// Whether the retransmission of `seq` at `sent` is its last one, and neither lost nor SACKed.
     fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
         let flags = if seq >= self.una { self.flags(seq) } else { 0 };
-        flags & EVER != 0
+        flags & (EVER | FOUND) == EVER
             && flags & (LOST | RETRANS) != LOST
             && self.sent[self.at(seq)] == sent
             && !self.repair.sacked.contains(seq)
+    }
+
+    /// Removes all marks of loss after a spurious timeout or reduction; segments are examined for loss again.
+    pub fn unmark_lost(&mut self) {
+        for seq in self.una..self.nxt {
+            let at = self.at(seq);
+            self.repair.flags[at] &= !LOST;
+        }
+        self.lost_out = 0;
+        self.repair.lost.clear();
+        self.repair.lost_again.clear();
+        self.repair.examined = self.una;
+        let copies = (self.una..self.nxt).filter(|&seq| self.flags(seq) & (EVER | FOUND) == EVER);
+        let mut copies: Vec<(Time, u64)> = copies.map(|seq| (self.sent[self.at(seq)], seq)).collect();
+        copies.sort_unstable();
+        self.repair.retransmitted = copies.into();
     }
 
     /// RFC 6675 IsLost: three SACKed segments above it.

@@ -1,6 +1,6 @@
 //! Loss recovery: episodes, undo, tail loss probes, timeouts.
 
-use lfn_law::{Ack, LossKind, Window, ACK_DISORDER, ACK_RESTART, ACK_SACK};
+use lfn_law::{Ack, LossKind, Window, ACK_DISORDER, ACK_LOSS, ACK_RESTART, ACK_SACK};
 use lfn_units::Time;
 
 use super::timers::Timer;
@@ -52,6 +52,8 @@ impl Sender {
         self.board.take_learnt();
         let duplicate = ack.flags.has(AckFlags::DUPLICATE);
         let blocks = &ack.sack[usize::from(duplicate)..ack.flags.blocks()];
+        let in_vain = duplicate && self.may_be_copy(ack.sack[0].start);
+        let twice = duplicate && self.board.was_delivered_after_retransmission(ack.sack[0].start);
         self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
             let original = self.config.timestamps && ack.flags.has(AckFlags::ECHOES_ORIGINAL);
@@ -61,7 +63,10 @@ impl Sender {
         if duplicate {
             self.board.touch();
             // A copy that arrived for nothing counts as delivered, as in Linux.
-            let copies = u32::from(self.on_dsack(ack.sack[0].start));
+            let copies = u32::from(self.on_dsack(ack.sack[0].start, in_vain));
+            if copies > 0 && twice && ack.sack[0].start < highest {
+                self.recovery.reordering.note(highest + 1 - ack.sack[0].start);
+            }
             delivered.count += copies;
             self.recovery.copies_delivered += u64::from(copies);
             // `on_ack` adds the count.
@@ -93,12 +98,12 @@ impl Sender {
     }
 
     /// NewReno: whether a duplicate ACK counts as a delivery. Not if it may answer a spurious retransmission:
-    /// after a timeout, and until all segments sent before recovery began are acknowledged (RFC 6582 §3.2
+    /// after a timeout, and until more than all segments sent before recovery began are acknowledged (RFC 6582 §3.2
     /// step 1).
     fn duplicates_count(&self) -> bool {
         match self.state {
-            State::Recovery => true,
-            State::Loss => self.board.nxt() > self.recovery.high_seq,
+            State::Recovery => !self.holds(),
+            State::Loss => self.board.nxt() > self.recovery.high_seq && !self.holds(),
             State::Open | State::Disorder | State::Cwr => {
                 self.recovery.repair_end == 0 || self.board.una() > self.recovery.repair_end
             }
@@ -166,6 +171,9 @@ impl Sender {
             (State::Disorder, false) => State::Open,
             (state, _) => state,
         };
+        if self.state == State::Loss {
+            seen.flags |= ACK_LOSS;
+        }
     }
 
     /// Ends or undoes the current recovery if the ACK says so. True: loss detection must be skipped.
@@ -187,6 +195,8 @@ impl Sender {
             State::Recovery if una >= self.recovery.high_seq => {
                 if late || self.recovery.undo.all_in_vain() {
                     self.undo(now, false);
+                } else if self.holds() {
+                    return true;
                 } else {
                     self.end_episode(now, seen);
                 }
@@ -214,7 +224,13 @@ impl Sender {
     /// complete.
     fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, learnt: &Learnt, seen: &Ack) -> bool {
         if advanced && (late || self.recovery.undo.all_in_vain()) {
+            let frto = self.recovery.frto;
             self.undo(now, true);
+            if self.is_newreno_of_linux() {
+                // Linux stays in this state and finds no loss but by a timeout (measured).
+                self.state = State::Loss;
+                self.recovery.frto = frto;
+            }
             return false;
         }
         let done = self.board.una() >= self.recovery.high_seq;
@@ -240,10 +256,20 @@ impl Sender {
             }
             _ => self.recovery.frto = Frto::Watches,
         }
-        if done {
+        if done && !self.holds() {
             self.end_episode(now, seen);
         }
         false
+    }
+
+    /// Without SACK, Linux keeps its state until more than what was outstanding when it began is acknowledged: the
+    /// duplicate ACKs of spurious retransmissions would begin another episode (RFC 6582 §3.2 step 1).
+    fn holds(&self) -> bool {
+        self.is_newreno_of_linux() && self.board.una() == self.recovery.high_seq
+    }
+
+    fn is_newreno_of_linux(&self) -> bool {
+        self.config.loss_detection == LossDetection::Rack && !self.config.sack
     }
 
     pub(super) fn detect_losses(&mut self, now: Time) {

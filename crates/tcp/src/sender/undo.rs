@@ -65,14 +65,20 @@ impl Sender {
         self.recovery.undo = Undo { prior, marker: self.board.una(), originals_end, copies };
     }
 
-    /// Segment `seq` arrived twice. Returns whether that may be for a retransmission: duplicates made by the
-    /// path are not evidence.
-    pub(super) fn on_dsack(&mut self, seq: u64) -> bool {
+    /// Whether the duplicate of segment `seq` may be a retransmission of this episode: one that is acknowledged, or was
+    /// retransmitted. Other duplicates are the path's.
+    pub(super) fn may_be_copy(&self, seq: u64) -> bool {
+        seq >= self.recovery.undo.marker && (seq < self.board.una() || self.board.was_retransmitted(seq))
+    }
+
+    /// Segment `seq` arrived twice; `in_vain`: [`Sender::may_be_copy`] before the ACK. Returns whether that may be for
+    /// a retransmission: duplicates made by the path are not evidence.
+    pub(super) fn on_dsack(&mut self, seq: u64, in_vain: bool) -> bool {
         self.recovery.dsacks += 1;
         if self.recovery.dsacks > self.report.stats.retransmits {
             return false;
         }
-        if seq >= self.recovery.undo.marker {
+        if in_vain {
             self.recovery.undo.copies = self.recovery.undo.copies.saturating_sub(1);
         }
         if self.timers.probe_end != Some(seq + 1) {
