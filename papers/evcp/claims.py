@@ -13,11 +13,23 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot, shapes
-from lfnlab.papers.paper import Execute, Reproduction, judged, negated, true_of, verdict
-from lfnlab.statistics import interval
+from lfnlab.metrics import FirstPassage
+from lfnlab.papers.paper import (
+    Execute,
+    Reproduction,
+    agreed,
+    decided,
+    judged,
+    true_of,
+    verdict,
+)
+from lfnlab.scenario.quantity import SECONDS, parse
+from lfnlab.statistics import above, below, every, interval, paired
 from lfnlab.theory.vcp import Controller
 
 from .runs import (
@@ -34,6 +46,7 @@ from .runs import (
     gbps,
     health,
     jain,
+    less,
     newcomer_cases,
     pairs_cases,
     penalties,
@@ -42,13 +55,16 @@ from .runs import (
     shorter,
     staircase_cases,
     together,
+    xcp_cases,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from lfnlab.metrics import FirstPassage
     from lfnlab.results.runs import Run
+
+#: Of Figures 1 and 5, and when flow 2 has its bursts of growth there.
+PAPER_RATE, PAPER_BURSTS_S = "1Gbit/s", (300.0, 540.0)
 
 TITLE = "EVCP: a convergence time improved congestion control protocol"
 
@@ -59,8 +75,18 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         name: study_of({**settings, **settings["smaller"], **said}, execute, name)
         for name, said in settings["variants"].items()
     }
-    made = [*pairs_cases(settings), *newcomer_cases(settings), *staircase_cases(settings)]
-    study = Study(settings, execute(made, TITLE))
+    study = Study(
+        settings,
+        execute(
+            [
+                *pairs_cases(settings),
+                *newcomer_cases(settings),
+                *staircase_cases(settings),
+                *xcp_cases(settings),
+            ],
+            TITLE,
+        ),
+    )
     fairs = {name: replace(study, fair=fair) for name, fair in OTHER_FAIR.items()}
     smaller = next(iter(variants.values()))
     return judged(
@@ -135,32 +161,31 @@ def e2(study: Study) -> Finding:
 def e3(study: Study) -> Finding:
     """EVCP converges sooner for every N; VCP's time grows as N falls, EVCP's varies little.
 
-    "Little" has no number: at most twofold.
+    "Little" has no number: the longest mean is at most twice the shortest.
     """
     counts = sorted(study.settings["newcomer"]["flows"])
-    times = {law: [study.times("6", law, flows=flows) for flows in counts] for law in LAWS}
-    vcp, evcp = ([together(runs) for runs in times[law]] for law in LAWS)
-    sooner = {f"N = {n}": shorter(e, v) for n, e, v in zip(counts, evcp, vcp, strict=True)}
+    vcp, evcp = ({flows: study.times("6", law, flows=flows) for flows in counts} for law in LAWS)
+    means = {flows: together(times).value for flows, times in evcp.items()}
+    longest, shortest = (choose(counts, key=means.__getitem__) for choose in (max, min))
+    tests = {f"EVCP is not faster at N = {n}": less(evcp[n], vcp[n]) for n in counts}
+    tests |= {
+        f"VCP's time does not grow from N = {many} to {few}": less(vcp[many], vcp[few])
+        for few, many in pairwise(counts)
+    }
+    tests[
+        f"EVCP's time varies {means[longest] / means[shortest]:.1f}-fold. Both converge in epochs, "
+        "and an epoch of N flows is an N-th of one flow's cycle"
+    ] = less(evcp[longest], [FirstPassage(2 * t.value, t.censored) for t in evcp[shortest]])
     return comparison(
-        Finding(
+        decided(
             "E3",
             "Fig. 6",
             "EVCP converges sooner than VCP for every N from 2 to 10; VCP's time grows as N falls, "
             "EVCP's varies little",
-            "; ".join(
-                f"N = {n}: EVCP {said(e)}, VCP {said(v)}"
-                for n, e, v in zip(counts, times["evcp"], times["vcp"], strict=True)
-            ),
-            "holds",
+            "; ".join(f"N = {n}: EVCP {said(evcp[n])}, VCP {said(vcp[n])}" for n in counts),
+            tests,
         ),
-        sooner,
-        {
-            "VCP's time does not grow at each step": falls(vcp),
-            f"EVCP's time varies {spread(evcp):.1f}-fold, VCP's {spread(vcp):.1f}-fold: both "
-            "converge in epochs, and an epoch of N flows is an N-th of one flow's cycle": None
-            if any(time.censored for time in evcp)
-            else spread(evcp) > 2,
-        },
+        [*vcp.values(), *evcp.values()],
     )
 
 
@@ -169,17 +194,19 @@ def e4(study: Study) -> Finding:
     rates = study.settings["newcomer"]["rates"]
     times = {rate: [study.times("7", law, rate=rate) for law in LAWS] for rate in rates}
     return comparison(
-        Finding(
+        decided(
             "E4",
             "Fig. 7",
             "two flows, 100 Mbit/s to 1 Gbit/s: EVCP converges sooner at every bandwidth",
             "; ".join(
                 f"{rate}: EVCP {said(evcp)}, VCP {said(vcp)}" for rate, (vcp, evcp) in times.items()
             ),
-            "holds",
+            {
+                f"EVCP is not faster at {rate}": less(evcp, vcp)
+                for rate, (vcp, evcp) in times.items()
+            },
         ),
-        {rate: shorter(together(evcp), together(vcp)) for rate, (vcp, evcp) in times.items()},
-        {},
+        [of for both in times.values() for of in both],
     )
 
 
@@ -189,66 +216,67 @@ def e5(study: Study) -> Finding:
     "Faster" is a higher Jain index, on average from the second flow's start on.
     """
     rates, each_s = study.settings["staircase"]["rates"], study.settings["staircase"]["each_s"]
-    indices, causes = fairer(study, "8", rates)
+    indices, tests = fairer(study, "8", rates)
     rate = rates[-1]
     met = [converged(run, 1, FAIR, 2 * each_s) for run in study.runs("8", "evcp", rate=rate)]
-    causes[f"at {rate} flow 2 has not converged when flow 3 comes, in some run"] = any(
-        time.censored for time in met
+    tests[f"at {rate} flow 2 has not converged when flow 3 comes"] = agreed(
+        not time.censored for time in met
     )
-    return Finding(
+    return decided(
         "E5",
         "Fig. 8",
         f"{' and '.join(rates)}, RTTs of 40 to 80 ms, one more flow each {each_s} s: EVCP "
         f"reallocates faster; at {rate} two EVCP flows meet before the third starts",
         f"{indices}; at {rate} flow 2 of EVCP converges in {said(met)}",
-        verdict(not any(causes.values())),
-        true_of(causes),
+        tests,
     )
 
 
 def e6(study: Study) -> Finding:
     """The same at 250 Mbit/s with background traffic."""
     rate = study.settings["staircase"]["beside_background"]
-    indices, causes = fairer(study, "9", [rate])
-    return Finding(
+    return decided(
         "E6",
         "Fig. 9",
         f"{rate}, five flows with background: EVCP reallocates faster",
-        indices,
-        verdict(not any(causes.values())),
-        true_of(causes),
+        *fairer(study, "9", [rate]),
     )
 
 
 def e7(study: Study) -> Finding:
-    """Ten flows at 1.4 and 3 Gbit/s converge.
+    """Ten flows at 1.4 and 3 Gbit/s: the controller speeds their convergence up, and they converge.
 
-    "Converge" is a Jain index of 0.95 or more in the last quarter of the last stage.
+    "Converge" is a Jain index of 0.95 or more in the last quarter of the last stage; "speeds up" a
+    higher index than VCP's, on average from the second stage on.
     """
     part = study.settings["pairs"]
-    each_s, stages = part["each_s"], range(1, part["groups"] + 1)
-    indices = {
-        rate: [jain(run, (stage - 0.25) * each_s, stage * each_s) for stage in stages]
-        for rate in part["rates"]
-        for run in study.runs("10", "evcp", rate=rate)
-    }
-    causes = {
-        f"at {rate} the last stage ends at {found[-1]:.2f}: epochs grow with the rate, and "
-        f"{each_s} s have few of them": found[-1] < 0.95
-        for rate, found in indices.items()
-    }
-    return Finding(
+    each_s, end_s = part["each_s"], part["groups"] * part["each_s"]
+    words = []
+    tests: dict[str, bool | None] = {}
+    for rate in part["rates"]:
+        runs = {law: study.runs("10", law, rate=rate) for law in LAWS}
+        vcp, evcp = ([jain(run, each_s, end_s) for run in of] for of in runs.values())
+        last = {
+            law: interval(jain(run, end_s - each_s / 4, end_s) for run in of)
+            for law, of in runs.items()
+        }
+        tests[f"at {rate} flows of VCP share as soon"] = above(paired(evcp, vcp), 0.0)
+        tests[
+            f"at {rate} the last stage ends with unequal shares: epochs grow with the rate, and "
+            f"{each_s} s have few of them"
+        ] = above(last["evcp"], 0.95)
+        words.append(
+            f"{rate}: mean Jain index EVCP {with_interval(interval(evcp))}, VCP "
+            f"{with_interval(interval(vcp))}; at the end EVCP {with_interval(last['evcp'])}, VCP "
+            f"{with_interval(last['vcp'])}"
+        )
+    return decided(
         "E7",
         "Fig. 10",
-        f"{' and '.join(indices)}, ten EVCP flows, two more each {each_s} s, with background: they "
-        "converge",
-        "Jain's index at the end of each stage: "
-        + "; ".join(
-            f"{rate}: {', '.join(f'{index:.2f}' for index in found)}"
-            for rate, found in indices.items()
-        ),
-        verdict(not any(causes.values())),
-        true_of(causes),
+        f"{' and '.join(part['rates'])}, ten flows, two more each {each_s} s, with background: the "
+        "controller speeds their convergence up",
+        "; ".join(words),
+        tests,
     )
 
 
@@ -275,7 +303,7 @@ def e8(study: Study) -> Finding:
         for law in LAWS
     }
     seen = {
-        law: [[interval(column).mean for column in zip(*found, strict=True)] for found in runs[law]]
+        law: [[interval(column) for column in zip(*found, strict=True)] for found in runs[law]]
         for law in LAWS
     }
     differences = [
@@ -283,28 +311,25 @@ def e8(study: Study) -> Finding:
         for found in zip(*runs.values(), strict=True)
     ]
     most = max(differences, key=lambda difference: difference.mean)
-    less = most.mean
-    queue, loss = (max(evcp[i] for evcp in seen["evcp"]) for i in (1, 2))
-    causes = {
-        f"EVCP leaves up to {less:.1%} more of the link unused: a penalty takes the load below "
-        "80 %": less > 0.02,
-        "the queue stands": queue > 0.05,
-        "packets are dropped": loss > 1e-4,
-    }
     words = "; ".join(
-        f"{law.upper()} uses {min(point[0] for point in found):.1%} to "
-        f"{max(point[0] for point in found):.1%} of the link, waits for up to "
-        f"{max(point[1] for point in found):.2%} of an RTT, drops up to "
-        f"{max(point[2] for point in found):.1g}"
+        f"{law.upper()} uses {min(point[0].mean for point in found):.1%} to "
+        f"{max(point[0].mean for point in found):.1%} of the link, waits for up to "
+        f"{max(point[1].mean for point in found):.2%} of an RTT, drops up to "
+        f"{max(point[2].mean for point in found):.1g}"
         for law, found in reversed(seen.items())
     )
-    return Finding(
+    return decided(
         "E8",
         "text",
         "EVCP keeps VCP's high utilisation, low persistent queue, negligible loss",
         f"{words}; at most {with_interval(most, 100)} % of the link less than VCP",
-        verdict(not any(causes.values())),
-        true_of(causes),
+        {
+            "EVCP leaves more of the link unused: a penalty takes the load below 80 %": every(
+                below(difference, 0.02) for difference in differences
+            ),
+            "the queue stands": every(below(point[1], 0.05) for point in seen["evcp"]),
+            "packets are dropped": every(below(point[2], 1e-4) for point in seen["evcp"]),
+        },
     )
 
 
@@ -348,57 +373,90 @@ def e9(study: Study) -> Finding:
     )
 
 
-CLAIMS = (e1, e2, e3, e4, e5, e6, e7, e8, e9)
-VARIED = (e1, e2, e3, e4, e8)
+def e10(study: Study) -> Finding:
+    """VCP converges in O(P log dP) round trips: the factor does not grow with P.
 
-
-def comparison(
-    finding: Finding, sooner: Mapping[str, bool | None], causes: Mapping[str, bool | None]
-) -> Finding:
-    """The finding with its verdict: EVCP is sooner everywhere, and no other cause applies.
-
-    It cannot be tested where something is not known, because flows did not converge while they were
-    watched, and nothing else speaks against it.
+    P is the bandwidth-delay product of a flow's share in packets, and as large is the largest
+    difference dP of windows when the newcomer comes. "Does not grow" is by at most a quarter from a
+    rate to the next.
     """
-    causes = {
-        **{f"EVCP is not faster at {where}": negated(so) for where, so in sooner.items()},
-        **causes,
-    }
-    if cause := true_of({cause: so is True for cause, so in causes.items()}):
-        return replace(finding, verdict="does not hold", cause=cause)
-    if None in causes.values():
+    rates, rtt_s = study.settings["newcomer"]["rates"], parse(study.settings["rtt"], SECONDS)
+    factors, censored = {}, []
+    for rate in rates:
+        times = study.times("7", "vcp", rate=rate)
+        packets = gbps(rate) * 1e9 * rtt_s / (8 * 1500) / 2
+        factors[rate] = [time.value / rtt_s / (packets * math.log(packets)) for time in times]
+        censored.append(times)
+    return comparison(
+        decided(
+            "E10",
+            "Analysis",
+            "VCP takes O(P log dP) round trips to converge onto fairness",
+            "round trips over P ln P: "
+            + ", ".join(f"{rate} {with_interval(interval(of))}" for rate, of in factors.items()),
+            {
+                f"it grows faster from {low} to {high}": below(
+                    paired(factors[high], [1.25 * factor for factor in factors[low]]), 0.0
+                )
+                for low, high in pairwise(rates)
+            },
+        ),
+        censored,
+    )
+
+
+def e11(study: Study) -> Finding:
+    """VCP converges significantly slower than XCP: in at least twice the time at each rate."""
+    rates = study.settings["newcomer"]["rates"]
+    times = {rate: [study.times("7", law, rate=rate) for law in ("xcp", "vcp")] for rate in rates}
+    return comparison(
+        decided(
+            "E11",
+            "Overview of VCP",
+            "VCP converges significantly slower onto a fair share than XCP",
+            "; ".join(
+                f"{rate}: XCP {said(xcp)}, VCP {said(vcp)}" for rate, (xcp, vcp) in times.items()
+            ),
+            {
+                f"at {rate} it does not take twice as long": less(
+                    [FirstPassage(2 * time.value, time.censored) for time in xcp], vcp
+                )
+                for rate, (xcp, vcp) in times.items()
+            },
+        ),
+        [of for both in times.values() for of in both],
+    )
+
+
+CLAIMS = (e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11)
+VARIED = (e1, e2, e3, e4, e8, e10)
+
+
+def comparison(finding: Finding, times: Sequence[Sequence[FirstPassage]]) -> Finding:
+    """The finding; what is open because flows did not converge in time cannot be tested."""
+    if finding.verdict == "undecided" and any(time.censored for of in times for time in of):
         cause = "flows did not converge before the end of their runs"
         return replace(finding, verdict="cannot be tested", cause=cause)
     return finding
 
 
-def falls(times: Sequence[FirstPassage]) -> bool | None:
-    """Whether a time of fewer flows is shorter than that of the next more; None if not known."""
-    steps = [shorter(few, many) for few, many in pairwise(times)]
-    return True if True in steps else None if None in steps else False
-
-
-def spread(times: Sequence[FirstPassage]) -> float:
-    """The longest over the shortest."""
-    values = [time.value for time in times]
-    return max(values) / min(values)
-
-
-def fairer(study: Study, figure: str, rates: Sequence[str]) -> tuple[str, dict[str, bool]]:
-    """Jain's index from the second flow's start on, in words, and where EVCP's is no higher."""
+def fairer(study: Study, figure: str, rates: Sequence[str]) -> tuple[str, dict[str, bool | None]]:
+    """Jain's index from the second flow's start on, in words, and where EVCP's is higher."""
     part = study.settings["staircase"]
     start_s, end_s = part["each_s"], (len(part["rtts"]) + 1) * part["each_s"]
-    indices, causes = [], {}
+    words = []
+    tests: dict[str, bool | None] = {}
     for rate in rates:
         vcp, evcp = (
-            interval(jain(run, start_s, end_s) for run in study.runs(figure, law, rate=rate))
+            [jain(run, start_s, end_s) for run in study.runs(figure, law, rate=rate)]
             for law in LAWS
         )
-        indices.append(
-            f"{rate}: mean Jain index EVCP {with_interval(evcp)}, VCP {with_interval(vcp)}"
+        words.append(
+            f"{rate}: mean Jain index EVCP {with_interval(interval(evcp))}, VCP "
+            f"{with_interval(interval(vcp))}"
         )
-        causes[f"at {rate} EVCP's shares are no more equal"] = evcp.mean <= vcp.mean
-    return "; ".join(indices), causes
+        tests[f"at {rate} EVCP's shares are no more equal"] = above(paired(evcp, vcp), 0.0)
+    return "; ".join(words), tests
 
 
 def times_table(studies: Sequence[Study]) -> Table:
@@ -424,9 +482,17 @@ def figures(study: Study) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for number, law in (("1", "vcp"), ("5", "evcp")):
         (run,) = study.runs("1, 5", law)
+        traces = numbered(run, plot.cwnd_series)
+        caption = f"Figure {number}: congestion windows of two {law.upper()} flows"
+        if law == "evcp" and run.factors["rate"] == PAPER_RATE:
+            top = max(float(window.max()) for _, _, window in traces)
+            t_s = np.repeat(PAPER_BURSTS_S, 3)
+            bars = np.tile([0.0, top, np.nan], len(PAPER_BURSTS_S))
+            traces.append(("bursts in the paper", t_s, bars))
+            caption += "; the times of bursts are the paper's"
         made[f"figure{number}"] = (
-            plot.courses({law.upper(): numbered(run, plot.cwnd_series)}, "window (segments)"),
-            f"Figure {number}: congestion windows of two {law.upper()} flows",
+            plot.courses({law.upper(): traces}, "window (segments)"),
+            caption,
         )
     for number, x, label, scale in (
         ("6", "flows", "flows", 1.0),
@@ -455,12 +521,15 @@ def figures(study: Study) -> dict[str, Any]:
             f"Figure {number}: five flows that start one after another, {name} background traffic",
         )
     panels = {
-        str(run.factors["rate"]): numbered(run, plot.goodput_series, each=2)
-        for run in reversed(study.runs("10", "evcp"))
+        f"{str(run.factors['law']).upper()}, {run.factors['rate']}": numbered(
+            run, plot.goodput_series, each=2
+        )
+        for run in reversed(study.results.runs)
+        if run.factors["figure"] == "10" and run.seed == 1
     }
     made["figure10"] = (
         plot.courses(panels, "goodput (Mbit/s)"),
-        "Figure 10: ten EVCP flows, two more at a time, with background traffic",
+        "Figure 10: ten flows, two more at a time, with background traffic",
     )
     return made
 

@@ -16,7 +16,7 @@ from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Router
 from lfnlab.scenario.quantity import BITS_PER_S, parse
-from lfnlab.statistics import interval
+from lfnlab.statistics import below, interval, paired
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,9 +70,15 @@ class Study(study.Study):
 
 
 def link(
-    settings: Mapping[str, Any], rate: str, length_s: float, *, warmup_s: float, seed: int
+    settings: Mapping[str, Any],
+    rate: str,
+    length_s: float,
+    *,
+    warmup_s: float,
+    seed: int,
+    router: Router | None = None,
 ) -> Scenario:
-    """The dumbbell without flows; averages begin after ``warmup_s``."""
+    """The dumbbell without flows, by default with VCP's router; averages begin after warmup_s."""
     base = dumbbell(
         rate=rate,
         rtt=settings["rtt"],
@@ -84,7 +90,7 @@ def link(
         seed=seed,
     )
     assert base.link is not None
-    router = Router(kind="vcp", compat=settings.get("router"))
+    router = router or Router(kind="vcp", compat=settings.get("router"))
     return replace(base, link=replace(base.link, router=router))
 
 
@@ -119,12 +125,12 @@ def newcomer_cases(settings: Mapping[str, Any]) -> list[Case]:
     """Figures 1 and 5, 6, 7: a flow that comes last wants its share."""
     made = []
     pair, part = settings["pair"], settings["newcomer"]
-    points = [("6", flows, part["rate"]) for flows in part["flows"]]
-    points += [("7", 2, rate) for rate in part["rates"]]
-    for figure, flows, rate in points:
+    points = [("6", flows, part["rate"], part["seeds"]) for flows in part["flows"]]
+    points += [("7", 2, rate, settings["seeds"]) for rate in part["rates"]]
+    for figure, flows, rate, seeds in points:
         watch_s = round(20 + part["patience_s"] * gbps(rate) / flows)
         for law in LAWS:
-            for seed in range(1, settings["seeds"] + 1):
+            for seed in range(1, seeds + 1):
                 scenario = newcomer(
                     settings,
                     law,
@@ -174,15 +180,39 @@ def staircase_cases(settings: Mapping[str, Any]) -> list[Case]:
 
 
 def pairs_cases(settings: Mapping[str, Any]) -> list[Case]:
-    """Figure 10: ten flows of EVCP, two more at a time, the longest runs first."""
+    """Figure 10: ten flows, two more at a time, the longest runs first."""
     part, made = settings["pairs"], []
     each_s, groups = part["each_s"], part["groups"]
     for rate in sorted(part["rates"], key=gbps, reverse=True):
-        scenario = link(settings, rate, groups * each_s, warmup_s=START_UP_S, seed=1)
-        for i in range(groups):
-            start_s = i * each_s
-            scenario = scenario.flow("evcp", count=2, start=f"uniform({start_s}s, {start_s + 1}s)")
-        made.append(case(beside(settings, scenario), "10", "evcp", 2 * groups, rate))
+        for law in LAWS:
+            for seed in range(1, part["seeds"] + 1):
+                scenario = link(settings, rate, groups * each_s, warmup_s=START_UP_S, seed=seed)
+                for i in range(groups):
+                    start_s = i * each_s
+                    start = f"uniform({start_s}s, {start_s + 1}s)"
+                    scenario = scenario.flow(law, count=2, start=start)
+                made.append(case(beside(settings, scenario), "10", law, 2 * groups, rate))
+    return made
+
+
+def xcp_cases(settings: Mapping[str, Any]) -> list[Case]:
+    """Figure 7 with XCP, which the paper has no figure of: two flows, as those of VCP."""
+    part, made = settings["newcomer"], []
+    for rate in part["rates"]:
+        for seed in range(1, settings["seeds"] + 1):
+            start_s = part["newcomer_s"]
+            scenario = link(
+                settings,
+                rate,
+                start_s + part["xcp_watch_s"],
+                warmup_s=start_s,
+                seed=seed,
+                router=Router(kind="xcp"),
+            )
+            scenario = scenario.flow("xcp", start="uniform(0s, 10s)").flow(
+                "xcp", start=f"{start_s}s"
+            )
+            made.append(case(beside(settings, scenario), "7", "xcp", 2, rate))
     return made
 
 
@@ -236,6 +266,20 @@ def said(times: Sequence[FirstPassage]) -> str:
     if any(time.censored for time in times):
         return f"{seconds(together(times))} s"
     return f"{with_interval(interval(time.value for time in times))} s"
+
+
+def less(one: Sequence[FirstPassage], other: Sequence[FirstPassage]) -> bool | None:
+    """Whether times are shorter than others, run by run; None where the interval does not tell.
+
+    A flow that did not converge while it was watched takes longer than that, so the difference is
+    then bounded on one side.
+    """
+    difference = below(paired([t.value for t in one], [t.value for t in other]), 0.0)
+    if any(time.censored for time in one) and difference is not False:
+        return None
+    if any(time.censored for time in other) and difference is not True:
+        return None
+    return difference
 
 
 def shorter(one: FirstPassage, other: FirstPassage) -> bool | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lfnlab.papers.paper import Reproduction
 
 ROOT = Path(__file__).parents[2] / "papers" / "evcp"
-CLAIMS = [f"E{i}" for i in range(1, 10)]
+CLAIMS = [f"E{i}" for i in range(1, 12)]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
         "beside_background": "8Mbit/s",
     }
     settings["pairs"] |= {"rates": ["8Mbit/s"], "each_s": 10}
+    settings["newcomer"]["xcp_watch_s"] = 5
     original = paper.settings_of
     try:
         paper.settings_of = lambda name, quick: settings
@@ -73,7 +74,7 @@ def test_full_and_quick_take_the_same_path() -> None:
     assert set(quick["variants"]) <= set(full["variants"])
     for part in ("pair", "newcomer", "staircase", "pairs", "smaller"):
         assert set(full[part]) == set(quick[part])
-    assert full["pair"]["rate"] == full["newcomer"]["rate"] == "1Gbit/s"
+    assert full["pair"]["rate"] == full["newcomer"]["rates"][-1] == "1Gbit/s"
     assert full["staircase"]["rates"] == ["45Mbit/s", "120Mbit/s"]
 
 
@@ -82,7 +83,7 @@ def test_accepted_verdicts_name_every_claim(tiny: Reproduction) -> None:
     expected = paper.expected("evcp")
     for size in ("full", "quick"):
         varied = tomllib.loads((ROOT / f"{size}.toml").read_text())["variants"]
-        names = [f"E{i} @ {x}" for x in (*varied, *claims.OTHER_FAIR) for i in (1, 2, 3, 4, 8)]
+        names = [f"E{i} @ {x}" for x in (*varied, *claims.OTHER_FAIR) for i in (1, 2, 3, 4, 8, 10)]
         assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])
 
 
@@ -134,6 +135,21 @@ def test_what_was_not_seen_is_not_known(
     runs: Any, one: FirstPassage, other: FirstPassage, shorter: bool | None
 ) -> None:
     assert runs.shorter(one, other) is shorter
+
+
+def test_times_are_compared_run_by_run(runs: Any) -> None:
+    def times(*values: float, censored: bool = False) -> list[FirstPassage]:
+        return [FirstPassage(value, censored) for value in values]
+
+    assert runs.less(times(5, 6, 5), times(9, 10, 8)) is True
+    assert runs.less(times(9, 10, 8), times(5, 6, 5)) is False
+    assert runs.less(times(5, 9, 5), times(6, 7, 8)) is None, "the interval covers zero"
+    assert runs.less(times(5), times(9)) is None, "one run has no interval"
+    late = times(50, 50, 50, censored=True)
+    assert runs.less(times(5, 6, 5), late) is True, "it takes longer still"
+    assert runs.less(late, times(5, 6, 5)) is False
+    assert runs.less(late, times(90, 91, 90)) is None
+    assert runs.less(times(90, 91, 90), late) is None
 
 
 def test_fair_shares(runs: Any, tmp_path: Path) -> None:
