@@ -1,4 +1,4 @@
-"""What users run, as scenarios for the benchmarks of the engine.
+"""Scenarios that users run, for the benchmarks of the engine.
 
 A case is a scenario of one bottleneck. Its cost counts data packets that leave the bottleneck,
 those of background traffic too. `bar` bounds it: how many times as much as that of `ROW_1` a

@@ -1,4 +1,4 @@
-"""CPU time and instructions a packet of what users run, beside one flow on a plain path.
+"""CPU time and instructions a packet of scenarios that users run, beside one flow on a plain path.
 
 $ python -m benches.engine [--rounds N] [--case WORDS] [--page]
 

@@ -43,7 +43,7 @@ DURATION_S = 3.0
 
 
 def scenarios() -> dict[str, str]:
-    """What is counted, by its name in the record."""
+    """The scenarios that are counted, by their names in the record."""
     as_ns2 = {
         f"as ns-2: {work.name}": scenario(work.path, DURATION_S)
         for work in WORK

@@ -38,6 +38,7 @@ __all__ = [
     "read",
     "run_many",
     "run_shell",
+    "sawteeth",
     "tables",
     "udt_receive",
     "udt_send",
@@ -323,6 +324,21 @@ def fluid(
     Raises:
         LawError: no such law, or its window grows without bound.
         UsageError: it takes too long, lists have different lengths, or a number is not above 0.
+    """
+
+def sawteeth(
+    laws: Sequence[str],
+    rates_pps: Sequence[float],
+    rtts_s: Sequence[float],
+    buffers_packets: Sequence[float],
+    threads: int,
+) -> dict[str, Any]:
+    """Sawteeth of single flows, a point each: the fields of ``lfnlab.theory.fluid.Sawteeth``.
+
+    Raises:
+        LawError: no such law.
+        UsageError: lists have different lengths, or a number is out of range.
+        KeyboardInterrupt: nothing is kept.
     """
 
 def card(name: str) -> str:

@@ -8,15 +8,18 @@
 //! for a round trip, as it steers there. No router answers.
 
 mod flow;
+mod sawtooth;
 
 use crate::{LawSpec, Window};
 use flow::Flow;
+pub use sawtooth::{sawtooth, Sawtooth};
 
 const START_S: f64 = 1.0;
 /// A window that no path here holds: nothing ends its growth.
 const MOST_SEGMENTS: f64 = (1u32 << 25) as f64;
-/// Limit of the ACKs of a computation; more would take minutes.
+/// Limit of the ACKs of a computation; more would take minutes. Of a brief one, where it is some 30 ms.
 const MOST_ACKS: u64 = 1 << 29;
+const MOST_ACKS_OF_BRIEF: u64 = 3 << 17;
 /// Epochs without a loss, once there are none.
 const QUIET_EPOCHS: usize = 8;
 /// Without losses, the load is steady if the largest load of a stretch exceeds that of the last one by less.
@@ -37,6 +40,25 @@ pub struct Path {
     pub segments_to_loss: f64,
     /// A loss when the first flow's window reaches this many segments.
     pub window_at_loss: f64,
+    /// How finely it is computed.
+    pub detail: Detail,
+}
+
+/// How finely a course is computed.
+#[derive(Clone, Copy, Debug)]
+pub struct Detail {
+    /// ACKs in a round trip, for windows of at least as many segments.
+    pub acks_per_round: f64,
+    /// Without losses, the load is compared after so many round trips; infinite: after as many as Reno takes from loss
+    /// to loss.
+    pub quiet_rounds: f64,
+    /// The course ends once its epochs [repeat](repeat), and has no moments.
+    pub is_brief: bool,
+}
+
+impl Detail {
+    /// A course to draw.
+    pub const FINE: Detail = Detail { acks_per_round: 16.0, quiet_rounds: f64::INFINITY, is_brief: false };
 }
 
 /// From a loss of all flows to the next; vectors have an entry a flow, in segments.
@@ -78,8 +100,8 @@ pub enum FluidError {
     #[error("the window of flow {0} grows past {MOST_SEGMENTS} segments without a loss; allowed: a path that fills")]
     Unbounded(usize),
     /// Too many ACKs.
-    #[error("more than {MOST_ACKS} ACKs; allowed: a smaller rate, RTT or buffer, or fewer losses")]
-    TooLong,
+    #[error("more than {0} ACKs; allowed: a smaller rate, RTT or buffer, or fewer losses")]
+    TooLong(u64),
     /// The caller said so.
     #[error("stopped")]
     Stopped,
@@ -107,6 +129,12 @@ impl Fluid<'_> {
     /// Windows fill the queue at once, as each ACK sends what the window allows: sum of w / RTT is the rate.
     fn settle(&mut self) {
         let rate = self.path.rate_per_s;
+        if let [flow] = &mut self.flows[..] {
+            let path = rate * flow.base_s;
+            self.queue = (flow.cwnd() - path).clamp(0.0, self.path.buffer);
+            flow.queued = flow.cwnd() * self.queue / (path + self.queue);
+            return;
+        }
         let mut delay_s = 0.0;
         for _ in 0..50 {
             // Newton from below: the load falls with the delay, and is convex.
@@ -174,6 +202,9 @@ impl Fluid<'_> {
     }
 
     fn record(&mut self) {
+        if self.path.detail.is_brief {
+            return;
+        }
         self.course.t_s.push(self.now_s - START_S);
         self.course.windows.extend(self.windows());
     }
@@ -181,6 +212,9 @@ impl Fluid<'_> {
     /// Records the moment if a window has changed by a hundredth since the last; where it jumped, the
     /// moment before, too.
     fn record_change(&mut self) {
+        if self.path.detail.is_brief {
+            return;
+        }
         let differ = |a: &[f64], b: &[f64]| a.iter().zip(b).any(|(a, b)| (a - b).abs() > 0.01 * b);
         let now = self.windows();
         let recorded = &self.course.windows[self.course.windows.len() - now.len()..];
@@ -225,6 +259,20 @@ impl Fluid<'_> {
     }
 }
 
+/// Whether the last two epochs are alike in their lengths and in the windows of the first flow, to a part in 200; or the
+/// last two pairs, since epochs alternate where a law has fast convergence.
+fn repeat(epochs: &[Epoch]) -> bool {
+    let alike = |a: f64, b: f64| (a - b).abs() <= 0.005 * b;
+    let are_alike = |a: &Epoch, b: &Epoch| {
+        a.lost && b.lost && alike(a.before[0], b.before[0]) && alike(a.end_s - a.start_s, b.end_s - b.start_s)
+    };
+    match epochs {
+        [.., a, b] if are_alike(a, b) => true,
+        [.., a, b, c, d] => are_alike(a, c) && are_alike(b, d),
+        _ => false,
+    }
+}
+
 /// The course of `laws`, one a flow, from these windows in segments until the given number of losses; without
 /// losses for long, until their loads are steady and eight epochs of that have passed. `alive` is called at
 /// intervals; false ends the computation.
@@ -263,10 +311,12 @@ pub fn course(
     fluid.record();
     // Reno's epoch is half the window in round trips.
     let longest_s = fluid.longest_rtt_s() + path.buffer / path.rate_per_s;
-    let stretch_s = (path.rate_per_s * longest_s).max(100.0) * longest_s;
+    let rounds = (path.rate_per_s * longest_s).max(100.0).min(path.detail.quiet_rounds);
+    let stretch_s = rounds * longest_s;
     let (mut stretch_end_s, mut peak, mut last_peak) = (START_S + stretch_s, 0.0_f64, 0.0);
     let (mut quiet, mut calm_until_s, mut lost) = (0, 0.0, 0);
-    for acks in 0..MOST_ACKS {
+    let most_acks = if path.detail.is_brief { MOST_ACKS_OF_BRIEF } else { MOST_ACKS };
+    for acks in 0..most_acks {
         if acks % (1 << 16) == 0 && !alive() {
             return Err(FluidError::Stopped);
         }
@@ -288,7 +338,7 @@ pub fn course(
         if full || delivered >= path.segments_to_loss || is_at_window {
             fluid.end_epoch(true);
             lost += 1;
-            if lost == losses {
+            if lost == losses || path.detail.is_brief && repeat(&fluid.course.epochs) {
                 return Ok(fluid.course);
             }
             // One loss a window of data.
@@ -309,5 +359,5 @@ pub fn course(
         let length_s = if quiet > 0 { stretch_s / QUIET_EPOCHS as f64 } else { stretch_s };
         (stretch_end_s, last_peak, peak) = (now_s + length_s, peak, 0.0);
     }
-    Err(FluidError::TooLong)
+    Err(FluidError::TooLong(most_acks))
 }

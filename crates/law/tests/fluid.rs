@@ -1,6 +1,6 @@
 //! Laws on the fluid path: what follows from their definitions by hand.
 
-use lfn_law::fluid::{course, Course, FluidError, Path};
+use lfn_law::fluid::{course, sawtooth, Course, Detail, FluidError, Path};
 
 /// 1000 segments without a queue, 100 ms.
 fn link(buffer: f64) -> Path {
@@ -11,6 +11,7 @@ fn link(buffer: f64) -> Path {
         least_rtt: 1.0,
         segments_to_loss: f64::INFINITY,
         window_at_loss: f64::INFINITY,
+        detail: Detail::FINE,
     }
 }
 
@@ -62,4 +63,43 @@ fn no_loss_ends_the_growth_of_bbr_without_a_link() {
         asked < 3
     });
     assert_eq!(stopped.err(), Some(FluidError::Stopped));
+}
+
+/// In numbers alone a course is coarser: the mean window to 2 %, the period to 5 %.
+#[test]
+fn a_brief_course_is_near_the_fine_one() {
+    for law in ["reno", "cubic", "htcp", "westwood", "hstcp", "scalable", "htcp-be"] {
+        for (rate_per_s, rtt_s, buffer) in [(1e3, 0.05, 20.0), (1e4, 0.1, 1000.0), (1e5, 0.2, 5000.0)] {
+            let spec = law.parse().unwrap();
+            let brief = sawtooth(&spec, rate_per_s, rtt_s, buffer, || true).unwrap();
+            let path = Path { rate_per_s, base_rtts_s: vec![rtt_s], ..link(buffer) };
+            let fine = of(law, &path, 0.999 * (rate_per_s * rtt_s + buffer), 20).unwrap();
+            let last = &fine.epochs[10..];
+            let sum = |of: fn(&lfn_law::fluid::Epoch) -> f64| last.iter().map(of).sum::<f64>();
+            let seconds = sum(|epoch| epoch.end_s - epoch.start_s);
+            for (name, ours, theirs, within) in [
+                ("window", brief.mean_window, sum(|epoch| epoch.window_s[0]) / seconds, 0.02),
+                ("period", brief.period_s, seconds / 10.0, 0.05),
+                (
+                    "utilisation",
+                    brief.utilisation,
+                    sum(|epoch| epoch.packets[0]) / seconds / rate_per_s,
+                    0.01,
+                ),
+            ] {
+                assert!(
+                    (ours / theirs - 1.0).abs() < within,
+                    "{law} at {rate_per_s}: {name} {ours}, {theirs}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_brief_course_says_why_there_is_none() {
+    let tooth = |law: &str, rate: f64| sawtooth(&law.parse().unwrap(), rate, 0.1, 50.0, || true);
+    assert!(matches!(tooth("reno", 1e7), Err(FluidError::TooLong(_))));
+    assert_eq!(tooth("vegas", 1e4).unwrap().period_s, f64::INFINITY);
+    assert_eq!(sawtooth(&"reno".parse().unwrap(), 1e4, 0.1, 0.0, || false), Err(FluidError::Stopped));
 }

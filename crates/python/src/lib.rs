@@ -305,6 +305,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(laws, module)?)?;
     module.add_function(wrap_pyfunction!(card, module)?)?;
     module.add_function(wrap_pyfunction!(theory::fluid, module)?)?;
+    module.add_function(wrap_pyfunction!(theory::sawteeth, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_receive, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::run_shell, module)?)?;

@@ -1,6 +1,12 @@
 //! Laws on a fluid path, for lfnlab.theory.
 
-use lfn_law::fluid::{course, Course, Epoch, FluidError, Path};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use lfn_law::fluid::{course, sawtooth, Course, Detail, Epoch, FluidError, Path, Sawtooth};
 use lfn_law::{
     Ack, BoxedLaw, Config, Control, Controller, Law, LawInfo, LawSpec, Loss, Prototype, Rate, SlowStartKind,
     Window,
@@ -53,6 +59,7 @@ pub(crate) fn fluid<'py>(
         least_rtt,
         segments_to_loss: packets_to_loss,
         window_at_loss,
+        detail: Detail::FINE,
     };
     let mut signal = Ok(());
     let found = py.detach(|| {
@@ -67,6 +74,93 @@ pub(crate) fn fluid<'py>(
         _ => errors::UsageError::new_err(format!("{}: {error}", laws.join(", "))),
     })?;
     columns(py, flows, course)
+}
+
+/// Points that a thread takes at a time.
+const SHARE: usize = 16;
+
+/// [`sawtooth`] for each point, on `threads` threads; the lists have an entry a point. Columns are the fields of
+/// [`Sawtooth`], NaN where there is none, and `wrong` says why.
+#[pyfunction]
+pub(crate) fn sawteeth<'py>(
+    py: Python<'py>,
+    laws: Vec<String>,
+    rates_pps: Vec<f64>,
+    rtts_s: Vec<f64>,
+    buffers_packets: Vec<f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let points = laws.len();
+    for (name, list) in
+        [("rates_pps", &rates_pps), ("rtts_s", &rtts_s), ("buffers_packets", &buffers_packets)]
+    {
+        if list.len() != points {
+            let wrong = format!("{name}: found {} for {points} laws; allowed: one for each law", list.len());
+            return Err(errors::UsageError::new_err(wrong));
+        }
+        let may_be_0 = name == "buffers_packets";
+        let is_wrong = |&&x: &&f64| !x.is_finite() || x < 0.0 || x == 0.0 && !may_be_0;
+        if let Some(found) = list.iter().find(is_wrong) {
+            let allowed = if may_be_0 { "finite, at least 0" } else { "finite, above 0" };
+            return Err(errors::UsageError::new_err(format!("{name}: found {found}; allowed: {allowed}")));
+        }
+    }
+    // UDT's own control knows the link's rate; others are the same law everywhere.
+    let mut known: BTreeMap<&str, LawSpec> = BTreeMap::new();
+    let mut specs = Vec::with_capacity(points);
+    for (law, &rate_pps) in laws.iter().zip(&rates_pps) {
+        if !known.contains_key(law.as_str()) || law.split(':').next() == Some("udt") {
+            known.insert(law, parse(law, rate_pps)?);
+        }
+        specs.push(known[law.as_str()].clone());
+    }
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let found: Vec<OnceLock<Result<Sawtooth, FluidError>>> = (0..points).map(|_| OnceLock::new()).collect();
+    let work = || loop {
+        let first = next.fetch_add(SHARE, Relaxed);
+        if first >= points || stop.load(Relaxed) {
+            return;
+        }
+        for at in first..points.min(first + SHARE) {
+            let (rate, rtt_s, buffer) = (rates_pps[at], rtts_s[at], buffers_packets[at]);
+            let one = sawtooth(&specs[at], rate, rtt_s, buffer, || !stop.load(Relaxed));
+            let _ = found[at].set(one);
+        }
+    };
+    let signal = py.detach(|| {
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+            while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
+                thread::sleep(Duration::from_millis(5));
+                let signal = Python::attach(|py| py.check_signals());
+                if signal.is_err() {
+                    stop.store(true, Relaxed);
+                    return signal;
+                }
+            }
+            Ok(())
+        })
+    });
+    signal?;
+    let found: Vec<_> = found.into_iter().map(|one| one.into_inner().expect("all points are done")).collect();
+    let columns = PyDict::new(py);
+    for (name, of) in [
+        ("period_s", (|tooth| tooth.period_s) as fn(&Sawtooth) -> f64),
+        ("window_before", |tooth| tooth.window_before),
+        ("window_after", |tooth| tooth.window_after),
+        ("mean_window", |tooth| tooth.mean_window),
+        ("mean_rtt_s", |tooth| tooth.mean_rtt_s),
+        ("utilisation", |tooth| tooth.utilisation),
+        ("loss_events_per_packet", |tooth| tooth.loss_events_per_packet),
+        ("growth", |tooth| tooth.growth),
+    ] {
+        let column = found.iter().map(|one| one.as_ref().map_or(f64::NAN, of)).collect();
+        columns.set_item(name, PyArray1::from_vec(py, column))?;
+    }
+    let wrong: Vec<Option<String>> =
+        found.iter().map(|one| one.as_ref().err().map(FluidError::to_string)).collect();
+    columns.set_item("wrong", wrong)?;
+    Ok(columns)
 }
 
 /// A law, or UDT's own control with the link's rate in packets a second.

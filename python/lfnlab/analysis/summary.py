@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INTERVALS = " ± 95 % (Student's t)"
 """Meaning of ``±`` in a table and of the bars in a figure."""
 MANY_FLOW_SECONDS = 8000
-"""Runs of fewer flows times seconds sample every 10 ms by default, whatever probes their laws have."""
+"""Runs of fewer flows times seconds sample every 10 ms by default, with any number of probes."""
 
 
 def to_json(results: Results) -> dict[str, Any]:

@@ -8,8 +8,6 @@ use crate::{
     ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, RATE_APP_LIMITED,
 };
 
-/// ACKs in a round trip, for windows of at least as many segments.
-const ACKS: f64 = 16.0;
 const MSS_BYTES: u32 = 1448;
 
 /// Segments sent one RTT before their delivery.
@@ -28,6 +26,7 @@ pub(super) struct Flow {
     pub(super) control: Control,
     ack: Ack,
     pub(super) base_s: f64,
+    acks_per_round: f64,
     sent: VecDeque<Sent>,
     /// Segments a second that it sends, and that arrive.
     pub(super) sending: f64,
@@ -80,11 +79,12 @@ impl Flow {
             control,
             ack,
             base_s,
+            acks_per_round: path.detail.acks_per_round,
             sent: VecDeque::new(),
             sending: 0.0,
             arriving: 0.0,
             queued: 0.0,
-            next_ack: (window / ACKS).max(1.0).floor(),
+            next_ack: (window / path.detail.acks_per_round).max(1.0).floor(),
             arrived: 0.0,
             lost: 0,
             dropped: 0.0,
@@ -183,7 +183,7 @@ impl Flow {
     }
 
     fn plan_ack(&mut self, delay_s: f64) {
-        self.next_ack = (self.window(delay_s) / ACKS).max(1.0).floor();
+        self.next_ack = (self.window(delay_s) / self.acks_per_round).max(1.0).floor();
     }
 
     /// The same for a law with delivery rates; `newest` is what was sent one RTT ago.
