@@ -141,7 +141,10 @@ static __always_inline const struct law_ack *current_ack(struct sock *sk, struct
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 
 	flow->ack.inflight = inflight(tp);
-	flow->ack.flags &= ~(LAW_ACK_OPEN | LAW_ACK_DISORDER | LAW_ACK_CWND_LIMITED);
+	flow->ack.flags &=
+		~(LAW_ACK_OPEN | LAW_ACK_DISORDER | LAW_ACK_LOSS | LAW_ACK_CWND_LIMITED);
+	if (ca_state(sk) == TCP_CA_Loss)
+		flow->ack.flags |= LAW_ACK_LOSS;
 	if (ca_state(sk) <= TCP_CA_Disorder)
 		flow->ack.flags |= LAW_ACK_OPEN;
 	if (ca_state(sk) == TCP_CA_Disorder)

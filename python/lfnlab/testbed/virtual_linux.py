@@ -243,12 +243,13 @@ def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str
     A tuned one holds all that a run can send: a writer that waits for a full buffer leaves segments
     with PSH, which the receiver acknowledges at once.
     """
-    said = {flow.get("send_buffer") for flow in flows}
+    said: set[str | None] = {flow.get("send_buffer") for flow in flows}
     if said == {"linux"}:
         return [UNTUNED_SEND_BUFFER]
-    if len(said) == 1 and said != {None} and "packets" not in next(iter(said)):
+    buffer = next(iter(said)) if len(said) == 1 else None
+    if buffer is not None and "packets" not in buffer:
         mss = min(parse(flow["packet"], BYTES) for flow in flows) - HEADERS_BYTES
-        room = parse(next(iter(said)), BYTES) * (1 + SEGMENT_OVERHEAD_BYTES / mss)
+        room = parse(buffer, BYTES) * (1 + SEGMENT_OVERHEAD_BYTES / mss)
         if room <= LARGEST_BUFFER_BYTES:
             return [f"sysctl net.ipv4.tcp_wmem=4096 {room:.0f} {room:.0f}"]
     if said != {None}:
