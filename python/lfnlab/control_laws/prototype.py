@@ -276,7 +276,7 @@ def _load(path: Path, name: str) -> type[Law]:
         raise LawError(f"{path}: {error.strerror}; write FILE.py:CLASS") from None
     key = (str(path.resolve()), hashlib.sha256(content).hexdigest())
     if key not in _modules:
-        _modules[key] = _executed(path, f"lfnlab_law_{path.stem}_{key[1][:12]}")
+        _modules[key] = _executed(path, content, f"lfnlab_law_{path.stem}_{key[1][:12]}")
     module = _modules[key]
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, Law) and found is not Law):
@@ -293,7 +293,7 @@ def _load(path: Path, name: str) -> type[Law]:
     return found
 
 
-def _executed(path: Path, name: str) -> Any:
+def _executed(path: Path, content: bytes, name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise LawError(f"{path} is not a Python file; its name must end in .py")
@@ -301,7 +301,8 @@ def _executed(path: Path, name: str) -> Any:
     sys.modules[name] = module  # dataclasses look their module up
     try:
         with _beside(path):
-            spec.loader.exec_module(module)
+            # Python's bytecode on the disk may be of the file before: times there are in seconds.
+            exec(compile(content, path, "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
         raise LawError(f"{path} cannot be loaded: {_last_line(error, path)}") from error
