@@ -333,7 +333,7 @@ def sawteeth(
     buffers_packets: Sequence[float],
     threads: int,
 ) -> dict[str, Any]:
-    """Sawteeth of single flows, a point each: the fields of ``lfnlab.theory.fluid.Sawteeth``.
+    """Sawteeth of single flows, a point each: the fields of ``lfnlab.theory.sawteeth.Sawteeth``.
 
     Raises:
         LawError: no such law.
