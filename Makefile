@@ -83,7 +83,7 @@ soak: $(UV)
 tools:
 	ci/tools.sh
 
-# Linux's TCP in virtual time, for validation alone: linux/README.md. No test needs it.
+# Linux's TCP in virtual time, for --on linux and validation: linux/README.md. Tests that need it are skipped without.
 linux:
 	linux/build
 

@@ -48,14 +48,16 @@ struct record {
 	struct image after;
 };
 
+#if defined(__bpf__) || defined(__KERNEL__)
 #ifdef __bpf__
 enum { BPF_MAP_TYPE_RINGBUF = 27 };
+#endif
 SEC(".maps") struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 26);
 } records;
 
-u64 record_sequence;
+static u64 record_sequence;
 
 static __always_inline void take_image(struct image *image, struct sock *sk)
 {
@@ -72,7 +74,9 @@ static __always_inline void take_image(struct image *image, struct sock *sk)
 	image->rtt_min_us = tp->rtt_min.s[0].v;
 	image->ca_state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
 	image->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+#ifdef __bpf__
 #pragma unroll
+#endif
 	for (i = 0; i < PRIVATE_WORDS; i++)
 		image->icsk_ca_priv[i] = ((struct inet_connection_sock *)sk)->icsk_ca_priv[i];
 	image->has_flow = !!flow;

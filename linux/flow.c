@@ -43,9 +43,9 @@ static int open_socket(const struct flow *flow)
 	return tcp;
 }
 
-void receive(const struct flow *flow)
+void receive(const struct flow *flow, int port)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int listener = open_socket(flow), yes = 1;
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -90,20 +90,30 @@ static void limit_unsent(int tcp, int bytes)
 	setsockopt(tcp, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
 
+/* A limit of the rate, however high, has TCP pace as its law says. */
+static void pace(int tcp)
+{
+	uint64_t most = UINT64_MAX - 1;
+
+	if (setsockopt(tcp, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most))
+		fail("pacing: %m");
+}
+
 /*
  * Writes what the socket takes. Whether there is more to write.
  *
  * The receiver acknowledges a segment with PSH at once, which shifts the pairs of its delayed ACKs. Linux sets
  * PSH at the end of a write without MSG_MORE, and after half of the largest receive window so far: every 32 kB
- * of what is written before the window opens. So little is.
+ * of what is written before the window opens. So little is. A flow that stops has never more: what is written is
+ * sent after its stop.
  */
-static int write_some(int tcp, uint64_t *left)
+static int write_some(int tcp, uint64_t *left, int may_fill)
 {
 	static char zeros[1 << 20];
 	struct tcp_info info;
 	socklen_t size = sizeof info;
 
-	if (!getsockopt(tcp, IPPROTO_TCP, TCP_INFO, &info, &size) && info.tcpi_snd_wnd > FIRST_BYTES)
+	if (may_fill && !getsockopt(tcp, IPPROTO_TCP, TCP_INFO, &info, &size) && info.tcpi_snd_wnd > FIRST_BYTES)
 		limit_unsent(tcp, -1);
 	while (*left) {
 		int more = *left > sizeof zeros;
@@ -118,11 +128,11 @@ static int write_some(int tcp, uint64_t *left)
 	return 0;
 }
 
-void transmit(const struct scenario *scenario, const struct flow *flow, const char *address,
+void transmit(const struct scenario *scenario, const struct flow *flow, const char *address, int port,
 	      int64_t begin_us, const char *file, int queue_socket, int queue_device)
 {
 	static char buffer[1 << 20];
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int64_t end_us = begin_us + scenario->duration_us, step_us = scenario->sample_us;
 	int64_t next_us = begin_us + (flow->start_us / step_us + 1) * step_us;
 	uint64_t left = flow->size_bytes ? flow->size_bytes : UINT64_MAX;
@@ -137,6 +147,8 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 	inet_pton(AF_INET, address, &to.sin_addr);
 	sleep_until_us(begin_us + flow->start_us);
 	fcntl(tcp, F_SETFL, O_NONBLOCK);
+	if (flow->pacing)
+		pace(tcp);
 	limit_unsent(tcp, FIRST_BYTES);
 	if (connect(tcp, (void *)&to, sizeof to) && errno != EINPROGRESS)
 		fail("connect %s: %m", address);
@@ -160,7 +172,7 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 		else if (flow->stop_us >= 0 && now_us() >= begin_us + flow->stop_us)
 			writing = 0;
 		else
-			writing = write_some(tcp, &left);
+			writing = write_some(tcp, &left, flow->stop_us < 0);
 	}
 	fclose(out);
 	_exit(0);

@@ -252,6 +252,20 @@ static void build_wires(const struct scenario *scenario)
 	commit("/bin/ip");
 }
 
+/* A route of one end of a flow: its sender's has the packet, window and ECN, its receiver's the ACKs. */
+static void route(const struct flow *flow, int sends, const char *to, const char *via)
+{
+	char window[24] = "";
+
+	if (flow->initial_window)
+		snprintf(window, sizeof window, " initcwnd %d", flow->initial_window);
+	if (sends)
+		line("route add %s via %s mtu lock %d%s%s", to, via, flow->packet_bytes, window,
+		     flow->ecn ? " features ecn" : "");
+	else
+		line("route add %s via %s%s", to, via, flow->delayed_ack ? "" : " quickack 1");
+}
+
 static void build_addresses(const struct scenario *scenario)
 {
 	enter("a");
@@ -259,12 +273,10 @@ static void build_addresses(const struct scenario *scenario)
 	line("link set lo up");
 	for (int i = 0; i < scenario->flows; i++) {
 		const struct flow *flow = &scenario->flow[i];
+		char far[24];
 
-		line("route add 10.1.%d.0/24 via 10.0.1.2 mtu lock %d%s", i, flow->packet_bytes,
-		     flow->ecn ? " features ecn" : "");
-		if (flow->initial_window)
-			line("route change 10.1.%d.0/24 via 10.0.1.2 mtu lock %d initcwnd %d%s", i,
-			     flow->packet_bytes, flow->initial_window, flow->ecn ? " features ecn" : "");
+		snprintf(far, sizeof far, "10.1.%d.0/24", i);
+		route(flow, !flow->reverse, far, "10.0.1.2");
 	}
 	commit("/bin/ip");
 	enter("r");
@@ -286,8 +298,7 @@ static void build_addresses(const struct scenario *scenario)
 
 		enter(it.host);
 		attach("e0", it.address_b, it.address_s, it.mac_s);
-		line("route add default via %s%s", it.address_s,
-		     scenario->flow[i].delayed_ack ? "" : " quickack 1");
+		route(&scenario->flow[i], scenario->flow[i].reverse, "default", it.address_s);
 		commit("/bin/ip");
 	}
 }
@@ -326,16 +337,52 @@ static void build_links(const struct scenario *scenario)
 
 /* ---- the run ---- */
 
+/* Enters the namespace of a link: a socket there, and the link's device. */
+static int enter_link(enum direction way, int *device)
+{
+	enter(way == FORWARD ? "r" : "s");
+	*device = if_nametoindex(way == FORWARD ? "r1" : "s0");
+	return qdisc_open();
+}
+
+/* A row for each link that has a queue, at every sample. */
+static void sample_links(const struct scenario *scenario, const char *tag)
+{
+	int sockets[DIRECTIONS], devices[DIRECTIONS];
+	struct queue_counters counters[DIRECTIONS] = { 0 };
+	char file[300];
+	FILE *out;
+
+	snprintf(file, sizeof file, "/host/%s.links.csv", tag);
+	out = fopen(file, "w");
+	if (!out)
+		fail("%s: %m", file);
+	for (int way = FORWARD; way < DIRECTIONS; way++)
+		sockets[way] = enter_link(way, &devices[way]);
+	fputs("t_us,link,waiting,waiting_bytes,drops,packets,bytes,overlimits\n", out);
+	for (int64_t at = 0; at <= scenario->duration_us; at += scenario->sample_us) {
+		sleep_until_us(BEGIN_US + at);
+		for (int way = FORWARD; way < DIRECTIONS; way++) {
+			struct queue_counters *seen = &counters[way];
+
+			if (!scenario->links[way].present)
+				continue;
+			qdisc_read(sockets[way], devices[way], seen);
+			fprintf(out, "%lld,%d,%u,%u,%u,%u,%llu,%u\n", (long long)at, way, seen->waiting,
+				seen->waiting_bytes, seen->drops, seen->packets, (unsigned long long)seen->bytes,
+				seen->overlimits);
+		}
+	}
+	fclose(out);
+	_exit(0);
+}
+
 static void make_changes(const struct scenario *scenario)
 {
 	int sockets[DIRECTIONS], devices[DIRECTIONS];
 
-	enter("r");
-	sockets[FORWARD] = qdisc_open();
-	devices[FORWARD] = if_nametoindex("r1");
-	enter("s");
-	sockets[REVERSE] = qdisc_open();
-	devices[REVERSE] = if_nametoindex("s0");
+	for (int way = FORWARD; way < DIRECTIONS; way++)
+		sockets[way] = enter_link(way, &devices[way]);
 	for (int i = 0; i < scenario->changes; i++) {
 		const struct change *change = &scenario->change[i];
 
@@ -347,39 +394,43 @@ static void make_changes(const struct scenario *scenario)
 
 static void run_flows(const struct scenario *scenario, const char *tag)
 {
-	int queue_socket, queue_device, senders = 0;
+	int queue_socket, queue_device, writers = 0;
 	char file[300];
 
 	for (int i = 0; i < scenario->flows; i++)
 		if (!fork()) {
-			enter(names(i).host);
-			receive(&scenario->flow[i]);
+			enter(scenario->flow[i].reverse ? "a" : names(i).host);
+			receive(&scenario->flow[i], PORT + i);
 		}
-	enter("r");
-	queue_device = if_nametoindex("r1");
 	for (int i = 0; i < scenario->flows; i++) {
+		const struct flow *flow = &scenario->flow[i];
+
 		snprintf(file, sizeof file, "/host/%s.flow%d.csv", tag, i);
 		if (fork()) {
-			senders++;
+			writers++;
 			continue;
 		}
-		queue_socket = qdisc_open();
-		enter("a");
-		transmit(scenario, &scenario->flow[i], names(i).address_b, BEGIN_US, file, queue_socket,
-			 queue_device);
+		queue_socket = enter_link(flow->reverse ? REVERSE : FORWARD, &queue_device);
+		enter(flow->reverse ? names(i).host : "a");
+		transmit(scenario, flow, flow->reverse ? "10.0.1.1" : names(i).address_b, PORT + i, BEGIN_US,
+			 file, queue_socket, queue_device);
 	}
+	if (fork())
+		writers++;
+	else
+		sample_links(scenario, tag);
 	if (scenario->changes && !fork())
 		make_changes(scenario);
 	if (now_us() > BEGIN_US - 100000)
 		fail("the set-up took until %lld us of virtual time", (long long)now_us());
 	sleep_until_us(BEGIN_US + scenario->duration_us + 1000);
-	/* Senders end by themselves; receivers do not. */
-	while (senders) {
+	/* These end by themselves; receivers do not. */
+	while (writers) {
 		int status;
 
 		if (wait(&status) < 0)
 			fail("wait: %m");
-		senders--;
+		writers--;
 	}
 }
 
@@ -414,17 +465,43 @@ static void write_host(FILE *out, const char *host, int last)
 	fprintf(out, "\"end\": 0}%s\n", last ? "" : ",");
 }
 
+/* The calls of laws of ours, into TAG.records. */
+static void copy_records(const char *tag)
+{
+	static char part[1 << 20];
+	char to[300];
+	FILE *in = fopen("/proc/lfn_records", "r"), *out;
+	size_t bytes;
+
+	snprintf(to, sizeof to, "/host/%s.records", tag);
+	out = fopen(to, "w");
+	if (!in || !out)
+		fail("records, %s: %m", to);
+	while ((bytes = fread(part, 1, sizeof part, in)))
+		if (fwrite(part, 1, bytes, out) != bytes)
+			fail("%s: %m", to);
+	fclose(in);
+	if (fclose(out))
+		fail("%s: %m", to);
+}
+
 static void write_summary(const struct scenario *scenario, const char *tag)
 {
-	char *show[] = { "/bin/tc", "-s", "-d", "-j", "qdisc", "show", "dev", "r1", NULL };
 	char file[300];
 	FILE *out;
 
 	/* First what tc says: the file that says that all is there comes last. */
-	enter("r");
-	snprintf(file, sizeof file, "/host/%s.queues.json", tag);
-	if (!run(show, file))
-		fail("tc -s qdisc show");
+	for (int way = FORWARD; way < DIRECTIONS; way++) {
+		char *device = way == FORWARD ? "r1" : "s0";
+		char *show[] = { "/bin/tc", "-s", "-d", "-j", "qdisc", "show", "dev", device, NULL };
+
+		enter(way == FORWARD ? "r" : "s");
+		snprintf(file, sizeof file, "/host/%s.%s.json", tag, way == FORWARD ? "queues" : "reverse");
+		if (!run(show, file))
+			fail("tc -s qdisc show");
+	}
+	if (scenario->record_bytes)
+		copy_records(tag);
 	snprintf(file, sizeof file, "/host/%s.json", tag);
 	out = fopen(file, "w");
 	if (!out)
@@ -452,6 +529,12 @@ int main(void)
 	set_sysctl("net.core.wmem_max", "268435456");
 	set_sysctl("net.ipv4.tcp_mem", "400000 500000 600000");
 	set_sysctl("net.core.netdev_max_backlog", "1000000");
+	if (scenario.record_bytes) {
+		char room[24];
+
+		snprintf(room, sizeof room, "%llu", (unsigned long long)scenario.record_bytes);
+		write_file("/proc/lfn_records", room);
+	}
 	build_hosts(&scenario);
 	build_wires(&scenario);
 	build_addresses(&scenario);

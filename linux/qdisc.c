@@ -147,9 +147,14 @@ static void read_stats(struct rtattr *stats, struct queue_counters *counters)
 			struct gnet_stats_queue *queue = RTA_DATA(part);
 
 			counters->waiting = queue->qlen;
+			counters->waiting_bytes = queue->backlog;
 			counters->drops = queue->drops;
+			counters->overlimits = queue->overlimits;
 		} else if (type == TCA_STATS_BASIC) {
-			counters->packets = ((struct gnet_stats_basic *)RTA_DATA(part))->packets;
+			struct gnet_stats_basic *basic = RTA_DATA(part);
+
+			counters->packets = basic->packets;
+			counters->bytes = basic->bytes;
 		}
 	}
 }

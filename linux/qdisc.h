@@ -8,7 +8,8 @@
 #include "scenario.h"
 
 struct queue_counters {
-	uint32_t waiting, drops, packets;
+	uint32_t waiting, waiting_bytes, drops, packets, overlimits;
+	uint64_t bytes;
 };
 
 /* A netlink socket of this network namespace. */

@@ -62,8 +62,10 @@ static void read_run(struct scenario *scenario, char *rest)
 			scenario->duration_us = number(value, 1);
 		else if (!strcmp(key, "sample_us"))
 			scenario->sample_us = number(value, 100);
-		else
-			wrong("a run has duration_us, sample_us", key);
+		else if (!strcmp(key, "record_bytes"))
+			scenario->record_bytes = number(value, 0);
+		else if (strcmp(key, "seed")) /* linux/run takes it */
+			wrong("a run has duration_us, sample_us, seed, record_bytes", key);
 	}
 }
 
@@ -116,6 +118,10 @@ static void read_flow(struct scenario *scenario, char *rest)
 			flow->sack = number(value, 0);
 		else if (!strcmp(key, "delayed_ack"))
 			flow->delayed_ack = number(value, 0);
+		else if (!strcmp(key, "reverse"))
+			flow->reverse = number(value, 0);
+		else if (!strcmp(key, "pacing"))
+			flow->pacing = number(value, 0);
 		else if (!strcmp(key, "packet_bytes"))
 			flow->packet_bytes = number(value, 100);
 		else if (!strcmp(key, "initial_window"))

@@ -27,6 +27,8 @@ struct flow {
 	int64_t stop_us;  /* nothing new is written from then on; -1: never */
 	uint64_t size_bytes; /* 0: without end */
 	int ecn, sack, delayed_ack;
+	int reverse; /* data go from b to a */
+	int pacing;
 	int packet_bytes;   /* IP packet */
 	int initial_window; /* segments, 0: the kernel's */
 };
@@ -44,6 +46,7 @@ struct sysctl {
 
 struct scenario {
 	int64_t duration_us, sample_us;
+	uint64_t record_bytes; /* room for records of the calls of laws of ours */
 	struct link links[DIRECTIONS];
 	int flows, changes, sysctls;
 	struct flow flow[MAX_FLOWS];

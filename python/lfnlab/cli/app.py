@@ -21,7 +21,17 @@ from lfnlab.cli import results as commands
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli import testbed as emulation
 from lfnlab.cli.kernel import kernel
-from lfnlab.cli.options import Jobs, Memory, Report, Set, naming_options, settings, with_settings
+from lfnlab.cli.options import (
+    Jobs,
+    Memory,
+    On,
+    Report,
+    Set,
+    backend,
+    naming_options,
+    settings,
+    with_settings,
+)
 from lfnlab.cli.papers import paper
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.cli.theory import theory
@@ -126,6 +136,7 @@ def demo(
     return _show(results, as_json=False, report=True, seen=seen)
 
 
+# Over 80 lines: one for each option, twice.
 @app.command(name="compare")
 def compare_(
     *,
@@ -144,6 +155,7 @@ def compare_(
     set_: Set = (),
     seeds: Count = 1,
     seed: Seed = 1,
+    on: On = "simulator",
     out: Path = Path("lfn-results"),
     jobs: Jobs = None,
     memory: Memory = None,
@@ -177,6 +189,7 @@ def compare_(
     from lfnlab.scenario.builder import dumbbell
 
     _core.limit_memory(memory)
+    where = backend(on)
     base = dumbbell(
         rate=rate,
         rtt=rtt,
@@ -203,7 +216,8 @@ def compare_(
             out=out,
             jobs=jobs,
             progress=progress,
-            title=f"{', '.join(map(label, laws))} on {rate} × {rtt}",
+            title=f"{', '.join(map(label, laws))} on {rate} × {rtt}{_where(on)}",
+            backend=where,
             **ours,
         )
     return _show(results, as_json=json, report=report)
@@ -215,6 +229,11 @@ def _names(law: str) -> list[str]:
     if not all(laws):
         raise ScenarioError(f'--law: an empty name in "{law}"; write for example reno,cubic:linux')
     return laws
+
+
+def _where(on: str) -> str:
+    """For a title."""
+    return ", on Linux in virtual time" if on == "linux" else ""
 
 
 def _fields(said: dict[str, Any]) -> dict[str, Any]:
@@ -240,6 +259,7 @@ def run(
     set_: Set = (),
     seeds: Count = 1,
     seed: Seed | None = None,
+    on: On = "simulator",
     out: Path = Path("lfn-results"),
     jobs: Jobs = None,
     memory: Memory = None,
@@ -274,18 +294,25 @@ def run(
     _core.limit_memory(memory)
     text = _core.read(str(file))
     said = settings(set_)
+    where = backend(on)
     if not said:
-        _core.check(text, str(file), memory_limit_bytes())
+        where.check(text, str(file), memory_limit_bytes())
     scenario = with_settings(Scenario.from_toml(text, str(file)), said)
     with naming_options(said):
-        _core.check(scenario.to_toml(), "scenario", memory_limit_bytes())
+        where.check(scenario.to_toml(), "scenario", memory_limit_bytes())
     if seed is not None:
         scenario = scenario.with_seed(seed)
-    title = scenario.name or file.stem
+    title = (scenario.name or file.stem) + _where(on)
     _foresee([scenario])
     with bar() as progress:
         results = execute(
-            [Case(scenario)], seeds=seeds, out=out, jobs=jobs, progress=progress, title=title
+            [Case(scenario)],
+            seeds=seeds,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            title=title,
+            backend=where,
         )
     return _show(results, as_json=json, report=report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
@@ -14,6 +14,7 @@ from lfnlab.errors import ScenarioError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from lfnlab.experiment.executor import Backend
     from lfnlab.scenario.builder import Scenario
 
 Jobs = Annotated[
@@ -43,6 +44,30 @@ Set = Annotated[
 ]
 
 Report = Annotated[bool, Parameter(help="Write report.html.")]
+
+On = Annotated[
+    Literal["simulator", "linux"],
+    Parameter(
+        help="Where runs run: the simulator, or Linux's own TCP in virtual time, which `make "
+        "linux` builds in a clone of the repository."
+    ),
+]
+
+
+def backend(on: Literal["simulator", "linux"]) -> Backend:
+    """The backend that ``--on`` names.
+
+    Raises:
+        Unavailable: it is not built.
+    """
+    if on == "linux":
+        from lfnlab.testbed.linux import Linux
+
+        return Linux()
+    from lfnlab.experiment.executor import SIMULATOR
+
+    return SIMULATOR
+
 
 # Options of compare and shell by the key of the scenario that each one sets.
 OPTIONS = {

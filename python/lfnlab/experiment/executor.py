@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lfnlab import _core
 from lfnlab.errors import LabError, StoreError, Unavailable, UsageError
 from lfnlab.results.provenance import code_version
-from lfnlab.results.store import run_files
+from lfnlab.results.store import run_files, run_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distributed import Client
 
 Files = dict[str, bytes]
@@ -46,6 +48,60 @@ Tell = Callable[[Work, float], None]
 """Called from any thread with a run and the fraction done."""
 
 
+class Backend(Protocol):
+    """Where runs run: the simulator, or a TCP whose runs have the same files."""
+
+    name: str
+
+    def check(self, text: str, file: str, limit_bytes: int) -> str:
+        """Canonical JSON of a scenario; raises ScenarioError if it cannot run there."""
+
+    def is_random(self, text: str) -> bool:
+        """Whether runs with other seeds are other runs."""
+
+    def memory_bytes(self, predicted_bytes: int) -> int:
+        """Memory of a run for which the simulator is predicted to need so much."""
+
+    def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
+        """The addresses of the runs of a canonical scenario."""
+
+    def simulate(
+        self, text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+    ) -> Files | None:
+        """The files of one run for the store; None if ``tell`` cancelled it."""
+
+
+class Simulator:
+    """The simulator of this package."""
+
+    name = "simulator"
+
+    def check(self, text: str, file: str, limit_bytes: int) -> str:
+        """As :meth:`Backend.check`; it refuses what would exceed the memory."""
+        return _core.check(text, file, limit_bytes)
+
+    def is_random(self, text: str) -> bool:
+        """As :meth:`Backend.is_random`."""
+        return _core.is_random(text, "scenario")
+
+    def memory_bytes(self, predicted_bytes: int) -> int:
+        """As :meth:`Backend.memory_bytes`."""
+        return predicted_bytes
+
+    def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
+        """As :meth:`Backend.keys`."""
+        return run_keys(resolved_json, seeds)
+
+    def simulate(
+        self, text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+    ) -> Files | None:
+        """As :meth:`Backend.simulate`."""
+        return simulate(text, seed, command, tell)
+
+
+SIMULATOR = Simulator()
+
+
 def memory_limit_bytes() -> int:
     """Memory limit of all runs in bytes: the user's, else a part of the available memory."""
     return _core.memory_limit_bytes()
@@ -61,7 +117,14 @@ def simulate(
     return None if run is None else run_files(run, text, command)
 
 
-def on_threads(work: Iterator[Work], jobs: int, command: str, took: Took, tell: Tell) -> None:
+def on_threads(
+    work: Iterator[Work],
+    jobs: int,
+    command: str,
+    took: Took,
+    tell: Tell,
+    backend: Backend = SIMULATOR,
+) -> None:
     """Compute the runs on ``jobs`` threads, as many at a time as memory allows.
 
     A run waits while the predicted memory of it and of the runs in progress exceeds the memory
@@ -94,7 +157,7 @@ def on_threads(work: Iterator[Work], jobs: int, command: str, took: Took, tell: 
                 return not stop.is_set()
 
             try:
-                files = simulate(item.text, item.seed, command, going)
+                files = backend.simulate(item.text, item.seed, command, going)
                 if files is not None:
                     took(item, files)
             except StoreError:

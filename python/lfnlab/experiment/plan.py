@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lfnlab import _core
 from lfnlab.errors import ScenarioError
-from lfnlab.experiment.executor import Files, memory_limit_bytes, simulate
-from lfnlab.results.store import run_keys
+from lfnlab.experiment.executor import SIMULATOR, Backend, Files, memory_limit_bytes
 
 if TYPE_CHECKING:
     from lfnlab.results.cases import Factor
@@ -77,25 +76,32 @@ class Plan:
         ScenarioError: when there is nothing to run, or a case cannot be run here.
     """
 
-    def __init__(self, cases: Sequence[Case], seeds: int | Sequence[int] = 1) -> None:
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        seeds: int | Sequence[int] = 1,
+        backend: Backend = SIMULATOR,
+    ) -> None:
         if not cases:
             raise ScenarioError("nothing to run: no case")
         self.cases = cases
+        self.backend = backend
         self.runs: list[Planned] = []
         self.alone = 0
         limit_bytes = memory_limit_bytes()
         for place, case in enumerate(cases):
             text = case.scenario.to_toml()
-            resolved = _core.check(text, "scenario", limit_bytes)
+            resolved = backend.check(text, "scenario", limit_bytes)
             need = _core.predict(text, "scenario")
             chosen = _seeds(seeds, case.scenario.seed)
-            if len(chosen) > 1 and not _core.is_random(text, "scenario"):
+            if len(chosen) > 1 and not backend.is_random(text):
                 chosen = chosen[:1]  # the others would be the same run again
                 self.alone += 1
-            needs = (need["memory_bytes"], need["table_bytes"], need["events"])
+            memory_bytes = backend.memory_bytes(need["memory_bytes"])
+            needs = (memory_bytes, need["table_bytes"], need["events"])
             self.runs += [
                 Planned(key, place, index(seed), *needs)
-                for key, seed in zip(run_keys(resolved, chosen), chosen, strict=True)
+                for key, seed in zip(backend.keys(resolved, chosen), chosen, strict=True)
             ]
 
     def shard(self, part: int, parts: int) -> Plan:
@@ -103,7 +109,7 @@ class Plan:
         if not 1 <= part <= parts:
             raise ScenarioError(f"{part}/{parts}", "allowed: i/n with i from 1 to n", "shard")
         chosen = object.__new__(Plan)
-        chosen.cases, chosen.alone = self.cases, self.alone
+        chosen.cases, chosen.alone, chosen.backend = self.cases, self.alone, self.backend
         chosen.runs = self.runs[part - 1 :: parts]
         return chosen
 
@@ -160,7 +166,7 @@ class Plan:
             fraction = done
             return time.monotonic() - begun < PROBE_S
 
-        files = simulate(self.text(run), run.seed, "", going)
+        files = self.backend.simulate(self.text(run), run.seed, "", going)
         took_s = time.process_time() - begun_cpu
         if files is None:
             return took_s / max(fraction, 1e-9), run.table_bytes / TABLE_COPIES

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from lfnlab.control_laws import prototype
-from lfnlab.errors import DamageWarning, LabError, LawError, ScenarioError
+from lfnlab.errors import DamageWarning, LabError, LawError, ScenarioError, UsageError
 from lfnlab.experiment import executor as executors
-from lfnlab.experiment.executor import Files, Work
+from lfnlab.experiment.executor import SIMULATOR, Backend, Files, Work
 from lfnlab.experiment.plan import Case, Plan
 from lfnlab.results import provenance
 from lfnlab.results.batch import Batch
@@ -47,6 +47,7 @@ def execute(
     shard: tuple[int, int] | None = None,
     keep_going: bool = False,
     source: str | None = None,
+    backend: Backend = SIMULATOR,
 ) -> Results:
     """Run a scenario, or every case, with every seed; a run that the store has is not run again.
 
@@ -69,6 +70,7 @@ def execute(
             which takes no time when the parts are there, or merge their stores first.
         keep_going: a run that fails is listed in the results and does not end the others.
         source: the text that the cases were made from, to be kept with the experiment.
+        backend: where the runs run; another than the simulator has ``executor`` "local" alone.
 
     Raises:
         ScenarioError: before anything is run.
@@ -82,8 +84,8 @@ def execute(
         title = title or cases.name or ""
         cases = [Case(cases)]
     jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs
-    _check(cases, jobs, executor)
-    plan = Plan(cases, seeds).shard(*shard or (1, 1))
+    _check(cases, jobs, executor, backend)
+    plan = Plan(cases, seeds, backend).shard(*shard or (1, 1))
     store = Store(out)
     _forget_prototypes(store, plan)
     entries = [
@@ -99,7 +101,7 @@ def execute(
         if not state.pending:
             state.tell_all()
         elif executor == "local":
-            executors.on_threads(state.work(), jobs, command, state.took, state.tell)
+            executors.on_threads(state.work(), jobs, command, state.took, state.tell, backend)
         else:
             workers = plan.fitting(jobs) if executor == "dask" else jobs
             with executors.dask_client(executor, workers) as client:
@@ -112,8 +114,10 @@ def execute(
     return _results(store, title, plan, state.failures)
 
 
-def _check(cases: Sequence[Case], jobs: int, executor: str) -> None:
+def _check(cases: Sequence[Case], jobs: int, executor: str, backend: Backend) -> None:
     executors.check_executor(executor)
+    if executor != "local" and backend is not SIMULATOR:
+        raise UsageError(f"--executor {executor}: {backend.name} runs in this machine's threads")
     if jobs < 1:
         raise ScenarioError(repr(jobs), "allowed: at least 1", "jobs")
     laws = [law for case in cases for law in case.scenario.laws]
@@ -242,6 +246,7 @@ def compare(
     jobs: int | None = None,
     progress: Progress | None = None,
     title: str = "",
+    backend: Backend = SIMULATOR,
     **settings: Unpack[FlowSettings],
 ) -> Results:
     """Run each law in turn on the same path: ``base`` with flows of that law.
@@ -261,4 +266,6 @@ def compare(
     specs = [case.scenario.check()["flow"][-1]["law"] for case in cases]
     if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
         raise ScenarioError(f"law {twice[0]} is named twice", "write each law once")
-    return execute(cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title)
+    return execute(
+        cases, seeds=seeds, out=out, jobs=jobs, progress=progress, title=title, backend=backend
+    )

@@ -230,8 +230,7 @@ def _subtitle(results: Results) -> str:
     rates_bps = [link["rate_bps"] for link in links]
     rtts_ms = [flow["rtt_s"] * 1e3 for run in results.runs for flow in run.summary["flows"]]
     unit, unit_bps = rate_unit(max(rates_bps))
-    measured = {"testbed" in each.summary for each in results.runs}
-    where = " and ".join("on a test bed" if there else "simulated" for there in sorted(measured))
+    where = " and ".join(sorted({_where(run) for run in results.runs}, reverse=True))
     return ", ".join(
         [
             f"{_span(bps / unit_bps for bps in rates_bps)} {unit}",
@@ -240,6 +239,13 @@ def _subtitle(results: Results) -> str:
             _count(results.runs, "run"),
         ]
     )
+
+
+def _where(run: Run) -> str:
+    said = run.summary.get("testbed")
+    if said is None:
+        return "simulated"
+    return f"on {said['virtual']} in virtual time" if "virtual" in said else "on a test bed"
 
 
 def _span(values: Iterable[float]) -> str:

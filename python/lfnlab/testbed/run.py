@@ -43,6 +43,16 @@ LEAD_S = 5.0
 # Of a core: an emulator that has less to spare is soon late.
 CPU_BOUND = 0.9
 _LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_REPORTED = (
+    "real_time",
+    "lateness",
+    "reading",
+    "own_drops",
+    "cpu_s",
+    "spun_s",
+    "stolen_s",
+    "wall_s",
+)
 _LOOKED_AT = (
     "cwnd_seg",
     "srtt_s",
@@ -153,9 +163,12 @@ def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, b
         found = _found(files, plan)
     path = json.loads(said)
     tables = _tables(path, found)
-    summary = _summary(scenario, plan, path, found, tables) | {"invalid": _invalid(path, found)}
+    summary = summarised(scenario.name, scenario.seed, plan, path["links"], found, tables)
+    summary["testbed"] = {key: path[key] for key in _REPORTED} | {"sent": found["sent"]}
+    summary["invalid"] = _invalid(path, found)
     key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
-    return key, _files(key, tables, summary, plan["scenario"], path)
+    cost = {name: path[name] for name in ("wall_s", "cpu_s")}
+    return key, files_of(key, tables, summary, plan["scenario"], provenance.command(), cost)
 
 
 def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
@@ -251,13 +264,24 @@ def _tables(path: dict[str, Any], found: dict[str, Any]) -> dict[str, pl.DataFra
     }
 
 
-def _summary(
-    scenario: Scenario,
+def summarised(
+    name: str | None,
+    seed: int,
     plan: dict[str, Any],
-    path: dict[str, Any],
+    links: Sequence[dict[str, Any]],
     found: dict[str, Any],
     tables: dict[str, pl.DataFrame],
 ) -> dict[str, Any]:
+    """The summary of a run of Linux's TCP, without what it says of where it ran.
+
+    Args:
+        name: of the scenario.
+        seed: of the run.
+        plan: the scenario's times, flows and links, as ``_core.plan_testbed`` has them.
+        links: what was counted at each.
+        found: what was seen of each flow (``flows``), as :meth:`sock_diag.Flow.found` has it.
+        tables: the run's.
+    """
     flows = [
         _flow(number, flow, seen, plan)
         for number, (flow, seen) in enumerate(zip(plan["flows"], found["flows"], strict=True))
@@ -265,36 +289,22 @@ def _summary(
     goodputs = [flow["goodput_bps"] for flow in flows]
     covs = [flow["cov"] for flow in flows if flow["cov"] is not None]
     return {
-        "name": scenario.name,
+        "name": name,
         "hash": hashlib.sha256(tables["flows"].write_json().encode()).hexdigest()[:16],
-        "seed": scenario.seed,
+        "seed": seed,
         "sim_s": plan["duration_s"],
         "warmup_s": plan["warmup_s"],
-        "data_packets_delivered": path["links"][0]["sent_packets"],
+        "data_packets_delivered": links[0]["sent_packets"],
         "events": None,
         "jain": metrics.jain(goodputs) if any(goodputs) else None,
         "cov": math.fsum(covs) / len(covs) if covs else None,
         "flows": flows,
         "links": [
             _link(number, link, seen, tables["queues"], plan)
-            for number, (link, seen) in enumerate(zip(plan["links"], path["links"], strict=True))
+            for number, (link, seen) in enumerate(zip(plan["links"], links, strict=True))
         ],
         "changes_s": sorted(set(plan["changes_s"])),
         "background": None,
-        "testbed": {
-            key: path[key]
-            for key in (
-                "real_time",
-                "lateness",
-                "reading",
-                "own_drops",
-                "cpu_s",
-                "spun_s",
-                "stolen_s",
-                "wall_s",
-            )
-        }
-        | {"sent": found["sent"]},
     }
 
 
@@ -313,8 +323,9 @@ def _flow(
         "law": flow["law"],
         "kernel_law": flow["kernel_law"],
         **({"transport": "udt"} if flow["udt"] else {}),
-        "direction": "forward",
-        "routes": [{"from_s": 0.0, "links": ["forward"]}],
+        **({"streams": flow["streams"]} if flow.get("streams", 1) > 1 else {}),
+        "direction": (direction := flow.get("direction", "forward")),
+        "routes": [{"from_s": 0.0, "links": [direction]}],
         "segment_bytes": flow["segment_bytes"],
         "wire_bytes": flow["wire_bytes"],
         "rtt_s": flow["rtt_s"],
@@ -323,7 +334,7 @@ def _flow(
         "delivered_bytes": delivered_bytes,
         "sent": None,
         "retransmits": seen["retransmits"],
-        "timeouts": kinds.count(sock_diag.REDUCTIONS[sock_diag.LOSS]),
+        "timeouts": seen.get("timeouts", kinds.count(sock_diag.REDUCTIONS[sock_diag.LOSS])),
         "loss_events": sum(kind in sock_diag.REDUCTIONS.values() for kind in kinds),
         "undos": None,
         "mean_cwnd_segments": seen["mean_cwnd"],
@@ -388,13 +399,24 @@ def _link(
     }
 
 
-def _files(
+def files_of(
     key: str,
     tables: dict[str, pl.DataFrame],
     summary: dict[str, Any],
     text: str,
-    path: dict[str, Any],
+    command: str,
+    more: dict[str, Any],
 ) -> dict[str, bytes]:
+    """The files of a run of Linux's TCP.
+
+    Args:
+        key: its address.
+        tables: by name.
+        summary: its summary.
+        text: the scenario.
+        command: what asked for it.
+        more: for ``provenance.json``: ``wall_s``, ``cpu_s``.
+    """
     files = {"scenario.toml": text.encode(), "summary.json": json.dumps(summary).encode()}
     for name, table in tables.items():
         buffer = io.BytesIO()
@@ -402,13 +424,12 @@ def _files(
         files[f"{name}.parquet"] = buffer.getvalue()
     said = {
         **provenance.machine(),
-        # A measurement cannot be run again: nothing else tells it from one of the same scenario.
+        # It follows from more than scenario and code.
         "key": key,
         "finished": provenance.now(),
-        "wall_s": path["wall_s"],
-        "cpu_s": path["cpu_s"],
+        **more,
         "hash": summary["hash"],
-        "command": provenance.command(),
+        "command": command,
         "resolved": json.loads(_core.check(text, "scenario")),
     }
     return files | {"provenance.json": recorded(said, files)}

@@ -1,0 +1,391 @@
+"""Linux's own TCP in virtual time as a place where runs run: ``lfn run --on linux``.
+
+:mod:`lfnlab.testbed.virtual_linux` tells it a scenario and reads what it counted; here that becomes
+the files of a stored run, as the test bed's (:mod:`lfnlab.testbed.run`). A run is named by its
+scenario, our code, and the build: Linux's source and version, and all files of ours that are in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lfnlab import _core
+from lfnlab.errors import ScenarioError, Unavailable
+from lfnlab.results import integrity, provenance
+from lfnlab.results.tables import frame
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.testbed import run as testbed
+from lfnlab.testbed import sock_diag, virtual_linux
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import polars as pl
+
+    from lfnlab.testbed.virtual_linux import Connection, Ran
+
+#: A clone of the repository, where it is not above this package.
+CLONE = "LFN_LINUX"
+#: What a build takes: beside other work on two cores, and on the disk.
+COST = "about 25 minutes of two cores the first time, and 2.5 GB"
+#: The guest's memory, linux/run, and what the kernel takes besides.
+MEMORY_BYTES = 1600 << 20
+FRAMING_BYTES = 14
+_WAYS = ("forward", "reverse")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build of Linux in virtual time that is of the files beside it."""
+
+    program: Path
+    """What runs a scenario."""
+    release: str
+    """Of Linux, such as 6.12.90."""
+    source: str
+    """SHA-256 of Linux's source."""
+    inputs: str
+    """SHA-256 of all that it is built from besides."""
+
+
+def clone() -> Path | None:
+    """The clone of the repository whose ``linux/`` is used, or None."""
+    said = os.environ.get(CLONE)
+    root = Path(said) if said else Path(__file__).resolve().parents[3]
+    return root if (root / "linux" / "run").is_file() else None
+
+
+def build() -> Build:
+    """The build that runs use.
+
+    Raises:
+        Unavailable: there is none, or it is of other files; the text says how to make it.
+    """
+    root = clone()
+    if root is None:
+        raise Unavailable(
+            "Linux in virtual time is built in a clone of lfnlab's repository, and the installed "
+            f"package has none of its files: run make linux in a clone, and set {CLONE} to it"
+        )
+    try:
+        inputs, release, source = (root / "build/linux/built").read_text().split()
+    except (OSError, ValueError):
+        raise Unavailable(
+            f"Linux in virtual time is not built; make -C {root} linux builds it ({COST})"
+        ) from None
+    done = subprocess.run([root / "linux/inputs"], capture_output=True, text=True, check=True)
+    if done.stdout.strip() != inputs:
+        raise Unavailable(
+            "Linux in virtual time was built from other files: laws/, kernel/ or linux/ has "
+            f"changed; make -C {root} linux builds what changed, mostly within two minutes"
+        )
+    return Build(root / "linux/run", release, source, inputs)
+
+
+class Linux:
+    """A backend of :func:`lfnlab.execute`.
+
+    Raises:
+        Unavailable: it is not built.
+    """
+
+    name = "linux"
+
+    def __init__(self) -> None:
+        self.build = build()
+
+    def check(self, text: str, file: str, limit_bytes: int) -> str:
+        """Canonical JSON of a scenario that this Linux can run.
+
+        Raises:
+            ScenarioError: naming the key that it lacks, with file and line.
+        """
+        del limit_bytes  # of the simulator's memory
+        resolved = _core.check(text, file)
+        try:
+            virtual_linux.translated(json.loads(resolved), ours=True)
+        except ScenarioError as error:
+            lines = _core.document(text, file)[1]
+            key = error.key
+            while key and key not in lines:
+                key = key[: max(key.rfind("."), key.rfind("["), 0)]
+            raise error.at(error.key, file, lines.get(key)) from None
+        return resolved
+
+    def is_random(self, text: str) -> bool:
+        """The kernel draws in every run: ports, sequence numbers, the phases that follow."""
+        del text
+        return True
+
+    def memory_bytes(self, predicted_bytes: int) -> int:
+        """Memory of a run at most."""
+        del predicted_bytes
+        return MEMORY_BYTES
+
+    def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
+        """The addresses of runs."""
+        resolved = json.loads(resolved_json)
+        return [self._key({**resolved, "seed": seed}) for seed in map(int, seeds)]
+
+    def _key(self, resolved: Mapping[str, Any]) -> str:
+        build = f"linux {self.build.release} {self.build.source} {self.build.inputs}"
+        return integrity.address(f"{provenance.code_version()} {build}", resolved)
+
+    def simulate(
+        self, text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+    ) -> dict[str, bytes] | None:
+        """The files of one run for the store; None if ``tell`` cancelled it."""
+        resolved = {**json.loads(_core.check(text, "scenario")), "seed": seed}
+        told = virtual_linux.translated(resolved, ours=True)
+        duration_s = parse(resolved["duration"], SECONDS)
+        began_s, before_s = time.monotonic(), _children_s()
+
+        def going(reached_s: float) -> bool:
+            return tell is None or tell(reached_s / duration_s)
+
+        with tempfile.TemporaryDirectory(prefix="lfn-linux-", ignore_cleanup_errors=True) as work:
+            try:
+                ran = virtual_linux.run(self.build.program, Path(work), "run", told, going)
+            except virtual_linux.GivenUp:
+                return None
+        cost = {"wall_s": time.monotonic() - began_s, "cpu_s": _children_s() - before_s}
+        plan = _plan(resolved)
+        found = _found(ran, plan)
+        tables = _tables(ran, found, plan)
+        links = _seen_of_links(ran, tables["queues"], plan)
+        summary = testbed.summarised(resolved.get("name"), seed, plan, links, found, tables)
+        summary["testbed"] = {"virtual": f"Linux {self.build.release}", "counters": ran.counters}
+        summary["invalid"] = None
+        said = {"linux": vars(self.build) | {"program": str(self.build.program)}}
+        return testbed.files_of(self._key(resolved), tables, summary, text, command, cost | said)
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What the test bed's summary needs of a scenario."""
+    flows: dict[int, dict[str, Any]] = {}
+    connections = virtual_linux.connections(resolved)
+    for one in connections:
+        flow = one.flow
+        packet_bytes = round(parse(flow["packet"], BYTES))
+        flows[one.number] = {
+            "law": flow["law"],
+            "kernel_law": virtual_linux.kernel_law(flow["law"], ours=True),
+            "udt": None,
+            "streams": flow["parallel"],
+            "paced": flow["pacing"] or flow["slow_start"] == "none",
+            "direction": flow["direction"],
+            "segment_bytes": packet_bytes - virtual_linux.HEADERS_BYTES,
+            "wire_bytes": packet_bytes + FRAMING_BYTES,
+            "rtt_s": parse(flow["rtt"], SECONDS),
+            "start_s": one.start_s,
+            "stop_s": parse(flow["stop"], SECONDS) if flow.get("stop") else None,
+        }
+    changes = list(resolved.get("schedule", []))
+    return {
+        "duration_s": parse(resolved["duration"], SECONDS),
+        "warmup_s": parse(resolved["warmup"], SECONDS),
+        "sample_us": round(parse(resolved["sample"], SECONDS) * 1e6),
+        "flows": list(flows.values()),
+        "connections": connections,
+        "links": [_planned_link(resolved, way, changes) for way in _WAYS],
+        "changes_s": [parse(change["at"], SECONDS) for change in changes],
+    }
+
+
+def _planned_link(
+    resolved: Mapping[str, Any], way: str, changes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    link = resolved["link"] if way == "forward" else resolved["link"]["reverse"]
+    rate_bps = parse(link["rate"], BITS_PER_S)
+    rates = [{"from_s": 0.0, "rate_bps": rate_bps}]
+    for change in changes:
+        if change["link"] == way and ("rate" in change or "down" in change):
+            rate_bps = parse(change["rate"], BITS_PER_S) if "rate" in change else rate_bps
+            now_bps = 0.0 if change.get("down") else rate_bps
+            rates.append({"from_s": parse(change["at"], SECONDS), "rate_bps": now_bps})
+    return {"id": way, "rates": rates}
+
+
+def _found(ran: Ran, plan: dict[str, Any]) -> dict[str, Any]:
+    """The flows as the test bed's watcher has them; parallel streams in sum."""
+    streams: list[list[dict[str, Any]]] = [[] for _ in plan["flows"]]
+    for one, columns in zip(plan["connections"], ran.flows, strict=True):
+        streams[one.number].append(_watched(one, columns, plan))
+    return {"flows": [_in_sum(each) for each in streams], "sent": []}
+
+
+def _watched(one: Connection, columns: Mapping[str, np.ndarray], plan: dict[str, Any]) -> Any:
+    flow = sock_diag.Flow(one.number, plan["flows"][one.number] | {"size_bytes": one.size_bytes})
+    names = ("ca", "unacked", "lost", "rtt_us", "ssthresh", "cwnd", "total_retrans", "bytes_acked")
+    wanted = [columns[name].astype(np.int64).tolist() for name in names] if columns else []
+    more = [columns[name].tolist() for name in ("pacing", "minrtt_us", "t_us")] if columns else []
+    warmup_us, paced = plan["warmup_s"] * 1e6, plan["flows"][one.number]["paced"]
+    for state, unacked, lost, srtt, ssthresh, cwnd, again, acked, pacing, least, t_us in zip(
+        *wanted, *more, strict=True
+    ):
+        seen = {
+            "state": state,
+            "unacked": unacked,
+            "lost": lost,
+            "srtt_us": srtt,
+            "ssthresh": ssthresh,
+            "cwnd": cwnd,
+            "retransmits": again,
+            # Linux keeps a rate for flows that are not paced, too.
+            "pacing_bytes_s": pacing if paced else 0.0,
+            # Linux counts the SYN.
+            "acked_bytes": max(acked - 1, 0),
+            # All ones: none yet.
+            "min_rtt_us": int(least) if least < 2**32 - 1 else 0,
+        }
+        on_grid = t_us % plan["sample_us"] == 0
+        flow.note(t_us / 1e6, seen, on_grid=on_grid, warm=t_us >= warmup_us)
+    timeouts = int(columns["timeouts"][-1]) if columns else 0
+    return flow.found() | {"timeouts": timeouts}
+
+
+#: Of parallel streams a row is their sum in these, and the first that is active in the others.
+_SUMMED = (
+    "cwnd_seg",
+    "ssthresh_seg",
+    "inflight_seg",
+    "delivered_bytes",
+    "retransmits",
+    "pacing_bps",
+)
+_COUNTED = ("mean_cwnd", "acked_bytes", "warm_bytes", "retransmits", "timeouts")
+
+
+def _in_sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
+    """One flow of its parallel streams, as the simulator reports it."""
+    first = streams[0]
+    if len(streams) == 1:
+        return first
+    rows: dict[float, dict[str, Any]] = {}
+    for stream in streams:
+        for row in stream["rows"]:
+            if (there := rows.get(row["t_s"])) is None:
+                rows[row["t_s"]] = dict(row)
+            else:
+                there.update({name: there[name] + row[name] for name in _SUMMED})
+    ends = [stream["completion_s"] for stream in streams]
+    return {
+        "rows": list(rows.values()),
+        "events": [event for stream in streams for event in stream["events"]],
+        **{name: sum(stream[name] for stream in streams) for name in _COUNTED},
+        "min_cwnd": min(stream["min_cwnd"] for stream in streams),
+        "max_cwnd": max(stream["max_cwnd"] for stream in streams),
+        "srtt_s": sum(stream["srtt_s"] for stream in streams) / len(streams),
+        "min_rtt_s": min(stream["min_rtt_s"] for stream in streams),
+        "completion_s": None if None in ends else max(ends),
+    }
+
+
+def _tables(ran: Ran, found: dict[str, Any], plan: dict[str, Any]) -> dict[str, pl.DataFrame]:
+    rows = [row for flow in found["flows"] for row in flow["rows"]]
+    events = [event for flow in found["flows"] for event in flow["events"]]
+    return {
+        "flows": frame("flows", rows).sort("t_s", "flow"),
+        "queues": frame("queues", _queues(ran, plan)),
+        "events": frame("events", events).sort("t_s", "flow"),
+        "probes": frame("probes", []),
+    }
+
+
+def _queues(ran: Ran, plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Samples of the queues; counters begin at the warm-up's end. Marks are not sampled."""
+    links = ran.links
+    before: dict[int, tuple[int, int, int]] = {}
+    rows = []
+    columns = ("t_us", "link", "waiting", "waiting_bytes", "drops", "packets", "bytes")
+    values = (links[name].astype(np.int64).tolist() for name in columns)
+    for t_us, link, waiting, waiting_bytes, drops, packets, sent_bytes in zip(*values, strict=True):
+        counted = (packets + waiting + drops, drops, sent_bytes)
+        if t_us <= plan["warmup_s"] * 1e6:
+            before[link] = counted
+        arrivals, dropped, sent = (
+            now - then for now, then in zip(counted, before[link], strict=True)
+        )
+        if t_us % plan["sample_us"] == 0:
+            rows.append(
+                {
+                    "t_s": t_us / 1e6,
+                    "link": link,
+                    "packets": waiting,
+                    "bytes": waiting_bytes,
+                    "arrivals": arrivals,
+                    "drops": dropped,
+                    "sent_bytes": sent,
+                }
+            )
+    return rows
+
+
+def _seen_of_links(ran: Ran, queues: pl.DataFrame, plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Counters of each link, and its waiting times."""
+    seen = []
+    for number, link in enumerate(plan["links"]):
+        of = (ran.links["link"] == number) & (ran.links["t_us"] >= plan["warmup_s"] * 1e6)
+        waits_s, shares = _waits(ran, of, link["rates"])
+        counters = ran.queue if number == 0 else ran.reverse
+        last = queues.filter(queues["link"] == number)[-1:]
+        drops = int(last["drops"][0]) if len(last) else 0
+        early, marks = _of_aqm(counters or {}, drops)
+        p99 = min(int(np.searchsorted(shares, 0.99)), len(shares) - 1)
+        seen.append(
+            {
+                "sent_packets": int(counters["packets"]) if counters else 0,
+                "arrivals": int(last["arrivals"][0]) if len(last) else 0,
+                "drops_full": drops - early,
+                "drops_early": early,
+                "marks": marks,
+                "lost": None,
+                "mean_queue_s": float(waits_s @ np.diff(shares, prepend=0)),
+                "p99_queue_s": float(waits_s[p99]) if len(waits_s) else 0.0,
+                "max_waiting": int(ran.links["waiting"][of].max()) if of.any() else 0,
+            }
+        )
+    return seen
+
+
+def _waits(
+    ran: Ran, of: np.ndarray, rates: list[dict[str, float]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Waiting times at the looks, ascending, and the share of packets up to each.
+
+    What waits over the rate is what a packet waits that arrives then; a look counts as often as
+    packets were sent since the one before.
+    """
+    t_s, sent = ran.links["t_us"][of] / 1e6, ran.links["packets"][of]
+    begins_s = np.array([rate["from_s"] for rate in rates])
+    rates_bps = np.array([rate["rate_bps"] for rate in rates])
+    now_bps = rates_bps[np.searchsorted(begins_s, t_s, side="right") - 1]
+    packets = np.diff(sent, prepend=sent[:1])
+    counts = (now_bps > 0) & (packets > 0)
+    waits_s = ran.links["waiting_bytes"][of][counts] * 8 / now_bps[counts]
+    order = np.argsort(waits_s, kind="stable")
+    return waits_s[order], np.cumsum(packets[counts][order]) / max(packets[counts].sum(), 1)
+
+
+def _of_aqm(counters: Mapping[str, Any], drops: int) -> tuple[int, int]:
+    """Early drops, at most all drops, and marks, as tc counts them over the whole run."""
+    marks = sum(counters.get(key, 0) for key in ("ecn_mark", "marked", "ecn_marks"))
+    if counters.get("kind") in ("pfifo", "bfifo", "pfifo_head_drop"):
+        return 0, 0
+    full = counters.get("drop_overlimit", counters.get("overlimit", counters.get("pdrop", 0)))
+    return min(max(int(counters.get("drops", 0)) - int(full), 0), drops), int(marks)

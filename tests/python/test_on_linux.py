@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs on Linux in virtual time: what it is told, what it lacks, and what is stored of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from lfnlab import Results, Scenario, dumbbell, execute
+from lfnlab.errors import ScenarioError, Unavailable, UsageError
+from lfnlab.results.store import run_key
+from lfnlab.testbed import linux, virtual_linux
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PATH = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n'
+FLOW = '[[flow]]\nlaw = "htcp-be"\nrtt = "40ms"\n'
+
+
+def resolved(text: str) -> dict[str, Any]:
+    return Scenario.from_toml(text).check()
+
+
+def told(text: str) -> list[str]:
+    return virtual_linux.translated(resolved(text), ours=True).splitlines()
+
+
+def lfn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lfnlab.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment or None)
+
+
+# ---- what it is told ----
+
+
+@pytest.mark.parametrize(
+    ("law", "ours", "own"),
+    [
+        ("htcp-be", "lfn_htcp_be", None),
+        ("westwood-s", "lfn_westwood_s", None),
+        ("cubic", "lfn_cubic", "cubic"),
+        ("cubic:rfc", "lfn_cubic", "cubic"),
+        ("cubic:linux", "cubic", "cubic"),
+        ("hstcp:linux", "highspeed", "highspeed"),
+        ("htcp:ns2", None, "htcp"),
+        ("htcp-be:hold", None, None),
+        ("copa", None, None),
+        ("vcp", None, None),
+    ],
+)
+def test_a_law_is_ours_unless_its_variant_is_linux(
+    law: str, ours: str | None, own: str | None
+) -> None:
+    assert virtual_linux.kernel_law(law, ours=True) == ours
+    assert virtual_linux.kernel_law(law, ours=False) == own
+
+
+def test_a_stored_run_is_told_its_seed_and_looks_often() -> None:
+    assert told(PATH + FLOW)[0] == "run duration_us=3000000 sample_us=5000 seed=1"
+    slow = PATH.replace('"3s"', '"3s"\nsample = "12ms"\nseed = 9')
+    assert told(slow + FLOW)[0] == "run duration_us=3000000 sample_us=4000 seed=9"
+
+
+def test_flows_have_direction_streams_pacing_and_an_end() -> None:
+    more = 'direction = "reverse"\nparallel = 3\nsize = "10MB"\npacing = true\nstop = "2s"\n'
+    flows = [line for line in told(PATH + FLOW + more) if line.startswith("flow")]
+    shares = [line.partition("size_bytes=")[2] for line in flows]
+    assert shares == ["3333334", "3333333", "3333333"]
+    for line in flows:
+        assert {"law=lfn_htcp_be", "reverse=1", "pacing=1", "stop_us=2000000"} < set(line.split())
+
+
+def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
+    flow = FLOW + 'count = 3\nstart = "uniform(0s, 2s)"\nparallel = 2\n'
+    text = PATH.replace('"3s"', '"3s"\nseed = 7') + FLOW + flow
+    simulated = execute(Scenario.from_toml(text), out=tmp_path).runs[0].summary["flows"]
+    connections = virtual_linux.connections(resolved(text))
+    assert [one.number for one in connections] == [0, 1, 1, 2, 2, 3, 3]
+    starts_s = [one.start_s for one in connections if one.number][::2]
+    assert starts_s == pytest.approx([flow["start_s"] for flow in simulated[1:]], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (PATH + FLOW + 'receive_window = "20 packets"\n', "8: flow[0].receive_window: "),
+        (PATH + FLOW + FLOW.replace("htcp-be", "copa"), "9: flow[1].law: "),
+        (PATH + 'queue = { kind = "red" }\n' + FLOW, "5: link.queue.gentle: "),
+        (
+            PATH + "reverse = { loss = 0.1 }\n" + FLOW + 'direction = "reverse"\n',
+            "5: link.reverse.loss: ",
+        ),
+        (PATH + "loss = 0.1\n" + FLOW + 'direction = "reverse"\n', "5: link.loss: "),
+        (PATH + FLOW + "[background]\nlevel = 1\n", "8: background: "),
+        (PATH + FLOW + '[[udp]]\nname = "u"\nbursts = [{ rate = "1Mbit/s" }]\n', "8: udp: "),
+        (PATH + FLOW + "count = 201\n", "5: flow[0]: "),
+        (
+            PATH + FLOW + '[[schedule]]\nat = "1s"\nlink = "forward"\nloss = 0.1\n',
+            "11: schedule[0].loss: ",
+        ),
+        (PATH.replace('"3s"', '"3s"\nsample = "off"') + FLOW, "3: sample: "),
+        (PATH.replace('"3s"', '"3s"\ncompat = "ns2"') + FLOW, "3: compat: "),
+        (
+            'schema = 1\nduration = "3s"\n[parking-lot]\nhops = 2\nrate = "20Mbit/s"\n' + FLOW,
+            "3: parking-lot: ",
+        ),
+    ],
+)
+def test_what_linux_lacks_is_said_in_a_line_with_its_key(text: str, said: str) -> None:
+    place = linux.Linux.__new__(linux.Linux)
+    with pytest.raises(ScenarioError) as caught:
+        place.check(text, "a.toml", 0)
+    assert str(caught.value).startswith(f"a.toml:{said}Linux in virtual time cannot run it: ")
+    assert "\n" not in str(caught.value)
+
+
+# ---- the build ----
+
+
+def test_what_is_not_built_is_not_built_by_surprise(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(PATH + FLOW)
+    done = lfn("run", str(file), "--on", "linux", "--out", str(tmp_path / "o"), LFN_LINUX="/dev")
+    assert done.returncode == 4
+    assert "run make linux in a clone, and set LFN_LINUX to it" in done.stderr
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux" / "run").touch()
+    done = lfn("run", str(file), "--on", "linux", LFN_LINUX=str(tmp_path))
+    assert done.returncode == 4
+    assert f"make -C {tmp_path} linux builds it (about 25 minutes" in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_build_of_other_files_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "build/linux").mkdir(parents=True)
+    for name in ("run", "inputs"):
+        (tmp_path / "linux" / name).write_text("#!/bin/sh\necho 1234\n")
+        (tmp_path / "linux" / name).chmod(0o755)
+    built = tmp_path / "build/linux/built"
+    monkeypatch.setenv(linux.CLONE, str(tmp_path))
+    built.write_text("1234\n6.12.1\nabcd\n")
+    assert linux.build() == linux.Build(tmp_path / "linux/run", "6.12.1", "abcd", "1234")
+    built.write_text("12\n6.12.1\nabcd\n")
+    with pytest.raises(Unavailable, match="was built from other files"):
+        linux.build()
+    built.write_text("1234\n")
+    with pytest.raises(Unavailable, match="is not built"):
+        linux.build()
+
+
+def of(inputs: str) -> linux.Linux:
+    place = linux.Linux.__new__(linux.Linux)
+    place.build = linux.Build(Path("run"), "6.12.1", "abcd", inputs)
+    return place
+
+
+def test_the_address_of_a_run_has_the_build() -> None:
+    scenario = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="1bdp", duration="3s").flow("reno")
+    text = json.dumps(scenario.check())
+    addresses = [*of("1").keys(text, [1, 2]), *of("2").keys(text, [1]), run_key(scenario)]
+    assert len(set(addresses)) == 4
+    assert of("1").keys(text, [2]) == addresses[1:2]
+
+
+def test_a_cluster_has_no_linux(tmp_path: Path) -> None:
+    scenario = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="1bdp", duration="3s").flow("reno")
+    with pytest.raises(UsageError, match="--executor dask: linux runs in this machine's threads"):
+        execute(scenario, out=tmp_path, executor="dask", backend=of("1"))
+
+
+# ---- what is stored ----
+
+
+def samples(rows: Mapping[str, list[float]]) -> dict[str, np.ndarray]:
+    zero = ("unacked", "lost", "ssthresh", "total_retrans", "pacing", "timeouts", "rtt_us")
+    count = len(rows["t_us"])
+    columns = {name: [0.0] * count for name in zero} | dict(rows)
+    return {name: np.array(values, float) for name, values in columns.items()}
+
+
+def test_samples_of_linux_become_the_tables_of_a_run() -> None:
+    """Two parallel streams of one flow over a link whose rate halves."""
+    text = PATH.replace('"3s"', '"3s"\nwarmup = "1s"\nsample = "1s"') + FLOW + "parallel = 2\n"
+    text += '[[schedule]]\nat = "1.5s"\nlink = "forward"\nrate = "10Mbit/s"\n'
+    plan = linux._plan(resolved(text))
+    flow = {
+        "t_us": [1e6, 2e6, 3e6],
+        "cwnd": [10, 20, 14],
+        "ca": [0, 0, 3],
+        "bytes_acked": [1, 1001, 4001],
+        "minrtt_us": [2**32 - 1, 40000, 40000],
+    }
+    links = {
+        "t_us": [0, 1e6, 2e6, 3e6],
+        "link": [0] * 4,
+        "waiting": [0, 0, 10, 5],
+        "waiting_bytes": [0, 0, 15140, 7570],
+        "drops": [0, 1, 4, 4],
+        "packets": [0, 100, 200, 500],
+        "bytes": [0, 1e5, 2e5, 5e5],
+    }
+    queue = {"kind": "pfifo", "drops": 4, "packets": 500}
+    both = (samples(flow), samples(flow))
+    ran = virtual_linux.Ran(both, {}, queue, None, {k: np.array(v) for k, v in links.items()})
+    found = linux._found(ran, plan)
+    tables = linux._tables(ran, found, plan)
+    assert tables["flows"]["cwnd_seg"].to_list() == [20, 40, 28]
+    assert tables["flows"]["delivered_bytes"].to_list() == [0, 2000, 8000]
+    assert tables["events"]["kind"].to_list() == [0, 0]
+    assert tables["queues"]["drops"].to_list() == [0, 0, 3, 3]
+    assert tables["queues"]["arrivals"].to_list() == [0, 0, 113, 408]
+    forward, reverse = linux._seen_of_links(ran, tables["queues"], plan)
+    # 10 packets at 10 Mbit/s for 100 of 400 packets, 5 for 300.
+    assert forward["mean_queue_s"] == pytest.approx((12.112e-3 * 100 + 6.056e-3 * 300) / 400)
+    assert forward["max_waiting"] == 10
+    assert forward["drops_full"] == 3
+    assert reverse["arrivals"] == 0
+
+
+# ---- with the build ----
+
+
+def missing() -> str | None:
+    try:
+        linux.build()
+    except Unavailable as error:
+        return str(error)
+    return None
+
+
+needs_build = pytest.mark.skipif(missing() is not None, reason=f"{missing()}")
+LOSSY = PATH.replace('"3s"', '"3s"\nwarmup = "1s"') + 'queue = { kind = "pie" }\nloss = 0.001\n'
+
+
+@needs_build
+def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(LOSSY + FLOW)
+    first, second = (
+        execute(scenario, seeds=2, out=tmp_path / name, backend=linux.Linux()) for name in "ab"
+    )
+    assert [run.path.name for run in first.runs] == [run.path.name for run in second.runs]
+    for one, other in zip(first.runs, second.runs, strict=True):
+        names = {file.name for file in one.path.iterdir()} - {"provenance.json"}
+        assert len(names) == 6
+        for name in names:
+            assert (one.path / name).read_bytes() == (other.path / name).read_bytes()
+    assert first.runs[0].summary["hash"] != first.runs[1].summary["hash"]
+
+
+@needs_build
+def test_a_run_on_linux_is_a_result_as_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(PATH.replace("3s", "10s") + FLOW.replace("htcp-be", "reno"))
+    out = str(tmp_path / "out")
+    done = lfn("run", str(file), "--on", "linux", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "virtual time" in (tmp_path / "out" / "report.html").read_text()
+    [run] = Results.load(out).runs
+    execute(Scenario.load(file), out=tmp_path / "simulated")
+    [ours] = Results.load(tmp_path / "simulated").runs
+    flow, simulated = run.summary["flows"][0], ours.summary["flows"][0]
+    assert flow["kernel_law"] == "lfn_reno"  # type: ignore[typeddict-item]
+    assert flow["goodput_bps"] == pytest.approx(simulated["goodput_bps"], rel=0.02)
+    assert flow["mean_cwnd_segments"] == pytest.approx(simulated["mean_cwnd_segments"], rel=0.03)
+    link, its = run.summary["links"][0], ours.summary["links"][0]
+    assert link["mean_queue_s"] == pytest.approx(its["mean_queue_s"], rel=0.05)
+    assert link["utilization"] == pytest.approx(its["utilization"], rel=0.02)
+    for command in (["metrics", out], ["table", out], ["store", "verify", out]):
+        assert lfn(*command).returncode == 0
+    # A stored run is not run again: the same command takes no kernel.
+    began = run.path.stat().st_mtime
+    assert lfn("run", str(file), "--on", "linux", "--out", out).returncode == 0
+    assert run.path.stat().st_mtime == began
+
+
+@needs_build
+def test_a_run_that_is_given_up_leaves_no_file_and_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PATH.replace("3s", "1000s") + FLOW
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    reached: list[float] = []
+
+    def going(done: float) -> bool:
+        reached.append(done)
+        return done == 0
+
+    assert linux.Linux().simulate(text, 1, "", going) is None
+    assert 0 < reached[-1] < 1
+    assert not list(temporary.iterdir())
+    end_s = time.monotonic() + 30
+    while working(temporary):
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def working(folder: Path) -> list[str]:
+    """Processes whose directory is below one, which may be gone."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(process / "cwd").startswith(f"{folder}/"):
+                found.append(process.name)
+    return found
