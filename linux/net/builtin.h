@@ -12,7 +12,7 @@
 #include <net/tcp.h>
 #include <uapi/linux/bpf.h>
 
-/* What minimal.bpf.h and native.h have for others. */
+/* In place of minimal.bpf.h and native.h. */
 #define LFN_MINIMAL_BPF_H
 #define LFN_NATIVE_H
 #define SEC(name) static __attribute__((unused))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from validation import kernel as level_1
 
-from lfnlab import Results, Scenario, dumbbell, execute
+from lfnlab import Results, Scenario, dumbbell, execute, kernel
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
 from lfnlab.results.store import run_key
 from lfnlab.testbed import linux, virtual_linux
@@ -133,12 +135,12 @@ def test_what_is_not_built_is_not_built_by_surprise(tmp_path: Path) -> None:
     file.write_text(PATH + FLOW)
     done = lfn("run", str(file), "--on", "linux", "--out", str(tmp_path / "o"), LFN_LINUX="/dev")
     assert done.returncode == 4
-    assert "run make linux in a clone, and set LFN_LINUX to it" in done.stderr
+    assert "run make linux in a clone (10 to 25 minutes of two cores, and 1.8 GB)" in done.stderr
     (tmp_path / "linux").mkdir()
     (tmp_path / "linux" / "run").touch()
     done = lfn("run", str(file), "--on", "linux", LFN_LINUX=str(tmp_path))
     assert done.returncode == 4
-    assert f"make -C {tmp_path} linux builds it (about 25 minutes" in done.stderr
+    assert f"make -C {tmp_path} linux builds it (10 to 25 minutes" in done.stderr
     assert not (tmp_path / "o").exists()
 
 
@@ -160,6 +162,19 @@ def test_a_build_of_other_files_is_not_used(
     built.write_text("1234\n")
     with pytest.raises(Unavailable, match="is not built"):
         linux.build()
+
+
+def test_the_doctor_says_how_it_is_built(tmp_path: Path) -> None:
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux" / "run").touch()
+    done = lfn("doctor", "--json", LFN_LINUX=str(tmp_path), PATH="/nowhere")
+    [check] = [one for one in json.loads(done.stdout)["checks"] if "virtual time" in one["subject"]]
+    assert check["state"] == "limited"
+    assert check["found"] == "Linux in virtual time is not built"
+    assert check["costs"] == "--on linux"
+    assert check["mend"].startswith(f"make -C {tmp_path} linux builds it (10 to 25 minutes")
+    assert "missing for that: " in check["mend"]
+    assert "flex" in check["mend"]
 
 
 def of(inputs: str) -> linux.Linux:
@@ -318,3 +333,14 @@ def working(folder: Path) -> list[str]:
             if os.readlink(process / "cwd").startswith(f"{folder}/"):
                 found.append(process.name)
     return found
+
+
+@needs_build
+@pytest.mark.parametrize("law", kernel.laws(), ids=lambda law: law.name)
+def test_a_law_in_it_is_the_header_bit_for_bit(law: kernel.KernelLaw) -> None:
+    outcome = level_1.replay(law, level_1.record_virtually(law.name))
+    assert outcome.returncode == 0, outcome.stderr
+    calls = {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", outcome.stdout)}
+    usual = {"cong_control"} if law.steers else {"pkts_acked", "cong_avoid", "set_state"}
+    assert calls.keys() >= usual | {"init", "ssthresh", "cwnd_event", "undo_cwnd"}
+    assert sum(calls.values()) > 8000

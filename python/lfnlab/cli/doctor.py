@@ -77,7 +77,7 @@ def findings() -> list[Finding]:
     """All checks; each follows those that it depends on."""
     if sys.platform != "linux":
         return [Finding("Linux", "missing", sys.platform, "all but the simulator")]
-    return [*_bpf(), *_emulator(), *_sockets()]
+    return [*_bpf(), *_emulator(), *_virtual(), *_sockets()]
 
 
 def _bpf() -> Iterator[Finding]:
@@ -209,6 +209,26 @@ def _fifo() -> str | None:
         return error.strerror
     os.sched_setscheduler(0, policy, parameters)
     return None
+
+
+def _virtual() -> Iterator[Finding]:
+    """Linux in virtual time: its build, and the host's part of a run."""
+    from lfnlab.testbed import linux
+
+    subject, costs = "Linux in virtual time", "--on linux"
+    try:
+        build = linux.build()
+        yield Finding(subject, "ok", f"Linux {build.release}, {build.program.parents[1]}")
+    except Unavailable as error:
+        found, _, mend = str(error).partition("; ")
+        lacked = [what for what, there in linux.needs().items() if not there]
+        mend += f"; missing for that: {', '.join(lacked)}" if lacked else ""
+        yield Finding(subject, "limited", found, costs, mend)
+        return
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK) or os.statvfs(memory).f_flag & os.ST_NOEXEC:
+        found, mend = f"{memory} takes no programs' memory", f"mount -o remount,exec {memory}"
+        yield Finding("memory of its runs", "limited", found, costs, mend)
 
 
 def _sockets() -> Iterator[Finding]:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
 
 #: A clone of the repository, where it is not above this package.
 CLONE = "LFN_LINUX"
-#: What a build takes: beside other work on two cores, and on the disk.
-COST = "about 25 minutes of two cores the first time, and 2.5 GB"
+#: Time of a first build, alone and beside other work, and its room on the disk.
+COST = "10 to 25 minutes of two cores, and 1.8 GB"
+SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
+PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "xz", "tc", "setpriv")
 #: The guest's memory, linux/run, and what the kernel takes besides.
 MEMORY_BYTES = 1600 << 20
 FRAMING_BYTES = 14
@@ -49,7 +52,7 @@ class Build:
     """A build of Linux in virtual time that is of the files beside it."""
 
     program: Path
-    """What runs a scenario."""
+    """``linux/run``, which runs a scenario."""
     release: str
     """Of Linux, such as 6.12.90."""
     source: str
@@ -74,8 +77,8 @@ def build() -> Build:
     root = clone()
     if root is None:
         raise Unavailable(
-            "Linux in virtual time is built in a clone of lfnlab's repository, and the installed "
-            f"package has none of its files: run make linux in a clone, and set {CLONE} to it"
+            "Linux in virtual time is built in a clone of lfnlab's repository, and here is none; "
+            f"run make linux in a clone ({COST}), and set {CLONE} to it"
         )
     try:
         inputs, release, source = (root / "build/linux/built").read_text().split()
@@ -90,6 +93,11 @@ def build() -> Build:
             f"changed; make -C {root} linux builds what changed, mostly within two minutes"
         )
     return Build(root / "linux/run", release, source, inputs)
+
+
+def needs() -> dict[str, bool]:
+    """The parts of this machine that a build needs, and whether they are there."""
+    return {str(SOURCE): SOURCE.is_file()} | {name: bool(which(name)) for name in PROGRAMS}
 
 
 class Linux:
@@ -176,7 +184,7 @@ def _children_s() -> float:
 
 
 def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """What the test bed's summary needs of a scenario."""
+    """The parts of a scenario that the test bed's summary needs."""
     flows: dict[int, dict[str, Any]] = {}
     connections = virtual_linux.connections(resolved)
     for one in connections:
