@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Jobs, Memory  # noqa: TC001  # cyclopts reads the annotations
+from lfnlab.cli.options import Jobs, Memory, backend
 from lfnlab.cli.progress import bar
 from lfnlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from lfnlab.experiment.executor import Backend
     from lfnlab.papers.paper import Reproduction
 
 OK, FAILED = 0, 1
@@ -70,6 +71,7 @@ def reproduce(
     accept: Annotated[bool, Parameter(negative="")] = False,
     extensions: Annotated[bool, Parameter(negative="")] = False,
     kernel: Annotated[bool, Parameter(negative="")] = False,
+    on: Literal["testbed", "linux"] = "testbed",
     draws: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
     jobs: Jobs = None,
@@ -84,7 +86,8 @@ def reproduce(
         quick: Short runs, same path.
         accept: Store the findings as the accepted ones.
         extensions: Run the paper's open questions instead of its claims.
-        kernel: Also run this kernel's TCP in real time (`lfn testbed`).
+        kernel: Also run Linux's TCP: this kernel's in real time (`lfn testbed`), or as `--on` says.
+        on: Where `--kernel` runs: on the test bed, or on Linux in virtual time.
         draws: Test the claims with random choices of what the paper omits instead.
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
     """
@@ -100,8 +103,13 @@ def reproduce(
         if quick or part:
             raise UsageError("--draws: has one size, and no other part beside it")
         return _draw(name, accept=accept, out=out, jobs=jobs)
+    if on == "linux" and part != "kernel":
+        raise UsageError("--on linux: only with --kernel; the claims are about the simulator")
     if part is not None:
-        return _extend(name, part, quick=quick, accept=accept, out=out, jobs=jobs)
+        if accept and on == "linux":
+            raise UsageError("--accept: the kept values of --kernel are those of the test bed")
+        place = backend("linux") if on == "linux" else None
+        return _extend(name, part, quick=quick, accept=accept, out=out, jobs=jobs, place=place)
     with bar() as progress:
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
     _show(reproduction, quick)
@@ -121,6 +129,7 @@ def _extend(
     accept: bool,
     out: Path,
     jobs: Jobs,
+    place: Backend | None,
 ) -> int:
     from lfnlab.analysis.table import plain
     from lfnlab.figures.report import write_report
@@ -128,9 +137,13 @@ def _extend(
 
     if quick and accept:
         raise UsageError(f"--accept: only the full --{part} are kept; leave out --quick")
-    run = {"extensions": extension.extend, "kernel": extension.on_kernel}[part]
     with bar() as progress:
-        found = run(name, quick=quick, out=out, jobs=jobs, progress=progress)
+        if part == "extensions":
+            found = extension.extend(name, quick=quick, out=out, jobs=jobs, progress=progress)
+        else:
+            found = extension.on_kernel(
+                name, quick=quick, out=out, jobs=jobs, progress=progress, backend=place
+            )
     for question, answer in found.answers.items():
         print(f"{question}\n    {answer}")
     for heading, table in found.tables.items():

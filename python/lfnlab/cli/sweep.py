@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter, validators
 
 from lfnlab import _core
-from lfnlab.cli.options import Memory, Report, Set, settings, with_settings
+from lfnlab.cli.options import Memory, On, Report, Set, backend, settings, with_settings
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.errors import UsageError
 
@@ -37,6 +37,7 @@ def sweep(
     /,
     *,
     set_: Set = (),
+    on: On = "simulator",
     out: Path = Path("lfn-results"),
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     executor: str = "local",
@@ -82,6 +83,9 @@ def sweep(
     _core.limit_memory(memory)
     check_executor(executor)
     part = None if shard is None else _shard(shard)
+    if dry_run and on == "linux":
+        raise UsageError("--dry-run: it predicts what the simulator needs; leave out --on linux")
+    where = backend(on)
     asked = Sweep.load(file)
     asked = replace(asked, base=with_settings(asked.base, settings(set_)))
     if dry_run:
@@ -102,6 +106,7 @@ def sweep(
             progress=progress,
             failed=progress.failed,
             title=asked.base.name or file.stem,
+            backend=where,
         )
     page = write_page(results) if report and results.runs and part is None else None
     _print_swept(results, page, as_json=json)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json as json_
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Set, naming_options, settings, with_settings
+from lfnlab.cli.options import Set, backend, naming_options, settings, with_settings
 from lfnlab.errors import UsageError
 from lfnlab.results import output
 from lfnlab.testbed.validity import COALESCE, invalid
@@ -161,21 +161,23 @@ def agree(
     *,
     law: str | None = None,
     seed: int | None = None,
+    on: Literal["testbed", "linux"] = "testbed",
     linux: Path | None = None,
     out: Path = Path("lfn-agree"),
     json: Annotated[bool, Parameter("--json", negative="")] = False,
 ) -> int:
-    """Run a scenario in the simulator and on the test bed, and compare them.
+    """Run a scenario in the simulator and on Linux's TCP, and compare them.
 
     The table has goodput, sawtooth, windows and drops of each flow after the warm-up; the figure
     has the windows. The bars are 3 % in goodput, 5 % in period and mean window. Laws are ours
-    if loaded (`lfn kernel load LAW --for lfn agree ...`), else this kernel's. Example: `lfn
-    agree scenario.toml --law reno,htcp-be`
+    if loaded (`lfn kernel load LAW --for lfn agree ...`), else this kernel's; on Linux in virtual
+    time they are ours. Example: `lfn agree scenario.toml --law reno,htcp-be --on linux`
 
     Args:
         file: A scenario in TOML.
         law: Names, separated by commas: each replaces the file's laws in turn.
         seed: Seed of random losses; default the file's.
+        on: The TCP of this kernel on the test bed, or Linux in virtual time.
         linux: Program that runs Linux in virtual time, for a third column.
         out: Results directory; the factor `on` tells both sides apart. Its `linux` has the output
             of `--linux`.
@@ -205,12 +207,18 @@ def agree(
             for name in law.split(",")
         ]
     title = scenario.name or file.stem
-    agreement = level2.agree(cases, out=out, title=title, linux=linux, file=str(file))
+    place = backend("linux") if on == "linux" else None
+    agreement = level2.agree(
+        cases, out=out, title=title, linux=linux, file=str(file), backend=place
+    )
     drawn = courses(agreement.panels(), level2.WINDOW)
     page = write_report(
         agreement.results,
-        figures={"windows": (drawn, "Windows in the simulator and on the test bed")},
-        tables={"Simulator and test bed, over whole periods of the sawtooth": agreement.table()},
+        figures={"windows": (drawn, f"Windows in the {level2.SIMULATOR} and on {agreement.place}")},
+        tables={
+            f"{level2.SIMULATOR.title()} and {agreement.place}, over whole periods of the "
+            "sawtooth": agreement.table()
+        },
     )
     if json:
         print(json_.dumps(agreement.to_json(), indent=1, allow_nan=False))

@@ -1,7 +1,8 @@
-"""Level 2 of conformance: a scenario in the simulator and on the test bed, side by side.
+"""Level 2 of conformance: a scenario in the simulator and on Linux's TCP, side by side.
 
-Both write the same tables, so one analysis (:mod:`lfnlab.analysis.sawtooth`) measures both. The
-third column is Linux in virtual time, for a single flow whose law is a module of Linux.
+Linux is that of this machine on the test bed, or Linux in virtual time. Both sides write the same
+tables, so one analysis (:mod:`lfnlab.analysis.sawtooth`) measures both. The third column is Linux
+in virtual time with a law of its own, for a single flow whose law is a module of Linux.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lfnlab.analysis.sawtooth import Trace
+    from lfnlab.experiment.executor import Backend
     from lfnlab.experiment.plan import Case
     from lfnlab.figures.plot import Course
     from lfnlab.results.runs import Results
@@ -52,7 +54,7 @@ QUANTITIES = {
     "episodes": Quantity("losses", 1.0, None),
 }
 WINDOW = "congestion window (segments)"
-SIMULATOR, TEST_BED, LINUX = "simulator", "test bed", "Linux's own"
+SIMULATOR, TEST_BED, VIRTUAL, LINUX = "simulator", "test bed", "Linux", "Linux's own"
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class Agreement:
     invalid: dict[str, str]
     """Reason for which a measured run is invalid, by case."""
     notes: tuple[str, ...]
+    place: str = TEST_BED
+    """Where the other side ran: TEST_BED or VIRTUAL."""
 
     @property
     def within(self) -> bool:
@@ -113,7 +117,7 @@ class Agreement:
     def table(self) -> Table:
         """One line a quantity of a flow."""
         third = any(row.oracle is not None for row in self.rows)
-        headings = ("", "", SIMULATOR, TEST_BED, "difference", "bar", *([LINUX] if third else []))
+        headings = ("", "", SIMULATOR, self.place, "difference", "bar", *([LINUX] if third else []))
         return Table(headings, tuple(_cells(row, third=third) for row in self.rows), 2)
 
     def panels(self) -> dict[str, list[Course]]:
@@ -152,8 +156,9 @@ def agree(
     title: str,
     linux: Path | None = None,
     file: str = "scenario",
+    backend: Backend | None = None,
 ) -> Agreement:
-    """Run cases in the simulator, then on the test bed, and compare flow by flow.
+    """Run cases in the simulator, then on Linux, and compare flow by flow.
 
     Args:
         cases: scenarios with their factors.
@@ -161,6 +166,7 @@ def agree(
         title: of the experiment.
         linux: a program as :mod:`lfnlab.testbed.virtual_linux` runs it, for the third column.
         file: how errors call the scenario.
+        backend: Linux in virtual time; default the test bed.
 
     Raises:
         ScenarioError, Unavailable, LabError: as :func:`lfnlab.testbed.run.run`.
@@ -168,15 +174,24 @@ def agree(
     """
     if any(case.scenario.check()["sample"] == "off" for case in cases):
         raise UsageError(f"{file}: sample: off; windows are compared sample by sample")
-    plans = testbed.plans(cases, file=file)
+    plans: list[dict[str, Any]] = []
+    if backend is None:
+        place, plans = TEST_BED, testbed.plans(cases, file=file)
+    else:
+        place = VIRTUAL
+        for case in cases:
+            backend.check(case.scenario.to_toml(), file, 0)
     simulated = execute(cases, out=out, title=title)
     notes: dict[str, None] = {}
     thirds = [
         _linux(case.scenario, linux, out / "linux", f"case{number}", notes)
         for number, case in enumerate(cases)
     ]
-    measured = testbed.run(cases, plans, out=out, title=title)
-    results = _both(simulated, measured)
+    if backend is None:
+        measured = testbed.run(cases, plans, out=out, title=title)
+    else:
+        measured = execute(cases, out=out, title=title, backend=backend)
+    results = _both(simulated, measured, place)
     rows: list[Compared] = []
     traces: dict[str, dict[str, Trace]] = {}
     invalid = {}
@@ -187,19 +202,19 @@ def agree(
         flows = ours.summary["flows"]
         for flow in flows:
             label = name if len(flows) == 1 else f"{name}, flow {flow['id']} ({flow['law']})"
-            both = {SIMULATOR: ours, TEST_BED: theirs}
+            both = {SIMULATOR: ours, place: theirs}
             found = {where: sawtooth.of_run(run, flow["id"]) for where, run in both.items()}
             traces[label] = found | ({} if third is None else {LINUX: third})
             rows += compared(label, traces[label])
-    return Agreement(tuple(rows), results, traces, invalid, tuple(notes))
+    return Agreement(tuple(rows), results, traces, invalid, tuple(notes), place)
 
 
-def _both(simulated: Results, measured: Results) -> Results:
+def _both(simulated: Results, measured: Results, where: str) -> Results:
     """The runs of both sides, case by case, as the experiment of their common directory."""
     runs = tuple(
         replace(run, factors={**run.factors, "on": place})
         for pair in zip(simulated.runs, measured.runs, strict=True)
-        for place, run in zip((SIMULATOR, TEST_BED), pair, strict=True)
+        for place, run in zip((SIMULATOR, where), pair, strict=True)
     )
     entries = [{"key": run.path.name, "seed": run.seed, "factors": run.factors} for run in runs]
     results = replace(simulated, runs=runs)
@@ -215,7 +230,7 @@ def courses(traces: Mapping[str, Trace]) -> list[Course]:
 
 
 def compared(label: str, traces: Mapping[str, Trace]) -> list[Compared]:
-    """Each quantity of a flow, by where it ran: SIMULATOR, TEST_BED, perhaps LINUX.
+    """Each quantity of a flow, by where it ran: SIMULATOR, TEST_BED or VIRTUAL, perhaps LINUX.
 
     Raises:
         LabError: there are no samples.
@@ -226,7 +241,8 @@ def compared(label: str, traces: Mapping[str, Trace]) -> list[Compared]:
     found = {
         where: asdict(sawtooth.figures(trace, trace.time_s[0])) for where, trace in traces.items()
     }
-    ours, theirs, third = found[SIMULATOR], found[TEST_BED], found.get(LINUX)
+    ours, third = found[SIMULATOR], found.get(LINUX)
+    theirs = found[VIRTUAL if VIRTUAL in found else TEST_BED]
     return [
         Compared(label, name, ours[name], theirs[name], None if third is None else third[name])
         for name in QUANTITIES
