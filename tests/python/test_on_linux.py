@@ -107,6 +107,11 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
         (PATH + FLOW + "[background]\nlevel = 1\n", "8: background: "),
         (PATH + FLOW + '[[udp]]\nname = "u"\nbursts = [{ rate = "1Mbit/s" }]\n', "8: udp: "),
         (PATH + FLOW + "count = 201\n", "5: flow[0]: "),
+        (PATH + FLOW + 'packet = "64B"\n', "8: flow[0].packet: "),
+        (
+            PATH + FLOW + '[[schedule]]\nat = "1s"\nlink = "forward"\nrate = "1Mbit/s"\n' * 1001,
+            "8: schedule: ",
+        ),
         (
             PATH + FLOW + '[[schedule]]\nat = "1s"\nlink = "forward"\nloss = 0.1\n',
             "11: schedule[0].loss: ",

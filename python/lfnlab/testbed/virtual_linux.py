@@ -69,8 +69,9 @@ _REDUCING = (2, 3, 4)
 _NO_TIME_BPS = 1e12
 _TOP_LEVEL = {"schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "flow"}
 _NO_SETTING = ("receive_window", "initial_ssthresh")
-#: Connections of a run, and the shortest interval of samples, as linux/scenario.h has them.
-MOST_CONNECTIONS, SHORTEST_SAMPLE_US = 200, 100
+#: Connections and changes of a run, the shortest interval of samples and the smallest packet, as
+#: linux/scenario.h and linux/scenario.c have them.
+MOST_CONNECTIONS, MOST_CHANGES, SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 200, 1000, 100, 100
 #: A stored run looks at its flows so often, or at each sample.
 _LOOK_EVERY_US = 5000
 #: Seconds between two looks whether a run is to be given up.
@@ -302,6 +303,8 @@ def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
         slow_start = info.slow_start
     if flow.get("slow_start", slow_start) != slow_start:
         raise refused("slow_start", f"{law} has {slow_start} there")
+    if parse(flow["packet"], BYTES) < LEAST_PACKET_BYTES:
+        raise refused("packet", f"it is at least {LEAST_PACKET_BYTES} bytes")
     for key in _NO_SETTING:
         if flow.get(key) is not None:
             raise refused(key, "it has no such setting")
@@ -357,6 +360,8 @@ def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str
 
 
 def _schedule(entries: list[dict[str, Any]], rates: dict[str, float]) -> Iterator[str]:
+    if len(entries) > MOST_CHANGES:
+        raise _refused("schedule", f"it has at most {MOST_CHANGES} changes")
     for place, entry in enumerate(entries):
         way = entry.get("link")
         other = set(entry) - {"at", "link", "rate", "delay", "down"}
