@@ -1,12 +1,14 @@
-"""Every law of the kernel in the simulator and on the test bed: level 2 of conformance.
+"""Every law of the kernel in the simulator and on Linux's TCP: level 2 of conformance.
 
+$ python -m validation.agree --on linux [--path 100m|1g] [--longest SECONDS] [LAW...]
 $ python -m validation.agree [--path 100m|1g] [--longest SECONDS] [LAW...]
 
-As root, with what `lfn kernel load` and `lfn shell` need, on a machine that is idle. Laws that are
-not loaded are held in the kernel for as long as this takes. Laws that Linux has are also compared
-with Linux in virtual time, if it is built. Writes validation/agree/PATH.json, the tables of
-docs/agree.md, and its figures; laws that are not named keep what they have. Exit code 1 when a run
-is invalid or a bar is not met.
+The first runs Linux in virtual time (`make linux`), with any load of the machine. The second runs
+the test bed: as root, with what `lfn kernel load` and `lfn shell` need, on a machine that is idle.
+Laws that are not loaded are held in the kernel for as long as this takes. Laws that Linux has are
+also compared with Linux in virtual time, if it is built. Writes validation/agree/PATH.json, in
+virtual time PATH-linux.json, the tables of docs/agree.md, and its figures; laws that are not named
+keep what they have. Exit code 1 when a run is invalid or a bar is not met.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from lfnlab.analysis.table import markdown, plain
 from lfnlab.figures.plot import courses, rendered
 from lfnlab.testbed import agree
 from lfnlab.testbed.agree import QUANTITIES
+from lfnlab.testbed.linux import Linux
 
 from . import linux
 
@@ -35,9 +38,9 @@ KEPT = ROOT / "validation" / "agree"
 RUNS = ROOT / "build" / "agree"
 PAGE = ROOT / "docs" / "agree.md"
 FIGURES = ROOT / "docs" / "figures"
-PATHS = {"100m": ("100Mbit/s", "180ms"), "1g": ("1Gbit/s", "40ms")}
+#: Rate, RTT, and how long slow start and its repair take at most, in seconds.
+PATHS = {"100m": ("100Mbit/s", "180ms", 30), "1g": ("1Gbit/s", "40ms", 10)}
 BUFFER = "0.25bdp"
-WARMUP_S = 30
 #: A run holds so many epochs after the warm-up, as theory has them, if it may be so long.
 EPOCHS = 5
 SHORTEST_S, LONGEST_S = 90, 180
@@ -45,25 +48,32 @@ SHORTEST_S, LONGEST_S = 90, 180
 
 def scenario(path: str, law: str, longest_s: float) -> Scenario:
     """A lone flow over a path, for several epochs of its law."""
-    rate, rtt = PATHS[path]
+    rate, rtt, warmup_s = PATHS[path]
 
     def lasting(seconds: float) -> Scenario:
         lone = dumbbell(
-            rate=rate, rtt=rtt, buffer=BUFFER, duration=f"{seconds:.0f}s", warmup=f"{WARMUP_S}s"
+            rate=rate, rtt=rtt, buffer=BUFFER, duration=f"{seconds:.0f}s", warmup=f"{warmup_s}s"
         )
         return lone.flow(law)
 
     epoch_s = run_length.epoch_s(lasting(SHORTEST_S)).get(law, 0.0)
-    return lasting(min(max(WARMUP_S + EPOCHS * epoch_s, SHORTEST_S), longest_s))
+    return lasting(min(max(warmup_s + EPOCHS * epoch_s, SHORTEST_S), longest_s))
 
 
-def run(path: str, name: str, longest_s: float) -> agree.Agreement:
-    """One law, loaded or held."""
+def run(path: str, name: str, longest_s: float, *, virtual: bool) -> agree.Agreement:
+    """One law, in virtual time or loaded or held."""
     law = kernel.find(name)
     case = Case(scenario(path, name, longest_s), {"law": name})
-    out = RUNS / f"{path}-{name}"
+    out = RUNS / f"{_place(path, virtual=virtual)}-{name}"
+    if virtual:
+        return agree.agree([case], out=out, title=name, backend=Linux())
     with kernel.attached([law] if law.kernel_name not in kernel.available() else []):
         return agree.agree([case], out=out, title=name, linux=linux.PROGRAM)
+
+
+def _place(path: str, *, virtual: bool) -> str:
+    """How files call a path and where it is."""
+    return f"{path}-linux" if virtual else path
 
 
 def keep(path: str, law: str, agreement: agree.Agreement) -> dict[str, Any]:
@@ -83,12 +93,13 @@ def keep(path: str, law: str, agreement: agree.Agreement) -> dict[str, Any]:
 def table(known: dict[str, Any]) -> str:
     """Markdown: simulated, measured beside it, and Linux's own."""
     headings = [quantity.heading for quantity in QUANTITIES.values()]
+    late = any(found["invalid"] is not None for found in known.values())
     rows = []
     for law, found in known.items():
         cells = [_cell(row) for row in found["compared"]]
-        late = "in time" if found["invalid"] is None else "late"
-        rows.append((law, *cells, late))
-    return "\n".join(markdown(("law", *headings, "lateness"), rows))
+        said = "in time" if found["invalid"] is None else "late"
+        rows.append((law, *cells, *([said] if late else [])))
+    return "\n".join(markdown(("law", *headings, *(["lateness"] if late else [])), rows))
 
 
 def _cell(row: dict[str, Any]) -> str:
@@ -126,25 +137,28 @@ def write_page(path: str, text: str) -> None:
 def main() -> int:
     """Measure, keep, print."""
     parser = argparse.ArgumentParser(prog="python -m validation.agree")
+    parser.add_argument("--on", choices=("testbed", "linux"), default="testbed")
     parser.add_argument("--path", choices=PATHS, help="default: both")
     parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds of a run")
     parser.add_argument("law", nargs="*", help="default: every law that this kernel can load")
     options = parser.parse_args()
+    virtual = options.on == "linux"
     laws = options.law or [
         law.name
         for law in kernel.laws()
-        if not kernel.host.missing_for(law.name, steers=law.steers)
+        if virtual or not kernel.host.missing_for(law.name, steers=law.steers)
     ]
     failed = False
     for path in [options.path] if options.path else PATHS:
+        place = _place(path, virtual=virtual)
         for law in laws:
-            agreement = run(path, law, options.longest)
-            write_page(path, table(keep(path, law, agreement)))
+            agreement = run(path, law, options.longest, virtual=virtual)
+            write_page(place, table(keep(place, law, agreement)))
             failed |= bool(agreement.invalid) or not agreement.within
             print(f"{path} {law} {agreement.invalid.get(law, 'in time')}", flush=True)
             print(*plain(agreement.table()), sep="\n", flush=True)
-        figure = courses(windows(path), agree.WINDOW)
-        (FIGURES / f"agree-{path}.png").write_bytes(rendered(figure, ("png",))["png"])
+        figure = courses(windows(place), agree.WINDOW)
+        (FIGURES / f"agree-{place}.png").write_bytes(rendered(figure, ("png",))["png"])
     return int(failed)
 
 
