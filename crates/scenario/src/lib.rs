@@ -20,6 +20,7 @@ mod reader;
 mod sampling;
 #[cfg(test)]
 mod schema;
+mod udp_load;
 
 use std::fs;
 use std::io::Read;

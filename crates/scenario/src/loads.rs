@@ -1,14 +1,14 @@
 //! Senders of packets one by one, and the most that each of it may have outstanding.
 
+use lfn_header::Protocol;
 use lfn_law::{LawInfo, LawSpec, SlowStartKind};
-use lfn_path::{AqmConfig, Loss};
+use lfn_path::Loss;
 use lfn_sim::config::LinkId;
-use lfn_sim::traffic::udp;
 use lfn_units::Time;
 
 use crate::config::Sizing;
 use crate::demand::{background_load_bps, Demand};
-use crate::model::{Change, Compat, Flow, Scenario, Series, Transport, Udp};
+use crate::model::{Change, Compat, Flow, Scenario, Series, Transport};
 use crate::network::{Hop, Network};
 use crate::peaks::{jumps, most_late, Peaks};
 use crate::quantity::Start;
@@ -24,6 +24,10 @@ const UDT_INITIAL_WINDOW: f64 = 16.0;
 const HYBLA_RTT_S: f64 = 0.025;
 /// In slow start Hybla's window grows by 2^rho - 1 for each packet, with rho at most this.
 const HYBLA_RHO_MAX: f64 = 16.0;
+/// Up to this rho losses keep its window near what the path holds.
+const HYBLA_RHO_BOUND: f64 = 4.0;
+/// VCP and EVCP grow by (1 + xi)^2.5 - 1 for each packet at most, with xi = 0.0625.
+const VCP_PER_PACKET: f64 = 0.17;
 /// Round trips before the first data.
 const HANDSHAKE_ROUNDS: f64 = 1.0;
 /// Round trips of growth in congestion avoidance between a loss and the answer to it.
@@ -61,6 +65,15 @@ struct Growth {
 }
 
 impl Growth {
+    /// What more than twice may be outstanding when a loss is known, over [`OVERSHOOT`].
+    fn beyond_doubling(self) -> f64 {
+        if self.boundless || self.per_packet.is_infinite() {
+            0.0
+        } else {
+            (self.per_packet - 1.0).max(0.0) / OVERSHOOT
+        }
+    }
+
     /// Of a law, or of UDT's own control. The law of a router protocol that no router speaks grows as Reno does.
     fn of(law: Option<&LawSpec>, first_rtt_s: f64, is_answered: bool) -> Growth {
         let one = Growth { per_packet: 1.0, per_round: 0.0, boundless: false, steady: false };
@@ -73,13 +86,23 @@ impl Growth {
             let rho = first_rtt_s / HYBLA_RTT_S;
             // rho^2 a round trip, in congestion avoidance with a window of one packet.
             let per_packet = rho.min(HYBLA_RHO_MAX).exp2().max(rho * rho);
-            return Growth { per_packet, per_round: rho * rho, boundless: true, steady: false };
+            return Growth {
+                per_packet,
+                per_round: rho * rho,
+                boundless: rho > HYBLA_RHO_BOUND,
+                steady: false,
+            };
         }
         if law.header().is_some() && !is_answered {
             return Growth { per_round: 1.0, steady: true, ..one };
         }
-        let jumps = name.is_none() || law.family() == Some("router");
-        Growth { per_packet: if jumps { f64::INFINITY } else { 1.0 }, boundless: name.is_none(), ..one }
+        let per_packet = match law.header() {
+            Some(Protocol::Vcp) => VCP_PER_PACKET,
+            Some(_) => f64::INFINITY,
+            None if name.is_none() => f64::INFINITY,
+            None => 1.0,
+        };
+        Growth { per_packet, boundless: name.is_none(), ..one }
     }
 }
 
@@ -113,6 +136,8 @@ pub(crate) struct Load<'a> {
     pub(crate) demand: f64,
     /// Its sender keeps what is outstanding.
     pub(crate) keeps: bool,
+    /// It keeps something for each packet that is outstanding: TCP.
+    pub(crate) has_scoreboard: bool,
     /// Nothing but the host limits the window.
     pub(crate) boundless: bool,
     /// Its sender keeps a sample of the delivery rate for each packet.
@@ -188,7 +213,7 @@ impl<'a> Paths<'a> {
         let samples = flow.control.law().is_some_and(samples_rates);
         // At the law's rate, while a loss waits: without SACK a round trip each, without RACK also for timeouts.
         let boundless = growth.boundless || samples && (!has_sack(flow) || compat == Compat::Ns2);
-        let more = if samples { START_UP } else { 0.0 };
+        let more = if samples { START_UP } else { growth.beyond_doubling() };
         if boundless {
             // Packets under way, and those that have arrived behind a hole.
             let under_way = (1.0 + growth.per_packet) * (1.0 + more) * self.held(flow, links)
@@ -207,6 +232,7 @@ impl<'a> Paths<'a> {
             initial: (n * initial_window(flow, growth)).min(window),
             demand: (f64::from(flow.count) * wanted).min(self.sent(flow, growth, window, links)),
             keeps: true,
+            has_scoreboard: flow.transport() == Transport::Tcp,
             boundless,
             samples,
             bears_losses: flow.control.law().is_some_and(bears_losses),
@@ -214,67 +240,6 @@ impl<'a> Paths<'a> {
             more,
             stalls_s: self.stalls_s(flow),
         }
-    }
-
-    /// Of a UDP source beside flows with these windows together.
-    fn udp_load(&self, udp: &'a Udp, windows: f64) -> Load<'a> {
-        let traffic = self.scenario.udp_traffic(udp);
-        let bytes = traffic.offered_bps(self.scenario.duration) / 8.0 * self.scenario.duration.as_s();
-        let packet_bytes = f64::from(traffic.packet_bytes);
-        let demand = match traffic.pattern {
-            udp::Pattern::Bursts(_) => (bytes / packet_bytes).ceil(),
-            udp::Pattern::OnOff(_) => f64::INFINITY,
-        };
-        let held_bytes = udp.path.links.iter().map(|&link| {
-            let way = self.network.hop(link).way;
-            let delay = way.delay.after(self.peaks.longer).after(most_late(&way.impair));
-            let under_way = self.peaks.rates[link.index()].as_bps() / 8.0 * delay.as_s();
-            let queued = windows * f64::from(self.sizing.wire_bytes) * self.queued_beside(link);
-            under_way + self.room_bytes(link).min(queued)
-        });
-        Load {
-            links: &udp.path.links,
-            ack_links: &[],
-            acks: 0.0,
-            wire_bytes: traffic.packet_bytes,
-            // No more is under way than is ever sent, or than the links hold, whose queues grow to twice that.
-            window: demand.min(2.0 * held_bytes.sum::<f64>() / packet_bytes),
-            initial: 0.0,
-            demand,
-            keeps: false,
-            boundless: false,
-            samples: false,
-            bears_losses: false,
-            left: 0.0,
-            more: 0.0,
-            stalls_s: 0.0,
-        }
-    }
-
-    /// Bytes of UDP in the queue of a link for each byte of others: in a queue in order of arrival they are as their
-    /// rates. Infinite where that is not so, or where UDP alone may fill the queue.
-    fn queued_beside(&self, link: LinkId) -> f64 {
-        let (scenario, hop) = (self.scenario, self.network.hop(link));
-        let is_steady = self.peaks.rates[link.index()] == self.peaks.least_rates[link.index()]
-            && hop.way.delivery.is_none()
-            && !matches!(hop.way.queue.discipline, AqmConfig::FqCodel(_));
-        let has_cross_traffic = !scenario.background.is_silent() || !scenario.traffic.is_empty();
-        let share = self.most_udp_bps(link) / hop.way.mean_rate().as_bps();
-        if is_steady && !has_cross_traffic && share < 1.0 {
-            share / (1.0 - share)
-        } else {
-            f64::INFINITY
-        }
-    }
-
-    /// The most that UDP sources send over a link at a time.
-    fn most_udp_bps(&self, link: LinkId) -> f64 {
-        let passing = self.scenario.udp.iter().filter(|udp| udp.path.links.contains(&link));
-        let most = passing.map(|udp| match self.scenario.udp_traffic(udp).pattern {
-            udp::Pattern::Bursts(bursts) => bursts.iter().map(|burst| burst.rate.as_bps()).sum(),
-            udp::Pattern::OnOff(on_off) => f64::from(on_off.sources) * on_off.rate.as_bps(),
-        });
-        most.sum()
     }
 
     /// Of a link's full queue.
@@ -417,7 +382,8 @@ impl<'a> Paths<'a> {
         let bound = |(since, loss): (Time, f64)| {
             let rounds = since.since(begins(flow)).as_s() / self.shortest_s(flow);
             let before = n * self.grown(flow, growth, rounds);
-            stalled * (1.0 + growth.per_packet) * (before + growth.per_packet * most_before / loss)
+            let known = (1.0 + growth.per_packet).max(OVERSHOOT) * before;
+            stalled * (known + OVERSHOOT * growth.per_packet * most_before / loss)
         };
         self.losses(links).into_iter().map(bound).fold(f64::INFINITY, f64::min)
     }

@@ -7,7 +7,7 @@ use lfn_units::Time;
 use crate::cross_traffic::CrossTraffic;
 use crate::demand::Demand;
 use crate::loads::{samples_rates, Basis, Load, Paths, OVERSHOOT};
-use crate::model::{Change, Compat, Pattern, Scenario, Series, Transport};
+use crate::model::{Change, Compat, Mode, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::most_late;
 
@@ -17,13 +17,20 @@ const FLOW_BYTES: f64 = 2_500.0;
 const SHORT_FLOW_BYTES: f64 = 2_900.0;
 /// The same over UDT, where both ends are connections that measure.
 const UDT_FLOW_BYTES: f64 = 6_000.0;
-/// Memory of a packet in flight. In a queue it takes 60 bytes, with a quarter more for growth, and 32 of them once more while
-/// they are copied; on a delay line 16 and as much again for its ACK; on the sender's scoreboard 9, which double.
-const PACKET_BYTES: f64 = 124.0;
-/// Of a packet on a wire that is out of order, beyond that: it is an event of its own.
+/// Memory of a packet in a queue, or on a wire where each packet is an event: 60 bytes, with a quarter more for growth, of
+/// which a part exists twice while it is copied; and 9 on the sender's scoreboard, which double.
+const QUEUED_BYTES: f64 = 120.0;
+/// Of a packet that is outstanding elsewhere: on a delay line 16 and as much again for its ACK, with a quarter more, and the
+/// scoreboard; or, if it was lost or has arrived behind a hole, what both ends know of it.
+const KEPT_BYTES: f64 = 95.0;
+/// The same of UDT and UDP, which list lost packets alone.
+const UNLISTED_BYTES: f64 = 50.0;
+/// Of a flow without SACK, beyond that.
+const STALLED_BYTES: f64 = 15.0;
+/// Without RACK the ranges of what has arrived are shorter and more, where no loss limits windows.
+const NS2_BOUNDLESS: f64 = 1.4;
+/// Of a packet on a wire that is out of order, beyond the rest: it is an event of its own.
 const LATE_BYTES: f64 = 200.0;
-/// Of a packet that is outstanding, but no longer in flight: the sender's scoreboard.
-const KEPT_BYTES: f64 = 100.0;
 /// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
 const RATE_SAMPLE_BYTES: f64 = 80.0;
 /// Rows of the table `transfers` are a mean number: there may be a third more.
@@ -40,10 +47,15 @@ const SCOREBOARD_ROOM: f64 = 1.2;
 /// Room that structures which hold few packets keep for more.
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
-/// windows allow it; both together so many at most. Recoveries with SACK, and without.
+/// windows allow it; both together so many at most.
 const SLACK_PACKETS: f64 = 30_000.0;
-const RECOVERY: [f64; 2] = [0.25, 1.0];
-const SLACK_MOST_PACKETS: [f64; 2] = [250_000.0, 600_000.0];
+const RECOVERY: f64 = 0.25;
+const SLACK_MOST_PACKETS: f64 = 250_000.0;
+/// What recoveries of flows without SACK hold beyond that.
+const STALLED: f64 = 0.6;
+const STALLED_MOST_PACKETS: f64 = 350_000.0;
+/// Without RACK, where packets get out of order, retransmissions are often lost and much is outstanding.
+const REORDERED_MOST_PACKETS: f64 = 600_000.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
 /// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.
@@ -194,33 +206,67 @@ impl Basis<'_> {
     fn packet_bytes(&self, cross: &CrossTraffic) -> f64 {
         let senders = || self.loads.iter().filter(|load| load.keeps);
         let windows: f64 = senders().filter(|load| !load.boundless).map(|load| load.window).sum();
-        let boundless: f64 = senders().filter(|load| load.boundless).map(|load| load.window).sum();
+        let boundless = self.boundless();
         let links: f64 = self.links().map(|link| self.held(link)).sum();
         // Without RACK a lost retransmission waits for its timeout, and packets go on to arrive behind it.
         let behind = senders()
             .filter(|_| self.paths.scenario.compat == Compat::Ns2)
-            .map(|load| self.paths.carried(load.links, load.wire_bytes, Time::from_s(1)));
+            .map(|load| self.paths.carried(load.links, load.wire_bytes, Time::from_s(1)))
+            .fold(0.0, f64::max);
+        let late: f64 = self.links().map(|link| self.late(link)).sum();
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
-        let dropped = initial * KEPT_BYTES / PACKET_BYTES;
-        let recovery = usize::from(self.loads.iter().any(|load| load.stalls_s > 0.0));
-        let slack = SLACK_PACKETS + RECOVERY[recovery] * links + behind.fold(0.0, f64::max) + dropped;
-        let slack = slack.min(SLACK_MOST_PACKETS[recovery]).min(windows);
-        let held = slack + boundless * KEPT_BYTES / PACKET_BYTES + links;
+        // Without SACK more is outstanding while losses are repaired.
+        let stalled: f64 = senders().filter(|load| load.stalls_s > 0.0).map(|load| load.window).sum();
+        let slack = SLACK_PACKETS + RECOVERY * links + STALLED * links.min(stalled) + behind + initial;
+        let reordered = if late > 0.0 { REORDERED_MOST_PACKETS.min(behind) } else { 0.0 };
+        let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled) + reordered;
+        let slack = slack.min(most).min(windows);
+        let held = slack + boundless + links;
         // No more is held than is outstanding, at most.
         let room = |load: &Load| if load.samples { 1.0 } else { SCOREBOARD_ROOM };
         let outstanding: f64 = self.loads.iter().map(|load| room(load) * load.window).sum();
-        let in_flight = held.min(outstanding + SPARE_PACKETS) + cross.in_flight;
+        let held = held.min(outstanding + SPARE_PACKETS);
+        let in_flight = held + cross.in_flight;
         let sampled = if self.paths.scenario.traffic.iter().any(|traffic| samples_rates(&traffic.spec)) {
             in_flight
         } else {
             senders().filter(|load| load.samples).map(|load| load.window).sum::<f64>().min(in_flight)
         };
-        let late: f64 = self.links().map(|link| self.late(link)).sum();
         let left: f64 = self.loads.iter().map(|load| load.left).sum();
-        let held_bytes = in_flight * PACKET_BYTES + sampled * RATE_SAMPLE_BYTES;
+        let listed = self.loads.iter().filter(|load| load.has_scoreboard);
+        let on_scoreboards = SPARE_PACKETS + listed.map(|load| room(load) * load.window).sum::<f64>();
+        let queued = self.links().map(|link| self.queued(link)).sum::<f64>().min(held);
+        let held_bytes = (queued + cross.in_flight) * QUEUED_BYTES
+            + (held - queued).min(on_scoreboards) * KEPT_BYTES
+            + (held - queued - on_scoreboards).max(0.0) * UNLISTED_BYTES
+            + (held - queued).min(stalled) * STALLED_BYTES
+            + sampled * RATE_SAMPLE_BYTES;
         held_bytes.max(left * (KEPT_BYTES + RATE_SAMPLE_BYTES))
             + late.min(in_flight) * LATE_BYTES
             + cross.kept * KEPT_BYTES
+    }
+
+    /// Packets outstanding of flows whose windows no loss limits.
+    fn boundless(&self) -> f64 {
+        let loads = self.loads.iter().filter(|load| load.keeps && load.boundless);
+        let windows: f64 = loads.map(|load| load.window).sum();
+        windows * if self.paths.scenario.compat == Compat::Ns2 { NS2_BOUNDLESS } else { 1.0 }
+    }
+
+    /// The most packets in a link's queue, and on its wire if each of them is an event.
+    fn queued(&self, link: LinkId) -> f64 {
+        let Some(wire_bytes) = self.passing(link).map(|load| load.wire_bytes).min() else { return 0.0 };
+        let windows: f64 = self.passing(link).map(|load| load.window).sum();
+        let has_events = self.paths.network.hop(link).mode == Mode::Event;
+        let on_wire = if has_events { self.bdp_bytes(link) } else { 0.0 };
+        ((self.paths.room_bytes(link) + on_wire) / f64::from(wire_bytes)).min(windows)
+    }
+
+    /// What a link carries in the longest round trip of its flows, in bytes.
+    fn bdp_bytes(&self, link: LinkId) -> f64 {
+        let late = most_late(&self.paths.network.hop(link).way.impair).after(self.paths.peaks.longer);
+        let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(late);
+        self.paths.peaks.rates[link.index()].as_bps() / 8.0 * rtt.as_s()
     }
 
     /// Packets on the wire behind a link that are out of order.
@@ -258,13 +304,10 @@ impl Basis<'_> {
         if !self.is_slowest(link) {
             return (OVERSHOOT * room).min(windows);
         }
-        let late = most_late(&self.paths.network.hop(link).way.impair).after(self.paths.peaks.longer);
-        let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(late);
         let bytes_per_s = self.paths.peaks.rates[link.index()].as_bps() / 8.0;
-        let bdp = packets(bytes_per_s * rtt.as_s());
+        let bdp = packets(self.bdp_bytes(link));
         if self.passing(link).all(|load| load.boundless) {
-            // All that they have outstanding is kept already.
-            return (bdp + room).min(windows) * (1.0 - KEPT_BYTES / PACKET_BYTES);
+            return 0.0;
         }
         // A law that asks for more estimates the path without its queue if it is alone.
         let is_alone = self.streams(Transport::Tcp) + self.streams(Transport::Udt) == 1.0;

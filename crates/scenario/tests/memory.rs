@@ -302,6 +302,17 @@ fn drawn_scenarios_are_predicted() {
              law = \"ltcp:rtt3\"\nrtt = \"295318us\"\npacket = \"576B\"\ncount = 26\nsack = false\n",
         ),
         (
+            "VCP grows by a sixth of a packet for each that arrives",
+            "duration = \"705747us\"\n[link]\nrate = \"32646299704bit/s\"\n\
+             queue = { kind = \"codel\", size = \"3.252bdp\" }\nrouter = { kind = \"vcp\" }\n[[flow]]\nlaw = \"vcp\"\n\
+             rtt = \"17893us\"\npacket = \"576B\"\n",
+        ),
+        (
+            "Hybla on a short path is close to Reno",
+            "duration = \"2s\"\n[link]\nrate = \"3444785240bit/s\"\nqueue = { kind = \"codel\", size = \"523 packets\" }\n\
+             [[flow]]\nlaw = \"hybla:linux\"\nrtt = \"32211us\"\npacket = \"576B\"\ncount = 12\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",
