@@ -106,8 +106,12 @@ def blocks(document: str) -> Iterator[Block]:
 
 
 def execute(document: str, folder: Path) -> Counter[str]:
-    """Its blocks in order, in a folder; how many were treated how."""
+    """Its blocks in order, in a folder; how many were treated how.
+
+    All outputs that differ are in one Mistake at the end.
+    """
     done: Counter[str] = Counter()
+    other: list[str] = []
     printed: str | None = None
     for block in blocks(document):
         if block.said("not run: "):
@@ -131,10 +135,12 @@ def execute(document: str, folder: Path) -> Counter[str]:
             done["run"] += 1
         elif block.language == "text" and printed is not None:
             if printed.rstrip("\n") != block.content.rstrip("\n"):
-                raise Mistake(f"{block.where}: the block before it prints\n{printed}")
+                other.append(f"{block.where}: the block before it prints\n{printed}")
             done["compared"] += 1
         else:
             raise Mistake(f"{block.where}: nothing executes this block of {block.language or '?'}")
+    if other:
+        raise Mistake("\n".join(other))
     return done
 
 
