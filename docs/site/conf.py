@@ -47,7 +47,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:class",
-        "ArrayLike|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
+        "ArrayLike|Backend|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
     ),
 ]
 
