@@ -308,6 +308,21 @@ def test_a_run_on_linux_is_a_result_as_any_other(tmp_path: Path) -> None:
 
 
 @needs_build
+def test_the_simulator_agrees_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(PATH.replace("3s", "10s") + FLOW)
+    out = tmp_path / "out"
+    done = lfn("agree", str(file), "--on", "linux", "--law", "reno,htcp-be", "--out", str(out))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "simulator  Linux  difference  bar" in done.stdout
+    assert "third column" not in done.stdout
+    assert {run.factors["on"] for run in Results.load(out).runs} == {"simulator", "Linux"}
+    refused = lfn("agree", str(file), "--on", "linux", "--law", "copa", "--out", str(out))
+    assert refused.returncode == 2
+    assert "flow[0].law: Linux in virtual time cannot run it" in refused.stderr
+
+
+@needs_build
 def test_a_run_that_is_given_up_leaves_no_file_and_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

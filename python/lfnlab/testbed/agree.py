@@ -183,10 +183,12 @@ def agree(
             backend.check(case.scenario.to_toml(), file, 0)
     simulated = execute(cases, out=out, title=title)
     notes: dict[str, None] = {}
-    thirds = [
-        _linux(case.scenario, linux, out / "linux", f"case{number}", notes)
-        for number, case in enumerate(cases)
-    ]
+    thirds: list[Trace | None] = [None] * len(cases)
+    if linux is not None or backend is None:
+        thirds = [
+            _linux(case.scenario, linux, out / "linux", f"case{number}", notes)
+            for number, case in enumerate(cases)
+        ]
     if backend is None:
         measured = testbed.run(cases, plans, out=out, title=title)
     else:
