@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import metrics
+from lfnlab.analysis.checks import Check, below
 from lfnlab.analysis.table import with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.metrics import FirstPassage
@@ -16,7 +17,7 @@ from lfnlab.papers import study
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Router
 from lfnlab.scenario.quantity import BITS_PER_S, parse
-from lfnlab.statistics import below, interval, paired
+from lfnlab.statistics import interval, paired
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -268,17 +269,17 @@ def said(times: Sequence[FirstPassage]) -> str:
     return f"{with_interval(interval(time.value for time in times))} s"
 
 
-def less(one: Sequence[FirstPassage], other: Sequence[FirstPassage]) -> bool | None:
-    """Whether times are shorter than others, run by run; None where the interval does not tell.
+def less(one: Sequence[FirstPassage], other: Sequence[FirstPassage]) -> Check:
+    """Whether times are shorter than others, run by run; open where the interval does not tell.
 
     A flow that did not converge while it was watched takes longer than that, so the difference is
     then bounded on one side.
     """
     difference = below(paired([t.value for t in one], [t.value for t in other]), 0.0)
-    if any(time.censored for time in one) and difference is not False:
-        return None
-    if any(time.censored for time in other) and difference is not True:
-        return None
+    if any(time.censored for time in one) and difference.so is not False:
+        return Check(None, difference.seen)
+    if any(time.censored for time in other) and difference.so is not True:
+        return Check(None, difference.seen)
     return difference
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.analysis.checks import Known, above, below, named, negated, within
 from lfnlab.analysis.finding import Finding
 from lfnlab.analysis.table import with_interval
 from lfnlab.figures import shapes
@@ -18,12 +19,10 @@ from lfnlab.papers.paper import (
     Reproduction,
     decided,
     judged,
-    named,
-    negated,
     signed,
     studies,
 )
-from lfnlab.statistics import Interval, above, below, interval, paired, within
+from lfnlab.statistics import Interval, interval, paired
 
 from .runs import (
     CONVERGING,
@@ -91,8 +90,8 @@ def h1(study: Study) -> Finding:
         "H1",
         "Fig. 1",
         "mean throughput of every protocol falls as the level rises",
-        f"falls at {sum(so is True for so in known.values())} of {len(falls)} steps; least {law} "
-        f"{low}→{high}, {mbps(least)} Mbit/s",
+        f"falls at {sum(one.so is True for one in known.values())} of {len(falls)} steps; least "
+        f"{law} {low}→{high}, {mbps(least)} Mbit/s",
         named("no fall", {f"{law} {low}→{high}": so for (law, low, high), so in known.items()}),
     )
 
@@ -105,7 +104,7 @@ def rivals(study: Study) -> list[str]:
 def h2(study: Study) -> Finding:
     """HTCP-BE is highest at levels 2 and 3, and loses least on the way there."""
     said = []
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Known] = {}
     for level in HIGH_LEVELS:
         values = {law: study.values(law, level, "goodput_bps") for law in study.laws}
         falls = {
@@ -145,7 +144,7 @@ def h3(study: Study) -> Finding:
     level with traffic, and as true of no other protocol.
     """
     said = []
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Known] = {}
     for level in (level for level in study.levels if level > 0):
         covs = {law: study.values(law, level, "cov") for law in study.laws}
         medians = [sorted(block)[len(block) // 2] for block in zip(*covs.values(), strict=True)]
@@ -174,7 +173,7 @@ def h3(study: Study) -> Finding:
 def h4(study: Study) -> Finding:
     """HTCP-BE has the lowest CoV at levels 2 and 3."""
     said = []
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Known] = {}
     for level in HIGH_LEVELS:
         covs = {law: study.values(law, level, "cov") for law in study.laws}
         tests |= named(
@@ -283,7 +282,7 @@ def h8(study: Study) -> Finding:
     """Flows of a short RTT: HTCP-BE has more than H-TCP, and is no less steady, at each level."""
     rtt = study.settings["rtts"][0]
     said = []
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Known] = {}
     for level in (level for level in study.levels if level > 0):
         goodputs, covs = (
             [
@@ -336,7 +335,7 @@ def h9(study: Study) -> Finding:
 def h10(study: Study) -> Finding:
     """Higher link utilisation than Westwood+'s and H-TCP's, at each level."""
     said = []
-    tests: dict[str, bool | None] = {}
+    tests: dict[str, Known] = {}
     for level in study.levels:
         values = {
             law: study.values(law, level, "utilization") for law in (OURS, "htcp", "westwood")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from lfnlab.experiment.plan import Case
 from lfnlab.papers import study
 from lfnlab.papers.study import system
 from lfnlab.scenario.builder import dumbbell, graph
-from lfnlab.scenario.elements import Change, NamedLink, Queue
+from lfnlab.scenario.elements import Change, NamedLink, Queue, Reorder
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
 from lfnlab.statistics import Interval, interval
 
@@ -72,10 +72,12 @@ class Study(study.Study):
         """The same of the first run."""
         return self.courses(part, law)[0]
 
-    def mean(self, part: str, law: str, start_s: float, end_s: float) -> float:
-        """Mean goodput of the one flow in Mbit/s between two times."""
-        t_s, mbps = self.course(part, law)
-        return float(mbps[(t_s > start_s) & (t_s <= end_s)].mean())
+    def means(self, part: str, law: str, start_s: float, end_s: float) -> list[float]:
+        """Mean goodput of the one flow in Mbit/s between two times, of each run."""
+        return [
+            float(mbps[(t_s > start_s) & (t_s <= end_s)].mean())
+            for t_s, mbps in self.courses(part, law)
+        ]
 
     def totals(self, part: str = "table 2") -> dict[Pair, Interval]:
         """Total goodput of each two flows in Mbit/s."""
@@ -104,7 +106,7 @@ def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str,
 
 
 def cases(settings: Mapping[str, Any]) -> list[Case]:
-    """Figures 2, 3, 4(a), 4(b), and Table 2."""
+    """Figures 2, 3, 4(a), 4(b), Table 2, and packets that are held up."""
     seeds, laws = range(1, settings["seeds"] + 1), settings["laws"]
     far, ratios = settings["international"], settings["ratios"]
     made = [
@@ -115,11 +117,13 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
             factors("figure 2", law),
         )
         for law in ["reno", *laws]
-        for seed in seeds
+        for seed in range(1, far["seeds"] + 1)
     ]
     for kind in ("delay", "rate"):
         made += [
-            Case(switched(settings, law, kind), factors(f"figure 4, {kind}", law)) for law in laws
+            Case(switched(settings, law, kind).with_seed(seed), factors(f"figure 4, {kind}", law))
+            for law in laws
+            for seed in seeds
         ]
     rtt_s = parse(settings["domestic"], SECONDS)
     for seed in seeds:
@@ -134,6 +138,25 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
                 )
                 made.append(Case(scenario, factors("figure 3", law, ratio=ratio)))
         made += matrix_cases(settings, seed)
+    return made + misordered_cases(settings)
+
+
+def misordered_cases(settings: Mapping[str, Any]) -> list[Case]:
+    """One flow on the domestic path, which delivers in order, or holds some packets up."""
+    own, made = settings["misordering"], []
+    for law in settings["laws"]:
+        for seed in range(1, settings["seeds"] + 1):
+            base = path(settings, settings["domestic"], own["duration_s"], own["warmup_s"], seed)
+            assert base.link is not None
+            late = Reorder(p=own["part"], delay=own["delay"])
+            for part, link in (
+                ("in order", base.link),
+                ("mis-ordered", replace(base.link, reorder=late)),
+            ):
+                scenario = replace(base, link=link).flow(
+                    system(settings, law), start="uniform(0s, 1s)"
+                )
+                made.append(Case(scenario, factors(part, law)))
     return made
 
 
@@ -196,7 +219,11 @@ def switched(settings: Mapping[str, Any], law: str, kind: str) -> Scenario:
             compat=settings["compat"],
         )
         .flow(
-            system(settings, law), name="test", route=("domestic",), receive_window=part["window"]
+            system(settings, law),
+            name="test",
+            route=("domestic",),
+            receive_window=part["window"],
+            start="uniform(0s, 1s)",
         )
         .with_changes(
             Change(at=f"{part['at_s']}s", flow="test", route=("emulator",)),

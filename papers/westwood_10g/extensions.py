@@ -19,7 +19,7 @@ from lfnlab.experiment.plan import Case
 from lfnlab.figures import plot
 from lfnlab.papers.extension import Extension, OnKernel
 from lfnlab.papers.paper import nested
-from lfnlab.statistics import interval
+from lfnlab.statistics import Interval, interval
 
 from .laws import WestwoodCubic, WestwoodHstcp
 from .runs import (
@@ -30,7 +30,6 @@ from .runs import (
     burst,
     goodput_after,
     jain_after,
-    least_ssthresh,
     mean_goodput_bps,
     per_flow,
     swing,
@@ -98,6 +97,20 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
             )
         },
     )
+
+
+def least_ssthresh(study: Study, law: str) -> Interval:
+    """Smallest ssthresh that the burst leaves, bytes."""
+
+    def of(run: Run) -> float:
+        events = run.table("events").filter(
+            (pl.col("flow") == 0)
+            & pl.col("t_s").is_between(study.settings["burst"]["start_s"], after_burst_s(study))
+        )
+        least = events["ssthresh_seg"].min()
+        return float(least) * study.packet_bytes if isinstance(least, float) else float("nan")
+
+    return study.each("burst", law, of)
 
 
 def tables(study: Study, own: Mapping[str, Any]) -> dict[str, Table]:

@@ -38,31 +38,6 @@ class Interval:
         return {"mean": finite(self.mean), "ci95": finite(self.half), "n": self.n}
 
 
-def above(value: Interval, bound: float) -> bool | None:
-    """Whether a mean exceeds ``bound``; None if its interval covers the bound, or has no width."""
-    if value.low > bound:
-        return True
-    return False if value.high <= bound else None
-
-
-def below(value: Interval, bound: float) -> bool | None:
-    """Whether a mean is less than ``bound``; None if its interval covers the bound."""
-    if value.high < bound:
-        return True
-    return False if value.low >= bound else None
-
-
-def within(value: Interval, low: float, high: float) -> bool | None:
-    """Whether a mean lies between two bounds; None if its interval covers one of them."""
-    return every((above(value, low), below(value, high)))
-
-
-def every(known: Iterable[bool | None]) -> bool | None:
-    """Whether all are so; None if none is known to be otherwise, but not all are known."""
-    values = list(known)
-    return False if False in values else None if None in values else True
-
-
 def finite(x: float) -> float | None:
     """``x``, or None when it is NaN or infinite, which JSON cannot say."""
     return x if math.isfinite(x) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
+from lfnlab.analysis.checks import Check
 from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.papers import paper, verdicts
 from lfnlab.papers.paper import Reproduction
@@ -91,6 +93,19 @@ def test_the_page_is_that_of_the_accepted_findings() -> None:
             assert (docs / "figures" / figure).is_file()
 
 
+def test_numbers_of_the_first_answers_are_those_of_the_findings() -> None:
+    """A number with a unit in the answer stands in an accepted finding of the paper too."""
+    number = r"\d+(?:\.\d+)?"
+    for name in paper.papers():
+        found = paper.expected(name)["full"]["findings"].values()
+        known = {n for finding in found for n in re.findall(number, finding["ours"])}
+        answer = verdicts.summary(name)["answer"]
+        assert set(answer) == {"question", "answer", "where", "difference"}
+        assert set(re.findall(number, answer["difference"])) <= known | set(
+            re.findall(number, answer["where"])
+        )
+
+
 def test_every_claim_has_a_few_words() -> None:
     for name in paper.papers():
         findings = verdicts.by_claim(paper.expected(name)["full"]["findings"])
@@ -128,13 +143,18 @@ def test_a_changed_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         findings=[Finding("H1", "Fig. 1", "it falls", "1 ± 0", "holds")],
         sensitivity={"0.1bdp": [Finding("H1", "", "", "", "does not hold")]},
     )
-    assert len(paper.changed("x", True, seen)) == 2
+    assert len(paper.changed("x", True, seen)) == 3
     paper.accept("x", True, seen)
     assert paper.changed("x", True, seen) == []
     assert paper.changed("x", False, seen) != [], "full and quick are accepted one by one"
     accepted = paper.expected("x")["quick"]
     assert accepted["command"] == "lfn paper x --quick"
     assert accepted["findings"]["H1"]["ours"] == "1 ± 0"
+    (run.path / "summary.json").write_text('{"hash": "abd"}')
+    other_runs = replace(seen, results=Results(tmp_path, "", (Run(tmp_path / "run", 1, {}),)))
+    (stale,) = paper.changed("x", True, other_runs)
+    assert stale.startswith("hash: "), "an accepted hash is that of the engine of the tree"
+    (run.path / "summary.json").write_text('{"hash": "abc"}')
     fallen = replace(seen, findings=[replace(seen.findings[0], verdict="does not hold")])
     assert paper.changed("x", True, fallen) == ["H1: holds -> does not hold"]
     other = replace(fallen, findings=[], sensitivity=seen.sensitivity)
@@ -143,7 +163,8 @@ def test_a_changed_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_claim_holds_if_every_test_does() -> None:
     def seen(**tests: bool | None) -> Finding:
-        return paper.decided("X1", "Fig. 1", "it falls", "1 ± 0", tests)
+        known = {said: Check(so) for said, so in tests.items()}
+        return paper.decided("X1", "Fig. 1", "it falls", "1 ± 0", known)
 
     assert seen(falls=True, far=True).verdict == "holds"
     assert (seen(falls=True, far=None).verdict, seen(falls=True, far=None).cause) == (
@@ -154,18 +175,6 @@ def test_a_claim_holds_if_every_test_does() -> None:
     assert (failed.verdict, failed.cause) == ("does not hold", "falls")
     named = paper.decided("X1", "", "", "", {"falls": False}, cause="a run shows it")
     assert named.cause == "a run shows it"
-
-
-def test_one_test_of_several_names_those_that_decide() -> None:
-    assert paper.named("as high", {"a": True, "b": None, "c": False}) == {"as high: c": False}
-    assert paper.named("as high", {"a": True, "b": None}) == {"as high: b": None}
-    assert list(paper.named("as high", {"a": True}).values()) == [True]
-
-
-def test_runs_that_differ_do_not_agree() -> None:
-    assert paper.agreed([True, True]) is True
-    assert paper.agreed([False]) is False
-    assert paper.agreed([True, False]) is None
 
 
 def test_blocks_are_means_over_round_trip_times(tiny: Reproduction) -> None:

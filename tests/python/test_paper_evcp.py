@@ -141,15 +141,15 @@ def test_times_are_compared_run_by_run(runs: Any) -> None:
     def times(*values: float, censored: bool = False) -> list[FirstPassage]:
         return [FirstPassage(value, censored) for value in values]
 
-    assert runs.less(times(5, 6, 5), times(9, 10, 8)) is True
-    assert runs.less(times(9, 10, 8), times(5, 6, 5)) is False
-    assert runs.less(times(5, 9, 5), times(6, 7, 8)) is None, "the interval covers zero"
-    assert runs.less(times(5), times(9)) is None, "one run has no interval"
+    assert runs.less(times(5, 6, 5), times(9, 10, 8)).so is True
+    assert runs.less(times(9, 10, 8), times(5, 6, 5)).so is False
+    assert runs.less(times(5, 9, 5), times(6, 7, 8)).so is None, "the interval covers zero"
+    assert runs.less(times(5), times(9)).so is None, "one run has no interval"
     late = times(50, 50, 50, censored=True)
-    assert runs.less(times(5, 6, 5), late) is True, "it takes longer still"
-    assert runs.less(late, times(5, 6, 5)) is False
-    assert runs.less(late, times(90, 91, 90)) is None
-    assert runs.less(times(90, 91, 90), late) is None
+    assert runs.less(times(5, 6, 5), late).so is True, "it takes longer still"
+    assert runs.less(late, times(5, 6, 5)).so is False
+    assert runs.less(late, times(90, 91, 90)).so is None
+    assert runs.less(times(90, 91, 90), late).so is None
 
 
 def test_fair_shares(runs: Any, tmp_path: Path) -> None:

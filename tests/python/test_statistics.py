@@ -7,7 +7,6 @@ import math
 import pytest
 
 from lfnlab import statistics
-from lfnlab.statistics import Interval, above, below, every, within
 
 
 @pytest.mark.parametrize(
@@ -40,26 +39,3 @@ def test_pairing_removes_what_runs_share() -> None:
     a, b = [10.0, 20.0, 30.0], [9.0, 19.0, 29.0]
     assert statistics.paired(a, b).half == pytest.approx(0.0)
     assert statistics.paired(a, b).mean == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(
-    ("half", "is_above", "is_below"),
-    [(0.5, True, False), (1.0, None, False), (2.0, None, None), (math.nan, None, None)],
-)
-def test_a_bound_inside_the_interval_is_not_decided(
-    half: float, is_above: bool | None, is_below: bool | None
-) -> None:
-    mean = Interval(3.0, half, 5)
-    assert above(mean, 2.0) is is_above
-    assert below(mean, 2.0) is is_below
-
-
-def test_all_of_what_may_not_be_known() -> None:
-    assert every([]) is True
-    assert every([True, True]) is True
-    assert every([True, None]) is None
-    assert every([None, False]) is False
-    inside, across, outside = (Interval(x, 0.1, 5) for x in (1.0, 1.45, 2.0))
-    assert within(inside, 0.5, 1.5) is True
-    assert within(across, 0.5, 1.5) is None
-    assert within(outside, 0.5, 1.5) is False

@@ -8,15 +8,23 @@ be tested* if the runs do not show what is asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lfnlab.analysis.checks import Check
 
 Verdict = Literal["holds", "does not hold", "undecided", "depends", "cannot be tested"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, what we saw, and whether it holds."""
+    """A claim, what we saw, and whether it holds.
+
+    ``tests`` are what decides it, each by what is so where it fails.
+    """
 
     claim: str
     where: str
@@ -24,3 +32,4 @@ class Finding:
     ours: str
     verdict: Verdict
     cause: str = ""
+    tests: Mapping[str, Check] = field(default_factory=dict)

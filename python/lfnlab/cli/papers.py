@@ -73,6 +73,7 @@ def reproduce(
     kernel: Annotated[bool, Parameter(negative="")] = False,
     on: Literal["testbed", "linux"] = "testbed",
     draws: Annotated[bool, Parameter(negative="")] = False,
+    part: str | None = None,
     out: Path | None = None,
     jobs: Jobs = None,
     memory: Memory = None,
@@ -89,27 +90,30 @@ def reproduce(
         kernel: Also run Linux's TCP: this kernel's in real time (`lfn testbed`), or as `--on` says.
         on: Where `--kernel` runs: on the test bed, or on Linux in virtual time.
         draws: Test the claims with random choices of what the paper omits instead.
+        part: With `--draws`: only the claims of this part, from the paper's full.toml.
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
     """
     from lfnlab.papers import paper as papers
 
     _core.limit_memory(memory)
-    part: Literal["extensions", "kernel"] | None
-    part = "extensions" if extensions else "kernel" if kernel else None
+    beside: Literal["extensions", "kernel"] | None
+    beside = "extensions" if extensions else "kernel" if kernel else None
     size = "quick" if quick else None
-    named = "draws" if draws else part
+    named = "draws" if draws else beside
     out = out or Path("-".join(word for word in ("lfn", name, named, size) if word))
     if draws:
-        if quick or part:
+        if quick or beside:
             raise UsageError("--draws: has one size, and no other part beside it")
-        return _draw(name, accept=accept, out=out, jobs=jobs)
-    if on == "linux" and part != "kernel":
-        raise UsageError("--on linux: only with --kernel; the claims are about the simulator")
+        return _draw(name, part, accept=accept, out=out, jobs=jobs)
     if part is not None:
+        raise UsageError("--part: goes with --draws")
+    if on == "linux" and beside != "kernel":
+        raise UsageError("--on linux: only with --kernel; the claims are about the simulator")
+    if beside is not None:
         if accept and on == "linux":
             raise UsageError("--accept: the kept values of --kernel are those of the test bed")
         place = backend("linux") if on == "linux" else None
-        return _extend(name, part, quick=quick, accept=accept, out=out, jobs=jobs, place=place)
+        return _extend(name, beside, quick=quick, accept=accept, out=out, jobs=jobs, place=place)
     with bar() as progress:
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
     _show(reproduction, quick)
@@ -155,12 +159,12 @@ def _extend(
     return OK
 
 
-def _draw(name: str, *, accept: bool, out: Path, jobs: Jobs) -> int:
+def _draw(name: str, part: str | None, *, accept: bool, out: Path, jobs: Jobs) -> int:
     from lfnlab.analysis.table import plain
     from lfnlab.papers import draws
 
     with bar() as progress:
-        found = draws.draw(name, out=out, jobs=jobs, progress=progress)
+        found = draws.draw(name, out=out, part=part, jobs=jobs, progress=progress)
     print(*plain(found.table()), sep="\n")
     for claim, verdicts in found.verdicts().items():
         print(f"{claim}: {draws.counted(verdicts)}")

@@ -5,6 +5,9 @@ that gives the verdicts of the reference point; and ``choices``, by name what th
 choice has ``values``, tables of settings of which a draw takes one, and the ``reason`` of its
 range. Values are stratified: each comes equally often, to one, and their order is that of a
 generator seeded by the names of paper and choice. So the draws are fixed before they are run.
+
+``parts``, where a paper has it, are the claims that share runs: for each its ``claims`` and the
+factors of the ``runs`` that they need. A part can be drawn alone.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from lfnlab.experiment.run import Progress, execute
 from lfnlab.papers import paper
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from lfnlab.analysis.finding import Finding, Verdict
@@ -97,35 +100,51 @@ def said(values: Mapping[str, Any]) -> str:
 
 
 def draw(
-    name: str, *, out: str | Path, jobs: int | None = None, progress: Progress | None = None
+    name: str,
+    *,
+    out: str | Path,
+    part: str | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Draws:
-    """Run every draw of a paper; runs that ``out`` has are not run again.
+    """Run every draw of a paper, or of a part of it; runs that ``out`` has are not run again.
 
     Raises:
-        Unavailable: where the paper declares no draws.
+        Unavailable: where the paper declares no draws, or no such part.
     """
     module, settings = paper.claims_of(name), paper.settings_of(name, quick=False)
     if "draws" not in settings:
         raise Unavailable(f'"{name}" declares no draws: its full.toml has no table [draws]')
+    parts = settings["draws"].get("parts", {})
+    if part is not None and part not in parts:
+        allowed = ", ".join(parts) or "none, the paper is drawn as a whole"
+        raise Unavailable(f'"{name}" has no part "{part}" of its draws; allowed: {allowed}')
 
     def run(cases: Sequence[Case], title: str) -> Results:
         return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
 
+    claims: Sequence[Callable[..., Finding]] = module.VARIED
+    runner: paper.Execute = run
+    if part is not None:
+        own = parts[part]
+        runner = paper.only(run, own["runs"])
+        claims = [claim for claim in claims if claim.__name__.upper() in own["claims"]]
     made = []
     for n, (words, chosen) in enumerate(drawn(name, settings), 1):
-        study = module.study_of(chosen, run, f"draw {n}")
-        made.append(Draw(words, [claim(study) for claim in module.VARIED]))
+        study = module.study_of(chosen, runner, f"draw {n}")
+        made.append(Draw(words, [claim(study) for claim in claims]))
     return Draws(made, study.results)
 
 
 def accept(name: str, found: Draws) -> Path:
-    """Keep the verdicts of the draws for the pages."""
+    """Keep the verdicts of the draws for the pages, beside those of other parts."""
+    before = paper.expected(name).get("draws", {}).get("verdicts", {})
     return paper.expect(
         name,
         "draws",
         {
             "command": f"lfn paper {name} --draws",
             "chosen": [dict(one.chosen) for one in found.draws],
-            "verdicts": found.verdicts(),
+            "verdicts": before | found.verdicts(),
         },
     )

@@ -16,13 +16,15 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lfnlab.analysis.checks import Known, check
 from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, Unavailable
@@ -30,7 +32,6 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import Progress, execute
 from lfnlab.papers.study import Study
 from lfnlab.results.runs import Results
-from lfnlab.statistics import every
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,22 +48,26 @@ class Reproduction:
     """Everything that a reproduction shows.
 
     ``sensitivity`` holds the findings again with another value of a setting that the paper does not
-    give, by that value. A table with the paper's values has the word "paper" in its heading, a
-    figure in its caption: a quick study leaves them out, since its own values are not of that size.
+    give, by that value. ``causes`` holds findings with a suspected cause added or removed, by that;
+    it may be something that the paper does give. A table with the paper's values has the word
+    "paper" in its heading, a figure in its caption: a quick study leaves them out, since its own
+    values are not of that size.
     """
 
     results: Results
     findings: Sequence[Finding]
     sensitivity: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    causes: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
     figures: Mapping[str, tuple[Figure, str]] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     traced: Sequence[Run] = ()
 
     def by_claim(self) -> dict[str, Finding]:
-        """Finding by claim, and by "claim @ value" where a setting was varied."""
+        """By claim; by "claim @ value" where a setting was varied; by "claim with cause"."""
         findings = {finding.claim: finding for finding in self.findings}
-        for value, varied in self.sensitivity.items():
-            findings |= {f"{finding.claim} @ {value}": finding for finding in varied}
+        for word, others in (("@", self.sensitivity), ("with", self.causes)):
+            for value, again in others.items():
+                findings |= {f"{finding.claim} {word} {value}": finding for finding in again}
         return findings
 
 
@@ -72,30 +77,8 @@ def hash_of(results: Results) -> str:
     return hashlib.sha256(runs.encode()).hexdigest()[:16]
 
 
-def verdict(holds: bool) -> Verdict:
-    """Whether a claim holds, in words."""
-    return "holds" if holds else "does not hold"
-
-
-def negated(known: bool | None) -> bool | None:
-    """Not, of what may not be known."""
-    return None if known is None else not known
-
-
-def named(said: str, known: Mapping[str, bool | None]) -> dict[str, bool | None]:
-    """One test of several, by what is so for which of them where it fails or is open."""
-    so = every(known.values())
-    return {f"{said}: {', '.join(one for one, holds in known.items() if holds is so)}": so}
-
-
-def agreed(of_runs: Iterable[bool]) -> bool | None:
-    """Whether something is so in every run; None where runs differ."""
-    seen = set(of_runs)
-    return None if len(seen) > 1 else seen.pop()
-
-
 def decided(
-    claim: str, where: str, says: str, ours: str, tests: Mapping[str, bool | None], cause: str = ""
+    claim: str, where: str, says: str, ours: str, tests: Mapping[str, Known], cause: str = ""
 ) -> Finding:
     """A claim that holds if every test does.
 
@@ -104,32 +87,25 @@ def decided(
         where: its place in the paper.
         says: what the paper says.
         ours: what we saw.
-        tests: by what is so where the test fails; None where an interval covers the bound.
+        tests: by what is so where the test fails.
         cause: why, if it does not hold; default the tests that fail.
     """
-    if failed := [said for said, holds in tests.items() if holds is False]:
-        return Finding(claim, where, says, ours, "does not hold", cause or "; ".join(failed))
-    if open_ := [said for said, holds in tests.items() if holds is None]:
-        return Finding(
-            claim,
-            where,
-            says,
-            ours,
-            "undecided",
-            f"the interval covers the bound: {'; '.join(open_)}",
-        )
-    return Finding(claim, where, says, ours, "holds")
+    checks = {said: check(known) for said, known in tests.items()}
+
+    def found(verdict: Verdict, cause: str = "") -> Finding:
+        return Finding(claim, where, says, ours, verdict, cause, checks)
+
+    if failed := [said for said, one in checks.items() if one.so is False]:
+        return found("does not hold", cause or "; ".join(failed))
+    if open_ := [said for said, one in checks.items() if one.so is None]:
+        return found("undecided", f"the interval covers the bound: {'; '.join(open_)}")
+    return found("holds")
 
 
 def overall(reference: Verdict, varied: Iterable[Verdict]) -> Verdict:
     """The verdict over all values of a choice: "depends" if the decided ones differ."""
     known = {one for one in (reference, *varied) if one in ("holds", "does not hold")}
     return "depends" if len(known) > 1 else reference
-
-
-def true_of(causes: Mapping[str, bool]) -> str:
-    """The causes that apply, in one line."""
-    return "; ".join(cause for cause, so in causes.items() if so)
 
 
 def signed(value: Interval, scale: float, digits: int) -> str:
@@ -160,6 +136,35 @@ def studies(
     return {"chosen": study_of(settings, execute, "chosen")} | made
 
 
+def tried(
+    settings: Mapping[str, Any],
+    execute: Execute,
+    study_of: Callable[..., S],
+    claims: Sequence[Claim[S]],
+) -> dict[str, list[Finding]]:
+    """Claims again with a suspected cause added or removed, by what that is.
+
+    The table ``causes`` of the settings has for each its ``claims``, the factors of the ``runs``
+    that they need, and the ``settings`` that differ from those of ``shorter``.
+    """
+    shorter, made = nested(settings, settings.get("shorter", {})), {}
+    for name, own in settings.get("causes", {}).items():
+        study = study_of(nested(shorter, own["settings"]), only(execute, own["runs"]), name)
+        made[name] = [claim(study) for claim in claims if claim.__name__.upper() in own["claims"]]
+    return made
+
+
+def only(execute: Execute, runs: Sequence[Mapping[str, Any]]) -> Execute:
+    """Runs the cases that have one of these sets of factors, and no others."""
+
+    def run(cases: Sequence[Case], title: str) -> Results:
+        wanted = [factors.items() for factors in runs]
+        chosen = [case for case in cases if any(case.factors.items() >= of for of in wanted)]
+        return execute(chosen, title)
+
+    return run
+
+
 def judged(
     studies: Mapping[str, S],
     claims: Sequence[Claim[S]],
@@ -167,6 +172,7 @@ def judged(
     by: str,
     varied: Sequence[Claim[S]] | None = None,
     constant: Sequence[Finding] = (),
+    causes: Mapping[str, Sequence[Finding]] | None = None,
     figures: Mapping[str, tuple[Figure, str]],
     tables: Mapping[str, Table],
     traced: Sequence[Run] = (),
@@ -179,6 +185,7 @@ def judged(
         by: what that is, for the table of verdicts.
         varied: the claims to test on the other studies; default all.
         constant: findings that follow from no study.
+        causes: as in :class:`Reproduction`.
         figures: as in :class:`Reproduction`.
         tables: shown before that of verdicts.
         traced: as in :class:`Reproduction`.
@@ -196,6 +203,7 @@ def judged(
         results=study.results,
         findings=sorted([*own, *constant], key=lambda finding: int(finding.claim[1:])),
         sensitivity=sensitivity,
+        causes=causes or {},
         figures=figures,
         tables={**tables, f"Verdicts by {by}": _verdict_table(columns)},
         traced=traced,
@@ -279,10 +287,12 @@ def nested(settings: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, An
 
 
 def changed(name: str, quick: bool, reproduction: Reproduction) -> list[str]:
-    """Verdicts that are not the accepted ones, each as a line of text."""
-    accepted = expected(name).get(_size(quick), {}).get("findings", {})
-    was = {claim: finding["verdict"] for claim, finding in accepted.items()}
-    now = {claim: finding.verdict for claim, finding in reproduction.by_claim().items()}
+    """Verdicts that are not the accepted ones, and another hash, each as a line of text."""
+    accepted = expected(name).get(_size(quick), {})
+    was = {claim: finding["verdict"] for claim, finding in accepted.get("findings", {}).items()}
+    now: dict[str, str] = {c: finding.verdict for c, finding in reproduction.by_claim().items()}
+    was |= {"hash": accepted["hash"]} if accepted else {}
+    now |= {"hash": hash_of(reproduction.results)}
     return [
         f"{claim}: {was.get(claim, 'not accepted yet')} -> {now.get(claim, 'gone')}"
         for claim in dict.fromkeys([*was, *now])
@@ -296,14 +306,16 @@ def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
         "command": f"lfn paper {name}{' --quick' * quick}",
         "hash": hash_of(reproduction.results),
         "runs": len(reproduction.results.runs),
-        "findings": {
-            claim: {key: said for key, said in asdict(finding).items() if key != "claim"}
-            for claim, finding in reproduction.by_claim().items()
-        },
+        "findings": {claim: _kept(finding) for claim, finding in reproduction.by_claim().items()},
     }
     if not quick:
         found["figures"] = keep_figures(name, reproduction.figures)
     return expect(name, _size(quick), found)
+
+
+def _kept(finding: Finding) -> dict[str, Any]:
+    tests = {said: one.to_json() for said, one in finding.tests.items()}
+    return {key: said for key, said in vars(finding).items() if key != "claim"} | {"tests": tests}
 
 
 def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[str, str]:
@@ -324,6 +336,8 @@ def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
     """Keep what was found in a part of the work on a paper: in expected.json, under its name."""
     file = directory_of(name) / "expected.json"
     text = json.dumps(expected(name) | {part: found}, indent=1, ensure_ascii=False)
+    # A test on one line.
+    text = re.sub(r'\{\s+"so":[^{}]*\}', lambda test: " ".join(test[0].split()), text)
     try:
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:

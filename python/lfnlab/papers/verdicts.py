@@ -1,8 +1,8 @@
 """The pages of verdicts: docs/papers.md in short, and a page a paper in docs/papers.
 
-``papers/NAME/summary.toml`` has the words: ``text``, what the paper proposed, what of it is true
-and what to take from it, and ``claims``, a few words for each. Numbers and figures are those that
-``lfn paper NAME --accept`` stored.
+``papers/NAME/summary.toml`` has the words: ``answer``, a question whose answer a reader finds in a
+minute; ``text``, what the paper proposed, what of it is true and what to take from it; ``claims``,
+a few words for each. Numbers and figures are those that ``lfn paper NAME --accept`` stored.
 """
 
 from __future__ import annotations
@@ -36,11 +36,18 @@ def page() -> str:
     lines = [
         "# Five papers, every claim",
         "",
-        "A claim *holds* or *does not hold* if the 95 % interval of what we measured lies on one",
-        "side of the bound, at the reference point: our choice of what the paper omits. It",
-        "*depends* if another choice gives the other verdict. It is *undecided* if an interval",
-        "covers the bound. A claim that does not hold is a result. The last column of a paper's",
-        "table gives in how many draws a claim holds: random choices of all that the paper omits.",
+        "Is it better, where, and by how much? `lfn paper NAME` runs a paper's study and tests its",
+        "claims; ± is a 95 % interval over runs with other starts and traffic.",
+        "",
+        *markdown(("", "", "where", "by how much"), map(answered, found)),
+        "",
+        "## Verdicts",
+        "",
+        "A claim *holds* or *does not hold* if the interval of what we measured lies on one side",
+        "of the bound, at the reference point: our choice of what the paper omits. It *depends* if",
+        "another choice gives the other verdict. It is *undecided* if the interval covers the",
+        "bound. A claim that does not hold is a result. The last column of a paper's table gives",
+        "in how many draws a claim holds: random choices of all that the paper omits.",
         "`python -m lfnlab.papers.verdicts` writes these pages from the findings that",
         "`lfn paper NAME --accept` stored.",
         "",
@@ -56,6 +63,13 @@ def page() -> str:
             "",
         ]
     return "\n".join(lines)
+
+
+def answered(name: str) -> tuple[str, ...]:
+    """The question that a paper raises, and its answer, in a row."""
+    own = summary(name)["answer"]
+    question = f"[{own['question']}](papers/{name}.md)"
+    return question, f"**{own['answer']}**", own["where"], own["difference"]
 
 
 def cells(counts: Mapping[Verdict, int]) -> list[str]:
@@ -100,10 +114,18 @@ def paper_page(name: str) -> str:
             ),
         ),
         "",
+        "## What decides each verdict",
+        "",
+        "Of all that a test compares, the interval nearest to the wrong side of its bound, in the",
+        "unit of the measure (s, bytes, bit/s or Mbit/s); runs, where each does something or not.",
+        "",
+        *decisions(found),
+        "",
         "## Verdicts by choice",
         "",
         *by_choice(found),
         "",
+        *causes(full["findings"]),
         *draws(name, kept),
     ]
     if figures := full.get("figures"):
@@ -112,6 +134,47 @@ def paper_page(name: str) -> str:
         if (more := kept.get(part)) is not None:
             lines += [f"## {heading}", "", *_extension(more)]
     return "\n".join(lines)
+
+
+def decisions(found: Findings) -> Iterator[str]:
+    """A row a test of the reference point: where it fails, what was measured, the bound."""
+
+    def cells(test: Mapping[str, Any]) -> tuple[str, str]:
+        if "runs" in test:
+            return f"{test['agree']} of {test['runs']} runs", "all"
+        if "mean" not in test:
+            return "exact", ""
+        half = f" ± {test['half']:.2g}" if "half" in test else ", one run"
+        side = "above" if "above" in test else "below"
+        return f"{test['mean']:.4g}{half}, n = {test['n']}", f"{side} {test[side]:.4g}"
+
+    words = {True: "passes", False: "**fails**", None: "open"}
+    return markdown(
+        ("claim", "it fails if", "measured", "bound", ""),
+        (
+            (claim, said, *cells(test), words[test["so"]])
+            for claim, (_, finding, _) in found.items()
+            for said, test in finding["tests"].items()
+        ),
+    )
+
+
+def causes(findings: Mapping[str, Any]) -> Iterator[str]:
+    """Claims again with a suspected cause added or removed."""
+    tried = [(key.partition(" with "), found) for key, found in findings.items() if " with " in key]
+    if not tried:
+        return
+    yield from ("## Causes tried", "")
+    yield "A cause is one whose run has another verdict; all others are called guesses."
+    yield ""
+    yield from markdown(
+        ("claim", "verdict", "with", "verdict", "ours there"),
+        (
+            (claim, findings[claim]["verdict"], name, f"**{found['verdict']}**", found["ours"])
+            for (claim, _, name), found in tried
+        ),
+    )
+    yield ""
 
 
 def by_choice(found: Findings) -> Iterator[str]:
@@ -147,11 +210,16 @@ def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:
     if "draws" not in kept:
         yield from ("They have not been run yet.", "")
         return
+    verdicts = kept["draws"]["verdicts"]
     yield from markdown(
-        ("claim", "of the draws"),
-        ((claim, counted(verdicts)) for claim, verdicts in kept["draws"]["verdicts"].items()),
+        ("claim", "of the draws"), ((claim, counted(of)) for claim, of in verdicts.items())
     )
     yield ""
+    known = dict.fromkeys(
+        claim.partition(" ")[0] for claim in kept["full"]["findings"] if "@" in claim
+    )
+    if left := [claim for claim in known if claim not in verdicts]:
+        yield from (f"Not drawn yet: {', '.join(left)}.", "")
 
 
 def summary(name: str) -> dict[str, Any]:
@@ -163,7 +231,7 @@ def by_claim(findings: Mapping[str, Any]) -> Findings:
     """By claim: the verdict over all choices, the finding at the reference point, the others."""
     found = {}
     for claim, finding in findings.items():
-        if " @ " in claim:
+        if " " in claim:
             continue
         others = {
             name.partition(" @ ")[2]: other
