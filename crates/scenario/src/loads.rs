@@ -65,7 +65,7 @@ struct Growth {
 }
 
 impl Growth {
-    /// What more than twice may be outstanding when a loss is known, over [`OVERSHOOT`].
+    /// Packets over twice a path that may be outstanding when a loss is known, as a share of [`OVERSHOOT`].
     fn beyond_doubling(self) -> f64 {
         if self.boundless || self.per_packet.is_infinite() {
             0.0

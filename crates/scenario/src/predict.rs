@@ -51,7 +51,7 @@ const SPARE_PACKETS: f64 = 1_000.0;
 const SLACK_PACKETS: f64 = 30_000.0;
 const RECOVERY: f64 = 0.25;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
-/// What recoveries of flows without SACK hold beyond that.
+/// The same of recoveries without SACK, beyond that.
 const STALLED: f64 = 0.6;
 const STALLED_MOST_PACKETS: f64 = 350_000.0;
 /// Without RACK, where packets get out of order, retransmissions are often lost and much is outstanding.
@@ -262,7 +262,7 @@ impl Basis<'_> {
         ((self.paths.room_bytes(link) + on_wire) / f64::from(wire_bytes)).min(windows)
     }
 
-    /// What a link carries in the longest round trip of its flows, in bytes.
+    /// Bytes that a link carries in the longest round trip of its flows.
     fn bdp_bytes(&self, link: LinkId) -> f64 {
         let late = most_late(&self.paths.network.hop(link).way.impair).after(self.paths.peaks.longer);
         let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(late);

@@ -1,4 +1,4 @@
-//! What UDP sources have under way.
+//! Packets of UDP sources that are under way.
 
 use lfn_path::AqmConfig;
 use lfn_sim::config::LinkId;
