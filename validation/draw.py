@@ -178,7 +178,8 @@ class Drawn:
             f'law = "{flow.law}{variant}"',
             f'rtt = "{flow.rtt_ms:.9g}ms"',
             f'packet = "{self.packet_b}B"',
-            f"ecn = {str(flow.ecn).lower()}",
+            # DCTCP has ECN in Linux whatever the host says.
+            f"ecn = {str(flow.ecn or flow.law == 'dctcp').lower()}",
         ]
         if flow.start_s:
             lines.append(f'start = "{flow.start_s:g}s"')

@@ -337,10 +337,10 @@ impl Receiver {
             self.acknowledge(now, emit);
         }
         self.flags = self.flags.with(AckFlags::ECE, segment.ce);
-        if changes && segment.ce {
+        if (changes && segment.ce) || segment.retransmission {
             self.quick.add(QUICK_ACKS_ECN);
         }
-        changes
+        changes || (segment.cwr && self.quick.exist())
     }
 
     /// The segment is beyond a gap, or a duplicate.

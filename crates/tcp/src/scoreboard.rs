@@ -365,8 +365,7 @@ impl Scoreboard {
     }
 
     /// A segment was delivered: takes RTT and RACK samples from its transmission time. A retransmission whose ACK
-    /// comes within `least_rtt` gives none: the original arrived (RFC 8985 §6.2 step 2). Nor does a segment retransmitted
-    /// more than once: an earlier copy may have arrived, as after an outage.
+    /// comes within `least_rtt` gives none: the original arrived (RFC 8985 §6.2 step 2).
     fn note_delivery(&mut self, seq: u64, now: Time, least_rtt: Time, delivered: &mut Delivered) {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
@@ -376,7 +375,7 @@ impl Scoreboard {
             delivered.newest_sent = delivered.newest_sent.max(Some(sent));
             let lowest = &mut self.repair.learnt.lowest_original;
             *lowest = least(*lowest, Some(seq));
-        } else if rtt < least_rtt || self.flags(seq) & TWICE != 0 {
+        } else if rtt < least_rtt {
             return;
         }
         self.rack.rtt = rtt;
@@ -423,7 +422,9 @@ impl Scoreboard {
                 self.sacked_out -= 1;
             } else {
                 delivered.count += 1;
-                self.note_delivery(seq, now, least_rtt, delivered);
+                // An earlier copy of a segment retransmitted more than once may have arrived, as after an outage.
+                let twice = self.flags(seq) & TWICE != 0;
+                self.note_delivery(seq, now, if twice { Time::NEVER } else { least_rtt }, delivered);
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);

@@ -179,6 +179,27 @@ fn a_change_of_marks_divides_delayed_acks() {
     assert_eq!(echoes(true, &all), [(1, true), (3, true), (5, true), (7, true), (8, true)]);
 }
 
+/// As in Linux under DCTCP: after the end of its quick ACKs, a segment that says CWR is acknowledged alone, and so are a
+/// retransmission and the segment after it.
+#[test]
+fn a_reduction_and_a_retransmission_do_not_wait_where_each_mark_is_echoed() {
+    let linux = ReceiverConfig::linux(Time::from_ms(100), 1448);
+    let mut receiver = Receiver::new(&ReceiverConfig { ecn: true, echo_each_mark: true, ..linux });
+    let mut covered = Vec::new();
+    let mut last = 0;
+    for seq in 0..20_010 {
+        let (retransmission, cwr) = (seq == 20_005, seq == 20_002);
+        let segment = SegmentIn { seq, retransmission, ce: false, cwr };
+        receiver.on_segment(Time::from_us(seq), segment, &mut |ack| {
+            if ack.cumulative > 20_000 {
+                covered.push(ack.cumulative - last);
+            }
+            last = ack.cumulative;
+        });
+    }
+    assert_eq!(covered, [2, 1, 2, 1, 1, 2]);
+}
+
 #[test]
 fn marks_beyond_a_gap_are_echoed_at_once() {
     // Segment 0 is missing; from the fourth duplicate on ACKs wait, but not for a change.

@@ -303,10 +303,10 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, now: Time, state: State, kind: LossKind) {
         let cwnd_before = self.control.cwnd;
+        self.remember_for_undo(kind);
         // At most one reduction per window of data.
         if self.state != State::Cwr {
             self.pacer.end_block(now, &self.control);
-            self.remember_for_undo();
             let loss = self.loss(now, kind);
             self.law.on_loss(&loss, &mut self.control);
             self.slow_start.on_loss(&loss);
@@ -406,7 +406,7 @@ impl Sender {
         let sent_by = if all { now } else { self.board.due_by_time(now, self.reorder_window()) };
         self.board.mark_lost_by_timeout(sent_by);
         if new_window {
-            self.remember_for_undo();
+            self.remember_for_undo(LossKind::Rto);
             let loss = self.loss(now, LossKind::Rto);
             self.law.on_loss(&loss, &mut self.control);
             self.slow_start.on_loss(&loss);

@@ -1,7 +1,7 @@
 //! Undo of spurious reductions, detected by timestamps (Eifel, RFC 3522), by DSACK
 //! (RFC 2883, RFC 3708), by F-RTO (RFC 5682).
 
-use lfn_law::Control;
+use lfn_law::{Control, LossKind};
 use lfn_units::Time;
 
 use super::{EventKind, Sender, State};
@@ -10,7 +10,9 @@ use crate::receiver::{AckFlags, Acknowledgement};
 /// State for undoing a spurious reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// Window and threshold before the reduction; `None`: no reduction to undo.
+    /// Whether the episode under way may end as spurious.
+    possible: bool,
+    /// Window and threshold before the reduction; `None`: they stay, since the reduction answers a mark.
     prior: Option<Control>,
     /// The cumulative ACK at the reduction.
     marker: u64,
@@ -35,14 +37,12 @@ pub(super) enum Frto {
 impl Undo {
     /// The cumulative ACK moved, and echoes a timestamp from before the first retransmission.
     pub fn shows_original(&self, ack: &Acknowledgement) -> bool {
-        self.prior.is_some()
-            && ack.flags.has(AckFlags::ECHOES_ORIGINAL)
-            && ack.cumulative <= self.originals_end
+        self.possible && ack.flags.has(AckFlags::ECHOES_ORIGINAL) && ack.cumulative <= self.originals_end
     }
 
     /// Every retransmission is reported as a duplicate.
     pub fn all_in_vain(&self) -> bool {
-        self.prior.is_some() && self.originals_end > 0 && self.copies == 0
+        self.possible && self.originals_end > 0 && self.copies == 0
     }
 
     /// A segment is retransmitted; `nxt`: next new segment.
@@ -55,14 +55,16 @@ impl Undo {
 }
 
 impl Sender {
-    /// The window is reduced now.
-    pub(super) fn remember_for_undo(&mut self) {
+    /// A loss begins an episode now, and reduces the window if none was reduced for a mark; for a mark nothing is
+    /// undone.
+    pub(super) fn remember_for_undo(&mut self, kind: LossKind) {
         // Retransmissions still in flight, such as a tail loss probe, may also prove to be spurious.
         let copies = self.board.retrans_out() as u32;
         let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
         let originals_end = if keeps { self.recovery.undo.originals_end } else { 0 };
-        let prior = self.config.undo.then_some(self.control);
-        self.recovery.undo = Undo { prior, marker: self.board.una(), originals_end, copies };
+        let possible = self.config.undo && kind != LossKind::Ecn;
+        let prior = (possible && self.state != State::Cwr).then_some(self.control);
+        self.recovery.undo = Undo { possible, prior, marker: self.board.una(), originals_end, copies };
     }
 
     /// Whether the duplicate of segment `seq` may be a retransmission of this episode: one that is acknowledged, or was
@@ -94,8 +96,9 @@ impl Sender {
         if let Some(prior) = self.recovery.undo.prior.take() {
             self.control.cwnd = self.control.cwnd.max(prior.cwnd);
             self.control.ssthresh = self.control.ssthresh.max(prior.ssthresh);
+            self.law.on_undo(&mut self.control);
         }
-        self.law.on_undo(&mut self.control);
+        self.recovery.undo.possible = false;
         if unmark {
             self.board.unmark_lost();
         }
