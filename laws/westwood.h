@@ -45,7 +45,8 @@ static inline void westwood_init(void *state, const struct law_config *config, s
 	if (w->linux_rules)
 		w->rules = BANDWIDTH_CASCADE | BANDWIDTH_JIFFIES | BANDWIDTH_COUNT_PAPER |
 			   (config->variant == WESTWOOD_NS2 ? BANDWIDTH_RTT_DOWN :
-							      BANDWIDTH_FIRST_DATA | BANDWIDTH_SACKS);
+							      BANDWIDTH_FIRST_DATA | BANDWIDTH_SACKS |
+								      BANDWIDTH_PREDICTED);
 	else if (config->variant == WESTWOOD_PAPER)
 		w->rules = BANDWIDTH_COUNT_PAPER;
 	else if (config->variant == WESTWOOD_WNS2)
