@@ -17,18 +17,14 @@ const FLOW_BYTES: f64 = 2_500.0;
 const SHORT_FLOW_BYTES: f64 = 2_900.0;
 /// The same over UDT, where both ends are connections that measure.
 const UDT_FLOW_BYTES: f64 = 6_000.0;
-/// Memory of a packet in a queue, or on a wire where each packet is an event: 60 bytes, with a quarter more for growth, of
-/// which a part exists twice while it is copied; and 9 on the sender's scoreboard, which double.
-const QUEUED_BYTES: f64 = 120.0;
-/// Of a packet that is outstanding elsewhere: on a delay line 16 and as much again for its ACK, with a quarter more, and the
-/// scoreboard; or, if it was lost or has arrived behind a hole, what both ends know of it.
-const KEPT_BYTES: f64 = 95.0;
-/// The same of UDT and UDP, which list lost packets alone.
+/// Memory of a packet that is outstanding. In a queue it takes 60 bytes, with a quarter more for growth, and 32 of them once
+/// more while they are copied; on a delay line 16 and as much again for its ACK; on the sender's scoreboard 9, which
+/// double. If it was lost or has arrived behind a hole, both ends know the range that it is in.
+const PACKET_BYTES: f64 = 124.0;
+/// The same of UDT and UDP on a wire: they list lost packets alone.
 const UNLISTED_BYTES: f64 = 50.0;
-/// Of a flow without SACK, beyond that.
-const STALLED_BYTES: f64 = 15.0;
-/// Without RACK the ranges of what has arrived are shorter and more, where no loss limits windows.
-const NS2_BOUNDLESS: f64 = 1.4;
+/// Of a packet on a scoreboard of a flow that ended, or of cross traffic.
+const KEPT_BYTES: f64 = 100.0;
 /// Of a packet on a wire that is out of order, beyond the rest: it is an event of its own.
 const LATE_BYTES: f64 = 200.0;
 /// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
@@ -52,9 +48,11 @@ const SLACK_PACKETS: f64 = 30_000.0;
 const RECOVERY: f64 = 0.25;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
 /// The same of recoveries without SACK, beyond that.
-const STALLED: f64 = 0.6;
+const STALLED: f64 = 0.75;
 const STALLED_MOST_PACKETS: f64 = 350_000.0;
-/// Without RACK, where packets get out of order, retransmissions are often lost and much is outstanding.
+/// Without RACK a lost retransmission waits for its timeout, and so many more packets may be outstanding; where packets get
+/// out of order, it is lost more often.
+const BEHIND_MOST_PACKETS: f64 = 350_000.0;
 const REORDERED_MOST_PACKETS: f64 = 600_000.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
@@ -206,9 +204,9 @@ impl Basis<'_> {
     fn packet_bytes(&self, cross: &CrossTraffic) -> f64 {
         let senders = || self.loads.iter().filter(|load| load.keeps);
         let windows: f64 = senders().filter(|load| !load.boundless).map(|load| load.window).sum();
-        let boundless = self.boundless();
+        let boundless: f64 = senders().filter(|load| load.boundless).map(|load| load.window).sum();
         let links: f64 = self.links().map(|link| self.held(link)).sum();
-        // Without RACK a lost retransmission waits for its timeout, and packets go on to arrive behind it.
+        // Packets that go on to arrive behind a lost retransmission.
         let behind = senders()
             .filter(|_| self.paths.scenario.compat == Compat::Ns2)
             .map(|load| self.paths.carried(load.links, load.wire_bytes, Time::from_s(1)))
@@ -218,8 +216,8 @@ impl Basis<'_> {
         // Without SACK more is outstanding while losses are repaired.
         let stalled: f64 = senders().filter(|load| load.stalls_s > 0.0).map(|load| load.window).sum();
         let slack = SLACK_PACKETS + RECOVERY * links + STALLED * links.min(stalled) + behind + initial;
-        let reordered = if late > 0.0 { REORDERED_MOST_PACKETS.min(behind) } else { 0.0 };
-        let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled) + reordered;
+        let behind_most = if late > 0.0 { REORDERED_MOST_PACKETS } else { BEHIND_MOST_PACKETS };
+        let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled) + behind_most.min(behind);
         let slack = slack.min(most).min(windows);
         let held = slack + boundless + links;
         // No more is held than is outstanding, at most.
@@ -236,21 +234,13 @@ impl Basis<'_> {
         let listed = self.loads.iter().filter(|load| load.has_scoreboard);
         let on_scoreboards = SPARE_PACKETS + listed.map(|load| room(load) * load.window).sum::<f64>();
         let queued = self.links().map(|link| self.queued(link)).sum::<f64>().min(held);
-        let held_bytes = (queued + cross.in_flight) * QUEUED_BYTES
-            + (held - queued).min(on_scoreboards) * KEPT_BYTES
+        let held_bytes = (queued + cross.in_flight) * PACKET_BYTES
+            + (held - queued).min(on_scoreboards) * PACKET_BYTES
             + (held - queued - on_scoreboards).max(0.0) * UNLISTED_BYTES
-            + (held - queued).min(stalled) * STALLED_BYTES
             + sampled * RATE_SAMPLE_BYTES;
         held_bytes.max(left * (KEPT_BYTES + RATE_SAMPLE_BYTES))
             + late.min(in_flight) * LATE_BYTES
             + cross.kept * KEPT_BYTES
-    }
-
-    /// Packets outstanding of flows whose windows no loss limits.
-    fn boundless(&self) -> f64 {
-        let loads = self.loads.iter().filter(|load| load.keeps && load.boundless);
-        let windows: f64 = loads.map(|load| load.window).sum();
-        windows * if self.paths.scenario.compat == Compat::Ns2 { NS2_BOUNDLESS } else { 1.0 }
     }
 
     /// The most packets in a link's queue, and on its wire if each of them is an event.
