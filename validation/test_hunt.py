@@ -3,13 +3,10 @@
 # ruff: noqa: D103
 from __future__ import annotations
 
-import contextlib
-import os
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,12 +15,13 @@ import pytest
 from lfnlab import Scenario, _core
 from lfnlab.errors import ScenarioError
 from lfnlab.testbed import random_streams, virtual_linux
-from validation import chance, hunt, outcome
+from validation import chance, hunt, outcome, processes
 from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 CASES = sorted(hunt.CASES.glob("*.json"))
 #: Packets with data in the column `kind` of a capture.
@@ -331,20 +329,11 @@ def test_a_killed_run_leaves_no_process_and_no_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "validation", "both", str(file), str(folder)]
     process = subprocess.Popen(command, cwd=outcome.PROGRAM.parents[1])
     try:
-        _until(lambda: len(_processes(folder)) > 3)
+        _until(lambda: len(processes.below(folder)) > 3)
     finally:
         process.kill()
         process.wait()
-    _until(lambda: not _processes(folder) and not folder.exists())
-
-
-def _processes(folder: Path) -> list[str]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.readlink(process / "cwd").startswith(f"{folder}/"):
-                found.append(process.name)
-    return found
+    _until(lambda: not processes.below(folder) and not folder.exists())
 
 
 def _until(condition: Callable[[], bool]) -> None:

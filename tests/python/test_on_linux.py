@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from validation import kernel as level_1
+from validation import processes
 
 from lfnlab import Results, Scenario, dumbbell, execute, kernel
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
@@ -262,7 +261,8 @@ def missing() -> str | None:
     return None
 
 
-needs_build = pytest.mark.skipif(missing() is not None, reason=f"{missing()}")
+NOT_BUILT = missing()
+needs_build = pytest.mark.skipif(NOT_BUILT is not None, reason=f"{NOT_BUILT}")
 LOSSY = PATH.replace('"3s"', '"3s"\nwarmup = "1s"') + 'queue = { kind = "pie" }\nloss = 0.001\n'
 
 
@@ -340,19 +340,9 @@ def test_a_run_that_is_given_up_leaves_no_file_and_no_process(
     assert 0 < reached[-1] < 1
     assert not list(temporary.iterdir())
     end_s = time.monotonic() + 30
-    while working(temporary):
+    while processes.below(temporary):
         assert time.monotonic() < end_s
         time.sleep(0.05)
-
-
-def working(folder: Path) -> list[str]:
-    """Processes whose directory is below one, which may be gone."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.readlink(process / "cwd").startswith(f"{folder}/"):
-                found.append(process.name)
-    return found
 
 
 @needs_build
