@@ -161,6 +161,7 @@ static __always_inline void tcp_init(const struct law_ops *law, u32 slow_start_k
 	struct law_control control = control_of(tp);
 	struct law_config config = {
 		.now_ns = tp->tcp_mstamp * 1000,
+		.srtt_ns = (tp->srtt_us >> 3) * 1000ULL,
 		.variant = 0,
 		.mss_B = tp->mss_cache,
 		.seed = tp->snd_nxt, /* random for each connection (RFC 6528) */

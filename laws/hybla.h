@@ -26,15 +26,6 @@ struct hybla {
 	u32 variant;
 };
 
-static inline void hybla_init(void *state, const struct law_config *config, struct law_control *control)
-{
-	struct hybla *s = state;
-
-	(void)control;
-	s->variant = config->variant;
-	s->rho_q16 = 1 << 16;
-}
-
 /* 2^rho, Q16. The fraction by a parabola: within 0.3 %. */
 static inline u64 hybla_exp2_q16(const struct hybla *s)
 {
@@ -55,12 +46,14 @@ static inline void hybla_take_rtt(struct hybla *s, u64 srtt_ns)
 		s->rho_q16 &= ~0x1fffu; /* eighths */
 }
 
-static inline void hybla_on_established(void *state, u64 rtt_ns, struct law_control *control)
+static inline void hybla_init(void *state, const struct law_config *config, struct law_control *control)
 {
 	struct hybla *s = state;
 
-	hybla_take_rtt(s, rtt_ns);
-	if (s->variant == HYBLA_LINUX)
+	s->variant = config->variant;
+	s->rho_q16 = 1 << 16;
+	hybla_take_rtt(s, config->srtt_ns);
+	if (s->variant == HYBLA_LINUX && config->srtt_ns)
 		control->cwnd = LAW_SEG(s->rho_q16 >> 16);
 }
 
@@ -142,6 +135,6 @@ static inline void hybla_probe(const void *state, const struct law_control *cont
 	out[0] = s->rho_q16;
 }
 
-LAW_OPS(hybla, .on_established = hybla_on_established, .on_sample = hybla_on_sample, .probe = hybla_probe);
+LAW_OPS(hybla, .on_sample = hybla_on_sample, .probe = hybla_probe);
 
 #endif

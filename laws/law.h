@@ -105,6 +105,7 @@ struct law_control {
 #define LAW_PARAMETER_ONE (1u << 20)
 struct law_config {
 	u64 now_ns;
+	u64 srtt_ns;   /* the RTT of the handshake; 0: there was none */
 	u32 variant; /* index in the registry line's list of variants */
 	u32 mss_B;
 	u32 seed;    /* the connection's own, for a law that draws; the same run has the same */
@@ -114,7 +115,8 @@ struct law_config {
 };
 
 /* Callbacks. All but init, on_loss, and either on_ack or on_control may be absent (a null pointer).
- *   init      state is zeroed; control holds the initial window and ssthresh.
+ *   init      the handshake is over, and no data have left; without a handshake, the connection begins. State is
+ *             zeroed; control holds the initial window and ssthresh.
  *   on_sample every ACK, duplicates and recovery included, before on_ack: estimators. In state
  *             Open and slow start it may also end that (ssthresh = cwnd), or grow cwnd towards
  *             ssthresh beyond what slow start does.
@@ -123,7 +125,6 @@ struct law_config {
  *   on_loss   sets control->ssthresh (>= 2 segments); cwnd still holds the window before
  *             the event, and the sender brings it down (PRR; 1 after an RTO). It must not
  *             change cwnd.
- *   on_established  before the first data, when the handshake has given an RTT: may set cwnd.
  *   on_open   the episode ended; the sender has just set cwnd = ssthresh (after an RTO,
  *             cwnd is where slow start left it).
  *   on_tick   at control->next_tick_ns.
@@ -156,7 +157,6 @@ struct law_ops {
 	void (*on_lost)(void *state, u64 now_ns, const struct law_rate *lost,
 			const struct law_control *control);
 	void (*on_restart)(void *state, u64 now_ns, struct law_control *control);
-	void (*on_established)(void *state, u64 rtt_ns, struct law_control *control);
 	u32 state_bytes;
 	u32 pad;
 };

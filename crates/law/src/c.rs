@@ -21,7 +21,6 @@ pub(crate) struct LawOps {
     pub(crate) on_control: Option<OnControl>,
     pub(crate) on_lost: Option<unsafe extern "C" fn(*mut c_void, u64, *const Rate, *const Control)>,
     pub(crate) on_restart: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
-    pub(crate) on_established: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) state_bytes: u32,
     pub(crate) pad: u32,
 }
@@ -51,13 +50,6 @@ impl<const WORDS: usize> CLaw<WORDS> {
 }
 
 impl<const WORDS: usize> Law for CLaw<WORDS> {
-    fn on_established(&mut self, rtt_ns: u64, control: &mut Control) {
-        if let Some(on_established) = self.ops.on_established {
-            // SAFETY: see `new`.
-            unsafe { on_established(self.state(), rtt_ns, control) }
-        }
-    }
-
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         // SAFETY: see `new`.
         unsafe { (self.ops.on_loss)(self.state(), loss, control) }
@@ -127,10 +119,6 @@ impl CController {
 }
 
 impl Law for CController {
-    fn on_established(&mut self, rtt_ns: u64, control: &mut Control) {
-        self.law.on_established(rtt_ns, control);
-    }
-
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.law.on_loss(loss, control);
     }
@@ -195,9 +183,9 @@ mod tests {
             &layout!(Control: cwnd ssthresh pacing_bytes_per_s next_tick_ns block blocks),
             &layout!(Rate: delivered prior_delivered lost prior_lost interval_ns tx_in_flight
                 prior_inflight flags),
-            &layout!(Config: now_ns variant mss_bytes seed parameters),
+            &layout!(Config: now_ns srtt_ns variant mss_bytes seed parameters),
             &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe on_control
-                on_lost on_restart on_established state_bytes),
+                on_lost on_restart state_bytes),
             &[slow_start::STATE_BYTES, STATE_WORDS * 8, CONTROL_STATE_WORDS * 8],
             &[PARAMETERS, PARAMETER_ONE as usize],
         ]

@@ -181,6 +181,8 @@ impl Control {
 pub struct Config {
     /// The sender's clock.
     pub now_ns: u64,
+    /// The RTT of the handshake; 0: there was none.
+    pub srtt_ns: u64,
     /// Index in the law's list of variants; [`LawSpec::build`] sets it.
     pub variant: u32,
     /// Payload bytes of a full segment.
@@ -199,9 +201,6 @@ pub struct Config {
 /// The sender owns recovery, RTT, counting and slow start. It clamps nothing; a law keeps `cwnd`
 /// at one segment or more.
 pub trait Law: Send {
-    /// The handshake gave an RTT, and no data have left: may set `cwnd`.
-    fn on_established(&mut self, _rtt_ns: u64, _control: &mut Control) {}
-
     /// A congestion event: sets `ssthresh`, of at least two segments, and leaves `cwnd`. A [`Controller`] need
     /// not set anything.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control);

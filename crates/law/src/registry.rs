@@ -152,7 +152,7 @@ impl LawInfo {
     /// The law with each of its variants; none if it drives UDT alone.
     pub fn specs(&'static self) -> impl Iterator<Item = LawSpec> {
         let variants = if self.is_udt() { 0 } else { self.variants.len() };
-        (0..variants).map(move |variant| LawSpec(Spec::Registered(self.spec(variant))))
+        (0..variants).map(move |variant| LawSpec(Arc::new(Spec::Registered(self.spec(variant)))))
     }
 }
 
@@ -231,12 +231,11 @@ fn near(name: &Option<&'static str>) -> String {
 /// A law, a variant of it, and the values of its parameters: `hstcp`, `hstcp:ns2`, `vcp:weight=2`. Or a
 /// prototype.
 #[derive(Clone)]
-pub struct LawSpec(Spec);
+pub struct LawSpec(Arc<Spec>);
 
-#[derive(Clone)]
 enum Spec {
     Registered(Registered),
-    Prototype(Arc<Prototype>),
+    Prototype(Prototype),
 }
 
 /// A law and variant of the registry, with parameters.
@@ -250,7 +249,7 @@ struct Registered {
 impl LawSpec {
     /// The law's line of the registry; none for a prototype.
     pub fn info(&self) -> Option<&'static LawInfo> {
-        match &self.0 {
+        match &*self.0 {
             Spec::Registered(law) => Some(law.info),
             Spec::Prototype(_) => None,
         }
@@ -258,7 +257,7 @@ impl LawSpec {
 
     /// The prototype, if it is one.
     pub fn prototype(&self) -> Option<&Prototype> {
-        match &self.0 {
+        match &*self.0 {
             Spec::Registered(_) => None,
             Spec::Prototype(prototype) => Some(prototype),
         }
@@ -281,7 +280,7 @@ impl LawSpec {
 
     /// Its default slow start.
     pub fn slow_start(&self) -> SlowStartKind {
-        match &self.0 {
+        match &*self.0 {
             Spec::Registered(law) => law.info.slow_start,
             Spec::Prototype(prototype) => prototype.slow_start,
         }
@@ -289,7 +288,7 @@ impl LawSpec {
 
     /// Values that [`crate::Law::probe`] writes.
     pub fn probes(&self) -> &[Probe] {
-        match &self.0 {
+        match &*self.0 {
             Spec::Registered(law) => law.info.probes,
             Spec::Prototype(prototype) => &prototype.probes,
         }
@@ -301,7 +300,7 @@ impl LawSpec {
     /// # Panics
     /// For a prototype that cannot be run.
     pub fn build(&self, config: &Config, control: &mut Control) -> PlacedLaw {
-        match &self.0 {
+        match &*self.0 {
             Spec::Registered(law) => law.build(config, control),
             Spec::Prototype(prototype) => {
                 let build = prototype.build.as_ref().expect("its user has seen that it can be run");
@@ -313,7 +312,7 @@ impl LawSpec {
 
 impl From<Prototype> for LawSpec {
     fn from(prototype: Prototype) -> LawSpec {
-        LawSpec(Spec::Prototype(Arc::new(prototype)))
+        LawSpec(Arc::new(Spec::Prototype(prototype)))
     }
 }
 
@@ -383,7 +382,7 @@ impl Registered {
 
 impl PartialEq for LawSpec {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
+        match (&*self.0, &*other.0) {
             (Spec::Registered(a), Spec::Registered(b)) => {
                 (a.info.index, a.variant, a.values) == (b.info.index, b.variant, b.values)
             }
@@ -405,7 +404,7 @@ impl fmt::Debug for LawSpec {
 impl fmt::Display for LawSpec {
     /// The shortest text that parses to this spec, for a prototype [`Prototype::named`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let law = match &self.0 {
+        let law = match &*self.0 {
             Spec::Registered(law) => law,
             Spec::Prototype(prototype) => return prototype.fmt(f),
         };
@@ -456,7 +455,7 @@ impl FromStr for LawSpec {
         let law: Registered = text.parse()?;
         match law.info.code {
             Code::Udt => Err(LawError::UdtAlone(law.info.name)),
-            Code::C(_) | Code::Rust(_) => Ok(LawSpec(Spec::Registered(law))),
+            Code::C(_) | Code::Rust(_) => Ok(LawSpec(Arc::new(Spec::Registered(law)))),
         }
     }
 }

@@ -53,16 +53,18 @@ struct Start {
     cwnd: Window,
     in_slow_start: bool,
     now_ns: u64,
+    srtt_ns: u64,
     mss_bytes: u32,
     slow_start: SlowStartKind,
 }
 
 fn start() -> impl Strategy<Value = Start> {
-    (wide(58), any::<bool>(), wide(60), 1u32..65_536, 0..SlowStartKind::ALL.len()).prop_map(
-        |(cwnd, in_slow_start, now_ns, mss_bytes, kind)| Start {
+    (wide(58), any::<bool>(), wide(60), wide(60), 1u32..65_536, 0..SlowStartKind::ALL.len()).prop_map(
+        |(cwnd, in_slow_start, now_ns, srtt_ns, mss_bytes, kind)| Start {
             cwnd: Window::from_q32(cwnd).max(Window::ONE),
             in_slow_start,
             now_ns,
+            srtt_ns,
             mss_bytes,
             slow_start: SlowStartKind::ALL[kind],
         },
@@ -120,7 +122,12 @@ impl Sender {
             block: 0,
             blocks: 0,
         };
-        let config = Config { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Config::default() };
+        let config = Config {
+            now_ns: start.now_ns,
+            srtt_ns: start.srtt_ns,
+            mss_bytes: start.mss_bytes,
+            ..Config::default()
+        };
         let law = spec.build(&config, &mut control);
         let ack = Ack { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Ack::default() };
         let slow_start = SlowStart::new(start.slow_start);
@@ -168,7 +175,6 @@ impl Sender {
                 if let Some(law) = self.law.controller() {
                     law.on_restart(self.ack.now_ns, &mut self.control);
                 }
-                self.law.on_established(self.ack.rtt_ns.max(1), &mut self.control);
             }
             Op::Open => {}
         }

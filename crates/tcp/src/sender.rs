@@ -54,25 +54,36 @@ pub struct Sender {
     config: SenderConfig,
     slow_start: SlowStart,
     recovery: Recovery,
+    spec: LawSpec,
     /// Delivery-rate sampler of a law that is a [`lfn_law::Controller`].
     rate: Option<Box<RateSampler>>,
+}
+
+/// A law and the window that it begins with; `srtt_ns` of the handshake, 0 without one.
+fn begin(law: &LawSpec, config: &SenderConfig, now: Time, srtt_ns: u64) -> (PlacedLaw, Control) {
+    let mut control = Control::new(config.initial_window_segments);
+    if let Some(segments) = config.initial_ssthresh_segments {
+        control.ssthresh = Window::whole(segments.into());
+    }
+    let law_config = LawConfig {
+        now_ns: now.as_ns(),
+        srtt_ns,
+        mss_bytes: config.mss_bytes,
+        seed: config.law_seed,
+        ..LawConfig::default()
+    };
+    (law.build(&law_config, &mut control), control)
 }
 
 impl Sender {
     /// A connection that may send `end` segments (`u64::MAX`: no end), of `wire_bytes` each for pacing.
     pub fn new(config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) -> Sender {
-        let mut control = Control::new(config.initial_window_segments);
-        if let Some(segments) = config.initial_ssthresh_segments {
-            control.ssthresh = Window::whole(segments.into());
-        }
-        let law_config = LawConfig {
-            now_ns: now.as_ns(),
-            mss_bytes: config.mss_bytes,
-            // Flows of one template have the same `law_seed` and different start times.
-            seed: ((u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
-            ..LawConfig::default()
-        };
-        let law = law.build(&law_config, &mut control);
+        let mut config = *config;
+        // Flows of one template have the same `law_seed` and different start times.
+        let draw = (u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        config.law_seed = (draw >> 32) as u32;
+        let spec = law.clone();
+        let (law, control) = begin(&spec, &config, now, 0);
         let rate = law.is_controller().then(Box::<RateSampler>::default);
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
@@ -80,7 +91,7 @@ impl Sender {
             board,
             control,
             timers: Timers::default(),
-            supply: Supply::new(config, end, rate.is_some()),
+            supply: Supply::new(&config, end, rate.is_some()),
             round_end: 0,
             delivered: 0,
             usage: Usage::default(),
@@ -92,9 +103,10 @@ impl Sender {
             send_cwr: false,
             pacer: Pacer::new(config.pacing || rate.is_some(), wire_bytes),
             report: Report::new(now, control.cwnd),
-            config: *config,
+            config,
             slow_start: SlowStart::new(config.slow_start),
             recovery: Recovery { clock_ms: wheel::clock_ms(now), ..Recovery::default() },
+            spec,
             rate,
         }
     }
@@ -186,12 +198,17 @@ impl Sender {
     pub fn on_syns_lost(&mut self, now: Time) {
         self.report.observe(now, self.control.cwnd);
         self.control.cwnd = Window::ONE;
+        self.config.initial_window_segments = 1;
     }
 
-    /// The handshake took `rtt`: the first sample of the round-trip time.
+    /// The handshake took `rtt`: the first sample of the round-trip time. Congestion control begins here, as in Linux;
+    /// the end host of a router protocol began with its SYN, which carries its header.
     pub fn on_established(&mut self, now: Time, rtt: Time) {
+        self.report.observe(now, self.control.cwnd);
         self.rtt.sample(rtt.as_ns(), rtt.as_ns());
-        self.law.on_established(self.rtt.srtt_ns(), &mut self.control);
+        if self.law.router().is_none() {
+            (self.law, self.control) = begin(&self.spec, &self.config, now, self.rtt.srtt_ns());
+        }
         if self.rate.is_some() {
             let mut seen = Ack {
                 now_ns: now.as_ns(),

@@ -1,5 +1,7 @@
 //! Recovery as the RFCs and Linux have it, ACK by ACK.
 
+use std::sync::{Arc, Mutex};
+
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_tcp::{
     wheel, AckFlags, Acknowledgement, EventKind, Prr, Range, Segment, Sender, SenderConfig, State,
@@ -330,6 +332,35 @@ fn reordering_within_a_quarter_round_trip_is_no_loss() {
     assert_eq!(talk.sender.state(), State::Open);
     let stats = *talk.sender.stats(talk.now);
     assert_eq!((stats.retransmits, stats.loss_events), (0, 0));
+}
+
+/// Linux initialises congestion control when the handshake is over, with its RTT and after a lost SYN's smaller
+/// window; what a law measures from its start must not include the handshake.
+#[test]
+fn a_law_begins_at_the_end_of_the_handshake() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let build: lfn_law::Build = {
+        let seen = Arc::clone(&seen);
+        Box::new(move |config, control| {
+            seen.lock().unwrap().push((config.now_ns, config.srtt_ns, config.seed, control.cwnd.floor()));
+            "reno".parse::<LawSpec>().expect("a law").build(config, control)
+        })
+    };
+    let law = lfn_law::Prototype {
+        name: "Own".into(),
+        source: "0123456789ab".into(),
+        slow_start: SlowStartKind::Classic,
+        probes: Vec::new(),
+        build: Some(build),
+    };
+    let mut sender = Sender::new(&config(), &law.into(), Time::from_ms(7), u64::MAX, 1514);
+    sender.on_syns_lost(Time::from_ms(2107));
+    sender.on_established(Time::from_ms(2107), Time::from_ms(RTT_MS));
+    let seen = seen.lock().unwrap();
+    let [(.., first_seed, _), (now_ns, srtt_ns, seed, cwnd)] = seen[..] else { panic!("{seen:?}") };
+    assert_eq!((now_ns, srtt_ns, cwnd), (2_107_000_000, 100_000_000, 1));
+    assert_eq!(seed, first_seed, "a connection has one seed");
+    assert_eq!(sender.control().cwnd.floor(), 1);
 }
 
 /// As observed in Linux, the first ten segments are sent at once. Further segments of the initial window are

@@ -79,7 +79,7 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 	/* Of the state's own size, so that the sanitizer sees an access beyond it. */
 	void *state = calloc(1, ops->state_bytes);
 	u64 probes[LAW_PROBES], now_ns = wide(62);
-	struct law_config config = { .now_ns = now_ns, .variant = variant, .mss_B = (u32)wide(16),
+	struct law_config config = { .now_ns = now_ns, .srtt_ns = wide(45), .variant = variant, .mss_B = (u32)wide(16),
 				     .seed = (u32)wide(32) };
 	struct law_control control = { .cwnd = draw_cwnd(), .ssthresh = LAW_INFINITE };
 
@@ -115,8 +115,6 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 				ops->on_tick(state, now_ns, &control);
 			if (ops->on_restart)
 				ops->on_restart(state, now_ns, &control);
-			if (ops->on_established)
-				ops->on_established(state, wide(45), &control);
 			break;
 		case 5:
 			if (ops->probe)
