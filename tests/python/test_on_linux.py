@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from lfnlab.testbed import linux, virtual_linux
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ROOT = Path(__file__).parents[2]
 PATH = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n'
 FLOW = '[[flow]]\nlaw = "htcp-be"\nrtt = "40ms"\n'
 
@@ -166,6 +168,20 @@ def test_a_build_of_other_files_is_not_used(
     built.write_text("1234\n")
     with pytest.raises(Unavailable, match="is not built"):
         linux.build()
+
+
+def test_a_law_that_does_not_compile_is_shown_at_its_line(tmp_path: Path) -> None:
+    for folder in ("kernel", "laws", "linux"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    header = tmp_path / "laws/hybla.h"
+    text = header.read_text()
+    header.write_text(text.replace("->min_srtt_ns = srtt_ns;", "->min_srtt_ns = srtt;"))
+    line = text[: text.index("->min_srtt_ns = srtt_ns;")].count("\n") + 1
+    done = subprocess.run([tmp_path / "linux/build"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(rf"hybla\.h:{line}:\d+: error: .srtt. undeclared", done.stderr), done.stderr
+    assert done.stderr.splitlines()[-1] == "make linux: laws/hybla.h does not compile"
+    assert not list((tmp_path / "build/linux").iterdir())
 
 
 def test_the_doctor_says_how_it_is_built(tmp_path: Path) -> None:

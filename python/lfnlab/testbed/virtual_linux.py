@@ -506,7 +506,7 @@ def run(
         assert process.stderr is not None
         said = process.stderr.read()
     if process.returncode:
-        raise LabError(f"{program} {work} {tag}: {said.strip()}")
+        raise LabError(said.strip())
     return ran(work, tag)
 
 
