@@ -35,6 +35,10 @@ class Law(ABC):
     def after(self, window: float) -> float:
         """The window in which recovery ends, of that in which a loss was found."""
 
+    def counts_handshake(self) -> bool:
+        """Whether the time since the last loss begins with the SYN, as long as there was no loss."""
+        return True
+
 
 @dataclass
 class Reno(Law):
@@ -164,6 +168,10 @@ class Htcp(Law):
         # ns-3 takes what is in flight, three less.
         return kept * (window - 3 if self.in_bytes else window)
 
+    def counts_handshake(self) -> bool:
+        """In ns-3 alone; ours begins when the connection is open, as in Linux."""
+        return self.in_bytes
+
 
 @dataclass(frozen=True)
 class Sawtooth:
@@ -193,7 +201,8 @@ def sawtooth(law: Law, path: Path) -> Sawtooth:
     full = path.bdp_packets + path.buffer_packets
     # The handshake, the round trips in which ten segments double, and the last of them.
     window = path.bdp_packets
-    since_loss_s = path.rtt_s * (2 + math.log2(path.bdp_packets / 10))
+    uncounted_s = 0.0 if law.counts_handshake() else path.rtt_s
+    since_loss_s = path.rtt_s * (2 + math.log2(path.bdp_packets / 10)) - uncounted_s
     epochs: list[tuple[float, float, float, float]] = []
     area = delay = delivered = 0.0
 
@@ -238,7 +247,7 @@ def sawtooth(law: Law, path: Path) -> Sawtooth:
         window_before_segments=sum(epoch[1] for epoch in counted) / _COUNTED,
         window_after_segments=sum(epoch[2] for epoch in counted) / _COUNTED,
         drops_per_episode=sum(epoch[3] for epoch in counted) / _COUNTED,
-        startup_loss_s=epochs[0][0],
+        startup_loss_s=epochs[0][0] + uncounted_s,
         startup_peak_segments=epochs[0][1],
     )
 
