@@ -298,6 +298,16 @@ def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> No
 
 
 @needs_build
+def test_another_machine_had_the_same_bytes(tmp_path: Path) -> None:
+    release, digest = "6.12.117", "066719d47d58d437"
+    if (here := linux.build().release) != release:
+        pytest.skip(f"the digest is of Linux {release}, and this build is {here}")
+    scenario = Scenario.from_toml(LOSSY + FLOW.replace("htcp-be", "cubic:linux"))
+    [run] = execute(scenario, out=tmp_path, backend=linux.Linux()).runs
+    assert run.summary["hash"] == digest
+
+
+@needs_build
 def test_a_run_on_linux_is_a_result_as_any_other(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(PATH.replace("3s", "10s") + FLOW.replace("htcp-be", "reno"))
