@@ -36,7 +36,7 @@ class Law(ABC):
         """The window in which recovery ends, of that in which a loss was found."""
 
     def counts_handshake(self) -> bool:
-        """Whether the time since the last loss begins with the SYN, as long as there was no loss."""
+        """Whether, until the first loss, time is counted from the SYN."""
         return True
 
 
