@@ -271,3 +271,16 @@ def test_the_demo_tells_laws_apart_and_says_why(
     assert cli.call(["demo", "--slow-start", "classic", "--out", str(tmp_path / "classic")]) == 0
     cubic = {row["law"]: row for row in Results.load(tmp_path / "classic").rows()}["cubic"]
     assert cubic["goodput_bps"] / 1e6 == pytest.approx(goodput["cubic"], rel=1e-3)
+
+
+def test_a_scenario_comes_from_standard_input(tmp_path: Path) -> None:
+    lfn = [sys.executable, "-m", "lfnlab.cli", "run", "-", "--json", "--no-report", "--out", "out"]
+    given = GOOD.replace("10Mbit/s", "1e7 bit/s")
+    for text, code, said in ((given, cli.OK, ""), ("x = 1", cli.USAGE, "lfn: -:1: ")):
+        made = subprocess.run(lfn, input=text, capture_output=True, text=True, cwd=tmp_path)
+        assert (made.returncode, made.stderr[: len(said)]) == (code, said)
+    (tmp_path / "s.toml").write_text(GOOD)
+    lfn[lfn.index("-")] = "s.toml"
+    again = subprocess.run(lfn, capture_output=True, text=True, cwd=tmp_path)
+    assert len(list((tmp_path / "out/runs").iterdir())) == 1, "one run, by either spelling"
+    assert again.returncode == cli.OK

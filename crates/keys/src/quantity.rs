@@ -87,11 +87,14 @@ impl Packets {
     pub fn before_word(text: &str) -> Option<Result<u64, UnitError>> {
         let text = text.trim();
         let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"))?.trim_end();
-        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let is_whole = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_whole(digits) || !is_whole(exponent.strip_prefix('+').unwrap_or(exponent)) {
             return Some(Err(UnitError::BadNumber { got: text.into(), example: Packets::EXAMPLE }));
         }
         let too_large = |_| UnitError::TooLarge { got: text.into(), most: "18446744073709551615 packets" };
-        Some(number.parse().map_err(too_large))
+        // Of whole numbers bytes are exact.
+        Some(format!("{number}B").parse().map(|Bytes(n)| n).map_err(too_large))
     }
 
     /// The text after its leading number.
@@ -121,5 +124,24 @@ impl FromStr for Packets {
 impl Display for Packets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} packet{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_may_have_an_exponent() {
+        let packets = |text: &str| text.parse::<Packets>().map(|Packets(n)| n);
+        assert_eq!(packets("1e3 packets"), Ok(1_000));
+        assert_eq!(packets("25E+1packets"), Ok(250));
+        assert_eq!(packets("18446744073709551615 packets"), Ok(u64::MAX));
+        assert!(matches!(packets("1e20 packets"), Err(UnitError::TooLarge { .. })));
+        for wrong in
+            ["1.5e1 packets", "1e-1 packets", "e1 packets", "1e packets", "1e1e1 packets", "+1 packets"]
+        {
+            assert!(matches!(packets(wrong), Err(UnitError::BadNumber { .. })), "{wrong}");
+        }
     }
 }

@@ -23,7 +23,7 @@ mod schema;
 mod udp_load;
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use lfn_law::LawSpec;
@@ -40,7 +40,7 @@ pub type FindLaw<'a> = dyn Fn(&str, &Path) -> Option<Result<LawSpec, String>> + 
 /// Longest scenario.
 const TEXT_MAX_BYTES: u64 = 1 << 20;
 
-/// The text of a scenario file.
+/// The text of a scenario file, or of standard input, which is called `-`.
 ///
 /// # Errors
 /// When the file cannot be read, is longer than 1 MiB or is not UTF-8.
@@ -53,7 +53,11 @@ pub fn read(file: &str) -> Result<String, ScenarioError> {
         hint: hint.into(),
     };
     let mut bytes = Vec::new();
-    fs::File::open(file)
+    let source: io::Result<Box<dyn Read>> = match file {
+        "-" => Ok(Box::new(io::stdin())),
+        path => fs::File::open(path).map(|open| Box::new(open) as Box<dyn Read>),
+    };
+    source
         .and_then(|open| open.take(TEXT_MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|cause| error(None, format!("cannot be read: {cause}"), "give the path of a TOML file"))?;
     if bytes.len() as u64 > TEXT_MAX_BYTES {

@@ -115,7 +115,9 @@ const BYTES: Kind = Kind {
 fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
-    let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
+    let (number, rest) = trimmed.split_at(split);
+    let (exponent, unit) = exponent(rest);
+    let unit = unit.trim_start();
     let bad_number = || UnitError::BadNumber { got: text.into(), example: kind.example };
     let too_large = || UnitError::TooLarge { got: text.into(), most: kind.most };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -130,6 +132,7 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
         .iter()
         .find(|(name, _)| *name == unit)
         .ok_or_else(|| UnitError::BadUnit { unit: unit.into(), what: kind.what, allowed: kind.allowed })?;
+    let (whole, fraction) = shifted(whole, fraction, exponent);
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
     let mut value = whole.checked_mul(scale.into()).ok_or_else(too_large)?;
     // Digits beyond the twentieth are below any unit's resolution.
@@ -139,6 +142,36 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
         value += numerator * u128::from(scale) / 10u128.pow(digits.len() as u32);
     }
     u64::try_from(value).map_err(|_| too_large())
+}
+
+/// Largest exponent of ten that is told from a larger one: the value is beyond every unit then, or 0.
+const EXPONENT_MAX: i32 = 60;
+
+/// The exponent at the beginning of a text, `e9` or `E-3`, and what follows; 0 without one.
+fn exponent(text: &str) -> (i32, &str) {
+    let Some(signed) = text.strip_prefix(['e', 'E']) else { return (0, text) };
+    let digits = signed.strip_prefix(['+', '-']).unwrap_or(signed);
+    let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    if length == 0 {
+        return (0, text);
+    }
+    let size = digits[..length].parse().unwrap_or(EXPONENT_MAX).min(EXPONENT_MAX);
+    (if signed.starts_with('-') { -size } else { size }, &digits[length..])
+}
+
+/// The digits before and behind the point, times ten to the power of `exponent`.
+fn shifted(whole: &str, fraction: &str, exponent: i32) -> (String, String) {
+    let zeros = "0".repeat(EXPONENT_MAX as usize);
+    let places = exponent.unsigned_abs() as usize;
+    if exponent >= 0 {
+        let padded = format!("{fraction}{zeros}");
+        let end = fraction.len().saturating_sub(places);
+        (format!("{whole}{}", &padded[..places]), fraction[fraction.len() - end..].into())
+    } else {
+        let padded = format!("{zeros}{whole}");
+        let (whole, below) = padded.split_at(padded.len() - places);
+        (whole.into(), format!("{below}{fraction}"))
+    }
 }
 
 /// Prints with the largest unit that leaves the value exact, so that printing and parsing agree.
@@ -262,6 +295,12 @@ mod tests {
         assert_eq!("1.4Gbit/s".parse(), Ok(Rate(1_400_000_000)));
         assert_eq!("12.5MB".parse(), Ok(Bytes(12_500_000)));
         assert_eq!("64KiB".parse(), Ok(Bytes(65_536)));
+        assert_eq!("1e9 bit/s".parse(), Ok(Rate(1_000_000_000)));
+        assert_eq!("1.25E+1Gbit/s".parse(), Ok(Rate(12_500_000_000)));
+        assert_eq!("2.5e-3 s".parse(), Ok(Time::from_us(2_500)));
+        assert_eq!("125e-2ms".parse(), Ok(Time::from_us(1_250)));
+        assert_eq!("1e-300s".parse(), Ok(Time::ZERO));
+        assert_eq!("0e99999999999h".parse(), Ok(Time::ZERO));
         assert_eq!(Rate(10_000_000_000).bdp(Time::from_ms(100)), Bytes(125_000_000));
     }
 
@@ -272,11 +311,27 @@ mod tests {
         assert!(matches!("-1ms".parse::<Time>(), Err(UnitError::BadNumber { .. })));
         assert!(matches!("1.2.3ms".parse::<Time>(), Err(UnitError::BadNumber { .. })));
         assert!(matches!("9999999h".parse::<Time>(), Err(UnitError::TooLarge { .. })));
+        assert!(matches!("1e40s".parse::<Time>(), Err(UnitError::TooLarge { .. })));
+        assert!(matches!("1e99999999999s".parse::<Time>(), Err(UnitError::TooLarge { .. })));
+        assert!(matches!("1e9".parse::<Rate>(), Err(UnitError::NoUnit { .. })));
+        assert!(matches!("1es".parse::<Time>(), Err(UnitError::BadUnit { .. })));
+        assert!(matches!("1e1.5s".parse::<Time>(), Err(UnitError::BadUnit { .. })));
+        assert!(matches!("e9s".parse::<Time>(), Err(UnitError::BadNumber { .. })));
         assert!(matches!("10GB/s".parse::<Rate>(), Err(UnitError::BadUnit { .. })));
         assert!(matches!("".parse::<Rate>(), Err(UnitError::BadNumber { .. })));
     }
 
     proptest! {
+        /// Below 2^53 ps and with few digits, `f64` is exact enough to compare.
+        #[test]
+        fn an_exponent_moves_the_point(digits in 0u64..1_000_000, places in 0usize..7, exponent in -6i32..4) {
+            let text = format!("{digits:07}");
+            let (whole, fraction) = text.split_at(7 - places);
+            let expected = digits as f64 * 10f64.powi(exponent - places as i32 + 6);
+            let Time(got) = format!("{whole}.{fraction}e{exponent}us").parse().unwrap();
+            prop_assert!((got as f64 - expected).abs() <= 1.0 + expected * 1e-12, "{got} {expected}");
+        }
+
         #[test]
         fn printing_and_parsing_agree(value: u64) {
             prop_assert_eq!(Time(value).to_string().parse(), Ok(Time(value)));

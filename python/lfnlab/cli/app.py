@@ -281,7 +281,7 @@ def run(
     Every other key has a default. docs/reference/keys.md lists all keys.
 
     Args:
-        file: A scenario in TOML.
+        file: A scenario in TOML; `-` is standard input.
         seeds: Runs, each with the next seed; one if nothing is random.
         seed: The first seed; default the file's.
         out: Results directory.
@@ -302,7 +302,8 @@ def run(
         where.check(scenario.to_toml(), "scenario", memory_limit_bytes())
     if seed is not None:
         scenario = scenario.with_seed(seed)
-    title = (scenario.name or file.stem) + _where(on)
+    name = "standard input" if str(file) == "-" else file.stem
+    title = (scenario.name or name) + _where(on)
     _foresee([scenario])
     with bar() as progress:
         results = execute(
@@ -459,7 +460,10 @@ def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         code: int | None = app(
-            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+            _with_standard_input(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
         )
         print(end="", flush=True)
         return code or OK
@@ -489,6 +493,14 @@ def call(arguments: Sequence[str]) -> int:
         if isinstance(error, BrokenPipeError):
             return OK  # the reader has seen enough
         return _fail(STORE, f"{error.filename or 'stdout'}: {error.strerror}")
+
+
+def _with_standard_input(arguments: Sequence[str]) -> Sequence[str]:
+    """``run -``, whose file cyclopts would take for an option."""
+    if arguments[:1] != ["run"] or "-" not in arguments or "--" in arguments:
+        return arguments
+    place = arguments.index("-")
+    return [*arguments[:place], *arguments[place + 1 :], "--", "-"]
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

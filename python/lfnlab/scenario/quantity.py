@@ -42,7 +42,7 @@ def parse(text: str, units: Mapping[str, float]) -> float:
 
 def parsed(text: str, units: Mapping[str, float]) -> float | None:
     """As :func:`parse`; None when it is not that."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z/]+)\s*", text)
+    found = re.fullmatch(r"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z/]+)\s*", text)
     if found is None or found[2] not in units:
         return None
     return float(found[1]) * units[found[2]]
