@@ -3,7 +3,7 @@
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
 # blocks, new-law, new-parts.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site reference blocks new-law new-parts soak tools linux
+.PHONY: demo test lint test-rust test-python site reference blocks new-law new-parts soak tools linux browser
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -86,6 +86,10 @@ tools:
 # Linux's TCP in virtual time, for --on linux and validation: linux/README.md. Tests that need it are skipped without.
 linux:
 	linux/build
+
+# The simulator of the web page, a committed file, after a change of its sources.
+browser:
+	crates/browser/build
 
 build/uv/bin/uv:
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/uv uv

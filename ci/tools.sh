@@ -16,6 +16,7 @@ need iproute2 command -v ip
 need libbpf-dev test -e /usr/include/bpf/libbpf.h
 need libudt-dev test -e /usr/include/udt/udt.h
 need llvm-14 command -v llvm-strip-14
+need nodejs command -v node
 need strace command -v strace
 need tshark command -v tshark
 need valgrind command -v valgrind

@@ -35,6 +35,7 @@ ARROWS = {
     "lfn-transfer": ["lfn-udt"],
     "lfn-conformance": ["lfn-law"],
     "lfn-emulator": ["lfn-sim"],
+    "lfn-browser": ["lfn-scenario"],
     "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator"],
 }
 # A wall clock may be set at any moment, so no interval is measured with it. Who reads one, and why.
@@ -306,4 +307,4 @@ def test_reasons_to_skip_name_the_tools_that_are_installed() -> None:
     installed = set(
         re.findall(r"^need .* (\S+)$", (ROOT / "ci/tools.sh").read_text(), re.MULTILINE)
     )
-    assert looked_for & installed == {"tshark", "valgrind"}
+    assert looked_for & installed == {"node", "tshark", "valgrind"}

@@ -260,17 +260,19 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         .next()
         .and_then(|l| l.strip_prefix("# "))
         .ok_or_else(|| format!("{} does not begin with a heading \"# Title\"", card.display()))?;
+    // A web page shows no cards: its build of the simulator is smaller without them.
+    let is_wasm = env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm");
+    let shown = if is_wasm { "\"\"".into() } else { format!("include_str!({card:?})") };
     Ok(format!(
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, aliases: &[{aliases}], targets: &{targets:?}, \
          slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          parameters: &[{parameters}], header: {header}, \
-         ssthresh_is_estimate: {}, draws: {draws}, source: {:?}, card: include_str!({:?}), \
+         ssthresh_is_estimate: {}, draws: {draws}, source: {:?}, card: {shown}, \
          index: {index}, code: {code} }},\n",
         line.name,
         need("family")?,
         ssthresh == "estimate",
         need("source")?,
-        card,
     ))
 }
 
