@@ -17,6 +17,7 @@ from pygments.lexers.special import TextLexer
 import lfnlab
 import lfnlab.errors
 from lfnlab import _core, laws
+from lfnlab.figures import laboratory
 from lfnlab.figures.card import PATH, picture
 from lfnlab.figures.columns import unit
 from lfnlab.figures.plot import rendered
@@ -307,9 +308,26 @@ def reshape(
     lines[:] = [re.sub("^(Formula|Unit|Source): ", r":\1: ", line) for line in lines]
 
 
+def lead_to_the_laboratory(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Its page of the documents begins with a link to it."""
+    if page == "docs/laboratory":
+        link = f'<p><a href="../{laboratory.NAME}">Open the laboratory</a></p>'
+        context["body"] = context["body"].replace("</h1>", f"</h1>\n{link}", 1)
+
+
+def add_the_laboratory(app: Sphinx, error: Exception | None) -> None:
+    """The laboratory is a file of the site."""
+    if error is None:
+        laboratory.write_page(Path(app.outdir) / laboratory.NAME)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("source-read", fill)
+    app.connect("html-page-context", lead_to_the_laboratory)
+    app.connect("build-finished", add_the_laboratory)
     app.connect("autodoc-process-docstring", reshape, priority=400)
     app.add_lexer("law", TextLexer)
     return {"parallel_read_safe": True}

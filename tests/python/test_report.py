@@ -43,7 +43,7 @@ def test_the_page_holds_everything(report: Path, results: Results) -> None:
     page = report.read_text()
     assert "src=" not in re.sub(r"(?s)<script.*?</script>", "", page)
     for href in re.findall(r'href="([^"]*)"', page):
-        assert re.match("#|data:|runs/", href), "nothing is loaded from elsewhere"
+        assert re.match("#|data:|runs/|laboratory.html#", href), "nothing is loaded from elsewhere"
     table = summary_table(results)
     for row in table.rows:
         assert f'<a href="#law-{row[0]}">{row[0]}</a></td>' in page
@@ -80,9 +80,9 @@ def test_a_table_that_left_its_store_still_names_its_run(results: Results) -> No
     assert about["lfnlab.code"] == json.loads((run.path / "provenance.json").read_text())["code"]
 
 
-def test_a_report_alone_writes_one_file(results: Results, tmp_path: Path) -> None:
+def test_a_report_alone_writes_two_pages(results: Results, tmp_path: Path) -> None:
     write_report(results, out=tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["laboratory.html", "report.html"]
 
 
 def test_figures_are_written_twice(report: Path) -> None:
@@ -271,7 +271,7 @@ def test_texts_of_the_user_stay_texts(tmp_path: Path) -> None:
     case = Case(scenario, {HOSTILE: HOSTILE})
     page = write_report(execute([case], out=tmp_path, title=HOSTILE))
     assert charts_of(page)["chart-cwnd"]["series"][0]["label"] == f"reno, {HOSTILE} {HOSTILE}"
-    assert page.read_text().count("<script") == 3, "the page's own"
+    assert page.read_text().count("<script") == 4, "the page's own"
     if chromium():
         with Page(1200, 900, dark=False) as browser:
             browser.open(page)

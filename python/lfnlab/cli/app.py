@@ -21,6 +21,7 @@ from lfnlab.cli import results as commands
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli import testbed as emulation
 from lfnlab.cli.kernel import kernel
+from lfnlab.cli.laboratory import laboratory
 from lfnlab.cli.options import (
     Jobs,
     Memory,
@@ -333,16 +334,18 @@ def report(
     Args:
         directory: Results directory.
         figures: Write the figures as files too, `figures/NAME.png` and `.pdf`.
-        out: Directory for `report.html` and `figures`; default the results directory.
+        out: Directory for `report.html`, `laboratory.html` and `figures`; default the results
+            directory.
     """
     from lfnlab.results.index import experiment
     from lfnlab.results.store import refuse_foreign
 
     if out is not None:
-        refuse_foreign(out, {"report.html", "figures"})
+        refuse_foreign(out, {"report.html", "laboratory.html", "figures"})
     return _show(experiment(directory), as_json=False, report=True, out=out, figures=figures)
 
 
+app.command(laboratory)
 app.command(law_commands.laws)
 app.command(law_commands.port)
 app.command(commands.plot)

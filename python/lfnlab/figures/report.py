@@ -8,7 +8,6 @@ import shlex
 import tempfile
 from contextlib import contextmanager
 from html import escape
-from importlib import resources
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -16,7 +15,8 @@ from lfnlab.analysis import advice
 from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
-from lfnlab.figures import plot, registry, views
+from lfnlab.figures import laboratory, plot, registry, views
+from lfnlab.figures.html import head, scripts
 from lfnlab.figures.looks import Look, looks
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import origin
@@ -37,6 +37,8 @@ DATA_BYTES = 100_000
 """Of a figure's numbers on the page; beyond it the page names the command that prints them."""
 _MOST_RUNS = 1000
 """Runs that the page lists."""
+_LINK_CHARACTERS = 100_000
+"""Of all links to the laboratory on the page."""
 _CHANGES = " A dotted line stands where the scenario changes a link or a route."
 
 
@@ -108,6 +110,8 @@ def write_report(
     with _writing(results, home):
         for file, content in made.items():
             replace_file(home / file, content)
+        if laboratory.NAME in page:
+            replace_file(home / laboratory.NAME, laboratory.page())
         return replace_file(home / "report.html", page)
 
 
@@ -160,16 +164,11 @@ def _page(
     data = traces.data(results.root, where)
     return "\n".join(
         [
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            # An empty icon keeps the browser from asking for one.
-            '<link rel="icon" href="data:,">',
-            f"<title>{title}</title>",
-            f"<style>{_asset('uPlot.min.css')}{_asset('report.css')}</style>\n</head>\n<body>",
+            f"{head(title, 'report.css')}\n<body>",
             *body,
             f'<script type="application/json" id="traced">{data}</script>',
-            f"<script>/* {_asset('uPlot.LICENSE')} */\n{_asset('uPlot.iife.min.js')}</script>",
-            f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n",
+            scripts("report.js"),
+            "</body>\n</html>\n",
         ]
     )
 
@@ -354,16 +353,34 @@ def _scenarios(results: Results) -> str:
         parts.append(f"<p>The runs differ in {escape(varied)} and seed. The first:</p>")
     text = read_text(cases[0].path / "scenario.toml")
     parts.append(f"<pre>{escape(text)}</pre>")
+    if href := laboratory.link(cases[0]):
+        parts.append(
+            f'<p class="on-screen"><a href="{escape(href)}">Simulate it in the browser</a>, '
+            "change it, and see what follows.</p>"
+        )
     return "\n".join(parts)
 
 
 def _runs(results: Results, where: str) -> str:
+    left = _LINK_CHARACTERS
+
+    def simulate(run: Run) -> str:
+        """The link that simulates a run in the browser."""
+        nonlocal left
+        href = laboratory.link(run)
+        if not href or len(href) > left:
+            return ""
+        left -= len(href)
+        said = escape(f"simulate {plot.panel_title(run)}, seed {run.seed}")
+        return f'<a href="{escape(href)}" aria-label="{said}">simulate</a>'
+
     rows = [
         f'<td class="text">{escape(plot.panel_title(run))}</td><td>{run.seed}</td>'
         f'<td class="text"><code>{escape(run.summary["hash"])}</code></td>'
         f"<td>{run.summary['data_packets_delivered']:,}</td><td>{run.summary['wall_s']:.2f}</td>"
         f'<td class="text"><a href="{where}/{quote(run.path.name)}/"><code>'
         f"runs/{escape(run.path.name)}</code></a></td>"
+        f'<td class="text">{simulate(run)}</td>'
         for run in results.runs[:_MOST_RUNS]
     ]
     headings = [
@@ -373,6 +390,7 @@ def _runs(results: Results, where: str) -> str:
         ("data packets", False),
         ("wall time (s)", False),
         ("directory", True),
+        ("in the browser", True),
     ]
     told = _count(results.runs, "run")
     if len(rows) < len(results.runs):
@@ -403,7 +421,3 @@ def _inline(svg: str, label: str) -> str:
     width = re.search(r'width="([\d.]+pt)"', svg)
     natural = f' style="--natural: {width[1]}"' if width else ""
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"{natural}', 1)
-
-
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
     DIR/store.json                 the version of this layout
     DIR/experiment.json            the runs of the last experiment, in order
     DIR/report.html, DIR/figures/  made from them
+    DIR/laboratory.html            simulates the runs in a browser
     DIR/summary/*.parquet          what analyses read: a row a run and law (lfnlab.results.index)
     DIR/runs/KEY/scenario.toml     what was run
                  summary.json      the run's result (docs/results.md)

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the traces of the page and their legends; sorts and copies its tables.
+// Shows the traces of the page; sorts and copies its tables.
 (() => {
   const { views, cases, command, where } = JSON.parse(document.getElementById("traced").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -52,95 +52,11 @@
 
   function draw() {
     for (const plot of drawn) plot.destroy();
-    const css = getComputedStyle(root);
-    const ink = css.getPropertyValue("--dim").trim();
-    const grid = { stroke: css.getPropertyValue("--line").trim(), width: 1 };
-    const ticks = { ...grid, size: 5 };
-    const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
-    const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+    const paper = root.classList.contains("paper");
     drawn = charts.map((chart) => {
       const place = document.getElementById(chart.id);
-      const axis = { stroke: ink, grid, ticks };
-      const series = chart.series.map((s) => ({
-        label: s.label,
-        stroke: s.color ?? css.getPropertyValue("--ink").trim(),
-        dash: s.dash,
-        width: 1.3,
-        points: { show: (chart, i) => chart.data[i].filter((y) => y != null).length === 1 },
-      }));
-      const options = {
-        width: root.classList.contains("paper") ? PAPER : place.clientWidth,
-        height: root.classList.contains("paper") ? 210 : 300,
-        cursor: { sync: { key: "time" }, drag: { x: true, y: false }, focus: { prox: 24 } },
-        focus: { alpha: 0.35 },
-        scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-        axes: [
-          { ...axis, label: "time (s)", labelSize: 20, size: 36 },
-          { ...axis, size: 56, values: (_, marks) => marks.map((v) => short.format(v)) },
-        ],
-        hooks: {
-          drawClear: [(plot) => mark(plot, chart.changes, ink)],
-          setCursor: [(plot) => tell(place.nextElementSibling, chart, plot.cursor, exact)],
-        },
-        legend: { show: false },
-        series: [{}, ...series],
-      };
-      const plot = new uPlot(options, [chart.t, ...chart.series.map((s) => s.y)], place);
-      name(place.nextElementSibling, chart, plot);
-      return plot;
+      return drawChart(chart, place, paper ? PAPER : place.clientWidth, paper ? 210 : 300);
     });
-  }
-
-  // One button a trace: the line as drawn, its name, and its value at the cursor.
-  function name(legend, chart, plot) {
-    const hidden = [...legend.querySelectorAll("button")].map((b) => b.ariaPressed === "false");
-    const time = Object.assign(document.createElement("li"), { className: "time" });
-    legend.replaceChildren(time, ...chart.series.map((s, i) => {
-      const button = document.createElement("button");
-      button.innerHTML =
-        '<svg class="swatch" viewBox="0 0 30 4" aria-hidden="true"><path d="M0 2H30" stroke-width="2.5"/></svg>';
-      const line = button.querySelector("path");
-      line.setAttribute("stroke", s.color ?? "currentColor");
-      line.setAttribute("stroke-dasharray", s.dash.length ? s.dash.join(" ") : "none");
-      button.append(s.label, document.createElement("output"));
-      const show = (shown) => {
-        button.setAttribute("aria-pressed", shown);
-        plot.setSeries(i + 1, { show: shown });
-      };
-      button.addEventListener("click", () => show(button.getAttribute("aria-pressed") === "false"));
-      show(!hidden[i]);
-      const item = document.createElement("li");
-      item.append(button);
-      return item;
-    }));
-    tell(legend, chart, {}, null);
-  }
-
-  // Time and values at the cursor, or none.
-  function tell(legend, chart, { idx, idxs }, exact) {
-    if (!legend.firstChild) return;
-    legend.firstChild.textContent = idx == null ? "time" : `time ${chart.t[idx].toFixed(2)} s`;
-    legend.querySelectorAll("output").forEach((output, i) => {
-      const value = idx == null ? null : chart.series[i].y[idxs[i + 1] ?? idx];
-      output.textContent = value == null ? "" : exact.format(value);
-    });
-  }
-
-  // A dotted line at each time at which the scenario changes something.
-  function mark(plot, times, ink) {
-    const { left, top, width, height } = plot.bbox;
-    plot.ctx.save();
-    plot.ctx.strokeStyle = ink;
-    plot.ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
-    plot.ctx.beginPath();
-    for (const t of times) {
-      const x = plot.valToPos(t, "x", true);
-      if (x < left || x > left + width) continue;
-      plot.ctx.moveTo(x, top);
-      plot.ctx.lineTo(x, top + height);
-    }
-    plot.ctx.stroke();
-    plot.ctx.restore();
   }
 
   // Headings sort their table: numbers by size, names in order. A button copies it for a spreadsheet.

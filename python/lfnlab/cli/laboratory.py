@@ -1,0 +1,30 @@
+"""The command ``lfn laboratory``: the page that simulates in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lfnlab import _core
+
+
+def laboratory(file: Path | None = None, /, *, out: Path = Path("laboratory.html")) -> int:
+    """Write the laboratory in the browser: one HTML page that holds the simulator.
+
+    It works in any browser of 2023 or newer, from a file and without a network. Sliders change a
+    path and its flows, lessons point at the curves, and a run has the hash that `lfn run` gives.
+
+    Args:
+        file: A scenario with which it opens; default its own controls.
+        out: The page.
+    """
+    from lfnlab.figures import laboratory as lab
+    from lfnlab.scenario.builder import Scenario
+
+    fragment = ""
+    if file is not None:
+        text = _core.read(str(file))
+        Scenario.from_toml(text, str(file)).check(str(file))
+        fragment = lab.fragment(text)
+    lab.write_page(out)
+    print(f"laboratory: {out.resolve().as_uri()}{fragment}")
+    return 0

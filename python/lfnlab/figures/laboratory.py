@@ -1,0 +1,67 @@
+"""The laboratory in the browser: one HTML page that holds the simulator."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from lfnlab import _core
+from lfnlab.figures.html import asset, asset_bytes, head, scripts
+from lfnlab.results import output
+from lfnlab.results.store import read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lfnlab.results.runs import Run
+
+NAME = "laboratory.html"
+LINK_MOST = 30_000
+"""Characters of a link; a longer one is not made."""
+_FILES = re.compile(r'\b(path|file|trace|vectors) = "|@[0-9a-f]{16}')
+"""In a stored scenario: a file, or a law in Python. A browser has neither."""
+
+
+def page() -> str:
+    """The whole page."""
+    data = json.dumps({"version": _core.VERSION})
+    wasm = base64.b64encode(asset_bytes("lfn.wasm.gz")).decode()
+    return "\n".join(
+        [
+            head("A laboratory for long fat networks", "report.css", "laboratory.css"),
+            f"<!-- {output.MARK} -->",
+            f"<body>\n{asset('laboratory.html')}",
+            f'<script type="application/json" id="data">{data}</script>',
+            f'<script type="text/plain" id="worker">{asset("laboratory.worker.js")}</script>',
+            f'<script type="text/plain" id="wasm">{wasm}</script>',
+            scripts("lessons.js", "laboratory.js"),
+            "</body>\n</html>\n",
+        ]
+    )
+
+
+def write_page(file: Path) -> None:
+    """Write the page where a user says.
+
+    Raises:
+        StoreError: when it cannot be written, or there is a file that lfn did not write.
+    """
+    output.write(file, page().encode())
+
+
+def fragment(toml: str) -> str:
+    """The end of an address that opens the page with a scenario; empty if that is too long."""
+    said = f"#a.toml={quote(toml, safe='')}"
+    return said if len(said) <= LINK_MOST else ""
+
+
+def link(run: Run) -> str:
+    """The address that simulates a stored run again, beside ``NAME``; empty if a browser cannot."""
+    text = read_text(run.path / "scenario.toml")
+    if "testbed" in run.summary or _FILES.search(text):
+        return ""
+    end = fragment(text)
+    return f"{NAME}{end}" if end else ""
