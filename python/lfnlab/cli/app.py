@@ -35,6 +35,8 @@ from lfnlab.cli.options import (
 )
 from lfnlab.cli.papers import paper
 from lfnlab.cli.progress import bar, report_bar
+from lfnlab.cli.setting_up import install_completion as install
+from lfnlab.cli.setting_up import new
 from lfnlab.cli.theory import theory
 from lfnlab.errors import (
     DamageWarning,
@@ -346,6 +348,7 @@ def report(
 
 
 app.command(laboratory)
+app.command(new)
 app.command(law_commands.laws)
 app.command(law_commands.port)
 app.command(commands.plot)
@@ -365,6 +368,19 @@ app.command(emulation.shell)
 app.command(emulation.on_kernel, name="testbed")
 app.command(emulation.agree)
 app.command(paper)
+
+
+@app.command(name="--install-completion")
+def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None) -> int:
+    """Complete commands, options and their values in the shell by the Tab key.
+
+    Writes a script for the shell, and the line that loads it to `~/.bashrc` or `~/.zshrc`.
+
+    Args:
+        shell: The shell; default the one that runs.
+    """
+    return install(app, shell)
+
 
 suites = App(name="suite", help="Run a benchmark of the field.")
 app.command(suites)

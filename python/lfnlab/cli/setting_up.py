@@ -1,0 +1,85 @@
+"""``lfn new`` writes a commented start; ``lfn --install-completion`` sets up the shell."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from cyclopts import App
+
+from lfnlab.errors import StoreError, UsageError
+
+new = App(name="new", help="Write a commented start: a scenario, a law in Python, a sweep.")
+
+
+@new.command
+def scenario(file: Path = Path("scenario.toml"), /, *, preset: str | None = None) -> int:
+    """Write a scenario with comments, to be changed.
+
+    Args:
+        file: The file; it must not exist.
+        preset: One of the scenarios that come with lfnlab instead, such as `e-vlbi`.
+    """
+    if preset is None:
+        return _write(file, _start("scenario.toml", str(file)), f"lfn run {file}")
+    from lfnlab.scenario.presets import presets
+
+    known = presets()
+    if preset not in known:
+        allowed = ", ".join(known) or "none, as this package was built without them"
+        raise UsageError(f'--preset: no scenario "{preset}"; allowed: {allowed}')
+    return _write(file, known[preset].read_text(encoding="utf-8"), f"lfn run {file}")
+
+
+@new.command
+def law(file: Path = Path("mine.py"), /) -> int:
+    """Write a law in Python, Reno with a gentler decrease, to be changed.
+
+    Args:
+        file: The file; it must not exist.
+    """
+    name = str(file) if file.is_absolute() else f"./{file}"
+    runs = f"lfn compare --law {name}:Mine,cubic --rate 100Mbit/s --rtt 50ms"
+    return _write(file, _start("law.py.txt", name), runs)
+
+
+@new.command
+def sweep(file: Path = Path("sweep.toml"), /) -> int:
+    """Write a sweep over laws and buffers, to be changed.
+
+    Args:
+        file: The file; it must not exist.
+    """
+    return _write(file, _start("sweep.toml", str(file)), f"lfn sweep {file} --out sweep")
+
+
+def _start(name: str, file: str) -> str:
+    text = resources.files("lfnlab.cli.start").joinpath(name).read_text(encoding="utf-8")
+    return text.replace("{file}", file)
+
+
+def _write(file: Path, text: str, command: str) -> int:
+    try:
+        with file.open("x", encoding="utf-8") as made:
+            made.write(text)
+    except FileExistsError:
+        raise StoreError(f"{file} exists; choose another name") from None
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from None
+    print(f"{file}: {command}")
+    return 0
+
+
+def install_completion(app: App, shell: Literal["bash", "zsh", "fish"] | None) -> int:
+    """Write the script of completion of a shell, and load it where the shell starts."""
+    from cyclopts.completion.detect import ShellDetectionError
+
+    try:
+        where = app.install_completion(shell=shell)
+    except ShellDetectionError:
+        raise UsageError("the shell is not known; --shell bash, zsh or fish names it") from None
+    except OSError as error:
+        raise StoreError(f"cannot write {error.filename}: {error.strerror}") from None
+    print(f"completion: {where}; it works in a new shell")
+    return 0

@@ -1,0 +1,1 @@
+"""Commented starts, which ``lfn new`` writes."""

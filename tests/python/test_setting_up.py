@@ -1,0 +1,78 @@
+"""Do the starts of ``lfn new`` run as they are, and does completion complete?"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lfnlab.cli import app as cli
+
+
+@pytest.mark.parametrize("kind", ["scenario", "law", "sweep"])
+@pytest.mark.parametrize("name", ["", "own name", "/absolute"])
+def test_a_start_runs_as_it_is(
+    kind: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    end = ".py" if kind == "law" else ".toml"
+    given = [str(tmp_path / f"x{end}") if name.startswith("/") else name + end] if name else []
+    assert cli.call(["new", kind, *given]) == cli.OK
+    file, _, command = capsys.readouterr().out.strip().partition(": ")
+    assert given in ([], [file])
+    assert "{" + "file}" not in Path(file).read_text()
+    assert file in Path(file).read_text(), "its comment has the command"
+    short = ["--set", "duration=1s", "--set", "warmup=0s", "--no-report", "--out", "out"]
+    words = shlex.split(command.replace(file, shlex.quote(file)).replace("--out sweep", ""))
+    assert words[0] == "lfn"
+    if kind == "scenario":
+        short += ["--set", "flow[1].start=0s"]
+    assert cli.call([*words[1:], *short]) == cli.OK
+    assert cli.call(["new", kind, *given]) == cli.STORE, "nothing is written over"
+
+
+def test_a_preset_is_a_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.toml"
+    assert cli.call(["new", "scenario", str(file), "--preset", "e-vlbi"]) == cli.OK
+    assert tomllib.loads(file.read_text())["schema"] == 1
+    assert cli.call(["new", "scenario", str(tmp_path / "x"), "--preset", "e-vlbo"]) == cli.USAGE
+    assert not (tmp_path / "x").exists()
+    assert "e-vlbi" in capsys.readouterr().err
+
+
+def test_bash_completes_commands_and_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for _ in range(2):
+        assert cli.call(["--install-completion", "--shell", "bash"]) == cli.OK
+    script = capsys.readouterr().out.split()[1].rstrip(";")
+    assert (tmp_path / ".bashrc").read_text().count(f'. "{script}"') == 1
+    asks = (
+        f'. {script}; complete -p lfn; COMP_WORDS=(lfn $1); COMP_CWORD=1; COMP_LINE="lfn $1"; '
+        'f=$(complete -p lfn | sed "s/.*-F \\([^ ]*\\).*/\\1/"); $f; echo "${COMPREPLY[@]}"'
+    )
+    made = subprocess.run(
+        ["bash", "-c", asks, "bash", "com"], capture_output=True, text=True, check=True
+    )
+    assert made.stdout.split("\n")[-2].split() == ["compare"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_for_other_shells_is_written(
+    shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cli.call(["--install-completion", "--shell", shell]) == cli.OK
+    script = Path(capsys.readouterr().out.split()[1].rstrip(";"))
+    assert "compare" in script.read_text()
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", script], check=True)
