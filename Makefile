@@ -3,7 +3,7 @@
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
 # blocks, new-law, new-parts.
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site reference blocks new-law new-parts soak tools linux browser
+.PHONY: demo test lint test-rust test-python site reference blocks new-law new-parts soak tools linux browser wheel
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -90,6 +90,10 @@ linux:
 # The simulator of the web page, a committed file, after a change of its sources.
 browser:
 	crates/browser/build
+
+# dist/: the wheel and the sdist; tried on each Python that is here.
+wheel: $(UV)
+	ci/wheel.sh $(abspath $(UV))
 
 build/uv/bin/uv:
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/uv uv

@@ -21,7 +21,6 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lfnlab.analysis.checks import Known, check
@@ -32,8 +31,11 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import Progress, execute
 from lfnlab.papers.study import Study
 from lfnlab.results.runs import Results
+from lfnlab.scenario import presets
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from lfnlab.results.runs import Run
@@ -225,11 +227,11 @@ def _verdict_table(findings: Mapping[str, Sequence[Finding]]) -> Table:
 
 def papers() -> dict[str, Path]:
     """Directory of each paper by its name, such as "htcp-be"."""
-    root = Path(__file__).parents[3] / "papers"
+    root = presets.root() / "papers"
     if not root.is_dir():
         raise Unavailable(
-            "the papers are part of the source tree, not of the installed package: clone the "
-            "repository and call lfn there"
+            "the papers are part of a clone and of the wheel, not of a package that was built from "
+            "source: clone the repository and call lfn there"
         )
     return {
         path.parent.name.replace("_", "-"): path.parent for path in sorted(root.glob("*/claims.py"))
@@ -322,7 +324,7 @@ def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[s
     """Write figures to docs/figures, for the pages; their captions by file."""
     from lfnlab.figures.plot import rendered  # a second, which few commands need
 
-    directory, captions = directory_of(name).parents[1] / "docs" / "figures", {}
+    directory, captions = presets.root() / "docs" / "figures", {}
     for title, (figure, caption) in figures.items():
         captions[file := f"{name}-{title}.png"] = caption
         try:
@@ -334,6 +336,8 @@ def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[s
 
 def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
     """Keep what was found in a part of the work on a paper: in expected.json, under its name."""
+    if presets.root() == presets.SHARED:
+        raise Unavailable("findings are accepted in a clone of the repository, not in a package")
     file = directory_of(name) / "expected.json"
     text = json.dumps(expected(name) | {part: found}, indent=1, ensure_ascii=False)
     # A test on one line.
