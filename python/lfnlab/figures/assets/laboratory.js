@@ -274,13 +274,15 @@ const laboratory = (() => {
       for (const [key, { show }] of Object.entries(this.controls)) if (key !== used) show(setting[key]);
       this.find("h2").textContent = benches.length > 1 || this.place === "B" ? `Setting ${this.place}` : "";
       this.find("h2").hidden = !this.find("h2").textContent;
-      this.find("form").inert = edited;
+      this.section.classList.toggle("edited", edited);
+      this.find("form").hidden = edited;
+      if (edited) this.find("details").open = true;
       this.find(".back").hidden = !edited;
       if (used !== "toml" || !edited) this.find("textarea").value = tomlOf(setting);
       this.controls.ecn.input.disabled = !MARKING.includes(setting.aqm);
       for (const key of ["start2", "rtt2"]) this.controls[key].label.hidden = !setting.second;
       const router = routerOf(setting.law) ?? (setting.second && routerOf(setting.second));
-      this.note.textContent = edited ? "The edited scenario below is in force." : router ? `The link has a router for ${router}.` : "";
+      this.note.textContent = router ? `The link has a router for ${router}.` : "";
     }
 
     run() {
