@@ -290,7 +290,7 @@ impl Scheduler {
         let number = self.late_base.wrapping_add(self.late.len() as u32);
         let kind = self.lines[late.line.index()].kind;
         self.events.push_line(late.at, kind, late.packet.flow().index(), LineId::late(number));
-        self.late.push_back(Some(late));
+        frugal::push_back(&mut self.late, Some(late));
     }
 
     /// Takes what the next event stands for, an ACK at the end of `line`, into `ack`, and removes the
