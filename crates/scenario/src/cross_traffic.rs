@@ -20,6 +20,9 @@ const DISTURBED_FLOWS_PER_MBITPS: f64 = 2.1;
 /// The same where a queue holds few packets, or fewer than there are long flows: a short flow often loses its first
 /// packets, and waits for timeouts of a second and longer ones.
 const STARVED_FLOWS_PER_MBITPS: f64 = 28.0;
+/// Where the long flows give way to losses, a fifth of the short ones that begin waits for timeouts, and so many are added
+/// in each second.
+const STARVED_FLOWS_PER_MBITPS_AND_S: f64 = 2.6;
 /// So few, of the largest.
 const STARVED_PACKETS: f64 = 10.0;
 /// Connections of a model of traffic at once there, over those elsewhere.
@@ -133,9 +136,12 @@ impl Basis<'_> {
     /// Short background flows at once for each Mbit/s of load, where no link is overloaded.
     fn flows_per_mbitps(&self) -> f64 {
         let background = &self.paths.scenario.background;
-        let mut links = background.path.links.iter().chain(&*background.ack_links);
-        if links.any(|&link| self.is_starved(link)) {
-            return STARVED_FLOWS_PER_MBITPS;
+        let links = || background.path.links.iter().chain(&*background.ack_links);
+        if links().any(|&link| self.is_starved(link)) {
+            let is_pressed = links().any(|&link| self.is_pressed(link));
+            let since_s = if is_pressed { f64::INFINITY } else { self.duration_s };
+            let waiting = STARVED_FLOWS_PER_MBITPS_AND_S * since_s;
+            return (FLOWS_PER_MBITPS + DISTURBED_FLOWS_PER_MBITPS + waiting).min(STARVED_FLOWS_PER_MBITPS);
         }
         let ways = [&*background.path.links, &*background.ack_links];
         let queueing_s: f64 = ways.iter().map(|way| self.queueing_behind_s(way)).sum();
@@ -154,10 +160,19 @@ impl Basis<'_> {
             + timeouts
     }
 
-    /// Whether a queue holds few packets, or fewer than there are long flows.
+    /// Whether a queue holds few packets, or fewer than there are long flows that fill it.
     fn is_starved(&self, link: LinkId) -> bool {
-        let least = STARVED_PACKETS.max(self.long_flows(link)) * f64::from(self.paths.sizing.wire_bytes);
-        self.paths.room_bytes(link) < least
+        let holds_fewer =
+            |packets: f64| self.paths.room_bytes(link) < packets * f64::from(self.paths.sizing.wire_bytes);
+        holds_fewer(STARVED_PACKETS) || holds_fewer(self.long_flows(link)) && self.is_filled(link, |_| true)
+    }
+
+    /// Whether some of the flows and UDP sources on a link may have more outstanding than it and its queue hold.
+    fn is_filled(&self, link: LinkId, is_asked: impl Fn(&Load) -> bool + Copy) -> bool {
+        let filling = self.loads.iter().filter(|load| load.links.contains(&link) && is_asked(load));
+        let shortest_s = filling.map(|load| load.shortest_s).fold(f64::INFINITY, f64::min);
+        let carried = self.paths.peaks.least_rates[link.index()].as_bps() / 8.0 * shortest_s;
+        self.outstanding_bytes_of(link, is_asked) > self.paths.room_bytes(link) + carried
     }
 
     fn changes_order(&self, link: LinkId) -> bool {
@@ -190,8 +205,7 @@ impl Basis<'_> {
 
     /// Whether laws that bear losses overflow a queue that short flows share.
     fn is_pressed(&self, link: LinkId) -> bool {
-        let bytes = self.outstanding_bytes_of(link, |load| load.bears_losses);
-        !self.keeps_apart(link) && bytes > self.paths.room_bytes(link)
+        !self.keeps_apart(link) && self.is_filled(link, |load| load.bears_losses)
     }
 
     /// Bytes that the flows and UDP sources which pass a link may have outstanding.
@@ -250,7 +264,9 @@ impl Basis<'_> {
     /// processor sharing whose customers are exponential; sizes that vary more than that leave fewer.
     fn stuck(&self, link: LinkId, rate: f64, load_bps: f64) -> f64 {
         let rate_bps = rate * self.paths.network.hop(link).way.mean_rate().as_bps();
-        let left_bps = rate_bps - self.ack_bps(link) - self.udp_bps(link);
+        // With a queue of its own UDP leaves the others theirs.
+        let udp_bps = if self.keeps_apart(link) { 0.0 } else { self.udp_bps(link) };
+        let left_bps = rate_bps - self.ack_bps(link) - udp_bps;
         let wire_bps = WIRE_PER_LOAD * load_bps;
         if wire_bps > left_bps {
             (1.0 - left_bps.max(0.0) / wire_bps).powi(2)

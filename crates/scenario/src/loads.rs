@@ -142,6 +142,14 @@ pub(crate) struct Load<'a> {
     pub(crate) boundless: bool,
     /// Its sender keeps a sample of the delivery rate for each packet.
     pub(crate) samples: bool,
+    /// Packets of flows each of which sends for a round trip as if it had the path alone.
+    pub(crate) unshared: f64,
+    /// Most places of its scoreboards.
+    pub(crate) places: f64,
+    /// Packets that a UDP source sends in a second, at most.
+    pub(crate) per_s: f64,
+    /// The shortest round trip of its flows; 0 without.
+    pub(crate) shortest_s: f64,
     /// No loss of less than a fifth of the packets lowers its rate.
     pub(crate) bears_losses: bool,
     /// Packets for which flows that ended keep room.
@@ -235,7 +243,11 @@ impl<'a> Paths<'a> {
             has_scoreboard: flow.transport() == Transport::Tcp,
             boundless,
             samples,
-            bears_losses: flow.control.law().is_some_and(bears_losses),
+            unshared: self.unshared(flow, growth, links).min(window),
+            places: (2.0 * window).min(n * places(received.min(wanted).min(limit))),
+            per_s: 0.0,
+            shortest_s: self.shortest_s(flow),
+            bears_losses: flow.control.law().is_some_and(|law| bears_losses(law, growth)),
             left: if samples { self.left(flow, links, wire_bytes, window) } else { 0.0 },
             more,
             stalls_s: self.stalls_s(flow),
@@ -292,7 +304,11 @@ impl<'a> Paths<'a> {
         let streams: f64 = scenario.flow.iter().map(|flow| f64::from(flow.streams())).sum();
         let is_quiet = flow.start == Start::At(Time::ZERO)
             && scenario.background.is_silent()
-            && scenario.traffic.is_empty();
+            && scenario.traffic.is_empty()
+            // These begin with data, and a handshake's packet that is lost comes again.
+            && scenario.udp.is_empty()
+            && scenario.flow.iter().all(|flow| flow.transport() == Transport::Tcp)
+            && self.losses(&flow.path.links).is_empty();
         let queueing_s = flow.path.links.iter().chain(&flow.ack_links).map(|&link| {
             let way = self.network.hop(link).way;
             let has_data = scenario.flow.iter().any(|flow| flow.path.links.contains(&link));
@@ -379,11 +395,15 @@ impl<'a> Paths<'a> {
         let n = f64::from(flow.streams());
         // Packets before the first loss of each of n flows, together.
         let most_before = most_of(n);
+        // A loss may cost a law nothing that takes what it measured for its window.
+        let is_kept = flow.control.law().and_then(LawSpec::info).is_some_and(|law| law.ssthresh_is_estimate);
+        let (_, packets) = self.avoidance(flow).unwrap_or((0.0, f64::INFINITY));
+        let kept = if is_kept { n * self.rounds(flow, links) * packets } else { 0.0 };
         let bound = |(since, loss): (Time, f64)| {
             let rounds = since.since(begins(flow)).as_s() / self.shortest_s(flow);
             let before = n * self.grown(flow, growth, rounds);
             let known = (1.0 + growth.per_packet).max(OVERSHOOT) * before;
-            stalled * (known + OVERSHOOT * growth.per_packet * most_before / loss)
+            stalled * (known + OVERSHOOT * growth.per_packet * most_before / loss + kept)
         };
         self.losses(links).into_iter().map(bound).fold(f64::INFINITY, f64::min)
     }
@@ -428,6 +448,18 @@ impl<'a> Paths<'a> {
         self.stalled(flow) * window
     }
 
+    /// Packets of flows each of which sends for a round trip as if it had the path alone: JetMax grants a new flow what a
+    /// link has to spare before it knows of the others, and UDT's window [may jump](jumps).
+    fn unshared(&self, flow: &Flow, growth: Growth, links: &[LinkId]) -> f64 {
+        let is_granted = growth.per_packet.is_infinite()
+            && flow.control.law().and_then(LawSpec::header) == Some(Protocol::JetMax);
+        if !is_granted && !jumps(flow, self.first_rtt_s(flow)) {
+            return 0.0;
+        }
+        let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
+        f64::from(flow.streams()) * self.carried(links, wire_bytes, flow.rtt.after(self.peaks.longer))
+    }
+
     /// Whether a scheduled change lets a path carry no more, and as late.
     fn is_slower(&self, change: &Change) -> bool {
         match change {
@@ -457,7 +489,7 @@ impl<'a> Paths<'a> {
         let seconds = self.scenario.duration.as_s();
         let [by_s, by_s2] = AVOIDANCE_BY_S;
         match flow.control.law()?.info()?.name {
-            "reno" | "westwood" | "westwood-s" | "vegas" | "veno" | "dctcp" => Some((0.0, 2.0)),
+            "reno" | "westwood" | "vegas" | "veno" | "dctcp" => Some((0.0, 2.0)),
             "illinois" => Some((0.0, 10.0)),
             "bic" => Some((0.0, 32.0)),
             "const-rate" => {
@@ -468,7 +500,7 @@ impl<'a> Paths<'a> {
                 let by_time = (by_s + by_s2 * seconds) * seconds;
                 Some((0.0, 32.0 + by_time * (10.0 * flow.rtt.as_s()).max(1.0)))
             }
-            "hstcp" | "scalable" | "yeah" | "ltcp" | "compound" => Some((0.05, 32.0)),
+            "hstcp" | "scalable" | "westwood-s" | "yeah" | "ltcp" | "compound" => Some((0.05, 32.0)),
             _ => None,
         }
     }
@@ -542,6 +574,11 @@ fn most_of(expected: f64) -> f64 {
     expected + 4.0 * expected.sqrt() + 6.0
 }
 
+/// Places of the scoreboard of a flow with this window.
+fn places(window: f64) -> f64 {
+    window.max(1.0).log2().ceil().exp2()
+}
+
 /// When the first flow of a group begins.
 fn begins(flow: &Flow) -> Time {
     match flow.start {
@@ -549,13 +586,17 @@ fn begins(flow: &Flow) -> Time {
     }
 }
 
-/// Whether no loss of less than a fifth of the packets lowers the rate of a law.
-fn bears_losses(law: &LawSpec) -> bool {
-    law.header().is_some() || law.info().is_some_and(|law| law.name == "bbr")
+/// Whether no loss of less than a fifth of the packets lowers the rate of a law. That of a router protocol that no router
+/// speaks grows by a packet a round trip.
+fn bears_losses(law: &LawSpec, growth: Growth) -> bool {
+    law.header().is_some() && !growth.steady || law.info().is_some_and(|law| law.name == "bbr")
 }
 
-/// Whether a law takes at least a tenth off its window at each loss.
+/// Whether a law takes at least a tenth off its window at each loss, or never raises it there.
 fn gives_way_to_losses(law: &LawSpec) -> bool {
+    if law.info().is_some_and(|info| info.name == "htcp-be") {
+        return law.label() != "htcp-be:literal";
+    }
     let gives_way = |law: &LawInfo| !law.ssthresh_is_estimate && law.family != "router" && law.name != "copa";
     !samples_rates(law) && law.info().is_some_and(gives_way)
 }

@@ -21,12 +21,21 @@ const UDT_FLOW_BYTES: f64 = 6_000.0;
 /// more while they are copied; on a delay line 16 and as much again for its ACK; on the sender's scoreboard 9, which
 /// double. If it was lost or has arrived behind a hole, both ends know the range that it is in.
 const PACKET_BYTES: f64 = 124.0;
+/// The same in no queue: 25 for its time, its flags and the ranges at both ends, in two places; and on a delay line, or on
+/// the lists of what is lost and sent again. BBR, which bears losses, has them all at once.
+const LISTED_BYTES: f64 = 80.0;
+/// The same of windows far above what the path holds: nearly all is lost. A place takes half of it.
+const LOST_BYTES: f64 = 92.0;
 /// The same of UDT and UDP on a wire: they list lost packets alone.
 const UNLISTED_BYTES: f64 = 50.0;
-/// Of a packet on a scoreboard of a flow that ended, or of cross traffic.
-const KEPT_BYTES: f64 = 100.0;
-/// Of a packet on a wire that is out of order, beyond the rest: it is an event of its own.
-const LATE_BYTES: f64 = 200.0;
+/// And of UDT's packets that are outstanding elsewhere: both ends list ranges of them in 32 bytes each, of two packets or more.
+const UDT_LOST_BYTES: f64 = 32.0;
+/// Of a packet on a scoreboard of a flow that ended.
+const LEFT_BYTES: f64 = 100.0;
+/// The same of cross traffic: 25 in 64 places for its 45 packets, and the lists.
+const KEPT_BYTES: f64 = 80.0;
+/// Of a packet on a wire that is out of order, beyond the rest: 104, with a quarter more for growth, and an event.
+const LATE_BYTES: f64 = 160.0;
 /// Bytes a packet that a sender keeps for a law with delivery-rate samples, with room to grow.
 const RATE_SAMPLE_BYTES: f64 = 80.0;
 /// Rows of the table `transfers` are a mean number: there may be a third more.
@@ -39,16 +48,16 @@ const TABLE_COPIES: f64 = 2.4;
 const RUN_BYTES: f64 = 4_000_000.0;
 /// Scoreboards have places for a power of two of packets: where that many are outstanding, and no more are held, they
 /// need so much of what else is spare.
-const SCOREBOARD_ROOM: f64 = 1.2;
+const SCOREBOARD_ROOM: f64 = 1.3;
 /// Room that structures which hold few packets keep for more.
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
 /// windows allow it; both together so many at most.
-const SLACK_PACKETS: f64 = 30_000.0;
+const SLACK_PACKETS: f64 = 50_000.0;
 const RECOVERY: f64 = 0.25;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
 /// The same of recoveries without SACK, beyond that.
-const STALLED: f64 = 0.75;
+const STALLED: f64 = 0.9;
 const STALLED_MOST_PACKETS: f64 = 350_000.0;
 /// Without RACK a lost retransmission waits for its timeout, and so many more packets may be outstanding; where packets get
 /// out of order, it is lost more often.
@@ -215,11 +224,12 @@ impl Basis<'_> {
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
         // Without SACK more is outstanding while losses are repaired.
         let stalled: f64 = senders().filter(|load| load.stalls_s > 0.0).map(|load| load.window).sum();
-        let slack = SLACK_PACKETS + RECOVERY * links + STALLED * links.min(stalled) + behind + initial;
+        let slack = SLACK_PACKETS + RECOVERY * links + STALLED * links.min(stalled) + initial;
         let behind_most = if late > 0.0 { REORDERED_MOST_PACKETS } else { BEHIND_MOST_PACKETS };
-        let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled) + behind_most.min(behind);
-        let slack = slack.min(most).min(windows);
-        let held = slack + boundless + links;
+        let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
+        let slack = (slack.min(most) + behind_most.min(behind)).min(windows);
+        let unshared: f64 = senders().map(|load| load.unshared).sum();
+        let held = slack + boundless + unshared + links;
         // No more is held than is outstanding, at most.
         let room = |load: &Load| if load.samples { 1.0 } else { SCOREBOARD_ROOM };
         let outstanding: f64 = self.loads.iter().map(|load| room(load) * load.window).sum();
@@ -234,12 +244,22 @@ impl Basis<'_> {
         let listed = self.loads.iter().filter(|load| load.has_scoreboard);
         let on_scoreboards = SPARE_PACKETS + listed.map(|load| room(load) * load.window).sum::<f64>();
         let queued = self.links().map(|link| self.queued(link)).sum::<f64>().min(held);
-        let held_bytes = (queued + cross.in_flight) * PACKET_BYTES
-            + (held - queued).min(on_scoreboards) * PACKET_BYTES
-            + (held - queued - on_scoreboards).max(0.0) * UNLISTED_BYTES
+        let listed = (held - queued).min(on_scoreboards);
+        let bearing = senders().filter(|load| load.samples && load.bears_losses);
+        let bearing = bearing.map(|load| load.window).sum::<f64>().min(listed);
+        let overflowing = || senders().filter(|load| load.boundless && !load.samples);
+        let lost = overflowing().map(|load| load.window).sum::<f64>().min(listed - bearing);
+        let places = overflowing().map(|load| load.places).sum::<f64>().min(2.0 * lost);
+        let unlisted = (held - queued - on_scoreboards).max(0.0);
+        let on_wire = unlisted.min(links / OVERSHOOT);
+        let held_bytes = (queued + cross.in_flight + bearing) * PACKET_BYTES
+            + places / 2.0 * LOST_BYTES
+            + (listed - bearing - lost) * LISTED_BYTES
+            + on_wire * UNLISTED_BYTES
+            + (unlisted - on_wire) * UDT_LOST_BYTES
             + sampled * RATE_SAMPLE_BYTES;
-        held_bytes.max(left * (KEPT_BYTES + RATE_SAMPLE_BYTES))
-            + late.min(in_flight) * LATE_BYTES
+        held_bytes.max(left * (LEFT_BYTES + RATE_SAMPLE_BYTES))
+            + late.min(in_flight + self.udp_packets()) * LATE_BYTES
             + cross.kept * KEPT_BYTES
     }
 
@@ -254,9 +274,24 @@ impl Basis<'_> {
 
     /// Bytes that a link carries in the longest round trip of its flows.
     fn bdp_bytes(&self, link: LinkId) -> f64 {
+        self.paths.peaks.rates[link.index()].as_bps() / 8.0 * self.round_trip(link).as_s()
+    }
+
+    /// Packets that UDP sources send in the longest round trip. The place of a packet out of order is free again when all
+    /// such packets that were sent before it have arrived.
+    fn udp_packets(&self) -> f64 {
+        let sources = self.loads.iter().filter(|load| !load.keeps);
+        let sent = sources.map(|load| {
+            let longest_s = load.links.iter().map(|&link| self.round_trip(link).as_s()).fold(0.0, f64::max);
+            load.demand.min(load.per_s * longest_s)
+        });
+        sent.sum()
+    }
+
+    /// The longest round trip of the flows on a link, and how late its packets are.
+    fn round_trip(&self, link: LinkId) -> Time {
         let late = most_late(&self.paths.network.hop(link).way.impair).after(self.paths.peaks.longer);
-        let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(late);
-        self.paths.peaks.rates[link.index()].as_bps() / 8.0 * rtt.as_s()
+        self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(late)
     }
 
     /// Packets on the wire behind a link that are out of order.

@@ -297,6 +297,59 @@ fn drawn_scenarios_are_predicted() {
              packet = \"9000B\"\n[background]\nlevel = 3\n",
         ),
         (
+            "one late packet keeps the places of all packets of UDP that are sent after it",
+            "duration = \"1s\"\n[link]\nrate = \"20Gbit/s\"\nqueue = { size = \"29 packets\" }\n\
+             reorder = { p = 0.0501, delay = \"3ms\" }\n[[flow]]\nlaw = \"scalable\"\nrtt = \"240ms\"\n\
+             size = \"44704B\"\n[[udp]]\nbursts = [{ rate = \"10Gbit/s\" }]\n",
+        ),
+        (
+            "handshakes that wait behind the first data of UDT give Hybla a long round trip",
+            "duration = \"25306ms\"\ncompat = \"ns2\"\n[link]\nrate = \"4791234bit/s\"\n\
+             queue = { kind = \"pie\", size = \"1.774bdp\" }\nmode = \"event\"\n[[flow]]\nlaw = \"bic:ns2\"\n\
+             rtt = \"113123us\"\ntransport = \"udt\"\ncount = 2\n[[flow]]\nlaw = \"hybla:paper\"\n\
+             rtt = \"157690us\"\ncount = 46\n",
+        ),
+        (
+            "Hybla fills a tuned host's buffer, and loses nearly all",
+            "duration = \"1809947us\"\n[link]\nrate = \"12729662911bit/s\"\n\
+             queue = { kind = \"drop-head\", size = \"0.617bdp\" }\n[[flow]]\nlaw = \"hybla:paper\"\n\
+             rtt = \"114308us\"\npacket = \"576B\"\nstart = \"uniform(0us, 904974us)\"\n",
+        ),
+        (
+            "JetMax grants each new flow what the link has to spare",
+            "duration = \"3s\"\n[link]\nrate = \"2492128264bit/s\"\n\
+             queue = { kind = \"red\", size = \"1.504bdp\" }\nrouter = { kind = \"jetmax\" }\nloss = 0.000304\n\
+             [[flow]]\nlaw = \"jetmax:memory\"\nrtt = \"426197us\"\npacket = \"576B\"\ncount = 31\n\
+             [background]\nlevel = 1\nlong_flows = 0\n[[udp]]\nbursts = [{ rate = \"106546200bit/s\" }]\n",
+        ),
+        (
+            "UDT's windows jump to all that the path carries, each by itself",
+            "duration = \"4s\"\n[link]\nrate = \"5141126692bit/s\"\n\
+             queue = { kind = \"codel\", size = \"0.221bdp\" }\n[[flow]]\nlaw = \"udt\"\nrtt = \"260975us\"\n\
+             transport = \"udt\"\ncount = 25\n",
+        ),
+        (
+            "with a queue of its own UDP leaves short flows theirs",
+            "duration = \"1s\"\n[link]\nrate = \"34Gbit/s\"\n\
+             queue = { kind = \"fq-codel\", size = \"0.474bdp\" }\n[[flow]]\nlaw = \"htcp-be:scaled\"\n\
+             rtt = \"3529us\"\ncount = 3\n[background]\nlevel = 2\n[[udp]]\n\
+             bursts = [{ rate = \"48Gbit/s\" }]\n[[schedule]]\nat = \"0.3s\"\nlink = \"forward\"\n\
+             rate = \"6.1Gbit/s\"\n",
+        ),
+        (
+            "long flows whose receivers limit them leave a short queue to the others",
+            "duration = \"3070300us\"\n[parking-lot]\nhops = 2\nrate = \"7859260757bit/s\"\n\
+             queue = { kind = \"drop-head\", size = \"51 packets\" }\n[[flow]]\nlaw = \"yeah:paper\"\n\
+             rtt = \"43372us\"\ncount = 64\nreceive_window = \"64 packets\"\n[background]\nlevel = 1\n\
+             long_flows = 0\n",
+        ),
+        (
+            "HTCP-BE never raises its window at a loss",
+            "duration = \"628724us\"\n[link]\nrate = \"95431572320bit/s\"\n\
+             queue = { kind = \"codel\", size = \"0.379bdp\" }\nloss = 0.001198\n[[flow]]\n\
+             law = \"htcp-be:floor\"\nrtt = \"39579us\"\ncount = 6\npacing = true\n",
+        ),
+        (
             "recoveries of many flows without SACK hold as much again as the links",
             "duration = \"27207008us\"\n[link]\nrate = \"846840661bit/s\"\nqueue = { size = \"2.882bdp\" }\n[[flow]]\n\
              law = \"ltcp:rtt3\"\nrtt = \"295318us\"\npacket = \"576B\"\ncount = 26\nsack = false\n",
