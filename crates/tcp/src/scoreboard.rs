@@ -360,6 +360,13 @@ impl Scoreboard {
         }
         self.repair.flags[at] = self.repair.flags[at] & !FOUND | RETRANS | EVER | twice;
         self.sent[at] = now;
+        // Only RACK takes them off.
+        while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
+            if self.is_copy_in_flight(sent, seq) {
+                break;
+            }
+            self.repair.retransmitted.pop_front();
+        }
         self.repair.retransmitted.push_back((now, seq));
         self.repair.retransmitted_end = self.repair.retransmitted_end.max(seq + 1);
     }

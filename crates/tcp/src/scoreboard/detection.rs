@@ -84,7 +84,7 @@ impl Scoreboard {
     }
 
     /// Whether the retransmission of `seq` at `sent` is its last one, and neither lost nor SACKed.
-    fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
+    pub(super) fn is_copy_in_flight(&self, sent: Time, seq: u64) -> bool {
         let flags = if seq >= self.una { self.flags(seq) } else { 0 };
         flags & (EVER | FOUND) == EVER
             && flags & (LOST | RETRANS) != LOST
