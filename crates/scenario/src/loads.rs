@@ -39,6 +39,8 @@ pub(crate) const TIMEOUT_S: f64 = 1.0;
 const QUEUED_OF_SLOW_START: f64 = 1.0 / 3.0;
 /// The most by which the seconds since a loss let CUBIC and H-TCP grow in a round trip of 0.1 s, in packets.
 const AVOIDANCE_BY_S: [f64; 2] = [12.0, 1.2];
+/// Share of the flows without SACK whose recovery never ends.
+const ENDLESS: f64 = 0.1;
 /// Packets that `const-rate` adds in a round trip of a second.
 const CONST_RATE_C: f64 = 4.0;
 /// The longest ACK on the wire.
@@ -417,7 +419,14 @@ impl<'a> Paths<'a> {
             (Transport::Tcp, Compat::Ns2) => TIMEOUT_S,
             (Transport::Tcp, Compat::Linux) => self.stalls_s(flow),
         };
-        1.0 + waits_s / (2.0 * self.shortest_s(flow))
+        let rounds = waits_s / self.shortest_s(flow);
+        // A recovery that repairs one loss in each round trip may last to the end, of a few flows.
+        let rounds = if has_sack(flow) {
+            rounds
+        } else {
+            rounds.max(ENDLESS * self.scenario.duration.as_s() / self.shortest_s(flow))
+        };
+        1.0 + rounds / 2.0
     }
 
     /// Most packets that all flows of a group may have outstanding where the queue is short: packets that leave in slow

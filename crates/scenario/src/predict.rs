@@ -26,9 +26,11 @@ const PACKET_BYTES: f64 = 124.0;
 const LISTED_BYTES: f64 = 80.0;
 /// The same of windows far above what the path holds: nearly all is lost. A place takes half of it.
 const LOST_BYTES: f64 = 92.0;
+/// Of those on a delay line, and their ACKs.
+const LINE_BYTES: f64 = 32.0;
 /// The same of UDT and UDP on a wire: they list lost packets alone.
 const UNLISTED_BYTES: f64 = 50.0;
-/// And of UDT's packets that are outstanding elsewhere: both ends list ranges of them in 32 bytes each, of two packets or more.
+/// And of UDT's packets that are outstanding elsewhere: both ends list them as ranges, in 32 bytes for two packets.
 const UDT_LOST_BYTES: f64 = 32.0;
 /// Of a packet on a scoreboard of a flow that ended.
 const LEFT_BYTES: f64 = 100.0;
@@ -58,6 +60,8 @@ const RECOVERY: f64 = 0.25;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
 /// The same of recoveries without SACK, beyond that.
 const STALLED: f64 = 0.9;
+/// In a long run some of these flows never end their recovery, and add packets in each round trip.
+const STALLED_A_ROUND: f64 = 0.02;
 const STALLED_MOST_PACKETS: f64 = 350_000.0;
 /// Without RACK a lost retransmission waits for its timeout, and so many more packets may be outstanding; where packets get
 /// out of order, it is lost more often.
@@ -223,8 +227,11 @@ impl Basis<'_> {
         let late: f64 = self.links().map(|link| self.late(link)).sum();
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
         // Without SACK more is outstanding while losses are repaired.
-        let stalled: f64 = senders().filter(|load| load.stalls_s > 0.0).map(|load| load.window).sum();
-        let slack = SLACK_PACKETS + RECOVERY * links + STALLED * links.min(stalled) + initial;
+        let stalling = || senders().filter(|load| load.stalls_s > 0.0);
+        let stalled: f64 = stalling().map(|load| load.window).sum();
+        let rounds = stalling().map(|load| self.duration_s / load.shortest_s).fold(0.0, f64::max);
+        let stalls = STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
+        let slack = SLACK_PACKETS + RECOVERY * links + stalls + initial;
         let behind_most = if late > 0.0 { REORDERED_MOST_PACKETS } else { BEHIND_MOST_PACKETS };
         let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
         let slack = (slack.min(most) + behind_most.min(behind)).min(windows);
@@ -254,6 +261,7 @@ impl Basis<'_> {
         let on_wire = unlisted.min(links / OVERSHOOT);
         let held_bytes = (queued + cross.in_flight + bearing) * PACKET_BYTES
             + places / 2.0 * LOST_BYTES
+            + self.carried_at_once().min(lost) * LINE_BYTES
             + (listed - bearing - lost) * LISTED_BYTES
             + on_wire * UNLISTED_BYTES
             + (unlisted - on_wire) * UDT_LOST_BYTES
@@ -270,6 +278,16 @@ impl Basis<'_> {
         let has_events = self.paths.network.hop(link).mode == Mode::Event;
         let on_wire = if has_events { self.bdp_bytes(link) } else { 0.0 };
         ((self.paths.room_bytes(link) + on_wire) / f64::from(wire_bytes)).min(windows)
+    }
+
+    /// Packets that the slowest links carry in a round trip, and that their queues hold.
+    fn carried_at_once(&self) -> f64 {
+        let packets = |link: LinkId| {
+            let wire_bytes =
+                self.passing(link).map(|load| load.wire_bytes).min().map_or(f64::INFINITY, f64::from);
+            (self.bdp_bytes(link) + self.paths.room_bytes(link)) / wire_bytes
+        };
+        self.links().filter(|&link| self.is_slowest(link)).map(packets).sum()
     }
 
     /// Bytes that a link carries in the longest round trip of its flows.
