@@ -8,6 +8,7 @@ mod demand;
 mod document;
 mod error;
 mod file;
+mod growth;
 mod loads;
 pub mod model;
 mod network;

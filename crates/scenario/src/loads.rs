@@ -1,33 +1,22 @@
 //! Senders of packets one by one, and the most that each of it may have outstanding.
 
 use lfn_header::Protocol;
-use lfn_law::{LawInfo, LawSpec, SlowStartKind};
+use lfn_law::LawSpec;
 use lfn_path::Loss;
 use lfn_sim::config::LinkId;
 use lfn_units::Time;
 
 use crate::config::Sizing;
 use crate::demand::{background_load_bps, Demand};
+use crate::growth::{bears_losses, gives_way_to_losses, initial_window, samples_rates, Growth, OVERSHOOT};
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport};
 use crate::network::{Hop, Network};
 use crate::peaks::{jumps, most_late, Peaks};
 use crate::quantity::Start;
 
-/// Slow start may send twice what path and buffer hold before it detects a loss.
-pub(crate) const OVERSHOOT: f64 = 2.0;
 /// Over [`OVERSHOOT`]: under a law with delivery rates, start-up keeps 2 / ln 2 of what the path holds in flight, and
 /// as much as it holds is SACKed before the first loss is repaired.
 const START_UP: f64 = (2.0 / std::f64::consts::LN_2 + 1.0) / OVERSHOOT - 1.0;
-/// Packets before the first ACK of UDT.
-const UDT_INITIAL_WINDOW: f64 = 16.0;
-/// Below this round trip Hybla is Reno; above, no loss keeps its window near what the path holds.
-const HYBLA_RTT_S: f64 = 0.025;
-/// In slow start Hybla's window grows by 2^rho - 1 for each packet, with rho at most this.
-const HYBLA_RHO_MAX: f64 = 16.0;
-/// Up to this rho losses keep its window near what the path holds.
-const HYBLA_RHO_BOUND: f64 = 4.0;
-/// VCP and EVCP grow by (1 + xi)^2.5 - 1 for each packet at most, with xi = 0.0625.
-const VCP_PER_PACKET: f64 = 0.17;
 /// Round trips before the first data.
 const HANDSHAKE_ROUNDS: f64 = 1.0;
 /// Round trips of growth in congestion avoidance between a loss and the answer to it.
@@ -52,74 +41,8 @@ const HYBLA_LINUX_SEGMENTS: f64 = 65_535.0;
 /// A packet that opens a connection, on the wire.
 const OPENING_BYTES: f64 = 90.0;
 
-/// How the window of a flow grows on a path, and what ends that, besides its receiver, its demand and its host.
-#[derive(Clone, Copy)]
-struct Growth {
-    /// The most that it grows by for each packet that arrives. Infinite where a router may ask for any window, and
-    /// for prototypes.
-    per_packet: f64,
-    /// The most that it grows by in a round trip once losses have ended slow start, beyond one packet.
-    per_round: f64,
-    /// No loss is known to keep it near what the path holds.
-    boundless: bool,
-    /// It never grows by more than [`per_round`](Growth::per_round) in a round trip: no slow start.
-    steady: bool,
-}
-
-impl Growth {
-    /// Packets over twice a path that may be outstanding when a loss is known, as a share of [`OVERSHOOT`].
-    fn beyond_doubling(self) -> f64 {
-        if self.boundless || self.per_packet.is_infinite() {
-            0.0
-        } else {
-            (self.per_packet - 1.0).max(0.0) / OVERSHOOT
-        }
-    }
-
-    /// Of a law, or of UDT's own control. The law of a router protocol that no router speaks grows as Reno does.
-    fn of(law: Option<&LawSpec>, first_rtt_s: f64, is_answered: bool) -> Growth {
-        let one = Growth { per_packet: 1.0, per_round: 0.0, boundless: false, steady: false };
-        let Some(law) = law else { return one };
-        let name = law.info().map(|law| law.name);
-        if name == Some("hybla") {
-            if first_rtt_s <= HYBLA_RTT_S {
-                return one;
-            }
-            let rho = first_rtt_s / HYBLA_RTT_S;
-            // rho^2 a round trip, in congestion avoidance with a window of one packet.
-            let per_packet = rho.min(HYBLA_RHO_MAX).exp2().max(rho * rho);
-            return Growth {
-                per_packet,
-                per_round: rho * rho,
-                boundless: rho > HYBLA_RHO_BOUND,
-                steady: false,
-            };
-        }
-        if law.header().is_some() && !is_answered {
-            return Growth { per_round: 1.0, steady: true, ..one };
-        }
-        let per_packet = match law.header() {
-            Some(Protocol::Vcp) => VCP_PER_PACKET,
-            Some(_) => f64::INFINITY,
-            None if name.is_none() => f64::INFINITY,
-            None => 1.0,
-        };
-        Growth { per_packet, boundless: name.is_none(), ..one }
-    }
-}
-
-/// Whether a law uses delivery-rate samples.
-pub(crate) fn samples_rates(law: &LawSpec) -> bool {
-    law.slow_start() == SlowStartKind::None
-}
-
 fn has_sack(flow: &Flow) -> bool {
     flow.tcp.is_none_or(|tcp| tcp.sack)
-}
-
-/// Packets that a flow may send before the first ACK; Hybla sends rho.
-fn initial_window(flow: &Flow, growth: Growth) -> f64 {
-    flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64).max(growth.per_packet)
 }
 
 /// Load of one group of flows, or of one UDP source, on a link.
@@ -593,19 +516,4 @@ fn begins(flow: &Flow) -> Time {
     match flow.start {
         Start::At(time) | Start::Uniform(time, _) => time,
     }
-}
-
-/// Whether no loss of less than a fifth of the packets lowers the rate of a law. That of a router protocol that no router
-/// speaks grows by a packet a round trip.
-fn bears_losses(law: &LawSpec, growth: Growth) -> bool {
-    law.header().is_some() && !growth.steady || law.info().is_some_and(|law| law.name == "bbr")
-}
-
-/// Whether a law takes at least a tenth off its window at each loss, or never raises it there.
-fn gives_way_to_losses(law: &LawSpec) -> bool {
-    if law.info().is_some_and(|info| info.name == "htcp-be") {
-        return law.label() != "htcp-be:literal";
-    }
-    let gives_way = |law: &LawInfo| !law.ssthresh_is_estimate && law.family != "router" && law.name != "copa";
-    !samples_rates(law) && law.info().is_some_and(gives_way)
 }

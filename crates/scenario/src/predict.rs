@@ -6,7 +6,8 @@ use lfn_units::Time;
 
 use crate::cross_traffic::CrossTraffic;
 use crate::demand::Demand;
-use crate::loads::{samples_rates, Basis, Load, Paths, OVERSHOOT};
+use crate::growth::{samples_rates, OVERSHOOT};
+use crate::loads::{Basis, Load, Paths};
 use crate::model::{Change, Compat, Mode, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::most_late;
@@ -23,7 +24,7 @@ const UDT_FLOW_BYTES: f64 = 6_000.0;
 const PACKET_BYTES: f64 = 124.0;
 /// The same in no queue: 25 for its time, its flags and the ranges at both ends, in two places; and on a delay line, or on
 /// the lists of what is lost and sent again. BBR, which bears losses, has them all at once.
-const LISTED_BYTES: f64 = 80.0;
+const LISTED_BYTES: f64 = 84.0;
 /// The same of windows far above what the path holds: nearly all is lost. A place takes half of it.
 const LOST_BYTES: f64 = 92.0;
 /// Of those on a delay line, and their ACKs.
@@ -55,7 +56,7 @@ const SCOREBOARD_ROOM: f64 = 1.3;
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
 /// windows allow it; both together so many at most.
-const SLACK_PACKETS: f64 = 50_000.0;
+const SLACK_PACKETS: f64 = 60_000.0;
 const RECOVERY: f64 = 0.25;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
 /// The same of recoveries without SACK, beyond that.
