@@ -51,7 +51,7 @@ const LESSONS = (() => {
       points: [
         { bench: 0, at: loss(0), text: "The first loss ends Reno's slow start." },
         { bench: 0, at: cwnd(0, most, 90), text: "At the end of the run Reno is still far below the BDP. Its growth does not depend on the rate: ten times the rate takes ten times as long." },
-        { bench: 0, at: goodput(0, 50), text: "The distance to the dotted line is capacity that nobody uses." },
+        { bench: 0, at: goodput(0, 50), text: "The distance to the dotted line is unused capacity." },
         { bench: 1, at: cwnd(0, most, 40), text: "CUBIC grows with the time since the loss, not with the number of round trips, and gives up 30 % instead of half. Choose htcp, scalable, hstcp or bbr in B for other answers." },
       ],
     },
