@@ -41,10 +41,10 @@ static inline u64 yeah_whole(const struct yeah *s, u64 w)
 	return s->variant == YEAH_LINUX ? w & ~(LAW_ONE - 1) : w;
 }
 
-/* Takes the queue out of the window, but not below what a Reno flow would have. */
-static inline void yeah_decongest(struct yeah *s, struct law_control *control)
+/* Takes the queue out of the window w, but not below what a Reno flow would have. */
+static inline void yeah_decongest(struct yeah *s, u64 w, struct law_control *control)
 {
-	u64 w = control->cwnd, least = LAW_SEG(s->reno_count);
+	u64 least = LAW_SEG(s->reno_count);
 	u64 queued = yeah_whole(s, s->queued_q16 << 16);
 
 	if (s->queued_q16 <= YEAH_Q_MAX_Q16 || w <= least)
@@ -53,12 +53,12 @@ static inline void yeah_decongest(struct yeah *s, struct law_control *control)
 	control->ssthresh = law_min(control->ssthresh, control->cwnd);
 }
 
-/* Once a round trip. */
-static inline void yeah_end_round(struct yeah *s, struct law_control *control)
+/* Once a round trip, with the window w. */
+static inline void yeah_end_round(struct yeah *s, u64 w, struct law_control *control)
 {
 	u32 queueing_us = s->delay.round_us - s->delay.base_us;
 
-	s->queued_q16 = delay_queue_q16(&s->delay, yeah_whole(s, control->cwnd), s->delay.round_us);
+	s->queued_q16 = delay_queue_q16(&s->delay, yeah_whole(s, w), s->delay.round_us);
 	if (s->queued_q16 <= YEAH_Q_MAX_Q16 && queueing_us <= s->delay.base_us / YEAH_PHY) {
 		s->slow_rounds = 0;
 		if (++s->fast_rounds > YEAH_ZETA) {
@@ -67,7 +67,7 @@ static inline void yeah_end_round(struct yeah *s, struct law_control *control)
 		}
 		return;
 	}
-	yeah_decongest(s, control);
+	yeah_decongest(s, w, control);
 	if (s->reno_count <= 2)
 		s->reno_count = (u32)law_max(control->cwnd >> 33, 2);
 	else if (s->reno_count < 1u << 26)
@@ -79,10 +79,15 @@ static inline void yeah_end_round(struct yeah *s, struct law_control *control)
 static inline void yeah_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct yeah *s = state;
+	u64 w = control->cwnd;
 
 	delay_on_sample(&s->delay, ack, s->variant == YEAH_LINUX);
-	if ((ack->flags & LAW_ACK_OPEN) && s->delay.starts && control->cwnd < control->ssthresh && s->delay.round_us)
-		yeah_end_round(s, control);
+	if (!(ack->flags & LAW_ACK_OPEN) || !s->delay.starts || w >= control->ssthresh || !s->delay.round_us)
+		return;
+	if (s->variant == YEAH_LINUX && ack->flags & LAW_ACK_CWND_LIMITED)
+		w = law_min(w + LAW_SEG(ack->newly_delivered), control->ssthresh); /* slow start comes first */
+	yeah_end_round(s, w, control);
+	s->delay.starts = 0; /* the ACK ends one round, though it may also end slow start */
 }
 
 static inline void yeah_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)
@@ -98,7 +103,7 @@ static inline void yeah_on_ack(void *state, u32 n, const struct law_ack *ack, st
 		law_add_per_rtt(control, law_max(control->cwnd / 100 >> 16, 1 << 16), n);
 	(void)ack;
 	if (s->delay.starts && s->delay.round_us)
-		yeah_end_round(s, control);
+		yeah_end_round(s, control->cwnd, control);
 }
 
 static inline void yeah_on_loss(void *state, const struct law_loss *loss, struct law_control *control)
