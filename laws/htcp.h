@@ -96,7 +96,8 @@ static inline void htcp_measure_rtt(struct htcp *h, const struct law_ack *ack)
 		rtt_us = law_max((rtt_us + (h->variant == HTCP_NS2 ? 0 : 999)) / 1000, 1) * 1000; /* whole jiffies */
 	if (!h->min_rtt_us || rtt_us < h->min_rtt_us)
 		h->min_rtt_us = (u32)rtt_us;
-	if (!(ack->flags & LAW_ACK_OPEN))
+	/* Linux looks at RTT_max in state Open alone, so a rise by more than the step in Disorder hides the rest. */
+	if (!(ack->flags & LAW_ACK_OPEN) || (h->variant == HTCP_LINUX && ack->flags & LAW_ACK_DISORDER))
 		return;
 	if (h->max_rtt_us < h->min_rtt_us)
 		h->max_rtt_us = h->min_rtt_us;
