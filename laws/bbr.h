@@ -34,9 +34,10 @@ enum { BBR_OPEN, BBR_RECOVERY, BBR_LOSS };
 #define BBR_LT_USE_ROUNDS 48u
 
 struct bbr {
-	u64 cycle_ns;          /* start of the phase of PROBE_BW */
-	u64 epoch_ns;          /* start of the interval for extra_acked */
 	struct rate_max bw;
+	u32 cycle_us;          /* start of the phase of PROBE_BW */
+	u32 epoch_us;          /* start of the interval for extra_acked */
+	u32 delivered_ms;      /* when a segment was last delivered */
 	u32 min_rtt_us;        /* ~0: none yet */
 	u32 min_rtt_ms;        /* its time; clocks are low bits */
 	u32 probe_rtt_done_ms; /* end of PROBE_RTT; 0: the pipe is not drained yet */
@@ -54,10 +55,12 @@ struct bbr {
 	u32 random;
 	u32 mode : 2, cycle : 3, state : 2, full_rounds : 2, extra_rounds : 5, lt_rounds : 7,
 		full : 1, conserve : 1, idle_restart : 1, probe_rtt_round_done : 1, lt_sampling : 1, lt_use : 1,
-		has_rtt : 1;
+		has_rtt : 1, timeout : 1;
 };
 
 static inline u32 bbr_ms(u64 now_ns) { return (u32)(now_ns / 1000000); }
+
+static inline u32 bbr_us(u64 now_ns) { return (u32)(now_ns / 1000); }
 
 static inline u64 bbr_bw(const struct bbr *s) { return s->lt_use ? s->lt_bw : s->bw.best[0].value; }
 
@@ -115,9 +118,9 @@ static inline u64 bbr_in_network(const struct bbr *s, const struct law_ack *ack,
 	return inflight - law_min(delivered, inflight);
 }
 
-static inline void bbr_lt_restart(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate)
+static inline void bbr_lt_restart(struct bbr *s, const struct law_rate *rate)
 {
-	s->lt_ms = bbr_ms(ack->now_ns);
+	s->lt_ms = s->delivered_ms;
 	s->lt_delivered = (u32)rate->delivered;
 	s->lt_lost = (u32)rate->lost;
 	s->lt_rounds = 0;
@@ -134,7 +137,7 @@ static inline void bbr_lt_stop(struct bbr *s)
 static inline void bbr_next_phase(struct bbr *s, u64 now_ns)
 {
 	s->cycle = (s->cycle + 1) & (BBR_CYCLE - 1);
-	s->cycle_ns = now_ns;
+	s->cycle_us = bbr_us(now_ns);
 }
 
 /* PROBE_BW begins in any phase but that of 3/4. */
@@ -149,7 +152,7 @@ static inline void bbr_probe_bw(struct bbr *s, u64 now_ns)
 static inline void bbr_lt_interval(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate)
 {
 	u64 delivered = (u32)rate->delivered - s->lt_delivered, lost = (u32)rate->lost - s->lt_lost;
-	u32 ms = bbr_ms(ack->now_ns) - s->lt_ms;
+	u32 ms = s->delivered_ms - s->lt_ms;
 	u64 bw, diff;
 
 	if (!delivered || lost << 8 < BBR_LT_LOSS * delivered || !ms)
@@ -164,11 +167,11 @@ static inline void bbr_lt_interval(struct bbr *s, const struct law_ack *ack, con
 		return;
 	}
 	s->lt_bw = (u32)bw;
-	bbr_lt_restart(s, ack, rate);
+	bbr_lt_restart(s, rate);
 }
 
 static inline void bbr_watch_policer(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate,
-				     int round_start)
+				     int lost, int round_start)
 {
 	if (s->lt_use) {
 		if (s->mode == BBR_PROBE_BW && round_start && ++s->lt_rounds >= BBR_LT_USE_ROUNDS) {
@@ -178,9 +181,9 @@ static inline void bbr_watch_policer(struct bbr *s, const struct law_ack *ack, c
 		return;
 	}
 	if (!s->lt_sampling) {
-		if (!ack->newly_lost)
+		if (!lost)
 			return;
-		bbr_lt_restart(s, ack, rate);
+		bbr_lt_restart(s, rate);
 		s->lt_sampling = 1;
 	}
 	if (rate->flags & LAW_RATE_APP_LIMITED) {
@@ -193,8 +196,21 @@ static inline void bbr_watch_policer(struct bbr *s, const struct law_ack *ack, c
 		return;
 	if (s->lt_rounds > 4 * BBR_LT_ROUNDS)
 		bbr_lt_stop(s);
-	else if (ack->newly_lost)
+	else if (lost)
 		bbr_lt_interval(s, ack, rate);
+}
+
+/* A timeout ends a round trip that lost: the detector saw it before this ACK. */
+static inline void bbr_watch_timeout(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate)
+{
+	struct law_rate then = {
+		.delivered = rate->delivered - ack->newly_delivered,
+		.lost = rate->lost - ack->newly_lost,
+	};
+
+	s->timeout = 0;
+	s->full_bw = 0;
+	bbr_watch_policer(s, ack, &then, 1, 1);
 }
 
 /* Whether a round trip began. */
@@ -211,7 +227,7 @@ static inline int bbr_update_bw(struct bbr *s, const struct law_ack *ack, const 
 		s->conserve = 0;
 		round_start = 1;
 	}
-	bbr_watch_policer(s, ack, rate, round_start);
+	bbr_watch_policer(s, ack, rate, ack->newly_lost != 0, round_start);
 	bw = rate_of(rate);
 	if (!(rate->flags & LAW_RATE_APP_LIMITED) || bw >= s->bw.best[0].value)
 		rate_max_add(&s->bw, BBR_BW_ROUNDS, s->round, (u32)bw);
@@ -234,10 +250,10 @@ static inline void bbr_update_extra(struct bbr *s, const struct law_ack *ack, co
 			s->extra_now = 0;
 		}
 	}
-	expected = rate_segments(bbr_bw(s), (ack->now_ns - s->epoch_ns) / 1000);
+	expected = rate_segments(bbr_bw(s), bbr_us(ack->now_ns) - s->epoch_us);
 	if (s->epoch_acked <= expected || s->epoch_acked + (u64)ack->newly_delivered >= BBR_EXTRA_RESET) {
 		s->epoch_acked = 0;
-		s->epoch_ns = ack->now_ns;
+		s->epoch_us = bbr_us(ack->now_ns);
 		expected = 0;
 	}
 	s->epoch_acked = (u32)law_min(s->epoch_acked + (u64)ack->newly_delivered, BBR_EXTRA_RESET - 1);
@@ -257,7 +273,7 @@ static inline void bbr_update_cycle(struct bbr *s, const struct law_ack *ack, co
 {
 	u64 inflight = bbr_in_network(s, ack, control, rate->prior_inflight);
 	u32 gain = bbr_pacing_gain(s);
-	int over = ack->now_ns - s->cycle_ns > s->min_rtt_us * 1000ULL;
+	int over = bbr_us(ack->now_ns) - s->cycle_us > s->min_rtt_us;
 
 	if (s->mode != BBR_PROBE_BW)
 		return;
@@ -416,7 +432,8 @@ static inline void bbr_init(void *state, const struct law_config *config, struct
 
 	s->min_rtt_us = ~0u;
 	s->min_rtt_ms = bbr_ms(config->now_ns);
-	s->epoch_ns = config->now_ns;
+	s->epoch_us = bbr_us(config->now_ns);
+	s->delivered_ms = bbr_ms(config->now_ns);
 	s->random = config->seed;
 	/* As if the RTT were 1 ms, until there is one. */
 	control->pacing_Bps = rate_pacing_Bps(bw, config->mss_B, BBR_HIGH_GAIN);
@@ -431,8 +448,12 @@ static inline u32 bbr_on_control(void *state, const struct law_ack *ack, const s
 
 	if (ack->flags & LAW_ACK_LOSS && s->state != BBR_LOSS) {
 		s->state = BBR_LOSS;
-		s->full_bw = 0;
+		s->timeout = 1;
 	}
+	if (s->timeout)
+		bbr_watch_timeout(s, ack, rate);
+	if (ack->newly_delivered)
+		s->delivered_ms = bbr_ms(ack->now_ns);
 	round_start = bbr_update_bw(s, ack, rate);
 	bbr_update_extra(s, ack, rate, control, round_start);
 	bbr_update_cycle(s, ack, rate, control);
@@ -449,7 +470,7 @@ static inline void bbr_on_restart(void *state, u64 now_ns, struct law_control *c
 	struct bbr *s = state;
 
 	s->idle_restart = 1;
-	s->epoch_ns = now_ns;
+	s->epoch_us = bbr_us(now_ns);
 	s->epoch_acked = 0;
 	if (s->mode == BBR_PROBE_BW)
 		control->pacing_Bps = law_max(control->pacing_Bps * RATE_GAIN_ONE / bbr_pacing_gain(s), 1);
@@ -459,8 +480,10 @@ static inline void bbr_on_restart(void *state, u64 now_ns, struct law_control *c
 
 static inline void bbr_on_loss(void *state, const struct law_loss *loss, struct law_control *control)
 {
-	(void)loss;
-	bbr_save_cwnd(state, control);
+	struct bbr *s = state;
+
+	bbr_save_cwnd(s, control);
+	s->timeout |= loss->kind == LAW_LOSS_RTO;
 }
 
 static inline void bbr_on_undo(void *state, struct law_control *control)
