@@ -18,7 +18,7 @@ from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.testbed import virtual_linux
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .draw import Drawn
 
@@ -90,6 +90,14 @@ def _window(time_s: np.ndarray, window: np.ndarray, start_s: float, rtt_s: float
     return float(np.mean(window[inside])) if inside.any() else 0.0
 
 
+def _after_handshake(samples: Mapping[str, np.ndarray], counter: str) -> float:
+    """A counter of Linux without what the handshake added: ours counts data only."""
+    # The SYN counts as a byte that was acknowledged.
+    opening = samples["bytes_acked"] == 0
+    before = samples[counter][opening]
+    return float(samples[counter][-1] - (before[-1] if len(before) else 0))
+
+
 def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
     return [flow for flow in resolved["flow"] for _ in range(flow["count"])]
 
@@ -105,8 +113,8 @@ def of_linux(resolved: dict[str, Any], ran: virtual_linux.Ran) -> Outcome:
                 # The SYN counts as a byte that was acknowledged.
                 goodput_bps=8 * max(0.0, float(samples["bytes_acked"][-1]) - 1) / active_s,
                 mean_window=_window(samples["t_us"] / 1e6, samples["cwnd"], start_s, rtt_s),
-                retransmits=float(samples["total_retrans"][-1]),
-                timeouts=float(samples["timeouts"][-1]),
+                retransmits=_after_handshake(samples, "total_retrans"),
+                timeouts=_after_handshake(samples, "timeouts"),
             )
         )
     queue = ran.queue
