@@ -35,12 +35,6 @@ pub(super) struct Recovery {
     pub clock_ms: u64,
 }
 
-/// When Linux's reordering timer fires for what is due then: its clock ticks every millisecond, the timer takes two more
-/// and the rest of the current one.
-fn in_jiffies(now: Time, due: Time) -> Time {
-    Time::from_ms(now.as_ns() / 1_000_000 + due.since(now).as_ns().div_ceil(1_000_000) + 3)
-}
-
 impl Sender {
     /// Segments delivered by an ACK that carries SACK blocks, is a duplicate, or follows such an ACK.
     #[cold]
@@ -274,13 +268,13 @@ impl Sender {
 
     pub(super) fn detect_losses(&mut self, now: Time) {
         if !self.config.sack || !self.board.dirty() {
-            self.timers.reorder = Time::NEVER;
+            self.wait_for_reordering(now, None);
             return;
         }
         match self.config.loss_detection {
             LossDetection::Rack => {
                 let again = self.board.detect_by_time(now, self.reorder_window());
-                self.timers.reorder = again.map_or(Time::NEVER, |due| in_jiffies(now, due));
+                self.wait_for_reordering(now, again);
             }
             LossDetection::DupThresh => self.board.detect_by_count(),
         }
@@ -370,10 +364,7 @@ impl Sender {
     pub(super) fn on_probe_timeout(&mut self, now: Time) {
         if self.board.sacked_out() > 0 {
             // SACKs came since: RACK looks for losses, and the timeout counts from the first segment.
-            self.timers.kind = Timer::Rto;
-            let due =
-                self.board.first_sent() + Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
-            self.timers.due = due.max(now + Time::from_us(1));
+            self.resume_timeout(now);
             return;
         }
         let due = self.probe_due();

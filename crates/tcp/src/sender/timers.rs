@@ -41,6 +41,12 @@ impl Default for Timers {
     }
 }
 
+/// When Linux's reordering timer fires for what is due then: its clock ticks every millisecond, the timer takes two more
+/// and the rest of the current one.
+fn in_jiffies(now: Time, due: Time) -> Time {
+    Time::from_ms(now.as_ns() / 1_000_000 + due.since(now).as_ns().div_ceil(1_000_000) + 3)
+}
+
 impl Sender {
     /// When [`Sender::on_timer`] wants to be called; [`Time::NEVER`] if not at all.
     #[inline]
@@ -75,6 +81,32 @@ impl Sender {
             }
         }
         self.timers.due = now + Time::from_ns(delay_ns);
+    }
+
+    /// RACK looks for losses again when `due`, if anything waits. Linux has one timer for both: until then no timeout
+    /// comes, and it is not later than a timeout that begins now.
+    #[cold]
+    pub(super) fn wait_for_reordering(&mut self, now: Time, due: Option<Time>) {
+        let Some(due) = due else {
+            if self.timers.reorder != Time::NEVER && self.timers.due == Time::NEVER {
+                self.resume_timeout(now);
+            }
+            self.timers.reorder = Time::NEVER;
+            return;
+        };
+        let timeout = now + Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
+        self.timers.reorder = in_jiffies(now, due).min(timeout);
+        self.timers.due = Time::NEVER;
+    }
+
+    /// The timeout counts from the first segment again.
+    pub(super) fn resume_timeout(&mut self, now: Time) {
+        if self.board.outstanding() == 0 {
+            return;
+        }
+        let due = self.board.first_sent() + Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
+        self.timers.kind = Timer::Rto;
+        self.timers.due = due.max(now + Time::from_us(1));
     }
 
     /// From the last new data to their probe, in ns.
