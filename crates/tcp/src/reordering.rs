@@ -40,6 +40,11 @@ impl Reordering {
         self.degree = self.degree.max(distance.min(DEGREE_MAX));
     }
 
+    /// So many segments were overtaken, as far as duplicate ACKs tell.
+    pub fn set_degree(&mut self, degree: u64) {
+        self.degree = degree.min(DEGREE_MAX);
+    }
+
     /// More reordering was seen than any path is taken to have.
     pub fn is_strong(&self) -> bool {
         self.degree > DUP_THRESH

@@ -111,18 +111,34 @@ impl Sender {
             if self.board.outstanding() == 0 || !self.duplicates_count() {
                 return delivered;
             }
+            let before = self.dup_acks;
             self.dup_acks += 1;
+            self.limit_duplicates(0);
             self.board.set_duplicate_acks(self.dup_acks);
-            return delivered + 1;
+            return delivered + (self.dup_acks - before) as u32;
         }
         let counted = self.dup_acks.min(u64::from(delivered).saturating_sub(1));
         self.dup_acks -= counted;
-        let repairing = matches!(self.state, State::Cwr | State::Recovery | State::Loss);
+        self.limit_duplicates(u64::from(delivered));
+        // After a timeout Linux forgets them, too (measured).
+        let repairing = matches!(self.state, State::Cwr | State::Recovery)
+            || (self.state == State::Loss && !self.is_newreno_of_linux());
         if !repairing || self.board.una() >= self.recovery.high_seq || self.board.outstanding() == 0 {
             self.dup_acks = 0;
         }
         self.board.set_duplicate_acks(self.dup_acks);
         delivered - counted as u32
+    }
+
+    /// There cannot be more duplicate ACKs than segments outstanding that are not lost: what Linux counts beyond that
+    /// is reordering, and all of the window, with the `acked` segments, may be reordered from then on (measured).
+    fn limit_duplicates(&mut self, acked: u64) {
+        let outstanding = self.board.outstanding();
+        let most = outstanding.saturating_sub(self.board.lost_out().max(1));
+        if self.is_newreno_of_linux() && self.dup_acks > most {
+            self.dup_acks = most;
+            self.recovery.reordering.set_degree(outstanding + acked);
+        }
     }
 
     /// All other ACKs than plain ones in state Open: ends of episodes, undo, losses.
