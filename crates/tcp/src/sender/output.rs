@@ -63,6 +63,7 @@ impl Sender {
             return None;
         }
         if self.is_paced(now) {
+            self.end_new_data();
             return None;
         }
         let seq = self.board.on_sent(now);
@@ -123,6 +124,15 @@ impl Sender {
 
     fn is_paced(&mut self, now: Time) -> bool {
         self.pacer.holds(now)
+    }
+
+    /// Pacing keeps new data back: what follows a timeout's first new data is retransmissions again, and if there was
+    /// none, F-RTO has nothing to watch (measured).
+    fn end_new_data(&mut self) {
+        if self.recovery.frto == Frto::SendsNew {
+            let sent = self.board.nxt() > self.recovery.high_seq;
+            self.recovery.frto = if sent { Frto::Watches } else { Frto::Off };
+        }
     }
 
     /// Records a sent segment for the rate sampler and the pacer.
