@@ -355,8 +355,8 @@ impl Flow {
         id: FlowId,
         scheduler: &mut Scheduler,
     ) -> u64 {
-        let Segment { seq, retransmission, cwr } = segment;
-        let segment = SegmentIn { seq, retransmission, ce, cwr };
+        let Segment { seq, retransmission, copy, cwr } = segment;
+        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
         let (shift, line) = (self.legs.ack_shift, self.legs.ack_line);
         let mut sent = 0;
         self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
@@ -380,8 +380,8 @@ impl Flow {
         // An ACK that was due before does not contain this header.
         let mut sent = self.on_receiver_timer(at, id, scheduler);
         self.heard.header.merge(header);
-        let Segment { seq, retransmission, cwr } = segment;
-        let segment = SegmentIn { seq, retransmission, ce, cwr };
+        let Segment { seq, retransmission, copy, cwr } = segment;
+        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
         let urgent = self.heard.header.is_urgent();
         sent += self.answer(id, scheduler, |receiver, emit| {
             receiver.on_segment(at, segment, &mut |ack| emit(ack));
@@ -396,7 +396,7 @@ impl Flow {
     /// timestamp is newer, and the receiver refuses what is older by more than one ms (PAWS, RFC 7323 §5; Linux 6.12
     /// as measured).
     pub fn is_stale(&mut self, segment: Segment) -> bool {
-        let Segment { seq, retransmission, .. } = segment;
+        let Segment { seq, retransmission, copy, .. } = segment;
         let next = self.receiver.next_expected();
         if seq < next || !self.sender.has_timestamps() {
             return false;
@@ -406,7 +406,7 @@ impl Flow {
             return false;
         }
         let sender = &self.sender;
-        let sent = if retransmission { sender.copy_sent(seq) } else { sender.original_sent(seq) };
+        let sent = sender.transmission(seq, retransmission.then_some(copy));
         let Some(sent) = sent else { return false };
         let stamp_ms = |at: Time| at.as_ns() / 1_000_000;
         let stale = stamp_ms(sent) + 1 < stamp_ms(self.heard.moved_by_copy);

@@ -7,7 +7,7 @@ use lfn_units::Time;
 
 use crate::ids::{FlowId, RouteId};
 
-/// It has a header for routers. The flags of ACKs leave this bit free, and the bits of SACK blocks are above it.
+/// It has a header for routers. The flags of ACKs leave this bit free.
 const HEADED: u8 = AckFlags::FREE;
 const RETRANSMISSION: u8 = 1;
 const CWR: u8 = 2;
@@ -16,6 +16,10 @@ const TO_SENDER: u8 = 2;
 /// The ACK that ends a handshake.
 const THIRD: u8 = 1;
 const CE: u8 = 4;
+/// SACK blocks of an ACK.
+const BLOCKS: u8 = 3 << 4;
+/// Which retransmission a data packet is, or an ACK echoes.
+const COPY_SHIFT: u32 = 6;
 
 /// The SACK blocks of an ACK; those that it has come first.
 pub(crate) type Blocks = [Range; SACK_BLOCKS];
@@ -132,7 +136,9 @@ impl Packet {
     }
 
     pub fn of_segment(flow: FlowId, segment: Segment) -> Packet {
-        let flags = (u8::from(segment.retransmission) * RETRANSMISSION) | (u8::from(segment.cwr) * CWR);
+        let flags = (u8::from(segment.retransmission) * RETRANSMISSION)
+            | (u8::from(segment.cwr) * CWR)
+            | (segment.copy << COPY_SHIFT);
         Packet::new(flow, flags, segment.seq)
     }
 
@@ -160,6 +166,7 @@ impl Packet {
         Segment {
             seq: self.seq(near),
             retransmission: self.is_retransmission(),
+            copy: self.flags() >> COPY_SHIFT,
             cwr: self.flags() & CWR != 0,
         }
     }
@@ -208,7 +215,7 @@ impl Packet {
     /// Whether it has SACK blocks or a header.
     #[inline(always)]
     pub fn has_extras(self) -> bool {
-        self.flags() >= HEADED
+        self.flags() & (HEADED | BLOCKS) != 0
     }
 
     #[inline(always)]

@@ -32,6 +32,8 @@ pub struct SegmentIn {
     pub seq: u64,
     /// Whether it is a retransmission.
     pub retransmission: bool,
+    /// Which retransmission it is, from 0, modulo 4.
+    pub copy: u8,
     /// It carries a CE mark.
     pub ce: bool,
     /// The sender reduced its window: congestion echo ends (RFC 3168 CWR).
@@ -66,6 +68,7 @@ impl AckFlags {
     /// Not used here.
     pub const FREE: u8 = 8;
     const BLOCKS_SHIFT: u32 = 4;
+    const COPY_SHIFT: u32 = 6;
 
     /// The byte.
     #[inline(always)]
@@ -95,14 +98,26 @@ impl AckFlags {
     /// Number of SACK blocks, at most [`SACK_BLOCKS`].
     #[inline(always)]
     pub fn blocks(self) -> usize {
-        usize::from(self.0 >> AckFlags::BLOCKS_SHIFT)
+        usize::from(self.0 >> AckFlags::BLOCKS_SHIFT & 3)
+    }
+
+    /// Which retransmission's timestamp is echoed, from 0, modulo 4; it means nothing if an original's is.
+    pub fn copy(self) -> u8 {
+        self.0 >> AckFlags::COPY_SHIFT
+    }
+
+    /// These flags, with the echo of a retransmission's timestamp.
+    #[must_use]
+    pub fn echoing(self, copy: u8) -> AckFlags {
+        let others = self.0 & ((1 << AckFlags::COPY_SHIFT) - 1) & !AckFlags::ECHOES_ORIGINAL.0;
+        AckFlags(others | copy << AckFlags::COPY_SHIFT)
     }
 
     /// These flags, with as many SACK blocks, at most [`SACK_BLOCKS`].
     #[must_use]
     pub fn with_blocks(self, blocks: usize) -> AckFlags {
         debug_assert!(blocks <= SACK_BLOCKS);
-        AckFlags((self.0 & ((1 << AckFlags::BLOCKS_SHIFT) - 1)) | ((blocks as u8) << AckFlags::BLOCKS_SHIFT))
+        AckFlags((self.0 & !(3 << AckFlags::BLOCKS_SHIFT)) | ((blocks as u8) << AckFlags::BLOCKS_SHIFT))
     }
 }
 
@@ -277,7 +292,11 @@ impl Receiver {
     fn on_next_segment(&mut self, now: Time, segment: SegmentIn, at_once: bool) -> bool {
         // The ACK echoes the timestamp of the first segment since the last ACK (RFC 7323 §4.3).
         if self.unacknowledged == 0 {
-            self.flags = self.flags.with(AckFlags::ECHOES_ORIGINAL, !segment.retransmission);
+            self.flags = if segment.retransmission {
+                self.flags.echoing(segment.copy)
+            } else {
+                self.flags.with(AckFlags::ECHOES_ORIGINAL, true)
+            };
         }
         self.next += 1;
         self.unacknowledged += 1;
@@ -357,8 +376,9 @@ impl Receiver {
         let Some(range) = range else {
             self.duplicates += 1;
             if segment.seq < self.next {
-                let original = self.flags.has(AckFlags::ECHOES_ORIGINAL) && !segment.retransmission;
-                self.flags = self.flags.with(AckFlags::ECHOES_ORIGINAL, original);
+                if segment.retransmission && self.flags.has(AckFlags::ECHOES_ORIGINAL) {
+                    self.flags = self.flags.echoing(segment.copy);
+                }
                 self.quick.add(QUICK_ACKS);
             }
             self.acknowledge_duplicate(now, segment.seq, emit);

@@ -24,6 +24,12 @@ const TWICE: u8 = 8;
 /// RACK found it lost, and it was not retransmitted since. Linux's RACK does not look at it again, even if an undo
 /// removes the mark of loss: then only a timeout repairs it (measured).
 const FOUND: u8 = 16;
+/// Which retransmission was the last, from 0, modulo 4.
+const COPY_SHIFT: u32 = 5;
+/// Flags that a segment keeps as long as it is outstanding.
+const HISTORY: u8 = EVER | TWICE | 3 << COPY_SHIFT;
+/// So many earlier transmissions are searched for one that an ACK echoes.
+const SEARCHED: usize = 1000;
 
 /// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,12 +48,9 @@ pub(crate) struct Delivered {
 /// Further results of one ACK for loss recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Learnt {
-    /// Transmission time of the first segment that the cumulative ACK covers (its echoed timestamp), and
-    /// whether that was a retransmission. `None` if the ACK comes too soon after the second retransmission to
-    /// echo it: it answers an earlier one.
-    pub echoed: Option<(Time, bool)>,
-    /// When the original of that segment left, if it is the one last retransmitted for the first time.
-    pub original: Option<Time>,
+    /// When the transmission left whose timestamp the ACK echoes: one of the first segment that the cumulative ACK
+    /// covers. `None` if that is not known.
+    pub echoed: Option<Time>,
     /// The lowest delivered segment that was never retransmitted.
     pub lowest_original: Option<u64>,
     /// Whether SACK blocks delivered segments.
@@ -91,8 +94,9 @@ struct Repair {
     retransmitted: VecDeque<(Time, u64)>,
     /// One past the highest segment ever retransmitted.
     retransmitted_end: u64,
-    /// The segment last retransmitted for the first time, and when its original left.
-    original: (u64, Time),
+    /// Transmissions of outstanding segments before their last: the segment, which retransmission (`None`: the
+    /// original), when it left. Stale entries are at the front.
+    earlier: VecDeque<(u64, Option<u8>, Time)>,
     /// Segments found lost since the last `take_newly_lost`.
     newly_lost: u32,
     /// Whether retransmissions were found lost since the last `take_lost_copies`.
@@ -186,12 +190,6 @@ impl Scoreboard {
         self.sent[self.at(self.nxt - 1)]
     }
 
-    /// Time of an outstanding segment's retransmission, if any.
-    pub fn copy_sent(&self, seq: u64) -> Option<Time> {
-        let once = (self.una..self.nxt).contains(&seq) && self.flags(seq) & TWICE == 0;
-        once.then(|| self.sent[self.at(seq)])
-    }
-
     /// Whether a segment not acknowledged cumulatively was ever retransmitted.
     pub fn was_retransmitted(&self, seq: u64) -> bool {
         (self.una..self.nxt).contains(&seq) && self.flags(seq) & EVER != 0
@@ -202,11 +200,22 @@ impl Scoreboard {
         self.was_retransmitted(seq) && self.repair.sacked.contains(seq)
     }
 
-    /// Time of an outstanding segment's first transmission; for a retransmitted segment, that of the next
-    /// segment that was not retransmitted.
-    pub fn original_sent(&self, seq: u64) -> Option<Time> {
-        let first = (seq.max(self.una)..self.nxt).find(|&s| self.flags(s) & EVER == 0)?;
-        (seq >= self.una).then(|| self.sent[self.at(first)])
+    /// When a transmission of an outstanding segment left: the original, or a retransmission, counted from 0, modulo 4.
+    pub fn transmission(&self, seq: u64, copy: Option<u8>) -> Option<Time> {
+        if !(self.una..self.nxt).contains(&seq) {
+            return None;
+        }
+        if self.last_copy(seq) == copy {
+            return Some(self.sent[self.at(seq)]);
+        }
+        let mut earlier = self.repair.earlier.iter().take(SEARCHED);
+        earlier.find(|one| (one.0, one.1) == (seq, copy)).map(|one| one.2)
+    }
+
+    /// Which retransmission of an outstanding segment was its last transmission; `None`: the original.
+    pub fn last_copy(&self, seq: u64) -> Option<u8> {
+        let flags = self.flags(seq);
+        (flags & EVER != 0).then_some(flags >> COPY_SHIFT)
     }
 
     /// Retransmissions in flight.
@@ -238,14 +247,9 @@ impl Scoreboard {
         self.repair.learnt.lowest_original
     }
 
-    /// Time of the transmission whose timestamp the ACK echoes, and whether it is a retransmission.
-    pub fn echoed(&self) -> Option<(Time, bool)> {
+    /// When the transmission left whose timestamp the ACK echoes, if that is known.
+    pub fn echoed(&self) -> Option<Time> {
         self.repair.learnt.echoed
-    }
-
-    /// When the original of the first segment that the cumulative ACK covers left, if it is still known.
-    pub fn original(&self) -> Option<Time> {
-        self.repair.learnt.original
     }
 
     /// Switches the list of lost segments on or off.
@@ -265,6 +269,7 @@ impl Scoreboard {
             + repair.sacked.memory_bytes()
             + (repair.lost.capacity() + repair.lost_again.capacity()) * 8
             + repair.retransmitted.capacity() * 16
+            + repair.earlier.capacity() * 24
     }
 
     /// Starts again at segment 0; memory stays.
@@ -275,6 +280,7 @@ impl Scoreboard {
         repair.lost.clear();
         repair.lost_again.clear();
         repair.retransmitted.clear();
+        repair.earlier.clear();
         repair.examined = 0;
         repair.highest_sacked = [0; 3];
         repair.retransmitted_end = 0;
@@ -306,6 +312,7 @@ impl Scoreboard {
         if !self.dirty {
             self.repair.lost.shrink_to(wanted);
             self.repair.retransmitted.shrink_to(wanted);
+            self.repair.earlier.shrink_to(wanted);
         }
     }
 
@@ -354,11 +361,10 @@ impl Scoreboard {
         if self.repair.flags[at] & RETRANS == 0 {
             self.retrans_out += 1;
         }
-        let twice = if self.repair.flags[at] & EVER != 0 { TWICE } else { 0 };
-        if twice == 0 {
-            self.repair.original = (seq, self.sent[at]);
-        }
-        self.repair.flags[at] = self.repair.flags[at] & !FOUND | RETRANS | EVER | twice;
+        let before = self.last_copy(seq);
+        self.repair.earlier.push_back((seq, before, self.sent[at]));
+        let kept = self.repair.flags[at] & LOST | RETRANS | EVER;
+        self.repair.flags[at] = kept | before.map_or(0, |copy| TWICE | ((copy + 1) & 3) << COPY_SHIFT);
         self.sent[at] = now;
         // Only RACK takes them off.
         while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
@@ -402,14 +408,14 @@ impl Scoreboard {
         Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest), ..Delivered::default() }
     }
 
-    /// The cumulative ACK moved to `cumulative`, at most `nxt`; adds to what SACK blocks `delivered`. `original`: it
-    /// echoes the timestamp of an original, so it answers no retransmission.
+    /// The cumulative ACK moved to `cumulative`, at most `nxt`; adds to what SACK blocks `delivered`. `echo`: the
+    /// transmission whose timestamp it echoes, a retransmission or (`None`) an original; without timestamps, nothing.
     pub fn on_cumulative(
         &mut self,
         cumulative: u64,
         now: Time,
         min_rtt: Time,
-        original: bool,
+        echo: Option<Option<u8>>,
         delivered: &mut Delivered,
     ) {
         if !self.dirty {
@@ -417,11 +423,9 @@ impl Scoreboard {
             return;
         }
         let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
-        let (first, sent) = (self.flags(self.una), self.sent[self.at(self.una)]);
-        let is_last = first & TWICE == 0 || now - sent >= min_rtt;
-        self.repair.learnt.echoed = is_last.then_some((sent, first & EVER != 0));
-        self.repair.learnt.original = (self.repair.original.0 == self.una).then_some(self.repair.original.1);
-        let least_rtt = if original { Time::NEVER } else { min_rtt };
+        self.repair.learnt.echoed = echo.and_then(|copy| self.transmission(self.una, copy));
+        // If it echoes an original it answers no retransmission.
+        let least_rtt = if echo == Some(None) { Time::NEVER } else { min_rtt };
         let mut repeated = false;
         for seq in self.una..cumulative {
             repeated |= self.flags(seq) & EVER != 0;
@@ -443,6 +447,9 @@ impl Scoreboard {
             (delivered.oldest_sent, delivered.newest_sent) = sacked_times;
         }
         self.una = cumulative;
+        while self.repair.earlier.front().is_some_and(|one| one.0 < cumulative) {
+            self.repair.earlier.pop_front();
+        }
         self.repair.sacked.advance(cumulative);
         self.repair.examined = self.repair.examined.max(cumulative);
         let empty = self.sacked_out == 0 && self.lost_out == 0 && self.retrans_out == 0;
@@ -453,6 +460,7 @@ impl Scoreboard {
             self.repair.lost.clear();
             self.repair.lost_again.clear();
             self.repair.retransmitted.clear();
+            self.repair.earlier.clear();
         }
     }
 
@@ -477,7 +485,7 @@ impl Scoreboard {
                 self.note_delivery(seq, now, min_rtt, delivered);
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] &= EVER | TWICE;
+                self.repair.flags[at] &= HISTORY;
                 self.sacked_out += 1;
                 self.repair.learnt.beyond_gap = true;
                 if seq > self.repair.highest_sacked[2] {
@@ -545,7 +553,7 @@ impl Scoreboard {
                 self.note_loss(seq);
             }
             self.clear_outstanding(seq);
-            self.repair.flags[at] = (flags & (EVER | TWICE | FOUND)) | LOST;
+            self.repair.flags[at] = (flags & (HISTORY | FOUND)) | LOST;
             self.lost_out += 1;
             self.repair.lost.push_back(seq);
         }
@@ -587,12 +595,12 @@ mod tests {
         let most = board.memory_bytes();
         board.shrink();
         assert_eq!(board.memory_bytes(), most, "all of it is in use");
-        board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, false, &mut Delivered::default());
+        board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, None, &mut Delivered::default());
         board.shrink();
         assert!(board.memory_bytes() < most / 50, "{} of {most} bytes", board.memory_bytes());
         assert_eq!((board.first_sent(), board.last_sent()), (Time::from_ms(9_980), Time::from_ms(9_999)));
-        assert_eq!(board.copy_sent(9_990), Some(Time::from_s(20)));
-        assert_eq!(board.original_sent(9_990), Some(Time::from_ms(9_991)));
+        assert_eq!(board.transmission(9_990, Some(0)), Some(Time::from_s(20)));
+        assert_eq!(board.transmission(9_990, None), Some(Time::from_ms(9_990)));
         for seq in 10_000..20_000 {
             board.on_sent(Time::from_ms(seq));
         }

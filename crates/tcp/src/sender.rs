@@ -168,14 +168,10 @@ impl Sender {
         self.config.timestamps
     }
 
-    /// Time of an unacknowledged segment's retransmission, if it has exactly one.
-    pub fn copy_sent(&self, seq: u64) -> Option<Time> {
-        self.board.copy_sent(seq)
-    }
-
-    /// Time of an unacknowledged segment's first transmission; for a retransmitted segment, an upper bound.
-    pub fn original_sent(&self, seq: u64) -> Option<Time> {
-        self.board.original_sent(seq)
+    /// When a transmission of an unacknowledged segment left, if that is still known: a retransmission as
+    /// [`Segment::copy`] counts them, or (`None`) the original.
+    pub fn transmission(&self, seq: u64, copy: Option<u8>) -> Option<Time> {
+        self.board.transmission(seq, copy)
     }
 
     /// RTT estimates.
@@ -341,7 +337,7 @@ impl Sender {
             ce: u32::from(ack.flags.has(AckFlags::ECE)),
             ..Ack::default()
         };
-        seen.rtt_ns = self.sample_rtt(now, ack, &delivered);
+        seen.rtt_ns = self.sample_rtt(now, &delivered);
         seen.srtt_ns = self.rtt.srtt_ns();
         seen.min_rtt_ns = self.rtt.min_ns();
         if advanced {
@@ -364,7 +360,10 @@ impl Sender {
             seen.flags |= ACK_OPEN;
         }
         let marked = ack.flags.has(AckFlags::ECE);
+        // Slow start looks at the ACK if it found the sender in slow start: an undo comes later (as in Linux).
+        let mut starts = true;
         if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
+            starts = self.control.cwnd < self.control.ssthresh;
             self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
@@ -380,7 +379,7 @@ impl Sender {
             let last = || (advanced && delivered.count > 0).then(|| ack.cumulative - 1);
             return self.steer(now, &mut seen, newest.or_else(last));
         }
-        if self.control.cwnd < self.control.ssthresh {
+        if starts && self.control.cwnd < self.control.ssthresh {
             self.slow_start.on_sample(&seen, &mut self.control);
         }
         if matches!(self.state, State::Cwr | State::Recovery) {
@@ -397,10 +396,10 @@ impl Sender {
 
     /// The RTT of the newest segment that an ACK delivered, in ns; 0: no valid sample.
     #[inline(always)]
-    fn sample_rtt(&mut self, now: Time, ack: &Acknowledgement, delivered: &Delivered) -> u64 {
+    fn sample_rtt(&mut self, now: Time, delivered: &Delivered) -> u64 {
         let (rtt_ns, oldest_ns) = match (delivered.newest_sent, delivered.oldest_sent) {
             (Some(newest), Some(oldest)) => ((now - newest).as_ns().max(1), (now - oldest).as_ns()),
-            _ => match self.rtt_by_timestamp(now, ack) {
+            _ => match self.rtt_by_timestamp(now) {
                 Some(rtt_ns) => (rtt_ns, rtt_ns),
                 None => return 0,
             },

@@ -106,8 +106,13 @@ impl Path {
             let fate = fate_of(&script.data, self.sent);
             self.sent += 1;
             let ce = script.sender.ecn && matches!(fate, Fate::Marked);
-            let segment =
-                SegmentIn { seq: segment.seq, retransmission: segment.retransmission, ce, cwr: segment.cwr };
+            let segment = SegmentIn {
+                seq: segment.seq,
+                retransmission: segment.retransmission,
+                copy: segment.copy,
+                ce,
+                cwr: segment.cwr,
+            };
             for at in arrivals(fate, self.now, Time(script.rtt.0 / 2)) {
                 self.data.push((at, segment));
             }

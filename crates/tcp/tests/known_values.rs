@@ -256,18 +256,18 @@ fn a_probe_waits_for_the_data_sent_last() {
 }
 
 #[test]
-fn an_ack_of_the_third_transmission_ends_the_back_off() {
-    for (after_ms, sampled) in [(RTT_MS + 1, true), (5, false)] {
+fn an_ack_gives_the_rtt_of_the_transmission_that_it_echoes() {
+    for copy in 0..2 {
         let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
-        for _ in 0..2 {
+        let mut left = [Time::ZERO; 2];
+        for at in &mut left {
             assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
+            *at = talk.now;
         }
-        talk.now = talk.now + Time::from_ms(after_ms);
-        talk.hear(21, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false));
-        // Two timeouts doubled it twice. An ACK that comes sooner than any RTT answers an earlier transmission.
-        let timeout = talk.sender.deadline() - talk.now;
-        assert_eq!(timeout < Time::from_ms(2 * (RTT_MS + 200)), sampled, "{timeout:?}");
-        assert!(talk.sender.rtt().min_ns() >= RTT_MS * 1_000_000);
+        talk.now = talk.now + Time::from_ms(RTT_MS + 1);
+        talk.hear(21, &[], |flags| flags.echoing(copy));
+        let ms = (talk.now.as_ns() - left[usize::from(copy)].as_ns()) / 1_000_000;
+        assert_eq!(talk.sender.rtt().latest_ns(), ms * 1_000_000, "retransmission {copy}");
     }
 }
 

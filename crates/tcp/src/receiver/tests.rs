@@ -4,7 +4,7 @@ fn acks(config: &ReceiverConfig, segments: &[(u64, u64)]) -> Vec<Acknowledgement
     let mut receiver = Receiver::new(config);
     let mut out = Vec::new();
     for &(at_us, seq) in segments {
-        let segment = SegmentIn { seq, retransmission: false, ce: false, cwr: false };
+        let segment = SegmentIn { seq, retransmission: false, copy: 0, ce: false, cwr: false };
         receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| out.push(*ack));
     }
     receiver.on_deadline(Time::from_s(1), &mut |ack| out.push(*ack));
@@ -126,7 +126,7 @@ fn congestion_is_echoed_until_the_window_was_reduced() {
     let mut receiver = Receiver::new(&config);
     let mut ece = Vec::new();
     for seq in 0..6 {
-        let segment = SegmentIn { seq, retransmission: false, ce: seq == 1, cwr: seq == 4 };
+        let segment = SegmentIn { seq, retransmission: false, copy: 0, ce: seq == 1, cwr: seq == 4 };
         receiver.on_segment(Time::from_us(seq), segment, &mut |ack| ece.push(ack.flags.has(AckFlags::ECE)));
     }
     assert_eq!(ece, [false, true, true, true, false, false]);
@@ -139,7 +139,7 @@ fn echoes(delayed_ack: bool, segments: &[(u64, bool)]) -> Vec<(u64, bool)> {
     let mut out = Vec::new();
     for (at_us, &(seq, ce)) in (0..).zip(segments) {
         // CWR does not end the echo.
-        let segment = SegmentIn { seq, retransmission: false, ce, cwr: seq == 3 };
+        let segment = SegmentIn { seq, retransmission: false, copy: 0, ce, cwr: seq == 3 };
         receiver.on_segment(Time::from_us(at_us), segment, &mut |ack| {
             out.push((ack.cumulative, ack.flags.has(AckFlags::ECE)))
         });
@@ -189,7 +189,7 @@ fn a_reduction_and_a_retransmission_do_not_wait_where_each_mark_is_echoed() {
     let mut last = 0;
     for seq in 0..20_010 {
         let (retransmission, cwr) = (seq == 20_005, seq == 20_002);
-        let segment = SegmentIn { seq, retransmission, ce: false, cwr };
+        let segment = SegmentIn { seq, retransmission, copy: 0, ce: false, cwr };
         receiver.on_segment(Time::from_us(seq), segment, &mut |ack| {
             if ack.cumulative > 20_000 {
                 covered.push(ack.cumulative - last);
@@ -217,7 +217,7 @@ fn an_ack_that_was_due_before_the_window_was_reduced_still_echoes() {
     let mut receiver = Receiver::new(&config);
     let mut seen = Vec::new();
     for (at_ms, seq, ce, cwr) in [(0, 0, true, false), (1, 1, false, false), (90, 2, false, true)] {
-        let segment = SegmentIn { seq, retransmission: false, ce, cwr };
+        let segment = SegmentIn { seq, retransmission: false, copy: 0, ce, cwr };
         receiver.on_segment(Time::from_ms(at_ms), segment, &mut |ack| {
             seen.push((ack.at, ack.flags.has(AckFlags::ECE)))
         });
@@ -248,7 +248,7 @@ fn the_timestamp_of_the_first_segment_since_the_last_ack_is_echoed() {
     let mut receiver = Receiver::new(&quiet());
     let mut echoes = Vec::new();
     for (seq, retransmission) in [(0, true), (1, false), (2, false), (3, true), (4, false), (4, true)] {
-        let segment = SegmentIn { seq, retransmission, ce: false, cwr: false };
+        let segment = SegmentIn { seq, retransmission, copy: 0, ce: false, cwr: false };
         receiver.on_segment(Time::from_us(seq), segment, &mut |ack| {
             echoes.push(ack.flags.has(AckFlags::ECHOES_ORIGINAL))
         });

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use lfn_units::Time;
 
-use super::{Scoreboard, EVER, FOUND, LOST, RETRANS, TWICE};
+use super::{Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS};
 
 impl Scoreboard {
     /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
@@ -51,7 +51,7 @@ impl Scoreboard {
                 }
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] = self.repair.flags[at] & (EVER | TWICE) | LOST | FOUND;
+                self.repair.flags[at] = self.repair.flags[at] & HISTORY | LOST | FOUND;
                 self.lost_out += 1;
                 self.note_loss(seq);
                 self.repair.lost_copies = true;

@@ -104,7 +104,8 @@ impl Sender {
         if seq == self.board.una() {
             self.restart_timer(now);
         }
-        self.sent(now, seq, true)
+        let copy = self.board.last_copy(seq).unwrap_or(0);
+        Segment { copy, ..self.sent(now, seq, true) }
     }
 
     #[inline]
@@ -119,7 +120,7 @@ impl Sender {
         }
         let cwr = self.send_cwr && !retransmission;
         self.send_cwr &= !cwr;
-        Segment { seq, retransmission, cwr }
+        Segment { seq, retransmission, copy: 0, cwr }
     }
 
     fn is_paced(&mut self, now: Time) -> bool {

@@ -50,8 +50,9 @@ impl Sender {
         let twice = duplicate && self.board.was_delivered_after_retransmission(ack.sack[0].start);
         self.board.on_sack(blocks, now, min_rtt, &mut delivered);
         if advanced {
-            let original = self.config.timestamps && ack.flags.has(AckFlags::ECHOES_ORIGINAL);
-            self.board.on_cumulative(ack.cumulative, now, min_rtt, original, &mut delivered);
+            let original = ack.flags.has(AckFlags::ECHOES_ORIGINAL);
+            let echo = self.config.timestamps.then(|| (!original).then_some(ack.flags.copy()));
+            self.board.on_cumulative(ack.cumulative, now, min_rtt, echo, &mut delivered);
             self.recovery.timeouts_in_row = 0;
         }
         if duplicate {
@@ -80,13 +81,8 @@ impl Sender {
 
     /// The RTT that the echoed timestamp gives, in whole milliseconds, where Karn's rule leaves none.
     #[cold]
-    pub(super) fn rtt_by_timestamp(&self, now: Time, ack: &Acknowledgement) -> Option<u64> {
-        // The first segment may have been retransmitted after the echoed transmission.
-        let usable = |copy: bool| self.config.timestamps && copy != ack.flags.has(AckFlags::ECHOES_ORIGINAL);
-        let echoed = self.board.echoed().filter(|&(_, copy)| usable(copy)).map(|(sent, _)| sent);
-        // After a timeout it was retransmitted alone, so its original's time is known.
-        let late = self.state == State::Loss && ack.flags.has(AckFlags::ECHOES_ORIGINAL);
-        let sent = echoed.or_else(|| self.board.original().filter(|_| self.config.timestamps && late))?;
+    pub(super) fn rtt_by_timestamp(&self, now: Time) -> Option<u64> {
+        let sent = self.board.echoed()?;
         let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
         Some(ms.max(1) * 1_000_000)
     }

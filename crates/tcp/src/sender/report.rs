@@ -29,6 +29,8 @@ pub struct Segment {
     pub seq: u64,
     /// It is a retransmission.
     pub retransmission: bool,
+    /// Which one, from 0, modulo 4.
+    pub copy: u8,
     /// It tells the receiver that the window was reduced (RFC 3168).
     pub cwr: bool,
 }
