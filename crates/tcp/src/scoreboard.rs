@@ -28,8 +28,8 @@ const FOUND: u8 = 16;
 const COPY_SHIFT: u32 = 5;
 /// Flags that a segment keeps as long as it is outstanding.
 const HISTORY: u8 = EVER | TWICE | 3 << COPY_SHIFT;
-/// So many earlier transmissions are searched for one that an ACK echoes.
-const SEARCHED: usize = 1000;
+/// So many earlier transmissions are remembered: an echo of one decides after the first retransmissions of a timeout.
+const REMEMBERED: usize = 1000;
 
 /// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -208,7 +208,7 @@ impl Scoreboard {
         if self.last_copy(seq) == copy {
             return Some(self.sent[self.at(seq)]);
         }
-        let mut earlier = self.repair.earlier.iter().take(SEARCHED);
+        let mut earlier = self.repair.earlier.iter();
         earlier.find(|one| (one.0, one.1) == (seq, copy)).map(|one| one.2)
     }
 
@@ -362,7 +362,9 @@ impl Scoreboard {
             self.retrans_out += 1;
         }
         let before = self.last_copy(seq);
-        self.repair.earlier.push_back((seq, before, self.sent[at]));
+        if self.repair.earlier.len() < REMEMBERED {
+            self.repair.earlier.push_back((seq, before, self.sent[at]));
+        }
         let kept = self.repair.flags[at] & LOST | RETRANS | EVER;
         self.repair.flags[at] = kept | before.map_or(0, |copy| TWICE | ((copy + 1) & 3) << COPY_SHIFT);
         self.sent[at] = now;
