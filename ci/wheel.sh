@@ -13,7 +13,7 @@ tried=$(mktemp -d)
 rm -rf "$share" dist
 git ls-files -z papers scenarios | xargs -0 cp --parents --target-directory "$(mkdir -p "$share" && echo "$share")"
 "$uv" tool run maturin@1.16.0 sdist --out dist
-"$uv" tool run maturin@1.16.0 build --release --out dist
+"$uv" tool run maturin@1.16.0 build --release --strip --out dist
 rm -rf "$share"
 wheel=$(ls dist/*.whl)
 "$uv" tool run auditwheel@6.4.2 show "$wheel" | tee "$tried/audit"
