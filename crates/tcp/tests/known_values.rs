@@ -271,6 +271,41 @@ fn an_ack_gives_the_rtt_of_the_transmission_that_it_echoes() {
     }
 }
 
+/// F-RTO sends new data after a timeout; those that pacing holds back are no test, and repair goes on.
+#[test]
+fn once_pacing_holds_new_data_back_after_a_timeout_repair_goes_on() {
+    let config = SenderConfig {
+        pacing: true,
+        tail_loss_probe: false,
+        initial_ssthresh_segments: Some(20),
+        ..config()
+    };
+    let law: LawSpec = "reno:linux".parse().expect("a law");
+    let mut talk = Talk { sender: Sender::new(&config, &law, Time::ZERO, u64::MAX, 1514), now: Time::ZERO };
+    assert_eq!(talk.send().len(), 20);
+    talk.now = Time::from_ms(RTT_MS);
+    for segment in 1..=20 {
+        talk.ack(segment, &[]);
+    }
+    // Segments that pacing lets go, until the timeout repeats the first of them.
+    let mut wait = |talk: &mut Talk| loop {
+        talk.now = talk.sender.deadline();
+        talk.sender.on_timer(talk.now);
+        let sent = numbers(&talk.send());
+        if !sent.is_empty() {
+            break sent;
+        }
+    };
+    while wait(&mut talk) != [(20, true)] {}
+    let nxt = talk.sender.nxt();
+    talk.now = talk.now + Time::from_ms(RTT_MS);
+    assert_eq!(
+        numbers(&talk.hear(21, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, false))),
+        [(nxt, false)]
+    );
+    assert_eq!(wait(&mut talk), [(21, true)]);
+}
+
 #[test]
 fn timeouts_back_off_and_count_once() {
     let mut talk = Talk::new(&SenderConfig { tail_loss_probe: false, ..config() });
