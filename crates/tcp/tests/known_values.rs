@@ -288,7 +288,7 @@ fn once_pacing_holds_new_data_back_after_a_timeout_repair_goes_on() {
         talk.ack(segment, &[]);
     }
     // Segments that pacing lets go, until the timeout repeats the first of them.
-    let mut wait = |talk: &mut Talk| loop {
+    let wait = |talk: &mut Talk| loop {
         talk.now = talk.sender.deadline();
         talk.sender.on_timer(talk.now);
         let sent = numbers(&talk.send());
