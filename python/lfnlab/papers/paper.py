@@ -324,7 +324,7 @@ def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[s
     """Write figures to docs/figures, for the pages; their captions by file."""
     from lfnlab.figures.plot import rendered  # a second, which few commands need
 
-    directory, captions = presets.root() / "docs" / "figures", {}
+    directory, captions = directory_of(name).parents[1] / "docs" / "figures", {}
     for title, (figure, caption) in figures.items():
         captions[file := f"{name}-{title}.png"] = caption
         try:
