@@ -141,12 +141,12 @@ def test_what_is_not_built_is_not_built_by_surprise(tmp_path: Path) -> None:
     file.write_text(PATH + FLOW)
     done = lfn("run", str(file), "--on", "linux", "--out", str(tmp_path / "o"), LFN_LINUX="/dev")
     assert done.returncode == 4
-    assert "run make linux in a clone (10 to 25 minutes of two cores, and 1.8 GB)" in done.stderr
+    assert "run make linux in a clone (5 to 25 minutes of two cores, and 1.8 GB)" in done.stderr
     (tmp_path / "linux").mkdir()
     (tmp_path / "linux" / "run").touch()
     done = lfn("run", str(file), "--on", "linux", LFN_LINUX=str(tmp_path))
     assert done.returncode == 4
-    assert f"make -C {tmp_path} linux builds it (10 to 25 minutes" in done.stderr
+    assert f"make -C {tmp_path} linux builds it (5 to 25 minutes" in done.stderr
     assert not (tmp_path / "o").exists()
 
 
@@ -192,7 +192,7 @@ def test_the_doctor_says_how_it_is_built(tmp_path: Path) -> None:
     assert check["state"] == "limited"
     assert check["found"] == "Linux in virtual time is not built"
     assert check["costs"] == "--on linux"
-    assert check["mend"].startswith(f"make -C {tmp_path} linux builds it (10 to 25 minutes")
+    assert check["mend"].startswith(f"make -C {tmp_path} linux builds it (5 to 25 minutes")
     assert "missing for that: " in check["mend"]
     assert "flex" in check["mend"]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: A clone of the repository, where it is not above this package.
 CLONE = "LFN_LINUX"
 #: Time of a first build, alone and beside other work, and its room on the disk.
-COST = "10 to 25 minutes of two cores, and 1.8 GB"
+COST = "5 to 25 minutes of two cores, and 1.8 GB"
 SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
 PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "xz", "tc", "setpriv")
 #: The guest's memory, linux/run, and what the kernel takes besides.
