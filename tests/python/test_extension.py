@@ -121,3 +121,13 @@ def test_only_full_extensions_are_kept(
     kept = paper.expected("x")["extensions"]
     assert kept["hash"] == paper.hash_of(found["jgn2"].results)
     assert [(tmp_path / "docs" / "figures" / file).is_file() for file in kept["figures"]] == [True]
+
+
+def test_a_package_refuses_to_accept_before_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paper.presets, "SHARED", paper.presets.root())
+    out = tmp_path / "out"
+    assert cli.call(["paper", "evcp", "--accept", "--out", str(out)]) == cli.UNAVAILABLE
+    assert "accepted in a clone" in capsys.readouterr().err
+    assert not out.exists()

@@ -101,6 +101,9 @@ def reproduce(
     size = "quick" if quick else None
     named = "draws" if draws else beside
     out = out or Path("-".join(word for word in ("lfn", name, named, size) if word))
+    if accept:
+        # Before the runs, which may take an hour.
+        papers.check_clone()
     if draws:
         if quick or beside:
             raise UsageError("--draws: has one size, and no other part beside it")

@@ -334,10 +334,15 @@ def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[s
     return captions
 
 
-def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
-    """Keep what was found in a part of the work on a paper: in expected.json, under its name."""
+def check_clone() -> None:
+    """Raise Unavailable in a package: findings are kept in a clone."""
     if presets.root() == presets.SHARED:
         raise Unavailable("findings are accepted in a clone of the repository, not in a package")
+
+
+def expect(name: str, part: str, found: Mapping[str, Any]) -> Path:
+    """Keep what was found in a part of the work on a paper: in expected.json, under its name."""
+    check_clone()
     file = directory_of(name) / "expected.json"
     text = json.dumps(expected(name) | {part: found}, indent=1, ensure_ascii=False)
     # A test on one line.
