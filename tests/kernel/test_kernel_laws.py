@@ -102,20 +102,23 @@ def decrease_errors(samples: list[dict[str, int]], keep: float, least: int) -> l
     ]
 
 
-def reno_growth(samples: list[dict[str, int]]) -> float:
-    """Growth of the window over one segment for every window of segments acknowledged.
+def reno_growth(samples: list[dict[str, int]]) -> tuple[int, float]:
+    """Growth of the window, and what RFC 5681 section 3.1 says for the segments acknowledged.
 
-    Linux's own reno shows 0.94 to 1.02 of it here, seen through samples.
+    Only between samples that show the window full to five segments: Linux grows no window that the
+    sender does not fill. Of all samples, Linux's own reno shows 0.72 to 0.99 of that growth, ours
+    0.49 to 0.98; of these, Linux's own 0.97 to 1.00, ours 0.96 to 0.99.
     """
     growth, full = 0, 0.0
     for a, b in in_avoidance(samples):
-        if all(b[same] == a[same] for same in ("ca_state", "ssthresh", "retransmits")):
+        same = all(b[key] == a[key] for key in ("ca_state", "ssthresh", "retransmits"))
+        if same and all(sample["unacked"] + 5 >= sample["cwnd"] for sample in (a, b)):
             cwnd = a["cwnd"] + 0.5
             for _ in range((b["acked_bytes"] - a["acked_bytes"]) // MSS_BYTES):
                 cwnd += 1 / cwnd
             growth += b["cwnd"] - a["cwnd"]
             full += cwnd - (a["cwnd"] + 0.5)
-    return growth / full
+    return growth, full
 
 
 @pytest.mark.parametrize("law", kernel.laws(), ids=lambda law: law.name)
@@ -130,9 +133,8 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
         programs = bpftool("prog", "list")
         result = transfer(name, SIZE_BYTES, DROP_INTERVAL)
         growths = [reno_growth(result["samples"])] if law.name == "reno" else []
-        # Linux grows no window that the sender does not fill, and other work on the machine can
-        # keep it from that: then it has five more transfers to show its growth.
-        while growths and growths[-1] <= 0.85 and len(growths) < 6:
+        # On a busy machine few samples see a full window: five more transfers.
+        while growths and sum(full for _, full in growths) < 100 and len(growths) < 6:
             again = transfer(name, SIZE_BYTES, DROP_INTERVAL)
             growths.append(reno_growth(again["samples"]))
         keep = KEEPS.get(law.name)
@@ -168,8 +170,9 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
         assert len(errors) >= 3
         assert statistics.median(errors) <= 1
     if growths:
-        assert growths[-1] > 0.85, growths
-        assert max(growths) < 1.1, growths
+        growth, full = map(sum, zip(*growths, strict=True))
+        assert full >= 100, growths
+        assert 0.9 < growth / full < 1.1, growths
 
     assert_nothing_left(before, result["namespace"])
 

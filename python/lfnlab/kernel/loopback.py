@@ -116,6 +116,7 @@ def _sample(sock: socket.socket) -> dict[str, int]:
     info = struct.unpack(TCP_INFO_FORMAT, sock.getsockopt(socket.SOL_TCP, socket.TCP_INFO, size))
     return {
         "ca_state": info[1],
+        "unacked": info[8 + 4],
         "srtt_us": info[8 + 15],
         "ssthresh": info[8 + 17],
         "cwnd": info[8 + 18],
