@@ -21,8 +21,8 @@ const START_UP: f64 = (2.0 / std::f64::consts::LN_2 + 1.0) / OVERSHOOT - 1.0;
 const HANDSHAKE_ROUNDS: f64 = 1.0;
 /// Round trips of growth in congestion avoidance between a loss and the answer to it.
 const REACTION: f64 = 4.0;
-/// The least retransmission timeout of Linux, and one that is not short.
-const LINUX_TIMEOUT_S: f64 = 0.2;
+/// The least retransmission timeout, and one that is not short.
+pub(crate) const LEAST_TIMEOUT: Time = Time::from_ms(200);
 pub(crate) const TIMEOUT_S: f64 = 1.0;
 /// Slow start sends three packets for two that arrive, so a third of them queues if they arrive one behind the other.
 const QUEUED_OF_SLOW_START: f64 = 1.0 / 3.0;
@@ -282,7 +282,7 @@ impl<'a> Paths<'a> {
     fn stalls_s(&self, flow: &Flow) -> f64 {
         match (has_sack(flow), self.scenario.compat) {
             (true, _) => 0.0,
-            (false, Compat::Linux) => self.shortest_s(flow) + LINUX_TIMEOUT_S,
+            (false, Compat::Linux) => self.shortest_s(flow) + LEAST_TIMEOUT.as_s(),
             (false, Compat::Ns2) => 3.0 * self.shortest_s(flow) + TIMEOUT_S,
         }
     }

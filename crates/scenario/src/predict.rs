@@ -7,7 +7,7 @@ use lfn_units::Time;
 use crate::cross_traffic::CrossTraffic;
 use crate::demand::Demand;
 use crate::growth::{samples_rates, OVERSHOOT};
-use crate::loads::{Basis, Load, Paths};
+use crate::loads::{Basis, Load, Paths, LEAST_TIMEOUT};
 use crate::model::{Change, Compat, Mode, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::most_late;
@@ -64,10 +64,6 @@ const STALLED: f64 = 0.9;
 /// In a long run some of these flows never end their recovery, and add packets in each round trip.
 const STALLED_A_ROUND: f64 = 0.02;
 const STALLED_MOST_PACKETS: f64 = 350_000.0;
-/// Without RACK a lost retransmission waits for its timeout, and so many more packets may be outstanding; where packets get
-/// out of order, it is lost more often.
-const BEHIND_MOST_PACKETS: f64 = 350_000.0;
-const REORDERED_MOST_PACKETS: f64 = 600_000.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
 /// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.
@@ -220,10 +216,14 @@ impl Basis<'_> {
         let windows: f64 = senders().filter(|load| !load.boundless).map(|load| load.window).sum();
         let boundless: f64 = senders().filter(|load| load.boundless).map(|load| load.window).sum();
         let links: f64 = self.links().map(|link| self.held(link)).sum();
-        // Packets that go on to arrive behind a lost retransmission.
+        // Without RACK a lost retransmission waits for its timeout, while others arrive behind it.
         let behind = senders()
             .filter(|_| self.paths.scenario.compat == Compat::Ns2)
-            .map(|load| self.paths.carried(load.links, load.wire_bytes, Time::from_s(1)))
+            .map(|load| {
+                let longest =
+                    load.links.iter().map(|&link| self.round_trip(link)).fold(LEAST_TIMEOUT, Time::max);
+                self.paths.carried(load.links, load.wire_bytes, longest.min(self.paths.scenario.duration))
+            })
             .fold(0.0, f64::max);
         let late: f64 = self.links().map(|link| self.late(link)).sum();
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
@@ -233,9 +233,8 @@ impl Basis<'_> {
         let rounds = stalling().map(|load| self.duration_s / load.shortest_s).fold(0.0, f64::max);
         let stalls = STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
         let slack = SLACK_PACKETS + RECOVERY * links + stalls + initial;
-        let behind_most = if late > 0.0 { REORDERED_MOST_PACKETS } else { BEHIND_MOST_PACKETS };
         let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
-        let slack = (slack.min(most) + behind_most.min(behind)).min(windows);
+        let slack = (slack.min(most) + behind).min(windows);
         let unshared: f64 = senders().map(|load| load.unshared).sum();
         let held = slack + boundless + unshared + links;
         // No more is held than is outstanding, at most.

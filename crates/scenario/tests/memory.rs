@@ -361,6 +361,11 @@ fn drawn_scenarios_are_predicted() {
              rtt = \"17893us\"\npacket = \"576B\"\n",
         ),
         (
+            "half of what ns-2's least timeout carries arrives behind retransmissions that are lost",
+            "duration = \"300ms\"\ncompat = \"ns2\"\n[link]\nrate = \"98717389123bit/s\"\n\
+             queue = { size = \"3.284bdp\" }\n[[flow]]\nlaw = \"cubic\"\nrtt = \"2813us\"\ncount = 49\n",
+        ),
+        (
             "Hybla on a short path is close to Reno",
             "duration = \"2s\"\n[link]\nrate = \"3444785240bit/s\"\nqueue = { kind = \"codel\", size = \"523 packets\" }\n\
              [[flow]]\nlaw = \"hybla:linux\"\nrtt = \"32211us\"\npacket = \"576B\"\ncount = 12\n",
