@@ -49,10 +49,9 @@ impl RttEstimator {
     }
 
     /// Valid samples of one ACK, not of retransmitted segments (Karn): `rtt_ns` of the oldest segment
-    /// that it delivered, for the timeout; `latest_ns` of the newest, for the laws and the minimum.
+    /// that it delivered, for the timeout; `latest_ns` of the newest, for the laws and the minimum. Neither is 0.
     #[inline]
     pub fn sample(&mut self, rtt_ns: u64, latest_ns: u64) {
-        let (rtt_ns, latest_ns) = (rtt_ns.max(1), latest_ns.max(1));
         self.latest_ns = latest_ns;
         if self.srtt_ns == 0 {
             self.srtt_ns = rtt_ns;

@@ -201,7 +201,8 @@ impl Sender {
     /// the end host of a router protocol began with its SYN, which carries its header.
     pub fn on_established(&mut self, now: Time, rtt: Time) {
         self.report.observe(now, self.control.cwnd);
-        self.rtt.sample(rtt.as_ns(), rtt.as_ns());
+        let rtt_ns = rtt.as_ns().max(1);
+        self.rtt.sample(rtt_ns, rtt_ns);
         if self.law.router().is_none() {
             (self.law, self.control) = begin(&self.spec, &self.config, now, self.rtt.srtt_ns());
         }
@@ -398,7 +399,11 @@ impl Sender {
     #[inline(always)]
     fn sample_rtt(&mut self, now: Time, delivered: &Delivered) -> u64 {
         let (rtt_ns, oldest_ns) = match (delivered.newest_sent, delivered.oldest_sent) {
-            (Some(newest), Some(oldest)) => ((now - newest).as_ns().max(1), (now - oldest).as_ns()),
+            (Some(newest), Some(oldest)) => {
+                let rtt_ns = (now - newest).as_ns().max(1);
+                // Often it is the same segment.
+                (rtt_ns, if oldest == newest { rtt_ns } else { (now - oldest).as_ns().max(rtt_ns) })
+            }
             _ => match self.rtt_by_timestamp(now) {
                 Some(rtt_ns) => (rtt_ns, rtt_ns),
                 None => return 0,
