@@ -72,6 +72,7 @@ SEC(".maps") struct {
 #endif
 
 void lfn_law_needs_on_tick(void) __attribute__((error("on_tick has no kernel target yet")));
+void lfn_law_needs_prediction(void) __attribute__((error("LAW_ACK_PREDICTED has no kernel target yet")));
 
 /* None before init, which Linux calls when the handshake is over: the segments of the handshake come
  * before it, and are not the law's. */
@@ -170,6 +171,8 @@ static __always_inline void tcp_init(const struct law_ops *law, u32 slow_start_k
 
 	if (law->on_tick)
 		lfn_law_needs_on_tick();
+	if (law->predicted & 1)
+		lfn_law_needs_prediction();
 	if (!flow)
 		return;
 	*private_of(sk) = (struct private){ 0 };

@@ -26,14 +26,7 @@
 #define BANDWIDTH_RTT_DOWN 16u    /* Linux 2.6.22: rtt_min rounds down to a whole jiffy, not up */
 #define BANDWIDTH_FIRST_DATA 64u  /* Linux 6.12: the first window begins as the first data leave; RTTs in jiffies */
 #define BANDWIDTH_SACKS 128u      /* Linux 6.12: duplicates without SACK blocks count for nothing */
-#define BANDWIDTH_PREDICTED 256u  /* Linux 6.12: AckedCount passes over what header prediction takes */
-
-/* The receive window of a Linux host with tcp_rmem of 128 MiB: a quarter of it, more with all that is received, up to
- * the share of payload in a segment's memory. The application reads after the ACK (measured). */
-#define BANDWIDTH_WINDOW_UNIT_B 4096u
-#define BANDWIDTH_WINDOW_OFFSET_B 3596u /* the third segment changes it first */
-#define BANDWIDTH_SHARE_256 81u         /* of 1448 bytes */
-#define BANDWIDTH_SHARE_JUMBO_256 117u  /* of 8948 bytes */
+#define BANDWIDTH_PREDICTED 256u  /* Linux 6.12: AckedCount passes over what header prediction takes (LAW_ACK_PREDICTED) */
 
 struct bandwidth {
 	u64 bwe_Bps;    /* the estimate; 0: no sample yet */
@@ -43,26 +36,13 @@ struct bandwidth {
 	u32 accounted;  /* credited through duplicate ACKs, not yet covered cumulatively */
 	u32 rtt_min_us; /* 0 before the first sample */
 	u8 renew_rtt_min; /* the next sample replaces rtt_min: the path may have changed */
-	u8 window;      /* Linux 6.12: last byte of the receive window that the last ACK announced, in its unit */
+	u8 pad;
 	u16 rtt_ms;     /* Linux 6.12: the last sample, rounded up to a jiffy */
 };
 
 static inline void bandwidth_init(struct bandwidth *b, u64 now_ns)
 {
 	b->window_ns = now_ns;
-}
-
-/* Header prediction takes an ACK that brings neither SACK blocks nor an echo nor another receive window. */
-static inline int bandwidth_predicts(struct bandwidth *b, const struct law_ack *ack)
-{
-	u64 share_256 = ack->mss_B > BANDWIDTH_WINDOW_UNIT_B ? BANDWIDTH_SHARE_JUMBO_256 : BANDWIDTH_SHARE_256;
-	u64 grows_B = (share_256 - 64) << 19, window_B = ack->delivered * ack->mss_B + BANDWIDTH_WINDOW_OFFSET_B;
-	u8 before = b->window;
-
-	if (window_B > grows_B)
-		window_B = grows_B + BANDWIDTH_WINDOW_UNIT_B - 1 - law_min((u64)ack->acked * ack->mss_B * share_256 >> 8, grows_B);
-	b->window = (u8)(window_B / BANDWIDTH_WINDOW_UNIT_B);
-	return b->window == before && !(ack->flags & LAW_ACK_SACK) && !ack->ce;
 }
 
 /* Segments to credit for this ACK. The default counts what SACK says was delivered, exactly. The
@@ -74,7 +54,7 @@ static inline u32 bandwidth_credit(struct bandwidth *b, const struct law_ack *ac
 
 	if (!(rules & (BANDWIDTH_COUNT_PAPER | BANDWIDTH_COUNT_WNS2)))
 		return ack->newly_delivered;
-	if (rules & BANDWIDTH_PREDICTED && bandwidth_predicts(b, ack))
+	if (rules & BANDWIDTH_PREDICTED && ack->flags & LAW_ACK_PREDICTED)
 		return covered; /* `accounted` stays */
 	if (!covered) {
 		if (!(ack->flags & LAW_ACK_DUP) || (rules & BANDWIDTH_SACKS && !(ack->flags & LAW_ACK_SACK)))

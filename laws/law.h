@@ -60,6 +60,9 @@ struct law_ack {
 #define LAW_ACK_DISORDER 64u    /* it finds the sender in state Disorder */
 #define LAW_ACK_SACK 128u       /* it carries SACK blocks */
 #define LAW_ACK_RESTART 256u    /* the first since a retransmission left with nothing in flight */
+#define LAW_ACK_PREDICTED 512u  /* on_sample of a variant in law_ops.predicted: header prediction takes the ACK, since it
+				 * brings no SACK blocks, no echo and no other receive window (Linux: in_ack_event without
+				 * CA_ACK_SLOWPATH) */
 
 /* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */
@@ -158,7 +161,7 @@ struct law_ops {
 			const struct law_control *control);
 	void (*on_restart)(void *state, u64 now_ns, struct law_control *control);
 	u32 state_bytes;
-	u32 pad;
+	u32 predicted; /* a bit for each variant that needs LAW_ACK_PREDICTED */
 };
 
 static inline u64 law_max(u64 a, u64 b) { return a > b ? a : b; }

@@ -39,6 +39,6 @@ static inline void westwood_s_on_loss(void *state, const struct law_loss *loss, 
 }
 
 LAW_OPS(westwood_s, .on_sample = westwood_on_sample, .on_open = westwood_on_open,
-	.on_undo = westwood_on_undo, .probe = westwood_probe);
+	.on_undo = westwood_on_undo, .probe = westwood_probe, .predicted = 1u << WESTWOOD_LINUX);
 
 #endif

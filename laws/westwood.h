@@ -137,6 +137,6 @@ static inline void westwood_probe(const void *state, const struct law_control *c
 }
 
 LAW_OPS(westwood, .on_sample = westwood_on_sample, .on_open = westwood_on_open,
-	.on_undo = westwood_on_undo, .probe = westwood_probe);
+	.on_undo = westwood_on_undo, .probe = westwood_probe, .predicted = 1u << WESTWOOD_LINUX);
 
 #endif

@@ -22,7 +22,7 @@ pub(crate) struct LawOps {
     pub(crate) on_lost: Option<unsafe extern "C" fn(*mut c_void, u64, *const Rate, *const Control)>,
     pub(crate) on_restart: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) state_bytes: u32,
-    pub(crate) pad: u32,
+    pub(crate) predicted: u32,
 }
 
 /// The largest state of a law with [`WindowLaw::on_ack`].
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn structs_have_the_layout_of_law_h() {
         extern "C" {
-            static law_layout: [u32; 62];
+            static law_layout: [u32; 63];
         }
         let rust: Vec<usize> = [
             &layout!(Ack: now_ns rtt_ns srtt_ns min_rtt_ns delivered acked newly_delivered newly_lost
@@ -185,7 +185,7 @@ mod tests {
                 prior_inflight flags),
             &layout!(Config: now_ns srtt_ns variant mss_bytes seed parameters),
             &layout!(LawOps: init on_sample on_ack on_loss on_open on_tick on_undo probe on_control
-                on_lost on_restart state_bytes),
+                on_lost on_restart state_bytes predicted),
             &[slow_start::STATE_BYTES, STATE_WORDS * 8, CONTROL_STATE_WORDS * 8],
             &[PARAMETERS, PARAMETER_ONE as usize],
         ]

@@ -30,7 +30,7 @@ const u32 law_layout[] = {
 	AT(law_ops, init), AT(law_ops, on_sample), AT(law_ops, on_ack), AT(law_ops, on_loss),
 	AT(law_ops, on_open), AT(law_ops, on_tick), AT(law_ops, on_undo), AT(law_ops, probe),
 	AT(law_ops, on_control), AT(law_ops, on_lost), AT(law_ops, on_restart),
-	AT(law_ops, state_bytes),
+	AT(law_ops, state_bytes), AT(law_ops, predicted),
 	sizeof(struct slow_start), LAW_STATE_BYTES, LAW_CONTROL_STATE_BYTES,
 	LAW_PARAMETERS, LAW_PARAMETER_ONE,
 };

@@ -294,6 +294,14 @@ impl LawSpec {
         }
     }
 
+    /// Whether the law needs [`crate::ACK_PREDICTED`].
+    pub fn asks_for_prediction(&self) -> bool {
+        match &*self.0 {
+            Spec::Registered(law) => law.asks_for_prediction(),
+            Spec::Prototype(_) => false,
+        }
+    }
+
     /// A new connection under this law. `config.variant` is set from the spec; `control` holds the
     /// initial window and threshold, which the law may change.
     ///
@@ -317,6 +325,11 @@ impl From<Prototype> for LawSpec {
 }
 
 impl Registered {
+    fn asks_for_prediction(&self) -> bool {
+        // SAFETY: see `build`.
+        matches!(self.info.code, Code::C(ops) if unsafe { ops() }.predicted >> self.variant & 1 != 0)
+    }
+
     fn build(&self, config: &Config, control: &mut Control) -> PlacedLaw {
         let parameters = self.values.map(|value| (value * PARAMETER_ONE as f64).round() as u64);
         let config = Config { variant: self.variant as u32, parameters, ..*config };

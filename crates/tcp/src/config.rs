@@ -197,6 +197,11 @@ impl SenderConfig {
     }
 }
 
+/// The share of payload in a received segment's memory, in 256ths.
+pub(crate) fn payload_share(payload_bytes: u64) -> u64 {
+    payload_bytes * SHARE / (payload_bytes + SEGMENT_OVERHEAD_BYTES)
+}
+
 impl ReceiverConfig {
     /// Segments acknowledged at once when the connection begins.
     pub(crate) fn quick_acks(&self) -> u32 {
@@ -211,8 +216,7 @@ impl ReceiverConfig {
     /// twice its size, up to the share of payload in a segment's memory.
     pub(crate) fn growing_segments(&self) -> u32 {
         let (Some(buffer), payload) = (self.buffer_bytes, u64::from(self.mss_bytes.max(1))) else { return 0 };
-        let share = payload * SHARE / (payload + SEGMENT_OVERHEAD_BYTES);
-        let growth = buffer / SHARE * share.saturating_sub(SHARE / 2);
+        let growth = buffer / SHARE * payload_share(payload).saturating_sub(SHARE / 2);
         u32::try_from(growth.div_ceil(2 * payload)).unwrap_or(u32::MAX)
     }
 

@@ -4,6 +4,7 @@
 mod buffer;
 mod output;
 mod pacer;
+mod prediction;
 mod recovery;
 mod report;
 mod timers;
@@ -28,6 +29,7 @@ use crate::{LossDetection, Reduction, SenderConfig};
 use buffer::Supply;
 use output::{Forced, Usage};
 use pacer::Pacer;
+use prediction::HeaderPrediction;
 use recovery::Recovery;
 use report::Report;
 pub use report::{EventKind, Segment, SenderEvent, SenderStats, State};
@@ -72,7 +74,11 @@ fn begin(law: &LawSpec, config: &SenderConfig, now: Time, srtt_ns: u64) -> (Plac
         seed: config.law_seed,
         ..LawConfig::default()
     };
-    (law.build(&law_config, &mut control), control)
+    let mut built = law.build(&law_config, &mut control);
+    if law.asks_for_prediction() {
+        built = HeaderPrediction::shown_to(built);
+    }
+    (built, control)
 }
 
 impl Sender {
