@@ -26,6 +26,9 @@ const TWICE: u8 = 8;
 const FOUND: u8 = 16;
 /// Which retransmission was the last, from 0, modulo 4.
 const COPY_SHIFT: u32 = 5;
+/// An undo removed its mark of loss, and its retransmission is in flight. If RACK finds that lost, Linux marks the segment
+/// lost and takes the retransmission as still in flight: only a timeout repairs it (measured).
+const SPARED: u8 = 128;
 /// Flags that a segment keeps as long as it is outstanding.
 const HISTORY: u8 = EVER | TWICE | 3 << COPY_SHIFT;
 /// So many earlier transmissions are remembered: an echo of one decides after the first retransmissions of a timeout.
@@ -215,7 +218,7 @@ impl Scoreboard {
     /// Which retransmission of an outstanding segment was its last transmission; `None`: the original.
     pub fn last_copy(&self, seq: u64) -> Option<u8> {
         let flags = self.flags(seq);
-        (flags & EVER != 0).then_some(flags >> COPY_SHIFT)
+        (flags & EVER != 0).then_some(flags >> COPY_SHIFT & 3)
     }
 
     /// Retransmissions in flight.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use lfn_units::Time;
 
-use super::{Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS};
+use super::{Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS, SPARED};
 
 impl Scoreboard {
     /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
@@ -49,13 +49,17 @@ impl Scoreboard {
                     waits = true;
                     break;
                 }
-                self.clear_outstanding(seq);
                 let at = self.at(seq);
-                self.repair.flags[at] = self.repair.flags[at] & HISTORY | LOST | FOUND;
+                if self.flags(seq) & SPARED != 0 {
+                    self.repair.flags[at] |= LOST | FOUND;
+                } else {
+                    self.clear_outstanding(seq);
+                    self.repair.flags[at] = self.repair.flags[at] & HISTORY | LOST | FOUND;
+                    self.repair.lost_copies = true;
+                    self.repair.lost_again.push(Reverse(seq));
+                }
                 self.lost_out += 1;
                 self.note_loss(seq);
-                self.repair.lost_copies = true;
-                self.repair.lost_again.push(Reverse(seq));
             }
             self.repair.retransmitted.pop_front();
         }
@@ -96,6 +100,9 @@ impl Scoreboard {
     pub fn unmark_lost(&mut self) {
         for seq in self.una..self.nxt {
             let at = self.at(seq);
+            if self.repair.flags[at] & (LOST | RETRANS) == LOST | RETRANS {
+                self.repair.flags[at] |= SPARED;
+            }
             self.repair.flags[at] &= !LOST;
         }
         self.lost_out = 0;
