@@ -11,7 +11,7 @@ significant (:mod:`validation.chance`).
 ``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
 method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
 adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
-was killed continues.
+was killed continues. ``--refresh`` hunts nothing: it runs this build of Linux for the kept cases.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import datetime
 import itertools
 import json
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -63,6 +64,8 @@ class Found:
     mine: Outcome
     verdict: Verdict
     chaotic: bool
+    #: Runs of each side; their medians are compared.
+    phases: int = 1
     #: What chance does to these medians, where they were tested.
     chance: Chance | None = None
 
@@ -87,7 +90,7 @@ def judge(drawn: Drawn, cache: FilePath, ours: Side = outcome.ours) -> Found:
         # With the same losses each side may repeat itself, though a packet more or less, as at a
         # tie, shifts them all.
         repeats = not (outcome.chaotic(every) or outcome.chaotic(here))
-        found = Found(drawn, *compared(every, here), chaotic=not repeats)
+        found = Found(drawn, *compared(every, here), chaotic=not repeats, phases=count)
         if repeats and not (drawn.hits_packets and count == FEW):
             # The first alone may have met a tie.
             return found
@@ -181,7 +184,7 @@ class Case:
 
     drawn: Drawn
     theirs: Outcome
-    chaotic: bool
+    phases: int
     open: bool
 
 
@@ -191,7 +194,7 @@ def keep(found: Found, folder: FilePath = CASES) -> FilePath:
     file = folder / f"{'-'.join(found.drawn.traits)}-{found.drawn.tag}.json"
     written = {
         "open": not found.agrees,
-        "chaotic": found.chaotic,
+        "phases": found.phases if found.chaotic else 1,
         "linux": found.theirs.plain(),
         "drawn": asdict(found.drawn),
     }
@@ -205,12 +208,41 @@ def case(file: FilePath) -> Case:
     flows = tuple(DrawnFlow(**flow) for flow in kept["drawn"]["flows"])
     steps = tuple(Step(**step) for step in kept["drawn"]["steps"])
     drawn = Drawn(**kept["drawn"] | {"flows": flows, "steps": steps})
-    return Case(drawn, Outcome.of_plain(kept["linux"]), kept["chaotic"], kept["open"])
+    return Case(drawn, Outcome.of_plain(kept["linux"]), kept["phases"], kept["open"])
 
 
-def ours_of(drawn: Drawn, *, chaotic: bool) -> Outcome:
-    """The simulator's outcome; of a chaotic scenario, medians over the phases."""
-    return outcome.median(outcome.ours(drawn.phases(FEW) if chaotic else [drawn]))
+def refresh(file: FilePath, cache: FilePath) -> str:
+    """Runs Linux again for a kept case and writes what it gives; what changed, as text.
+
+    A case whose outcome stays is not written. As in a hunt, many phases decide where few differ
+    from ours.
+    """
+    kept = case(file)
+
+    def medians(phases: int) -> Outcome:
+        return outcome.median([outcome.linux(one, cache) for one in kept.drawn.phases(phases)])
+
+    phases, theirs = kept.phases, medians(kept.phases)
+    if phases == FEW and not outcome.compare(theirs, ours_of(kept.drawn, phases)).agrees:
+        phases, theirs = MANY, medians(MANY)
+    if theirs == kept.theirs:
+        return ""
+    written = json.loads(file.read_text()) | {"phases": phases, "linux": theirs.plain()}
+    file.write_text(json.dumps(written, indent=1) + "\n")
+    changes = [
+        f"flow {number} {name}: {getattr(before, name):.6g} / {getattr(after, name):.6g}"
+        for number, (before, after) in enumerate(zip(kept.theirs.flows, theirs.flows, strict=True))
+        for name in outcome.FIGURES
+        if getattr(before, name) != getattr(after, name)
+    ]
+    apart = outcome.compare(kept.theirs, theirs).worst
+    what = "; ".join(changes) or "drops or marks"
+    return f"{file.stem}: {what} (kept / now; {apart:.2f} of what is allowed)"
+
+
+def ours_of(drawn: Drawn, phases: int) -> Outcome:
+    """The simulator's outcome: medians over so many phases."""
+    return outcome.median(outcome.ours(drawn.phases(phases)))
 
 
 def described(found: Found) -> str:
@@ -300,12 +332,24 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
     parser.add_argument("--keep", type=int, default=0, help="shrink and keep so many of the worst")
     parser.add_argument(
+        "--refresh",
+        action="store_true",
+        help="hunt nothing: run Linux again for the kept cases, write what changed, and print it",
+    )
+    parser.add_argument(
         "--record", action="store_true", help="write validation/reference/hunt.json"
     )
     parser.add_argument("--cache", type=FilePath, default=CACHE, help="what Linux gave")
     asked = parser.parse_args(arguments)
     if why := outcome.missing():
         sys.exit(f"validation: SKIPPED hunt: {why}")
+    if asked.refresh:
+        # What another build of Linux gave does not count.
+        with tempfile.TemporaryDirectory() as fresh:
+            for file in sorted(CASES.glob("*.json")):
+                if changed := refresh(file, FilePath(fresh)):
+                    print(changed, flush=True)
+        return
     until = time.monotonic() + 3600 * asked.hours
     wanted = (
         number

@@ -301,10 +301,25 @@ def test_shrinking_ends_at_a_scenario_of_which_nothing_can_go(
 def test_cases(file: Path) -> None:
     """Our outcome agrees with Linux's committed one; an open case has an uncorrected fault."""
     case = hunt.case(file)
-    verdict = outcome.compare(case.theirs, hunt.ours_of(case.drawn, chaotic=case.chaotic))
+    verdict = outcome.compare(case.theirs, hunt.ours_of(case.drawn, case.phases))
     if case.open and not verdict.agrees:
         pytest.xfail(", ".join(verdict.what))
     assert verdict.agrees, verdict.what
+
+
+def test_refreshing_writes_what_linux_gives_now_and_says_what_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nothing = outcome.Verdict(0, ())
+    found = hunt.Found(LONE, one(flow()), one(flow()), nothing, chaotic=False)
+    file = hunt.keep(found, tmp_path)
+    monkeypatch.setattr(outcome, "linux", lambda _drawn, _cache: one(flow()))
+    before = file.read_bytes()
+    assert hunt.refresh(file, tmp_path) == ""
+    assert file.read_bytes() == before
+    monkeypatch.setattr(outcome, "linux", lambda _drawn, _cache: one(flow(retransmits=12)))
+    assert "flow 0 retransmits: 10 / 12 (kept / now" in hunt.refresh(file, tmp_path)
+    assert hunt.case(file) == hunt.Case(LONE, one(flow(retransmits=12)), phases=1, open=False)
 
 
 needs_kernel = pytest.mark.skipif(
