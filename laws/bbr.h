@@ -358,7 +358,7 @@ static inline u32 bbr_update_min_rtt(struct bbr *s, const struct law_ack *ack, s
 		if (!s->probe_rtt_done_ms && ack->inflight <= BBR_MIN_CWND) {
 			s->probe_rtt_done_ms = (u32)law_max(now_ms + BBR_PROBE_RTT_MS, 1);
 			s->probe_rtt_round_done = 0;
-			s->round_end = (u32)ack->delivered;
+			s->round_end = (u32)rate->delivered;
 		} else if (s->probe_rtt_done_ms) {
 			s->probe_rtt_round_done |= !!round_start;
 			if (s->probe_rtt_round_done)
@@ -387,7 +387,7 @@ static inline void bbr_pace(struct bbr *s, const struct law_ack *ack, struct law
 
 /* The window through recovery, in segments; returns whether it is conserving packets: in the first
  * round trip of a recovery no more leave than arrived. */
-static inline int bbr_recover(struct bbr *s, const struct law_ack *ack, u64 *cwnd)
+static inline int bbr_recover(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate, u64 *cwnd)
 {
 	u32 state = ack->flags & LAW_ACK_LOSS ? BBR_LOSS : ack->flags & LAW_ACK_RECOVERY ? BBR_RECOVERY : BBR_OPEN;
 
@@ -395,7 +395,7 @@ static inline int bbr_recover(struct bbr *s, const struct law_ack *ack, u64 *cwn
 		*cwnd = law_max(*cwnd, ack->newly_lost + 1ULL) - ack->newly_lost;
 	if (state == BBR_RECOVERY && s->state != BBR_RECOVERY) {
 		s->conserve = 1;
-		s->round_end = (u32)ack->delivered;
+		s->round_end = (u32)rate->delivered;
 		*cwnd = ack->inflight + (u64)ack->newly_delivered;
 	} else if (state == BBR_OPEN && s->state != BBR_OPEN) {
 		*cwnd = law_max(*cwnd, s->prior_cwnd);
@@ -407,12 +407,13 @@ static inline int bbr_recover(struct bbr *s, const struct law_ack *ack, u64 *cwn
 	return s->conserve;
 }
 
-static inline void bbr_set_cwnd(struct bbr *s, const struct law_ack *ack, struct law_control *control)
+static inline void bbr_set_cwnd(struct bbr *s, const struct law_ack *ack, const struct law_rate *rate,
+				struct law_control *control)
 {
 	u64 cwnd = control->cwnd >> 32, acked = ack->newly_delivered, target;
 	u32 gain = s->mode == BBR_PROBE_BW ? BBR_CWND_GAIN : s->mode == BBR_PROBE_RTT ? RATE_GAIN_ONE : BBR_HIGH_GAIN;
 
-	if (acked && !bbr_recover(s, ack, &cwnd)) {
+	if (acked && !bbr_recover(s, ack, rate, &cwnd)) {
 		target = bbr_budget(s, ack, control, bbr_bdp(s, bbr_bw(s), gain) + bbr_extra(s));
 		if (s->full)
 			cwnd = law_min(cwnd + acked, target);
@@ -461,7 +462,7 @@ static inline u32 bbr_on_control(void *state, const struct law_ack *ack, const s
 	bbr_check_drain(s, ack, control);
 	steer = bbr_update_min_rtt(s, ack, control, rate, round_start);
 	bbr_pace(s, ack, control, bbr_pacing_gain(s));
-	bbr_set_cwnd(s, ack, control);
+	bbr_set_cwnd(s, ack, rate, control);
 	return steer;
 }
 
