@@ -61,7 +61,7 @@ def test_the_documentation_is_that_of_the_functions() -> None:
 def test_every_metric_of_a_rich_run_has_values(late: Results) -> None:
     found = {value.metric.name for value in measure.measure(late).values}
     # One newcomer among three has no delta; a base is another experiment.
-    assert set(METRICS) - found == {"delta-fair", "camps"}
+    assert set(METRICS) - found == {"delta-fair", "camps", "harm"}
 
 
 def test_they_are_the_summarys_where_the_summary_has_them(results: Results) -> None:
@@ -209,6 +209,28 @@ def test_camps_compare_the_same_flows_under_two_laws(base: Any, tmp_path: Path) 
         measure.measure(before, ["camps"], base=before)
 
 
+def test_harm_is_to_the_flows_that_the_base_has_alone(base: Any, tmp_path: Path) -> None:
+    alone = execute([Case(base.flow("reno"))], seeds=2, out=tmp_path / "base")
+    mixed = execute([Case(base.flow("reno").flow("scalable"))], seeds=2, out=tmp_path / "mix")
+    found = values(mixed, "harm", base=alone)
+    assert set(found) == {("reno", "rate"), ("reno", "delay"), ("reno", "loss")}
+    for seed, harm in found["reno", "rate"].values.items():
+        (beside,) = (r.summary["flows"][0] for r in mixed.runs if r.seed == seed)
+        (solo,) = (r.summary["flows"][0] for r in alone.runs if r.seed == seed)
+        assert harm == pytest.approx(1 - beside["goodput_bps"] / solo["goodput_bps"], rel=1e-3)
+    with pytest.raises(LabError, match="it needs --base, the run with some of its flows alone"):
+        measure.measure(mixed, ["harm"], base=mixed)
+
+
+def test_a_flow_that_may_send_a_packet_a_round_trip_starves_all_the_time(tmp_path: Path) -> None:
+    path = dumbbell(rate="50Mbit/s", rtt="20ms", buffer="1bdp", duration="20s", warmup="5s")
+    capped = path.flow("reno", receive_window="1 packets").flow("reno")
+    results = execute([Case(capped.flow("cubic"))], out=tmp_path)
+    # One of the two Reno flows has at most 0.58 of 16.7 Mbit/s.
+    found = {of: value.interval.mean for (of, _), value in values(results, "starvation").items()}
+    assert found == {"reno": 0.5, "cubic": 0.0}
+
+
 def test_a_finer_window_is_the_one_that_was_asked_for(results: Results) -> None:
     found = values(results, "cov", window_s=0.5, start_s=1.0, end_s=5.0)
     assert {detail for _, detail in found} == {"mean flow, 0.5 s", "sum of flows, 0.5 s"}
@@ -249,6 +271,7 @@ def test_the_warm_up_is_said(late: Results) -> None:
         (["--start", "3s", "--end", "2s"], "--start, --end: 3, 2"),
         (["--metric", "ramp-up"], "ramp-up: not in these runs; it needs a flow that begins"),
         (["--metric", "camps"], "camps: not in these runs; it needs --base"),
+        (["--metric", "harm"], "harm: not in these runs; it needs --base"),
     ],
 )
 def test_bad_requests_are_one_line(

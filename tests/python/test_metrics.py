@@ -154,6 +154,39 @@ def test_camps_of_a_law_that_takes_a_third_from_standard_tcp() -> None:
     assert impact.loss == pytest.approx(2 / 3)
 
 
+def test_harm_is_what_is_lost_of_the_best_that_a_flow_can_have() -> None:
+    # Ware et al.: a flow with 15 of the 20 Mbit/s that it has alone is harmed by a quarter.
+    assert metrics.harm(20.0, 15.0) == pytest.approx(0.25)
+    assert metrics.harm(10.0, 40.0, "less") == pytest.approx(0.75)
+    assert metrics.harm(20.0, 0.0) == metrics.harm(0.0, 0.01, "less") == 1.0
+    assert metrics.harm(0.0, 0.0) == metrics.harm(7.0, 7.0, "less") == 0.0
+    # Better off than alone, and the two cases that have no measure.
+    assert metrics.harm(10.0, 15.0) == pytest.approx(-0.5)
+    assert metrics.harm(40.0, 10.0, "less") == pytest.approx(-3.0)
+    assert math.isnan(metrics.harm(0.0, 5.0))
+    assert math.isnan(metrics.harm(math.nan, 5.0))
+    with pytest.raises(LabError, match="solo: -1; allowed: 0 or more"):
+        metrics.harm(-1.0, 5.0)
+
+
+@given(st.floats(1e-6, 1e12), st.floats(1e-6, 1e12))
+def test_harm_of_what_should_be_more_is_that_of_its_inverse(solo: float, beside: float) -> None:
+    assert metrics.harm(solo, beside) == pytest.approx(
+        metrics.harm(1 / solo, 1 / beside, "less"), rel=1e-9, abs=1e-9
+    )
+
+
+def test_starvation_is_a_share_of_the_time_that_a_flow_lives() -> None:
+    x = [10.0, 0.9, 0.0, 1.0, math.nan]
+    assert metrics.starvation(x, 10.0) == pytest.approx(2 / 4)
+    # The fair share may change with time: half of the flows leave after two bins.
+    assert metrics.starvation(x[:4], [10.0, 5.0, 20.0, 20.0]) == pytest.approx(2 / 4)
+    assert metrics.starvation(x, 10.0, below=0.05) == pytest.approx(1 / 4)
+    assert math.isnan(metrics.starvation([], 10.0))
+    with pytest.raises(LabError, match=r"below: 1\.5"):
+        metrics.starvation(x, 10.0, below=1.5)
+
+
 def test_reference_of_standard_tcp() -> None:
     assert metrics.friendliness([30, 60], [15, 15]) == pytest.approx(3.0)
     assert math.isnan(metrics.friendliness([30], [0]))

@@ -239,7 +239,8 @@ def metrics(
             that fit.
         start: Start of the window, such as 20s; default the end of the warm-up.
         end: End of the window, such as 60s; default the end of the run.
-        base: For `camps`: results with the same flows and seeds, all with the standard law.
+        base: Other results with the same seeds: for `camps` the same flows, all with the standard
+            law; for `harm` some of the flows alone.
         list_: List the metrics; compute nothing.
         json: Print one JSON object to stdout.
     """

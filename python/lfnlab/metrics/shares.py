@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from lfnlab.metrics.tables import (
     binned,
     by_flow,
     counters,
+    fraction,
     goodputs_of,
     link_counter,
     mean_rate,
@@ -35,6 +36,7 @@ __all__ = [
     "goodput",
     "goodput_bins",
     "goodput_matrix",
+    "harm",
     "jain",
     "jain_over_time",
     "link_utilisation",
@@ -42,6 +44,7 @@ __all__ = [
     "reno_ratio",
     "rtt_exponent",
     "rtt_fairness",
+    "starvation",
     "utilisation",
 ]
 
@@ -281,3 +284,37 @@ def reno_ratio(goodput_bps: float, rtt_s: float, loss: float, segment_bytes: flo
     if not 0 <= loss <= 1:
         raise MetricError(f"{loss:g}; allowed: 0 to 1", "loss")
     return goodput_bps * rtt_s * math.sqrt(loss) / (8.0 * segment_bytes * 1.2)
+
+
+# Harm
+
+
+def harm(solo: float, beside: float, better: Literal["more", "less"] = "more") -> float:
+    """Harm to a flow: how much worse it is beside another than alone; 0 none, 1 all is taken.
+
+    Formula: 1 - with / solo of goodput; 1 - solo / with of delay and loss, of which less is better;
+        below 0 where the flow is better off than alone
+    Unit: 1
+    Source: Ware, Mukerjee, Seshan, Sherry, HotNets 2019
+    """
+    for name, value in (("solo", solo), ("beside", beside)):
+        if value < 0:
+            raise MetricError(f"{value:g}; allowed: 0 or more", name)
+    if solo == beside:
+        return 0.0
+    whole, rest = (solo, beside) if better == "more" else (beside, solo)
+    return 1.0 - rest / whole if whole > 0 else math.nan
+
+
+def starvation(goodputs_bps: ArrayLike, fair_bps: ArrayLike, below: float = 0.1) -> float:
+    """Share of the time in which a flow has less than a tenth of its fair share.
+
+    Formula: bins with x < below fair / bins in which the flow lives; fair is C / N, below 0.1
+    Unit: 1
+    Source: RFC 9743, 5.2 (starvation has to be assessed); the tenth is this laboratory's
+    """
+    fraction("below", below)
+    x = np.asarray(goodputs_bps, dtype=float)
+    alive = ~np.isnan(x)
+    fair = np.broadcast_to(np.asarray(fair_bps, dtype=float), x.shape)
+    return float(np.mean(x[alive] < below * fair[alive])) if np.any(alive) else math.nan

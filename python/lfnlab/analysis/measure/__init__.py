@@ -132,7 +132,8 @@ def measure(
         names: of ``METRICS``; default all that the runs have.
         start_s, end_s: the window; default from each run's warm-up to its end.
         window_s: time scale of Jain's index, CoV and convergence; default those of the field.
-        base: the same flows with one law for all, for ``camps``; runs are paired by seed.
+        base: the same flows with one law for all, for ``camps``, or some of them alone, for
+            ``harm``; runs are paired by seed.
 
     Raises:
         MetricError: an unknown name, a window that the runs do not have, a metric asked for by name

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -174,8 +174,7 @@ def _loss_event_rate(view: View) -> Iterator[Row]:
 
 def _retransmission_ratio(view: View) -> Iterator[Row]:
     for law, flows in view.by_law():
-        sent, again = (sum(view.sent[flow["id"]][i] for flow in flows) for i in (0, 1))
-        yield Row(law, "all its flows", metrics.retransmission_ratio(sent, again))
+        yield Row(law, "all its flows", _sent_again(view, flows))
     summary = view.run.summary
     if background := summary["background"]:
         sent = summary["conservation"]["sent"] - sum(flow["sent"] for flow in summary["flows"])
@@ -253,6 +252,67 @@ def _camps(view: View) -> Iterator[Row]:
     yield Row(pairs[changed.index(False)][0]["law"], "L, what camp A keeps", impact.loss)
 
 
+def _harm(view: View) -> Iterator[Row]:
+    """To the flows that the base has alone, where these are some of the run's."""
+    if view.base is None:
+        return
+    base = View(view.base, view.start_s, view.end_s)
+    laws = {flow["law"] for flow in base.flows}
+    if len(laws) != 1 or len(base.flows) >= len(view.flows):
+        return
+    law = laws.pop()
+    beside = [flow for flow in view.flows if flow["law"] == law][: len(base.flows)]
+    if len(beside) < len(base.flows):
+        return
+    for name, of, better in _HARMS:
+        alone_and_beside = of(base, base.flows), of(view, beside)
+        yield Row(law, name, metrics.harm(*alone_and_beside, better))
+
+
+def _mean_rate(view: View, flows: Sequence[FlowSummary]) -> float:
+    return _mean(view.goodputs[flow["id"]] for flow in flows)
+
+
+def _mean_excess(view: View, flows: Sequence[FlowSummary]) -> float:
+    return _mean(_excess(view, flow).mean for flow in flows)
+
+
+def _sent_again(view: View, flows: Sequence[FlowSummary]) -> float:
+    sent, again = (sum(view.sent[flow["id"]][i] for flow in flows) for i in (0, 1))
+    return metrics.retransmission_ratio(sent, again)
+
+
+_HARMS: tuple[tuple[str, Callable[..., float], Literal["more", "less"]], ...] = (
+    ("rate", _mean_rate, "more"),
+    ("delay", _mean_excess, "less"),
+    ("loss", _sent_again, "less"),
+)
+
+
+def _starvation(view: View) -> Iterator[Row]:
+    bin_s = view.window_s or max(view.scales((1.0,), 1), default=0.0)
+    shares = [
+        (view.rate(link) / len(flows), flows)
+        for link, flows in view.loaded_links()
+        if len(flows) > 1
+    ]
+    if not (bin_s and shares):
+        return
+    for law, flows in view.by_law():
+        starved = []
+        for flow in flows:
+            own, window = view.lives([flow])
+            fair = min((share for share, on in shares if flow in on), default=math.nan)
+            _, _, x = metrics.goodput_matrix(own, bin_s, **window)
+            starved.append(metrics.starvation(x[0], fair))
+        yield Row(law, f"mean flow, {bin_s:g} s", _mean(starved))
+
+
+def _excess(view: View, flow: FlowSummary) -> Spread:
+    own, window = view.lives([flow])
+    return metrics.rtt_excess(own, flow["id"], flow["rtt_s"], **window)
+
+
 def _queueing_delay(view: View) -> Iterator[Row]:
     for number, link in view.links():
         delay = metrics.queueing_delay(
@@ -271,10 +331,7 @@ def _queue_empty(view: View) -> Iterator[Row]:
 
 def _rtt_excess(view: View) -> Iterator[Row]:
     for law, flows in view.by_law():
-        spreads = []
-        for flow in flows:
-            own, window = view.lives([flow])
-            spreads.append(metrics.rtt_excess(own, flow["id"], flow["rtt_s"], **window))
+        spreads = [_excess(view, flow) for flow in flows]
         for name in ("mean", "p50", "p95", "p99", "max"):
             yield Row(law, f"{name}, mean flow", _mean([getattr(s, name) for s in spreads]))
 
@@ -443,6 +500,8 @@ METRICS = {
         ),
         Metric("reno-ratio", metrics.reno_ratio, _reno_ratio, needs="flows that lose"),
         Metric("camps", metrics.camps, _camps, needs="--base, the run with one law for all"),
+        Metric("harm", metrics.harm, _harm, needs="--base, the run with some of its flows alone"),
+        Metric("starvation", metrics.starvation, _starvation, _PERCENT, _SEVERAL),
         Metric("loss-rate", metrics.loss_rate, _loss_rate, _PERCENT, ""),
         Metric("loss-events", metrics.loss_events, _loss_events),
         Metric("loss-event-rate", metrics.loss_event_rate, _loss_event_rate, _PERCENT),

@@ -31,7 +31,8 @@ class View:
         start_s: where the window begins; default the end of the warm-up.
         end_s: where it ends; default the last sample.
         window_s: the time scale of metrics that have one; default those of the field that fit.
-        base: for the impact on standard TCP: the run in which all flows were standard.
+        base: for the impact on standard TCP: the run in which all flows were standard; for harm:
+            that of the harmed flows alone.
     """
 
     run: Run
