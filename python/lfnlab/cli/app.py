@@ -16,6 +16,7 @@ from cyclopts import App, CycloptsError, Parameter, validators
 
 from lfnlab import _core
 from lfnlab.cli import doctor, transfer
+from lfnlab.cli import evaluate as evaluation
 from lfnlab.cli import laws as law_commands
 from lfnlab.cli import results as commands
 from lfnlab.cli import sweep as sweeping
@@ -368,6 +369,7 @@ app.command(emulation.shell)
 app.command(emulation.on_kernel, name="testbed")
 app.command(emulation.agree)
 app.command(paper)
+app.command(evaluation.evaluate)
 
 
 @app.command(name="--install-completion")

@@ -1,0 +1,108 @@
+"""``lfn evaluate``: the evidence that RFC 9743 asks for. Heavy modules wait until it is called."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from lfnlab import _core
+from lfnlab.cli.options import Jobs, Memory  # noqa: TC001 - cyclopts reads them
+from lfnlab.cli.progress import bar
+
+if TYPE_CHECKING:
+    from lfnlab.evaluate import Evaluation
+
+OK = 0
+
+
+def evaluate(
+    law: str,
+    /,
+    *,
+    beside: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=True)] = (),
+    section: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=True)] = (),
+    quick: Annotated[bool, Parameter(negative="")] = False,
+    out: Path = Path("lfn-evaluate"),
+    jobs: Jobs = None,
+    memory: Memory = None,
+    json: Annotated[
+        bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")
+    ] = False,
+) -> int:
+    """Show the evidence that RFC 9743 (BCP 133) asks for, for one law.
+
+    Each criterion of sections 5 to 7 has figures with 95 % intervals, beside Reno's and CUBIC's on
+    the same seeds, or says why it has none. It never says that a law meets a criterion. Examples:
+
+        lfn evaluate bbr --quick
+        lfn evaluate ./mine.py:Mine --out mine
+        lfn evaluate vegas --beside bbr3 --section 5.2
+
+    It writes `report.html` and `evaluation.json` into the results directory.
+
+    Args:
+        law: NAME, NAME:VARIANT, udt/NAME for a law over UDT, or FILE.py:CLASS.
+        beside: Further comparators besides reno and cubic.
+        section: Sections of the RFC, such as 5.1.3, or 5.2 with those below it; default all.
+        quick: The first places of each question alone, and three seeds instead of five.
+        out: Results directory; it may hold evaluations of other laws, whose runs are shared.
+    """
+    from lfnlab.evaluate import evaluate as made_of
+    from lfnlab.figures.evaluation import page
+    from lfnlab.results.store import Store
+
+    _core.limit_memory(memory)
+    with bar() as progress:
+        made = made_of(
+            law,
+            beside=beside,
+            sections=section,
+            quick=quick,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+            failed=progress.failed,
+        )
+    store = Store(out)
+    text = json_format.dumps(made.to_json(), indent=1, allow_nan=False, ensure_ascii=False)
+    store.write("evaluation.json", f"{text}\n")
+    report = store.write("report.html", page(made))
+    if json:
+        print(text)
+    else:
+        _show(made)
+        print(f"report: {report.resolve()}")
+    return OK
+
+
+def _show(made: Evaluation) -> None:
+    from lfnlab.analysis.table import Table, plain
+
+    print(f"{made.law.label}: evidence for RFC 9743, sections 5 to 7\n")
+    for number, finding in enumerate(made.findings, 1):
+        print(f"{number}. {finding} [{', '.join(finding.sections)}]")
+    if not made.findings:
+        print("No figure is beyond its bound and worse than each comparator.")
+    rows = []
+    for criterion in made.criteria:
+        answers = made.of(criterion)
+        counts = [
+            sum(answer.said == said for answer in answers)
+            for said in ("finding", "beyond", "within", "not decided", "no figure")
+        ]
+        why = criterion.not_applicable and f"not applicable: {criterion.not_applicable}"
+        why = why or (criterion.missing and f"not covered: {criterion.missing}")
+        rows.append(
+            (
+                criterion.section,
+                criterion.title,
+                *(str(count or "") for count in counts),
+                why if not answers else "",
+            )
+        )
+    headings = ("", "figures", "findings", "beyond", "within", "not decided", "none", "")
+    print()
+    print(*plain(Table(headings, tuple(rows), 2)), *made.notes(), sep="\n")

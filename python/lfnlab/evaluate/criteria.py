@@ -1,0 +1,178 @@
+"""Every numbered criterion of RFC 9743 (BCP 133), sections 5 to 7, and what answers it here.
+
+A criterion has questions, which runs answer; or a reason why no run can; or what is missing. The
+requirement is in our words. The sections are those of the RFC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A numbered section.
+
+    Args:
+        section: its number.
+        title: its title.
+        asks: what it asks for, in few words.
+        questions: names of the questions that answer it.
+        not_applicable: why no run of one law answers it.
+        missing: what of it is not covered.
+    """
+
+    section: str
+    title: str
+    asks: str
+    questions: tuple[str, ...] = ()
+    not_applicable: str = ""
+    missing: str = ""
+
+
+_MIXED = ("share", "harm-rate")
+CRITERIA = (
+    Criterion(
+        "5.1.1",
+        "Protection against congestion collapse",
+        "full backoff, or a stop, in persistent congestion",
+        ("outage", "crowd"),
+    ),
+    Criterion(
+        "5.1.2",
+        "Protection against bufferbloat",
+        "no excessive queues",
+        ("bufferbloat",),
+    ),
+    Criterion(
+        "5.1.3",
+        "Protection against high packet loss",
+        "no excessive rates of loss",
+        ("loss",),
+    ),
+    Criterion(
+        "5.1.4",
+        "Fairness within the proposed algorithm",
+        "how several flows of it share the capacity",
+        ("jain", "newcomer", "rtt"),
+    ),
+    Criterion(
+        "5.1.5",
+        "Short flows",
+        "effect of short flows on long ones, and of long ones on short ones",
+        ("short", "long-beside-short"),
+    ),
+    Criterion(
+        "5.2",
+        "Mixed algorithm behaviour",
+        "harm to other flows in rate, delay and loss; starvation; backoff without feedback",
+        ("harm-delay", "harm-loss", "starves-other", "starves", "no-feedback"),
+    ),
+    Criterion(
+        "5.2.1",
+        "Existing general-purpose congestion control",
+        "competition with standard congestion control",
+        _MIXED,
+        missing="the congestion control of QUIC (RFC 9002), which is Reno's, over QUIC",
+    ),
+    Criterion(
+        "5.2.2",
+        "Real-time congestion control",
+        "coexistence with real-time traffic",
+        ("media-delay", "media-loss"),
+        missing="media that adapt their rate: the simulator has none; here media have one rate",
+    ),
+    Criterion(
+        "5.2.3",
+        "Short and long flows",
+        "effect on short and on long flows of other algorithms",
+        ("short-others", "long-others"),
+    ),
+    Criterion(
+        "5.3.1",
+        "Differences with congestion control principles",
+        "an explanation of deviations from RFC 2914 and RFC 7141",
+        not_applicable="an explanation by the authors; no run gives it",
+    ),
+    Criterion(
+        "5.3.2",
+        "Incremental deployment",
+        "a discussion of deployment, and of middleboxes",
+        not_applicable="a discussion by the authors; no run gives it",
+    ),
+    Criterion(
+        "6.1",
+        "Paths with tail-drop queues",
+        "the criteria of section 5 at drop-tail queues, over ranges of rate, delay and depth",
+        ("tail-drop",),
+    ),
+    Criterion(
+        "6.2",
+        "Tunnel behaviour",
+        "for explicit signals: traffic in a tunnel, where routers do not know the flow",
+        missing="a link that erases ECN marks, and a tunnel that hides a router's header",
+    ),
+    Criterion("6.3", "Wired paths", "the baseline: stable capacity, hardly any loss", ("wired",)),
+    Criterion(
+        "6.4",
+        "Wireless paths",
+        "loss by the radio, changing capacity, jitter",
+        ("wireless",),
+        missing="retransmission by the link, contention, and aggregation of ACKs",
+    ),
+    Criterion(
+        "7.1",
+        "Active queue management (AQM)",
+        "several queue disciplines; the reaction to ECN marks",
+        ("aqm", "aqm-delay", "marks"),
+        missing="the dual queue of L4S, and ECT(1)",
+    ),
+    Criterion(
+        "7.2",
+        "Operation within the envelope of network circuit breakers",
+        "a reaction before a circuit breaker ends the flow",
+        missing="a circuit breaker in the network",
+    ),
+    Criterion(
+        "7.3",
+        "Paths with varying delay",
+        "robust when the smallest delay changes",
+        ("longer-path",),
+    ),
+    Criterion(
+        "7.4",
+        "Internet of Things and constrained nodes",
+        "very low rates; cost on small hosts",
+        ("thin",),
+        missing="cost on a small host: a simulated host has no CPU",
+    ),
+    Criterion("7.5", "Paths with high delay", "paths such as a satellite's", ("high-delay",)),
+    Criterion(
+        "7.6",
+        "Misbehaving nodes",
+        "senders, receivers and routers that do not comply; attackers",
+        missing="receivers that split ACKs, acknowledge too early or hide marks",
+    ),
+    Criterion(
+        "7.7", "Extreme packet reordering", "packets that arrive out of order", ("late-packets",)
+    ),
+    Criterion("7.8", "Transient events", "a sudden onset of congestion", ("burst",)),
+    Criterion(
+        "7.9",
+        "Sudden changes in the path",
+        "robust when the path changes",
+        ("rate-step", "longer-path"),
+    ),
+    Criterion(
+        "7.10",
+        "Multipath transport",
+        "harm by flows over several paths, and at a change of path",
+        not_applicable="a law here controls one path; no transport over several paths exists here",
+    ),
+    Criterion(
+        "7.11",
+        "Data centers",
+        "low latency, many flows that end at the same time",
+        ("incast",),
+    ),
+)

@@ -1,0 +1,275 @@
+"""Does an evaluation answer every criterion, and find what is known of the laws?"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lfnlab import LabError
+from lfnlab.cli.app import call
+from lfnlab.evaluate import CRITERIA, QUESTIONS, Answer, Evaluation, evaluate, subject
+from lfnlab.evaluate.questions import Place
+from lfnlab.figures.evaluation import page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = """
+5.1.1 Protection Against Congestion Collapse
+5.1.2 Protection Against Bufferbloat
+5.1.3 Protection Against High Packet Loss
+5.1.4 Fairness within the Proposed Congestion Control Algorithm
+5.1.5 Short Flows
+5.2 Mixed Algorithm Behavior
+5.2.1 Existing General-Purpose Congestion Control
+5.2.2 Real-Time Congestion Control
+5.2.3 Short and Long Flows
+5.3.1 Differences with Congestion Control Principles
+5.3.2 Incremental Deployment
+6.1 Paths with Tail-drop Queues
+6.2 Tunnel Behavior
+6.3 Wired Paths
+6.4 Wireless Paths
+7.1 Active Queue Management
+7.2 Operation with the Envelope set by Network Circuit Breakers
+7.3 Paths with Varying Delay
+7.4 Internet of Things and Constrained Nodes
+7.5 Paths with High Delay
+7.6 Misbehaving Nodes
+7.7 Extreme Packet Reordering
+7.8 Transient Events
+7.9 Sudden changes in the Path
+7.10 Multipath Transport
+7.11 Data Centers
+"""
+"""Numbered sections of RFC 9743 from 5 to 7 that have a criterion (5.1 and 5.3 are headings)."""
+BARS = ("5.1.3", "5.1.4", "5.2")
+KNOWN = {
+    "bbr": "loss",
+    "vegas": "starves",
+    "scalable": "newcomer",
+    "htcp-be": "share",
+}
+"""A law, and the question at which others have found it wanting."""
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Evaluation]:
+    """A quick evaluation of the sections with the bars; laws share a store."""
+    out, made = tmp_path_factory.mktemp("evaluate"), {}
+
+    def of(law: str) -> Evaluation:
+        if law not in made:
+            made[law] = evaluate(law, sections=BARS, quick=True, out=out)
+        return made[law]
+
+    return of
+
+
+def test_every_numbered_criterion_has_an_answer() -> None:
+    sections = [line.split()[0] for line in SECTIONS.strip().splitlines()]
+    assert [criterion.section for criterion in CRITERIA] == sections
+    for criterion in CRITERIA:
+        assert criterion.asks, criterion
+        assert criterion.questions or criterion.not_applicable or criterion.missing, criterion
+        assert not (criterion.questions and criterion.not_applicable), criterion
+        assert set(criterion.questions) <= set(QUESTIONS), criterion
+    asked = {name for criterion in CRITERIA for name in criterion.questions}
+    assert asked == set(QUESTIONS), "a question that no criterion asks"
+
+
+@pytest.mark.parametrize(("law", "name"), KNOWN.items())
+def test_it_finds_by_itself_what_is_known_of_a_law(
+    law: str, name: str, evaluated: Callable[[str], Evaluation]
+) -> None:
+    found = {finding.answers[0].question.name: finding for finding in evaluated(law).findings}
+    assert name in found
+    if law == "htcp-be":
+        (beside,) = (one for one in found[name].answers if one.beside == "cubic")
+        assert beside.figure(law).mean == pytest.approx(0.88, abs=0.01)
+        assert "88" in str(found[name])
+
+
+@pytest.mark.parametrize("law", ["reno", "cubic"])
+def test_it_clears_the_standard_laws_of_each(
+    law: str, evaluated: Callable[[str], Evaluation]
+) -> None:
+    made = evaluated(law)
+    assert not {finding.answers[0].question.name for finding in made.findings} & {*KNOWN.values()}
+    other = {"reno": "cubic", "cubic": "reno"}[law]
+    assert [one.label for one in made.comparators] == [other]
+
+
+def test_findings_come_by_their_size(evaluated: Callable[[str], Evaluation]) -> None:
+    sizes = [finding.answers[0].size for finding in evaluated("bbr").findings]
+    assert len(sizes) > 2
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(size > 1 for size in sizes)
+
+
+def answer(own: list[float], reno: list[float], name: str = "loss") -> Answer:
+    values = {"mine": dict(enumerate(own)), "reno": dict(enumerate(reno))}
+    return Answer(QUESTIONS[name], Place("1Gbit/s", "40ms", "1bdp"), "mine", values)
+
+
+@pytest.mark.parametrize(
+    ("own", "reno", "said"),
+    [
+        ([0.05, 0.051, 0.049], [0.01, 0.011, 0.009], "finding"),
+        # The comparator is as bad.
+        ([0.05, 0.051, 0.049], [0.05, 0.049, 0.051], "beyond"),
+        ([0.01, 0.011, 0.009], [0.001, 0.001, 0.001], "within"),
+        # The mean is 2.5 times the bound, and its interval covers the bound.
+        ([0.01, 0.02, 0.12], [0.001, 0.001, 0.001], "not decided"),
+        # One run has no interval.
+        ([0.5], [0.001], "not decided"),
+        ([], [0.001], "no figure"),
+    ],
+)
+def test_a_statement_needs_an_interval_on_one_side(
+    own: list[float], reno: list[float], said: str
+) -> None:
+    assert answer(own, reno).said == said
+
+
+def test_less_can_be_worse() -> None:
+    assert answer([0.1, 0.11, 0.09], [0.9, 0.91, 0.92], "newcomer").said == "finding"
+    assert answer([0.9, 0.91, 0.92], [0.1, 0.11, 0.09], "newcomer").said == "within"
+    assert answer([0.0, 0.0, 0.0], [0.9, 0.91, 0.92], "newcomer").size == 1000.0
+
+
+def test_reports_never_say_that_a_law_passes(evaluated: Callable[[str], Evaluation]) -> None:
+    made = evaluated("bbr")
+    text = f"{page(made)} {json.dumps(made.to_json())}"
+    assert not re.search(r"\bpass(es|ed)?\b|\bfail(s|ed)\b the|complian", text)
+    for criterion in made.criteria:
+        assert f'id="s{criterion.section}"' in page(made)
+
+
+def test_a_report_has_every_criterion_with_its_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "e"
+    arguments = ["evaluate", "reno", "--quick", "--section", "7", "--out", str(out)]
+    assert call(arguments) == 0
+    printed = capsys.readouterr().out
+    made = json.loads((out / "evaluation.json").read_text())
+    assert made["criteria"][0]["section"] == "7.1"
+    for one in made["criteria"]:
+        assert one["answers"] or one["not_applicable"] or one["not_covered"]
+        assert f"\n{one['section']} " in printed
+        for found in one["answers"]:
+            assert found["said"] != "no figure", found
+            assert {"reno", "cubic"} == set(found["figures"])
+            assert all(math.isfinite(value["mean"]) for value in found["figures"].values())
+    html = (out / "report.html").read_text()
+    assert "Not covered: a circuit breaker in the network." in html
+    # Again, from the store, and the same bytes.
+    kept = {file.name for file in (out / "runs").iterdir()}
+    assert call(arguments) == 0
+    assert json.loads((out / "evaluation.json").read_text()) == made
+    assert {file.name for file in (out / "runs").iterdir()} == kept
+
+
+BROKEN = """
+from lfnlab import Law
+
+
+class Mine(Law):
+    def __init__(self):
+        self.acks = 0
+
+    def on_ack(self, n, ack):
+        self.acks += 1
+        if ack.srtt_s > 0.3:
+            raise ValueError("no such path")
+        self.cwnd += n / self.cwnd
+
+    def on_loss(self, loss):
+        self.ssthresh = max(self.cwnd / 2, 2)
+"""
+
+
+def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(BROKEN)
+    made = evaluate(f"{file}:Mine", sections=["6.3", "7.5"], quick=True, out=tmp_path / "out")
+    wired, far = (made.of(criterion) for criterion in made.criteria)
+    assert [one.said for one in wired] == ["within"]
+    assert [one.said for one in far] == ["no figure"]
+    assert "no such path" in far[0].words
+    assert far[0].figure("reno").n > 0
+    assert "no such path" in page(made)
+
+
+def test_a_law_of_routers_has_its_router_and_says_so(tmp_path: Path) -> None:
+    made = evaluate("evcp", sections=["6.3", "7.1"], quick=True, out=tmp_path)
+    assert any("needs routers of VCP" in note for note in made.notes())
+    routers = {
+        run.factors["law"]: run.scenario.link.router
+        for run in made.results.runs
+        if run.scenario.link
+    }
+    assert routers["evcp"] is not None
+    assert routers["evcp"].kind == "vcp"
+    assert routers["reno"] is None
+    (marks,) = (one for one in made.answers if one.question.name == "marks")
+    assert marks.said == "no figure"
+    assert "the same bits of the IP header" in marks.words
+
+
+@pytest.mark.parametrize(("law", "label"), [("udt", "udt"), ("udt/cubic", "udt/cubic")])
+def test_udt_laws_run_over_udt(law: str, label: str, tmp_path: Path) -> None:
+    made = evaluate(law, sections=["6.3", "5.1.5"], quick=True, out=tmp_path)
+    assert made.law.label == label
+    assert [one.said for one in made.answers if one.question.name == "wired"] == ["within"]
+    flows = [run.summary["flows"][0] for run in made.results.runs if run.factors["law"] == label]
+    assert {(flow["law"], flow["transport"]) for flow in flows} == {(label, "udt")}
+    short = [one for one in made.answers if one.question.name == "short"]
+    assert [one.said for one in short] == ["no figure"]
+    assert any("over UDT" in note for note in made.notes())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["cubik"], 'no law "cubik"; did you mean "cubic"?'),
+        (["cubic:lunix"], "lunix"),
+        (["./none.py:Mine"], "none.py"),
+        (["reno", "--section", "8"], '--section: "8"; allowed: 5.1.1, '),
+        (["reno", "--section", "5.3.1"], "nothing to run: 5.3.1 has no figures; not applicable"),
+        (["bbr", "--beside", "cubic"], "cubic is a comparator already"),
+        (["bbr", "--beside", "vegas", "vegas"], "vegas is a comparator already"),
+        (["bbr", "--beside", "vegass"], 'did you mean "vegas"'),
+        (["bbr", "--jobs", "0"], "jobs"),
+        ([""], "law"),
+        (["udt/udt/cubic"], "udt/cubic"),
+    ],
+)
+def test_bad_requests_are_one_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["evaluate", *arguments, "--quick", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_directory_that_is_no_store_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    assert call(["evaluate", "reno", "--quick", "--out", str(tmp_path)]) == 3
+    assert "neither empty nor a results directory" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_an_unknown_law_is_a_law_error() -> None:
+    with pytest.raises(LabError, match="renno"):
+        subject("renno")
