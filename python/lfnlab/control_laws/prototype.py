@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 from lfnlab import _core
+from lfnlab.control_laws import header
 from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
@@ -126,20 +127,22 @@ def spelled(law: str | type[Law], folder: Path | None = None) -> str:
 
 
 def find(text: str, folder: Path) -> type[Law] | None:
-    """The class that a text names as FILE.py:CLASS or as :func:`spelled` does; else None.
+    """The class that a text names as FILE.py:CLASS, FILE.h or as :func:`spelled`; else None.
 
     Raises:
         LawError: when the file has no such class, or cannot be read or run.
     """
     if "@" in text:
         return _classes.get(text)
+    if text.endswith(".h"):
+        return _header(folder / text)
     file = re.fullmatch(r"(.*\.py)(?::(.*))?", text)
     return None if file is None else _load(folder / file[1], file[2] or "")
 
 
 def is_prototype(law: str | type[Law]) -> bool:
     """Whether a law of a scenario is in Python."""
-    return not isinstance(law, str) or "@" in law or re.search(r"\.py(:|$)", law) is not None
+    return not isinstance(law, str) or "@" in law or re.search(r"\.py(:|$)|\.h$", law) is not None
 
 
 def label(law: str | type[Law]) -> str:
@@ -290,6 +293,18 @@ def _load(path: Path, name: str) -> type[Law]:
         there = f"it has {', '.join(classes)}" if classes else "it has no subclass of lfnlab.Law"
         raise LawError(f"{path}: no law {name!r}; {there}")
     _texts.setdefault(found, content.decode(errors="replace"))
+    return found
+
+
+def _header(path: Path) -> type[Law]:
+    """The law of a C header, compiled unless these bytes of it were."""
+    content = path.read_bytes() if path.is_file() else b""
+    key = (str(path.resolve()), hashlib.sha256(content).hexdigest())
+    if key not in _modules:
+        made, text = header.law_of(path, Law)
+        _texts[made] = text
+        _modules[key] = made
+    found: type[Law] = _modules[key]
     return found
 
 

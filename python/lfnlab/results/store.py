@@ -20,7 +20,8 @@ its files are written, so an interrupted run leaves no result. All files except 
 the same bytes on every machine, so two copies of a run are one.
 
 A run with a law in Python is always run again: the key has the hash of the class's source, but a
-class may depend on other code. If the source came from a file, the run has a copy, NAME.py.
+class may depend on other code. If the source came from a file, the run has a copy, NAME.py or
+NAME.h.
 """
 
 from __future__ import annotations
@@ -324,7 +325,8 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
     files["scenario.toml"] = toml_text.encode()
     for entry in summary.get("prototypes", ()):
         if (source := prototype.source_of(entry["source"])) is not None:
-            files[f"{entry['source'].partition('@')[0]}.py"] = source.encode()
+            name = entry["source"].partition("@")[0]
+            files[name if name.endswith(".h") else f"{name}.py"] = source.encode()
     said = {
         **provenance.machine(),
         "finished": provenance.now(),
