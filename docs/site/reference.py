@@ -17,6 +17,7 @@ from pathlib import Path
 import lfnlab
 import lfnlab.errors
 from lfnlab.cli.app import app as lfn
+from lfnlab.evaluate import criteria
 
 sys.path.insert(0, str(Path(__file__).parent))
 import pages
@@ -126,6 +127,7 @@ MADE = {
     "traffic": lambda: pages.choices("Traffic"),
     "tables": pages.tables,
     "summary": pages.summary,
+    "evaluate": lambda: "\n".join(criteria.documentation()),
     "commands": commands,
     "python": python,
 }

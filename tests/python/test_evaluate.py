@@ -13,7 +13,7 @@ import pytest
 from lfnlab import LabError
 from lfnlab.cli.app import call
 from lfnlab.evaluate import CRITERIA, QUESTIONS, Answer, Evaluation, evaluate, subject
-from lfnlab.evaluate.questions import Place
+from lfnlab.evaluate.scenarios import Place
 from lfnlab.figures.evaluation import page
 
 if TYPE_CHECKING:
@@ -259,6 +259,26 @@ def test_bad_requests_are_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_a_header_that_does_not_compile_is_refused_with_the_compilers_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "laws" / "reno.h").read_text().replace("half &= ~(", "half &= ~;(")
+    (tmp_path / "mine.h").write_text(text)
+    assert call(["evaluate", str(tmp_path / "mine.h"), "--quick"]) == 2
+    assert re.search(
+        r"mine\.h does not compile: .*mine\.h:\d+:\d+: error: ", capsys.readouterr().err
+    )
+
+
+def test_a_header_in_a_file_is_evaluated_as_the_registered_law(tmp_path: Path) -> None:
+    file = tmp_path / "mine.h"
+    file.write_text((ROOT / "laws" / "reno.h").read_text())
+    made = evaluate(str(file), sections=["7.4"], quick=True, out=tmp_path / "out")
+    (thin,) = made.answers
+    assert thin.values["mine.h (prototype)"] == thin.values["reno"]
+    assert thin.said != "no figure"
 
 
 def test_a_directory_that_is_no_store_is_left_alone(

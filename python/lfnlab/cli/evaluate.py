@@ -13,6 +13,8 @@ from lfnlab.cli.options import Jobs, Memory  # noqa: TC001 - cyclopts reads them
 from lfnlab.cli.progress import bar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lfnlab.evaluate import Evaluation
 
 OK = 0
@@ -39,12 +41,13 @@ def evaluate(
 
         lfn evaluate bbr --quick
         lfn evaluate ./mine.py:Mine --out mine
+        lfn evaluate ./mine.h --quick
         lfn evaluate vegas --beside bbr3 --section 5.2
 
     It writes `report.html` and `evaluation.json` into the results directory.
 
     Args:
-        law: NAME, NAME:VARIANT, udt/NAME for a law over UDT, or FILE.py:CLASS.
+        law: NAME, NAME:VARIANT, udt/NAME for a law over UDT, FILE.h, or FILE.py:CLASS.
         beside: Further comparators besides reno and cubic.
         section: Sections of the RFC, such as 5.1.3, or 5.2 with those below it; default all.
         quick: The first places of each question alone, and three seeds instead of five.
@@ -93,16 +96,16 @@ def _show(made: Evaluation) -> None:
             sum(answer.said == said for answer in answers)
             for said in ("finding", "beyond", "within", "not decided", "no figure")
         ]
-        why = criterion.not_applicable and f"not applicable: {criterion.not_applicable}"
-        why = why or (criterion.missing and f"not covered: {criterion.missing}")
-        rows.append(
-            (
-                criterion.section,
-                criterion.title,
-                *(str(count or "") for count in counts),
-                why if not answers else "",
-            )
-        )
-    headings = ("", "figures", "findings", "beyond", "within", "not decided", "none", "")
+        rows.append((criterion.section, criterion.title, *(str(count or "") for count in counts)))
+    headings = ("", "criterion", "findings", "beyond", "within", "not decided", "none")
     print()
-    print(*plain(Table(headings, tuple(rows), 2)), *made.notes(), sep="\n")
+    print(*plain(Table(headings, tuple(rows), 2)), *_without(made), *made.notes(), sep="\n")
+
+
+def _without(made: Evaluation) -> Iterator[str]:
+    """Criteria without figures, or with parts missing, and why."""
+    for criterion in made.criteria:
+        if criterion.not_applicable:
+            yield f"{criterion.section} not applicable: {criterion.not_applicable}"
+        if criterion.missing:
+            yield f"{criterion.section} not covered: {criterion.missing}"

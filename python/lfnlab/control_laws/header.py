@@ -1,8 +1,8 @@
 """A law's C header from a file, as a class: for ``FILE.h`` where a law in Python may stand.
 
 The header is compiled by the C compiler, and the class calls its functions. So it decides what the
-registered law would, in the same integers, and costs what a law in Python costs. Not available are
-headers with ``on_control``, which the engine alone drives, parameters and probes.
+registered law would, in the same integers, and costs what a law in Python costs. Headers with
+``on_control``, which the engine alone drives, parameters and probes are not available.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lfnlab.errors import LabError, LawError, UsageError
 from lfnlab.evaluate.criteria import CRITERIA, Criterion
 from lfnlab.evaluate.judge import Answer, Finding, findings
-from lfnlab.evaluate.questions import QUESTIONS, Place, Question
+from lfnlab.evaluate.questions import QUESTIONS, Question
 from lfnlab.evaluate.subjects import Subject, subject
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from lfnlab.evaluate.scenarios import Place
     from lfnlab.experiment.run import Failed, Progress
     from lfnlab.results.runs import Results, Run
 
@@ -48,7 +49,7 @@ SEEDS = {True: 3, False: 5}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found."""
+    """The answers of an evaluation, and its runs."""
 
     law: Subject
     comparators: Sequence[Subject]
@@ -72,7 +73,7 @@ class Evaluation:
         ]
 
     def notes(self) -> Iterator[str]:
-        """What a reader must know of how it was made."""
+        """How it was made, as far as a reader must know it."""
         yield (
             f"{len(self.results.runs):,} runs, {SEEDS[self.quick]} seeds of each figure; ± is a "
             "95 % interval (Student's t). A finding is a figure whose interval is beyond a bound "
@@ -89,7 +90,7 @@ class Evaluation:
         if self.law.udt:
             yield f"{self.law.label} runs over UDT, the comparators over TCP."
         if self.law.family == "prototype":
-            yield "A law in Python: its runs are made again each time."
+            yield "A law in a file: its runs are made again each time."
 
     def to_json(self) -> dict[str, Any]:
         """The object of ``evaluation.json`` and of ``lfn evaluate --json``."""
@@ -130,7 +131,7 @@ def evaluate(
     """Evaluate a law.
 
     Args:
-        law: NAME, NAME:VARIANT, udt/NAME or FILE.py:CLASS.
+        law: NAME, NAME:VARIANT, udt/NAME, FILE.h or FILE.py:CLASS.
         beside: further comparators.
         sections: of RFC 9743, such as "5.1.3", or "5.2" with those below; default all.
         quick: the first places of each question alone, and fewer seeds.

@@ -7,6 +7,13 @@ requirement is in our words. The sections are those of the RFC.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lfnlab.analysis.table import markdown
+from lfnlab.evaluate.questions import QUESTIONS, bound_of
+
+if TYPE_CHECKING:
+    from lfnlab.evaluate.questions import Question
 
 
 @dataclass(frozen=True)
@@ -176,3 +183,27 @@ CRITERIA = (
         ("incast",),
     ),
 )
+
+
+def documentation() -> list[str]:
+    """The table of docs/evaluate.md."""
+    headings = ("section", "asks for", "figures and where", "bound", "missing")
+    return [*markdown(headings, map(_row, CRITERIA))]
+
+
+def _row(criterion: Criterion) -> tuple[str, ...]:
+    questions = [QUESTIONS[name] for name in criterion.questions]
+    without = criterion.not_applicable and f"Not applicable: {criterion.not_applicable}."
+    missing = criterion.missing and f"Not covered: {criterion.missing}."
+    return (
+        f"{criterion.section} {criterion.title}",
+        criterion.asks,
+        "<br>".join(f"**{one.what}**: {_where(one)}" for one in questions) or "–",
+        "<br>".join(bound_of(one) for one in questions) or "–",
+        without or missing,
+    )
+
+
+def _where(question: Question) -> str:
+    places = "; ".join(map(str, question.places))
+    return f"{question.flows}{', beside each comparator' if question.beside else ''}. {places}"

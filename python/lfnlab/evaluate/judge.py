@@ -1,4 +1,4 @@
-"""What the runs say: a figure with its interval, beside the comparators, and against a bound.
+"""Answers of the runs: a figure with its interval, beside the comparators, and against a bound.
 
 No word here says that a law meets a criterion. RFC 9743 has no bounds, and a figure within one of
 ours is a figure within one of ours.
@@ -12,13 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from lfnlab.analysis.table import with_interval
+from lfnlab.evaluate.questions import bound_of
 from lfnlab.statistics import interval, paired
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lfnlab.evaluate.criteria import Criterion
-    from lfnlab.evaluate.questions import Place, Question
+    from lfnlab.evaluate.questions import Question
+    from lfnlab.evaluate.scenarios import Place
     from lfnlab.statistics import Interval
 
 Said = Literal["finding", "beyond", "within", "not decided", "no figure"]
@@ -116,9 +118,7 @@ class Answer:
     @property
     def bound(self) -> str:
         """The bound in words."""
-        unit = f" {self.question.unit}" if self.question.unit else ""
-        word = "at most" if self.question.bad == "more" else "at least"
-        return f"{word} {self.question.bound * self.question.scale:.3g}{unit}"
+        return bound_of(self.question)
 
     @property
     def where(self) -> str:

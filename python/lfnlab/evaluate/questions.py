@@ -6,68 +6,17 @@ sentence, if the comparators do better on the same seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from lfnlab.errors import ScenarioError
-from lfnlab.evaluate import measures
-from lfnlab.evaluate.subjects import Subject
-from lfnlab.scenario.builder import Scenario, dumbbell
-from lfnlab.scenario.elements import (
-    Burst,
-    Change,
-    GilbertElliott,
-    Jitter,
-    Queue,
-    Reorder,
-    ShortFlows,
-    Traffic,
-    Udp,
-)
+from lfnlab.evaluate import measures, scenarios
+from lfnlab.evaluate.scenarios import Place
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
     from lfnlab.evaluate.measures import Measure
-
-START = "uniform(0s, 1s)"
-"""Of the long flows: runs of different seeds differ, so that intervals exist."""
-MEDIA = "1Mbit/s"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A path: rate, base RTT, buffer, length of a run, and what is special there."""
-
-    rate: str
-    rtt: str
-    buffer: str
-    duration: str = "40s"
-    warmup: str = "10s"
-    special: str = ""
-
-    def __str__(self) -> str:
-        rate = self.rate.replace("bit", " bit").replace("M bit", " Mbit").replace("k bit", " kbit")
-        rate = rate.replace("G bit", " Gbit")
-        buffer = self.buffer.replace("bdp", " BDP")
-        path = f"{rate} × {self.rtt.replace('ms', ' ms')}, buffer {buffer}"
-        return f"{path}, {self.special}" if self.special else path
-
-    def empty(self) -> Scenario:
-        """The path without flows."""
-        return dumbbell(
-            rate=self.rate,
-            rtt=self.rtt,
-            buffer=self.buffer,
-            duration=self.duration,
-            warmup=self.warmup,
-            sample="100ms",
-        )
-
-
-Build = Callable[[Subject, Place, Subject], Sequence[Scenario]]
-"""The scenarios of one figure: of a law at a place, beside another one where there is one."""
+    from lfnlab.evaluate.scenarios import Build
 
 
 @dataclass(frozen=True)
@@ -102,138 +51,13 @@ class Question:
     quick: int = 1
 
 
-def _alone(count: int = 1, **settings: Any) -> Build:
-    """So many flows of the law, and nothing else."""
-
-    def build(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-        return [who.flow(place.empty(), count=count, start=START, **settings)]
-
-    return build
+def bound_of(question: Question) -> str:
+    """The bound in words."""
+    unit = f" {question.unit}" if question.unit else ""
+    word = "at most" if question.bad == "more" else "at least"
+    return f"{word} {question.bound * question.scale:.3g}{unit}"
 
 
-def _changed(change: Callable[[Scenario, Place], Scenario]) -> Build:
-    """One flow of the law on a path that is changed."""
-
-    def build(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-        return [who.flow(change(place.empty(), place), start=START)]
-
-    return build
-
-
-def _link(scenario: Scenario, **settings: Any) -> Scenario:
-    assert scenario.link is not None
-    return replace(scenario, link=replace(scenario.link, **settings))
-
-
-def _pair(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
-    """The law's flow and the other one."""
-    return [other.flow(who.flow(place.empty(), start=START), start=START)]
-
-
-def _pair_and_alone(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
-    return [*_pair(who, place, other), other.flow(place.empty(), start=START)]
-
-
-def _newcomer(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-    first = who.flow(place.empty(), start=START)
-    return [who.flow(first, start="uniform(14s, 15s)")]
-
-
-def _two_rtts(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-    rtt_ms = int(place.rtt.removesuffix("ms"))
-    short = who.flow(place.empty(), start=START)
-    return [who.flow(short, rtt=f"{4 * rtt_ms}ms", start=START)]
-
-
-def _short(who: Subject, scenario: Scenario, place: Place) -> Scenario:
-    """The scenario with short flows of a law, which have a fifth of the link's rate."""
-    if who.udt:
-        raise ScenarioError(f"{who.label}: short flows of a model of traffic are TCP's")
-    load = f"{float(place.rate.removesuffix('Mbit/s')) / 5:g}Mbit/s"
-    return who.on(scenario).with_traffic(Traffic(law=who.law, short_flows=ShortFlows(load=load)))
-
-
-def _short_beside_long(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-    return [_short(who, who.flow(place.empty(), start=START), place)]
-
-
-def _short_others(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
-    """A long flow of the law, short ones of the other."""
-    return [_short(other, who.flow(place.empty(), start=START), place)]
-
-
-def _long_other(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
-    """A long flow of the other, short ones of the law."""
-    return [_short(who, other.flow(place.empty(), start=START), place)]
-
-
-def _media(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-    talk = Udp(name="media", packet="500B", bursts=(Burst(rate=MEDIA),))
-    return [who.flow(place.empty(), start=START).with_udp(talk)]
-
-
-def _queue(who: Subject, place: Place, _: Subject, *, ecn: bool = False) -> Sequence[Scenario]:
-    kind: Any = place.special.partition(" ")[0]
-    queue = Queue(kind=kind, size=place.buffer, ecn=ecn or None)
-    return [who.flow(_link(place.empty(), queue=queue), start=START, ecn=ecn or None)]
-
-
-def _marking(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
-    return _queue(who, place, other, ecn=True)
-
-
-def _outage(link: str) -> Callable[[Scenario, Place], Scenario]:
-    def change(scenario: Scenario, _: Place) -> Scenario:
-        return scenario.with_changes(Change(at="12s", link=link, down=True))
-
-    return change
-
-
-def _wireless(scenario: Scenario, place: Place) -> Scenario:
-    if place.special.startswith("random"):
-        return _link(scenario, loss=1e-3)
-    if place.special.startswith("loss in"):
-        return _link(scenario, loss=GilbertElliott(p=2e-4, r=0.1))
-    if place.special.startswith("jitter"):
-        return _link(scenario, jitter=Jitter(low="0ms", high="10ms"))
-    rates = [("10s", 0.3), ("15s", 1.0), ("20s", 0.5), ("25s", 0.8), ("30s", 0.3), ("35s", 1.0)]
-    mbps = float(place.rate.removesuffix("Mbit/s"))
-    return scenario.with_changes(
-        *(Change(at=at, link="forward", rate=f"{mbps * part:g}Mbit/s") for at, part in rates)
-    )
-
-
-def _longer_path(scenario: Scenario, _: Place) -> Scenario:
-    return scenario.with_changes(
-        Change(at="15s", link="forward", delay="60ms"), Change(at="25s", link="forward", delay="0s")
-    )
-
-
-def _rate_step(scenario: Scenario, place: Place) -> Scenario:
-    mbps = float(place.rate.removesuffix("Mbit/s"))
-    factor = 0.2 if place.special.startswith("a fifth") else 4.0
-    changed = f"{mbps * factor:g}Mbit/s"
-    return scenario.with_changes(Change(at="15s", link="forward", rate=changed))
-
-
-def _burst(scenario: Scenario, place: Place) -> Scenario:
-    mbps = float(place.rate.removesuffix("Mbit/s"))
-    burst = Burst(start="15s", stop="18s", rate=f"{0.9 * mbps:g}Mbit/s")
-    return scenario.with_udp(Udp(name="burst", bursts=(burst,)))
-
-
-def _late(scenario: Scenario, _: Place) -> Scenario:
-    return _link(scenario, reorder=Reorder(p=0.05, delay="15ms"))
-
-
-INCAST = 32
-
-
-def _incast(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
-    return [who.flow(place.empty(), count=INCAST, size="64kB", start="uniform(0s, 1ms)")]
-
-
-SMALL, LARGE = Place("200Mbit/s", "40ms", "0.1bdp"), Place("50Mbit/s", "40ms", "2bdp")
 MIXED = (
     Place("200Mbit/s", "40ms", "0.1bdp", "60s", "20s"),
     Place("50Mbit/s", "40ms", "2bdp", "60s", "20s"),
@@ -252,31 +76,31 @@ QUESTIONS = {
             "outage",
             "segments sent in each round trip from 2 s after the path failed",
             "one flow; the link fails after 12 s",
-            _changed(_outage("forward")),
+            scenarios.changed(scenarios.outage("forward")),
             measures.sent_in_outage(TWO_SECONDS_S, OUTAGE_END_S),
             (ONE, replace(ONE, rtt="200ms")),
             "more",
             1.0,
-            "segments",
+            "",
             1.0,
         ),
         Question(
             "no-feedback",
             "segments sent in each round trip from 2 s after the last ACK",
             "one flow; the link of the ACKs fails after 12 s",
-            _changed(_outage("reverse")),
+            scenarios.changed(scenarios.outage("reverse")),
             measures.sent_in_outage(TWO_SECONDS_S, OUTAGE_END_S),
             (ONE, replace(ONE, rtt="200ms")),
             "more",
             1.0,
-            "segments",
+            "",
             1.0,
         ),
         Question(
             "crowd",
             "packets dropped where a flow's share is less than a packet in a round trip",
             "60 flows",
-            _alone(60),
+            scenarios.alone(60),
             measures.drop_rate,
             (Place("2Mbit/s", "100ms", "1bdp"), Place("5Mbit/s", "100ms", "1bdp")),
             "more",
@@ -286,7 +110,7 @@ QUESTIONS = {
             "bufferbloat",
             "mean waiting time at the bottleneck, in base RTTs",
             "two flows",
-            _alone(2),
+            scenarios.alone(2),
             measures.queue_in_rtts,
             tuple(replace(ONE, buffer=f"{size}bdp") for size in (4, 1)),
             "more",
@@ -298,7 +122,7 @@ QUESTIONS = {
             "loss",
             "packets dropped",
             "four flows",
-            _alone(4),
+            scenarios.alone(4),
             measures.drop_rate,
             (*FOUR_BUFFERS, Place("200Mbit/s", "40ms", "0.1bdp")),
             "more",
@@ -309,7 +133,7 @@ QUESTIONS = {
             "jain",
             "Jain's index of four flows",
             "four flows that start together",
-            _alone(4),
+            scenarios.alone(4),
             measures.jain,
             (*FOUR_BUFFERS[1:3], FOUR_BUFFERS[3]),
             "less",
@@ -321,7 +145,7 @@ QUESTIONS = {
             "newcomer",
             "part of its fair share that a second flow has in its first 30 s",
             "a flow, and a second one 14 s later",
-            _newcomer,
+            scenarios.newcomer,
             measures.share_of_last,
             (
                 Place("200Mbit/s", "40ms", "1bdp", "45s", "20s"),
@@ -335,7 +159,7 @@ QUESTIONS = {
             "rtt",
             "part of its fair share that a flow with four times the RTT has",
             "two flows of unequal RTT",
-            _two_rtts,
+            scenarios.two_rtts,
             measures.share_of_last,
             (replace(ONE, rtt="20ms", duration="60s", warmup="20s"),),
             "less",
@@ -345,7 +169,7 @@ QUESTIONS = {
             "short",
             "median completion time of flows below 100 kB, in base RTTs",
             "a long flow beside short ones with a fifth of the rate",
-            _short_beside_long,
+            scenarios.short_beside_long,
             measures.short_flow_rtts,
             (ONE, replace(ONE, buffer="0.25bdp"), replace(ONE, buffer="4bdp")),
             "more",
@@ -357,7 +181,7 @@ QUESTIONS = {
             "long-beside-short",
             "part of the link's rate that a long flow has beside short ones",
             "a long flow beside short ones with a fifth of the rate",
-            _short_beside_long,
+            scenarios.short_beside_long,
             measures.first_of_rate,
             (ONE, replace(ONE, buffer="0.25bdp")),
             "less",
@@ -367,7 +191,7 @@ QUESTIONS = {
             "share",
             "part of the goodput that it has beside the other flow",
             "one flow beside one of the other law",
-            _pair,
+            scenarios.pair,
             measures.share_of_first,
             MIXED,
             "more",
@@ -379,7 +203,7 @@ QUESTIONS = {
             "harm-rate",
             "harm to the other flow's goodput",
             "one flow beside one of the other law; the other law alone",
-            _pair_and_alone,
+            scenarios.pair_and_alone,
             measures.harm_to_rate,
             MIXED,
             "more",
@@ -393,7 +217,7 @@ QUESTIONS = {
             "harm-delay",
             "harm to the other flow's queueing delay",
             "one flow beside one of the other law; the other law alone",
-            _pair_and_alone,
+            scenarios.pair_and_alone,
             measures.harm_to_delay,
             MIXED,
             "more",
@@ -407,7 +231,7 @@ QUESTIONS = {
             "harm-loss",
             "harm to the other flow's loss",
             "one flow beside one of the other law; the other law alone",
-            _pair_and_alone,
+            scenarios.pair_and_alone,
             measures.harm_to_loss,
             MIXED,
             "more",
@@ -421,7 +245,7 @@ QUESTIONS = {
             "starves-other",
             "time in which the other flow has less than a tenth of its fair share",
             "one flow beside one of the other law",
-            _pair,
+            scenarios.pair,
             measures.starved(1),
             MIXED,
             "more",
@@ -433,7 +257,7 @@ QUESTIONS = {
             "starves",
             "time in which it has itself less than a tenth of its fair share",
             "one flow beside one of the other law",
-            _pair,
+            scenarios.pair,
             measures.starved(0),
             MIXED,
             "more",
@@ -445,7 +269,7 @@ QUESTIONS = {
             "media-delay",
             "99th percentile of the waiting time that media share",
             "one flow beside UDP of 1 Mbit/s",
-            _media,
+            scenarios.media,
             measures.queue_p99_s,
             (Place("20Mbit/s", "40ms", "1bdp"), Place("20Mbit/s", "40ms", "4bdp")),
             "more",
@@ -457,7 +281,7 @@ QUESTIONS = {
             "media-loss",
             "packets of media lost",
             "one flow beside UDP of 1 Mbit/s",
-            _media,
+            scenarios.media,
             measures.media_loss,
             (Place("20Mbit/s", "40ms", "0.25bdp"), Place("20Mbit/s", "40ms", "1bdp")),
             "more",
@@ -467,7 +291,7 @@ QUESTIONS = {
             "short-others",
             "median completion time of the other law's flows below 100 kB, in base RTTs",
             "a long flow beside short ones of the other law with a fifth of the rate",
-            _short_others,
+            scenarios.short_others,
             measures.short_flow_rtts,
             (ONE, replace(ONE, buffer="4bdp")),
             "more",
@@ -480,7 +304,7 @@ QUESTIONS = {
             "long-others",
             "part of the link's rate that the other law's long flow has",
             "short flows with a fifth of the rate beside a long one of the other law",
-            _long_other,
+            scenarios.long_other,
             measures.first_of_rate,
             (ONE, replace(ONE, buffer="0.25bdp")),
             "less",
@@ -491,7 +315,7 @@ QUESTIONS = {
             "tail-drop",
             "goodput, of what the link can carry",
             "one flow",
-            _alone(),
+            scenarios.alone(),
             measures.efficiency,
             (
                 Place("100Mbit/s", "40ms", "0.1bdp"),
@@ -506,7 +330,7 @@ QUESTIONS = {
             "wired",
             "goodput, of what the link can carry",
             "one flow, no loss except of the queue",
-            _alone(),
+            scenarios.alone(),
             measures.efficiency,
             (Place("100Mbit/s", "20ms", "1bdp"), Place("500Mbit/s", "10ms", "1bdp", "30s")),
             "less",
@@ -516,7 +340,7 @@ QUESTIONS = {
             "wireless",
             "goodput, of what the link can carry",
             "one flow",
-            _changed(_wireless),
+            scenarios.changed(scenarios.wireless),
             measures.efficiency,
             (
                 replace(ONE, special="random loss of 1 in 1000"),
@@ -532,7 +356,7 @@ QUESTIONS = {
             "aqm",
             "goodput, of what the link can carry",
             "one flow",
-            _queue,
+            scenarios.queue,
             measures.efficiency,
             tuple(
                 replace(ONE, special=kind, buffer="4bdp")
@@ -546,7 +370,7 @@ QUESTIONS = {
             "aqm-delay",
             "99th percentile of the waiting time",
             "four flows",
-            _queue,
+            scenarios.queue,
             measures.queue_p99_s,
             tuple(replace(ONE, special=kind, buffer="4bdp") for kind in ("pie", "codel", "red")),
             "more",
@@ -558,7 +382,7 @@ QUESTIONS = {
             "marks",
             "mean waiting time at a queue that marks, in base RTTs",
             "one flow with ECN (ECT(0))",
-            _marking,
+            scenarios.marking,
             measures.queue_in_rtts,
             tuple(
                 replace(ONE, special=f"{kind} that marks", buffer="4bdp")
@@ -573,7 +397,7 @@ QUESTIONS = {
             "longer-path",
             "goodput, of what the link can carry",
             "one flow; 60 ms longer from 15 to 25 s",
-            _changed(_longer_path),
+            scenarios.changed(scenarios.longer_path),
             measures.efficiency,
             (ONE, replace(ONE, buffer="0.25bdp")),
             "less",
@@ -583,7 +407,7 @@ QUESTIONS = {
             "thin",
             "packets dropped",
             "two flows",
-            _alone(2),
+            scenarios.alone(2),
             measures.drop_rate,
             (
                 Place("128kbit/s", "400ms", "8 packets", "120s", "20s"),
@@ -596,7 +420,7 @@ QUESTIONS = {
             "high-delay",
             "goodput, of what the link can carry",
             "one flow",
-            _alone(),
+            scenarios.alone(),
             measures.efficiency,
             (
                 Place("20Mbit/s", "600ms", "1bdp", "120s", "40s"),
@@ -609,7 +433,7 @@ QUESTIONS = {
             "late-packets",
             "goodput, of what the link can carry",
             "one flow; 1 in 20 packets is 15 ms late",
-            _changed(_late),
+            scenarios.changed(scenarios.late),
             measures.efficiency,
             (ONE,),
             "less",
@@ -619,7 +443,7 @@ QUESTIONS = {
             "burst",
             "goodput, of the link's rate, in the 10 s after the burst",
             "one flow; from 15 to 18 s UDP with 90 % of the rate",
-            _changed(_burst),
+            scenarios.changed(scenarios.burst),
             measures.goodput_share(18.0, 28.0),
             (ONE, replace(ONE, buffer="0.25bdp")),
             "less",
@@ -629,7 +453,7 @@ QUESTIONS = {
             "rate-step",
             "goodput, of the new rate, from 1 to 11 s after the step",
             "one flow; the rate changes at 15 s",
-            _changed(_rate_step),
+            scenarios.changed(scenarios.rate_step),
             measures.goodput_share(16.0, 26.0),
             (
                 replace(ONE, special="a fifth of the rate"),
@@ -642,9 +466,9 @@ QUESTIONS = {
         Question(
             "incast",
             "time until all flows are complete, over that of a full link",
-            f"{INCAST} flows of 64 kB that start within 1 ms",
-            _incast,
-            measures.last_completion(INCAST * 64e3 * 8 / 1e9),
+            f"{scenarios.INCAST} flows of 64 kB that start within 1 ms",
+            scenarios.incast,
+            measures.last_completion(scenarios.INCAST * 64e3 * 8 / 1e9),
             (
                 Place("1Gbit/s", "1ms", "64 packets", "5s", "0s"),
                 Place("1Gbit/s", "1ms", "256 packets", "5s", "0s"),

@@ -63,7 +63,7 @@ class Subject:
 
 
 def subject(name: str) -> Subject:
-    """The law that NAME, NAME:VARIANT, udt/NAME or FILE.py:CLASS names.
+    """The law that NAME, NAME:VARIANT, udt/NAME, FILE.h or FILE.py:CLASS names.
 
     Raises:
         LawError: when there is none, with the nearest name.
