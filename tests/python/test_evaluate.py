@@ -196,7 +196,9 @@ class Mine(Law):
 """
 
 
-def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(tmp_path: Path) -> None:
+def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "mine.py"
     file.write_text(BROKEN)
     made = evaluate(f"{file}:Mine", sections=["6.3", "7.5"], quick=True, out=tmp_path / "out")
@@ -206,6 +208,9 @@ def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(tmp_path: Pat
     assert "no such path" in far[0].words
     assert far[0].figure("reno").n > 0
     assert "no such path" in page(made)
+    arguments = ["--section", "7.5", "--quick", "--out", str(tmp_path / "again")]
+    assert call(["evaluate", f"{file}:Mine", *arguments]) == 0
+    assert re.search(r"(?m)^7\.5 no figure: .*no such path", capsys.readouterr().out)
 
 
 def test_a_law_of_routers_has_its_router_and_says_so(tmp_path: Path) -> None:

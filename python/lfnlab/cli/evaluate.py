@@ -109,3 +109,6 @@ def _without(made: Evaluation) -> Iterator[str]:
             yield f"{criterion.section} not applicable: {criterion.not_applicable}"
         if criterion.missing:
             yield f"{criterion.section} not covered: {criterion.missing}"
+        for answer in made.of(criterion):
+            if answer.said == "no figure":
+                yield f"{criterion.section} {answer.words} ({answer.question.what}; {answer.where})"
