@@ -36,7 +36,7 @@ these runs do not show to be worse. Last run: {date}, lfnlab {code}.
 
 
 def row(made: Evaluation) -> dict[str, object]:
-    """What is kept of an evaluation."""
+    """The part of an evaluation that is kept."""
     said = [answer.said for answer in made.answers]
     return {
         "findings": said.count("finding"),

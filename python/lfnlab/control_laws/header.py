@@ -176,59 +176,69 @@ def _class(path: Path, name: str, base: type, functions: dict[str, Any], state_b
             tick_s = own.tick / 1e9
             self.next_tick_s = tick_s if tick_s > self.now_s else None
 
-        def _ack(self, ack: Any) -> _Ack:
-            flags = _OPEN * ack.open | _ROUND_START * ack.round_start
-            flags |= _CWND_LIMITED * ack.cwnd_limited | _DUP * ack.duplicate
-            return _Ack(
-                _ns(self.now_s),
-                _ns(ack.rtt_s),
-                _ns(ack.srtt_s),
-                _ns(ack.min_rtt_s),
-                ack.delivered,
-                ack.acked,
-                ack.newly_delivered,
-                ack.newly_lost,
-                ack.inflight,
-                ack.ce,
-                self.mss_bytes,
-                flags,
-                0,
-            )
-
-    def on_sample(self: Any, ack: Any) -> None:
-        self._call("on_sample", ctypes.byref(self._ack(ack)))
-
-    def on_ack(self: Any, n: int, ack: Any) -> None:
-        self._call("on_ack", n, ctypes.byref(self._ack(ack)))
-
-    def on_loss(self: Any, loss: Any) -> None:
-        event = _Loss(
-            _ns(self.now_s),
-            _ns(loss.rtt_s),
-            _ns(loss.srtt_s),
-            _ns(loss.min_rtt_s),
-            _KINDS[loss.kind],
-            loss.inflight,
-            self.mss_bytes,
-            0,
-        )
-        self._call("on_loss", ctypes.byref(event))
-
-    def on_open(self: Any, ack: Any) -> None:
-        self._call("on_open", ctypes.byref(self._ack(ack)))
-
-    def on_tick(self: Any) -> None:
-        self._call("on_tick", _ns(self.now_s))
-
-    def on_undo(self: Any) -> None:
-        self._call("on_undo")
-
-    for callback in (on_sample, on_ack, on_loss, on_open, on_tick, on_undo):
-        if callback.__name__ in functions:
-            setattr(Header, callback.__name__, callback)
+    for callback in (_on_sample, _on_ack, _on_loss, _on_open, _on_tick, _on_undo):
+        if (own := callback.__name__.removeprefix("_")) in functions:
+            setattr(Header, own, callback)
     Header.__name__ = Header.__qualname__ = name
     Header.name = f"{path.stem}.h"
     return Header
+
+
+# The callbacks, with ``self`` an object of the class
+
+
+def _ack(self: Any, ack: Any) -> _Ack:
+    flags = _OPEN * ack.open | _ROUND_START * ack.round_start
+    flags |= _CWND_LIMITED * ack.cwnd_limited | _DUP * ack.duplicate
+    return _Ack(
+        _ns(self.now_s),
+        _ns(ack.rtt_s),
+        _ns(ack.srtt_s),
+        _ns(ack.min_rtt_s),
+        ack.delivered,
+        ack.acked,
+        ack.newly_delivered,
+        ack.newly_lost,
+        ack.inflight,
+        ack.ce,
+        self.mss_bytes,
+        flags,
+        0,
+    )
+
+
+def _on_sample(self: Any, ack: Any) -> None:
+    self._call("on_sample", ctypes.byref(_ack(self, ack)))
+
+
+def _on_ack(self: Any, n: int, ack: Any) -> None:
+    self._call("on_ack", n, ctypes.byref(_ack(self, ack)))
+
+
+def _on_loss(self: Any, loss: Any) -> None:
+    event = _Loss(
+        _ns(self.now_s),
+        _ns(loss.rtt_s),
+        _ns(loss.srtt_s),
+        _ns(loss.min_rtt_s),
+        _KINDS[loss.kind],
+        loss.inflight,
+        self.mss_bytes,
+        0,
+    )
+    self._call("on_loss", ctypes.byref(event))
+
+
+def _on_open(self: Any, ack: Any) -> None:
+    self._call("on_open", ctypes.byref(_ack(self, ack)))
+
+
+def _on_tick(self: Any) -> None:
+    self._call("on_tick", _ns(self.now_s))
+
+
+def _on_undo(self: Any) -> None:
+    self._call("on_undo")
 
 
 def _ns(seconds: float | None) -> int:
