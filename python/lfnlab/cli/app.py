@@ -21,6 +21,7 @@ from lfnlab.cli import laws as law_commands
 from lfnlab.cli import results as commands
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli import testbed as emulation
+from lfnlab.cli.advise import advise
 from lfnlab.cli.kernel import kernel
 from lfnlab.cli.laboratory import laboratory
 from lfnlab.cli.options import (
@@ -348,6 +349,7 @@ def report(
     return _show(experiment(directory), as_json=False, report=True, out=out, figures=figures)
 
 
+app.command(advise)
 app.command(laboratory)
 app.command(new)
 app.command(law_commands.laws)

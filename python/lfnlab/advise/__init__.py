@@ -1,0 +1,23 @@
+"""Advice for a path: which law, how many streams, pacing, buffers; ``lfn advise``."""
+
+from lfnlab.advise.choices import Choice, Offer, here, named, of_host
+from lfnlab.advise.path import Measured, Path, bytes_of, check_flows, measured
+from lfnlab.advise.search import Advice, Search
+from lfnlab.advise.text import lines, to_json
+
+__all__ = [
+    "Advice",
+    "Choice",
+    "Measured",
+    "Offer",
+    "Path",
+    "Search",
+    "bytes_of",
+    "check_flows",
+    "here",
+    "lines",
+    "measured",
+    "named",
+    "of_host",
+    "to_json",
+]
