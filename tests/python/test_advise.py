@@ -210,6 +210,8 @@ def test_a_file_of_iperf3_gives_the_path(
         ([*SHORT, "--packet", "60B"], '--packet: "60B" is out of range'),
         (["--iperf3", str(IPERF3 / "udp.json")], "start.test_start.protocol: UDP; allowed: TCP"),
         (["--iperf3", "/dev/null"], "not JSON"),
+        (["--iperf3", str(IPERF3 / "tcp.json"), "--flows", "0"], "--flows: 0; allowed: 1 to 100"),
+        (["--iperf3", str(IPERF3 / "error.json")], "iperf3 ended with an error"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_option(

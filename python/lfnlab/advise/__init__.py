@@ -1,11 +1,12 @@
 """Advice for a path: which law, how many streams, pacing, buffers; ``lfn advise``."""
 
 from lfnlab.advise.choices import Choice, Offer, here, named, of_host
-from lfnlab.advise.path import Measured, Path, bytes_of, check_flows, measured
+from lfnlab.advise.path import MOST_STREAMS, Measured, Path, bytes_of, check_flows, measured
 from lfnlab.advise.search import Advice, Search
 from lfnlab.advise.text import lines, to_json
 
 __all__ = [
+    "MOST_STREAMS",
     "Advice",
     "Choice",
     "Measured",

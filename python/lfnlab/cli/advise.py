@@ -118,8 +118,10 @@ def _path(
         measured = _measured(iperf3)
         given = {"rate": rate, "RTT": rtt, "buffer": buffer}
         notes += [note for note in measured.notes if given[note.partition(":")[0]] is None]
-        rate, rtt = rate or measured.rate, rtt or measured.rtt
-        buffer, flows = buffer or measured.buffer, flows or min(measured.streams, 100)
+        rate = measured.rate if rate is None else rate
+        rtt = measured.rtt if rtt is None else rtt
+        buffer = measured.buffer if buffer is None else buffer
+        flows = min(measured.streams, room.MOST_STREAMS) if flows is None else flows
     examples = {"--rate": "10Gbit/s", "--rtt": "180ms", "--buffer": "4MB"}
     for option, value in zip(examples, (rate, rtt, buffer), strict=True):
         if value is None:
