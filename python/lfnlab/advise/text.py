@@ -81,8 +81,7 @@ def law_lines(choice: Choice) -> list[str]:
     lines = []
     if choice.ours:
         lines.append(f"lfn kernel load {choice.law}")
-    if choice.name != "cubic":
-        lines.append(f"sysctl -w net.ipv4.tcp_congestion_control={choice.name}")
+    lines.append(f"sysctl -w net.ipv4.tcp_congestion_control={choice.name}")
     if choice.fq:
         lines.append("tc qdisc replace dev DEV root fq")
     return lines
@@ -143,10 +142,11 @@ def _udt(advice: Advice) -> str:
     tcp, udt = advice.times[advice.best], advice.udt
     if not math.isfinite(udt.p50_s):
         return "lfn send (UDT): no data arrived in the simulated time."
-    line = (
-        f"lfn send (UDT): {span(udt.p50_s)}, 95 % {span(udt.p95_s)}, "
-        f"{_longer(udt.p50_s, tcp.p50_s)}."
-    )
+    told = f"{span(udt.p50_s)}, 95 % {span(udt.p95_s)}"
+    if advice.shared:
+        line = f"lfn send (UDT), simulated without the neighbour: {told}."
+    else:
+        line = f"lfn send (UDT): {told}, {_longer(udt.p50_s, tcp.p50_s)}."
     typed = udt_lines(advice)
     return f"{line} It needs {typed[0]} at the receiver." if typed else line
 
