@@ -35,10 +35,11 @@ test-python: $(UV)
 	$(RUN) pytest --numprocesses 2 --dist loadfile tests/python tests/test_*.py validation benches
 	$(RUN) pytest tests/kernel tests/emulator
 
-# The pages of docs/, into build/site/index.html.
+# The pages of docs/, into build/site/index.html, and the tests of their search and looks.
 site: $(UV)
 	$(SYNC) --group docs
 	$(RUN) sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site . build/site
+	$(RUN) pytest tests/site
 
 # The generated parts of pages, docs/reference among them; a test compares them.
 reference: $(UV)

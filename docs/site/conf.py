@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "lfnlab"
 author = "the lfnlab authors"
 version = release = _core.VERSION
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "pages", "search_index"]
 
 root_doc = "docs/index"
 include_patterns = [
@@ -53,8 +53,11 @@ nitpick_ignore_regex = [
 
 html_theme = "furo"
 html_title = "lfnlab"
-html_static_path = ["site.css"]
+templates_path = ["templates"]
+html_additional_pages = {"search": "search.html"}
+html_static_path = ["search.js", "site.css", "site.js"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_extra_path = ["index.html"]
 html_copy_source = False
 html_show_copyright = False

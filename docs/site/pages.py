@@ -1,4 +1,4 @@
-"""Text that pages take from the laboratory: verdicts, laws, keys, columns, Python's docstrings.
+"""Text that pages take from the laboratory: laws, keys, columns, Python's docstrings.
 
 ``reference.py`` writes it into the pages; Sphinx replaces Python's by autodoc.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,6 @@ from lfnlab.figures import laboratory
 from lfnlab.figures.card import PATH, picture
 from lfnlab.figures.columns import unit
 from lfnlab.figures.plot import rendered
-from lfnlab.papers.paper import expected, papers, title_of
-from lfnlab.papers.verdicts import by_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,25 +49,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
         f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
-    )
-
-
-def verdicts() -> str:
-    """A line a paper: its claims by the accepted verdict of the full-size run."""
-    found = {
-        title_of(paper): {
-            claim: verdict
-            for claim, (verdict, _, _) in by_claim(expected(paper)["full"]["findings"]).items()
-        }
-        for paper in papers()
-    }
-    total = Counter(verdict for own in found.values() for verdict in own.values())
-    rows = [
-        [title, *(", ".join(claim for claim in own if own[claim] == verdict) for verdict in total)]
-        for title, own in found.items()
-    ]
-    return table(
-        ["claims of", *total], [*rows, [f"all {total.total()}", *map(str, total.values())]]
     )
 
 

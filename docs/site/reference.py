@@ -116,7 +116,6 @@ def markdown(value: object) -> str:
 
 
 MADE = {
-    "verdicts": pages.verdicts,
     "laws": pages.registry,
     "keys": pages.keys,
     "top": pages.top,

@@ -29,6 +29,33 @@ FLAGS = (
 )
 
 
+CONTRAST = """
+(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => [r, g, b].map((c) => linear(c / 255))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (let at = e; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.checkVisibility() || e.closest("script, :disabled, option")) continue;
+    const both = [light(parse(getComputedStyle(e).color)), light(behind(e))];
+    const [a, b] = both.sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) found.push(e.outerHTML.slice(0, 100));
+  }
+  return found;
+})()
+"""
+"""Texts of less than 4.5 to 1, the bar of WCAG AA."""
+
+
 def chromium() -> str | None:
     """Path of the browser, if there is one."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
@@ -40,9 +67,13 @@ class Page:
     Args:
         width, height: of the view, in CSS pixels.
         dark: the user prefers dark pages.
+        calm: the user prefers reduced motion.
+        scripts: pages may run scripts.
     """
 
-    def __init__(self, width: int, height: int, *, dark: bool) -> None:
+    def __init__(
+        self, width: int, height: int, *, dark: bool, calm: bool = False, scripts: bool = True
+    ) -> None:
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -79,7 +110,10 @@ class Page:
         for domain in ("Runtime", "Log", "Network", "Page"):
             self.send(f"{domain}.enable")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        motion = {"name": "prefers-reduced-motion", "value": "reduce" if calm else "no-preference"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme, motion])
+        if not scripts:
+            self.send("Emulation.setScriptExecutionDisabled", value=True)
         self._size = {"width": width, "height": height}
         phone = width < 600
         self.send(
@@ -125,6 +159,13 @@ class Page:
         """Press, move and release the left button."""
         for kind, x in (("mousePressed", x0), ("mouseMoved", x1), ("mouseReleased", x1)):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str, code: int) -> None:
+        """Press and release a key that has this code in Windows."""
+        for kind in ("keyDown", "keyUp"):
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
+            )
 
     def screenshot(self, file: Path, height: int = 4000) -> None:
         """The page from its top, as PNG."""

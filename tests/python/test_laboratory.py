@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browser import Page, chromium
+from browser import CONTRAST, Page, chromium
 from lfnlab import Case, Scenario, execute
 from lfnlab.cli import app as cli
 from lfnlab.figures.html import asset_bytes
@@ -314,36 +314,9 @@ def test_every_control_has_a_name_and_the_keyboard_reaches_it(lab: Page, file: P
     lab.evaluate("document.querySelector('#lessons button').focus()")
     reached = set()
     for _ in range(30):
-        for kind in ("keyDown", "keyUp"):
-            lab.send(
-                "Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9
-            )
+        lab.press("Tab", 9)
         reached.add(lab.evaluate("document.activeElement.id || document.activeElement.className"))
     assert {"beside", "share", "A-law", "A-rate", "badge"} <= reached
-
-
-CONTRAST = """
-(() => {
-  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (e) => {
-    for (let at = e; at; at = at.parentElement) {
-      const color = parse(getComputedStyle(at).backgroundColor);
-      if (color.length < 4 || color[3] > 0) return color;
-    }
-    return [255, 255, 255];
-  };
-  const found = [];
-  for (const e of document.querySelectorAll("body *")) {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (!own || !e.checkVisibility() || e.disabled || e.closest("script, :disabled, option")) continue;
-    const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) found.push(e.outerHTML.slice(0, 100));
-  }
-  return found;
-})()
-"""
 
 
 @needs_browser

@@ -34,6 +34,9 @@ const laboratory = (() => {
   let lesson = -1;
   let strong = null;
 
+  // The part of the page that another page shows: few controls, two charts, and curves that are drawn over 4 s.
+  const isPicture = () => root.classList.contains("picture");
+
   // ---- a setting as TOML, command, Python
 
   const text = (value) => JSON.stringify(value);
@@ -87,6 +90,7 @@ const laboratory = (() => {
 
   function address() {
     const words = new URLSearchParams();
+    if (isPicture()) words.set("picture", "1");
     if (lesson >= 0) words.set("lesson", lesson + 1);
     benches.forEach((bench, i) => {
       const { toml, ...controls } = bench.setting;
@@ -338,6 +342,11 @@ const laboratory = (() => {
         make("code", { className: "hash", textContent: summary.hash }));
       this.numbers();
       drawAll();
+      if (isPicture() && !this.hasPlayed) {
+        this.hasPlayed = true;
+        play();
+        parent.postMessage("drawn", "*");
+      }
       this.settle();
     }
 
@@ -450,7 +459,18 @@ const laboratory = (() => {
     showBadges();
   }
 
-  const heightOf = () => (innerWidth < 600 ? 210 : 240);
+  const heightOf = () => (isPicture() ? 170 : innerWidth < 600 ? 210 : 240);
+
+  // Uncovers the curves from the left to the right.
+  function play() {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    for (const plot of root.querySelectorAll(".u-over")) {
+      if (!plot.offsetParent) continue;
+      const cover = make("div", { className: "cover" });
+      cover.addEventListener("animationend", () => cover.remove());
+      plot.append(cover);
+    }
+  }
 
   // ---- lessons
 
@@ -540,6 +560,7 @@ const laboratory = (() => {
   }
 
   function recall() {
+    root.classList.toggle("picture", new URLSearchParams(location.hash.slice(1)).has("picture"));
     const found = remembered();
     lesson = found.lesson;
     strong = null;
@@ -576,6 +597,7 @@ const laboratory = (() => {
       remember();
     });
     byId("share").addEventListener("click", () => copy(location.href.split("#")[0] + address(), "Link copied."));
+    byId("again").addEventListener("click", () => { drawAll(); play(); });
     addEventListener("hashchange", recall);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
     let width = root.clientWidth;
