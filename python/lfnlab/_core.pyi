@@ -451,6 +451,7 @@ def run_shell(
     coalesce: str,
     seed: int | None = None,
     lead_s: float | None = None,
+    live: bool = False,
 ) -> tuple[int, str]:
     """Run a command behind the path of a scenario's first flow, and wait for its end.
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::burst::Burst;
 use crate::lateness::{Histogram, Quantiles};
+use crate::live::Live;
 use crate::network::{Delivery, Departure, Events, Network};
 use crate::process;
 use crate::tun::Tun;
@@ -110,9 +111,15 @@ pub(crate) struct Emulator {
     spun_ns: u64,
     /// Until the path began.
     stolen_s: f64,
-    sample_every: Time,
-    next_sample: Time,
-    samples: Vec<QueueRow>,
+    samples: Samples,
+    live: Option<Live>,
+}
+
+/// Samples of the links.
+struct Samples {
+    every: Time,
+    next_at: Time,
+    rows: Vec<QueueRow>,
 }
 
 struct Held {
@@ -162,6 +169,7 @@ impl Emulator {
         ends: [Tun; 2],
         began_ns: u64,
         sample_every: Time,
+        live: Option<Live>,
     ) -> Emulator {
         let vcp = network.meters_load();
         let real_time = process::prefer();
@@ -183,9 +191,8 @@ impl Emulator {
             real_time,
             spun_ns: 0,
             stolen_s: process::stolen_s(),
-            sample_every,
-            next_sample: sample_every,
-            samples: Vec::new(),
+            samples: Samples { every: sample_every, next_at: sample_every, rows: Vec::new() },
+            live,
         }
     }
 
@@ -200,7 +207,8 @@ impl Emulator {
             descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
         loop {
             self.deliver();
-            let next = self.network.next_at().min(self.next_sample).as_ns();
+            let next_look = self.live.as_ref().map_or(Time::NEVER, Live::next_at);
+            let next = self.network.next_at().min(self.samples.next_at).min(next_look).as_ns();
             // An extra poll is harmless.
             let looked_ns = now_ns();
             let due_ns = next.saturating_sub(looked_ns - self.began_ns).min(999_999_999);
@@ -237,11 +245,14 @@ impl Emulator {
     /// Delivers segments that are due.
     fn deliver(&mut self) {
         let now = self.now();
-        while self.next_sample <= now {
-            self.network.advance(self.next_sample, &mut self.events);
+        while self.samples.next_at <= now {
+            self.network.advance(self.samples.next_at, &mut self.events);
             self.sample();
         }
         self.network.advance(now, &mut self.events);
+        if let Some(live) = self.live.as_mut().filter(|live| live.next_at() <= now) {
+            live.look(now, &self.network);
+        }
         let mut events = std::mem::take(&mut self.events);
         for token in events.doubled.drain(..) {
             if let Some(held) = &mut self.held[(token >> 16) as usize] {
@@ -267,12 +278,12 @@ impl Emulator {
     }
 
     fn sample(&mut self) {
-        let at = self.next_sample;
-        self.next_sample = at.after(self.sample_every);
+        let at = self.samples.next_at;
+        self.samples.next_at = at.after(self.samples.every);
         for (number, (_, link, _)) in self.network.links().enumerate() {
             let (counters, waiting) = (link.counters(), [link.packets(), link.bytes()]);
             let sent_bytes = counters.sent_bytes as f64 + link.partly_sent_bytes(at);
-            self.samples.push(QueueRow::new(at, number as u16, waiting, counters, sent_bytes));
+            self.samples.rows.push(QueueRow::new(at, number as u16, waiting, counters, sent_bytes));
         }
     }
 
@@ -291,7 +302,11 @@ impl Emulator {
             drop(self.ends[usize::from(first.route & 1 == 0)].write(headers.as_slice(), payload));
         }
         for segment in segments {
-            self.lateness.add(now.since(segment.at).as_ns());
+            let late_ns = now.since(segment.at).as_ns();
+            self.lateness.add(late_ns);
+            if let Some(live) = &mut self.live {
+                live.note_lateness(late_ns);
+            }
         }
         self.release(place, segments.len());
     }
@@ -327,7 +342,7 @@ impl Emulator {
                 Some(burst) => self.offer(now, end as u16, burst),
                 None => self.unknown += 1,
             }
-            if !self.events.delivered.is_empty() || self.next_sample <= now {
+            if !self.events.delivered.is_empty() || self.samples.next_at <= now {
                 break;
             }
         }
@@ -383,7 +398,7 @@ impl Emulator {
         });
         Ok(Report {
             links: links.collect(),
-            samples: std::mem::take(&mut self.samples),
+            samples: std::mem::take(&mut self.samples.rows),
             wall_s: self.now().as_s(),
             cpu_s: cpu_s() - self.spun_ns as f64 * 1e-9,
             spun_s: self.spun_ns as f64 * 1e-9,

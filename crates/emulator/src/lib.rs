@@ -7,10 +7,12 @@ mod burst;
 mod emulator;
 mod error;
 mod lateness;
+mod live;
 mod network;
 mod plan;
 mod process;
 mod shell;
+mod sockets;
 mod traffic;
 mod tun;
 

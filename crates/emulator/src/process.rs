@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{null, null_mut};
 
+use lfn_units::Time;
 use libc::{c_int, pid_t, sigset_t};
 
 use crate::error::EmulatorError;
@@ -78,6 +79,60 @@ pub(crate) fn is_closed(pipe: &OwnedFd) -> bool {
     let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
     // SAFETY: the descriptor's entry lives.
     unsafe { libc::poll(&mut polled, 1, 0) > 0 }
+}
+
+/// Whether the other end of a pipe is closed, or its process gone, within this time.
+pub(crate) fn closes_within(pipe: &OwnedFd, time: Time) -> bool {
+    let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
+    let wait = libc::timespec { tv_sec: 0, tv_nsec: time.as_ns().min(999_999_999) as _ };
+    // SAFETY: the descriptor's entry and the time live.
+    unsafe { libc::ppoll(&mut polled, 1, &wait, null()) > 0 }
+}
+
+/// Closes a descriptor that this process inherited and does not use.
+pub(crate) fn close(descriptor: RawFd) {
+    // SAFETY: its owner is another process, or is never dropped here.
+    unsafe { libc::close(descriptor) };
+}
+
+/// No signal of a terminal stops this process, and others come before it.
+pub(crate) fn ignore_terminal(nice: c_int) {
+    // SAFETY: takes integers.
+    unsafe {
+        for signal in [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::setpriority(libc::PRIO_PROCESS, 0, nice);
+    }
+}
+
+/// Whether the leader of our session, an interactive shell, has the terminal, and we are another job of it.
+pub(crate) fn is_in_background(terminal: RawFd) -> bool {
+    // SAFETY: takes integers.
+    let (ours, leader, front) = unsafe { (libc::getpgrp(), libc::getsid(0), libc::tcgetpgrp(terminal)) };
+    ours != leader && front == leader
+}
+
+/// A socket that lists the sockets of this network namespace (sock_diag(7)). It waits for an answer for a
+/// second at most.
+pub(crate) fn sock_diag() -> Result<OwnedFd, EmulatorError> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: takes integers.
+    let socket =
+        owned(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) }, "sock_diag")?;
+    let second = libc::timeval { tv_sec: 1, tv_usec: 0 };
+    let size = size_of::<libc::timeval>() as libc::socklen_t;
+    // SAFETY: the time lives, and has the size that is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const second).cast(),
+            size,
+        )
+    };
+    done(result, "sock_diag").map(|_| socket)
 }
 
 /// A descriptor that can be read once a child has ended.

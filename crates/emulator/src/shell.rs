@@ -24,8 +24,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::emulator::{now_ns, Emulator, Report};
 use crate::error::EmulatorError;
+use crate::live::Live;
 use crate::network::{Network, NetworkConfig, Route};
 use crate::process::{self, Signals};
+use crate::sockets::Sockets;
 use crate::tun::{raise_loopback, Tun};
 
 /// RFC 2544 appendix C.2.2: addresses for tests, 198.18.0.0/15.
@@ -66,6 +68,8 @@ pub struct Shell {
     pub ends: Ends,
     /// How often links are sampled; [`Time::NEVER`] for not at all.
     pub sample: Time,
+    /// A line on the terminal shows the path, if stderr is a terminal.
+    pub live: bool,
 }
 
 impl Shell {
@@ -96,6 +100,7 @@ impl Shell {
             socket_bytes: outstanding.max().unwrap_or(0).saturating_mul(OVERHEAD),
             ends,
             sample: Time::NEVER,
+            live: false,
             network: NetworkConfig {
                 seed: config.seed,
                 largest_packet_bytes: wire_bytes,
@@ -205,11 +210,19 @@ fn emulate(
     };
     let far = Tun::new(addresses.far, addresses.prefix, shell.mtu_bytes)?;
     let far_namespace = File::open("/proc/thread-self/ns/net").map_err(EmulatorError::os("ns/net", ""))?;
+    // The kernel may lack sock_diag, and then the line has less to show.
+    let mut listed: Vec<Sockets> = shell.live.then(Sockets::new).and_then(Result::ok).into_iter().collect();
     // The kernel may lack IPv6.
     let sockets = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"].map(File::open);
     let sockets = sockets.into_iter().filter_map(Result::ok).collect();
     process::unshare(libc::CLONE_NEWNET)?;
     prepare(shell.socket_bytes)?;
+    let live = if shell.live {
+        listed.extend(Sockets::new());
+        Live::start(listed, [addresses.near, addresses.far], &shell.network.routes, far.descriptor())?
+    } else {
+        None
+    };
     let near = Tun::new(addresses.near, PREFIX, shell.mtu_bytes)?;
     process::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS)?;
 
@@ -229,7 +242,7 @@ fn emulate(
     }
     drop((far_namespace, sockets, alive));
     let child = process::watch(init)?;
-    let mut emulator = Emulator::new(network, shell.framing_bytes, [near, far], began_ns, shell.sample);
+    let mut emulator = Emulator::new(network, shell.framing_bytes, [near, far], began_ns, shell.sample, live);
     loop {
         emulator.run(&[child.as_raw_fd(), signals.descriptor()]).map_err(EmulatorError::os("poll", ""))?;
         signals.pass_on(init);

@@ -49,7 +49,7 @@ pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<S
 
 /// `lead_s`: time from the creation of the path to the start of the scenario; links are sampled.
 #[pyfunction]
-#[pyo3(signature = (toml_text, file, command, serve, here, coalesce, seed=None, lead_s=None))]
+#[pyo3(signature = (toml_text, file, command, serve, here, coalesce, seed=None, lead_s=None, live=false))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn run_shell(
     py: Python<'_>,
@@ -61,6 +61,7 @@ pub(crate) fn run_shell(
     coalesce: &str,
     seed: Option<u64>,
     lead_s: Option<f64>,
+    live: bool,
 ) -> PyResult<(i32, String)> {
     let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
     let serve = serve.map(|line| words(vec![line])).transpose()?.and_then(|mut line| line.pop());
@@ -74,6 +75,7 @@ pub(crate) fn run_shell(
         let hint = "write a [[flow]]; its path is emulated";
         return Err(ScenarioError::new_err(("there is none", hint, "flow", file.to_string())));
     };
+    plan.live = live;
     if let Some(lead_s) = lead_s {
         plan.sample = sample.unwrap_or(Time::NEVER);
         for change in &mut plan.network.changes {

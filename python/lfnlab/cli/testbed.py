@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,9 +17,13 @@ from lfnlab.results import output
 from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lfnlab.scenario.elements import FlowSettings
 
 OK, DIFFERS, INVALID = 0, 1, 6
+SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}
+"""Programs that are interactive without an argument."""
 
 
 def shell(
@@ -34,6 +39,7 @@ def shell(
     here: Annotated[bool, Parameter(negative="")] = False,
     coalesce: str = COALESCE,
     report: Path | None = None,
+    live: bool | None = None,
 ) -> int:
     """Run a program behind an emulated path, in a new network namespace.
 
@@ -61,6 +67,8 @@ def shell(
         coalesce: Segments of a burst that are due within this time are delivered together with the
             last of them. A longer time costs less CPU; 0s delivers each alone.
         report: File for counters and lateness of the path, in JSON.
+        live: A line at the bottom of the terminal shows rate, RTT, cwnd, queue, drops and
+            lateness; default yes, except for an interactive shell and in another `lfn shell`.
     """
     if not command:
         raise UsageError("no command; write it after --, for example: lfn shell -- bash")
@@ -80,7 +88,9 @@ def shell(
     if report is not None:
         output.refuse_others(report)
     with naming_options(said):
-        code, done = _core.run_shell(text, file, command, serve, here, coalesce)
+        code, done = _core.run_shell(
+            text, file, command, serve, here, coalesce, live=_live(live, command)
+        )
     path: dict[str, Any] = json_.loads(done)
     if report is not None:
         said = {**path, "note": output.MARK}
@@ -88,6 +98,23 @@ def shell(
     if why := invalid(path):
         print(f"lfn: INVALID: {why}", file=sys.stderr)
     return code
+
+
+def _live(wanted: bool | None, command: Sequence[str] = ()) -> bool:
+    """Whether a live line is drawn, if stderr is a terminal.
+
+    An interactive shell edits its lines anywhere on the screen, and the outer one of two lines
+    would have the row of the inner one.
+    """
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    if wanted is not None:
+        return wanted
+    if "LFN_FAR" in os.environ:
+        return False
+    if not command or Path(command[0]).name not in SHELLS:
+        return True
+    return any(not word.startswith("-") or word == "-c" for word in command[1:])
 
 
 def on_kernel(
@@ -99,6 +126,7 @@ def on_kernel(
     iperf3: Annotated[bool, Parameter(negative="")] = False,
     out: Path = Path("lfn-testbed"),
     json: Annotated[bool, Parameter("--json", negative="")] = False,
+    live: bool | None = None,
 ) -> int:
     """Run a scenario on the TCP of this kernel, over the emulated path.
 
@@ -112,6 +140,8 @@ def on_kernel(
         iperf3: Let iperf3 send the TCP flows, instead of lfn.
         out: Results directory.
         json: Print one JSON object to stdout.
+        live: A line at the bottom of the terminal shows rate, RTT, cwnd, queue, drops and
+            lateness; default yes.
 
     Exit code 6 if the run is invalid.
     """
@@ -128,7 +158,7 @@ def on_kernel(
     title = f"{scenario.name or file.stem}, on Linux"
     cases = [Case(scenario)]
     plans = bed.plans(cases, file=str(file), iperf3=iperf3)
-    results = bed.run(cases, plans, out=out, title=title)
+    results = bed.run(cases, plans, out=out, title=title, live=_live(live))
     summary = results.runs[0].summary
     said, why = summary["testbed"], summary["invalid"]
     late = said["lateness"]

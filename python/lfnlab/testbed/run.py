@@ -106,7 +106,12 @@ def plans(
 
 
 def run(
-    cases: Sequence[Case], plans: Sequence[dict[str, Any]], *, out: str | Path, title: str
+    cases: Sequence[Case],
+    plans: Sequence[dict[str, Any]],
+    *,
+    out: str | Path,
+    title: str,
+    live: bool = False,
 ) -> Results:
     """Run scenarios one after the other on the TCP of this kernel, and store the measurements.
 
@@ -117,6 +122,7 @@ def run(
         plans: of :func:`plans`, for each.
         out: results directory.
         title: of the experiment.
+        live: a line on the terminal shows the path, if stderr is one.
 
     Raises:
         Unavailable: a right is missing.
@@ -125,7 +131,7 @@ def run(
     store = Store(out)
     experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": []}
     for case, plan in zip(cases, plans, strict=True):
-        key, files = _measure(case.scenario, plan)
+        key, files = _measure(case.scenario, plan, live=live)
         store.put({key: files})
         entry = {"key": key, "seed": case.scenario.seed, "factors": dict(case.factors)}
         experiment["runs"].append(entry)
@@ -145,7 +151,9 @@ def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
     return plan
 
 
-def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
+def _measure(
+    scenario: Scenario, plan: dict[str, Any], *, live: bool
+) -> tuple[str, dict[str, bytes]]:
     """Key and files of one run."""
     ends = [sys.executable, "-m", testbed_ends.__name__]
     with testbed_ends.Files.made() as files:
@@ -153,7 +161,15 @@ def _measure(scenario: Scenario, plan: dict[str, Any]) -> tuple[str, dict[str, b
         command = [*ends, "near", str(files)]
         serve = "trap '' INT; exec " + shlex.join([*ends, "end", "reverse", str(files)])
         code, said = _core.run_shell(
-            plan["scenario"], "scenario", command, serve, False, COALESCE, scenario.seed, LEAD_S
+            plan["scenario"],
+            "scenario",
+            command,
+            serve,
+            here=False,
+            coalesce=COALESCE,
+            seed=scenario.seed,
+            lead_s=LEAD_S,
+            live=live,
         )
         if code == 128 + signal.SIGINT:
             raise KeyboardInterrupt
