@@ -25,12 +25,15 @@ const KEYS: [&str; 12] = [
 ];
 const TARGETS: [&str; 2] = ["sim", "kernel"];
 /// Names of `SlowStartKind`.
-const SLOW_STARTS: [(&str, &str); 5] = [
+const SLOW_STARTS: [(&str, &str); 8] = [
     ("classic", "Classic"),
     ("limited", "Limited"),
     ("hystart", "HyStart"),
     ("hystart++", "HyStartPlusPlus"),
     ("none", "None"),
+    ("rapid", "Rapid"),
+    ("search", "Search"),
+    ("careful-resume", "CarefulResume"),
 ];
 /// Signals of laws; the family of a law is the signal that ends its growth.
 const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];

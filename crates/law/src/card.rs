@@ -4,7 +4,7 @@
 //! nothing else.
 
 use crate::{
-    Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Rate, SlowStart,
+    Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Rate, Saved, SlowStart,
     SlowStartKind, Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY,
     ACK_ROUND_START, ACK_SACK, PROBES, RATE_APP_LIMITED,
 };
@@ -52,8 +52,20 @@ impl Block {
             }
             (_, None) => return Err(format!("found {:?}; a block begins with law NAME", words.join(" "))),
             (["start", args @ ..], Some(subject)) => {
-                let args =
-                    Args::new(args, &["cwnd", "ssthresh", "slow_start", "rtt", "min_rtt", "mss", "now"])?;
+                let args = Args::new(
+                    args,
+                    &[
+                        "cwnd",
+                        "ssthresh",
+                        "slow_start",
+                        "saved_window",
+                        "saved_rtt",
+                        "rtt",
+                        "min_rtt",
+                        "mss",
+                        "now",
+                    ],
+                )?;
                 self.connection = Some(Connection::new(subject, &args)?);
                 return Ok(());
             }
@@ -74,7 +86,9 @@ struct OnlySlowStart(SlowStart);
 
 impl WindowLaw for OnlySlowStart {
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
-        if control.cwnd < control.ssthresh {
+        if ack.flags & ACK_OPEN == 0 {
+            self.0.on_recovery(ack, control);
+        } else if control.cwnd < control.ssthresh {
             self.0.on_sample(ack, control);
         }
     }
@@ -88,8 +102,13 @@ impl WindowLaw for OnlySlowStart {
 
 impl Law for OnlySlowStart {
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
-        self.0.on_loss(loss);
+        let ssthresh = control.ssthresh;
         control.ssthresh = (control.cwnd / 2).max(Window::MIN_SSTHRESH);
+        self.0.on_loss(loss, ssthresh, control);
+    }
+
+    fn on_open(&mut self, _ack: &Ack, control: &mut Control) {
+        self.0.on_open(control);
     }
 }
 
@@ -110,9 +129,26 @@ impl Subject {
     fn card(&self) -> Option<&str> {
         match self {
             Self::Law(spec) => spec.info().map(|law| law.name),
-            Self::SlowStart(_) => Some(SLOW_START),
+            Self::SlowStart(kind) => Some(card_of(*kind)),
         }
     }
+}
+
+/// The card of a slow start: one of its own, if only the simulator runs it.
+fn card_of(kind: SlowStartKind) -> &'static str {
+    match kind {
+        SlowStartKind::Rapid => "slow-start-rapid",
+        SlowStartKind::Search => "slow-start-search",
+        SlowStartKind::CarefulResume => "slow-start-careful-resume",
+        _ => SLOW_START,
+    }
+}
+
+/// The cards of slow starts.
+pub fn slow_start_cards() -> Vec<&'static str> {
+    let mut cards: Vec<_> = SlowStartKind::ALL.into_iter().map(card_of).collect();
+    cards.dedup();
+    cards
 }
 
 /// One connection under test.
@@ -154,11 +190,11 @@ impl Connection {
         let (law, slow_start, probes) = match subject {
             Subject::Law(spec) => (
                 spec.build(&config, &mut control),
-                Some(SlowStart::new(args.slow_start()?)),
+                Some(SlowStart::with(args.slow_start()?, args.saved()?)),
                 spec.probes().to_vec(),
             ),
             Subject::SlowStart(kind) => {
-                let law = BoxedLaw::Window(Box::new(OnlySlowStart(SlowStart::new(*kind))));
+                let law = BoxedLaw::Window(Box::new(OnlySlowStart(SlowStart::with(*kind, args.saved()?))));
                 (law.into(), None, Vec::new())
             }
         };
@@ -192,6 +228,9 @@ impl Connection {
         let Some(mut law) = self.law.window() else { return };
         law.on_sample(&self.ack, &mut self.control);
         if !open {
+            if let Some(slow_start) = &mut self.slow_start {
+                slow_start.on_recovery(&self.ack, &mut self.control);
+            }
             return;
         }
         let mut rest = n;
@@ -248,6 +287,7 @@ impl Connection {
         let n = args.count("n")?.unwrap_or(1);
         for _ in 0..args.count("x")?.unwrap_or(1) {
             self.wait(every_ns);
+            self.ack.newly_lost = args.count("lost")?.unwrap_or(0);
             if self.law.is_controller() {
                 self.steer(args, n, flags)?;
             } else {
@@ -283,7 +323,7 @@ impl Connection {
         self.before_loss = self.control;
         self.law.on_loss(&loss, &mut self.control);
         if let Some(slow_start) = &mut self.slow_start {
-            slow_start.on_loss(&loss);
+            slow_start.on_loss(&loss, self.before_loss.ssthresh, &mut self.control);
         }
         if self.law.is_controller() {
             self.episode = if kind == LossKind::Rto { ACK_LOSS } else { ACK_RECOVERY };
@@ -303,6 +343,9 @@ impl Connection {
         self.ack.flags = ACK_OPEN;
         self.episode = 0;
         self.law.on_open(&self.ack, &mut self.control);
+        if let Some(slow_start) = &mut self.slow_start {
+            slow_start.on_open(&mut self.control);
+        }
     }
 
     fn undo(&mut self) {
@@ -366,7 +409,7 @@ impl Connection {
                 self.acks(&Args::new(args, &keys)?, ACK_OPEN | ACK_CWND_LIMITED)
             }
             ["sample", args @ ..] => {
-                self.acks(&Args::new(args, &["n", "x", "every", "rtt"])?, ACK_DUP | ACK_SACK)
+                self.acks(&Args::new(args, &["n", "x", "every", "rtt", "lost"])?, ACK_DUP | ACK_SACK)
             }
             ["rounds", count] => {
                 let wrong = |_| format!("{count:?} is not a number of rounds; allowed: 0 to {}", u32::MAX);
@@ -462,6 +505,15 @@ impl<'a> Args<'a> {
     fn slow_start(&self) -> Result<SlowStartKind, String> {
         let text = self.0.get("slow_start").unwrap_or(&"classic");
         text.parse().map_err(|error: crate::LawError| error.to_string())
+    }
+
+    fn saved(&self) -> Result<Option<Saved>, String> {
+        let window = self.count("saved_window")?;
+        let rtt_ns = self.time("saved_rtt")?;
+        Ok(window.zip(rtt_ns).map(|(window_segments, rtt_ns)| Saved {
+            window_segments,
+            rtt_us: u32::try_from(rtt_ns / 1000).unwrap_or(u32::MAX),
+        }))
     }
 
     fn segments(&self, key: &str) -> Result<Option<Window>, String> {

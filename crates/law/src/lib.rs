@@ -20,7 +20,7 @@ use lfn_header::Header;
 pub use placed::{BoxedLaw, PlacedLaw, PlacedWindowLaw};
 pub use prototype::{Build, Prototype, STAMP};
 pub use registry::{registry, LawError, LawInfo, LawSpec, Parameter, Probe, PARAMETERS};
-pub use slow_start::{SlowStart, SlowStartKind};
+pub use slow_start::{Saved, SlowStart, SlowStartKind};
 pub use window::Window;
 
 /// One, as a parameter in C.

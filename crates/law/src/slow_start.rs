@@ -1,7 +1,11 @@
-//! Slow start: laws/slow_start.h behind a Rust face.
+//! Slow start: laws/slow_start.h behind a Rust face, and the slow starts of the simulator alone.
+
+mod own;
 
 use crate::{Ack, Control, LawError, Loss, Window};
 use lfn_keys::nearest;
+use own::Own;
+pub use own::Saved;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,15 +27,30 @@ pub enum SlowStartKind {
     HyStartPlusPlus = 3,
     /// The law has a start-up of its own (a [`crate::Controller`]).
     None = 4,
+    /// Rapid Start (draft-kazuho-ccwg-rapid-start).
+    Rapid = 5,
+    /// SEARCH 3.0 (draft-chung-ccwg-search).
+    Search = 6,
+    /// Careful Resume (RFC 9959), from what an earlier connection [saved](Saved).
+    CarefulResume = 7,
 }
 
 impl SlowStartKind {
     /// Those that a law can have before it.
-    pub const ALL: [Self; 4] = [Self::Classic, Self::Limited, Self::HyStart, Self::HyStartPlusPlus];
+    pub const ALL: [Self; 7] = [
+        Self::Classic,
+        Self::Limited,
+        Self::HyStart,
+        Self::HyStartPlusPlus,
+        Self::Rapid,
+        Self::Search,
+        Self::CarefulResume,
+    ];
 
     /// The name in scenarios and in the registry.
     pub fn name(self) -> &'static str {
-        ["classic", "limited", "hystart", "hystart++", "none"][self as usize]
+        ["classic", "limited", "hystart", "hystart++", "none", "rapid", "search", "careful-resume"]
+            [self as usize]
     }
 }
 
@@ -62,21 +81,33 @@ extern "C" {
     fn lfn_slow_start_on_loss(state: *mut u32, loss: *const Loss);
 }
 
-/// The slow start of one connection. The sender asks it only while `cwnd < ssthresh`.
+/// The slow start of one connection. The sender asks it only while `cwnd < ssthresh`, and in recovery.
 #[derive(Clone, Debug)]
 pub struct SlowStart {
     kind: SlowStartKind,
     state: [u32; STATE_WORDS],
+    own: Option<Box<Own>>,
 }
 
 impl SlowStart {
-    /// A new connection.
+    /// A new connection, without anything saved of an earlier one.
     pub fn new(kind: SlowStartKind) -> Self {
+        Self::with(kind, None)
+    }
+
+    /// A new connection; `saved` is for [`SlowStartKind::CarefulResume`].
+    pub fn with(kind: SlowStartKind, saved: Option<Saved>) -> Self {
+        let own = match kind {
+            SlowStartKind::Rapid => Some(Own::rapid()),
+            SlowStartKind::Search => Some(Own::search()),
+            SlowStartKind::CarefulResume => Some(Own::resume(saved)),
+            _ => None,
+        };
         let mut state = [0; STATE_WORDS];
         // SAFETY: as for every call below. `state` has the size of struct slow_start (tested) and
         // its alignment; the arguments live through the call and have the layout of law.h.
         unsafe { lfn_slow_start_init(state.as_mut_ptr(), kind as u32) };
-        Self { kind, state }
+        Self { kind, state, own: own.map(Box::new) }
     }
 
     /// Watches delay and spacing of every ACK, before [`SlowStart::on_ack`]; may set
@@ -86,6 +117,8 @@ impl SlowStart {
         if matches!(self.kind, SlowStartKind::HyStart | SlowStartKind::HyStartPlusPlus) {
             // SAFETY: see `new`.
             unsafe { lfn_slow_start_on_sample(self.state.as_mut_ptr(), ack, control) }
+        } else if let Some(own) = &mut self.own {
+            own.on_sample(ack, control);
         }
     }
 
@@ -101,13 +134,38 @@ impl SlowStart {
             control.cwnd = grown;
             return 0;
         }
+        if let Some(own) = &mut self.own {
+            return own.on_ack(n, control);
+        }
         // SAFETY: see `new`.
         unsafe { lfn_slow_start_on_ack(self.state.as_mut_ptr(), n, ack, control) }
     }
 
-    /// A congestion event.
-    pub fn on_loss(&mut self, loss: &Loss) {
+    /// A congestion event, after the law has set ssthresh; it was `ssthresh_before`.
+    pub fn on_loss(&mut self, loss: &Loss, ssthresh_before: Window, control: &mut Control) {
+        if let Some(own) = &mut self.own {
+            return own.on_loss(loss, ssthresh_before, control);
+        }
         // SAFETY: see `new`.
         unsafe { lfn_slow_start_on_loss(self.state.as_mut_ptr(), loss) }
+    }
+
+    /// Every ACK of a recovery or a reduction by marks, the one that begins it included. Whether it has set the window,
+    /// so that the sender does not reduce it.
+    #[inline]
+    pub fn on_recovery(&mut self, ack: &Ack, control: &mut Control) -> bool {
+        self.own.as_mut().is_some_and(|own| own.on_recovery(ack, control))
+    }
+
+    /// The episode ended, and the sender has set `cwnd = ssthresh`.
+    pub fn on_open(&mut self, control: &mut Control) {
+        if let Some(own) = &mut self.own {
+            own.on_open(control);
+        }
+    }
+
+    /// Memory on the heap.
+    pub fn memory_bytes(&self) -> usize {
+        self.own.as_ref().map_or(0, |own| own.memory_bytes())
     }
 }

@@ -4,9 +4,9 @@
 
 use lfn_header::{Header, Protocol};
 use lfn_law::{
-    registry, Ack, Config, Control, LawInfo, LawSpec, Loss, LossKind, Parameter, PlacedLaw, Rate, SlowStart,
-    SlowStartKind, Window, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START,
-    PROBES, RATE_APP_LIMITED,
+    registry, Ack, Config, Control, LawInfo, LawSpec, Loss, LossKind, Parameter, PlacedLaw, Rate, Saved,
+    SlowStart, SlowStartKind, Window, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY,
+    ACK_ROUND_START, PROBES, RATE_APP_LIMITED,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -130,7 +130,10 @@ impl Sender {
         };
         let law = spec.build(&config, &mut control);
         let ack = Ack { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Ack::default() };
-        let slow_start = SlowStart::new(start.slow_start);
+        let slow_start = SlowStart::with(
+            start.slow_start,
+            Some(Saved { window_segments: start.mss_bytes, rtt_us: 50_000 }),
+        );
         Self {
             spec,
             law,
@@ -162,6 +165,7 @@ impl Sender {
             Op::Open if self.episode => {
                 self.episode = false;
                 self.law.on_open(&self.ack, &mut self.control);
+                self.slow_start.on_open(&mut self.control);
             }
             Op::Undo => {
                 if let Some(before) = self.before_loss.take() {
@@ -205,6 +209,8 @@ impl Sender {
         law.on_sample(&self.ack, &mut self.control);
         self.check();
         if self.episode {
+            self.slow_start.on_recovery(&self.ack, &mut self.control);
+            self.check();
             return;
         }
         let mut rest = n;
@@ -281,7 +287,7 @@ impl Sender {
         let before = self.control;
         self.before_loss = Some(before);
         self.law.on_loss(&loss, &mut self.control);
-        self.slow_start.on_loss(&loss);
+        self.slow_start.on_loss(&loss, before.ssthresh, &mut self.control);
         assert_eq!(self.control.cwnd, before.cwnd, "on_loss changed cwnd");
         self.timed_out = kind == LossKind::Rto;
         if self.law.is_controller() {

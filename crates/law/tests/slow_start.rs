@@ -1,7 +1,7 @@
 //! Slow start against its definition. Vectors of each kind are in laws/cards/slow-start.md.
 
 use lfn_law::card::Block;
-use lfn_law::{registry, Ack, Control, SlowStart, SlowStartKind, Window};
+use lfn_law::{registry, Ack, Control, Loss, LossKind, SlowStart, SlowStartKind, Window};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -78,6 +78,34 @@ fn hystart_plus_plus_without_limit_when_paced() {
     assert_eq!(control.cwnd, Window::whole(30));
 }
 
+/// For every beta and every share of losses, however they come in: the draft's formula in the card.
+#[test]
+fn rapid_start_ends_at_beta_times_what_was_delivered() {
+    for (beta, lost, acks) in [(0.5, 600, 7), (0.7, 600, 1), (0.7, 0, 10), (0.875, 300, 900), (0.5, 899, 3)] {
+        let mut control = Control { ssthresh: Window::INFINITE, ..Control::new(900) };
+        let mut slow_start = SlowStart::new(SlowStartKind::Rapid);
+        control.ssthresh = Window::of(900.0 * beta);
+        let loss = Loss { kind: LossKind::Fast, inflight: 900 - lost, ..Loss::default() };
+        slow_start.on_loss(&loss, Window::INFINITE, &mut control);
+        // The first ACK finds all losses; the others share the rest, and repairs follow.
+        let found = Ack { newly_lost: lost, ..Ack::default() };
+        assert!(slow_start.on_recovery(&found, &mut control));
+        for ack in 0..acks {
+            let share = |k: u32| (900 - lost) * k / acks;
+            let ack = Ack { newly_delivered: share(ack + 1) - share(ack), ..Ack::default() };
+            assert!(slow_start.on_recovery(&ack, &mut control));
+        }
+        let repairs = Ack { newly_delivered: lost, newly_lost: 0, ..Ack::default() };
+        assert!(slow_start.on_recovery(&repairs, &mut control));
+        let (delivered, least) = (f64::from(900 - lost) * beta, 900.0 * beta / 3.0);
+        let wanted = delivered.max(least);
+        assert!((control.cwnd.segments() - wanted).abs() < 0.1, "{beta} {lost}: {:?}", control.cwnd);
+        assert_eq!(control.cwnd, control.ssthresh);
+        slow_start.on_open(&mut control);
+        assert!(!slow_start.on_recovery(&found, &mut control), "later recoveries are the sender's");
+    }
+}
+
 /// Window and threshold after statements of cards.
 fn after(law: &str, statements: &[&str]) -> (f64, f64) {
     let mut block = Block::default();
@@ -118,7 +146,7 @@ fn each_composes_with_every_law_that_uses_one() {
             pairs += 1;
         }
     }
-    assert!(pairs >= 4 * 20, "{pairs}");
+    assert!(pairs >= 7 * 20, "{pairs}");
 }
 
 #[test]
@@ -128,6 +156,7 @@ fn every_kind_prints_and_parses() {
     }
     assert_eq!(
         "hystart+".parse::<SlowStartKind>().unwrap_err().to_string(),
-        "no slow start \"hystart+\"; did you mean \"hystart\"? slow starts: classic, limited, hystart, hystart++, none"
+        "no slow start \"hystart+\"; did you mean \"hystart\"? slow starts: \
+         classic, limited, hystart, hystart++, rapid, search, careful-resume, none"
     );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lfn_law::{LawSpec, SlowStartKind};
+use lfn_law::{LawSpec, Saved, SlowStartKind};
 use lfn_path::Service;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
@@ -343,6 +343,10 @@ impl Scenario {
                 initial_window_segments: segments(tcp.initial_window.0),
                 initial_ssthresh_segments: tcp.initial_ssthresh.map(|ssthresh| segments(ssthresh.0)),
                 receive_window_segments: flow.window_packets(compat),
+                saved: tcp.saved_window.zip(tcp.saved_rtt).map(|(window, rtt)| Saved {
+                    window_segments: segments(window.0),
+                    rtt_us: u32::try_from(rtt.as_ns() / 1000).unwrap_or(u32::MAX),
+                }),
                 sack: tcp.sack,
                 ecn: tcp.ecn,
                 ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),

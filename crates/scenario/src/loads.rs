@@ -1,7 +1,7 @@
 //! Senders of packets one by one, and the most that each of it may have outstanding.
 
 use lfn_header::Protocol;
-use lfn_law::LawSpec;
+use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::Loss;
 use lfn_sim::config::LinkId;
 use lfn_units::Time;
@@ -218,7 +218,11 @@ impl<'a> Paths<'a> {
         let header = flow.control.law().and_then(LawSpec::header);
         let answers = |hop: &Hop| hop.way.router.and_then(|router| router.0).map(|config| config.header());
         let is_answered = header.is_some() && self.network.hops.iter().any(|hop| answers(hop) == header);
-        Growth::of(flow.control.law(), self.first_rtt_s(flow), is_answered)
+        let growth = Growth::of(flow.control.law(), self.first_rtt_s(flow), is_answered);
+        match flow.tcp.map(|tcp| tcp.slow_start.0) {
+            Some(SlowStartKind::Rapid) => Growth { per_packet: 2.0 * growth.per_packet, ..growth },
+            _ => growth,
+        }
     }
 
     /// The longest first round trip of a flow, in seconds: all queues on its way are full. At the start of a run they

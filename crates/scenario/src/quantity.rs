@@ -29,7 +29,16 @@ impl Value for Text<SlowStartKind> {
     }
 
     fn kind((): &()) -> Kind {
-        Kind::Words(&["classic", "limited", "hystart", "hystart++", "none"])
+        Kind::Words(&[
+            "classic",
+            "limited",
+            "hystart",
+            "hystart++",
+            "none",
+            "rapid",
+            "search",
+            "careful-resume",
+        ])
     }
 }
 

@@ -1,10 +1,11 @@
 //! Sender and receiver settings.
 
-use lfn_law::SlowStartKind;
+use lfn_law::{Saved, SlowStartKind};
 use lfn_units::Time;
 
 /// Settings of a sender. [`SenderConfig::linux`] follows Linux 6.12; [`SenderConfig::ns2`] follows the
 /// papers' ns-2.
+// Over 20 fields: each is one setting; Careful Resume's two are a struct of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// Payload bytes of a full segment; laws see it as their mss.
@@ -21,6 +22,8 @@ pub struct SenderConfig {
     pub send_buffer: SendBuffer,
     /// Slow start.
     pub slow_start: SlowStartKind,
+    /// Measurements of an earlier connection, for Careful Resume.
+    pub saved: Option<Saved>,
     /// SACK (RFC 2018, 6675); otherwise NewReno (RFC 6582).
     pub sack: bool,
     /// Loss detection.
@@ -143,6 +146,7 @@ impl SenderConfig {
             receive_window_segments: u64::MAX,
             send_buffer: SendBuffer::Segments(u64::MAX),
             slow_start,
+            saved: None,
             sack: true,
             loss_detection: LossDetection::Rack,
             reduction: Reduction::Prr,

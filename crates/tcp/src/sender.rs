@@ -110,7 +110,7 @@ impl Sender {
             pacer: Pacer::new(config.pacing || rate.is_some(), wire_bytes),
             report: Report::new(now, control.cwnd),
             config,
-            slow_start: SlowStart::new(config.slow_start),
+            slow_start: SlowStart::with(config.slow_start, config.saved),
             recovery: Recovery { clock_ms: wheel::clock_ms(now), ..Recovery::default() },
             spec,
             rate,
@@ -267,7 +267,9 @@ impl Sender {
 
     /// Bytes of memory beyond the struct itself, as far as they grow with the window.
     pub fn memory_bytes(&self) -> usize {
-        self.board.memory_bytes() + self.rate.as_ref().map_or(0, |rate| rate.memory_bytes())
+        self.board.memory_bytes()
+            + self.slow_start.memory_bytes()
+            + self.rate.as_ref().map_or(0, |rate| rate.memory_bytes())
     }
 
     fn window(&self) -> u64 {
@@ -390,7 +392,8 @@ impl Sender {
             self.slow_start.on_sample(&seen, &mut self.control);
         }
         if matches!(self.state, State::Cwr | State::Recovery) {
-            if self.config.reduction == Reduction::Prr && delivered.count > 0 {
+            let set = self.slow_start.on_recovery(&seen, &mut self.control);
+            if !set && self.config.reduction == Reduction::Prr && delivered.count > 0 {
                 self.reduce(u64::from(delivered.count), advanced && seen.newly_lost == 0);
             }
         } else if may_grow

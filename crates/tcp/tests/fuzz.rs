@@ -1,7 +1,7 @@
 //! No script of losses, copies, delays, lost ACKs and old ACKs breaks a connection: it never panics,
 //! never loses a byte, and its idea of what is in flight stays possible.
 
-use lfn_law::{registry, LawInfo, LawSpec, SlowStartKind};
+use lfn_law::{registry, LawInfo, LawSpec, Saved, SlowStartKind};
 use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 use proptest::prelude::*;
@@ -52,10 +52,11 @@ prop_compose! {
         let rtt = Time::from_ms(rtt_ms);
         let sender =
             if ns2 { SenderConfig::ns2(1460) } else { SenderConfig::linux(1448, slow_start) };
+        let saved = Some(Saved { window_segments: 3 * segments as u32, rtt_us: 500 * rtt_ms as u32 + 100_000 });
         let receiver = if ns2 { ReceiverConfig::ns2(rtt) } else { ReceiverConfig::linux(rtt, 1448) };
         Script {
             law,
-            sender: SenderConfig { sack, ecn, pacing, receive_window_segments: receive_window, ..sender },
+            sender: SenderConfig { slow_start, saved, sack, ecn, pacing, receive_window_segments: receive_window, ..sender },
             receiver: ReceiverConfig {
                 sack,
                 ecn,

@@ -435,9 +435,29 @@ class Flow:
     """
     initial_ssthresh: str | None = None
     """Initial ssthresh. Default: infinite. Range: 2 packets to 67108864 packets."""
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"] | None = None
+    slow_start: (
+        Literal[
+            "classic",
+            "limited",
+            "hystart",
+            "hystart++",
+            "none",
+            "rapid",
+            "search",
+            "careful-resume",
+        ]
+        | None
+    ) = None
     """Slow start. Default: what the law's registry line says, with ``compat = "ns2"`` classic;
     "none" for a law with a start-up of its own.
+    """
+    saved_window: str | None = None
+    """Window that an earlier connection on this path had (saved_cwnd of RFC 9959); with
+    ``slow_start = "careful-resume"``, which needs it. Range: 2 packets to 67108864 packets.
+    """
+    saved_rtt: str | None = None
+    """Smallest RTT that it measured (saved_rtt); with ``slow_start = "careful-resume"``, which
+    needs it. Range: 1us to 1000s.
     """
     delayed_ack: bool | None = None
     """An ACK for every second segment instead of every one. Default true; false with ``compat
@@ -453,7 +473,7 @@ class Flow:
     """
     pacing: bool | None = None
     """Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask
-    for it. Default false, under laws for routers true.
+    for it. Default false, under laws for routers and with Careful Resume true.
     """
 
 
@@ -811,7 +831,11 @@ class FlowSettings(TypedDict, total=False):
     send_buffer: str
     initial_window: str
     initial_ssthresh: str
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "none"]
+    slow_start: Literal[
+        "classic", "limited", "hystart", "hystart++", "none", "rapid", "search", "careful-resume"
+    ]
+    saved_window: str
+    saved_rtt: str
     delayed_ack: bool
     sack: bool
     ecn: bool

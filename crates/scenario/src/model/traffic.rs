@@ -98,6 +98,11 @@ keys! {
         /// Slow start. Default: what the law's registry line says, with `compat = "ns2"` classic; "none" for a law
         /// with a start-up of its own.
         slow_start: Text<SlowStartKind> = Text(SlowStartKind::Classic);
+        /// Window that an earlier connection on this path had (saved_cwnd of RFC 9959); with `slow_start =
+        /// "careful-resume"`, which needs it.
+        saved_window: Option<Packets> = None, in Packets(2)..=WINDOW_MAX;
+        /// Smallest RTT that it measured (saved_rtt); with `slow_start = "careful-resume"`, which needs it.
+        saved_rtt: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
         /// An ACK for every second segment instead of every one. Default true; false with `compat = "ns2"`, and
         /// under laws for routers.
         delayed_ack: bool = true;
@@ -109,7 +114,7 @@ keys! {
         /// with a law of family ecn true.
         ecn: bool = false;
         /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
-        /// Default false, under laws for routers true.
+        /// Default false, under laws for routers and with Careful Resume true.
         pacing: bool = false;
     }
 }

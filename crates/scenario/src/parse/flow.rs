@@ -149,6 +149,8 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         let found = format!("{slow_start} with law {law}");
         return Err(table.error("slow_start", found, format!("allowed: {allowed}")));
     }
+    check_saved(table, &tcp)?;
+    tcp.pacing |= slow_start == SlowStartKind::CarefulResume && table.get("pacing").is_none();
     if own_start && tcp.initial_ssthresh.is_some() {
         let found = format!("law {law} has a start-up of its own");
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
@@ -159,6 +161,25 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         return Err(table.error("send_buffer", "found less than a packet", hint));
     }
     Ok(tcp)
+}
+
+/// Careful Resume needs what it resumes from; nothing else may have it.
+fn check_saved(table: &Table, tcp: &Tcp) -> Result<(), ScenarioError> {
+    let resumes = tcp.slow_start.0 == SlowStartKind::CarefulResume;
+    let keys = [
+        ("saved_window", tcp.saved_window.is_some(), "saved_window = \"1000 packets\""),
+        ("saved_rtt", tcp.saved_rtt.is_some(), "saved_rtt = \"100ms\""),
+    ];
+    for (key, given, example) in keys {
+        if resumes && !given {
+            return Err(table.missing(key, example));
+        }
+        if given && !resumes {
+            let found = format!("slow start {} resumes from nothing", tcp.slow_start.0);
+            return Err(table.error(key, found, "allowed: with slow_start = \"careful-resume\""));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses ECN on links, and under laws, that use its bits for VCP.

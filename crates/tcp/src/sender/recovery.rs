@@ -313,9 +313,9 @@ impl Sender {
         // At most one reduction per window of data.
         if self.state != State::Cwr {
             self.pacer.end_block(now, &self.control);
-            let loss = self.loss(now, kind);
+            let (loss, ssthresh) = (self.loss(now, kind), self.control.ssthresh);
             self.law.on_loss(&loss, &mut self.control);
-            self.slow_start.on_loss(&loss);
+            self.slow_start.on_loss(&loss, ssthresh, &mut self.control);
             self.report.stats.loss_events += 1;
             self.recovery.prr = Prr::new(cwnd_before.floor());
             self.send_cwr = self.config.ecn;
@@ -356,6 +356,7 @@ impl Sender {
         self.board.shrink();
         self.forced.retransmit = false;
         self.law.on_open(seen, &mut self.control);
+        self.slow_start.on_open(&mut self.control);
         self.restart_timer(now);
         self.record(now, EventKind::RecoveryEnd, cwnd_before);
     }
@@ -410,9 +411,9 @@ impl Sender {
         self.board.mark_lost_by_timeout(sent_by);
         if new_window {
             self.remember_for_undo(LossKind::Rto);
-            let loss = self.loss(now, LossKind::Rto);
+            let (loss, ssthresh) = (self.loss(now, LossKind::Rto), self.control.ssthresh);
             self.law.on_loss(&loss, &mut self.control);
-            self.slow_start.on_loss(&loss);
+            self.slow_start.on_loss(&loss, ssthresh, &mut self.control);
             self.report.stats.loss_events += 1;
         }
         self.recovery.frto = if self.config.undo && (!repairing || self.recovery.timeouts_in_row > 0) {

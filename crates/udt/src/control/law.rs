@@ -39,6 +39,8 @@ pub struct LawControl {
     episode_end: u64,
     round_end: u64,
     acked: u64,
+    /// Packets reported lost since the last ACK.
+    newly_lost: u32,
     /// When each packet in flight left; `NEVER`: it left twice.
     sent: VecDeque<Time>,
     latest_rtt_ns: u64,
@@ -61,6 +63,7 @@ impl LawControl {
             episode_end: 0,
             round_end: 0,
             acked: 0,
+            newly_lost: 0,
             sent: VecDeque::new(),
             latest_rtt_ns: 0,
             srtt_ns: 0,
@@ -93,8 +96,9 @@ impl LawControl {
             mss_bytes: payload_bytes(self.mss_bytes),
             pad: 0,
         };
+        let ssthresh = self.control.ssthresh;
         self.law.on_loss(&loss, &mut self.control);
-        self.slow_start.on_loss(&loss);
+        self.slow_start.on_loss(&loss, ssthresh, &mut self.control);
         self.episode_end = path.next;
     }
 }
@@ -139,7 +143,7 @@ impl CongestionControl for LawControl {
             delivered: path.acked,
             acked: n,
             newly_delivered: n,
-            newly_lost: 0,
+            newly_lost: std::mem::take(&mut self.newly_lost),
             inflight: (path.next - path.acked) as u32,
             ce: 0,
             mss_bytes: payload_bytes(self.mss_bytes),
@@ -149,13 +153,18 @@ impl CongestionControl for LawControl {
         if self.episode != Episode::Open && path.acked >= self.episode_end {
             self.episode = Episode::Open;
             self.law.on_open(&seen, &mut self.control);
+            self.slow_start.on_open(&mut self.control);
         }
         let Some(mut law) = self.law.window() else { return };
         law.on_sample(&seen, &mut self.control);
         if self.control.cwnd < self.control.ssthresh {
             self.slow_start.on_sample(&seen, &mut self.control);
         }
-        if self.episode == Episode::Recovery || !limited {
+        if self.episode == Episode::Recovery {
+            self.slow_start.on_recovery(&seen, &mut self.control);
+            return;
+        }
+        if !limited {
             return;
         }
         let mut n = n;
@@ -167,7 +176,8 @@ impl CongestionControl for LawControl {
         }
     }
 
-    fn on_loss(&mut self, _first: u64, _packets: u64, path: &Path) {
+    fn on_loss(&mut self, _first: u64, packets: u64, path: &Path) {
+        self.newly_lost = self.newly_lost.saturating_add(u32::try_from(packets).unwrap_or(u32::MAX));
         if self.episode != Episode::Open {
             return;
         }
