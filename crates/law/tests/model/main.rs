@@ -10,6 +10,7 @@ mod bic;
 mod compound;
 mod const_rate;
 mod copa;
+mod cuback;
 mod cubic;
 mod cw_hstcp;
 mod dctcp;
