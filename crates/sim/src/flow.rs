@@ -183,6 +183,16 @@ impl Lines {
 }
 
 impl Path {
+    /// Delay between the last link and the end of a route: that of data, or of ACKs.
+    #[inline(always)]
+    pub fn last_leg(&self, data: bool) -> Time {
+        if data {
+            self.forward_access
+        } else {
+            self.return_access
+        }
+    }
+
     /// Half of the flow's own links lie between the last link of its data and the first of its ACKs, the rest
     /// before the sender: on one loop only the sum of delays matters.
     fn of(setup: &FlowSetup, lines: Lines) -> Path {

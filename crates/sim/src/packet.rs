@@ -255,4 +255,6 @@ pub(crate) struct PacketView {
     pub number: u32,
     /// It travels in the reverse direction.
     pub reverse: bool,
+    /// Behind the last link of its route nothing happens for so long.
+    pub last_leg: Time,
 }

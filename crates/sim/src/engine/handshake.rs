@@ -215,6 +215,7 @@ pub(super) fn view(flow: &Flow, number: u32, class: Class, packet: Packet) -> Pa
         payload_bytes: 0,
         number,
         reverse: (flow.path.direction as usize == 1) == (class == Class::Syn),
+        last_leg: flow.path.last_leg(class == Class::Syn),
     }
 }
 

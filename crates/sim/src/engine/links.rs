@@ -46,6 +46,10 @@ pub(super) struct LinkState {
     pub router: Option<Box<Router>>,
     pub draws: Stream,
     pub modelled: bool,
+    /// Nothing that a departure brings about happens earlier after it, beside the delay.
+    pub last_leg: Time,
+    /// When departures are computed at the latest: the link's pending event.
+    pub look_at: Time,
     /// Rate at the beginning.
     pub first_rate: Rate,
     /// Bits that could have been sent until `rated`, since statistics began.
@@ -114,12 +118,28 @@ impl LinkState {
             router,
             draws: stream("red"),
             modelled: usage.modelled,
+            last_leg: Time::NEVER,
+            look_at: Time::NEVER,
             first_rate: rate,
             capacity_bits: 0.0,
             rated: Time::ZERO,
             sent_before: 0.0,
             name,
         })
+    }
+
+    /// When the server is free, where it is asked for departures.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        match &self.server {
+            Server::Closed(_) => Time::NEVER,
+            Server::Queued(server) => server.free_at(),
+        }
+    }
+
+    /// When the departure that is next must have been computed: nothing happens before that it brings about.
+    pub fn look_by(&self) -> Time {
+        self.free_at().after(self.delay.after(self.last_leg))
     }
 
     pub fn rate(&self) -> Rate {

@@ -62,6 +62,8 @@ pub(super) struct Network {
     waiting: Waiting,
     /// Packets that a queue dropped during one call.
     dropped: Vec<lfn_path::Packet>,
+    /// Those whose queues may drop a packet when it departs, by which a place for a flow becomes free.
+    droppers: Vec<LinkId>,
     /// In order of time.
     changes: Vec<Change>,
     capture: Option<Box<Capture>>,
@@ -76,6 +78,11 @@ impl Network {
             routes: config.routes.iter().map(|route| Route::new(route)).collect(),
             waiting: Waiting::default(),
             dropped: Vec::new(),
+            droppers: (0..)
+                .zip(&config.links)
+                .filter(|(_, link)| !link.queue.decides_at_arrival())
+                .map(|(at, _)| LinkId(at))
+                .collect(),
             changes: config.changes.clone(),
             capture: config.capture.as_ref().map(|wanted| Box::new(Capture::new(wanted, links.len()))),
             copies: 0,
@@ -206,6 +213,11 @@ impl Network {
     ) {
         let now = scheduler.now;
         let Routed { hop, packet } = routed;
+        // An opportunity of a trace that is used at once comes after all that arrives with it.
+        if self.links[at.index()].look_at > now {
+            self.settle_link(scheduler, ends, at, now);
+        }
+        let is_last = usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len();
         let link = &mut self.links[at.index()];
         let Server::Queued(server) = &mut link.server else { return };
         if let Some(router) = &mut link.router {
@@ -229,10 +241,24 @@ impl Network {
             self.waiting.lose(word);
             ends.on_lost(now, hop.class, packet);
         }
-        if let Some(due) = due {
-            scheduler.schedule(due, Kind::Depart, at.index());
+        let last_leg = if is_last { view.last_leg } else { Time::ZERO };
+        if due.is_some() || last_leg < link.last_leg {
+            link.last_leg = link.last_leg.min(last_leg);
+            self.look(scheduler, at, due == Some(now));
         }
         self.take_dropped(now, ends, at);
+    }
+
+    /// Sees to it that the departures of a link are computed in time: before anything happens that they bring
+    /// about, or when they happen, if `exactly` or if the link is recorded, whose rows come in order of time.
+    fn look(&mut self, scheduler: &mut Scheduler, at: LinkId, exactly: bool) {
+        let exactly = exactly || self.capture.as_ref().is_some_and(|capture| capture.records(at));
+        let link = &mut self.links[at.index()];
+        let by = if exactly { link.free_at() } else { link.look_by() };
+        if by < link.look_at {
+            link.look_at = by;
+            scheduler.schedule(by.max(scheduler.now), Kind::Depart, at.index());
+        }
     }
 
     /// Counts the packets that a queue dropped in the last call.
@@ -315,18 +341,48 @@ impl Network {
         scheduler.send_packet(*line, at, packet, extras);
     }
 
-    /// The server of link `at` may be free.
+    /// The departures of link `at` are to be computed, unless that was put off.
     pub fn on_depart(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId) {
         let now = scheduler.now;
+        if self.links[at.index()].look_at == now {
+            self.links[at.index()].look_at = Time::NEVER;
+            self.settle_link(scheduler, ends, at, now);
+            self.look(scheduler, at, false);
+        }
+    }
+
+    /// Computes the departures of all links up to `until`.
+    pub fn settle(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, until: Time) {
+        for at in 0..self.links.len() {
+            self.settle_link(scheduler, ends, LinkId(at as u16), until);
+        }
+    }
+
+    /// Before a flow may begin: all places that are free by now are known.
+    #[inline]
+    pub fn settle_places(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints) {
+        for place in 0..self.droppers.len() {
+            self.settle_link(scheduler, ends, self.droppers[place], scheduler.now);
+        }
+    }
+
+    /// Computes the departures of a link up to `until`.
+    #[inline]
+    fn settle_link(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId, until: Time) {
+        while self.links[at.index()].free_at() <= until {
+            self.depart_next(scheduler, ends, at);
+        }
+    }
+
+    /// The server of link `at` is free, now or before.
+    fn depart_next(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId) {
         let link = &mut self.links[at.index()];
         let Server::Queued(server) = &mut link.server else { return };
+        let now = server.free_at();
         if let Some(router) = &mut link.router {
             router.advance(now, server.waiting_bytes());
         }
-        let (gone, due) = server.depart(now, &mut self.dropped);
-        if let Some(due) = due {
-            scheduler.schedule(due, Kind::Depart, at.index());
-        }
+        let gone = server.depart(now, &mut self.dropped).0;
         self.take_dropped(now, ends, at);
         let Some(queued) = gone else { return };
         match self.waiting.take(queued.word) {
@@ -346,7 +402,7 @@ impl Network {
         }
     }
 
-    /// A link changes.
+    /// A link or a route changes. Departures before now have been computed.
     pub fn on_change(&mut self, scheduler: &mut Scheduler, what: &Changed) {
         let now = scheduler.now;
         match *what {
@@ -358,14 +414,22 @@ impl Network {
                     router.set_rate(rate);
                 }
                 if let Server::Queued(server) = &mut link.server {
-                    if let Some(due) = server.set_rate(now, rate) {
-                        scheduler.schedule(due, Kind::Depart, at.index());
-                    }
+                    server.set_rate(now, rate);
+                }
+                self.look(scheduler, at, false);
+            }
+            Changed::Delay(at, delay) => {
+                self.links[at.index()].delay = delay;
+                self.look(scheduler, at, false);
+            }
+            Changed::Loss(at, p) => self.links[at.index()].change_loss(p),
+            Changed::Route { .. } => {
+                // Packets in queues may now have a shorter way from there.
+                for at in 0..self.links.len() {
+                    self.links[at].last_leg = Time::ZERO;
+                    self.look(scheduler, LinkId(at as u16), false);
                 }
             }
-            Changed::Delay(at, delay) => self.links[at.index()].delay = delay,
-            Changed::Loss(at, p) => self.links[at.index()].change_loss(p),
-            Changed::Route { .. } => {}
         }
     }
 }

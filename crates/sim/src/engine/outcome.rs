@@ -38,6 +38,7 @@ impl Sim {
     /// [`SimError::NotConserved`] if a packet was lost or made by the engine itself.
     pub fn finish(mut self) -> Result<Outcome, SimError> {
         let end = self.now();
+        self.settle(end);
         self.context.network.advance(end);
         let conservation = self.check_conservation()?;
         let streams: Vec<FlowSummary> =

@@ -48,7 +48,10 @@ impl Sim {
             match kind {
                 Kind::AckAtSender => self.ends.on_ack(&mut self.context, FlowId::new(index), line),
                 Kind::AtLink => self.on_at_link(line),
-                Kind::AtReceiver => self.ends.on_packet(&mut self.context, line),
+                Kind::AtReceiver => {
+                    self.settle_places();
+                    self.ends.on_packet(&mut self.context, line);
+                }
                 _ => {
                     self.context.scheduler.pop();
                     self.on_rare(kind, index);
@@ -77,6 +80,18 @@ impl Sim {
         }
     }
 
+    /// Brings all links up to `until`.
+    pub(super) fn settle(&mut self, until: Time) {
+        let Context { network, scheduler, .. } = &mut self.context;
+        network.settle(scheduler, &mut self.ends, until);
+    }
+
+    /// Before an event that a flow may begin with.
+    fn settle_places(&mut self) {
+        let Context { network, scheduler, .. } = &mut self.context;
+        network.settle_places(scheduler, &mut self.ends);
+    }
+
     fn on_rare(&mut self, kind: Kind, index: usize) {
         let cx = &mut self.context;
         match kind {
@@ -88,7 +103,12 @@ impl Sim {
             Kind::Warmup => self.on_warmup(),
             Kind::Second => self.on_second(),
             Kind::Sample => self.on_sample(),
-            kind => self.ends.on_timer(cx, kind, index),
+            kind => {
+                if kind == Kind::Arrival {
+                    self.settle_places();
+                }
+                self.ends.on_timer(&mut self.context, kind, index);
+            }
         }
     }
 
@@ -101,22 +121,24 @@ impl Sim {
     }
 
     fn on_change(&mut self, number: usize) {
+        // What leaves at the instant of a change leaves after it.
+        self.settle(self.now().since(Time(1)));
         let cx = &mut self.context;
-        match cx.network.change(number) {
-            Changed::Route { flow, route, ack_route } => {
-                let (route, ack_route) = (route, ack_route);
-                match self.connections[flow as usize] {
-                    Connection::Tcp(index) => self.ends.tcp.reroute(cx, FlowId::new(index), route, ack_route),
-                    Connection::Udt(index) => self.ends.udt.reroute(cx, FlowId::new(index), route, ack_route),
-                }
-            }
-            what => cx.network.on_change(&mut cx.scheduler, &what),
+        let what = cx.network.change(number);
+        match what {
+            Changed::Route { flow, route, ack_route } => match self.connections[flow as usize] {
+                Connection::Tcp(index) => self.ends.tcp.reroute(cx, FlowId::new(index), route, ack_route),
+                Connection::Udt(index) => self.ends.udt.reroute(cx, FlowId::new(index), route, ack_route),
+            },
+            Changed::Rate(..) | Changed::Delay(..) | Changed::Loss(..) => {}
         }
+        cx.network.on_change(&mut cx.scheduler, &what);
     }
 
     /// Statistics begin.
     fn on_warmup(&mut self) {
         let now = self.now();
+        self.settle(now);
         self.context.network.restart(now);
         self.ends.restart(now);
         for transfer in &mut self.transfers {
@@ -136,6 +158,7 @@ impl Sim {
     fn on_sample(&mut self) {
         let now = self.now();
         let Some(interval) = self.sample else { return };
+        self.settle(now);
         self.context.scheduler.schedule(now + interval, Kind::Sample, 0);
         sampling::sample(&mut self.context, &mut self.ends, &self.transfers);
     }

@@ -30,8 +30,8 @@ pub(super) struct TcpFlows {
     /// Flows over UDT, whose numbers precede those of the flows of traffic sources.
     udt_flows: usize,
     handshakes: Handshakes,
-    /// Places of flows that are done.
-    free: Vec<FlowId>,
+    /// Places of flows that are done, by when they became free.
+    free: Vec<(Time, FlowId)>,
     /// Of flows that are done, by traffic source.
     retired: Vec<Counts>,
     acks_sent: u64,
@@ -92,7 +92,7 @@ impl TcpFlows {
     pub fn begin(&mut self, cx: &mut Context, setup: &FlowSetup, origin: Origin) -> FlowId {
         let now = cx.scheduler.now;
         let id = match self.free.pop() {
-            Some(id) => {
+            Some((_, id)) => {
                 self.flows[id.index()].reuse(setup, Role::Short, now);
                 id
             }
@@ -364,7 +364,9 @@ impl TcpFlows {
         flow.role = Role::Free;
         flow.forget_timers();
         self.retired[flow.origin.source].add(flow, now);
-        self.free.push(id);
+        // A departure may be computed after what happened later elsewhere.
+        let later = self.free.iter().rev().take_while(|place| place.0 > now).count();
+        self.free.insert(self.free.len() - later, (now, id));
     }
 
     /// Another message goes over a connection.
@@ -426,6 +428,7 @@ impl TcpFlows {
             payload_bytes: if data { flow.payload_bytes_of(bytes) } else { 0 },
             number,
             reverse: (flow.path.direction as usize == 1) == data,
+            last_leg: flow.path.last_leg(data),
         }
     }
 

@@ -80,6 +80,7 @@ impl UdpSources {
             payload_bytes: bytes,
             number: packet.flow().index() as u32,
             reverse: false,
+            last_leg: Time::ZERO,
         }
     }
 

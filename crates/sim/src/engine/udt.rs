@@ -519,6 +519,7 @@ impl UdtFlows {
             payload_bytes: if data { config.payload_bytes() } else { 0 },
             number: config.number,
             reverse: (config.direction as usize == 1) != back,
+            last_leg: flow.last_leg(class, packet).1,
         }
     }
 
