@@ -280,7 +280,7 @@ impl Network {
             router.arrive(departure.bytes, &departure.header);
         }
         let Departure { flow, bytes, kind, ect, ce, .. } = departure;
-        let packet = Packet { word: slot as u64, flow, bytes, kind, ect, ce };
+        let packet = Packet { word: slot as u64, more: 0, flow, bytes, kind, ect, ce };
         let draws = &mut link.draws;
         link.server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
         let joined = self.dropped.iter().all(|dropped| dropped.word != packet.word);

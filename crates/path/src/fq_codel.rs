@@ -243,7 +243,15 @@ mod tests {
 
     fn index(salt: u64, flow: u32) -> usize {
         let fair = FqCodel::new(FqCodelConfig::default(), salt).expect("valid");
-        fair.index(&Packet { word: 0, flow, bytes: 1, kind: PacketKind::Data, ect: false, ce: false })
+        fair.index(&Packet {
+            word: 0,
+            more: 0,
+            flow,
+            bytes: 1,
+            kind: PacketKind::Data,
+            ect: false,
+            ce: false,
+        })
     }
 
     #[test]
@@ -251,7 +259,8 @@ mod tests {
         let fair = FqCodel::new(FqCodelConfig { queues: 16, ..FqCodelConfig::default() }, 3).expect("valid");
         let mut counts = [0.0; 16];
         for flow in 0..16_000 {
-            let packet = Packet { word: 0, flow, bytes: 1, kind: PacketKind::Data, ect: false, ce: false };
+            let packet =
+                Packet { word: 0, more: 0, flow, bytes: 1, kind: PacketKind::Data, ect: false, ce: false };
             counts[fair.index(&packet)] += 1.0;
         }
         let chi_square: f64 = counts.iter().map(|n: &f64| (n - 1000.0).powi(2) / 1000.0).sum();

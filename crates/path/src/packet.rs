@@ -14,6 +14,8 @@ pub enum PacketKind {
 pub struct Packet {
     /// The owner's own; opaque to the path.
     pub word: u64,
+    /// The same.
+    pub more: u64,
     /// Number of the flow, by which fair queueing tells packets apart.
     pub flow: u32,
     /// Size on the wire in bytes; above 0.
@@ -27,4 +29,4 @@ pub struct Packet {
 }
 
 // Millions of them stand in a queue of a fast link.
-const _: () = assert!(size_of::<Packet>() <= 24);
+const _: () = assert!(size_of::<Packet>() <= 32);

@@ -255,7 +255,7 @@ mod tests {
     }
 
     const PACKET: Packet =
-        Packet { word: 0, flow: 0, bytes: 1500, kind: PacketKind::Data, ect: true, ce: false };
+        Packet { word: 0, more: 0, flow: 0, bytes: 1500, kind: PacketKind::Data, ect: true, ce: false };
     const LONG: QueueState = QueueState { packets: 100, bytes: 150_000, idle_since: None };
 
     #[test]

@@ -54,7 +54,7 @@ proptest! {
             // A mean load of 5/4, and of less where packets are large.
             now = now + Time((gap * 12e15 / rate as f64) as u64);
             let kind = if is_ack { PacketKind::Ack } else { PacketKind::Data };
-            let packet = Packet { word, flow: 0, bytes, kind, ect, ce: false };
+            let packet = Packet { word, more: 0, flow: 0, bytes, kind, ect, ce: false };
             match closed.offer(now, kind, bytes, ect, || draws.next()) {
                 Offer::Departs { at, marked } => departs.push((at, Packet { ce: marked, ..packet })),
                 Offer::Dropped(_) => dropped.push((now, packet)),

@@ -47,6 +47,11 @@ impl RandomLoss {
         !self.never && self.draws()
     }
 
+    /// Whether nothing is ever lost, as far as is known.
+    pub fn is_never(&self) -> bool {
+        self.never
+    }
+
     fn draws(&mut self) -> bool {
         let stream = &mut self.stream;
         match &mut self.model {

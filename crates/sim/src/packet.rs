@@ -47,7 +47,10 @@ pub(crate) enum Class {
 
 impl Class {
     /// How many there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = Class::ALL.len();
+    /// All of them, in order.
+    pub const ALL: [Class; 7] =
+        [Class::Data, Class::Ack, Class::Udp, Class::UdtData, Class::UdtControl, Class::Syn, Class::SynAck];
 
     /// Kind for queues and paths: control packets of UDT count as ACKs, those of TCP's handshake as data.
     pub fn packet_kind(self) -> PacketKind {
@@ -90,6 +93,18 @@ impl Packet {
     #[inline(always)]
     fn new(flow: FlowId, flags: u8, seq: u64) -> Packet {
         Packet(((flow.index() as u64) << 40) | (u64::from(flags) << 32) | (seq & 0xffff_ffff))
+    }
+
+    /// As it stands in a queue.
+    #[inline(always)]
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The packet that stood in a queue as this word.
+    #[inline(always)]
+    pub fn of_word(word: u64) -> Packet {
+        Packet(word)
     }
 
     pub fn of_udp(source: FlowId) -> Packet {
@@ -244,10 +259,17 @@ impl Routed {
     }
 }
 
-/// A packet as links and recordings see it.
-pub(crate) struct PacketView {
+/// A packet as a queue sees it.
+pub(crate) struct AtQueue {
     pub bytes: u32,
     pub ect: bool,
+    /// Behind the last link of its route nothing happens for so long.
+    pub last_leg: Time,
+}
+
+/// A packet as recordings see it.
+pub(crate) struct PacketView {
+    pub bytes: u32,
     pub class: Class,
     pub seq: u64,
     pub payload_bytes: u32,
@@ -255,6 +277,4 @@ pub(crate) struct PacketView {
     pub number: u32,
     /// It travels in the reverse direction.
     pub reverse: bool,
-    /// Behind the last link of its route nothing happens for so long.
-    pub last_leg: Time,
 }

@@ -19,7 +19,7 @@ pub fn no_draw() -> f64 {
 }
 
 pub fn data(word: u64, bytes: u32) -> Packet {
-    Packet { word, flow: 0, bytes, kind: PacketKind::Data, ect: false, ce: false }
+    Packet { word, more: 0, flow: 0, bytes, kind: PacketKind::Data, ect: false, ce: false }
 }
 
 pub struct Driver {

@@ -12,7 +12,7 @@ use super::udt::UdtFlows;
 use crate::config::Connection;
 use crate::events::{Kind, LineId};
 use crate::ids::FlowId;
-use crate::packet::{Class, Extras, Packet, PacketView, Routed};
+use crate::packet::{AtQueue, Class, Extras, Packet, PacketView, Routed};
 use crate::scheduler::{Burst, Scheduler};
 use crate::summary::FlowSummary;
 
@@ -110,6 +110,15 @@ impl Ends {
 }
 
 impl Endpoints for Ends {
+    #[inline]
+    fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
+        match class {
+            Class::Data | Class::Ack | Class::Syn | Class::SynAck => self.tcp.at_queue(class, packet),
+            Class::Udp => self.udp.at_queue(packet),
+            Class::UdtData | Class::UdtControl => self.udt.at_queue(class, packet),
+        }
+    }
+
     fn view(&self, class: Class, packet: Packet) -> PacketView {
         match class {
             Class::Udp => self.udp.view(packet),

@@ -9,7 +9,7 @@ use lfn_units::Time;
 use crate::events::{Kind, LineId};
 use crate::flow::Flow;
 use crate::ids::{FlowId, RouteId};
-use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{Departing, Scheduler};
 
 /// Before the first sample of the RTT (RFC 6298 section 2.1).
@@ -204,18 +204,22 @@ impl Handshakes {
     }
 }
 
-/// A packet of a handshake of flow `number` as links see it.
-pub(super) fn view(flow: &Flow, number: u32, class: Class, packet: Packet) -> PacketView {
+/// A packet of a handshake as queues see it.
+pub(super) fn at_queue(flow: &Flow, class: Class, packet: Packet) -> AtQueue {
     let options = if packet.is_third() { 0 } else { SYN_OPTIONS_BYTES };
+    let last_leg = flow.path.last_leg(class == Class::Syn);
+    AtQueue { bytes: flow.ack_bytes + options, ect: false, last_leg }
+}
+
+/// A packet of a handshake of flow `number` as recordings see it.
+pub(super) fn view(flow: &Flow, number: u32, class: Class, packet: Packet) -> PacketView {
     PacketView {
-        bytes: flow.ack_bytes + options,
-        ect: false,
+        bytes: at_queue(flow, class, packet).bytes,
         class,
         seq: 0,
         payload_bytes: 0,
         number,
         reverse: (flow.path.direction as usize == 1) == (class == Class::Syn),
-        last_leg: flow.path.last_leg(class == Class::Syn),
     }
 }
 

@@ -174,6 +174,12 @@ impl LinkState {
         self.loss.settle(now);
     }
 
+    /// Whether [`LinkState::chooses`] may choose a packet.
+    #[inline]
+    pub fn may_lose(&self, class: Class) -> bool {
+        !self.loss.is_never() && (class.has_payload() || matches!(class, Class::Syn | Class::SynAck))
+    }
+
     /// Whether a packet that joins the queue will be lost behind it, by chance.
     #[inline]
     pub fn chooses(&mut self, class: Class) -> bool {

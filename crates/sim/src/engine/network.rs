@@ -15,7 +15,7 @@ use super::waiting::{Waited, Waiting};
 use crate::config::{Change, Changed, Config};
 use crate::events::{Kind, LineId};
 use crate::ids::{LinkId, RouteId};
-use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::Scheduler;
 pub(super) use report::Found;
 
@@ -42,7 +42,9 @@ const UDT_KEY: u32 = 1 << 31;
 
 /// The ends of routes, as the network asks and tells them.
 pub(super) trait Endpoints {
-    /// A packet as links see it.
+    /// A packet as queues see it.
+    fn at_queue(&self, class: Class, packet: Packet) -> AtQueue;
+    /// A packet as recordings see it.
     fn view(&self, class: Class, packet: Packet) -> PacketView;
     /// A queue dropped it.
     fn on_dropped(&mut self, now: Time, class: Class, packet: Packet);
@@ -174,19 +176,19 @@ impl Network {
         let now = scheduler.now;
         let Routed { hop, packet } = routed;
         let at = self.link_at(hop);
-        let view = ends.view(hop.class, packet);
         if let Some(capture) = &mut self.capture {
-            capture.arrives(now, at, &view, packet, &extras.blocks);
+            capture.arrives(now, at, &ends.view(hop.class, packet), packet, &extras.blocks);
         }
+        let AtQueue { bytes, ect, last_leg } = ends.at_queue(hop.class, packet);
         let link = &mut self.links[at.index()];
         if !link.modelled {
-            let departs = now + link.serialisation(view.bytes);
+            let departs = now + link.serialisation(bytes);
             return self.depart(scheduler, ends, at, departs, routed, extras);
         }
         let draws = &mut link.draws;
         let kind = hop.class.packet_kind();
         match &mut link.server {
-            Server::Closed(server) => match server.offer(now, kind, view.bytes, view.ect, || draws.f64()) {
+            Server::Closed(server) => match server.offer(now, kind, bytes, ect, || draws.f64()) {
                 Offer::Dropped(_) => self.drop_packet(now, ends, at, routed, extras),
                 Offer::Departs { at: departs, marked } => {
                     if link.chooses(hop.class) {
@@ -197,7 +199,9 @@ impl Network {
                     }
                 }
             },
-            Server::Queued(_) => self.enqueue(scheduler, ends, at, &view, routed, extras),
+            Server::Queued(_) => {
+                self.enqueue(scheduler, ends, at, &AtQueue { bytes, ect, last_leg }, routed, extras);
+            }
         }
     }
 
@@ -207,7 +211,7 @@ impl Network {
         scheduler: &mut Scheduler,
         ends: &mut impl Endpoints,
         at: LinkId,
-        view: &PacketView,
+        seen: &AtQueue,
         routed: Routed,
         extras: &Extras,
     ) {
@@ -219,29 +223,33 @@ impl Network {
         }
         let is_last = usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len();
         let link = &mut self.links[at.index()];
+        let may_be_lost = link.may_lose(hop.class);
         let Server::Queued(server) = &mut link.server else { return };
         if let Some(router) = &mut link.router {
             router.advance(now, server.waiting_bytes());
             let asks = if hop.class.asks_routers() { &extras.header } else { &Header::None };
-            router.arrive(view.bytes, asks);
+            router.arrive(seen.bytes, asks);
         }
-        let word = self.waiting.put(routed, extras);
+        let words @ [word, more] = self.waiting.put(routed, extras, may_be_lost);
         let queued = lfn_path::Packet {
             word,
+            more,
             flow: fair_queueing_key(hop.class, packet),
-            bytes: view.bytes,
+            bytes: seen.bytes,
             kind: hop.class.packet_kind(),
-            ect: view.ect,
-            ce: packet.ce() && view.ect,
+            ect: seen.ect,
+            ce: packet.ce() && seen.ect,
         };
         let draws = &mut link.draws;
         let due = server.enqueue(now, queued, || draws.f64(), &mut self.dropped);
-        let joined = self.dropped.iter().all(|dropped| dropped.word != word);
-        if joined && link.chooses(hop.class) {
-            self.waiting.lose(word);
-            ends.on_lost(now, hop.class, packet);
+        if may_be_lost {
+            let joined = self.dropped.iter().all(|dropped| dropped.more != more);
+            if joined && link.chooses(hop.class) {
+                self.waiting.lose(words);
+                ends.on_lost(now, hop.class, packet);
+            }
         }
-        let last_leg = if is_last { view.last_leg } else { Time::ZERO };
+        let last_leg = if is_last { seen.last_leg } else { Time::ZERO };
         if due.is_some() || last_leg < link.last_leg {
             link.last_leg = link.last_leg.min(last_leg);
             self.look(scheduler, at, due == Some(now));
@@ -262,13 +270,19 @@ impl Network {
     }
 
     /// Counts the packets that a queue dropped in the last call.
+    #[inline(always)]
     fn take_dropped(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId) {
+        if !self.dropped.is_empty() {
+            self.count_dropped(now, ends, at);
+        }
+    }
+
+    fn count_dropped(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId) {
         while let Some(queued) = self.dropped.pop() {
-            if let Some(waited) = self.waiting.take(queued.word) {
-                // Already counted as a random loss; do not count the drop again.
-                if !waited.lost {
-                    self.drop_packet(now, ends, at, waited.routed, &waited.extras);
-                }
+            let Waited { routed, extras, lost } = self.waiting.take([queued.word, queued.more]);
+            // Already counted as a random loss; do not count the drop again.
+            if !lost {
+                self.drop_packet(now, ends, at, routed, &extras);
             }
         }
     }
@@ -385,21 +399,21 @@ impl Network {
         let gone = server.depart(now, &mut self.dropped).0;
         self.take_dropped(now, ends, at);
         let Some(queued) = gone else { return };
-        match self.waiting.take(queued.word) {
-            Some(Waited { lost: true, .. }) => self.links[at.index()].loss.lost += 1,
-            Some(Waited { routed: Routed { hop, packet }, mut extras, .. }) => {
-                let packet = packet.marked(queued.ce && hop.class == Class::Data);
-                if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
-                    &mut self.links[at.index()]
-                {
-                    let mut none = Header::None;
-                    let header = if hop.class.asks_routers() { &mut extras.header } else { &mut none };
-                    router.depart(queued.bytes, server.waiting_bytes(), header);
-                }
-                self.depart(scheduler, ends, at, now, Routed { hop, packet }, &extras);
-            }
-            None => {}
+        let Waited { routed: Routed { hop, packet }, mut extras, lost } =
+            self.waiting.take([queued.word, queued.more]);
+        if lost {
+            self.links[at.index()].loss.lost += 1;
+            return;
         }
+        let packet = packet.marked(queued.ce && hop.class == Class::Data);
+        if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
+            &mut self.links[at.index()]
+        {
+            let mut none = Header::None;
+            let header = if hop.class.asks_routers() { &mut extras.header } else { &mut none };
+            router.depart(queued.bytes, server.waiting_bytes(), header);
+        }
+        self.depart(scheduler, ends, at, now, Routed { hop, packet }, &extras);
     }
 
     /// A link or a route changes. Departures before now have been computed.

@@ -14,7 +14,7 @@ use crate::config::{Config, FlowConfig};
 use crate::events::{Kind, LineId};
 use crate::flow::{last_payload_bytes, Flow, FlowSetup, Origin, Role};
 use crate::ids::{FlowId, LinkId, RouteId};
-use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{Burst, Scheduler};
 use crate::tables::EventRow;
 use crate::traffic::Direction;
@@ -410,7 +410,22 @@ impl TcpFlows {
         }
     }
 
-    /// A packet as links see it.
+    /// A packet as queues see it.
+    #[inline]
+    pub fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
+        let flow = &self.flows[packet.flow().index()];
+        match class {
+            Class::Ack => AtQueue { bytes: flow.ack_bytes, ect: false, last_leg: flow.path.return_access },
+            Class::Syn | Class::SynAck => super::handshake::at_queue(flow, class, packet),
+            _ => AtQueue {
+                bytes: flow.wire_bytes_of(packet.seq(flow.sender.una())),
+                ect: flow.ect[usize::from(packet.is_retransmission())],
+                last_leg: flow.path.forward_access,
+            },
+        }
+    }
+
+    /// A packet as recordings see it.
     pub fn view(&self, class: Class, packet: Packet) -> PacketView {
         let flow = &self.flows[packet.flow().index()];
         let number = self.number_of(packet.flow());
@@ -422,13 +437,11 @@ impl TcpFlows {
         let bytes = if data { flow.wire_bytes_of(seq) } else { flow.ack_bytes };
         PacketView {
             bytes,
-            ect: data && flow.ect[usize::from(packet.is_retransmission())],
             class,
             seq,
             payload_bytes: if data { flow.payload_bytes_of(bytes) } else { 0 },
             number,
             reverse: (flow.path.direction as usize == 1) == data,
-            last_leg: flow.path.last_leg(data),
         }
     }
 

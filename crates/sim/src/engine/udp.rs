@@ -8,7 +8,7 @@ use super::error::SimError;
 use crate::config::UdpConfig;
 use crate::events::{Kind, LineId};
 use crate::ids::{FlowId, RouteId};
-use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::rng::Streams;
 use crate::scheduler::{Departing, Scheduler};
 use crate::summary::UdpSummary;
@@ -69,18 +69,22 @@ impl UdpSources {
         cx.scheduler.hand_over(Departing { routed, header: Header::None });
     }
 
-    /// A packet as links see it.
+    /// A packet as queues see it.
+    pub fn at_queue(&self, packet: Packet) -> AtQueue {
+        let bytes = self.sources[packet.flow().index()].packet_bytes;
+        AtQueue { bytes, ect: false, last_leg: Time::ZERO }
+    }
+
+    /// A packet as recordings see it.
     pub fn view(&self, packet: Packet) -> PacketView {
         let bytes = self.sources[packet.flow().index()].packet_bytes;
         PacketView {
             bytes,
-            ect: false,
             class: Class::Udp,
             seq: 0,
             payload_bytes: bytes,
             number: packet.flow().index() as u32,
             reverse: false,
-            last_leg: Time::ZERO,
         }
     }
 

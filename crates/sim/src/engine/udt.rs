@@ -21,7 +21,7 @@ use super::error::SimError;
 use crate::config::UdtConfig;
 use crate::events::{Kind, LineId};
 use crate::ids::{FlowId, LinkId, RouteId};
-use crate::packet::{Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{timer_fires, Burst, Departing, Scheduler};
 use crate::tables::{EventRow, EventTable};
 
@@ -497,29 +497,41 @@ impl UdtFlows {
         self.transmit(&mut cx.scheduler, id, RECEIVER);
     }
 
-    /// A packet as links see it.
+    /// A packet as queues see it.
+    pub fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
+        let flow = &self.flows[packet.flow().index()];
+        let last_leg = flow.last_leg(class, packet).1;
+        AtQueue { bytes: self.wire_bytes(flow, class, packet), ect: false, last_leg }
+    }
+
+    fn wire_bytes(&self, flow: &UdtFlow, class: Class, packet: Packet) -> u32 {
+        let config = &flow.config;
+        match class {
+            Class::UdtData => config.wire_bytes(),
+            _ => self.control.bytes(packet.slot()).len() as u32 + IP_UDP_BYTES + config.framing_bytes,
+        }
+    }
+
+    /// A packet as recordings see it.
     pub fn view(&self, class: Class, packet: Packet) -> PacketView {
         let flow = &self.flows[packet.flow().index()];
         let config = &flow.config;
         let data = class == Class::UdtData;
         let back = !data && packet.is_to_sender();
-        let (bytes, seq) = if data {
-            (config.wire_bytes(), flow.index_of(packet))
+        let seq = if data {
+            flow.index_of(packet)
         } else {
             let bytes = self.control.bytes(packet.slot());
             // Without the bit that all control packets have.
-            let words = bytes.first_chunk().map_or(0, |&words| u64::from_be_bytes(words) & !(1 << 63));
-            (bytes.len() as u32 + IP_UDP_BYTES + config.framing_bytes, words)
+            bytes.first_chunk().map_or(0, |&words| u64::from_be_bytes(words) & !(1 << 63))
         };
         PacketView {
-            bytes,
-            ect: false,
+            bytes: self.wire_bytes(flow, class, packet),
             class,
             seq,
             payload_bytes: if data { config.payload_bytes() } else { 0 },
             number: config.number,
             reverse: (config.direction as usize == 1) != back,
-            last_leg: flow.last_leg(class, packet).1,
         }
     }
 

@@ -1,58 +1,32 @@
-//! Packets in queues whose departures are events.
+//! What packets in queues have besides their words, where departures are not known at arrival.
 
 use lfn_path::frugal;
 
-use crate::packet::{Extras, Hop, Packet, Routed};
+use crate::ids::RouteId;
+use crate::packet::{Class, Extras, Hop, Packet, Routed};
 
-/// A packet that waits. Its SACK blocks and its header stand elsewhere: few packets have them.
-struct Place {
-    hop: Hop,
-    packet: Packet,
-    /// Where they stand, or [`NO_EXTRAS`].
-    extras: u32,
+/// What few packets have: SACK blocks, a header, or a fate.
+#[derive(Default)]
+struct Kept {
+    extras: Extras,
     lost: bool,
 }
 
-const NO_EXTRAS: u32 = u32::MAX;
+/// The second word of a packet in a queue: where it is on its way, and the number of what is kept for it.
+const ROUTE_SHIFT: u32 = 16;
+const CLASS_SHIFT: u32 = 32;
+const KEPT_SHIFT: u32 = 35;
+const NOTHING: u64 = u64::MAX >> KEPT_SHIFT;
 
-// Queues may hold millions.
-const _: () = assert!(size_of::<Option<Place>>() == 24);
-
-/// Values by numbers that are used again.
-struct Slots<T> {
-    values: Vec<Option<T>>,
+/// All packets that wait.
+#[derive(Default)]
+pub(super) struct Waiting {
+    kept: Vec<Kept>,
+    /// Numbers in `kept` that are not in use.
     free: Vec<u32>,
-}
-
-impl<T> Default for Slots<T> {
-    fn default() -> Slots<T> {
-        Slots { values: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slots<T> {
-    fn put(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.values[number as usize] = Some(value);
-                number
-            }
-            None => {
-                frugal::push(&mut self.values, Some(value));
-                self.values.len() as u32 - 1
-            }
-        }
-    }
-
-    fn take(&mut self, number: u32) -> Option<T> {
-        let value = self.values.get_mut(number as usize)?.take()?;
-        frugal::push(&mut self.free, number);
-        Some(value)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.values.capacity() * size_of::<Option<T>>() + self.free.capacity() * size_of::<u32>()
-    }
+    /// Data packets, and others.
+    pub data: u64,
+    pub acks: u64,
 }
 
 /// A packet that waited.
@@ -64,43 +38,74 @@ pub(super) struct Waited {
     pub lost: bool,
 }
 
-/// All packets that wait, by the words of their `lfn_path::Packet`s.
-#[derive(Default)]
-pub(super) struct Waiting {
-    places: Slots<Place>,
-    extras: Slots<Extras>,
-}
-
 impl Waiting {
-    /// Keeps a packet; returns its word.
-    pub fn put(&mut self, routed: Routed, extras: &Extras) -> u64 {
+    /// The words of a packet that waits from now on. If `may_be_lost`, [`Waiting::lose`] may follow.
+    #[inline]
+    pub fn put(&mut self, routed: Routed, extras: &Extras, may_be_lost: bool) -> [u64; 2] {
         let Routed { hop, packet } = routed;
-        let has_extras = packet.blocks() > 0 || !extras.header.is_none();
-        let extras = if has_extras { self.extras.put(*extras) } else { NO_EXTRAS };
-        u64::from(self.places.put(Place { hop, packet, extras, lost: false }))
+        *self.count(hop.class) += 1;
+        let plain = packet.blocks() == 0 && extras.header.is_none() && !may_be_lost;
+        let kept = if plain { NOTHING } else { self.keep(extras) };
+        let hop = u64::from(hop.number)
+            | (u64::from(hop.route.0) << ROUTE_SHIFT)
+            | ((hop.class as u64) << CLASS_SHIFT);
+        [packet.word(), hop | (kept << KEPT_SHIFT)]
     }
 
-    /// A packet that waits will be lost behind the queue.
-    pub fn lose(&mut self, word: u64) {
-        if let Some(Some(place)) = self.places.values.get_mut(word as usize) {
-            place.lost = true;
+    fn keep(&mut self, extras: &Extras) -> u64 {
+        let kept = Kept { extras: *extras, lost: false };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.kept[number as usize] = kept;
+                u64::from(number)
+            }
+            None => {
+                frugal::push(&mut self.kept, kept);
+                self.kept.len() as u64 - 1
+            }
+        };
+        // 40 GB of them would come before.
+        assert!(number < NOTHING, "too many packets with SACK blocks or headers in queues");
+        number
+    }
+
+    /// A packet that waits, by its words, will be lost behind the queue.
+    pub fn lose(&mut self, [_, more]: [u64; 2]) {
+        if let Some(kept) = self.kept.get_mut((more >> KEPT_SHIFT) as usize) {
+            kept.lost = true;
         }
     }
 
-    /// The packet of this word, which no longer waits.
-    pub fn take(&mut self, word: u64) -> Option<Waited> {
-        let Place { hop, packet, extras, lost } = self.places.take(word as u32)?;
-        let extras = self.extras.take(extras).unwrap_or_default();
-        Some(Waited { routed: Routed { hop, packet }, extras, lost })
+    /// The packet of these words, which no longer waits.
+    #[inline]
+    pub fn take(&mut self, [word, more]: [u64; 2]) -> Waited {
+        let hop = Hop {
+            class: Class::ALL[(more >> CLASS_SHIFT) as usize % 8 % Class::COUNT],
+            route: RouteId((more >> ROUTE_SHIFT) as u16),
+            number: more as u16,
+        };
+        *self.count(hop.class) -= 1;
+        let routed = Routed { hop, packet: Packet::of_word(word) };
+        let number = more >> KEPT_SHIFT;
+        if number == NOTHING {
+            return Waited { routed, extras: Extras::default(), lost: false };
+        }
+        frugal::push(&mut self.free, number as u32);
+        let Kept { extras, lost } = std::mem::take(&mut self.kept[number as usize]);
+        Waited { routed, extras, lost }
     }
 
-    /// Of all packets that wait.
-    pub fn hops(&self) -> impl Iterator<Item = Hop> + '_ {
-        self.places.values.iter().flatten().map(|place| place.hop)
+    #[inline]
+    fn count(&mut self, class: Class) -> &mut u64 {
+        if class.is_data() {
+            &mut self.data
+        } else {
+            &mut self.acks
+        }
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.places.memory_bytes() + self.extras.memory_bytes()
+        self.kept.capacity() * size_of::<Kept>() + self.free.capacity() * size_of::<u32>()
     }
 }
 
@@ -110,28 +115,29 @@ mod tests {
     use lfn_header::Header;
 
     use super::*;
-    use crate::ids::{FlowId, RouteId};
-    use crate::packet::Class;
+    use crate::ids::FlowId;
 
     #[test]
     fn packets_come_back_with_what_is_theirs_and_their_places_are_used_again() {
         let mut waiting = Waiting::default();
-        let hop = Hop { class: Class::Data, route: RouteId(0), number: 3 };
-        let routed = |flow| Routed { hop, packet: Packet::of_udp(FlowId::new(flow)) };
         let xcp = Xcp { gap_s: 1e-3, rtt_s: 0.1, delta_bytes_per_s: 0.0 };
         let headed = Extras { header: Header::Xcp(xcp), ..Extras::default() };
         let bare = Extras::default();
-        for round in 0..3 {
-            let words: Vec<u64> =
-                (0..100).map(|n| waiting.put(routed(n), if n % 3 == 0 { &headed } else { &bare })).collect();
+        for class in Class::ALL {
+            let hop = Hop { class, route: RouteId(u16::MAX), number: 3 };
+            let routed = |flow| Routed { hop, packet: Packet::of_udp(FlowId::new(flow)) };
+            let words: Vec<[u64; 2]> = (0..100)
+                .map(|n| waiting.put(routed(n), if n % 3 == 0 { &headed } else { &bare }, n == 7))
+                .collect();
+            assert_eq!(waiting.data + waiting.acks, 100);
             waiting.lose(words[7]);
-            for (n, word) in (0..).zip(words) {
-                let waited = waiting.take(word).unwrap();
-                assert_eq!((waited.routed.packet.flow(), waited.lost), (FlowId::new(n), n == 7), "{round}");
-                assert_eq!(waited.extras.header.is_none(), n % 3 != 0, "{round}: {n}");
-                assert!(waiting.take(word).is_none(), "it waits no longer");
+            for (n, words) in (0..).zip(words) {
+                let waited = waiting.take(words);
+                assert_eq!((waited.routed.packet.flow(), waited.lost), (FlowId::new(n), n == 7), "{class:?}");
+                assert_eq!(waited.routed.hop, hop);
+                assert_eq!(waited.extras.header.is_none(), n % 3 != 0, "{class:?}: {n}");
             }
         }
-        assert_eq!((waiting.places.values.len(), waiting.extras.values.len()), (100, 34));
+        assert_eq!((waiting.data, waiting.acks, waiting.kept.len()), (0, 0, 35));
     }
 }

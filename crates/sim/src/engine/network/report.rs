@@ -48,13 +48,8 @@ impl Network {
             found.doomed += link.loss.doomed();
             found.in_flight += data.arrived - data.dropped - data.sent;
         }
-        for hop in self.waiting.hops() {
-            if hop.class.is_data() {
-                found.data_under_way += 1;
-            } else {
-                found.acks_under_way += 1;
-            }
-        }
+        found.data_under_way += self.waiting.data;
+        found.acks_under_way += self.waiting.acks;
         for (at, kind, hop) in scheduler.packets() {
             if !hop.class.is_data() {
                 found.acks_under_way += 1;
