@@ -47,6 +47,8 @@ kinds! {
     AtLink,
     /// A data packet reaches the receiver, or any packet of UDT or of a handshake the end that it is for.
     AtReceiver,
+    /// A message that an application waits for is complete at the receiver.
+    Message,
     /// An ACK reaches the sender.
     AckAtSender,
     /// A receiver's delayed or compressed ACK.

@@ -320,6 +320,14 @@ impl Flow {
         complete
     }
 
+    /// The same when the last segment's arrival is known beforehand: then it is told at that time.
+    #[inline]
+    pub fn tell_message(&mut self, at: Time, id: FlowId, scheduler: &mut Scheduler) {
+        if self.role == Role::Short && self.takes_message() {
+            scheduler.schedule(at, Kind::Message, id.index());
+        }
+    }
+
     /// Bytes of a segment at the queue.
     #[inline]
     pub fn wire_bytes_of(&self, seq: u64) -> u32 {

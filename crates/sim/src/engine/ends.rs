@@ -82,6 +82,10 @@ impl Ends {
             Kind::UdtStop => self.udt.on_stop(&mut cx.scheduler, id),
             Kind::Udp => self.udp.on_send(cx, id),
             Kind::Write => self.sources.on_write(cx, &mut self.tcp, id),
+            Kind::Message => {
+                let (origin, direction) = self.tcp.origin(id);
+                self.sources.on_message(cx, &origin, direction);
+            }
             Kind::Arrival => self.sources.on_arrival(cx, &mut self.tcp, index),
             Kind::Change
             | Kind::Depart

@@ -104,7 +104,7 @@ impl Sim {
             Kind::Second => self.on_second(),
             Kind::Sample => self.on_sample(),
             kind => {
-                if kind == Kind::Arrival {
+                if let Kind::Arrival | Kind::Message = kind {
                     self.settle_places();
                 }
                 self.ends.on_timer(&mut self.context, kind, index);

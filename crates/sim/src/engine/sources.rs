@@ -88,9 +88,7 @@ impl Source {
         setup.direction = direction;
         setup.route = self.routes[direction as usize];
         setup.ack_route = self.routes[1 - direction as usize];
-        // A message is complete when it arrives, so that has to be an event.
-        let answered = matches!(self.generator, Generator::Model(_));
-        setup.by_event = answered || network.may_reorder(setup.route);
+        setup.by_event = network.may_reorder(setup.route);
         // The flow's own links make up what the links of its routes do not take.
         setup.access = network.access(rtt, self.routes);
         setup.receiver.rtt_hint = rtt;

@@ -246,6 +246,7 @@ impl TcpFlows {
             if let Some((departs, marked)) = link.pass(now, bytes, ect) {
                 let arrives = departs + flow.legs.forward_delay;
                 self.acks_sent += flow.receive(arrives, segment, marked, id, &mut cx.scheduler);
+                flow.tell_message(arrives, id, &mut cx.scheduler);
             }
         }
         flow.set_timer(id, &mut cx.scheduler);
@@ -477,6 +478,7 @@ impl TcpFlows {
                     return scheduler.send_packet(flow.path.lines.to_receiver, at, packet, extras);
                 }
                 self.receive(scheduler, at, packet, extras);
+                self.flows[packet.flow().index()].tell_message(at, packet.flow(), scheduler);
             }
         }
     }
