@@ -12,11 +12,18 @@ use super::udt::UdtFlow;
 use crate::flow::Flow;
 use crate::tables::{FlowRow, ProbeRow, QueueRow, Tables};
 
+/// How many transfers ahead a flow is fetched: the state of thousands is not in the cache.
+const AHEAD: usize = 4;
+
 /// Adds a row for each transfer that is under way, and one for each queue.
 pub(super) fn sample(cx: &mut Context, ends: &mut Ends, transfers: &[Transfer]) {
     let now = cx.scheduler.now;
     let tables = &mut cx.record.tables;
     for (number, transfer) in (0..).zip(transfers) {
+        if let Some(Transfer { streams: Streams::Tcp(streams), .. }) = transfers.get(number as usize + AHEAD)
+        {
+            ends.tcp.prefetch_flow(streams.start);
+        }
         let row = match &transfer.streams {
             Streams::Tcp(streams) => of_tcp(&mut ends.tcp, streams.clone(), now, number, tables),
             Streams::Udt(streams) => of_udt(ends.udt.streams(streams.clone()), now, number),
@@ -48,7 +55,7 @@ fn of_tcp(
     let t_s = now.as_s();
     let values = first.sender.probe();
     for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
-        let value = value as f64 / (info.scale as f64).exp2();
+        let value = value as f64 / (1_u64 << info.scale) as f64;
         tables.probes.push(ProbeRow { t_s, flow: number, probe: probe as u8, value });
     }
     let (rtt, state) = (first.sender.rtt(), first.sender.state());

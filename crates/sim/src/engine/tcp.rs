@@ -189,6 +189,14 @@ impl TcpFlows {
         }
     }
 
+    /// Fetches all of a flow's own state.
+    #[inline]
+    pub fn prefetch_flow(&self, place: usize) {
+        if let Some(flow) = self.flows.get(place) {
+            lfn_tcp::prefetch(flow);
+        }
+    }
+
     #[inline(never)]
     fn prefetch_behind(&self, scheduler: &Scheduler, line: LineId) {
         let packets = scheduler.prefetch(line);
