@@ -83,6 +83,9 @@ struct Vcp {
     load: Option<Load>,
     aftermath: Aftermath,
     episode: Episode,
+    /// An RTT and a xi, and the multiplicative increase that they give. Without a queue the RTT stays, and
+    /// the power costs more than the rest of an ACK.
+    known: [f64; 3],
 }
 
 /// The law `vcp`; parameters: weight, strict_freeze, rtt_scaling.
@@ -118,15 +121,19 @@ impl Vcp {
             load: None,
             aftermath: Aftermath::None,
             episode: Episode::none(control),
+            known: [f64::NAN; 3],
         }
     }
 
     /// Multiplicative increase for each segment: (1 + xi)^(RTT/t_rho) a round trip.
-    fn mi(&self, rtt_s: f64, cwnd: f64) -> f64 {
+    fn mi(&mut self, rtt_s: f64, cwnd: f64) -> f64 {
         // Only large windows meet the limit.
         let xi = if cwnd > 1e4 { XI.min(mi_limit(cwnd)) } else { XI };
         let intervals = if self.rtt_scaling { (rtt_s / T_RHO_S).min(MOST_INTERVALS) } else { 1.0 };
-        libm::pow(1.0 + xi, intervals) - 1.0
+        if self.known[..2] != [rtt_s, xi] {
+            self.known = [rtt_s, xi, libm::pow(1.0 + xi, intervals) - 1.0];
+        }
+        self.known[2]
     }
 
     /// Additive increase for each segment.
