@@ -49,6 +49,8 @@ pub struct Path {
 pub struct Detail {
     /// ACKs in a round trip, for windows of at least as many segments.
     pub acks_per_round: f64,
+    /// ACKs without a loss after which there are at most two a round trip: a long epoch changes slowly.
+    pub fine_acks: u64,
     /// Without losses, the load is compared after so many round trips; infinite: after as many as Reno takes from loss
     /// to loss.
     pub quiet_rounds: f64,
@@ -58,7 +60,8 @@ pub struct Detail {
 
 impl Detail {
     /// A course to draw.
-    pub const FINE: Detail = Detail { acks_per_round: 16.0, quiet_rounds: f64::INFINITY, is_brief: false };
+    pub const FINE: Detail =
+        Detail { acks_per_round: 16.0, fine_acks: u64::MAX, quiet_rounds: f64::INFINITY, is_brief: false };
 }
 
 /// From a loss of all flows to the next; vectors have an entry a flow, in segments.

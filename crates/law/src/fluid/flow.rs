@@ -10,6 +10,15 @@ use crate::{
 
 const MSS_BYTES: u32 = 1448;
 
+/// ACKs of a flow.
+struct Acks {
+    /// In a round trip.
+    per_round: f64,
+    since_loss: u64,
+    /// So many without a loss before they become fewer.
+    fine: u64,
+}
+
 /// Segments sent one RTT before their delivery.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -26,7 +35,7 @@ pub(super) struct Flow {
     pub(super) control: Control,
     ack: Ack,
     pub(super) base_s: f64,
-    acks_per_round: f64,
+    acks: Acks,
     sent: VecDeque<Sent>,
     /// Segments a second that it sends, and that arrive.
     pub(super) sending: f64,
@@ -79,7 +88,7 @@ impl Flow {
             control,
             ack,
             base_s,
-            acks_per_round: path.detail.acks_per_round,
+            acks: Acks { per_round: path.detail.acks_per_round, fine: path.detail.fine_acks, since_loss: 0 },
             sent: VecDeque::new(),
             sending: 0.0,
             arriving: 0.0,
@@ -183,7 +192,11 @@ impl Flow {
     }
 
     fn plan_ack(&mut self, delay_s: f64) {
-        self.next_ack = (self.window(delay_s) / self.acks_per_round).max(1.0).floor();
+        self.acks.since_loss += 1;
+        if self.acks.since_loss == self.acks.fine {
+            self.acks.per_round = self.acks.per_round.min(2.0);
+        }
+        self.next_ack = (self.window(delay_s) / self.acks.per_round).max(1.0).floor();
     }
 
     /// The same for a law with delivery rates; `newest` is what was sent one RTT ago.
@@ -235,6 +248,7 @@ impl Flow {
     }
 
     pub(super) fn lose(&mut self, now_s: f64, delay_s: f64) {
+        self.acks.since_loss = 0;
         let loss = Loss {
             now_ns: (now_s * 1e9) as u64,
             rtt_ns: self.ack.rtt_ns,

@@ -9,6 +9,8 @@ const MOST_EPOCHS: usize = 40;
 const QUIET_ROUNDS: f64 = 128.0;
 /// ACKs in a round trip times the window. Reno needs half as many for an epoch.
 const ACKS_TIMES_WINDOW: f64 = 8_000.0;
+/// ACKs of an epoch before they become fewer.
+const FINE_ACKS: u64 = 8_000;
 
 /// One flow alone over a link that it fills; means over its last epochs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +81,7 @@ pub fn sawtooth(
         window_at_loss: f64::INFINITY,
         detail: Detail {
             acks_per_round: if is_loss_based { acks_per_round } else { Detail::FINE.acks_per_round },
+            fine_acks: if is_loss_based { FINE_ACKS } else { u64::MAX },
             quiet_rounds: if is_loss_based { f64::INFINITY } else { QUIET_ROUNDS },
             is_brief: true,
         },
