@@ -76,7 +76,7 @@ pub struct Change {
     pub what: Changed,
 }
 
-/// A changed quantity. A link that changes computes its departures by events.
+/// A changed quantity. A link that changes computes its departures one by one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Changed {
     /// Rate of a link, 0 for none at all: the packet in service goes on with what remains of it.
@@ -171,7 +171,7 @@ pub struct LinkConfig {
     pub impair: Impair,
     /// How it tells its load to the senders of data; not at all by default.
     pub router: Option<RouterConfig>,
-    /// One event per departure also where a closed form would do; the results are the same.
+    /// Departures are computed one by one also where a closed form would do; the results are the same.
     pub event_mode: bool,
 }
 

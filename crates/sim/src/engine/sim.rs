@@ -121,7 +121,7 @@ impl Sim {
     }
 
     fn on_change(&mut self, number: usize) {
-        // What leaves at the instant of a change leaves after it.
+        // A packet that leaves at the instant of a change leaves after it.
         self.settle(self.now().since(Time(1)));
         let cx = &mut self.context;
         let what = cx.network.change(number);

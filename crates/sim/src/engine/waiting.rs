@@ -1,11 +1,11 @@
-//! What packets in queues have besides their words, where departures are not known at arrival.
+//! SACK blocks, headers and fates of packets in queues, where departures are not known at arrival.
 
 use lfn_path::frugal;
 
 use crate::ids::RouteId;
 use crate::packet::{Class, Extras, Hop, Packet, Routed};
 
-/// What few packets have: SACK blocks, a header, or a fate.
+/// SACK blocks, a header or a fate, which few packets have.
 #[derive(Default)]
 struct Kept {
     extras: Extras,
