@@ -112,7 +112,8 @@ lfn demo --slow-start KIND gives all laws the same one."""
 @app.command
 def demo(
     *,
-    slow_start: Literal["classic", "limited", "hystart", "hystart++", "rapid", "search"] | None = None,
+    slow_start: Literal["classic", "limited", "hystart", "hystart++", "rapid", "search"]
+    | None = None,
     out: Path = Path("lfn-demo"),
     jobs: Jobs = None,
 ) -> int:

@@ -64,7 +64,9 @@ class Law(_core.LawState):
 
     name: ClassVar[str]
     """Name of the law in results; default the name of the class."""
-    slow_start: ClassVar[Literal["classic", "limited", "hystart", "hystart++", "rapid", "search"]] = "classic"
+    slow_start: ClassVar[
+        Literal["classic", "limited", "hystart", "hystart++", "rapid", "search"]
+    ] = "classic"
     """Slow start of flows that do not choose one."""
     probes: ClassVar[tuple[str, ...]] = ()
     """Attributes to sample into the table ``probes``, at most eight: numbers of at least 0."""
