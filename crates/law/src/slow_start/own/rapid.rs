@@ -104,5 +104,5 @@ impl Rapid {
 }
 
 fn times(window: Window, q16: u64) -> Window {
-    Window::from_q32((u128::from(window.q32()) * u128::from(q16) >> 16) as u64)
+    Window::from_q32(((u128::from(window.q32()) * u128::from(q16)) >> 16) as u64)
 }
