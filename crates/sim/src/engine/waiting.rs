@@ -1,22 +1,27 @@
 //! SACK blocks, headers and fates of packets in queues, where departures are not known at arrival.
 
+use std::collections::BTreeSet;
+
 use lfn_path::frugal;
 
 use crate::ids::RouteId;
 use crate::packet::{Class, Extras, Hop, Packet, Routed};
 
-/// SACK blocks, a header or a fate, which few packets have.
+/// SACK blocks or a header, which few packets have, and the fate of such a packet.
 #[derive(Default)]
 struct Kept {
     extras: Extras,
     lost: bool,
 }
 
-/// The second word of a packet in a queue: where it is on its way, and the number of what is kept for it.
+/// The second word of a packet in a queue: where it is on its way, and what is kept for it: a number in `kept`, a serial
+/// number if it may be lost and nothing else is kept, or nothing.
 const ROUTE_SHIFT: u32 = 16;
 const CLASS_SHIFT: u32 = 32;
 const KEPT_SHIFT: u32 = 35;
 const NOTHING: u64 = u64::MAX >> KEPT_SHIFT;
+/// Serial numbers begin here.
+const SERIAL: u64 = NOTHING / 2 + 1;
 
 /// All packets that wait.
 #[derive(Default)]
@@ -24,6 +29,9 @@ pub(super) struct Waiting {
     kept: Vec<Kept>,
     /// Numbers in `kept` that are not in use.
     free: Vec<u32>,
+    /// The next serial number, and those of packets that are lost behind their queue.
+    serial: u64,
+    lost: BTreeSet<u64>,
     /// Data packets, and others.
     pub data: u64,
     pub acks: u64,
@@ -44,8 +52,14 @@ impl Waiting {
     pub fn put(&mut self, routed: Routed, extras: &Extras, may_be_lost: bool) -> [u64; 2] {
         let Routed { hop, packet } = routed;
         *self.count(hop.class) += 1;
-        let plain = packet.blocks() == 0 && extras.header.is_none() && !may_be_lost;
-        let kept = if plain { NOTHING } else { self.keep(extras) };
+        let kept = if packet.blocks() > 0 || !extras.header.is_none() {
+            self.keep(extras)
+        } else if may_be_lost {
+            self.serial = (self.serial + 1) % (NOTHING - SERIAL);
+            SERIAL + self.serial
+        } else {
+            NOTHING
+        };
         let hop = u64::from(hop.number)
             | (u64::from(hop.route.0) << ROUTE_SHIFT)
             | ((hop.class as u64) << CLASS_SHIFT);
@@ -64,14 +78,17 @@ impl Waiting {
                 self.kept.len() as u64 - 1
             }
         };
-        // 40 GB of them would come before.
-        assert!(number < NOTHING, "too many packets with SACK blocks or headers in queues");
+        // 20 GB of them would come before.
+        assert!(number < SERIAL, "too many packets with SACK blocks or headers in queues");
         number
     }
 
     /// A packet that waits, by its words, will be lost behind the queue.
     pub fn lose(&mut self, [_, more]: [u64; 2]) {
-        if let Some(kept) = self.kept.get_mut((more >> KEPT_SHIFT) as usize) {
+        let number = more >> KEPT_SHIFT;
+        if number >= SERIAL {
+            self.lost.insert(number);
+        } else if let Some(kept) = self.kept.get_mut(number as usize) {
             kept.lost = true;
         }
     }
@@ -87,8 +104,9 @@ impl Waiting {
         *self.count(hop.class) -= 1;
         let routed = Routed { hop, packet: Packet::of_word(word) };
         let number = more >> KEPT_SHIFT;
-        if number == NOTHING {
-            return Waited { routed, extras: Extras::default(), lost: false };
+        if number >= SERIAL {
+            let lost = number != NOTHING && self.lost.remove(&number);
+            return Waited { routed, extras: Extras::default(), lost };
         }
         frugal::push(&mut self.free, number as u32);
         let Kept { extras, lost } = std::mem::take(&mut self.kept[number as usize]);
@@ -105,7 +123,9 @@ impl Waiting {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.kept.capacity() * size_of::<Kept>() + self.free.capacity() * size_of::<u32>()
+        let lists = self.kept.capacity() * size_of::<Kept>() + self.free.capacity() * size_of::<u32>();
+        // Nodes of a tree are at least half full.
+        lists + 2 * self.lost.len() * size_of::<u64>()
     }
 }
 
@@ -127,17 +147,19 @@ mod tests {
             let hop = Hop { class, route: RouteId(u16::MAX), number: 3 };
             let routed = |flow| Routed { hop, packet: Packet::of_udp(FlowId::new(flow)) };
             let words: Vec<[u64; 2]> = (0..100)
-                .map(|n| waiting.put(routed(n), if n % 3 == 0 { &headed } else { &bare }, n == 7))
+                .map(|n| waiting.put(routed(n), if n % 3 == 0 { &headed } else { &bare }, n == 7 || n == 9))
                 .collect();
             assert_eq!(waiting.data + waiting.acks, 100);
             waiting.lose(words[7]);
+            waiting.lose(words[9]);
             for (n, words) in (0..).zip(words) {
                 let waited = waiting.take(words);
-                assert_eq!((waited.routed.packet.flow(), waited.lost), (FlowId::new(n), n == 7), "{class:?}");
+                let lost = n == 7 || n == 9;
+                assert_eq!((waited.routed.packet.flow(), waited.lost), (FlowId::new(n), lost), "{class:?}");
                 assert_eq!(waited.routed.hop, hop);
                 assert_eq!(waited.extras.header.is_none(), n % 3 != 0, "{class:?}: {n}");
             }
         }
-        assert_eq!((waiting.data, waiting.acks, waiting.kept.len()), (0, 0, 35));
+        assert_eq!((waiting.data, waiting.acks, waiting.kept.len(), waiting.lost.len()), (0, 0, 34, 0));
     }
 }
