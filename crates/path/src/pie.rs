@@ -23,6 +23,9 @@ const LARGEST_STEP: f64 = 0.02;
 const LONG_DELAY: Time = Time::from_ms(250);
 /// From this probability on the step is limited and a mark becomes a drop.
 const HIGH_PROBABILITY: f64 = 0.1;
+/// Linux does not end the probability at 1, as RFC 8033 does: measured on 6.12. The queue then drops every packet for as long as
+/// the probability needs to fall. Its 64 bits end here.
+const HIGHEST_PROBABILITY: f64 = 256.0;
 /// Sums of the probabilities of packets since the last drop: below the first there is none, from the second on the next
 /// packet is dropped (RFC 8033 §5.4, also in Linux).
 const NO_DROP_BELOW: f64 = 0.85;
@@ -150,7 +153,7 @@ impl Pie {
         let mean_bytes = u64::from(self.config.mean_packet_bytes);
         if burst_left > Time::ZERO
             || (self.below_half_target(old_delay) && probability < SAFE_PROBABILITY)
-            || queue.bytes <= 2 * mean_bytes
+            || queue.bytes < 2 * mean_bytes
         {
             return Verdict::Accept;
         }
@@ -200,7 +203,7 @@ impl Pie {
         let divisor = STEP_DIVISORS.iter().find(|(below, _)| p < *below).map_or(1.0, |&(_, divisor)| divisor);
         let most = if p >= HIGH_PROBABILITY { LARGEST_STEP } else { 1.0 };
         let more = if delay > LONG_DELAY { LARGEST_STEP } else { 0.0 };
-        let mut p = (p + (step / divisor).min(most) + more).clamp(0.0, 1.0);
+        let mut p = (p + (step / divisor).min(most) + more).clamp(0.0, HIGHEST_PROBABILITY);
         if delay == Time::ZERO && old_delay == Time::ZERO {
             p *= IDLE_DECAY;
         }
@@ -288,7 +291,8 @@ mod tests {
         close(updated(0.1, second, none), 0.14);
         close(updated(0.1, Time::from_ms(250), none), 0.12);
         close(updated(0.09, second, none), 0.09 + (0.125 * 0.985 + 1.25) / 2.0 + 0.02);
-        assert_eq!(updated(0.999, second, none), 1.0);
+        close(updated(0.999, second, none), 1.039);
+        assert_eq!(updated(255.99, second, none), 256.0);
         close(updated(0.9, none, Time::from_ms(500)), 0.9 - 0.125 * 0.015 - 1.25 * 0.5);
         assert_eq!(updated(1e-9, none, Time::from_ms(500)), 0.0);
     }
@@ -332,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_dropped_behind_two_packets_or_at_a_short_delay() {
+    fn nothing_is_dropped_behind_less_than_two_packets_or_at_a_short_delay() {
         let verdict = |probability, old_ms, bytes| {
             let mut pie = at_probability(PieConfig::default(), probability);
             pie.state.old_delay = Time::from_ms(old_ms);
             pie.arrive(Time::ZERO, QueueState { bytes, ..LONG }, &PACKET, || 0.0)
         };
-        assert_eq!(verdict(1.0, 100, 3000), Verdict::Accept);
-        assert_eq!(verdict(1.0, 100, 3001), Verdict::Drop);
+        assert_eq!(verdict(1.0, 100, 2999), Verdict::Accept);
+        assert_eq!(verdict(1.0, 100, 3000), Verdict::Drop);
         assert_eq!(verdict(0.19, 7, 150_000), Verdict::Accept);
         assert_eq!(verdict(0.19, 8, 150_000), Verdict::Drop);
         assert_eq!(verdict(0.2, 7, 150_000), Verdict::Drop);

@@ -195,8 +195,10 @@ def _queue(
         )
     if kind == "pie":
         alpha, beta = round(queue["alpha"] * 16), round(queue["beta"] * 16)
+        # A timer of Linux ends a tick, 1 ms, after its time.
+        update_us = max(0.0, parse(queue["update"], SECONDS) * 1e6 - 1000)
         return (
-            f"pie limit {packets} target {us('target')} tupdate {us('update')} "
+            f"pie limit {packets} target {us('target')} tupdate {update_us:.0f}us "
             f"alpha {alpha} beta {beta}{ecn}"
         )
     if kind == "red":
