@@ -16,7 +16,7 @@ const FLOWS_PER_MBITPS: f64 = 2.9;
 const FLOWS_PER_MBITPS_AND_QUEUEING_S: f64 = 19.0;
 /// How many more where others overflow a queue for a second or longer: some of the short flows lose packets, and wait for
 /// timeouts.
-const DISTURBED_FLOWS_PER_MBITPS: f64 = 2.1;
+const DISTURBED_FLOWS_PER_MBITPS: f64 = 2.8;
 /// The same where a queue holds few packets, or fewer than there are long flows: a short flow often loses its first
 /// packets, and waits for timeouts of a second and longer ones.
 const STARVED_FLOWS_PER_MBITPS: f64 = 28.0;

@@ -101,6 +101,9 @@ pub(crate) struct Paths<'a> {
     pub(crate) peaks: Peaks,
 }
 
+/// So many flows of UDT at once have windows of all that their path carries.
+const JUMPS_AT_ONCE: f64 = 8.0;
+
 impl<'a> Paths<'a> {
     pub(crate) fn of(scenario: &'a Scenario) -> Paths<'a> {
         let network = Network::new(&scenario.topology);
@@ -393,7 +396,9 @@ impl<'a> Paths<'a> {
             return 0.0;
         }
         let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
-        f64::from(flow.streams()) * self.carried(links, wire_bytes, flow.rtt.after(self.peaks.longer))
+        let most = if is_granted { f64::INFINITY } else { JUMPS_AT_ONCE };
+        f64::from(flow.streams()).min(most)
+            * self.carried(links, wire_bytes, flow.rtt.after(self.peaks.longer))
     }
 
     /// Whether a scheduled change lets a path carry no more, and as late.

@@ -31,8 +31,9 @@ const LOST_BYTES: f64 = 92.0;
 const LINE_BYTES: f64 = 32.0;
 /// The same of UDT and UDP on a wire: they list lost packets alone.
 const UNLISTED_BYTES: f64 = 50.0;
-/// And of UDT's packets that are outstanding elsewhere: both ends list them as ranges, in 32 bytes for two packets.
-const UDT_LOST_BYTES: f64 = 32.0;
+/// And of UDT's packets that are outstanding elsewhere: both ends list them as ranges. If each second one is lost, a leaf of
+/// 192 bytes has five or six ranges of two packets each, and the nodes above the leaves take a sixth of that.
+const UDT_LOST_BYTES: f64 = 42.0;
 /// Of a packet on a scoreboard of a flow that ended.
 const LEFT_BYTES: f64 = 100.0;
 /// The same of cross traffic: 25 in 64 places for its 45 packets, and the lists.
@@ -48,7 +49,7 @@ const CONNECTION_BYTES: f64 = 5_000.0;
 /// Columns grow by a quarter of what they hold, and exist once more while they are stored; the rows of events come on top.
 const TABLE_COPIES: f64 = 2.4;
 /// Memory of every run, with the room of its small lists.
-const RUN_BYTES: f64 = 4_000_000.0;
+const RUN_BYTES: f64 = 1_500_000.0;
 /// Scoreboards have places for a power of two of packets: where that many are outstanding, and no more are held, they
 /// need so much of what else is spare.
 const SCOREBOARD_ROOM: f64 = 1.3;
@@ -59,11 +60,13 @@ const SPARE_PACKETS: f64 = 1_000.0;
 const SLACK_PACKETS: f64 = 60_000.0;
 const RECOVERY: f64 = 0.25;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
+/// The same of recoveries of BBR, whose rate no loss lowers, beyond that.
+const RECOVERY_BY_RATE: f64 = 1.5;
 /// The same of recoveries without SACK, beyond that.
-const STALLED: f64 = 0.9;
+const STALLED: f64 = 0.5;
 /// In a long run some of these flows never end their recovery, and add packets in each round trip.
 const STALLED_A_ROUND: f64 = 0.02;
-const STALLED_MOST_PACKETS: f64 = 350_000.0;
+const STALLED_MOST_PACKETS: f64 = 550_000.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
 /// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.
@@ -234,7 +237,9 @@ impl Basis<'_> {
         let stalls = STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
         let slack = SLACK_PACKETS + RECOVERY * links + stalls + initial;
         let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
-        let slack = (slack.min(most) + behind).min(windows);
+        let bears = |load: &&Load| load.samples && load.bears_losses;
+        let by_rate = if senders().any(|load| bears(&load)) { RECOVERY_BY_RATE * links } else { 0.0 };
+        let slack = (slack.min(most) + by_rate + behind).min(windows);
         let unshared: f64 = senders().map(|load| load.unshared).sum();
         let held = slack + boundless + unshared + links;
         // No more is held than is outstanding, at most.
@@ -252,8 +257,7 @@ impl Basis<'_> {
         let on_scoreboards = SPARE_PACKETS + listed.map(|load| room(load) * load.window).sum::<f64>();
         let queued = self.links().map(|link| self.queued(link)).sum::<f64>().min(held);
         let listed = (held - queued).min(on_scoreboards);
-        let bearing = senders().filter(|load| load.samples && load.bears_losses);
-        let bearing = bearing.map(|load| load.window).sum::<f64>().min(listed);
+        let bearing = senders().filter(|load| bears(load)).map(|load| load.window).sum::<f64>().min(listed);
         let overflowing = || senders().filter(|load| load.boundless && !load.samples);
         let lost = overflowing().map(|load| load.window).sum::<f64>().min(listed - bearing);
         let places = overflowing().map(|load| load.places).sum::<f64>().min(2.0 * lost);

@@ -371,6 +371,24 @@ fn drawn_scenarios_are_predicted() {
              [[flow]]\nlaw = \"hybla:linux\"\nrtt = \"32211us\"\npacket = \"576B\"\ncount = 12\n",
         ),
         (
+            "recoveries of fast flows without SACK hold more than their links",
+            "duration = \"5392726us\"\n[link]\nrate = \"66756607041bit/s\"\nqueue = { size = \"1.281bdp\" }\n[[flow]]\n\
+             law = \"hstcp:converge\"\nrtt = \"44918us\"\npacket = \"9000B\"\ncount = 36\nsack = false\n",
+        ),
+        (
+            "short flows wait for timeouts where UDT overflows a queue, and both ends of UDT list what is lost",
+            "duration = \"3417388us\"\n[link]\nrate = \"17557276552bit/s\"\nqueue = { size = \"0.024bdp\" }\n[[flow]]\n\
+             law = \"udt\"\nrtt = \"238238us\"\ntransport = \"udt\"\ncount = 18\n[background]\nlevel = 2\n\
+             long_flows = 5\n",
+        ),
+        (
+            "many flows of BBR overflow a short queue for a long time",
+            "duration = \"54779286us\"\n[link]\nrate = \"1095304547bit/s\"\nqueue = { size = \"0.011bdp\" }\n\
+             loss = 0.001625\n[[flow]]\nlaw = \"bbr:linux\"\nrtt = \"355829us\"\ncount = 54\n[[schedule]]\n\
+             at = \"16433786us\"\nlink = \"forward\"\ndown = true\n[[schedule]]\nat = \"32867571us\"\n\
+             link = \"forward\"\ndown = false\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",
