@@ -514,6 +514,21 @@ fn what_waited_above_a_hole_gives_no_rtt() {
 }
 
 #[test]
+fn without_sack_an_original_that_is_late_does_not_end_the_repair() {
+    // Linux, BIC on CoDel at 10 Mbit/s, 198 ms, 17 duplicates: each ACK of one late original brings one retransmission.
+    let mut talk = Talk::new(&SenderConfig { sack: false, ..config() });
+    for _ in 0..10 {
+        talk.ack(20, &[]);
+    }
+    assert_eq!(talk.sender.state(), State::Recovery);
+    talk.now = talk.now + Time::from_ms(RTT_MS);
+    for next in 21..=25 {
+        let sent = talk.hear(next, &[], |flags| flags.with(AckFlags::ECHOES_ORIGINAL, true));
+        assert_eq!((talk.sender.state(), numbers(&sent)), (State::Recovery, vec![(next, true)]));
+    }
+}
+
+#[test]
 fn what_was_sent_before_a_retransmission_and_arrives_gives_it_the_whole_timeout() {
     // Linux, Reno on RED at 10 Mbit/s, 50 ms: the first segment retransmitted at 0.497 s, the last SACK of older data
     // at 0.612 s, RTO 388 ms: the timeout comes 396 ms after that SACK, not after the retransmission.

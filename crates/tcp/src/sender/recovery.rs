@@ -212,6 +212,8 @@ impl Sender {
                 self.recovery.reordering.note(u64::from(seen.acked).max(1));
                 if self.board.retrans_out() == 0 {
                     self.undo(now, true);
+                    // Duplicate ACKs that were counted begin another episode at once, as in Linux.
+                    return !self.is_newreno_of_linux();
                 }
                 return true;
             }
