@@ -20,7 +20,7 @@ struct veno {
 	u64 queued_q16; /* N: segments in the queue in the last round that had samples */
 	u32 variant;
 	u32 cnt;  /* linux: segments acknowledged towards the next one */
-	u32 half; /* linux: one of the two windows that it takes is counted */
+	u32 half; /* linux: one of the two windows that it takes is counted; the first takes one */
 	u32 min_us; /* linux: smallest RTT since the queue was last computed; 0: none */
 };
 
@@ -30,6 +30,7 @@ static inline void veno_init(void *state, const struct law_config *config, struc
 
 	(void)control;
 	s->variant = config->variant;
+	s->half = 1;
 }
 
 /* The queue that the ACKs found since a segment was last acknowledged in state Open: SACKs of an episode that begins

@@ -105,6 +105,11 @@ class Drawn:
         return self.loss > 0 or self.reorder > 0 or self.duplicate > 0
 
     @property
+    def repeats_losses(self) -> bool:
+        """Whether the first :data:`SAME_LOSSES` phases draw the same random numbers."""
+        return self.hits_packets and self.queue not in ("red", "pie")
+
+    @property
     def traits(self) -> tuple[str, ...]:
         """Features beyond one flow over drop-tail; hunts count agreement by feature."""
         found = {
@@ -196,7 +201,7 @@ class Drawn:
 
         Shifted start times would not do: with drop-tail, ACK clocking removes their phase. The
         first 2^m numbers spread the fractions evenly. All random numbers are new for each number;
-        where packets are lost, held or doubled at random, from :data:`SAME_LOSSES` on.
+        where losses are repeated, from :data:`SAME_LOSSES` on.
 
         Jitter of up to :data:`TIES` of a packet's transmission time breaks ties. Once a queue was
         empty, ACK clocking lets packets arrive exactly when others depart, at any RTT. If the
@@ -210,13 +215,19 @@ class Drawn:
             replace(flow, rtt_ms=flow.rtt_ms + packet_ms * (turn * (2 * j + 1) % 1))
             for j, flow in enumerate(self.flows)
         )
-        draws_anew = self.queue in ("red", "pie") or number >= SAME_LOSSES or not self.hits_packets
+        draws_anew = number >= SAME_LOSSES or not self.repeats_losses
         own = self.seed + SEEDS_APART * number if draws_anew else self.seed
         return replace(self, flows=flows, seed=own, jitter_us=TIES * packet_ms * 1e3)
 
     def phases(self, count: int) -> list[Drawn]:
-        """The first ``count`` phases."""
-        return [self.phase(number) for number in range(count)]
+        """So many phases.
+
+        Among many is one of those that repeat its losses: the others are not independent of it.
+        """
+        numbers = list(range(count))
+        if self.repeats_losses and count > SAME_LOSSES:
+            numbers = [0, *range(SAME_LOSSES, SAME_LOSSES + count - 1)]
+        return [self.phase(number) for number in numbers]
 
 
 _UNBOUNDED = 'queue = { kind = "drop-tail", size = "1000000 packets" }\nloss = 0'

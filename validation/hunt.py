@@ -81,12 +81,9 @@ def judge(drawn: Drawn, cache: FilePath, ours: Side = outcome.ours) -> Found:
     verdict = outcome.compare(theirs, mine)
     if verdict.agrees and len(drawn.flows) == 1:
         return Found(drawn, theirs, mine, verdict, chaotic=False)
-    every: list[Outcome] = []
-    here: list[Outcome] = []
     for count in (FEW, MANY):
-        more = drawn.phases(count)[len(every) :]
-        every += [outcome.linux(phase, cache) for phase in more]
-        here += ours(more)
+        phases = drawn.phases(count)
+        every, here = [outcome.linux(phase, cache) for phase in phases], ours(phases)
         # With the same losses each side may repeat itself, though a packet more or less, as at a
         # tie, shifts them all.
         repeats = not (outcome.chaotic(every) or outcome.chaotic(here))

@@ -259,8 +259,8 @@ def test_of_a_scenario_that_is_chaotic_more_phases_are_drawn_where_few_differ(
     two = replace(LONE, flows=LONE.flows * 2)
 
     def judged(mean: float) -> hunt.Found:
-        theirs = iter(drawn_runs(draws, 1, 40))
-        mine = iter(drawn_runs(draws, mean, 40))
+        theirs = iter(drawn_runs(draws, 1, 41))
+        mine = iter(drawn_runs(draws, mean, 41))
         monkeypatch.setattr(outcome, "linux", lambda _drawn, _cache: next(theirs))
         return hunt.judge(two, tmp_path, lambda phases: [next(mine) for _ in phases])
 
@@ -268,6 +268,13 @@ def test_of_a_scenario_that_is_chaotic_more_phases_are_drawn_where_few_differ(
     assert all(found.agrees for found in several)
     assert 0 < sum(found.chance is not None for found in several) < 40
     assert sum(judged(1.25).agrees for _ in range(20)) < 3
+
+
+def test_many_phases_are_independent_of_each_other() -> None:
+    lossy = replace(LONE, loss=0.01, queue="drop-tail")
+    assert len({phase.seed for phase in lossy.phases(hunt.FEW)}) == 1
+    for drawn in (LONE, lossy, replace(lossy, queue="red")):
+        assert len({phase.seed for phase in drawn.phases(hunt.MANY)}) == hunt.MANY
 
 
 def test_what_is_smaller_is_simpler_and_can_be_run() -> None:
