@@ -374,6 +374,8 @@ impl Red {
     ///
     /// # Errors
     /// Why it is dropped.
+    // Not a part of the loop over a drop-tail queue's packets, which needs its registers.
+    #[inline(never)]
     pub(crate) fn admit(
         &mut self,
         now: Time,

@@ -21,8 +21,17 @@ macro_rules! kinds {
             $($(#[doc = $meaning])+ $kind,)+
         }
 
-        /// All of them, in order.
-        const KINDS: &[Kind] = &[$(Kind::$kind),+];
+        /// All of them, in order, and the last one up to a power of 2: its index is a mask.
+        const KINDS: [Kind; 32] = {
+            const NAMED: &[Kind] = &[$(Kind::$kind),+];
+            let mut kinds = [NAMED[NAMED.len() - 1]; 32];
+            let mut at = 0;
+            while at < NAMED.len() {
+                kinds[at] = NAMED[at];
+                at += 1;
+            }
+            kinds
+        };
     };
 }
 
@@ -338,13 +347,14 @@ impl Events {
     #[inline]
     pub fn peek(&self) -> Option<(Time, Kind, usize, LineId)> {
         let key = self.lines.first().min(self.next_other);
-        if key == NONE {
+        let at = Time((key >> 64) as u64);
+        if at == Time::NEVER {
             return None;
         }
         let rank = key as u64;
         let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize % KINDS.len()];
         let (index, line) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
-        Some((Time((key >> 64) as u64), kind, index as usize, LineId(line as u32)))
+        Some((at, kind, index as usize, LineId(line as u32)))
     }
 
     /// Index of the next event that is not of a line.

@@ -324,7 +324,7 @@ impl Flow {
     #[inline]
     pub fn tell_message(&mut self, at: Time, id: FlowId, scheduler: &mut Scheduler) {
         if self.role == Role::Short && self.takes_message() {
-            scheduler.schedule(at, Kind::Message, id.index());
+            scheduler.schedule_rare(at, Kind::Message, id.index());
         }
     }
 
@@ -375,13 +375,34 @@ impl Flow {
     ) -> u64 {
         let Segment { seq, retransmission, copy, cwr } = segment;
         let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
+        let sent = match self.receiver.on_plain_segment(at, segment) {
+            Some(true) => {
+                let ack = self.receiver.next_ack(at);
+                scheduler.send_plain(self.legs.ack_line, at + self.legs.ack_shift, id, &ack);
+                1
+            }
+            Some(false) => 0,
+            None => self.receive_unusual(at, segment, id, scheduler),
+        };
+        self.acknowledged(sent, id, scheduler)
+    }
+
+    /// The segment is one for [`Receiver::on_unusual_segment`]. Returns the ACKs sent.
+    #[inline(never)]
+    fn receive_unusual(
+        &mut self,
+        at: Time,
+        segment: SegmentIn,
+        id: FlowId,
+        scheduler: &mut Scheduler,
+    ) -> u32 {
         let (shift, line) = (self.legs.ack_shift, self.legs.ack_line);
         let mut sent = 0;
-        self.receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
+        self.receiver.on_unusual_segment(at, segment, &mut |ack: &Acknowledgement| {
             sent += 1;
             scheduler.send(line, ack.at + shift, id, ack);
         });
-        self.acknowledged(sent, id, scheduler)
+        sent
     }
 
     /// A segment with a header comes to the receiver at `at`, and its ACK brings the header back. Returns

@@ -121,6 +121,13 @@ impl Scheduler {
         self.events.push(at, kind, index);
     }
 
+    /// The same where it is rare, for a loop over packets that needs its registers.
+    #[cold]
+    #[inline(never)]
+    pub fn schedule_rare(&mut self, at: Time, kind: Kind, index: usize) {
+        self.schedule(at, kind, index);
+    }
+
     /// Sees to it that a timer is an event, or one before it is. Its earliest pending event is known, and the
     /// earliest after that: without the second a timer that moves to and fro would leave an event behind each
     /// time.
@@ -219,7 +226,14 @@ impl Scheduler {
     /// The ACK of `flow` will be at the end of the line at `at`.
     #[inline(always)]
     pub fn send(&mut self, line: LineId, at: Time, flow: FlowId, ack: &Acknowledgement) {
-        self.put(line, at, Packet::of_ack(flow, ack), &ack.sack, || Header::None);
+        self.put(line, at, Packet::of_ack(flow, ack), &ack.sack, &Header::None);
+    }
+
+    /// The same if the ACK has no SACK blocks.
+    #[inline(always)]
+    pub fn send_plain(&mut self, line: LineId, at: Time, flow: FlowId, ack: &Acknowledgement) {
+        debug_assert_eq!(ack.flags.blocks(), 0);
+        self.put_word(line, at, Packet::of_ack(flow, ack), Extras::default);
     }
 
     /// The ACK of `flow`, with the header that it echoes, will be at the end of the line at `at`.
@@ -232,42 +246,43 @@ impl Scheduler {
         header: Header,
     ) {
         let packet = Packet::of_ack(flow, ack).headed(!header.is_none());
-        self.put(line, at, packet, &ack.sack, || header);
+        self.put(line, at, packet, &ack.sack, &header);
     }
 
     /// The packet will be at the end of the line at `at`.
     pub fn send_packet(&mut self, line: LineId, at: Time, packet: Packet, extras: &Extras) {
         let packet = packet.headed(!extras.header.is_none());
-        self.put(line, at, packet, &extras.blocks, || extras.header);
+        self.put(line, at, packet, &extras.blocks, &extras.header);
     }
 
     #[inline(always)]
-    fn put(
-        &mut self,
-        id: LineId,
-        at: Time,
-        packet: Packet,
-        blocks: &Blocks,
-        header: impl FnOnce() -> Header,
-    ) {
+    fn put(&mut self, id: LineId, at: Time, packet: Packet, blocks: &Blocks, header: &Header) {
+        let in_line = self.put_word(id, at, packet, || Extras { blocks: *blocks, header: *header });
+        if in_line && packet.has_extras() {
+            let line = &mut self.lines[id.index()];
+            for &block in &blocks[..packet.blocks()] {
+                frugal::push_back(&mut line.blocks, block);
+            }
+            if packet.is_headed() {
+                frugal::push_back(&mut line.headers, *header);
+            }
+        }
+    }
+
+    /// A packet without its extras. Returns whether it stands in line; one out of line has taken them along.
+    #[inline(always)]
+    fn put_word(&mut self, id: LineId, at: Time, packet: Packet, extras: impl FnOnce() -> Extras) -> bool {
         let line = &mut self.lines[id.index()];
         let flow = packet.flow();
         if line.packets.is_empty() {
             self.events.push_line(at, line.kind, flow.index(), id);
         } else if !line.is_in_order(at, flow) {
-            let extras = Extras { blocks: *blocks, header: header() };
-            return self.send_late(Late { at, line: id, packet, extras });
+            self.send_late(Late { at, line: id, packet, extras: extras() });
+            return false;
         }
         line.last = at;
         line.packets.push_back((at, packet));
-        if packet.has_extras() {
-            for &block in &blocks[..packet.blocks()] {
-                frugal::push_back(&mut line.blocks, block);
-            }
-            if packet.is_headed() {
-                frugal::push_back(&mut line.headers, header());
-            }
-        }
+        true
     }
 
     /// Brings the places near that packets on `line` will take next. Returns the first packets on it: all of

@@ -256,27 +256,41 @@ impl Receiver {
     /// A segment arrives at `now`; ACKs go to `emit`, in order of time.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: SegmentIn, emit: &mut impl FnMut(&Acknowledgement)) {
-        let marked = segment.ce | segment.cwr | segment.retransmission | self.flags.has(AckFlags::ECE);
-        let plain = !marked && segment.seq == self.next && self.out_of_order.is_empty();
-        if plain && now < self.deadline {
-            self.received += 1;
-            if self.on_next_segment(now, segment, false) {
-                emit(&self.next_ack(now));
-            }
-        } else {
-            self.on_unusual_segment(now, segment, marked, emit);
+        match self.on_plain_segment(now, segment) {
+            Some(true) => emit(&self.next_ack(now)),
+            Some(false) => {}
+            None => self.on_unusual_segment(now, segment, emit),
         }
+    }
+
+    /// Takes a segment that arrives at `now` if it is the next in order and nothing else is special about it. Returns
+    /// whether the next ACK leaves now. `None`: it is one for [`Receiver::on_unusual_segment`]. A caller that knows
+    /// what to do with an ACK without SACK blocks spares itself a function for all ACKs.
+    #[inline(always)]
+    pub fn on_plain_segment(&mut self, now: Time, segment: SegmentIn) -> Option<bool> {
+        let plain = !self.is_marked(segment) && segment.seq == self.next && self.out_of_order.is_empty();
+        if !plain || now >= self.deadline {
+            return None;
+        }
+        self.received += 1;
+        Some(self.on_next_segment(now, segment, false))
+    }
+
+    /// Whether the segment may change the echo of marks.
+    #[inline(always)]
+    fn is_marked(&self, segment: SegmentIn) -> bool {
+        segment.ce | segment.cwr | segment.retransmission | self.flags.has(AckFlags::ECE)
     }
 
     /// The segment comes after a held-back ACK, is out of order, ends a gap, or may change the echo of marks.
     #[inline(never)]
-    fn on_unusual_segment(
+    pub fn on_unusual_segment(
         &mut self,
         now: Time,
         segment: SegmentIn,
-        marked: bool,
         mut emit: &mut dyn FnMut(&Acknowledgement),
     ) {
+        let marked = self.is_marked(segment);
         self.on_deadline(now, &mut emit);
         self.received += 1;
         let at_once = marked && self.echo.ecn && self.on_codepoint(now, segment, &mut emit);
@@ -444,9 +458,9 @@ impl Receiver {
         emit(&ack);
     }
 
-    /// The ACK that leaves at `at`, without SACK blocks.
+    /// The ACK that leaves at `at`, without SACK blocks; nothing is held back any more.
     #[inline(always)]
-    fn next_ack(&mut self, at: Time) -> Acknowledgement {
+    pub fn next_ack(&mut self, at: Time) -> Acknowledgement {
         self.unacknowledged = 0;
         self.quick.on_ack();
         self.compressed = 0;
