@@ -75,9 +75,20 @@ impl Counters {
 
     #[inline]
     pub(crate) fn depart(&mut self, bytes: u32, wait: Time) {
-        self.sent_packets += 1;
-        self.sent_bytes += u64::from(bytes);
-        self.wait_ps += u128::from(wait.0);
+        self.add_sent(1, bytes.into(), wait.0.into());
+        self.count_wait(wait);
+    }
+
+    /// Packets are sent that waited so long together; each wait [counts](Counters::count_wait) by itself.
+    #[inline]
+    pub(crate) fn add_sent(&mut self, packets: u64, bytes: u64, wait_ps: u128) {
+        self.sent_packets += packets;
+        self.sent_bytes += bytes;
+        self.wait_ps += wait_ps;
+    }
+
+    #[inline]
+    pub(crate) fn count_wait(&mut self, wait: Time) {
         let bin = (wait.0 >> self.shift) as usize;
         match self.histogram.get_mut(bin) {
             Some(count) => *count += 1,

@@ -338,7 +338,7 @@ impl Events {
     }
 
     /// The event of a packet of flow `index` at the end of `line`.
-    #[inline]
+    #[inline(never)]
     pub fn push_line(&mut self, at: Time, kind: Kind, index: usize, line: LineId) {
         self.lines.push(key(at, kind, index, line));
     }

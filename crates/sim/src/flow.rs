@@ -488,7 +488,7 @@ impl Flow {
         let deadline = self.receiver.deadline();
         if deadline < self.timers.receiver_at {
             self.timers.receiver_at = deadline;
-            scheduler.schedule(deadline, Kind::ReceiverTimer, id.index());
+            scheduler.schedule_rare(deadline, Kind::ReceiverTimer, id.index());
         }
         u64::from(sent)
     }
