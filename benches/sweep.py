@@ -107,7 +107,7 @@ def _digest(root: Path) -> str:
 
 
 def overhead(runs: int) -> None:
-    """CPU and wall time of a run beside its simulation."""
+    """CPU and wall time of a run beside its simulation, and its size in the store."""
     asked = Sweep(SHORT, Design(grid={"flow[0].law": ["cubic"]}), runs)
     with tempfile.TemporaryDirectory(prefix="lfn-overhead-") as name:
         asked.run(out=Path(name) / "first", jobs=1, shard=(1, runs))
@@ -115,8 +115,13 @@ def overhead(runs: int) -> None:
         results = asked.run(out=Path(name) / "all", jobs=1)
         wall_s, cpu_s = time.monotonic() - begun, time.process_time() - begun_cpu
         simulated_s = sum(run.summary["cpu_s"] for run in results.runs)
+        files = [file for file in (Path(name) / "all").rglob("*") if file.is_file()]
+        kilobytes = sum(file.stat().st_size for file in files) / 1e3 / runs
     each = [1e3 * (seconds - simulated_s) / runs for seconds in (cpu_s, wall_s)]
-    print(f"{runs:,} runs on one thread: {each[0]:.2f} ms CPU a run, {each[1]:.2f} ms wall")
+    print(
+        f"{runs:,} runs on one thread: {each[0]:.2f} ms CPU a run, {each[1]:.2f} ms wall; "
+        f"{kilobytes:.1f} kB a run in {len(files) / runs:.1f} files"
+    )
 
 
 def speedup(runs: int) -> None:
