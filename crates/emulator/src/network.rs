@@ -9,6 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use lfn_header::Header;
 use lfn_path::{Limit, Packet, PacketKind, QueuedLink, Router};
+use lfn_sim::ack_path::AckPath;
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId};
 use lfn_sim::impair::{Motion, RandomLoss};
 use lfn_sim::rng::Stream;
@@ -54,7 +55,7 @@ pub struct Departure {
     pub flow: u32,
     /// Size on the wire in bytes; above 0.
     pub bytes: u32,
-    /// An ACK without payload is spared by loss, jitter, reordering and duplication.
+    /// An ACK without payload has losses and delays of its own.
     pub kind: PacketKind,
     /// Can be marked instead of dropped.
     pub ect: bool,
@@ -98,6 +99,7 @@ struct LinkState {
     beyond: Time,
     loss: RandomLoss,
     motion: Option<Box<Motion>>,
+    acks: Option<AckPath>,
     router: Option<Box<Router>>,
     draws: Stream,
 }
@@ -284,7 +286,11 @@ impl Network {
         let draws = &mut link.draws;
         link.server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
         let joined = self.dropped.iter().all(|dropped| dropped.word != packet.word);
-        self.packets[slot].lost = joined && kind == PacketKind::Data && link.loss.chooses();
+        self.packets[slot].lost = joined
+            && match kind {
+                PacketKind::Data => link.loss.chooses(),
+                PacketKind::Ack => link.acks.as_mut().is_some_and(AckPath::loses),
+            };
         self.forget_dropped(events);
     }
 
@@ -300,7 +306,7 @@ impl Network {
             let transit = &mut self.packets[slot];
             transit.departure.ce = packet.ce;
             if transit.lost {
-                link.loss.lost += 1;
+                link.loss.lost += u64::from(packet.kind == PacketKind::Data);
                 self.forget(slot, events);
             } else {
                 if let Some(router) = &mut link.router {
@@ -321,6 +327,8 @@ impl Network {
         let mut twice = false;
         if let (Some(motion), PacketKind::Data) = (&mut link.motion, departure.kind) {
             (at, twice) = motion.apply(at);
+        } else if let (Some(acks), PacketKind::Ack) = (&mut link.acks, departure.kind) {
+            at = acks.arrival(self.now, link.delay);
         }
         let route = usize::from(departure.route);
         let is_last = hop + 1 == self.routes[route].links.len();
@@ -453,6 +461,10 @@ impl LinkState {
             beyond: Time::ZERO,
             loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(|why| bad(why.to_string()))?,
             motion: Motion::new(&config.impair, stream).map_err(|why| bad(why.to_string()))?,
+            acks: match &config.acks {
+                Some(acks) => Some(AckPath::new(acks, stream).map_err(|why| bad(why.to_string()))?),
+                None => None,
+            },
             router,
             draws: stream("red"),
         })

@@ -191,7 +191,7 @@ impl Reordering {
 }
 
 keys! {
-    /// Data packets that are held up, so that others overtake them.
+    /// Packets that are held up, so that others overtake them.
     #[derive(Copy)]
     pub struct Reorder {
         /// Probability that a packet is held up.
@@ -278,7 +278,7 @@ kinds! {
     }
 }
 
-/// Loss of data packets behind a queue.
+/// Loss of packets behind a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
     /// Each with this probability.
@@ -322,7 +322,7 @@ impl Value for Loss {
             ("Each with this probability.", f64::kind(&LOSS)),
             ("In bursts.", <BurstLoss as Value>::kind(&())),
         ];
-        Kind::Either("Loss", "Loss of data packets behind a queue.", kinds)
+        Kind::Either("Loss", "Loss of packets behind a queue.", kinds)
     }
 }
 

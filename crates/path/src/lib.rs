@@ -1,6 +1,7 @@
 //! Path elements: queues and their management, and the server behind them. None knows a clock or a
 //! source of randomness: the time and the draws are arguments.
 
+mod ack_impair;
 mod aqm;
 mod codel;
 mod counters;
@@ -21,6 +22,7 @@ mod rule;
 mod server;
 mod trace;
 
+pub use ack_impair::AckImpair;
 pub use aqm::{Aqm, AqmConfig, AqmError};
 pub use codel::{Codel, CodelConfig};
 pub use counters::{Counters, DataTotals};

@@ -138,6 +138,7 @@ impl Sizing {
             limit_bytes,
             delay: way.delay,
             impair: way.impair,
+            acks: way.acks,
             router: way.router.and_then(|router| router.0),
             event_mode: hop.mode == Mode::Event,
         }

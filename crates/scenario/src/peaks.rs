@@ -1,6 +1,6 @@
 //! The most that the links of a scenario give at any time of it, and what a tuned host's buffer is for that.
 
-use lfn_path::{Impair, JitterConfig};
+use lfn_path::{AckImpair, Impair, JitterConfig};
 use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
@@ -19,7 +19,7 @@ pub(crate) struct Peaks {
     /// The highest and the lowest rate of each link; 0 for one that is down.
     pub(crate) rates: Vec<Rate>,
     pub(crate) least_rates: Vec<Rate>,
-    /// Largest increase of a round trip over its first value.
+    /// Largest increase of a round trip over its first value, by changes and by what holds up ACKs.
     pub(crate) longer: Time,
     /// Largest decrease.
     pub(crate) shorter: Time,
@@ -66,6 +66,8 @@ impl Peaks {
         }
         let longer = delays.iter().zip(&network.hops).map(|(most, hop)| most.since(hop.way.delay));
         let longer = longer.fold(detour, Time::after);
+        let acks = network.hops.iter().filter_map(|hop| hop.way.acks.as_ref()).map(most_late_ack);
+        let longer = acks.fold(longer, Time::after);
         let shorter = least_delays.iter().zip(&network.hops).map(|(least, hop)| hop.way.delay.since(*least));
         Peaks { rates, least_rates, longer, shorter: shorter.fold(shortcut, Time::after) }
     }
@@ -79,6 +81,11 @@ pub(crate) fn most_late(impair: &Impair) -> Time {
         None => Time::ZERO,
     };
     impair.reorder.map_or(jitter, |reorder| reorder.delay.after(jitter))
+}
+
+/// How late an ACK is, at most.
+pub(crate) fn most_late_ack(acks: &AckImpair) -> Time {
+    most_late(&acks.motion()).after(acks.longest_wait())
 }
 
 /// Whether UDT's own control may set the window of a flow with this first round trip to all that its path carries. A timeout

@@ -1,5 +1,6 @@
 //! Memory, packets and events of a run, predicted before it starts.
 
+use lfn_path::Impair;
 use lfn_sim::config::LinkId;
 use lfn_sim::tables::{PacketTable, TransferTable};
 use lfn_units::Time;
@@ -10,7 +11,7 @@ use crate::growth::{samples_rates, OVERSHOOT};
 use crate::loads::{Basis, Load, Paths, LEAST_TIMEOUT};
 use crate::model::{Change, Compat, Mode, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
-use crate::peaks::most_late;
+use crate::peaks::{most_late, most_late_ack};
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
 const FLOW_BYTES: f64 = 2_500.0;
@@ -228,7 +229,7 @@ impl Basis<'_> {
                 self.paths.carried(load.links, load.wire_bytes, longest.min(self.paths.scenario.duration))
             })
             .fold(0.0, f64::max);
-        let late: f64 = self.links().map(|link| self.late(link)).sum();
+        let late: f64 = self.links().map(|link| self.late(link) + self.late_acks(link)).sum();
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
         // Without SACK more is outstanding while losses are repaired.
         let stalling = || senders().filter(|load| load.stalls_s > 0.0);
@@ -320,16 +321,27 @@ impl Basis<'_> {
     fn late(&self, link: LinkId) -> f64 {
         let Some(wire_bytes) = self.passing(link).map(|load| load.wire_bytes).min() else { return 0.0 };
         let impair = &self.paths.network.hop(link).way.impair;
-        let late = most_late(impair);
-        let overtaken = self.paths.carried(&[link], wire_bytes, late);
-        let share = match (impair.jitter, impair.reorder) {
-            (None, None) => return 0.0,
-            (None, Some(reorder)) => (reorder.p * (1.0 + overtaken)).min(1.0),
-            (Some(_), _) => 1.0,
-        };
+        let overtaken = self.paths.carried(&[link], wire_bytes, most_late(impair));
+        let share = share_out_of_order(impair, overtaken);
+        if share == 0.0 {
+            return 0.0;
+        }
         // Data are half of the round trip on their way.
         let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(self.paths.peaks.longer);
         share * (overtaken + 0.5 * self.paths.carried(&[link], wire_bytes, rtt))
+    }
+
+    /// ACKs behind a link that are out of order.
+    fn late_acks(&self, link: LinkId) -> f64 {
+        let Some(acks) = &self.paths.network.hop(link).way.acks else { return 0.0 };
+        let (impair, late) = (acks.motion(), most_late_ack(acks));
+        let rtt = self.paths.sizing.rtt(link).unwrap_or(Time::ZERO).after(self.paths.peaks.longer);
+        let acked = self.loads.iter().filter(|load| load.ack_links.contains(&link));
+        let out_of_order = acked.map(|load| {
+            let sent = |time| load.acks * self.paths.carried(load.links, load.wire_bytes, time);
+            share_out_of_order(&impair, sent(late)) * sent(late.after(rtt))
+        });
+        out_of_order.sum()
     }
 
     /// Packets in a link and its queue, and those that are outstanding because it dropped some, as packets in flight.
@@ -415,6 +427,15 @@ impl Basis<'_> {
         let handshakes = HANDSHAKE_PACKETS * self.streams(Transport::Tcp) * self.link_count();
         let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (cross.packets + handshakes);
         TABLE_COPIES * PacketTable::ROW_BYTES as f64 * rows.min(capture.max_rows as f64)
+    }
+}
+
+/// The share of packets that are out of order where so many arrive while one is held up.
+fn share_out_of_order(impair: &Impair, overtaken: f64) -> f64 {
+    match (impair.jitter, impair.reorder) {
+        (None, None) => 0.0,
+        (None, Some(reorder)) => (reorder.p * (1.0 + overtaken)).min(1.0),
+        (Some(_), _) => 1.0,
     }
 }
 

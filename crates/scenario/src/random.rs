@@ -3,7 +3,7 @@
 use lfn_law::LawSpec;
 use lfn_udt::ControlSpec;
 
-use lfn_path::Loss;
+use lfn_path::{AckImpair, Loss, Reorder};
 
 use crate::model::{Change, Flow, OneWay, Pattern, Scenario, Series};
 use crate::network::Network;
@@ -23,14 +23,17 @@ impl Scenario {
 
 impl OneWay {
     fn is_random(&self) -> bool {
-        let loses = match self.impair.loss {
+        let loses = |loss: Loss| match loss {
             Loss::Bernoulli(p) => p > 0.0,
             Loss::Bursts(_) => true,
         };
-        loses
+        let holds_up = |reorder: Option<Reorder>| reorder.is_some_and(|reorder| reorder.p > 0.0);
+        let acks = |acks: AckImpair| loses(acks.loss) || holds_up(acks.reorder) || acks.jitter.is_some();
+        loses(self.impair.loss)
             || self.impair.duplicate > 0.0
-            || self.impair.reorder.is_some_and(|reorder| reorder.p > 0.0)
+            || holds_up(self.impair.reorder)
             || self.impair.jitter.is_some()
+            || self.acks.is_some_and(acks)
             || self.queue.discipline.draws()
             // Those that tell their load begin their intervals at a random time.
             || self.router.as_ref().is_some_and(|router| router.0.is_some())

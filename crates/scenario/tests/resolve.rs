@@ -356,6 +356,21 @@ fn impairments_are_those_of_the_link_in_both_directions() {
 }
 
 #[test]
+fn acks_have_a_table_of_their_own() {
+    let links = impaired(
+        "acks = { loss = 0.1, aggregate = \"5ms\" }\nloss = 0.01\n\
+         reverse = { acks = { reorder = { p = 0.01, delay = \"3ms\" } } }",
+    );
+    let [forward, reverse] = &links[..] else { panic!() };
+    let acks = forward.acks.unwrap();
+    assert_eq!((acks.loss, acks.aggregate), (Loss::Bernoulli(0.1), Some(Time::from_ms(5))));
+    let acks = reverse.acks.unwrap();
+    assert_eq!((acks.loss, acks.aggregate), (Loss::Bernoulli(0.0), None));
+    assert_eq!(acks.reorder, Some(Reorder { p: 0.01, delay: Time::from_ms(3) }));
+    assert_eq!(reverse.impair.loss, Loss::Bernoulli(0.01));
+}
+
+#[test]
 fn a_trace_stands_in_place_of_a_rate_and_its_mean_sizes_the_buffer() {
     let name = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/scenario.toml");
     let text = "schema = 1\nduration = \"60s\"\n[link]\ntrace = \"four-a-second.mahi\"\n\

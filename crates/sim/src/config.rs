@@ -4,7 +4,7 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::{AqmConfig, DropTail, RouterConfig, Service};
+use lfn_path::{AckImpair, AqmConfig, DropTail, RouterConfig, Service};
 pub use lfn_path::{BurstLoss, Impair, Loss};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
@@ -169,6 +169,8 @@ pub struct LinkConfig {
     pub delay: Time,
     /// Loss, duplication, reordering and jitter of data packets behind the queue.
     pub impair: Impair,
+    /// Loss, reordering, jitter and aggregation of ACKs behind the queue.
+    pub acks: Option<AckImpair>,
     /// How it tells its load to the senders of data; not at all by default.
     pub router: Option<RouterConfig>,
     /// Departures are computed one by one also where a closed form would do; the results are the same.
@@ -186,6 +188,7 @@ impl LinkConfig {
             limit_bytes: u64::MAX,
             delay: Time::ZERO,
             impair: Impair::default(),
+            acks: None,
             router: None,
             event_mode: false,
         }

@@ -3,6 +3,7 @@
 //! A run is a pure function of its [`config::Config`]: no wall clock, no randomness of the machine.
 //! The same configuration gives the same bytes, whatever the build or the number of threads.
 
+pub mod ack_path;
 pub mod background;
 pub mod config;
 mod engine;

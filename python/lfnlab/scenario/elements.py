@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lfnlab.control_laws.prototype import Law
 
 __all__ = [
+    "AckImpair",
     "Background",
     "Burst",
     "Capture",
@@ -75,7 +76,7 @@ class GilbertElliott:
 
 @dataclass(frozen=True, kw_only=True)
 class Reorder:
-    """Data packets that are held up, so that others overtake them."""
+    """Packets that are held up, so that others overtake them."""
 
     p: float
     """Probability that a packet is held up. Range: at least 0, at most 1."""
@@ -98,6 +99,25 @@ class Jitter:
     """The mean. Range: 0s to 1000s."""
     deviation: str | None = None
     """The standard deviation before the cut, at most the mean. Range: 0s to 1000s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AckImpair:
+    """Losses and delays of ACKs behind the queue.
+
+    The keys beside it are those of data.
+    """
+
+    loss: float | GilbertElliott | None = None
+    """ACKs lost behind the queue: a probability, or a table for losses in bursts. Default 0."""
+    reorder: Reorder | None = None
+    """ACKs that are held up, so that others overtake them. Default none."""
+    jitter: Jitter | None = None
+    """An additional delay, drawn for each ACK. Default none."""
+    aggregate: str | None = None
+    """ACKs wait for the next multiple of this time and go on together, as behind a radio link
+    that gathers packets. Default none. Range: 1ns to 1000s.
+    """
 
 
 # Over 20 fields: those of the schema.
@@ -233,6 +253,8 @@ class Reverse:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    acks: AckImpair | None = None
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
@@ -264,6 +286,8 @@ class Link:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    acks: AckImpair | None = None
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
@@ -303,6 +327,8 @@ class ParkingLot:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    acks: AckImpair | None = None
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
@@ -346,6 +372,8 @@ class NamedLink:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    acks: AckImpair | None = None
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
     router: Router | None = None
@@ -858,6 +886,7 @@ TABLES: dict[str, Callable[..., Any]] = {
     "loss": GilbertElliott,
     "reorder": Reorder,
     "jitter": Jitter,
+    "acks": AckImpair,
     "queue": Queue,
     "router": Router,
     "reverse": Reverse,

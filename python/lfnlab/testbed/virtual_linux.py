@@ -275,6 +275,22 @@ def _chosen(
         yield f"unopened {way} " + " ".join(map(str, numbers))
 
 
+def _chosen_acks(acks: Mapping[str, Any], seed: int, packets: int) -> Iterator[str]:
+    """The same of ACKs, all of which return over the reverse link."""
+    for key in ("jitter", "aggregate"):
+        if acks.get(key):
+            raise _refused(f"link.reverse.acks.{key}", "it loses and holds up ACKs alone")
+    if not isinstance(acks["loss"], int | float):
+        raise _refused("link.reverse.acks.loss", "it has losses of one probability alone")
+    for name, kind, p in (
+        ("lost", "loss", acks["loss"]),
+        ("held", "reorder", acks.get("reorder", {"p": 0})["p"]),
+    ):
+        numbers = random_streams.gaps(p, seed, f"link.reverse.acks.{kind}", packets)
+        if numbers:
+            yield f"{name} reverse " + " ".join(map(str, numbers))
+
+
 def _jitter(link: Mapping[str, Any], way: str, seed: int) -> str:
     """Its jitter. The random numbers are Linux's own."""
     if not (jitter := link.get("jitter")):
@@ -400,8 +416,8 @@ def _check_parts(resolved: Mapping[str, Any]) -> None:
     for way, link in (("forward", resolved["link"]), ("reverse", resolved["link"]["reverse"])):
         if link.get("router", {"kind": "none"}) != {"kind": "none"}:
             raise _refused(_of_link(way, "router"), "it has no router")
-        # Data alone are lost, held up or duplicated.
-        for key in ("loss", "reorder", "duplicate"):
+        # Forward data alone are lost, held up or duplicated, in reverse ACKs.
+        for key in ("loss", "reorder", "duplicate", "acks"):
             if link.get(key) and any(flow["direction"] == "reverse" for flow in resolved["flow"]):
                 raise _refused(_of_link(way, key), "it has that where all data go forward")
 
@@ -423,9 +439,11 @@ def _links(
     for way, link in (("forward", resolved["link"]), ("reverse", resolved["link"]["reverse"])):
         rates[way] = rate_bps = parse(link["rate"], BITS_PER_S)
         delays = way in changed or parse(link["delay"], SECONDS) > 0
-        if way == "reverse" and rate_bps >= _NO_TIME_BPS and not delays:
+        acks = link.get("acks") or {}
+        if way == "reverse" and rate_bps >= _NO_TIME_BPS and not delays and not acks:
             continue
-        hold = link.get("reorder", {}).get("delay", "0s")
+        held = link if way == "forward" else acks
+        hold = held.get("reorder", {}).get("delay", "0s")
         yield (
             f"link {way} rate_bps={round(rate_bps)} delay_ns={_nanoseconds(link['delay'])} "
             f"hold_ns={_nanoseconds(hold)}{_jitter(link, way, resolved['seed'])}"
@@ -461,6 +479,8 @@ def translated(resolved: Mapping[str, Any], *more: str, ours: bool = False) -> s
     )
     packets = math.ceil(duration_s * top_bps / 8 / 576)
     lines += _chosen(forward, "forward", resolved["seed"], packets, len(flows))
+    if reverse.get("acks"):
+        lines += _chosen_acks(reverse["acks"], resolved["seed"], packets)
     of_links_s = parse(forward["delay"], SECONDS) + parse(reverse["delay"], SECONDS)
     lines += [_flow(one, parse(one.flow["rtt"], SECONDS) - of_links_s, ours=ours) for one in flows]
     lines += _schedule(schedule, rates)

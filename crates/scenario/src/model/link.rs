@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use lfn_keys::{entry, keys, known, names, one_of, said, set, words};
 use lfn_keys::{File, Given, Key, Kind, Kinds, Name, Said, Shape, Value, Wrong, DELAY_MAX};
-use lfn_path::{AqmConfig, DeliveryTrace, Impair, RouterConfig};
+use lfn_path::{AckImpair, AqmConfig, DeliveryTrace, Impair, RouterConfig};
 use lfn_sim::traffic::RATE_MAX;
 use lfn_units::{Rate, Time};
 
@@ -51,6 +51,8 @@ keys! {
         delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
         /// Loss, duplication, reordering and jitter of data packets behind the queue.
         impair: Impair = Impair::default();
+        /// Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing.
+        acks: Option<AckImpair> = None;
         /// The queue in front of it. Default: drop-tail of 1bdp.
         queue: Queue = Queue::default();
         /// A router protocol beside any queue, which tells senders about the load. Default none.

@@ -6,6 +6,7 @@ use lfn_path::{
 use lfn_units::{Rate, Time};
 
 use super::SimError;
+use crate::ack_path::AckPath;
 use crate::config::LinkConfig;
 use crate::impair::{Motion, RandomLoss};
 use crate::packet::Class;
@@ -42,6 +43,8 @@ pub(super) struct LinkState {
     /// Loss of handshakes' packets: other draws, which alter no other packet's fate.
     syn_loss: RandomLoss,
     pub motion: Option<Box<Motion>>,
+    /// Losses and delays of ACKs behind the queue.
+    pub acks: Option<Box<AckPath>>,
     /// Tells its load to the senders.
     pub router: Option<Box<Router>>,
     pub draws: Stream,
@@ -90,6 +93,7 @@ impl LinkState {
         let queued = config.event_mode
             || usage.by_event
             || config.impair.moves()
+            || config.acks.is_some()
             || matches!(config.service, Service::Trace(_))
             || config.router.is_some()
             || !config.queue.decides_at_arrival();
@@ -115,6 +119,10 @@ impl LinkState {
             loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(bad)?,
             syn_loss: RandomLoss::new(config.impair.loss, stream("loss.handshake")).map_err(bad)?,
             motion: Motion::new(&config.impair, stream).map_err(bad)?,
+            acks: match &config.acks {
+                Some(acks) => Some(Box::new(AckPath::new(acks, stream).map_err(bad)?)),
+                None => None,
+            },
             router,
             draws: stream("red"),
             modelled: usage.modelled,
@@ -177,7 +185,8 @@ impl LinkState {
     /// Whether [`LinkState::chooses`] may choose a packet.
     #[inline]
     pub fn may_lose(&self, class: Class) -> bool {
-        !self.loss.is_never() && (class.has_payload() || matches!(class, Class::Syn | Class::SynAck))
+        (!self.loss.is_never() && (class.has_payload() || matches!(class, Class::Syn | Class::SynAck)))
+            || (self.acks.is_some() && !class.is_data())
     }
 
     /// Whether a packet that joins the queue will be lost behind it, by chance.
@@ -185,7 +194,8 @@ impl LinkState {
     pub fn chooses(&mut self, class: Class) -> bool {
         match class {
             Class::Syn | Class::SynAck => self.syn_loss.chooses(),
-            class => class.has_payload() && self.loss.chooses(),
+            Class::Ack | Class::UdtControl => self.acks.as_mut().is_some_and(|acks| acks.loses()),
+            Class::Data | Class::Udp | Class::UdtData => self.loss.chooses(),
         }
     }
 

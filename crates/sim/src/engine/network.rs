@@ -283,6 +283,8 @@ impl Network {
             // Already counted as a random loss; do not count the drop again.
             if !lost {
                 self.drop_packet(now, ends, at, routed, &extras);
+            } else if !routed.hop.class.is_data() {
+                self.acks_dropped += 1;
             }
         }
     }
@@ -324,6 +326,8 @@ impl Network {
         let mut twice = false;
         if let (Some(motion), true) = (&mut link.motion, hop.class.has_payload()) {
             (arrives, twice) = motion.apply(arrives);
+        } else if let (Some(acks), false) = (&mut link.acks, hop.class.is_data()) {
+            arrives = acks.arrival(departs, link.delay);
         }
         if twice {
             self.copies += 1;
@@ -402,7 +406,11 @@ impl Network {
         let Waited { routed: Routed { hop, packet }, mut extras, lost } =
             self.waiting.take([queued.word, queued.more]);
         if lost {
-            self.links[at.index()].loss.lost += 1;
+            if hop.class.is_data() {
+                self.links[at.index()].loss.lost += 1;
+            } else {
+                self.acks_dropped += 1;
+            }
             return;
         }
         let packet = packet.marked(queued.ce && hop.class == Class::Data);

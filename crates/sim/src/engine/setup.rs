@@ -173,7 +173,9 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
     let states = config.links.iter().zip(0..).map(|(link, number)| {
         let usage = Use {
             by_event: changing.contains(&LinkId(number)),
-            modelled: modelled.contains(&LinkId(number)) || matches!(link.service, Service::Trace(_)),
+            modelled: modelled.contains(&LinkId(number))
+                || matches!(link.service, Service::Trace(_))
+                || link.acks.is_some(),
             largest_packet_bytes,
             one_way: Time(longest.0 / 2),
             header_name: number + 1,

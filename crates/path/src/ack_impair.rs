@@ -1,0 +1,58 @@
+//! Impairments of ACKs behind a queue, apart from those of data.
+
+use lfn_keys::{keys, DELAY_MAX};
+use lfn_units::Time;
+
+use crate::impair::{Impair, JitterConfig, Loss, Reorder};
+
+keys! {
+    /// Losses and delays of ACKs behind the queue. The keys beside it are those of data.
+    #[derive(Copy)]
+    pub struct AckImpair {
+        /// ACKs lost behind the queue: a probability, or a table for losses in bursts.
+        loss: Loss = Loss::default();
+        /// ACKs that are held up, so that others overtake them. Default none.
+        reorder: Option<Reorder> = None;
+        /// An additional delay, drawn for each ACK. Default none.
+        jitter: Option<JitterConfig> = None;
+        /// ACKs wait for the next multiple of this time and go on together, as behind a radio link that gathers
+        /// packets. Default none.
+        aggregate: Option<Time> = None, in Time::from_ns(1)..=DELAY_MAX;
+    }
+}
+
+impl AckImpair {
+    /// Reordering and jitter, as of data.
+    pub fn motion(&self) -> Impair {
+        Impair { reorder: self.reorder, jitter: self.jitter, ..Impair::default() }
+    }
+
+    /// When an ACK goes on that leaves the link at `at`.
+    #[must_use]
+    pub fn gathered(&self, at: Time) -> Time {
+        match self.aggregate {
+            Some(every) if every > Time::ZERO => Time(at.0.div_ceil(every.0).saturating_mul(every.0)),
+            _ => at,
+        }
+    }
+
+    /// How late an ACK goes on, at most, beyond [`AckImpair::motion`].
+    pub fn longest_wait(&self) -> Time {
+        self.aggregate.unwrap_or(Time::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acks_go_on_at_multiples_of_the_interval() {
+        let every = |ms| AckImpair { aggregate: Some(Time::from_ms(ms)), ..AckImpair::default() };
+        let at = Time::from_us(10_001);
+        assert_eq!(every(5).gathered(at), Time::from_ms(15));
+        assert_eq!(every(5).gathered(Time::from_ms(15)), Time::from_ms(15));
+        assert_eq!(AckImpair::default().gathered(at), at);
+        assert_eq!(every(5).gathered(Time::NEVER), Time::NEVER);
+    }
+}

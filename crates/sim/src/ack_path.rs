@@ -1,0 +1,40 @@
+//! ACKs behind a queue: their own losses, delays and bursts.
+
+use lfn_path::{AckImpair, ImpairError};
+use lfn_units::Time;
+
+use crate::impair::{Motion, RandomLoss};
+use crate::rng::Stream;
+
+/// Losses and delays of ACKs behind the queue of a link.
+pub struct AckPath {
+    config: AckImpair,
+    loss: RandomLoss,
+    motion: Option<Box<Motion>>,
+}
+
+impl AckPath {
+    /// `stream` gives the stream of a purpose.
+    ///
+    /// # Errors
+    /// [`ImpairError`] when a parameter is out of range.
+    pub fn new(config: &AckImpair, stream: impl Fn(&str) -> Stream) -> Result<AckPath, ImpairError> {
+        let of_acks = |purpose: &str| stream(&format!("acks.{purpose}"));
+        Ok(AckPath {
+            config: *config,
+            loss: RandomLoss::new(config.loss, of_acks("loss"))?,
+            motion: Motion::new(&config.motion(), of_acks)?,
+        })
+    }
+
+    /// Whether an ACK that joins the queue will be lost behind it.
+    pub fn loses(&mut self) -> bool {
+        self.loss.chooses()
+    }
+
+    /// When an ACK arrives that leaves the queue at `departs`, after `delay`. ACKs come in their order.
+    pub fn arrival(&mut self, departs: Time, delay: Time) -> Time {
+        let arrives = self.config.gathered(departs).after(delay);
+        self.motion.as_mut().map_or(arrives, |motion| motion.apply(arrives).0)
+    }
+}
