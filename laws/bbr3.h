@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* BBR version 3 (draft-ietf-ccwg-bbr). Beside version 1's largest rate and smallest RTT the model has
+/* BBR version 3 (draft-ietf-ccwg-bbr, text of 2026-08-03). Beside version 1's largest rate and smallest RTT the model has
  * bounds from loss: a long-term one on what may be in flight, found by probing upwards until a round
  * trip loses more than 2 %, and short-term ones on rate and flight that follow each lossy round trip
  * down to what it delivered, until the next probe. Names are the draft's; so is the order of steps.
@@ -23,7 +23,6 @@ enum { BBR3_ACKS_INIT, BBR3_ACKS_REFILLING, BBR3_ACKS_STARTING, BBR3_ACKS_FEEDBA
 #define BBR3_BETA(x) ((x) * 7 / 10)
 #define BBR3_HEADROOM(x) ((x) * 15 / 100)
 #define BBR3_MIN_CWND 4u            /* MinPipeCwnd */
-#define BBR3_INITIAL_CWND 10u
 #define BBR3_FULL_ROUNDS 3u
 #define BBR3_FULL_LOSS_COUNT 6u
 #define BBR3_DRAIN_ROUNDS 3u
@@ -33,7 +32,7 @@ enum { BBR3_ACKS_INIT, BBR3_ACKS_REFILLING, BBR3_ACKS_STARTING, BBR3_ACKS_FEEDBA
 #define BBR3_MIN_RTT_MS 10000u
 #define BBR3_PROBE_RTT_EVERY_MS 5000u
 #define BBR3_PROBE_RTT_MS 200u
-#define BBR3_QUANTUM_MAX_B 65536u
+#define BBR3_QUANTUM_MAX_B 65536u   /* 64 KBytes */
 
 struct bbr3 {
 	u64 delivered;             /* C.delivered */
@@ -67,6 +66,8 @@ struct bbr3 {
 	u32 rounds_since_up;
 	u32 probe_wait_ms;
 	u32 random;
+	u32 initial_cwnd;          /* C.InitialCwnd */
+	u32 mss_B;
 	u8 state;
 	u8 ack_phase;
 	u8 undo_state;             /* BBR3_STARTUP or BBR3_UP; BBR3_DRAIN: none */
@@ -85,6 +86,7 @@ struct bbr3 {
 	u8 idle_restart;
 	u8 in_recovery;
 	u8 has_rtt;
+	u8 no_sack;                /* not C.has_selective_acks */
 };
 
 static inline u64 bbr3_ms(u64 now_ns) { return now_ns / 1000000; }
@@ -123,13 +125,13 @@ static inline u32 bbr3_max_bw(const struct bbr3 *s) { return (u32)law_max(s->max
 /* BDPMultiple */
 static inline u64 bbr3_bdp(const struct bbr3 *s, u32 bw, u32 gain)
 {
-	return s->min_rtt_us == BBR3_INFINITE ? BBR3_INITIAL_CWND : rate_bdp(bw, s->min_rtt_us, gain);
+	return s->min_rtt_us == BBR3_INFINITE ? s->initial_cwnd : rate_bdp(bw, s->min_rtt_us, gain);
 }
 
-/* QuantizationBudget: three send quanta at least, so that offloads have what they hold back. */
+/* QuantizationBudget: three send quanta of a millisecond at least, so that offloads have what they hold back. */
 static inline u64 bbr3_budget(const struct bbr3 *s, u32 mss_B, u64 pacing_Bps, u64 inflight)
 {
-	u64 quantum = law_max(rate_quantum(pacing_Bps, mss_B, BBR3_QUANTUM_MAX_B), 2);
+	u64 quantum = law_max(law_min(pacing_Bps / 1000, BBR3_QUANTUM_MAX_B) / law_max(mss_B, 1), 2);
 
 	inflight = law_max(law_max(inflight, 3 * quantum), BBR3_MIN_CWND);
 	return s->state == BBR3_UP ? inflight + 2 : inflight;
@@ -223,9 +225,11 @@ static inline void bbr3_raise_slope(struct bbr3 *s, const struct law_control *co
 		s->up_rounds++;
 }
 
-static inline int bbr3_inflight_too_high(const struct law_rate *rate)
+static inline int bbr3_inflight_too_high(const struct bbr3 *s, const struct law_rate *rate)
 {
-	return (rate->lost - rate->prior_lost) * 100 > (u64)rate->tx_in_flight * BBR3_LOSS_PERCENT;
+	u64 lost = rate->lost - rate->prior_lost;
+
+	return lost * 100 > (u64)rate->tx_in_flight * BBR3_LOSS_PERCENT || (lost && s->no_sack);
 }
 
 static inline void bbr3_on_lost(void *state, u64 now_ns, const struct law_rate *lost,
@@ -241,7 +245,7 @@ static inline void bbr3_on_lost(void *state, u64 now_ns, const struct law_rate *
 		bbr3_save_state(s, control);
 	}
 	s->loss_in_round = 1;
-	if (!s->bw_probe_sample || !bbr3_inflight_too_high(lost))
+	if (!s->bw_probe_sample || !bbr3_inflight_too_high(s, lost))
 		return;
 	/* InflightAtLoss: a segment is too small a burst for more than rounding. */
 	if (limit > lost_before * 100)
@@ -337,8 +341,10 @@ static inline void bbr3_check_startup_loss(struct bbr3 *s, const struct law_ack 
 		s->loss_count++;
 	if (!s->loss_round_start)
 		return;
-	if (s->in_recovery && s->loss_count >= BBR3_FULL_LOSS_COUNT && bbr3_inflight_too_high(rate)) {
+	if (s->in_recovery && s->loss_count >= (s->no_sack ? 1 : BBR3_FULL_LOSS_COUNT)
+	    && bbr3_inflight_too_high(s, rate)) {
 		s->undo_state = BBR3_STARTUP;
+		s->full_now = 1; /* the appendix of test cases */
 		s->full_reached = 1;
 		s->inflight_long = (u32)law_max(bbr3_bdp(s, bbr3_max_bw(s), RATE_GAIN_ONE), s->inflight_latest);
 	}
@@ -398,7 +404,7 @@ static inline int bbr3_adapt_long_term(struct bbr3 *s, const struct law_ack *ack
 			return 1;
 		}
 	}
-	if (s->inflight_long == BBR3_INFINITE || bbr3_inflight_too_high(rate))
+	if (s->inflight_long == BBR3_INFINITE || bbr3_inflight_too_high(s, rate))
 		return 0;
 	s->inflight_long = (u32)law_max(s->inflight_long, law_min(rate->tx_in_flight, BBR3_MAX_INFLIGHT));
 	if (s->state == BBR3_UP)
@@ -501,15 +507,15 @@ static inline u64 bbr3_probe_rtt_cwnd(const struct bbr3 *s)
 	return law_max(bbr3_bdp(s, s->bw, BBR3_PROBE_RTT_CWND_GAIN), BBR3_MIN_CWND);
 }
 
-static inline u32 bbr3_check_probe_rtt(struct bbr3 *s, const struct law_ack *ack, const struct law_rate *rate,
-				       int due, struct law_control *control)
+static inline u32 bbr3_check_probe_rtt(struct bbr3 *s, const struct law_ack *ack, int due,
+				       struct law_control *control)
 {
 	u64 now_ms = bbr3_ms(ack->now_ns);
 	u32 steer = 0;
 
 	if (s->state != BBR3_PROBE_RTT && due && !s->idle_restart) {
-		bbr3_save_cwnd(s, control);
 		s->state = BBR3_PROBE_RTT;
+		bbr3_save_cwnd(s, control); /* in this order: the larger of it and what was saved before */
 		s->probe_rtt_done_ms = 0;
 		s->ack_phase = BBR3_ACKS_STOPPING;
 		s->round_end = s->delivered;
@@ -526,9 +532,17 @@ static inline u32 bbr3_check_probe_rtt(struct bbr3 *s, const struct law_ack *ack
 				bbr3_check_probe_rtt_done(s, now_ms, control);
 		}
 	}
-	if (rate->interval_ns)
+	if (ack->newly_delivered)
 		s->idle_restart = 0;
 	return steer;
+}
+
+/* InitPacingRate: without the margin of 1 %. */
+static inline u64 bbr3_initial_pacing_Bps(const struct bbr3 *s, u64 srtt_us)
+{
+	u64 bw = law_min(s->initial_cwnd * RATE_ONE / law_max(srtt_us, 1), RATE_MAX);
+
+	return law_max((bw * s->mss_B * bbr3_pacing_gain(s) / RATE_GAIN_ONE >> 8) * 1000000 >> 16, 1);
 }
 
 static inline void bbr3_pace(struct bbr3 *s, const struct law_ack *ack, struct law_control *control)
@@ -536,10 +550,8 @@ static inline void bbr3_pace(struct bbr3 *s, const struct law_ack *ack, struct l
 	u64 pacing_Bps = rate_pacing_Bps(s->bw, ack->mss_B, bbr3_pacing_gain(s));
 
 	if (!s->has_rtt && ack->srtt_ns) {
-		u64 bw = (control->cwnd >> 32) * RATE_ONE / law_max(ack->srtt_ns / 1000, 1);
-
 		s->has_rtt = 1;
-		control->pacing_Bps = rate_pacing_Bps(bw, ack->mss_B, bbr3_pacing_gain(s));
+		control->pacing_Bps = bbr3_initial_pacing_Bps(s, ack->srtt_ns / 1000);
 	}
 	if (s->full_reached || pacing_Bps > control->pacing_Bps)
 		control->pacing_Bps = pacing_Bps;
@@ -553,7 +565,7 @@ static inline void bbr3_set_cwnd(const struct bbr3 *s, const struct law_ack *ack
 	most = bbr3_budget(s, ack->mss_B, control->pacing_Bps, most);
 	if (s->full_reached)
 		cwnd = law_min(cwnd + ack->newly_delivered, most);
-	else if (cwnd < most || ack->delivered < BBR3_INITIAL_CWND)
+	else if (cwnd < most || ack->delivered < s->initial_cwnd)
 		cwnd += ack->newly_delivered;
 	cwnd = law_max(cwnd, BBR3_MIN_CWND);
 	if (s->state == BBR3_PROBE_RTT)
@@ -570,7 +582,10 @@ static inline void bbr3_init(void *state, const struct law_config *config, struc
 {
 	struct bbr3 *s = state;
 
-	s->min_rtt_us = BBR3_INFINITE;
+	s->initial_cwnd = (u32)law_min(control->cwnd >> 32, BBR3_MAX_INFLIGHT);
+	s->mss_B = config->mss_B;
+	s->no_sack = (config->flags & LAW_CONFIG_NO_SACK) != 0;
+	s->min_rtt_us = config->srtt_ns ? (u32)law_clamp(config->srtt_ns / 1000, 1, BBR3_INFINITE - 1) : BBR3_INFINITE;
 	s->probe_rtt_min_us = BBR3_INFINITE;
 	s->min_rtt_ms = bbr3_ms(config->now_ns);
 	s->probe_rtt_min_ms = s->min_rtt_ms;
@@ -580,8 +595,7 @@ static inline void bbr3_init(void *state, const struct law_config *config, struc
 	s->random = config->seed;
 	bbr3_reset_short_term(s);
 	/* As if the RTT were 1 ms, until there is one. */
-	control->pacing_Bps = rate_pacing_Bps((control->cwnd >> 32) * RATE_ONE / 1000, config->mss_B,
-					      bbr3_pacing_gain(s));
+	control->pacing_Bps = bbr3_initial_pacing_Bps(s, 1000);
 }
 
 static inline u32 bbr3_on_control(void *state, const struct law_ack *ack, const struct law_rate *rate,
@@ -604,7 +618,7 @@ static inline u32 bbr3_on_control(void *state, const struct law_ack *ack, const 
 	bbr3_check_startup_loss(s, ack, rate);
 	bbr3_check_drain(s, ack, control);
 	bbr3_update_phase(s, ack, rate, bw, control);
-	steer = bbr3_check_probe_rtt(s, ack, rate, bbr3_update_min_rtt(s, ack), control);
+	steer = bbr3_check_probe_rtt(s, ack, bbr3_update_min_rtt(s, ack), control);
 	if (s->loss_round_start) {
 		s->bw_latest = bw;
 		s->inflight_latest = bbr3_sampled(rate);
@@ -623,7 +637,7 @@ static inline void bbr3_on_restart(void *state, u64 now_ns, struct law_control *
 	s->idle_restart = 1;
 	s->extra_start_ns = now_ns;
 	if (bbr3_in_probe_bw(s))
-		control->pacing_Bps = law_max(control->pacing_Bps * RATE_GAIN_ONE / bbr3_pacing_gain(s), 1);
+		control->pacing_Bps = rate_pacing_Bps(s->bw, s->mss_B, RATE_GAIN_ONE);
 	else if (s->state == BBR3_PROBE_RTT)
 		bbr3_check_probe_rtt_done(s, bbr3_ms(now_ns), control);
 }

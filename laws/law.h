@@ -104,6 +104,7 @@ struct law_control {
 	u32 blocks;      /* blocks in a round trip: the next may begin srtt/blocks after this one did */
 };
 
+#define LAW_CONFIG_NO_SACK 1u /* the connection has no selective acknowledgements; Linux does not tell */
 #define LAW_PARAMETERS 8
 #define LAW_PARAMETER_ONE (1u << 20)
 struct law_config {
@@ -112,7 +113,7 @@ struct law_config {
 	u32 variant; /* index in the registry line's list of variants */
 	u32 mss_B;
 	u32 seed;    /* the connection's own, for a law that draws; the same run has the same */
-	u32 pad;
+	u32 flags;   /* LAW_CONFIG_* */
 	u64 parameters[LAW_PARAMETERS]; /* in the order of the registry line, each LAW_PARAMETER_ONE times its
 					 * value; Linux gives none */
 };

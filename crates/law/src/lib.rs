@@ -28,6 +28,8 @@ pub const PARAMETER_ONE: u64 = 1 << 20;
 /// Values that [`Law::probe`] may write.
 pub const PROBES: usize = 8;
 
+/// In [`Config::flags`]: the connection has no selective acknowledgements.
+pub const CONFIG_NO_SACK: u32 = 1;
 /// The sender is in state Open or Disorder: no reduction is under way.
 pub const ACK_OPEN: u32 = 1;
 /// First ACK of a new packet-timed round trip.
@@ -192,8 +194,8 @@ pub struct Config {
     pub mss_bytes: u32,
     /// The connection's own, for a law that draws.
     pub seed: u32,
-    /// Zero.
-    pub pad: u32,
+    /// `CONFIG_*`.
+    pub flags: u32,
     /// Values of the law's parameters, each times [`PARAMETER_ONE`]; [`LawSpec::build`] sets them.
     pub parameters: [u64; PARAMETERS],
 }

@@ -15,7 +15,8 @@ use std::mem::offset_of;
 use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, Window,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, PROBES,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONFIG_NO_SACK, CONTROL_APP_LIMITED,
+    PROBES,
 };
 use lfn_units::Time;
 
@@ -72,6 +73,7 @@ fn begin(law: &LawSpec, config: &SenderConfig, now: Time, srtt_ns: u64) -> (Plac
         srtt_ns,
         mss_bytes: config.mss_bytes,
         seed: config.law_seed,
+        flags: if config.sack { 0 } else { CONFIG_NO_SACK },
         ..LawConfig::default()
     };
     let mut built = law.build(&law_config, &mut control);

@@ -1,7 +1,7 @@
 //! draft-ietf-ccwg-bbr: bounds from loss, and the cycle of probing.
 
 use crate::{cases, Rig};
-use lfn_law::{Rate, ACK_CWND_LIMITED};
+use lfn_law::{Config, LawSpec, Rate, ACK_CWND_LIMITED, CONFIG_NO_SACK};
 use proptest::prelude::*;
 
 const STATE: usize = 0;
@@ -177,4 +177,33 @@ fn the_rtt_is_probed_every_five_seconds_at_half_a_bdp() {
     until(&mut rig, 1000, PROBE_RTT);
     let apart_ms = (rig.ack.now_ns - first_ns) / 1_000_000;
     assert!((5000..=5800).contains(&apart_ms), "{apart_ms} ms");
+}
+
+/// Without SACK a probe ends at the first loss, with it at more than 2 %.
+#[test]
+fn without_sack_one_loss_is_too_many() {
+    for (flags, wanted) in [(CONFIG_NO_SACK, DOWN), (0, UP)] {
+        let mut rig = Rig::new("bbr3", 10.0);
+        let config =
+            Config { now_ns: rig.ack.now_ns, mss_bytes: rig.ack.mss_bytes, flags, ..Config::default() };
+        rig.law = "bbr3".parse::<LawSpec>().unwrap().build(&config, &mut rig.control);
+        until(&mut rig, 1000, UP);
+        let lost = Rate { lost: 1, tx_in_flight: 1000, ..Rate::default() };
+        rig.law.controller().unwrap().on_lost(rig.ack.now_ns, &lost, &rig.control);
+        assert_eq!(rig.probes()[STATE], wanted);
+    }
+}
+
+/// The first rate is 2.77 initial windows in the first RTT, and the window grows until an initial window is delivered.
+#[test]
+fn the_initial_window_is_the_connections() {
+    for initial in [4.0, 10.0, 64.0] {
+        let mut rig = Rig::new("bbr3", initial);
+        rig.law.controller().unwrap().on_control(&rig.ack, &Rate::default(), &mut rig.control);
+        let wanted = 2.77 * initial * f64::from(rig.ack.mss_bytes) / 0.1;
+        let found = rig.control.pacing_bytes_per_s as f64;
+        assert!((found / wanted - 1.0).abs() < 0.001, "{found}, not {wanted}");
+        rig.steer(initial as u64, 0);
+        assert_eq!(rig.cwnd(), 2.0 * initial);
+    }
 }

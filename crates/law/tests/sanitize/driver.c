@@ -80,7 +80,7 @@ static void drive(const struct subject *subject, u32 variant, u32 calls)
 	void *state = calloc(1, ops->state_bytes);
 	u64 probes[LAW_PROBES], now_ns = wide(62);
 	struct law_config config = { .now_ns = now_ns, .srtt_ns = wide(45), .variant = variant, .mss_B = (u32)wide(16),
-				     .seed = (u32)wide(32) };
+				     .seed = (u32)wide(32), .flags = (u32)wide(1) };
 	struct law_control control = { .cwnd = draw_cwnd(), .ssthresh = LAW_INFINITE };
 
 	if (!state)
