@@ -242,8 +242,10 @@ static inline u32 law_clz(u64 x)
  * must exist, the optional callbacks that it has follow. All are static inline, with the types
  * of struct law_ops (a callback begins with "struct NAME *s = state;"). The kernel shim reads the
  * table at compile time: the compiler folds it away. LAW_CONTROL_OPS is for a law with on_control:
- * NAME_init, NAME_on_control and NAME_on_loss must exist. */
+ * NAME_init, NAME_on_control and NAME_on_loss must exist. LAW_WIDE_OPS is LAW_OPS with as much state, for a
+ * law that only the simulator runs. */
 #define LAW_OPS(name, ...) LAW_TABLE(name, LAW_STATE_BYTES, .on_ack = name##_on_ack, __VA_ARGS__)
+#define LAW_WIDE_OPS(name, ...) LAW_TABLE(name, LAW_CONTROL_STATE_BYTES, .on_ack = name##_on_ack, __VA_ARGS__)
 #define LAW_CONTROL_OPS(name, ...) \
 	LAW_TABLE(name, LAW_CONTROL_STATE_BYTES, .on_control = name##_on_control, __VA_ARGS__)
 #define LAW_TABLE(name, most_bytes, ...) \

@@ -25,8 +25,11 @@ pub(crate) struct LawOps {
     pub(crate) predicted: u32,
 }
 
-/// The largest state of a law with [`WindowLaw::on_ack`].
+/// A law with [`WindowLaw::on_ack`] whose state Linux, too, has room for.
 pub(crate) type CWindowLaw = CLaw<STATE_WORDS>;
+
+/// One with more state, for the simulator only.
+pub(crate) type CWideLaw = CLaw<CONTROL_STATE_WORDS>;
 
 /// A law in C, with state of so many words.
 pub(crate) struct CLaw<const WORDS: usize> {
@@ -84,7 +87,7 @@ impl<const WORDS: usize> Law for CLaw<WORDS> {
     }
 }
 
-impl WindowLaw for CWindowLaw {
+impl<const WORDS: usize> WindowLaw for CLaw<WORDS> {
     #[inline]
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         if let Some(on_sample) = self.ops.on_sample {

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::c::{CController, CWindowLaw, LawOps};
+use crate::c::{CController, CWideLaw, CWindowLaw, LawOps, STATE_WORDS};
 use crate::{Ack, Config, Control, Controller, Law, RouterLaw, WindowLaw};
 
 /// The law of one connection. A law in C stands beside the sender that asks it, if its state is small: ten
@@ -29,6 +29,9 @@ impl PlacedLaw {
     pub(crate) fn c(ops: &'static LawOps, config: &Config, control: &mut Control) -> PlacedLaw {
         match CController::new(ops, config, control) {
             Some(law) => BoxedLaw::Controller(Box::new(law)).into(),
+            None if ops.state_bytes as usize > size_of::<[u64; STATE_WORDS]>() => {
+                BoxedLaw::Window(Box::new(CWideLaw::new(ops, config, control))).into()
+            }
             None => PlacedLaw(Placed::C(CWindowLaw::new(ops, config, control))),
         }
     }

@@ -4,6 +4,7 @@
 //! |integer - float| over the range of the card, which prints the bound; known values of the
 //! literature are checked on the law itself.
 
+mod abba;
 mod bbr;
 mod bbr3;
 mod bic;
