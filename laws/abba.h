@@ -124,7 +124,7 @@ static inline void abba_check_queue(struct abba *s, const struct law_ack *ack, s
 	since_us = (ack->now_ns - s->high_ns) / 1000;
 	if (!s->seen.full_us || !s->seen.refill_us)
 		return;
-	/* The root is seldom needed: full_rtt is above bottom_rtt, else the interval is shorter. */
+	/* The root is rarely needed: full_rtt is above bottom_rtt, else the interval is shorter. */
 	if (s->seen.full_us >= abba_bottom(s) && since_us < 2 * s->seen.refill_us)
 		return;
 	if (since_us >= 2 * (s->seen.refill_us * abba_factor(s) >> 15))

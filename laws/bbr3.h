@@ -14,6 +14,8 @@ enum {
 };
 enum { BBR3_ACKS_INIT, BBR3_ACKS_REFILLING, BBR3_ACKS_STARTING, BBR3_ACKS_FEEDBACK, BBR3_ACKS_STOPPING };
 
+#define BBR3_UNDO 1u /* variant */
+
 #define BBR3_INFINITE 0xffffffffu
 #define BBR3_MAX_INFLIGHT (LAW_MAX_CWND >> 32)
 #define BBR3_CWND_GAIN 512u         /* 2, Q8 as all gains */
@@ -87,6 +89,8 @@ struct bbr3 {
 	u8 in_recovery;
 	u8 has_rtt;
 	u8 no_sack;                /* not C.has_selective_acks */
+	u8 saves_once;             /* the variant undo */
+	u8 saved;                  /* there, in this recovery */
 };
 
 static inline u64 bbr3_ms(u64 now_ns) { return now_ns / 1000000; }
@@ -183,9 +187,13 @@ static inline void bbr3_restore_cwnd(const struct bbr3 *s, struct law_control *c
 	control->cwnd = law_max(control->cwnd, LAW_SEG(s->prior_cwnd));
 }
 
+/* SaveStateUponLoss. The variant undo keeps what the first loss of a recovery saved. */
 static inline void bbr3_save_state(struct bbr3 *s, const struct law_control *control)
 {
 	bbr3_save_cwnd(s, control);
+	if (s->saved)
+		return;
+	s->saved = s->saves_once;
 	s->undo_state = BBR3_DRAIN;
 	s->undo_bw_short = s->bw_short;
 	s->undo_inflight_short = s->inflight_short;
@@ -584,6 +592,7 @@ static inline void bbr3_init(void *state, const struct law_config *config, struc
 
 	s->initial_cwnd = (u32)law_min(control->cwnd >> 32, BBR3_MAX_INFLIGHT);
 	s->mss_B = config->mss_B;
+	s->saves_once = config->variant == BBR3_UNDO;
 	s->no_sack = (config->flags & LAW_CONFIG_NO_SACK) != 0;
 	s->min_rtt_us = config->srtt_ns ? (u32)law_clamp(config->srtt_ns / 1000, 1, BBR3_INFINITE - 1) : BBR3_INFINITE;
 	s->probe_rtt_min_us = BBR3_INFINITE;
@@ -650,8 +659,11 @@ static inline void bbr3_on_loss(void *state, const struct law_loss *loss, struct
 
 static inline void bbr3_on_open(void *state, const struct law_ack *ack, struct law_control *control)
 {
+	struct bbr3 *s = state;
+
 	(void)ack;
-	bbr3_restore_cwnd(state, control);
+	s->saved = 0;
+	bbr3_restore_cwnd(s, control);
 }
 
 /* HandleSpuriousLossDetection */
@@ -673,6 +685,7 @@ static inline void bbr3_on_undo(void *state, struct law_control *control)
 		bbr3_start_refill(s);
 	}
 	s->undo_state = BBR3_DRAIN;
+	s->saved = 0;
 }
 
 static inline void bbr3_probe(const void *state, const struct law_control *control, u64 *out)

@@ -1,4 +1,4 @@
-//! ABBA against a model in floating point: when the queue is said to be empty, how much faster the window then grows,
+//! ABBA against a model in floating point: when it takes the queue for empty, how much faster the window then grows,
 //! and when slow start begins again.
 
 use crate::{cases, Rig};

@@ -1,0 +1,71 @@
+"""Are the draft's test cases of BBR executed, and are the verdicts those of the page?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lfnlab.cli import app as cli
+from lfnlab.experiment.plan import Case
+from lfnlab.experiment.run import execute
+from lfnlab.scenario.elements import Change
+from lfnlab.suite import bbr
+from lfnlab.suite.bbr import checks
+from lfnlab.suite.bbr.seen import DRAIN, Seen
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "bbr-cases.md"
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[int, bbr.Verdict]:
+    out = tmp_path_factory.mktemp("bbr")
+    return {v.example.number: v for v in bbr.run(bbr.EXAMPLES, out, jobs=2)}
+
+
+def test_there_are_the_22_cases_of_the_draft(verdicts: dict[int, bbr.Verdict]) -> None:
+    assert list(verdicts) == list(range(1, 23))
+    for verdict in verdicts.values():
+        assert bool(verdict.checks) != bool(verdict.example.lacks)
+
+
+def test_the_page_has_each_verdict(verdicts: dict[int, bbr.Verdict]) -> None:
+    rows = [line.split("|")[1:-1] for line in PAGE.read_text("utf-8").splitlines()]
+    rows = [row for row in rows if row and row[0].strip().isdigit()]
+    said = {int(row[0]): row[2].strip() for row in rows}
+    assert said == {number: verdict.word for number, verdict in verdicts.items()}
+
+
+def test_a_recovery_that_was_spurious_is_undone_by_the_variant(tmp_path: Path) -> None:
+    found = bbr.run(bbr.chosen("18,19"), tmp_path, variant="undo", jobs=2)
+    assert [verdict.word for verdict in found] == ["pass", "pass"]
+
+
+def test_a_tenth_less_bandwidth_does_not_keep_drain_from_its_end(tmp_path: Path) -> None:
+    """So case 4 takes more than the draft's tenth."""
+    path = checks.path()
+    scout = Seen(execute([Case(path, {})], out=tmp_path / "a", jobs=1).runs[0])
+    at = checks.at(checks.begins(scout, DRAIN) + 0.001)
+    slower = path.with_changes(Change(at=at, link="forward", rate="90Mbit/s"))
+    seen = Seen(execute([Case(slower, {})], out=tmp_path / "b", jobs=1).runs[0])
+    drain = seen.first(DRAIN)
+    assert drain is not None
+    assert seen.round[drain.end] - seen.round[drain.start] <= 2
+
+
+def test_a_case_without_what_it_wants_fails(tmp_path: Path) -> None:
+    """On a path that stays as it is nothing is lost, and no phase ends by time."""
+    seen = Seen(execute([Case(checks.path(), {})], out=tmp_path, jobs=1).runs[0])
+    for wanted in (checks.drain_by_time, checks.down_by_time, checks.probe_rtt_in_startup):
+        assert not all(check.holds for check in wanted(seen))
+    assert [check.holds for check in checks.down_by_inflight(seen)] == [False]
+
+
+def test_the_command_prints_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.call(["suite", "bbr", "--case", "3,11", "--out", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [case["verdict"] for case in told["cases"]] == ["pass", "not run"]
+    assert told["cases"][1]["lacks"]
+    assert cli.call(["suite", "bbr", "--case", "3,3", "--out", str(tmp_path)]) == 2
+    assert "allowed, each once: 1 to 22" in capsys.readouterr().err
