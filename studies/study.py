@@ -53,7 +53,7 @@ class Study:
     def committed(self) -> tuple[pl.DataFrame, str]:
         """The table that is in the repository, and by what it was made."""
         stamp = self.table.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        return pl.read_csv(self.table, comment_prefix="#"), stamp
+        return pl.read_csv(self.table, comment_prefix="#", infer_schema_length=None), stamp
 
     def main(self) -> None:
         """Parses the command line, runs, writes."""

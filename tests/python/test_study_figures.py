@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
+import polars as pl
 import pytest
-from studies import duels, which_law, which_law_page
+from studies import duels, starts, starts_page, which_law, which_law_page
 
 from lfnlab.figures.cells import ink, luminance
 from marks import faults
@@ -42,6 +43,20 @@ def test_which_law_is_drawn_whole() -> None:
     drawn = sorted(numbers(figure))
     alone = table.filter(table["what"] == "alone")["percent"].sort()
     assert drawn == pytest.approx(alone.to_list(), abs=0.5)
+
+
+@pytest.mark.parametrize("kept", [starts.OLD + starts.NEW, ("hystart",), ("rapid", "hystart")])
+def test_slow_starts_are_drawn_whole(kept: tuple[str, ...]) -> None:
+    table, _ = starts.STUDY.committed()
+    table = table.filter(table["start"].is_in(kept))
+    alone = table.filter(table["experiment"] == "alone")
+    figure = starts_page.draw_cells(alone, "time", "time", limits=(1, 5), form=".2f")
+    assert list(faults(figure)) == []
+    drawn = sum(len(axes.texts) for axes in figure.axes)
+    cells = alone.group_by("rate", "rtt_ms", "depth_bdp", "start")
+    finished = cells.agg(whole=pl.col("time").is_not_null().all())
+    assert drawn == finished["whole"].sum()
+    assert list(faults(starts_page.draw_trade(table))) == []
 
 
 @pytest.mark.parametrize("colours", ["PuOr", "viridis", "gray"])
