@@ -79,11 +79,19 @@ pub(crate) fn samples_rates(law: &LawSpec) -> bool {
     law.slow_start() == SlowStartKind::None
 }
 
-/// Packets that a flow may send before the first ACK; Hybla sends rho. Careful Resume sends its jump soon after.
+/// Packets that a flow may send before the first ACK; Hybla sends rho.
+pub(crate) fn first_window(flow: &Flow, growth: Growth) -> f64 {
+    flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64).max(growth.per_packet)
+}
+
+/// Packets to which Careful Resume enlarges the window soon after, and which it sends in a round trip.
+pub(crate) fn resumed(flow: &Flow) -> f64 {
+    flow.tcp.and_then(|tcp| tcp.saved_window).map_or(0.0, |window| window.0 as f64 / 2.0)
+}
+
+/// The window from which growth begins.
 pub(crate) fn initial_window(flow: &Flow, growth: Growth) -> f64 {
-    let jump = flow.tcp.and_then(|tcp| tcp.saved_window).map_or(0.0, |window| window.0 as f64 / 2.0);
-    let first = flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64);
-    first.max(growth.per_packet).max(jump)
+    first_window(flow, growth).max(resumed(flow))
 }
 
 /// Whether no loss of less than a fifth of the packets lowers the rate of a law. That of a router protocol that no router

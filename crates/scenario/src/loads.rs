@@ -8,7 +8,10 @@ use lfn_units::Time;
 
 use crate::config::Sizing;
 use crate::demand::{background_load_bps, Demand};
-use crate::growth::{bears_losses, gives_way_to_losses, initial_window, samples_rates, Growth, OVERSHOOT};
+use crate::growth::{
+    bears_losses, first_window, gives_way_to_losses, initial_window, resumed, samples_rates, Growth,
+    OVERSHOOT,
+};
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport};
 use crate::network::{Hop, Network};
 use crate::peaks::{jumps, most_late, Peaks};
@@ -165,7 +168,7 @@ impl<'a> Paths<'a> {
             acks: if flow.tcp.is_none_or(|tcp| tcp.delayed_ack) { 0.5 } else { 1.0 },
             wire_bytes,
             window,
-            initial: (n * initial_window(flow, growth)).min(window),
+            initial: (n * first_window(flow, growth)).min(window),
             demand: (f64::from(flow.count) * wanted).min(self.sent(flow, growth, window, links)),
             keeps: true,
             has_scoreboard: flow.transport() == Transport::Tcp,
@@ -388,12 +391,12 @@ impl<'a> Paths<'a> {
     }
 
     /// Packets of flows each of which sends for a round trip as if it had the path alone: JetMax grants a new flow what a
-    /// link has to spare before it knows of the others, and UDT's window [may jump](jumps).
+    /// link has to spare before it knows of the others, UDT's window [may jump](jumps), and so does Careful Resume's.
     fn unshared(&self, flow: &Flow, growth: Growth, links: &[LinkId]) -> f64 {
         let is_granted = growth.per_packet.is_infinite()
             && flow.control.law().and_then(LawSpec::header) == Some(Protocol::JetMax);
         if !is_granted && !jumps(flow, self.first_rtt_s(flow)) {
-            return 0.0;
+            return f64::from(flow.streams()) * resumed(flow);
         }
         let wire_bytes = self.scenario.compat.wire_bytes(flow.packet);
         let most = if is_granted { f64::INFINITY } else { JUMPS_AT_ONCE };

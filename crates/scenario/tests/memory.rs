@@ -389,6 +389,13 @@ fn drawn_scenarios_are_predicted() {
              link = \"forward\"\ndown = false\n",
         ),
         (
+            "Careful Resume jumps to half of what an earlier connection had, each flow by itself",
+            "duration = \"221188us\"\n[link]\nrate = \"54252642712bit/s\"\nqueue = { size = \"0.098bdp\" }\n\
+             router = { kind = \"jetmax\" }\nloss = 0.008990\nduplicate = 0.0495\n[[flow]]\nlaw = \"fast\"\n\
+             rtt = \"10417us\"\nslow_start = \"careful-resume\"\nsaved_window = \"72546 packets\"\n\
+             saved_rtt = \"10417us\"\ncount = 59\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",
@@ -402,12 +409,26 @@ fn drawn_scenarios_are_predicted() {
 
 #[test]
 fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
-    let _alone = alone();
     let (draws, seed) = (number("LFN_MEMORY_DRAWS", 40), number("LFN_SEED", 1));
     let most_packets = number("LFN_MEMORY_PACKETS", 2_000_000) as f64;
     println!("LFN_MEMORY_DRAWS={draws} LFN_SEED={seed}");
-    let needs: Vec<Need> =
-        (0..draws).filter_map(|i| Need::of(drawn::scenario(seed, i, most_packets), most_packets)).collect();
+    are_predicted(draws, most_packets, |i| drawn::scenario(seed, i, most_packets));
+}
+
+/// Rapid Start triples its window in a round trip, Careful Resume begins with what an earlier connection had.
+#[test]
+fn new_slow_starts_are_predicted() {
+    let (draws, seed) = (number("LFN_MEMORY_DRAWS", 40), number("LFN_SEED", 1));
+    let most_packets = number("LFN_MEMORY_PACKETS", 2_000_000) as f64;
+    for slow_start in ["rapid", "careful-resume", "search"] {
+        println!("{slow_start}: LFN_MEMORY_DRAWS={draws} LFN_SEED={seed}");
+        are_predicted(draws, most_packets, |i| drawn::starting(seed, i, most_packets, slow_start));
+    }
+}
+
+fn are_predicted(draws: u64, most_packets: f64, drawn: impl Fn(u64) -> String) {
+    let _alone = alone();
+    let needs: Vec<Need> = (0..draws).filter_map(|i| Need::of(drawn(i), most_packets)).collect();
     assert!(needs.len() as u64 > draws / 3, "only {} of {draws} draws can be run", needs.len());
     let (too_low, rest): (Vec<&Need>, Vec<&Need>) =
         needs.iter().partition(|need| need.measured > need.predicted);

@@ -179,3 +179,25 @@ fn others(draw: &mut Draw, text: &mut String, rate_bps: f64, duration_s: f64, ho
             .unwrap();
     }
 }
+
+/// The same draw with this slow start in every flow; one that resumes knows a twentieth to thrice what the path holds.
+pub fn starting(seed: u64, number: u64, most_packets: f64, slow_start: &str) -> String {
+    let mut draw = Draw(Stream::new(seed, &format!("starts[{number}]")));
+    let value = |line: &str, key: &str, unit: &str| -> Option<f64> {
+        line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix(unit)?.parse().ok()
+    };
+    let (mut text, mut rate_bps, mut rtt_us) = (String::new(), 0.0, 0.0);
+    for line in scenario(seed, number, most_packets).lines() {
+        writeln!(text, "{line}").unwrap();
+        rate_bps = value(line, "rate", "bit/s\"").filter(|_| rate_bps == 0.0).unwrap_or(rate_bps);
+        rtt_us = value(line, "rtt", "us\"").unwrap_or(rtt_us);
+        let Some(packet_bytes) = value(line, "packet", "B\"") else { continue };
+        writeln!(text, "slow_start = \"{slow_start}\"").unwrap();
+        if slow_start == "careful-resume" {
+            let held = rate_bps / 8.0 * rtt_us / 1e6 / packet_bytes;
+            let window = (held * draw.magnitude(0.05, 3.0)).round().max(2.0);
+            writeln!(text, "saved_window = \"{window} packets\"\nsaved_rtt = \"{rtt_us}us\"").unwrap();
+        }
+    }
+    text
+}
