@@ -432,6 +432,13 @@ impl LinkState {
             EmulatorError::scenario(format!("link {name}"), found, "allowed: what the simulator can run")
         };
         let stream = |purpose: &str| Stream::new(network.seed, &format!("link.{name}.{purpose}"));
+        if config.bleach {
+            return Err(EmulatorError::scenario(
+                format!("bleach of link {name}"),
+                "no ECN is erased from packets of real stacks",
+                "allowed: false",
+            ));
+        }
         let rate = config.service.mean_rate();
         let salt = stream("fq-codel").u64();
         let aqm = config.queue.build(rate, config.delay, salt).map_err(|why| bad(why.to_string()))?;
@@ -456,7 +463,8 @@ impl LinkState {
                 aqm,
                 Limit { packets: config.limit_packets, bytes: config.limit_bytes },
                 network.largest_packet_bytes,
-            ),
+            )
+            .policed(config.policer),
             delay: config.delay,
             beyond: Time::ZERO,
             loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(|why| bad(why.to_string()))?,

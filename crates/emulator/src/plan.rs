@@ -122,6 +122,16 @@ impl Plan {
         if streams.chain(config.udt.iter().map(|flow| flow.stream)).any(|stream| stream > 0) {
             return Err(refused("flow.parallel", "more than 1", "write count in its place"));
         }
+        for flow in &config.flows {
+            let simulated = [
+                ("flow.application", flow.application.is_some()),
+                ("flow.burst", flow.sender.burst_segments > 1),
+                ("flow.misbehaves", flow.misbehaves.is_some()),
+            ];
+            if let Some((key, _)) = simulated.into_iter().find(|&(_, given)| given) {
+                return Err(refused(key, "the ends are real stacks", "allowed in the simulator alone"));
+            }
+        }
         let tcp = config.flows.iter().map(|flow| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes));
         let udt = config.udt.iter().map(|flow| (flow.route, flow.ack_route, flow.rtt, flow.wire_bytes()));
         let mut paths = tcp.chain(udt);

@@ -20,6 +20,7 @@ mod red;
 mod router;
 mod rule;
 mod server;
+mod token_bucket;
 mod trace;
 
 pub use ack_impair::AckImpair;
@@ -39,4 +40,5 @@ pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, RedPreset, RedRules, Threshold, Thresholds, Weight};
 pub use router::{JetMaxConfig, RcpConfig, Router, RouterConfig, VcpCompat, VcpConfig, XcpConfig};
+pub use token_bucket::{Policer, Shaper};
 pub use trace::{DeliveryTrace, TraceError};

@@ -13,6 +13,7 @@ use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
 use crate::server::RateServer;
+use crate::token_bucket::{Policer, ShapedServer, Shaper, TokenBucket};
 use crate::trace::{DeliveryTrace, TraceServer};
 
 /// How fast packets leave.
@@ -22,14 +23,17 @@ pub enum Service {
     Rate(Rate),
     /// At the opportunities of a trace.
     Trace(DeliveryTrace),
+    /// Bit by bit at this rate, while a shaper has tokens.
+    Shaped(Rate, Shaper),
 }
 
 impl Service {
-    /// The rate; of a trace, in the mean.
+    /// The rate; of a trace, in the mean; of a shaper, that of its tokens.
     pub fn mean_rate(&self) -> Rate {
         match self {
             Service::Rate(rate) => *rate,
             Service::Trace(trace) => trace.mean_rate(),
+            Service::Shaped(_, shaper) => shaper.rate,
         }
     }
 }
@@ -50,6 +54,7 @@ impl From<DeliveryTrace> for Service {
 enum Server {
     Rate(RateServer),
     Trace(TraceServer),
+    Shaped(ShapedServer),
 }
 
 /// The packet in service.
@@ -63,6 +68,8 @@ struct InService {
 #[derive(Debug)]
 pub struct QueuedLink {
     server: Server,
+    /// Ahead of the queue.
+    policer: Option<TokenBucket>,
     queue: Queue,
     in_service: Option<InService>,
     due: Time,
@@ -74,15 +81,16 @@ pub struct QueuedLink {
 impl QueuedLink {
     /// An idle link. `largest_packet_bytes` only sizes the histogram of waiting times.
     pub fn new(service: impl Into<Service>, aqm: Aqm, limit: Limit, largest_packet_bytes: u32) -> QueuedLink {
-        let (server, rate) = match service.into() {
-            Service::Rate(rate) => (Server::Rate(RateServer::new(rate)), rate),
-            Service::Trace(trace) => {
-                let rate = trace.mean_rate();
-                (Server::Trace(TraceServer::new(trace)), rate)
-            }
+        let service = service.into();
+        let rate = service.mean_rate();
+        let server = match service {
+            Service::Rate(rate) => Server::Rate(RateServer::new(rate)),
+            Service::Trace(trace) => Server::Trace(TraceServer::new(trace)),
+            Service::Shaped(line, shaper) => Server::Shaped(ShapedServer::new(line, shaper)),
         };
         QueuedLink {
             server,
+            policer: None,
             queue: Queue::new(aqm, limit),
             in_service: None,
             due: Time::NEVER,
@@ -92,11 +100,19 @@ impl QueuedLink {
         }
     }
 
-    /// Rate of the server now; the mean rate of a trace.
+    /// The same link with a policer ahead of its queue.
+    #[must_use]
+    pub fn policed(self, policer: Option<Policer>) -> QueuedLink {
+        let policer = policer.map(|policer| TokenBucket::new(policer.rate, policer.burst));
+        QueuedLink { policer, ..self }
+    }
+
+    /// Rate of the server now; the mean rate of a trace; a shaper's.
     pub fn rate(&self) -> Rate {
         match &self.server {
             Server::Rate(server) => server.rate(),
             Server::Trace(server) => server.mean_rate(),
+            Server::Shaped(server) => server.mean_rate(),
         }
     }
 
@@ -144,6 +160,9 @@ impl QueuedLink {
             (Server::Rate(server), Some(serving)) => {
                 server.partly_sent_bytes(serving.packet.bytes, self.due, now)
             }
+            (Server::Shaped(server), Some(serving)) => {
+                server.partly_sent_bytes(serving.packet.bytes, self.due, now)
+            }
             _ => 0.0,
         }
     }
@@ -168,6 +187,10 @@ impl QueuedLink {
         let before = self.queue.packets();
         let idle = self.in_service.is_none() && before == 0;
         let mut ledger = Ledger { counters: &mut self.counters, data: &mut self.data, dropped };
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, packet.bytes)) {
+            ledger.drop_early(packet);
+            return None;
+        }
         self.queue.push(now, packet, idle.then_some(self.idle_since), draw, &mut ledger);
         if idle {
             return self.begin(now, dropped);
@@ -199,7 +222,7 @@ impl QueuedLink {
     /// At rate 0 the link stands still until the next change. Of several changes at one instant the
     /// last one counts. A packet that leaves at this instant has left, whether
     /// [`QueuedLink::depart`] was called yet or not. Returns when `depart` is due, if that has
-    /// changed; an event pushed before is then stale. A link that follows a trace has no rate to
+    /// changed; an event pushed before is then stale. A link that follows a trace or a shaper has no rate to
     /// change, and goes on.
     pub fn set_rate(&mut self, now: Time, rate: Rate) -> Option<Time> {
         let Server::Rate(server) = &mut self.server else { return None };
@@ -212,12 +235,14 @@ impl QueuedLink {
 
     /// The server is free: begins the next packet, or waits for an opportunity.
     fn begin(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Time> {
-        if let Server::Trace(server) = &mut self.server {
-            let ready = server.ready_at(now);
-            if ready > now && self.queue.packets() > 0 {
-                self.due = ready;
-                return Some(ready);
-            }
+        let ready = match &mut self.server {
+            Server::Rate(_) => now,
+            Server::Trace(server) => server.ready_at(now),
+            Server::Shaped(server) => server.ready_at(now),
+        };
+        if ready > now && self.queue.packets() > 0 {
+            self.due = ready;
+            return Some(ready);
         }
         let mut ledger = Ledger { counters: &mut self.counters, data: &mut self.data, dropped };
         let Some(head) = self.queue.take(now, &mut ledger) else {
@@ -230,6 +255,7 @@ impl QueuedLink {
         self.due = match &mut self.server {
             Server::Rate(server) => server.begin(now, packet.bytes),
             Server::Trace(server) => server.begin(packet.bytes),
+            Server::Shaped(server) => server.begin(now, packet.bytes),
         };
         (self.due < Time::NEVER).then_some(self.due)
     }

@@ -3,7 +3,7 @@
 use lfn_units::{Rate, Time};
 
 /// The work of one byte in units of 10^-12 bit: a server of R bit/s does R of them in a picosecond.
-const BYTE: u64 = 8_000_000_000_000;
+pub(crate) const BYTE: u64 = 8_000_000_000_000;
 
 /// Serialisation time of one packet size: `ps` and a remainder in units of 10^-12 bit.
 #[derive(Clone, Copy, Debug, Default)]

@@ -125,10 +125,13 @@ impl Sizing {
         let (packets, limit_bytes) = self.limits(number, way.queue.size, way.mean_rate());
         LinkConfig {
             name: hop.name.clone(),
-            service: match &way.delivery {
-                Some(trace) => Service::Trace(trace.clone()),
-                None => Service::Rate(way.mean_rate()),
+            service: match (&way.delivery, way.shaper) {
+                (Some(trace), _) => Service::Trace(trace.clone()),
+                (None, Some(shaper)) => Service::Shaped(way.rate.unwrap_or(shaper.rate), shaper),
+                (None, None) => Service::Rate(way.mean_rate()),
             },
+            bleach: way.bleaches(),
+            policer: way.policer,
             queue: way.queue.discipline.for_packets(self.wire_bytes),
             // A queue of n packets in ns-2 counts the one in service.
             limit_packets: match self.compat {
@@ -352,6 +355,8 @@ impl Scenario {
                 ecn: tcp.ecn,
                 ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),
                 pacing: tcp.pacing,
+                burst_segments: tcp.burst.map_or(1, |burst| burst.0 / u64::from(payload_bytes)),
+                validation: tcp.application.is_some() && compat == Compat::Linux,
                 law_seed: Stream::new(seed, &format!("flow[{number}].law[{stream}]")).u64() as u32,
                 ..sender
             },
@@ -363,6 +368,8 @@ impl Scenario {
                 echo_each_mark: law.family() == Some("ecn"),
                 ..receiver
             },
+            application: tcp.application,
+            misbehaves: tcp.misbehaves,
         }
     }
 

@@ -141,19 +141,27 @@ impl<'a> Paths<'a> {
         let n = f64::from(flow.streams());
         let carried = self.carried(links, wire_bytes, self.scenario.duration);
         let grown = self.early(flow) * self.grown(flow, growth, self.rounds(flow, links));
-        let mut window = (n * received.min(wanted).min(limit))
-            .min(if jumps(flow, self.first_rtt_s(flow)) { f64::INFINITY } else { grown })
-            .min(fed_by_acks(flow, growth, carried))
-            .min(self.ended_by_losses(flow, growth, links))
-            .min(self.ended_by_overflow(flow, growth, links));
+        let mut window = (n * received.min(wanted).min(limit)).min(if jumps(flow, self.first_rtt_s(flow)) {
+            f64::INFINITY
+        } else {
+            grown
+        });
+        // Where losses are hidden none ends its growth.
+        if !flow.is_optimistic() {
+            window = window
+                .min(fed_by_acks(flow, growth, carried))
+                .min(self.ended_by_losses(flow, growth, links))
+                .min(self.ended_by_overflow(flow, growth, links));
+        }
         if flow.control.law().is_some_and(|law| law.label() == "hybla:linux") {
             window = window.min(OVERSHOOT * n * HYBLA_LINUX_SEGMENTS.max(initial_window(flow, growth)));
         }
         let samples = flow.control.law().is_some_and(samples_rates);
         // At the law's rate, while a loss waits: without SACK a round trip each, without RACK also for timeouts.
-        let boundless = growth.boundless || samples && (!has_sack(flow) || compat == Compat::Ns2);
+        let boundless =
+            growth.boundless || flow.is_optimistic() || samples && (!has_sack(flow) || compat == Compat::Ns2);
         let more = if samples { START_UP } else { growth.beyond_doubling() };
-        if boundless {
+        if boundless && !flow.is_optimistic() {
             // Packets under way, and those that have arrived behind a hole.
             let under_way = (1.0 + growth.per_packet) * (1.0 + more) * self.held(flow, links)
                 + n * (initial_window(flow, growth) + REACTION * growth.per_round);
@@ -188,7 +196,8 @@ impl<'a> Paths<'a> {
     /// Of a link's full queue.
     pub(crate) fn room_bytes(&self, link: LinkId) -> f64 {
         let way = self.network.hop(link).way;
-        self.sizing.room_bytes(link, way.queue.size, way.mean_rate())
+        let burst = way.shaper.map_or(0.0, |shaper| shaper.burst.0 as f64);
+        self.sizing.room_bytes(link, way.queue.size, way.mean_rate()) + burst
     }
 
     /// The highest rate of a route's slowest link.

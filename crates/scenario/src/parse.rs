@@ -93,6 +93,7 @@ fn resolve(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
     }
     schedule::resolve(&mut scenario.schedule, &root.tables("schedule"), &places, flow, duration)?;
     flow::check_ecn(&flow_tables, flow, &network, &scenario.schedule)?;
+    flow::check_bleach(&flow_tables, flow, &network)?;
     if let Some(capture) = &mut scenario.capture {
         capture::resolve(capture, &root.table("capture"), &places, duration)?;
     }

@@ -85,6 +85,8 @@ const LINK_BYTES: f64 = 20_000.0;
 const CHANGE_BYTES: f64 = 64.0;
 /// A UDP source of many.
 const UDP_SOURCE_BYTES: f64 = 300.0;
+/// Counts of the delays of an entry of UDP: 64 bins for each power of two up to 2^32 us.
+const UDP_DELAYS_BYTES: f64 = 10_000.0;
 
 /// Predicted needs of a run: upper bounds of memory and packets, an estimate of events. Computed in floating
 /// point, which no scenario overflows.
@@ -456,6 +458,9 @@ impl Scenario {
             Pattern::OnOff(on_off) => f64::from(on_off.sources),
             _ => 1.0,
         });
-        queues.sum::<f64>() + CHANGE_BYTES * changes.sum::<f64>() + UDP_SOURCE_BYTES * sources.sum::<f64>()
+        queues.sum::<f64>()
+            + CHANGE_BYTES * changes.sum::<f64>()
+            + UDP_SOURCE_BYTES * sources.sum::<f64>()
+            + UDP_DELAYS_BYTES * self.udp.len() as f64
     }
 }

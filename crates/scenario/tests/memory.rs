@@ -192,6 +192,35 @@ fn bbr_on_a_long_path_is_predicted() {
     }
 }
 
+/// Keys that random scenarios do not have.
+#[test]
+fn path_elements_and_ends_are_predicted() {
+    let _alone = alone();
+    for (link, flow) in [
+        ("acks = { jitter = { high = \"200ms\", keep_order = false } }", "law = \"cubic\""),
+        ("acks = { reorder = { p = 0.2, delay = \"100ms\" }, loss = 0.3 }", "law = \"htcp\""),
+        ("acks = { aggregate = \"500ms\" }", "law = \"bbr\""),
+        ("acks = { aggregate = \"500ms\" }", "transport = \"udt\""),
+        ("shaper = { rate = \"500Mbit/s\", burst = \"200MB\" }", "law = \"scalable\""),
+        ("shaper = { rate = \"500Mbit/s\", burst = \"200MB\" }", "law = \"bbr\"\ncount = 3"),
+        ("policer = { rate = \"500Mbit/s\", burst = \"100MB\" }", "law = \"cubic\"\ncount = 5"),
+        ("policer = { rate = \"500Mbit/s\", burst = \"100MB\" }", "law = \"bbr3\""),
+        ("bleach = true", "law = \"reno\"\necn = true"),
+        ("queue = { size = \"0.1bdp\" }", "law = \"cubic\"\nmisbehaves = \"optimistic\""),
+        ("loss = 0.01", "law = \"bbr\"\nmisbehaves = \"optimistic\"\ncount = 3"),
+        ("loss = 0.001", "law = \"scalable\"\nmisbehaves = \"splits-acks\""),
+        ("", "law = \"hstcp\"\napplication = { rate = \"3Gbit/s\", on = \"1s\", off = \"500ms\" }"),
+        ("", "law = \"cubic\"\nburst = \"500kB\"\ncount = 10"),
+    ] {
+        let text = format!(
+            "schema = 1\nduration = \"6s\"\nsample = \"off\"\n[link]\nrate = \"1Gbit/s\"\n{link}\n\
+             [[flow]]\nrtt = \"100ms\"\n{flow}\n"
+        );
+        let need = Need::of(text.clone(), f64::INFINITY).unwrap_or_else(|| panic!("{text}"));
+        assert!(need.measured <= need.predicted, "{}", need.line());
+    }
+}
+
 /// Scenarios that were drawn and predicted too low or far too high, each for one reason.
 #[test]
 fn drawn_scenarios_are_predicted() {

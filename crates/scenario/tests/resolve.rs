@@ -23,7 +23,7 @@ fn parse(text: &str) -> Scenario {
 fn rate(link: &LinkConfig) -> Rate {
     match link.service {
         Service::Rate(rate) => rate,
-        Service::Trace(_) => panic!("{} follows a trace", link.name),
+        Service::Trace(_) | Service::Shaped(..) => panic!("{} has no rate of its own", link.name),
     }
 }
 

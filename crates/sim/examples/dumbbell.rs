@@ -64,6 +64,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 } else {
                     ReceiverConfig::linux(rtt, payload_bytes)
                 },
+                application: None,
+                misbehaves: None,
             }
         })
         .collect();

@@ -4,15 +4,17 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::{AckImpair, AqmConfig, DropTail, RouterConfig, Service};
+use lfn_path::{AckImpair, AqmConfig, DropTail, Policer, RouterConfig, Service};
 pub use lfn_path::{BurstLoss, Impair, Loss};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
 use lfn_units::{Rate, Time};
 
+use crate::application::Application;
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
 pub use crate::ids::{LinkId, RouteId};
+use crate::misbehaving::Misbehaviour;
 use crate::traffic::udp;
 use crate::traffic::Model;
 
@@ -159,6 +161,10 @@ pub struct LinkConfig {
     pub name: String,
     /// How fast packets are serialised.
     pub service: Service,
+    /// Packets leave it without ECN: neither capable nor marked.
+    pub bleach: bool,
+    /// A token bucket ahead of the queue.
+    pub policer: Option<Policer>,
     /// The queue discipline.
     pub queue: AqmConfig,
     /// Most packets that may wait, besides the one in service.
@@ -183,6 +189,8 @@ impl LinkConfig {
         LinkConfig {
             name: name.into(),
             service: Service::Rate(rate),
+            bleach: false,
+            policer: None,
             queue: AqmConfig::DropTail(DropTail {}),
             limit_packets,
             limit_bytes: u64::MAX,
@@ -228,6 +236,10 @@ pub struct FlowConfig {
     pub sender: SenderConfig,
     /// Receiver.
     pub receiver: ReceiverConfig,
+    /// When the application writes; it always has more by default.
+    pub application: Option<Application>,
+    /// How the receiver breaks the rules.
+    pub misbehaves: Option<Misbehaviour>,
 }
 
 /// One flow over UDT.

@@ -8,6 +8,7 @@ use lfn_units::Time;
 use crate::config::Direction;
 use crate::events::{Kind, LineId};
 use crate::ids::{FlowId, LinkId, RouteId};
+use crate::misbehaving::Misbehaviour;
 use crate::scheduler::{timer_fires, Scheduler};
 
 /// The task of a flow of a source.
@@ -55,6 +56,7 @@ pub(crate) struct FlowSetup {
     pub ack_bytes: u32,
     /// Bytes on the wire of the last segment, if it is not full.
     pub last_wire_bytes: u32,
+    pub misbehaves: Option<Misbehaviour>,
 }
 
 /// Payload of the last segment of a message.
@@ -111,6 +113,10 @@ pub(crate) struct Path {
     pub lines: Lines,
     /// Protocol of the headers that its packets have for routers.
     pub protocol: Option<Protocol>,
+    /// How its receiver breaks the rules.
+    pub misbehaves: Option<Misbehaviour>,
+    /// Its receiver has more to do than acknowledge: one of both.
+    pub is_special: bool,
     /// The flow's own links at the receiver's end.
     pub forward_access: Time,
     /// The flow's own links at the sender's end.
@@ -204,6 +210,8 @@ impl Path {
             by_event: setup.by_event,
             lines,
             protocol: setup.law.header(),
+            misbehaves: setup.misbehaves,
+            is_special: setup.law.header().is_some() || setup.misbehaves.is_some(),
             forward_access,
             return_access: setup.access - forward_access,
         }
@@ -466,7 +474,7 @@ impl Flow {
     }
 
     /// Sends the ACKs that `what` has the receiver emit, and returns how many.
-    fn answer(
+    pub fn answer(
         &mut self,
         id: FlowId,
         scheduler: &mut Scheduler,

@@ -4,13 +4,16 @@
 //! The same configuration gives the same bytes, whatever the build or the number of threads.
 
 pub mod ack_path;
+pub mod application;
 pub mod background;
 pub mod config;
+mod delays;
 mod engine;
 mod events;
 mod flow;
 mod ids;
 pub mod impair;
+pub mod misbehaving;
 mod packet;
 pub mod rng;
 mod scheduler;

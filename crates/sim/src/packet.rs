@@ -107,8 +107,14 @@ impl Packet {
         Packet(word)
     }
 
-    pub fn of_udp(source: FlowId) -> Packet {
-        Packet::new(source, 0, 0)
+    /// A packet of UDP, sent at this stamp.
+    pub fn of_udp(source: FlowId, stamp: u32) -> Packet {
+        Packet::new(source, 0, stamp.into())
+    }
+
+    /// When a packet of UDP was sent.
+    pub fn stamp(self) -> u32 {
+        self.0 as u32
     }
 
     pub fn of_udt_data(flow: FlowId, index: u64, retransmission: bool) -> Packet {
@@ -195,6 +201,12 @@ impl Packet {
     #[must_use]
     pub fn marked(self, ce: bool) -> Packet {
         Packet(self.0 | (u64::from(if ce { CE } else { 0 }) << 32))
+    }
+
+    /// The data packet without its mark.
+    #[must_use]
+    pub fn bleached(self) -> Packet {
+        Packet(self.0 & !(u64::from(CE) << 32))
     }
 
     /// Whether a data packet was sent before.

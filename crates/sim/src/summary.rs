@@ -209,6 +209,10 @@ pub struct UdpSummary {
     pub dropped: u64,
     /// Packets lost at random behind queues.
     pub lost: u64,
+    /// Mean one-way delay of the packets received since the warm-up; null if there are none.
+    pub mean_delay_s: Option<f64>,
+    /// 99th percentile of that delay, to 2 %.
+    pub p99_delay_s: Option<f64>,
 }
 
 /// Background traffic, or a model of traffic, in sum, whole run.

@@ -57,6 +57,8 @@ prop_compose! {
                 sack_compression: receiver.sack_compression.filter(|_| sack),
                 ..receiver
             },
+            application: None,
+            misbehaves: None,
             ..ns2_flow(&name, rtt)
         }
     }
@@ -132,6 +134,7 @@ prop_compose! {
         let rates: Vec<u64> = rates.map(|service| match service {
             Service::Rate(rate) => rate.0,
             Service::Trace(trace) => trace.mean_rate().0,
+            Service::Shaped(_, shaper) => shaper.rate.0,
         }).collect();
         let (slowest, fastest) = (rates.iter().min().expect("links"), rates.iter().max().expect("links"));
         // At most some 60,000 packets through the faster link.

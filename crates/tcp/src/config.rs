@@ -49,6 +49,10 @@ pub struct SenderConfig {
     pub ecn_repairs: bool,
     /// Pace even if the law does not request it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
     pub pacing: bool,
+    /// Segments that leave together, as with segmentation offload; without pacing alone.
+    pub burst_segments: u64,
+    /// A window that a slow application does not use falls, as in Linux.
+    pub validation: bool,
     /// Seed of the connection for laws with random decisions.
     pub law_seed: u32,
 }
@@ -159,6 +163,8 @@ impl SenderConfig {
             ecn: false,
             ecn_repairs: false,
             pacing: false,
+            burst_segments: 1,
+            validation: false,
             law_seed: 0,
         }
     }

@@ -4,6 +4,7 @@
 //! arrival time when the packet is sent need not wait. Therefore a delayed ACK whose timer expired before the
 //! segment's arrival is emitted first, with its own time.
 
+mod optimistic;
 mod quick;
 
 use std::mem::offset_of;
@@ -159,6 +160,8 @@ pub struct Receiver {
     recent: [u64; SACK_BLOCKS],
     compression: Option<Time>,
     duplicates: u64,
+    /// Segments that are missing below `next`, of an optimistic receiver.
+    skipped: u64,
 }
 
 impl Receiver {
@@ -184,6 +187,7 @@ impl Receiver {
             compression: config.sack_compression.map(|most| most.min(Time(config.rtt_hint.0 / 20))),
             received: 0,
             duplicates: 0,
+            skipped: 0,
         }
     }
 
@@ -223,9 +227,9 @@ impl Receiver {
         self.duplicates
     }
 
-    /// Segments beyond the first gap.
-    pub fn out_of_order(&self) -> u64 {
-        self.out_of_order.len()
+    /// Segments that are here.
+    pub fn unique(&self) -> u64 {
+        self.next - self.skipped + self.out_of_order.len()
     }
 
     /// When a held-back ACK goes out; [`Time::NEVER`] if none is held back.

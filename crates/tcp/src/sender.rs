@@ -2,6 +2,7 @@
 //! Loss, with one reduction per window of data.
 
 mod buffer;
+mod bursts;
 mod output;
 mod pacer;
 mod prediction;
@@ -9,6 +10,7 @@ mod recovery;
 mod report;
 mod timers;
 mod undo;
+mod validation;
 
 use std::mem::offset_of;
 
@@ -35,8 +37,10 @@ use recovery::Recovery;
 use report::Report;
 pub use report::{EventKind, Segment, SenderEvent, SenderStats, State};
 use timers::Timers;
+use validation::Validation;
 
 /// Sender of one connection. Fields are in order of use: those of an ordinary ACK come before `slow_start`.
+// Over 20 fields: those that an ordinary ACK needs lie side by side, not in structs of their parts.
 #[repr(C)]
 pub struct Sender {
     board: Scoreboard,
@@ -60,6 +64,8 @@ pub struct Sender {
     spec: LawSpec,
     /// Delivery-rate sampler of a law that is a [`lfn_law::Controller`].
     rate: Option<Box<RateSampler>>,
+    /// Of a sender whose application is slow.
+    validation: Option<Validation>,
 }
 
 /// A law and the window that it begins with; `srtt_ns` of the handshake, 0 without one.
@@ -116,6 +122,7 @@ impl Sender {
             recovery: Recovery { clock_ms: wheel::clock_ms(now), ..Recovery::default() },
             spec,
             rate,
+            validation: config.validation.then(|| Validation::new(now, config.initial_window_segments)),
         }
     }
 
@@ -278,6 +285,13 @@ impl Sender {
         self.control.cwnd.floor()
     }
 
+    /// Whether the window is in use, so that it may grow.
+    #[inline(always)]
+    fn may_grow(&self) -> bool {
+        self.usage.limited
+            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage.most)
+    }
+
     fn may_send_new(&self) -> bool {
         self.board.nxt() < self.supply.end && self.board.outstanding() < self.supply.room
     }
@@ -378,8 +392,7 @@ impl Sender {
             self.on_dubious(now, ack, advanced, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
-        let may_grow = self.usage.limited
-            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage.most);
+        let may_grow = self.may_grow();
         if may_grow {
             seen.flags |= ACK_CWND_LIMITED;
         }

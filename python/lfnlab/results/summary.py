@@ -84,6 +84,10 @@ class UdpSummary(TypedDict):
     """Packets that queues dropped."""
     lost: int
     """Packets lost at random behind queues."""
+    mean_delay_s: float | None
+    """Mean one-way delay of the packets received since the warm-up; null if there are none."""
+    p99_delay_s: float | None
+    """99th percentile of that delay, to 2 %."""
 
 
 class RateSummary(TypedDict):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AckImpair",
+    "Application",
     "Background",
     "Burst",
     "Capture",
@@ -30,11 +31,13 @@ __all__ = [
     "OnOff",
     "Packmime",
     "ParkingLot",
+    "Policer",
     "Queue",
     "Reorder",
     "Requests",
     "Reverse",
     "Router",
+    "Shaper",
     "ShortFlows",
     "Sizes",
     "Steps",
@@ -205,6 +208,38 @@ class Queue:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Policer:
+    """A token bucket ahead of a queue.
+
+    It drops the packets for which it has no tokens.
+    """
+
+    rate: str
+    """How fast tokens come, in bits on the wire. Range: 1kbit/s to 10Tbit/s."""
+    burst: str
+    """Tokens that the bucket holds: what may pass at once after a pause. At least a packet.
+    Range: 64B to 1TB.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaper:
+    """A token bucket behind a queue.
+
+    A packet waits while its predecessors have used more tokens than there were.
+    """
+
+    rate: str
+    """How fast tokens come, in bits on the wire: the rate of the link in the mean. Range:
+    1kbit/s to 10Tbit/s.
+    """
+    burst: str
+    """Tokens that the bucket holds: what leaves at the link's own rate after a pause. At least
+    a packet. Range: 64B to 1TB.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class Router:
     """What a link tells the senders of the data that pass it."""
 
@@ -253,10 +288,22 @@ class Reverse:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    bleach: bool | None = None
+    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
+    a tunnel that loses these bits. Default false.
+    """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
+    nothing.
+    """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
+    policer: Policer | None = None
+    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
+    shaper: Shaper | None = None
+    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
+    none.
+    """
     router: Router | None = None
     """A router protocol beside any queue, which tells senders about the load. Default none."""
 
@@ -286,10 +333,22 @@ class Link:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    bleach: bool | None = None
+    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
+    a tunnel that loses these bits. Default false.
+    """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
+    nothing.
+    """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
+    policer: Policer | None = None
+    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
+    shaper: Shaper | None = None
+    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
+    none.
+    """
     router: Router | None = None
     """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
@@ -327,10 +386,22 @@ class ParkingLot:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    bleach: bool | None = None
+    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
+    a tunnel that loses these bits. Default false.
+    """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
+    nothing.
+    """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
+    policer: Policer | None = None
+    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
+    shaper: Shaper | None = None
+    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
+    none.
+    """
     router: Router | None = None
     """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
@@ -372,10 +443,22 @@ class NamedLink:
     """Data packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
     """An additional delay, drawn for each data packet. Default none."""
+    bleach: bool | None = None
+    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
+    a tunnel that loses these bits. Default false.
+    """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing."""
+    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
+    nothing.
+    """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
+    policer: Policer | None = None
+    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
+    shaper: Shaper | None = None
+    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
+    none.
+    """
     router: Router | None = None
     """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
@@ -384,6 +467,22 @@ class NamedLink:
     """Whether there is an opposite direction. Default true."""
     reverse: Reverse | None = None
     """The opposite direction. Default: the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """Writes of the application of a flow: a segment at a time, evenly."""
+
+    rate: str
+    """Payload that it writes, in each of parallel streams, while it is active. Range: 1kbit/s
+    to 10Tbit/s.
+    """
+    on: str | None = None
+    """How long it is active before it pauses; with ``off``. Default: always. Range: 1us to
+    1000s.
+    """
+    off: str | None = None
+    """How long it pauses; with ``on``. Range: 1us to 1000s."""
 
 
 # Over 20 fields: those of the schema.
@@ -498,6 +597,20 @@ class Flow:
     a VCP router, because both need the same two bits. The receiver repeats a mark until the
     sender has reduced its window (RFC 3168); with a law of family ecn it marks the ACK of
     each marked segment (RFC 8257). Default false, with a law of family ecn true.
+    """
+    burst: str | None = None
+    """Payload that leaves at once, as from a host with segmentation offload: a window that
+    opens by less waits, but never for more than a third of it. Not with pacing. Default:
+    each segment leaves when it may. Range: 1B to 1MB.
+    """
+    application: Application | None = None
+    """An application that writes slowly, or with pauses; with ``compat = "linux"`` its sender
+    validates the window as Linux does. Default: there is always more to send.
+    """
+    misbehaves: Literal["splits-acks", "optimistic", "hides-marks"] | None = None
+    """How its receiver breaks the rules: "splits-acks" sends each ACK of new data in eight
+    parts, "optimistic" acknowledges eight segments that have not arrived and hides those
+    that are lost, "hides-marks" does not echo marks. Default: it keeps them.
     """
     pacing: bool | None = None
     """Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask
@@ -867,6 +980,9 @@ class FlowSettings(TypedDict, total=False):
     delayed_ack: bool
     sack: bool
     ecn: bool
+    burst: str
+    application: Application
+    misbehaves: Literal["splits-acks", "optimistic", "hides-marks"]
     pacing: bool
 
 
@@ -888,11 +1004,14 @@ TABLES: dict[str, Callable[..., Any]] = {
     "jitter": Jitter,
     "acks": AckImpair,
     "queue": Queue,
+    "policer": Policer,
+    "shaper": Shaper,
     "router": Router,
     "reverse": Reverse,
     "link": Link,
     "parking-lot": ParkingLot,
     "links": NamedLink,
+    "application": Application,
     "flow": Flow,
     "bursts": Burst,
     "steps": Steps,

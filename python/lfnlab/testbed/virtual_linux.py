@@ -68,7 +68,7 @@ _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
 _NO_TIME_BPS = 1e12
 _TOP_LEVEL = {"schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "flow"}
-_NO_SETTING = ("receive_window", "initial_ssthresh")
+_NO_SETTING = ("receive_window", "initial_ssthresh", "burst", "application", "misbehaves")
 #: Connections and changes of a run, the shortest interval of samples and the smallest packet, as
 #: linux/scenario.h and linux/scenario.c have them.
 MOST_CONNECTIONS, MOST_CHANGES, SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 200, 1000, 100, 100
@@ -416,6 +416,9 @@ def _check_parts(resolved: Mapping[str, Any]) -> None:
     for way, link in (("forward", resolved["link"]), ("reverse", resolved["link"]["reverse"])):
         if link.get("router", {"kind": "none"}) != {"kind": "none"}:
             raise _refused(_of_link(way, "router"), "it has no router")
+        for key in ("policer", "shaper", "bleach"):
+            if link.get(key):
+                raise _refused(_of_link(way, key), "it has no such link")
         # Forward data alone are lost, held up or duplicated, in reverse ACKs.
         for key in ("loss", "reorder", "duplicate", "acks"):
             if link.get(key) and any(flow["direction"] == "reverse" for flow in resolved["flow"]):

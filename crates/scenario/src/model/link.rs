@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use lfn_keys::{entry, keys, known, names, one_of, said, set, words};
 use lfn_keys::{File, Given, Key, Kind, Kinds, Name, Said, Shape, Value, Wrong, DELAY_MAX};
-use lfn_path::{AckImpair, AqmConfig, DeliveryTrace, Impair, RouterConfig};
+use lfn_path::{AckImpair, AqmConfig, DeliveryTrace, Impair, Policer, RouterConfig, Shaper};
 use lfn_sim::traffic::RATE_MAX;
 use lfn_units::{Rate, Time};
 
@@ -51,10 +51,17 @@ keys! {
         delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;
         /// Loss, duplication, reordering and jitter of data packets behind the queue.
         impair: Impair = Impair::default();
+        /// Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or a tunnel that
+        /// loses these bits. Default false.
+        bleach: Option<bool> = None;
         /// Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing.
         acks: Option<AckImpair> = None;
         /// The queue in front of it. Default: drop-tail of 1bdp.
         queue: Queue = Queue::default();
+        /// A token bucket ahead of the queue, which drops what exceeds it. Default none.
+        policer: Option<Policer> = None;
+        /// A token bucket behind the queue, which lets packets wait; below the link's rate. Default none.
+        shaper: Option<Shaper> = None;
         /// A router protocol beside any queue, which tells senders about the load. Default none.
         router: Option<Router> = None;
     }
@@ -80,8 +87,16 @@ impl OneWay {
         Ok(())
     }
 
-    /// How fast it is; of a trace, in the mean.
+    /// Whether it erases ECN.
+    pub(crate) fn bleaches(&self) -> bool {
+        self.bleach == Some(true)
+    }
+
+    /// How fast it is; of a trace, in the mean; with a shaper, as that.
     pub(crate) fn mean_rate(&self) -> Rate {
+        if let Some(shaper) = self.shaper {
+            return shaper.rate;
+        }
         match (self.rate, &self.delivery) {
             (Some(rate), _) => rate,
             (None, Some(trace)) => trace.mean_rate(),

@@ -2,7 +2,9 @@
 
 use lfn_keys::{keys, one_of, words, Each, Name, Packets, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_sim::application::Application;
 use lfn_sim::config::LinkId;
+use lfn_sim::misbehaving::Misbehaviour;
 use lfn_sim::traffic::udp::{Burst, OnOff, Steps};
 use lfn_sim::traffic::{Direction, Parameters};
 use lfn_udt::ControlSpec;
@@ -113,6 +115,16 @@ keys! {
         /// (RFC 3168); with a law of family ecn it marks the ACK of each marked segment (RFC 8257). Default false,
         /// with a law of family ecn true.
         ecn: bool = false;
+        /// Payload that leaves at once, as from a host with segmentation offload: a window that opens by less waits,
+        /// but never for more than a third of it. Not with pacing. Default: each segment leaves when it may.
+        burst: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000);
+        /// An application that writes slowly, or with pauses; with `compat = "linux"` its sender validates the window as
+        /// Linux does. Default: there is always more to send.
+        application: Option<Application> = None;
+        /// How its receiver breaks the rules: "splits-acks" sends each ACK of new data in eight parts, "optimistic"
+        /// acknowledges eight segments that have not arrived and hides those that are lost, "hides-marks" does not echo
+        /// marks. Default: it keeps them.
+        misbehaves: Option<Misbehaviour> = None;
         /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
         /// Default false, under laws for routers and with Careful Resume true.
         pacing: bool = false;
@@ -123,6 +135,11 @@ impl Flow {
     /// Its transport protocol.
     pub fn transport(&self) -> Transport {
         self.transport.unwrap_or(Transport::Tcp)
+    }
+
+    /// Whether its receiver acknowledges what it does not have.
+    pub(crate) fn is_optimistic(&self) -> bool {
+        self.tcp.is_some_and(|tcp| tcp.misbehaves == Some(Misbehaviour::Optimistic))
     }
 
     /// Connections of the group, parallel ones counted each; at most `FLOWS_MAX`.

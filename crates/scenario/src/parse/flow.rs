@@ -5,6 +5,7 @@ use lfn_keys::{names, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::RouterConfig;
 use lfn_sim::config::LinkId;
+use lfn_sim::misbehaving::Misbehaviour;
 use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
 use lfn_units::{Bytes, Time};
 
@@ -150,17 +151,52 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         return Err(table.error("slow_start", found, format!("allowed: {allowed}")));
     }
     check_saved(table, &tcp)?;
+    check_misbehaviour(table, &tcp, law)?;
     tcp.pacing |= slow_start == SlowStartKind::CarefulResume && table.get("pacing").is_none();
     if own_start && tcp.initial_ssthresh.is_some() {
         let found = format!("law {law} has a start-up of its own");
         return Err(table.error("initial_ssthresh", found, "allowed: with a law that has a slow start"));
     }
     let payload = compat.payload_bytes(packet);
+    check_burst(table, &tcp, payload, own_start)?;
     if tcp.send_buffer.is_some_and(|buffer| buffer.packets(payload) == 0) {
         let hint = format!("allowed: at least 1 packet, {payload}B of payload, or \"linux\"");
         return Err(table.error("send_buffer", "found less than a packet", hint));
     }
     Ok(tcp)
+}
+
+/// Bursts are of several segments, and nothing paces them.
+fn check_burst(table: &Table, tcp: &Tcp, payload: u32, law_paces: bool) -> Result<(), ScenarioError> {
+    let Some(burst) = tcp.burst else { return Ok(()) };
+    let least = 2 * u64::from(payload);
+    let (found, hint) = if tcp.pacing || law_paces {
+        let whose = if tcp.pacing { "pacing" } else { "a law that paces" };
+        (format!("found with {whose}"), "allowed: without pacing".into())
+    } else if burst.0 < least {
+        (format!("{burst} is less than two segments"), format!("allowed: at least {least}B"))
+    } else {
+        return Ok(());
+    };
+    Err(table.error("burst", found, hint))
+}
+
+/// A receiver misbehaves where that means something.
+fn check_misbehaviour(table: &Table, tcp: &Tcp, law: &LawSpec) -> Result<(), ScenarioError> {
+    let Some(how) = tcp.misbehaves else { return Ok(()) };
+    let (found, hint) = match how {
+        _ if law.header().is_some() => {
+            (format!("found with law {law}"), "allowed: with a law that is not for routers")
+        }
+        Misbehaviour::SplitsAcks | Misbehaviour::Optimistic if !tcp.sack => {
+            ("found beside sack = false".into(), "allowed: with SACK, without which ACKs are counted")
+        }
+        Misbehaviour::HidesMarks if !tcp.ecn => {
+            ("no mark to hide without ecn".into(), "allowed: with ecn = true")
+        }
+        _ => return Ok(()),
+    };
+    Err(table.error("misbehaves", found, hint))
 }
 
 /// Careful Resume needs what it resumes from; nothing else may have it.
@@ -177,6 +213,26 @@ fn check_saved(table: &Table, tcp: &Tcp) -> Result<(), ScenarioError> {
         if given && !resumes {
             let found = format!("slow start {} resumes from nothing", tcp.slow_start.0);
             return Err(table.error(key, found, "allowed: with slow_start = \"careful-resume\""));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses links that erase the bits by which VCP tells its load.
+pub(crate) fn check_bleach(tables: &[Table], flows: &[Flow], network: &Network) -> Result<(), ScenarioError> {
+    for (table, flow) in tables.iter().zip(flows) {
+        let mut links = flow.path.links.iter().chain(&flow.ack_links);
+        let bleaches = |&&link: &&LinkId| network.hop(link).way.bleaches();
+        if flow.control.law().and_then(LawSpec::header) != Some(Protocol::Vcp) {
+            continue;
+        }
+        if let Some(&link) = links.find(bleaches) {
+            let found = format!("a law of VCP on the link {:?}, which bleaches", network.hop(link).name);
+            return Err(table.error(
+                "law",
+                found,
+                "allowed: other laws, for VCP has its load in the bits of ECN",
+            ));
         }
     }
     Ok(())

@@ -103,6 +103,31 @@ fn parse_trace(text: &str) -> Result<DeliveryTrace, String> {
     })
 }
 
+/// Checks that a packet of this size passes the token buckets of a link, and that a shaper is what slows it down.
+fn check_buckets(table: &Table, way: &OneWay, wire_bytes: u32) -> Result<(), ScenarioError> {
+    let error = |bucket: &str, key: &str, found: String, hint: String| match table.get(bucket) {
+        Some(item) => item.table().error(key, found, hint),
+        None => table.error(bucket, found, hint),
+    };
+    let bursts = [("policer", way.policer.map(|it| it.burst)), ("shaper", way.shaper.map(|it| it.burst))];
+    for (bucket, burst) in bursts {
+        if let Some(burst) = burst.filter(|burst| burst.0 < wire_bytes.into()) {
+            let hint = format!("allowed: at least one packet, {wire_bytes}B on the wire");
+            return Err(error(bucket, "burst", format!("{burst} is below one packet"), hint));
+        }
+    }
+    match (way.shaper, way.rate) {
+        (Some(_), None) => {
+            Err(error("shaper", "rate", "found beside a trace".into(), "give the link a rate".into()))
+        }
+        (Some(shaper), Some(rate)) if shaper.rate >= rate => {
+            let found = format!("{} is not below the link's rate", shaper.rate);
+            Err(error("shaper", "rate", found, format!("allowed: below {rate}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Checks that the queue of a link, in this table, has room for a packet and drains in time.
 pub(crate) fn check_room(
     table: &Table,
@@ -111,6 +136,7 @@ pub(crate) fn check_room(
     sizing: &Sizing,
 ) -> Result<(), ScenarioError> {
     let way = network.hop(link).way;
+    check_buckets(table, way, sizing.wire_bytes)?;
     let (size, rate) = (way.queue.size, way.mean_rate());
     let (packets, bytes) = sizing.limits(link, size, rate);
     let (found, hint) = if sizing.rtt(link).is_none() && matches!(size, BufferSize::MicroBdp(_)) {

@@ -72,7 +72,7 @@ fn resolve_link(change: &mut LinkChange, table: &Table, places: &Places) -> Resu
     }
     let changes_rate = if rate.is_some() { Some("rate") } else { down.map(|_| "down") };
     if let Some(key) = changes_rate {
-        no_trace(table, key, number, places)?;
+        has_rate(table, key, number, places)?;
     }
     if rate.is_none() && delay.is_none() && loss.is_none() && down.is_none() {
         return Err(table.missing("rate", "rate = \"250Mbit/s\", or a delay, loss or down"));
@@ -80,12 +80,14 @@ fn resolve_link(change: &mut LinkChange, table: &Table, places: &Places) -> Resu
     Ok(())
 }
 
-fn no_trace(table: &Table, key: &str, link: LinkId, places: &Places) -> Result<(), ScenarioError> {
+fn has_rate(table: &Table, key: &str, link: LinkId, places: &Places) -> Result<(), ScenarioError> {
     let hop = places.network.hop(link);
-    if hop.way.trace.is_none() {
-        return Ok(());
-    }
-    Err(table.error(key, format!("{} follows a trace", hop.name), "give the link a rate to change it"))
+    let (found, hint) = match (&hop.way.trace, hop.way.shaper) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => ("follows a trace", "give the link a rate to change it"),
+        (None, Some(_)) => ("has a shaper", "allowed: for a link without one"),
+    };
+    Err(table.error(key, format!("{} {found}", hop.name), hint))
 }
 
 fn resolve_file(change: &mut FileChange, table: &Table, places: &Places) -> Result<(), ScenarioError> {
@@ -94,7 +96,7 @@ fn resolve_file(change: &mut FileChange, table: &Table, places: &Places) -> Resu
         change.series = file::read(&mut change.file, &item, series)?;
     }
     if matches!(change.series, Series::Rate(_)) {
-        no_trace(table, "file", change.number, places)?;
+        has_rate(table, "file", change.number, places)?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ impl Ends {
     pub fn on_packet(&mut self, cx: &mut Context, line: LineId) {
         let Some((Routed { hop, packet }, extras)) = cx.scheduler.take_packet(line) else { return };
         match hop.class {
-            Class::Udp => self.udp.on_delivered(packet),
+            Class::Udp => self.udp.on_delivered(cx.scheduler.now, packet),
             Class::UdtData => self.udt.on_data(&mut cx.scheduler, packet),
             Class::UdtControl => self.udt.on_control(cx, packet),
             Class::Syn => self.tcp.on_syn(&mut cx.scheduler, packet, extras.header),
@@ -81,6 +81,7 @@ impl Ends {
             Kind::UdtTimer => self.udt.on_timer(cx, index),
             Kind::UdtStop => self.udt.on_stop(&mut cx.scheduler, id),
             Kind::Udp => self.udp.on_send(cx, id),
+            Kind::Write if self.tcp.is_reported(id) => self.tcp.on_application(cx, id),
             Kind::Write => self.sources.on_write(cx, &mut self.tcp, id),
             Kind::Message => {
                 let (origin, direction) = self.tcp.origin(id);

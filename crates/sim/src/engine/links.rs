@@ -45,6 +45,8 @@ pub(super) struct LinkState {
     pub motion: Option<Box<Motion>>,
     /// Losses and delays of ACKs behind the queue.
     pub acks: Option<Box<AckPath>>,
+    /// Packets leave it without ECN.
+    pub bleaches: bool,
     /// Tells its load to the senders.
     pub router: Option<Box<Router>>,
     pub draws: Stream,
@@ -94,7 +96,8 @@ impl LinkState {
             || usage.by_event
             || config.impair.moves()
             || config.acks.is_some()
-            || matches!(config.service, Service::Trace(_))
+            || !matches!(config.service, Service::Rate(_))
+            || config.policer.is_some()
             || config.router.is_some()
             || !config.queue.decides_at_arrival();
         let rate = config.service.mean_rate();
@@ -107,7 +110,10 @@ impl LinkState {
                 Server::Closed(Link::new(rate, Discipline::DropTail, limit, largest))
             }
             Aqm::Red(red) if !queued => Server::Closed(Link::new(rate, Discipline::Red(red), limit, largest)),
-            aqm => Server::Queued(QueuedLink::new(config.service.clone(), aqm, limit, largest)),
+            aqm => {
+                let link = QueuedLink::new(config.service.clone(), aqm, limit, largest);
+                Server::Queued(link.policed(config.policer))
+            }
         };
         let router = config.router.map(|router| {
             let mut draws = stream("router");
@@ -123,6 +129,7 @@ impl LinkState {
                 Some(acks) => Some(Box::new(AckPath::new(acks, stream).map_err(bad)?)),
                 None => None,
             },
+            bleaches: config.bleach,
             router,
             draws: stream("red"),
             modelled: usage.modelled,

@@ -24,11 +24,18 @@ pub(super) struct Route {
     pub links: Vec<LinkId>,
     /// From each link to the next, for each class; made when first used.
     lines: Vec<[LineId; Class::COUNT]>,
+    /// The last link where packets can be marked: behind it ECN is erased.
+    last_marking: u16,
 }
 
 impl Route {
-    pub fn new(links: &[LinkId]) -> Route {
-        Route { links: links.into(), lines: vec![[LineId::NONE; Class::COUNT]; links.len()] }
+    fn new(links: &[LinkId], states: &[LinkState]) -> Route {
+        let bleaches = links.iter().position(|&link| states[link.index()].bleaches);
+        Route {
+            links: links.into(),
+            lines: vec![[LineId::NONE; Class::COUNT]; links.len()],
+            last_marking: bleaches.map_or(u16::MAX, |number| number as u16),
+        }
     }
 
     pub fn last(&self) -> LinkId {
@@ -77,7 +84,7 @@ pub(super) struct Network {
 impl Network {
     pub fn new(config: &Config, links: Vec<LinkState>) -> Network {
         Network {
-            routes: config.routes.iter().map(|route| Route::new(route)).collect(),
+            routes: config.routes.iter().map(|route| Route::new(route, &links)).collect(),
             waiting: Waiting::default(),
             dropped: Vec::new(),
             droppers: (0..)
@@ -180,6 +187,7 @@ impl Network {
             capture.arrives(now, at, &ends.view(hop.class, packet), packet, &extras.blocks);
         }
         let AtQueue { bytes, ect, last_leg } = ends.at_queue(hop.class, packet);
+        let ect = ect && hop.number <= self.routes[hop.route.index()].last_marking;
         let link = &mut self.links[at.index()];
         if !link.modelled {
             let departs = now + link.serialisation(bytes);
@@ -317,7 +325,11 @@ impl Network {
         routed: Routed,
         extras: &Extras,
     ) {
-        let Routed { hop, packet } = routed;
+        let Routed { hop, mut packet } = routed;
+        if self.links[at.index()].bleaches && hop.class == Class::Data {
+            packet = packet.bleached();
+        }
+        let routed = Routed { hop, packet };
         if let Some(capture) = &mut self.capture {
             capture.departs(departs, at, &ends.view(hop.class, packet), packet, &extras.blocks);
         }

@@ -100,7 +100,7 @@ impl Sim {
         for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
             let mut setup = setup_of(&cx.network, flow);
             setup.by_event |= rerouted[number as usize];
-            let reported = Reported { config: flow.clone(), number, transfer, started: false };
+            let reported = Reported { config: flow.clone(), number, transfer, started: false, written: 0 };
             self.ends.tcp.add_reported(cx, &setup, reported);
         }
         for (flow, transfer) in config.udt.iter().zip(udt) {
@@ -121,11 +121,13 @@ fn setup_of(network: &Network, flow: &FlowConfig) -> FlowSetup {
         ack_route,
         access: network.access(flow.rtt, [route, ack_route]),
         by_event: network.may_reorder(route),
-        size_segments: flow.size_segments,
+        // A slow application writes them one by one.
+        size_segments: if flow.application.is_some() { 0 } else { flow.size_segments },
         payload_bytes: flow.payload_bytes,
         wire_bytes: flow.wire_bytes,
         ack_bytes: flow.ack_bytes,
         last_wire_bytes: flow.wire_bytes,
+        misbehaves: flow.misbehaves,
     }
 }
 
@@ -174,7 +176,8 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
         let usage = Use {
             by_event: changing.contains(&LinkId(number)),
             modelled: modelled.contains(&LinkId(number))
-                || matches!(link.service, Service::Trace(_))
+                || !matches!(link.service, Service::Rate(_))
+                || link.policer.is_some()
                 || link.acks.is_some(),
             largest_packet_bytes,
             one_way: Time(longest.0 / 2),
@@ -257,14 +260,7 @@ fn check_ecn(config: &Config, connections: &[Connection]) -> Result<(), SimError
 /// Links on which ACKs may have to wait although no data travel there, since together the bottlenecks,
 /// at the highest rates that they will have, can send more of them than the link carries.
 fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<LinkId> {
-    let mut rates: Vec<Rate> = config
-        .links
-        .iter()
-        .map(|link| match &link.service {
-            Service::Rate(rate) => *rate,
-            Service::Trace(trace) => trace.mean_rate(),
-        })
-        .collect();
+    let mut rates: Vec<Rate> = config.links.iter().map(|link| link.service.mean_rate()).collect();
     let mut ways: Vec<(Connection, (RouteId, RouteId))> =
         connections.iter().map(|&connection| (connection, config.routes_of(connection))).collect();
     for change in &config.changes {

@@ -320,5 +320,6 @@ fn template(
         wire_bytes: 0,
         ack_bytes: 0,
         last_wire_bytes: 0,
+        misbehaves: None,
     }
 }

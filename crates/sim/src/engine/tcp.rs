@@ -46,6 +46,8 @@ pub(super) struct Reported {
     /// Number of the transfer that it is a stream of.
     pub transfer: u32,
     pub started: bool,
+    /// Segments that a slow application has written.
+    pub written: u64,
 }
 
 impl TcpFlows {
@@ -70,8 +72,13 @@ impl TcpFlows {
         if stop < cx.duration {
             cx.scheduler.schedule(stop, Kind::Stop, self.flows.len());
         }
+        let slow = reported.config.application.is_some();
+        let size_segments = reported.config.size_segments;
         self.reported.push(reported);
         self.add(cx, setup, Role::Reported, start, Origin::default());
+        if let Some(flow) = self.flows.last_mut().filter(|_| slow) {
+            flow.application.writes_left = size_segments;
+        }
     }
 
     /// A flow of a traffic source, without end.
@@ -132,7 +139,11 @@ impl TcpFlows {
                 acks.links.iter().map(pass).fold(flow.path.return_access, |sum, delay| sum + delay);
         }
         let closed = matches!(last.server, Server::Closed(_));
-        let plain = last.motion.is_none() && !network.is_recorded() && flow.path.protocol.is_none();
+        let plain = last.motion.is_none()
+            && !last.bleaches
+            && !network.is_recorded()
+            && !flow.path.is_special
+            && !flow.sender.sends_bursts();
         flow.legs.direct =
             (data.links.len() == 1 && closed && plain && !flow.path.by_event).then_some(data_end);
 
@@ -170,6 +181,33 @@ impl TcpFlows {
         } else {
             self.transmit(cx, id);
         }
+        self.on_application(cx, id);
+    }
+
+    /// The slow application of a flow that is reported writes a segment.
+    pub fn on_application(&mut self, cx: &mut Context, id: FlowId) {
+        let now = cx.scheduler.now;
+        let Some(reported) = self.reported.get_mut(id.index()) else { return };
+        let Some(application) = reported.config.application else { return };
+        let flow = &mut self.flows[id.index()];
+        if flow.finished.is_some() || flow.application.writes_left == 0 {
+            return;
+        }
+        flow.application.writes_left -= 1;
+        flow.sender.write_now(now, 1);
+        reported.written += 1;
+        let next = flow.started.after(application.writes_at(reported.written, flow.payload_bytes));
+        if next < cx.duration {
+            cx.scheduler.schedule(next, Kind::Write, id.index());
+        }
+        if !self.handshakes.is_opening(id) {
+            self.transmit(cx, id);
+        }
+    }
+
+    /// Whether a flow is reported one by one.
+    pub fn is_reported(&self, id: FlowId) -> bool {
+        id.index() < self.reported.len()
     }
 
     /// A flow sends no more.
@@ -237,8 +275,10 @@ impl TcpFlows {
     /// Sends what the sender may send now.
     #[inline]
     pub fn transmit(&mut self, cx: &mut Context, id: FlowId) {
-        match self.flows[id.index()].legs.direct {
+        let flow = &mut self.flows[id.index()];
+        match flow.legs.direct {
             Some(at) => self.transmit_direct(cx, id, at),
+            None if flow.sender.waits_for_burst() => flow.set_timer(id, &mut cx.scheduler),
             None => cx.scheduler.hand_over_burst(Burst::Tcp(id)),
         }
     }
@@ -499,8 +539,11 @@ impl TcpFlows {
         let (segment, ce) = (packet.segment(flow.sender.una()), packet.ce());
         self.acks_sent += if flow.path.by_event && flow.is_stale(segment) {
             flow.refuse(at, id, scheduler)
-        } else if flow.path.protocol.is_some() {
-            flow.receive_headed(at, segment, ce, extras.header, id, scheduler)
+        } else if flow.path.is_special {
+            match flow.path.misbehaves {
+                Some(how) => flow.receive_misbehaving(at, segment, ce, how, id, scheduler),
+                None => flow.receive_headed(at, segment, ce, extras.header, id, scheduler),
+            }
         } else {
             flow.receive(at, segment, ce, id, scheduler)
         };

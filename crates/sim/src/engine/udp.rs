@@ -6,6 +6,7 @@ use lfn_units::Time;
 use super::context::Context;
 use super::error::SimError;
 use crate::config::UdpConfig;
+use crate::delays::{stamp, Delays};
 use crate::events::{Kind, LineId};
 use crate::ids::{FlowId, RouteId};
 use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
@@ -28,6 +29,9 @@ struct UdpSource {
     /// To its receiver.
     line: LineId,
     report: UdpSummary,
+    /// Of packets that arrive from then on.
+    delays: Delays,
+    delays_from: Time,
 }
 
 impl UdpSources {
@@ -49,6 +53,8 @@ impl UdpSources {
             packet_bytes: config.traffic.packet_bytes,
             line: cx.scheduler.add_line(Kind::AtReceiver, hop),
             report: UdpSummary { name: config.name.clone(), ..UdpSummary::default() },
+            delays: Delays::default(),
+            delays_from: cx.record.warmup,
         });
         Ok(())
     }
@@ -65,7 +71,7 @@ impl UdpSources {
             cx.scheduler.schedule(next, Kind::Udp, id.index());
         }
         let hop = Hop { class: Class::Udp, route: source.route, number: 0 };
-        let routed = Routed { hop, packet: Packet::of_udp(id) };
+        let routed = Routed { hop, packet: Packet::of_udp(id, stamp(cx.scheduler.now)) };
         cx.scheduler.hand_over(Departing { routed, header: Header::None });
     }
 
@@ -104,8 +110,12 @@ impl UdpSources {
     }
 
     /// A packet reaches its receiver.
-    pub fn on_delivered(&mut self, packet: Packet) {
-        self.sources[packet.flow().index()].report.delivered += 1;
+    pub fn on_delivered(&mut self, now: Time, packet: Packet) {
+        let source = &mut self.sources[packet.flow().index()];
+        source.report.delivered += 1;
+        if now >= source.delays_from {
+            source.delays.add(packet.stamp(), now);
+        }
     }
 
     /// Packets: sent, and delivered.
@@ -121,6 +131,8 @@ impl UdpSources {
             let per_s =
                 |packets: u64| packets as f64 * f64::from(source.packet_bytes) * 8.0 / end.as_s().max(1e-12);
             (report.offered_bps, report.received_bps) = (per_s(report.sent), per_s(report.delivered));
+            (report.mean_delay_s, report.p99_delay_s) =
+                (source.delays.mean_s(), source.delays.quantile_s(0.99));
             report
         };
         self.sources.iter().map(summary).collect()

@@ -145,7 +145,7 @@ mod tests {
         let bare = Extras::default();
         for class in Class::ALL {
             let hop = Hop { class, route: RouteId(u16::MAX), number: 3 };
-            let routed = |flow| Routed { hop, packet: Packet::of_udp(FlowId::new(flow)) };
+            let routed = |flow| Routed { hop, packet: Packet::of_udp(FlowId::new(flow), 0) };
             let words: Vec<[u64; 2]> = (0..100)
                 .map(|n| waiting.put(routed(n), if n % 3 == 0 { &headed } else { &bare }, n == 7 || n == 9))
                 .collect();

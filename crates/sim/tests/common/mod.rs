@@ -49,6 +49,8 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
         ack_bytes: 66,
         sender: SenderConfig::linux(LINUX_PAYLOAD_BYTES, law.slow_start()),
         receiver: ReceiverConfig::linux(rtt, LINUX_PAYLOAD_BYTES),
+        application: None,
+        misbehaves: None,
     }
 }
 

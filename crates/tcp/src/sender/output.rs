@@ -54,6 +54,9 @@ impl Sender {
                 self.usage = Usage { limited: false, end: self.board.nxt(), most: 0 };
             }
             self.usage.most = self.usage.most.max(self.board.outstanding());
+            if self.validation.is_some() {
+                self.validate(now);
+            }
             // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).
             let waits =
                 self.round_end == 0 || self.board.outstanding() >= self.config.receive_window_segments;

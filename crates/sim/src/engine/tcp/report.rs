@@ -30,7 +30,7 @@ impl Counts {
         self.retransmits += stats.retransmits;
         self.timeouts += stats.timeouts;
         self.received += flow.receiver.received();
-        self.unique += flow.receiver.next_expected() + flow.receiver.out_of_order();
+        self.unique += flow.receiver.unique();
         self.duplicates += flow.receiver.duplicates();
         let delivered_bytes = flow.sender.una() * u64::from(flow.payload_bytes);
         self.delivered_bytes[flow.path.direction as usize] += delivered_bytes;
@@ -87,7 +87,7 @@ impl TcpFlows {
 
     /// One flow that is reported.
     pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
-        let Reported { config, number, transfer, started } = &self.reported[id.index()];
+        let Reported { config, number, transfer, started, .. } = &self.reported[id.index()];
         let flow = &mut self.flows[id.index()];
         let delivered = flow.sender.una() - flow.base;
         let rtt = flow.sender.rtt();

@@ -1,0 +1,61 @@
+//! Receivers that break the rules to get more than their share.
+
+use lfn_keys::words;
+use lfn_tcp::{Acknowledgement, Segment, SegmentIn};
+use lfn_units::Time;
+
+use crate::flow::Flow;
+use crate::ids::FlowId;
+use crate::scheduler::Scheduler;
+
+/// ACKs in place of one, of a receiver that splits them.
+const PARTS: u32 = 8;
+/// Segments that an optimistic receiver acknowledges ahead of their arrival: less than a first flight.
+const AHEAD: u64 = 8;
+
+/// How a receiver breaks the rules (Savage, Cardwell, Wetherall, Anderson, 1999; RFC 3168 section 18.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    /// It sends each ACK of new data in eight parts, so that a sender that counts ACKs grows eight times as fast.
+    SplitsAcks,
+    /// It acknowledges eight segments that have not arrived, and never tells of those that are missing.
+    Optimistic,
+    /// It does not echo marks.
+    HidesMarks,
+}
+
+words! {
+    Misbehaviour { SplitsAcks = "splits-acks", Optimistic = "optimistic", HidesMarks = "hides-marks", }
+}
+
+impl Flow {
+    /// A segment comes to a receiver that misbehaves, at `at`. Returns the ACKs sent.
+    pub fn receive_misbehaving(
+        &mut self,
+        at: Time,
+        segment: Segment,
+        ce: bool,
+        how: Misbehaviour,
+        id: FlowId,
+        scheduler: &mut Scheduler,
+    ) -> u64 {
+        let Segment { seq, retransmission, copy, cwr } = segment;
+        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
+        let before = self.receiver.next_expected();
+        self.answer(id, scheduler, |receiver, emit| match how {
+            Misbehaviour::Optimistic => emit(&receiver.on_segment_optimistic(at, segment, AHEAD)),
+            Misbehaviour::SplitsAcks => receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
+                // An ACK of a part of a segment covers no further segment: a sender that counts what is acknowledged
+                // has nothing to count (RFC 3465; Linux).
+                let parts = if ack.cumulative > before { PARTS - 1 } else { 0 };
+                for _ in 0..parts {
+                    emit(&Acknowledgement { cumulative: before, ..*ack });
+                }
+                emit(ack);
+            }),
+            Misbehaviour::HidesMarks => {
+                receiver.on_segment(at, SegmentIn { ce: false, ..segment }, &mut |ack| emit(ack));
+            }
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! A sender whose application is slow: its window falls to what is used.
+
+use lfn_law::{LawSpec, SlowStartKind};
+use lfn_tcp::{AckFlags, Acknowledgement, Sender, SenderConfig, SACK_BLOCKS};
+use lfn_units::Time;
+
+const RTT: Time = Time::from_ms(40);
+
+struct Ends {
+    sender: Sender,
+    now: Time,
+    /// Segments on their way, by when their ACK comes.
+    acks: Vec<(Time, u64)>,
+}
+
+impl Ends {
+    fn new(validation: bool) -> Ends {
+        let law: LawSpec = "reno".parse().unwrap();
+        let linux = SenderConfig::linux(1448, SlowStartKind::Classic);
+        let config = SenderConfig { handshake: false, validation, ..linux };
+        Ends { sender: Sender::new(&config, &law, Time::ZERO, 0, 1514), now: Time::ZERO, acks: Vec::new() }
+    }
+
+    /// The application writes.
+    fn write(&mut self, segments: u64) {
+        self.sender.write_now(self.now, segments);
+        self.send();
+    }
+
+    fn send(&mut self) {
+        while let Some(segment) = self.sender.next_segment(self.now) {
+            self.acks.push((self.now + RTT, segment.seq + 1));
+        }
+    }
+
+    /// ACKs come until `until`.
+    fn go_on(&mut self, until: Time) {
+        while let Some(&(at, cumulative)) = self.acks.first().filter(|ack| ack.0 <= until) {
+            self.acks.remove(0);
+            self.now = at;
+            let sack = [lfn_tcp::Range::default(); SACK_BLOCKS];
+            let flags = AckFlags::ECHOES_ORIGINAL;
+            self.sender.on_ack(at, &Acknowledgement { at, cumulative, flags, sack });
+            self.send();
+        }
+        self.now = until;
+    }
+
+    fn window(&self) -> u64 {
+        self.sender.control().cwnd.floor()
+    }
+}
+
+/// A window of 100 segments and more, all used.
+fn grown(validation: bool) -> Ends {
+    let mut ends = Ends::new(validation);
+    ends.write(200);
+    ends.go_on(Time::from_ms(200));
+    assert!(ends.window() >= 100, "{}", ends.window());
+    ends
+}
+
+#[test]
+fn after_a_pause_it_is_halved_for_each_timeout() {
+    for (pause_ms, timeouts) in [(100, 0), (300, 1), (600, 2), (1000, 4), (60_000, 9)] {
+        let mut ends = grown(true);
+        let before = ends.window();
+        ends.go_on(Time::from_ms(160 + pause_ms));
+        ends.write(1);
+        assert_eq!(ends.window(), (before >> timeouts).max(10), "{pause_ms} ms");
+        // It is remembered: slow start leads back to three quarters of it, at least.
+        assert!(ends.sender.control().ssthresh.floor() >= before / 2 + before / 4, "{pause_ms} ms");
+    }
+}
+
+#[test]
+fn a_slow_application_loses_half_of_what_it_does_not_use() {
+    let mut ends = grown(true);
+    let before = ends.window();
+    let mut windows = vec![before];
+    for _ in 0..60 {
+        ends.write(1);
+        ends.go_on(ends.now + Time::from_ms(10));
+        if ends.window() != windows[windows.len() - 1] {
+            windows.push(ends.window());
+        }
+    }
+    // Four segments are outstanding; the initial window counts as used.
+    assert!(windows.len() >= 3, "{windows:?}");
+    for pair in windows.windows(2) {
+        assert_eq!(pair[1], (pair[0] + 10) / 2, "{windows:?}");
+    }
+}
+
+#[test]
+fn without_validation_it_stays() {
+    let mut ends = grown(false);
+    let before = ends.window();
+    ends.go_on(Time::from_s(60));
+    for _ in 0..60 {
+        ends.write(1);
+        ends.go_on(ends.now + Time::from_ms(10));
+    }
+    assert_eq!(ends.window(), before);
+}
