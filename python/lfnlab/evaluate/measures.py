@@ -112,6 +112,45 @@ def media_loss(runs: Sequence[Run]) -> float:
     return (media["dropped"] + media["lost"]) / media["sent"] if media["sent"] else math.nan
 
 
+def media_delay_p99_s(runs: Sequence[Run]) -> float:
+    """99th percentile of the one-way delay of the UDP source since the warm-up."""
+    (media,) = runs[0].summary["udp"]
+    p99_s = media["p99_delay_s"]
+    return math.nan if p99_s is None else p99_s
+
+
+def dropped_in_a_row(periods: int) -> Measure:
+    """The largest share of packets that the bottleneck dropped in each of so many seconds in a row.
+
+    A circuit breaker (RFC 8084) with this threshold would have ended the flows.
+    """
+
+    def measure(runs: Sequence[Run]) -> float:
+        run = runs[0]
+        table = run.table("queues")
+        table = table.filter(table["link"] == 0)
+        start_s, end_s = run.summary["warmup_s"], run.summary["sim_s"]
+        edges_s = np.arange(start_s, end_s, 1.0)
+        t_s = table["t_s"].to_numpy()
+        places = np.minimum(np.searchsorted(t_s, edges_s), len(t_s) - 1)
+        arrivals, drops = (
+            np.diff(table[name].to_numpy()[places].astype(float)) for name in ("arrivals", "drops")
+        )
+        shares = np.divide(drops, arrivals, out=np.zeros_like(drops), where=arrivals > 0)
+        if len(shares) < periods:
+            return math.nan
+        rows = np.lib.stride_tricks.sliding_window_view(shares, periods)
+        return float(rows.min(axis=1).max())
+
+    return measure
+
+
+def with_timeouts(runs: Sequence[Run]) -> float:
+    """Share of the flows that had a retransmission timeout."""
+    flows = runs[0].summary["flows"]
+    return sum(flow["timeouts"] > 0 for flow in flows) / len(flows)
+
+
 def last_completion(ideal_s: float) -> Measure:
     """Time until all flows are complete, over that of a full link; infinite if some are not."""
 

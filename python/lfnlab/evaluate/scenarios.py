@@ -10,10 +10,14 @@ from lfnlab.errors import ScenarioError
 from lfnlab.evaluate.subjects import Subject
 from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.scenario.elements import (
+    AckImpair,
+    Application,
     Burst,
     Change,
     GilbertElliott,
     Jitter,
+    OnOff,
+    Policer,
     Queue,
     Reorder,
     ShortFlows,
@@ -138,6 +142,13 @@ def media(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
     return [who.flow(place.empty(), start=START).with_udp(talk)]
 
 
+def talk(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
+    """A flow beside UDP sources that talk and pause."""
+    sources = OnOff(sources=10, rate="200kbit/s")
+    media = Udp(name="media", packet="500B", on_off=sources)
+    return [who.flow(place.empty(), start=START).with_udp(media)]
+
+
 def queue(who: Subject, place: Place, _: Subject, *, ecn: bool = False) -> Sequence[Scenario]:
     """A flow at a queue of the kind that the place names."""
     kind: Any = place.special.partition(" ")[0]
@@ -150,6 +161,41 @@ def marking(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
     return queue(who, place, other, ecn=True)
 
 
+def tunnel(who: Subject, place: Place, other: Subject) -> Sequence[Scenario]:
+    """A flow with ECN at a queue that marks, behind which a tunnel loses the marks."""
+    return [link(scenario, bleach=True) for scenario in marking(who, place, other)]
+
+
+def policed(scenario: Scenario, _: Place) -> Scenario:
+    """A fifth of the link's 100 Mbit/s passes."""
+    return link(scenario, policer=Policer(rate="20Mbit/s", burst="100kB"))
+
+
+def pauses(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
+    """A flow whose application is active for two of five seconds."""
+    application = Application(rate=place.rate, on="2s", off="3s")
+    return [who.flow(place.empty(), start=START, application=application)]
+
+
+CHEATS = {
+    "splits ACKs": "splits-acks",
+    "acknowledges too early": "optimistic",
+    "hides marks": "hides-marks",
+}
+"""Words for a cheat of a receiver, and its name in a scenario."""
+
+
+def cheated(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
+    """Two flows, the first with a receiver that cheats."""
+    how = CHEATS[place.special.removeprefix("a receiver that ")]
+    ecn = how == "hides-marks" or None
+    path = place.empty()
+    if ecn:
+        path = link(path, queue=Queue(kind="codel", size=place.buffer, ecn=True))
+    cheat = who.flow(path, start=START, ecn=ecn, misbehaves=how, receive_window="2000 packets")
+    return [who.flow(cheat, start=START, ecn=ecn)]
+
+
 def outage(link: str) -> Callable[[Scenario, Place], Scenario]:
     """A link that fails after 12 s."""
 
@@ -160,7 +206,11 @@ def outage(link: str) -> Callable[[Scenario, Place], Scenario]:
 
 
 def wireless(scenario: Scenario, place: Place) -> Scenario:
-    """A radio link: loss, jitter or changes of the rate, as the place names them."""
+    """A radio link: loss, jitter, ACKs or changes of the rate, as the place names them."""
+    if place.special.startswith("ACKs"):
+        return link(scenario, acks=AckImpair(aggregate="10ms"))
+    if place.special.endswith("ACKs lost"):
+        return link(scenario, acks=AckImpair(loss=0.1))
     if place.special.startswith("random"):
         return link(scenario, loss=1e-3)
     if place.special.startswith("loss in"):
