@@ -341,28 +341,28 @@ impl Scheduler {
         }
     }
 
-    /// Takes the packet that the next event stands for, and removes the event: where it is, what it is,
-    /// and what it has besides. `None` if nothing is there.
-    pub fn take_packet(&mut self, line: LineId) -> Option<(Routed, Extras)> {
+    /// Takes the packet that the next event stands for, and removes the event: where it is and what it is. What it
+    /// has besides goes to `extras`, which were the default. `None` if nothing is there.
+    #[inline]
+    pub fn take_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
         if line.is_late() {
             let late = self.take_late(line)?;
-            let hop = self.lines[late.line.index()].hop;
-            return Some((Routed { hop, packet: late.packet }, late.extras));
+            *extras = late.extras;
+            return Some(Routed { hop: self.lines[late.line.index()].hop, packet: late.packet });
         }
         let line = &mut self.lines[line.index()];
         let Some((_, packet)) = line.packets.pop_front() else {
             self.events.pop_line();
             return None;
         };
-        let mut extras = Extras::default();
         if packet.has_extras() {
-            line.take_extras(packet, &mut extras);
+            line.take_extras(packet, extras);
         }
         match line.packets.front() {
             Some(&(at, next)) => self.events.reschedule_next(at, next.flow().index()),
             None => self.events.pop_line(),
         }
-        Some((Routed { hop: line.hop, packet }, extras))
+        Some(Routed { hop: line.hop, packet })
     }
 
     #[cold]

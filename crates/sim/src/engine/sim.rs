@@ -115,7 +115,8 @@ impl Sim {
     /// A packet or an ACK reaches the next link of its route.
     fn on_at_link(&mut self, line: LineId) {
         let Context { network, scheduler, .. } = &mut self.context;
-        if let Some((routed, extras)) = scheduler.take_packet(line) {
+        let mut extras = Extras::default();
+        if let Some(routed) = scheduler.take_packet(line, &mut extras) {
             network.offer(scheduler, &mut self.ends, routed, &extras);
         }
     }
