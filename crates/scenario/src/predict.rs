@@ -17,8 +17,8 @@ use crate::peaks::{most_late, most_late_ack};
 const FLOW_BYTES: f64 = 2_500.0;
 /// The same of a flow that is reported in sum: 1,280, of which 2.25 times as much exists while their list grows.
 const SHORT_FLOW_BYTES: f64 = 2_900.0;
-/// The same over UDT, where both ends are connections that measure.
-const UDT_FLOW_BYTES: f64 = 6_000.0;
+/// The same over UDT, where both ends are connections that measure, and list at least some packets.
+const UDT_FLOW_BYTES: f64 = 16_000.0;
 /// Memory of a packet that is outstanding. In a queue it takes 60 bytes, with a quarter more for growth, and 32 of them once
 /// more while they are copied; on a delay line 16 and as much again for its ACK; on the sender's scoreboard 9, which
 /// double. If it was lost or has arrived behind a hole, both ends know the range that it is in.
@@ -32,9 +32,9 @@ const LOST_BYTES: f64 = 92.0;
 const LINE_BYTES: f64 = 32.0;
 /// The same of UDT and UDP on a wire: they list lost packets alone.
 const UNLISTED_BYTES: f64 = 50.0;
-/// And of UDT's packets that are outstanding elsewhere: both ends list them as ranges. If each second one is lost, a leaf of
-/// 192 bytes has five or six ranges of two packets each, and the nodes above the leaves take a sixth of that.
-const UDT_LOST_BYTES: f64 = 42.0;
+/// And of UDT's packets that are outstanding elsewhere: both ends list them as ranges in trees, which take most if each
+/// second packet is lost.
+const UDT_LOST_BYTES: f64 = 52.0;
 /// Of a packet on a scoreboard of a flow that ended.
 const LEFT_BYTES: f64 = 100.0;
 /// The same of cross traffic: 25 in 64 places for its 45 packets, and the lists.
@@ -50,7 +50,7 @@ const CONNECTION_BYTES: f64 = 5_000.0;
 /// Columns grow by a quarter of what they hold, and exist once more while they are stored; the rows of events come on top.
 const TABLE_COPIES: f64 = 2.4;
 /// Memory of every run, with the room of its small lists.
-const RUN_BYTES: f64 = 1_500_000.0;
+const RUN_BYTES: f64 = 4_000_000.0;
 /// Scoreboards have places for a power of two of packets: where that many are outstanding, and no more are held, they
 /// need so much of what else is spare.
 const SCOREBOARD_ROOM: f64 = 1.3;

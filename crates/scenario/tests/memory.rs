@@ -425,6 +425,13 @@ fn drawn_scenarios_are_predicted() {
              saved_rtt = \"10417us\"\ncount = 59\n",
         ),
         (
+            "many flows of UDT keep lists of few packets each",
+            "duration = \"1170713us\"\n[link]\nrate = \"9813831652bit/s\"\n\
+             queue = { kind = \"drop-head\", size = \"0.218bdp\" }\n[[flow]]\nlaw = \"udt\"\nrtt = \"23383us\"\n\
+             packet = \"576B\"\ntransport = \"udt\"\ncount = 56\nparallel = 4\n[capture]\n\
+             links = [\"forward\"]\nmax_rows = 96176\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",
