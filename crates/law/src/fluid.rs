@@ -114,7 +114,10 @@ struct Fluid<'a> {
     path: &'a Path,
     flows: Vec<Flow>,
     now_s: f64,
+    /// Segments in the queue, and how long it takes to send them. A quotient costs as much as ten products, so that
+    /// it stands beside them.
     queue: f64,
+    delay_s: f64,
     /// The queue has dropped something since the last ACK.
     full: bool,
     epoch_start_s: f64,
@@ -125,8 +128,11 @@ struct Fluid<'a> {
 }
 
 impl Fluid<'_> {
-    fn delay_s(&self) -> f64 {
-        self.queue / self.path.rate_per_s
+    fn set_queue(&mut self, segments: f64) {
+        if segments != self.queue {
+            self.queue = segments;
+            self.delay_s = segments / self.path.rate_per_s;
+        }
     }
 
     /// Windows fill the queue at once, as each ACK sends what the window allows: sum of w / RTT is the rate.
@@ -134,9 +140,11 @@ impl Fluid<'_> {
         let rate = self.path.rate_per_s;
         if let [flow] = &mut self.flows[..] {
             let path = rate * flow.base_s;
-            self.queue = (flow.cwnd() - path).clamp(0.0, self.path.buffer);
-            flow.queued = flow.cwnd() * self.queue / (path + self.queue);
-            return;
+            let queue = (flow.cwnd() - path).clamp(0.0, self.path.buffer);
+            if flow.steers {
+                flow.queued = flow.cwnd() * queue / (path + queue);
+            }
+            return self.set_queue(queue);
         }
         let mut delay_s = 0.0;
         for _ in 0..50 {
@@ -152,8 +160,8 @@ impl Fluid<'_> {
             }
             delay_s += excess / slope;
         }
-        self.queue = (delay_s * rate).min(self.path.buffer);
-        let delay_s = self.delay_s();
+        self.set_queue((delay_s * rate).min(self.path.buffer));
+        let delay_s = self.delay_s;
         for flow in &mut self.flows {
             flow.queued = flow.cwnd() * delay_s / (flow.base_s + delay_s);
         }
@@ -162,10 +170,10 @@ impl Fluid<'_> {
     /// On to the next ACK, and its flow; to where the queue is empty, if that comes before.
     fn advance(&mut self) -> Option<usize> {
         let rate = self.path.rate_per_s;
-        if rate.is_finite() && self.flows.iter().all(|flow| flow.window(self.delay_s()) == flow.cwnd()) {
+        if rate.is_finite() && self.flows.iter().all(|flow| flow.window(self.delay_s) == flow.cwnd()) {
             self.settle();
         }
-        let delay_s = self.delay_s();
+        let delay_s = self.delay_s;
         let mut load = 0.0;
         for flow in &mut self.flows {
             flow.send(delay_s);
@@ -184,12 +192,13 @@ impl Fluid<'_> {
             }
         }
         let queue = self.queue + if crowded { (load - rate) * step_s } else { 0.0 };
-        self.queue = if next.is_some() { queue.clamp(0.0, self.path.buffer) } else { 0.0 };
+        self.set_queue(if next.is_some() { queue.clamp(0.0, self.path.buffer) } else { 0.0 });
         let dropped = (queue - self.path.buffer).max(0.0);
-        self.full |= crowded && dropped > 0.0;
+        let drops = crowded && dropped > 0.0;
+        self.full |= drops;
         for flow in &mut self.flows {
             flow.pass(step_s, delay_s);
-            if crowded {
+            if drops {
                 let share = dropped * flow.sending / load;
                 flow.dropped += share;
                 flow.queued -= share;
@@ -200,8 +209,7 @@ impl Fluid<'_> {
     }
 
     fn windows(&self) -> Vec<f64> {
-        let delay_s = self.delay_s();
-        self.flows.iter().map(|flow| flow.window(delay_s)).collect()
+        self.flows.iter().map(|flow| flow.window(self.delay_s)).collect()
     }
 
     fn record(&mut self) {
@@ -215,9 +223,6 @@ impl Fluid<'_> {
     /// Records the moment if a window has changed by a hundredth since the last; where it jumped, the
     /// moment before, too.
     fn record_change(&mut self) {
-        if self.path.detail.is_brief {
-            return;
-        }
         let differ = |a: &[f64], b: &[f64]| a.iter().zip(b).any(|(a, b)| (a - b).abs() > 0.01 * b);
         let now = self.windows();
         let recorded = &self.course.windows[self.course.windows.len() - now.len()..];
@@ -234,10 +239,9 @@ impl Fluid<'_> {
     fn end_epoch(&mut self, lost: bool) {
         self.record();
         let before = self.windows();
-        let delay_s = self.delay_s();
         if lost {
             for flow in &mut self.flows {
-                flow.lose(self.now_s, delay_s);
+                flow.lose(self.now_s, self.delay_s);
             }
             self.record();
         }
@@ -258,7 +262,7 @@ impl Fluid<'_> {
     }
 
     fn longest_rtt_s(&self) -> f64 {
-        self.path.base_rtts_s.iter().fold(0.0, |a: f64, &b| a.max(b)) + self.delay_s()
+        self.path.base_rtts_s.iter().fold(0.0, |a: f64, &b| a.max(b)) + self.delay_s
     }
 }
 
@@ -304,6 +308,7 @@ pub fn course(
         flows: flows.collect(),
         now_s: START_S,
         queue: 0.0,
+        delay_s: 0.0,
         full: false,
         epoch_start_s: START_S,
         seen_s: START_S,
@@ -324,19 +329,21 @@ pub fn course(
             return Err(FluidError::Stopped);
         }
         let Some(next) = fluid.advance() else { continue };
-        let (now_s, delay_s) = (fluid.now_s, fluid.delay_s());
+        let (now_s, delay_s) = (fluid.now_s, fluid.delay_s);
         fluid.flows[next].on_ack(now_s, delay_s);
         if fluid.flows[next].cwnd() > MOST_SEGMENTS {
             return Err(FluidError::Unbounded(next));
         }
-        fluid.record_change();
+        if !path.detail.is_brief {
+            fluid.record_change();
+        }
         let full = std::mem::take(&mut fluid.full) && now_s >= calm_until_s;
         let delivered: f64 = fluid.flows.iter().map(|flow| flow.packets).sum();
-        let first = &mut fluid.flows[0].control.cwnd;
-        let is_at_window = first.segments() >= path.window_at_loss;
+        let first = &mut fluid.flows[0];
+        let is_at_window = first.cwnd() >= path.window_at_loss;
         if is_at_window {
             // Equal peaks, which do not make a law give way.
-            *first = Window::of(path.window_at_loss);
+            first.set_cwnd(Window::of(path.window_at_loss));
         }
         if full || delivered >= path.segments_to_loss || is_at_window {
             fluid.end_epoch(true);
@@ -348,7 +355,7 @@ pub fn course(
             calm_until_s = now_s + fluid.longest_rtt_s();
             (stretch_end_s, peak, last_peak, quiet) = (now_s + stretch_s, 0.0, 0.0, 0);
         }
-        peak = peak.max(fluid.flows.iter().map(|flow| flow.cwnd() / flow.base_s).sum());
+        peak = peak.max(fluid.flows.iter().map(|flow| flow.cwnd() * flow.per_base_s).sum());
         if now_s < stretch_end_s {
             continue;
         }

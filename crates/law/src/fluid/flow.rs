@@ -32,15 +32,21 @@ struct Sent {
 
 pub(super) struct Flow {
     law: PlacedLaw,
-    pub(super) control: Control,
+    /// The law owns window and rate.
+    pub(super) steers: bool,
+    control: Control,
+    /// Its window in segments.
+    cwnd: f64,
     ack: Ack,
     pub(super) base_s: f64,
+    /// 1 over the same.
+    pub(super) per_base_s: f64,
     acks: Acks,
     sent: VecDeque<Sent>,
     /// Segments a second that it sends, and that arrive.
     pub(super) sending: f64,
     pub(super) arriving: f64,
-    /// Segments in the queue.
+    /// Segments in the queue, for a law that steers.
     pub(super) queued: f64,
     /// Segments of the ACK to come, and what of them has arrived.
     pub(super) next_ack: f64,
@@ -84,16 +90,19 @@ impl Flow {
         }
         ack.flags = 0;
         Flow {
+            steers: law.is_controller(),
             law,
             control,
+            cwnd: control.cwnd.segments(),
             ack,
             base_s,
+            per_base_s: 1.0 / base_s,
             acks: Acks { per_round: path.detail.acks_per_round, fine: path.detail.fine_acks, since_loss: 0 },
             sent: VecDeque::new(),
             sending: 0.0,
             arriving: 0.0,
             queued: 0.0,
-            next_ack: (window / path.detail.acks_per_round).max(1.0).floor(),
+            next_ack: whole((window / path.detail.acks_per_round).max(1.0)),
             arrived: 0.0,
             lost: 0,
             dropped: 0.0,
@@ -108,16 +117,20 @@ impl Flow {
     }
 
     pub(super) fn cwnd(&self) -> f64 {
-        self.control.cwnd.segments()
+        self.cwnd
+    }
+
+    pub(super) fn set_cwnd(&mut self, cwnd: Window) {
+        self.control.cwnd = cwnd;
+        self.cwnd = cwnd.segments();
     }
 
     /// Segments that it keeps in flight: cwnd, or less where the pacing rate allows no more.
     pub(super) fn window(&self, delay_s: f64) -> f64 {
-        let pacing = match self.control.pacing_bytes_per_s {
-            0 => f64::INFINITY,
-            rate => rate as f64 / f64::from(MSS_BYTES),
-        };
-        self.cwnd().min(pacing * (self.base_s + delay_s))
+        match self.control.pacing_bytes_per_s {
+            0 => self.cwnd,
+            rate => self.cwnd.min(rate as f64 / f64::from(MSS_BYTES) * (self.base_s + delay_s)),
+        }
     }
 
     pub(super) fn send(&mut self, delay_s: f64) {
@@ -129,16 +142,19 @@ impl Flow {
     pub(super) fn pass(&mut self, seconds: f64, delay_s: f64) {
         self.arrived += self.arriving * seconds;
         self.packets += self.arriving * seconds;
-        self.queued = (self.queued + (self.sending - self.arriving) * seconds).max(0.0);
+        if self.steers {
+            self.queued = (self.queued + (self.sending - self.arriving) * seconds).max(0.0);
+        }
         self.window_s += self.sending * (self.base_s + delay_s) * seconds;
     }
 
     /// The ACK that is due; its segments wait `delay_s` in the queue if they are sent now.
     pub(super) fn on_ack(&mut self, now_s: f64, delay_s: f64) {
-        let now_ns = (now_s * 1e9) as u64;
+        let now_ns = nanoseconds(now_s);
         while (1..=now_ns).contains(&self.control.next_tick_ns) {
             let at_ns = std::mem::take(&mut self.control.next_tick_ns);
             self.law.on_tick(at_ns, &mut self.control);
+            self.cwnd = self.control.cwnd.segments();
         }
         let count = self.next_ack as u32;
         self.arrived -= self.next_ack;
@@ -146,17 +162,17 @@ impl Flow {
         while self.sent.get(1).is_some_and(is_due) {
             self.sent.pop_front();
         }
-        let newest = self.sent.front().copied().filter(is_due);
+        let newest = self.sent.front().filter(|sent| is_due(sent));
         let rtt_s = newest.map_or(self.base_s + delay_s, |sent| sent.rtt_s);
         let window = self.window(delay_s);
-        let in_flight = if self.law.is_controller() {
+        let in_flight = if self.steers {
             self.queued + self.arriving * self.base_s // a new rate has not filled the path yet
         } else {
             window
         };
         let ack = &mut self.ack;
         ack.now_ns = now_ns;
-        ack.rtt_ns = (rtt_s * 1e9).round() as u64;
+        ack.rtt_ns = nearest(rtt_s * 1e9);
         ack.min_rtt_ns = ack.min_rtt_ns.min(ack.rtt_ns);
         ack.srtt_ns = ack.srtt_ns - ack.srtt_ns / 8 + ack.rtt_ns / 8;
         ack.delivered += u64::from(count);
@@ -178,8 +194,9 @@ impl Flow {
             law.on_sample(&self.ack, &mut self.control);
             law.on_ack(count, &self.ack, &mut self.control);
         } else {
-            self.steer(newest);
+            self.steer(newest.copied());
         }
+        self.cwnd = self.control.cwnd.segments();
         self.sent.push_back(Sent {
             at_s: now_s,
             rtt_s: self.base_s + delay_s,
@@ -196,7 +213,11 @@ impl Flow {
         if self.acks.since_loss == self.acks.fine {
             self.acks.per_round = self.acks.per_round.min(2.0);
         }
-        self.next_ack = (self.window(delay_s) / self.acks.per_round).max(1.0).floor();
+        let window = self.window(delay_s);
+        // Most ACKs are of a path with two a round trip, and a product is faster.
+        let per_round = self.acks.per_round;
+        let segments = if per_round == 2.0 { 0.5 * window } else { window / per_round };
+        self.next_ack = whole(segments.max(1.0));
     }
 
     /// The same for a law with delivery rates; `newest` is what was sent one RTT ago.
@@ -259,7 +280,7 @@ impl Flow {
             mss_bytes: MSS_BYTES,
             pad: 0,
         };
-        if self.law.is_controller() {
+        if self.steers {
             self.dropped = self.dropped.max(1.0);
             self.show_lost();
             self.law.on_loss(&loss, &mut self.control);
@@ -269,6 +290,23 @@ impl Flow {
             self.control.cwnd = self.control.ssthresh;
             self.law.on_open(&self.ack, &mut self.control);
         }
+        self.cwnd = self.control.cwnd.segments();
         self.plan_ack(delay_s);
     }
+}
+
+/// The whole part of a number of at least 0; `floor` is a call where the processor may lack the instruction.
+fn whole(x: f64) -> f64 {
+    x as i64 as f64
+}
+
+/// A number of at least 0 to the nearest integer, halves up.
+fn nearest(x: f64) -> u64 {
+    let below = x as i64;
+    below as u64 + u64::from(x - below as f64 >= 0.5)
+}
+
+/// A time of at least 0, rounded down.
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as i64 as u64
 }
