@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NotRequired, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NotRequired, get_origin, get_type_hints
 
 import mypy.api
 import pytest
@@ -73,12 +73,25 @@ def test_counts_of_the_whole_run_are_said_to_be_so(tmp_path: Path) -> None:
         assert averages(results) == f"averages {averaged(results)}{said}"
 
 
-def test_runs_of_many_flows_say_how_often_they_sample(tmp_path: Path) -> None:
-    path = dumbbell(rate="1Mbit/s", rtt="20ms", buffer="1bdp", duration="9s")
-    coarse = "; samples every 20ms, since there are many flows (key sample)"
-    for name, sample, said in (("default", None, coarse), ("chosen", "1s", "")):
-        crowd = replace(path, sample=sample).flow("reno", count=4000)
-        results = execute([Case(crowd)], out=tmp_path / name)
-        assert averages(results) == f"averages {averaged(results)}{said}"
-        times = results.runs[0].table("flows")["t_s"].unique().sort()
-        assert times.diff()[1:].min() == pytest.approx(0.02 if sample is None else 1.0)
+@pytest.mark.parametrize(
+    ("flows", "keys", "every_ms", "is_said"),
+    [
+        (6000, {}, 20, True),
+        (6000, {"sample": "1s"}, 1000, False),
+        (10, {}, 10, False),
+        (10, {"sample_rows": 3000}, 50, True),
+        (10, {"sample_rows": 1_000_000}, 10, False),
+    ],
+)
+def test_runs_say_how_often_they_sample_if_their_rows_decide(
+    flows: int, keys: dict[str, Any], every_ms: int, is_said: bool, tmp_path: Path
+) -> None:
+    path = dumbbell(rate="1Mbit/s", rtt="20ms", buffer="1bdp", duration="9s", **keys)
+    results = execute([Case(path.flow("reno", count=flows))], out=tmp_path)
+    said = f"; samples every {every_ms}ms, by the number of their rows (key sample_rows)"
+    assert averages(results) == f"averages {averaged(results)}{said if is_said else ''}"
+    run = results.runs[0]
+    times = run.table("flows")["t_s"].unique().sort()
+    assert times.diff()[1:].min() == pytest.approx(every_ms / 1000)
+    rows = sum(len(run.table(table)) for table in ("flows", "probes", "queues"))
+    assert rows <= keys.get("sample_rows", 4_000_000)

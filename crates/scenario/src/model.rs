@@ -36,9 +36,13 @@ keys! {
         duration: Time, in Time::from_us(1)..=DURATION_MAX, like "duration = \"60s\"";
         /// Start of the summary statistics; less than `duration`.
         warmup: Time = Time::ZERO;
-        /// Grid of the tables `flows`, `probes` and `queues`, or "off". A run of many flows samples less often by default:
-        /// it takes the first of 10, 20, 50, 100, 200, 500 ms and 1 s whose rows need at most 256 MB.
+        /// Grid of the tables `flows`, `probes` and `queues`, or "off". By default the first of 10, 20, 50, 100, 200,
+        /// 500 ms and 1 s with which they have at most `sample_rows` rows, so a run of many flows samples less often.
+        /// The resolved scenario in `provenance.json` names the interval.
         sample: Sample = Sample::Every(Time::from_ms(10));
+        /// Most rows of these tables together, instead of `sample`. Default 4 million, and a sample every second
+        /// where that is not enough.
+        sample_rows: Option<u64> = None, in 1..=1_000_000_000;
         /// The TCP: "linux" is Linux 6.12, with 14 bytes of framing and 52 of headers in a packet. "ns2" is the
         /// simulator of the papers: initial window 2, no delayed ACK, a loss after three duplicate ACKs, the window
         /// halved at once, no tail loss probe, classic slow start, the RTO of RFC 6298, 40 bytes of headers, no

@@ -103,7 +103,8 @@ fn resolve(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioError> {
         return Err(root.error("flow", format!("{routes} different routes"), hint));
     }
     if root.get("sample").is_none() {
-        scenario.sample = scenario.default_interval(network_links);
+        let chosen = scenario.choose_interval(network_links);
+        chosen.map_err(|wrong| root.error("sample_rows", wrong.found, wrong.hint))?;
     }
     Ok(())
 }
@@ -113,6 +114,10 @@ fn resolve_times(scenario: &mut Scenario, root: &Table) -> Result<(), ScenarioEr
     if warmup >= duration {
         let found = format!("{warmup} is not before the end");
         return Err(root.error("warmup", found, format!("allowed: less than {duration}")));
+    }
+    if let (Some(rows), Some(_)) = (scenario.sample_rows, root.get("sample")) {
+        let found = format!("{rows} found beside sample");
+        return Err(root.error("sample_rows", found, "write one of the two"));
     }
     match scenario.sample {
         Sample::Every(step)

@@ -36,17 +36,21 @@ fn config(top: &str, queue: &str, flow: &str) -> Config {
     parse(&text).config(1)
 }
 
-/// A sample of a flow of CUBIC is 182 bytes with its probes; 256 MB of them at most.
+/// A sample of a flow of CUBIC is six rows, with its probes; a run of 60 s has 6,001 samples at most.
 #[test]
 fn runs_of_many_flows_sample_less_often() {
     let sampled = |top: &str, flow: &str| config(top, "", flow).sample;
-    for (count, ms) in [(1, 10), (200, 10), (400, 20), (1000, 50), (10_000, 500), (1_000_000, 1000)] {
+    for (count, ms) in [(1, 10), (110, 10), (111, 20), (500, 50), (10_000, 1000), (1_000_000, 1000)] {
         let flow = format!("count = {count}\nparallel = 1");
         assert_eq!(sampled("", &flow), Some(Time::from_ms(ms)), "{count} flows");
         assert_eq!(sampled("sample = \"10ms\"", &flow), Some(Time::from_ms(10)), "{count} flows");
     }
     assert_eq!(sampled("", "count = 10000\nstart = \"uniform(0s, 59s)\""), Some(Time::from_ms(500)));
     assert_eq!(sampled("sample = \"off\"", "count = 10000"), None);
+    // Two links have a row in each sample, too.
+    for (rows, ms) in [(48_008, 10), (48_007, 20), (24_008, 20), (24_007, 50), (488, 1000)] {
+        assert_eq!(sampled(&format!("sample_rows = {rows}"), ""), Some(Time::from_ms(ms)), "{rows} rows");
+    }
     // A run that is shorter than an interval has a sample at its end.
     let text = "schema = 1\nduration = \"5ms\"\n[link]\nrate = \"10Gbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
                 rtt = \"1ms\"\ncount = 2000000\n";

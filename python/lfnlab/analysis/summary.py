@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 INTERVALS = " ± 95 % (Student's t)"
 """Meaning of ``±`` in a table and of the bars in a figure."""
-MANY_FLOW_SECONDS = 8000
+MANY_FLOW_SECONDS = 4000
 """Runs of fewer flows times seconds sample every 10 ms by default, with any number of probes."""
 
 
@@ -132,16 +132,20 @@ def averages(results: Results) -> str:
 
 
 def _sampling(results: Results) -> str:
-    """How often runs sample whose flows are too many for the default interval."""
+    """How often runs sample whose number of rows decides that, unless it is every 10 ms."""
     many = [
         run.scenario
         for run in results.runs
         if "testbed" not in run.summary
-        and len(run.summary["flows"]) * float(run.summary["sim_s"]) > MANY_FLOW_SECONDS
+        and run.scenario.sample is None
+        and (
+            run.scenario.sample_rows is not None
+            or len(run.summary["flows"]) * float(run.summary["sim_s"]) > MANY_FLOW_SECONDS
+        )
     ]
-    steps = {one.check()["sample"] for one in many if one.sample is None} - {"10ms"}
+    steps = {one.check()["sample"] for one in many} - {"10ms"}
     each = " or ".join(sorted(steps))
-    return f"; samples every {each}, since there are many flows (key sample)" if steps else ""
+    return f"; samples every {each}, by the number of their rows (key sample_rows)" if steps else ""
 
 
 def over(results: Results) -> str:

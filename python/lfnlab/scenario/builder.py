@@ -67,6 +67,7 @@ class Scenario:
     seed: int = 1
     warmup: str | None = None
     sample: str | None = None
+    sample_rows: int | None = None
     compat: Literal["linux", "ns2"] | None = None
     default_rtt: str | None = field(default=None, compare=False, repr=False)
 
@@ -224,7 +225,7 @@ def dumbbell(
         buffer: "250 packets", "12.5MB" or "1bdp".
         duration: simulated time.
         loss: probability that a data packet is lost, dimensionless.
-        settings: the other keys of a scenario: name, seed, warmup, sample, compat.
+        settings: the other keys of a scenario: name, seed, warmup, sample, sample_rows, compat.
     """
     return Scenario(
         duration=duration,
@@ -256,7 +257,7 @@ def parking_lot(
         buffer: of each hop, as for :func:`dumbbell`.
         duration: simulated time.
         loss: probability that a hop loses a data packet, dimensionless.
-        settings: the other keys of a scenario: name, seed, warmup, sample, compat.
+        settings: the other keys of a scenario: name, seed, warmup, sample, sample_rows, compat.
     """
     return Scenario(
         duration=duration,

@@ -993,6 +993,7 @@ class RunSettings(TypedDict, total=False):
     seed: int
     warmup: str | None
     sample: str | None
+    sample_rows: int | None
     compat: Literal["linux", "ns2"] | None
 
 
