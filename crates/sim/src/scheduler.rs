@@ -341,8 +341,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes the packet that the next event stands for, and removes the event: where it is and what it is. What it
-    /// has besides goes to `extras`, which were the default. `None` if nothing is there.
+    /// Takes the packet that the next event stands for, and removes the event: where it is and what it is. `extras`,
+    /// the default before, become those of the packet. `None` if nothing is there.
     #[inline]
     pub fn take_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
         if line.is_late() {
