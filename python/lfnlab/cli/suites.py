@@ -108,8 +108,8 @@ def suite_bbr(
 ) -> int:
     """Run the example test cases of BBR's draft (draft-ietf-ccwg-bbr) with our bbr3.
 
-    A verdict is one on this implementation: `pass` if all that the case wants was seen, `fail`, or
-    `not run`, with what the simulator lacks. docs/suite-bbr.md explains each failure. Examples:
+    A verdict is one on this implementation: `pass` if all that a case wants was seen, else `fail`.
+    docs/bbr-cases.md explains each failure. Examples:
 
         lfn suite bbr
         lfn suite bbr --case 4,18

@@ -15,8 +15,8 @@ from lfnlab.analysis.table import Table
 from lfnlab.errors import UsageError
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.suite.bbr.checks import LAW
 from lfnlab.suite.bbr.examples import EXAMPLES, Example
+from lfnlab.suite.bbr.paths import LAW
 from lfnlab.suite.bbr.seen import Check, Seen
 
 if TYPE_CHECKING:
@@ -35,16 +35,14 @@ DRAFT = "draft"
 
 @dataclass(frozen=True)
 class Verdict:
-    """A case and its checks; none if it was not run."""
+    """A case and its checks."""
 
     example: Example
     checks: tuple[Check, ...]
 
     @property
     def word(self) -> str:
-        """`pass`, `fail`, or `not run`."""
-        if self.example.lacks:
-            return "not run"
+        """`pass` or `fail`."""
         return "pass" if all(check.holds for check in self.checks) else "fail"
 
 
@@ -89,16 +87,13 @@ def run(
         done = execute(cases, out=out / name, jobs=jobs, progress=progress, title=title)
         return {int(str(each.factors["case"])): Seen(each) for each in done.runs}
 
-    ready = [(e, of(e.path)) for e in examples if e.path is not None]
+    ready = [(e, of(e.path)) for e in examples]
     scouts = run_all([(e.number, path) for e, path in ready if e.change], "first")
     final = [
         (e.number, e.change(scouts[e.number], path) if e.change else path) for e, path in ready
     ]
     seen = run_all(final, "cases")
-    return [
-        Verdict(e, tuple(e.checks(seen[e.number])) if e.checks and e.path is not None else ())
-        for e in examples
-    ]
+    return [Verdict(e, tuple(e.checks(seen[e.number]))) for e in examples]
 
 
 def table(verdicts: Sequence[Verdict]) -> Table:
@@ -107,8 +102,6 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     for verdict in verdicts:
         example = verdict.example
         head = (str(example.number), example.title, verdict.word)
-        if example.lacks:
-            rows.append((*head, f"lacks {example.lacks}", "", ""))
         for i, check in enumerate(verdict.checks):
             holds = "yes" if check.holds else "NO"
             rows.append((*(head if i == 0 else ("", "", "")), check.says, holds, check.found))
@@ -130,7 +123,6 @@ def to_json(verdicts: Sequence[Verdict], variant: str = DRAFT) -> dict[str, Any]
                 "title": verdict.example.title,
                 "sentence": verdict.example.sentence,
                 "verdict": verdict.word,
-                "lacks": verdict.example.lacks,
                 "checks": [
                     {"says": check.says, "holds": check.holds, "found": check.found}
                     for check in verdict.checks

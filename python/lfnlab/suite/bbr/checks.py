@@ -1,15 +1,13 @@
-"""Paths of the test cases, what happens on them, and what must be seen."""
+"""Each test case: what must be seen of it."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.scenario.builder import Scenario, dumbbell
-from lfnlab.scenario.elements import Change
 from lfnlab.suite.bbr.seen import (
     CRUISE,
     DOWN,
@@ -35,41 +33,6 @@ from lfnlab.suite.bbr.seen import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LAW = "bbr3"
-
-
-def path(
-    rate: str = "100Mbit/s",
-    buffer: str = "4bdp",
-    duration: str = "8s",
-    sample: str = "1ms",
-    rtt: str = "40ms",
-    **settings: Any,
-) -> Scenario:
-    """A dumbbell with one flow."""
-    return dumbbell(rate=rate, rtt=rtt, buffer=buffer, duration=duration, sample=sample).flow(
-        LAW, **settings
-    )
-
-
-def at(t_s: float) -> str:
-    """A time of a scenario."""
-    return f"{t_s:.6f}s"
-
-
-def changed(path: Scenario, *changes: Change) -> Scenario:
-    """A path with changes, in order of time."""
-    return path.with_changes(*sorted(changes, key=lambda change: float(str(change.at)[:-1])))
-
-
-def begins(seen: Seen, state: int, after_s: float = 0.0, number: int = 0) -> float:
-    """When a stay in a state begins; the end of the run if there is none."""
-    found = [
-        phase for phase in seen.phases if phase.state == state and seen.t_s[phase.start] > after_s
-    ]
-    i = found[number].start if number < len(found) else len(seen.t_s) - 2
-    return float(seen.t_s[i])
-
 
 # 1, 2: the end of Startup
 
@@ -90,19 +53,6 @@ def plateau(seen: Seen) -> list[Check]:
         Check("three rounds grow by less than a quarter", count == 3, f"{count} rounds"),
         follows(seen, startup, STARTUP, DRAIN),
     ]
-
-
-def limited(**more: Any) -> Scenario:
-    """A flow that its application limits: 400 packets fit the send buffer, less than 2 BDP."""
-    return path(send_buffer="400 packets", **more)
-
-
-def lossy(from_s: float, to_s: float, probability: float) -> tuple[Change, Change]:
-    """Losses between two times."""
-    return (
-        Change(at=at(from_s), link="forward", loss=probability),
-        Change(at=at(to_s), link="forward", loss=0.0),
-    )
 
 
 def startup_loss(seen: Seen) -> list[Check]:
@@ -178,13 +128,6 @@ def drain_by_inflight(seen: Seen) -> list[Check]:
     ]
 
 
-def slower_drain(scout: Seen, path: Scenario) -> Scenario:
-    """The link has less than half of its rate from the beginning of Drain."""
-    return changed(
-        path, Change(at=at(begins(scout, DRAIN) + 0.001), link="forward", rate="45Mbit/s")
-    )
-
-
 def drain_by_time(seen: Seen) -> list[Check]:
     """Case 4."""
     drain = seen.first(DRAIN)
@@ -217,17 +160,6 @@ def up_by_plateau(seen: Seen) -> list[Check]:
         Check("it ends in the third round without growth", rounds == 3, f"in round {rounds}"),
         follows(seen, up, UP, DOWN),
     ]
-
-
-def losses_to_probe_bw(path: Scenario) -> Scenario:
-    """An application-limited flow leaves Startup at losses only."""
-    return path.with_changes(*lossy(1.0, 1.3, 0.05))
-
-
-def loss_in_limited_up(scout: Seen, path: Scenario) -> Scenario:
-    """Losses in UP."""
-    up_s = begins(scout, UP, 2.0)
-    return path.with_changes(*lossy(up_s + 0.2, up_s + 0.4, 0.1))
 
 
 def limited_up_by_loss(seen: Seen) -> list[Check]:
@@ -299,19 +231,6 @@ def down_by_inflight(seen: Seen) -> list[Check]:
     ]
 
 
-def later_minimum() -> Scenario:
-    """A path whose RTT falls by 1 ms after 2 s, so that no probe of the RTT comes before 7 s."""
-    return path().with_changes(
-        Change(at="0s", link="forward", delay="1ms"), Change(at="2s", link="forward", delay="0ms")
-    )
-
-
-def slower_down(scout: Seen, path: Scenario) -> Scenario:
-    """The link has a tenth less from the beginning of DOWN."""
-    down_s = begins(scout, DOWN, begins(scout, UP))
-    return path.with_changes(Change(at=at(down_s + 0.001), link="forward", rate="90Mbit/s"))
-
-
 def down_by_time(seen: Seen) -> list[Check]:
     """Case 9."""
     up = seen.first(UP)
@@ -365,17 +284,95 @@ def probe_rtt_in_startup(seen: Seen) -> list[Check]:
     ]
 
 
+# 11, 22: an application that pauses
+
+
+def skipped_probe_rtt(seen: Seen) -> list[Check]:
+    """Case 11."""
+    sending = np.flatnonzero((seen.t_s > 4.0) & (seen.inflight > 0))
+    if not len(sending):
+        return [Check("it sends again", False, "it does not")]
+    again_s = float(seen.t_s[sending[0]])
+    before = seen.at(again_s) - 1
+    states = {int(state) for state in seen.state[before : seen.at(again_s + 4.5)]}
+    pace = float(seen.pacing_bps[seen.at(again_s)]) * seen.wire_bits / seen.segment_bits
+    return [
+        Check(
+            "it is idle in ProbeBW for more than 5 s",
+            int(seen.state[before]) in PROBE_BW and again_s >= 8.5,
+            f"{STATES[seen.state[before]]}, sends again at {again_s:.2f} s",
+        ),
+        Check(
+            "it restarts at bw, less 1 %",
+            bool(abs(pace / seen.bw_bps(before) - 0.99) < 0.02),
+            f"{pace / 1e6:.1f} Mbit/s of {seen.bw_bps(before) / 1e6:.1f}",
+        ),
+        Check(
+            "it does not enter ProbeRTT in the next 4.5 s",
+            PROBE_RTT not in states,
+            ", ".join(STATES[state] for state in sorted(states)),
+        ),
+    ]
+
+
+def limited_refill(seen: Seen) -> list[Check]:
+    """Case 22."""
+    refill = seen.first(REFILL)
+    if refill is None:
+        return missing(REFILL)
+    end = min(refill.end, len(seen.t_s) - 1)
+    least = float(seen.inflight[refill.start : end].min())
+    before, during = seen.bw_bps(refill.start), seen.bw[refill.start : end + 1]
+    # Before the next probe of the RTT, and the next pause.
+    from_s = float(seen.t_s[end]) + 0.3
+    later, goodput = seen.bw_bps(seen.at(from_s + 1.2)), seen.rate_bps(from_s, from_s + 1.2)
+    return [
+        Check("little is in flight in REFILL", least < 50, f"{least:.0f} segments at least"),
+        Check(
+            "max_bw does not change in REFILL",
+            bool(np.all(during == during[0])),
+            f"{before / 1e6:.1f} Mbit/s",
+        ),
+        follows(seen, refill, REFILL, UP),
+        Check(
+            "the flow then fills the link, and max_bw is the link's",
+            goodput > 98e6 and later > 98e6,
+            f"{goodput / 1e6:.1f} and {later / 1e6:.1f} Mbit/s",
+        ),
+    ]
+
+
+# 17: a token-bucket policer
+
+
+def policed_flow(seen: Seen) -> list[Check]:
+    """Case 17."""
+    probing = np.flatnonzero(np.isin(seen.state, PROBE_BW))
+    if not len(probing):
+        return missing(DOWN)
+    bounded = np.flatnonzero((seen.bw_short > 0) & (seen.short > 0))
+    bounded = bounded[bounded > probing[0]]
+    last = len(seen.t_s) - 1
+    half = seen.at(20.0)
+    sent = (seen.delivered[last] - seen.delivered[half]) * 8 / seen.segment_bits
+    lost = float((seen.retransmits[last] - seen.retransmits[half]) / sent)
+    rate_bps = seen.rate_bps(20.0, float(seen.t_s[last]))
+    return [
+        Check(
+            "drops set inflight_shortterm and bw_shortterm",
+            bool(len(bounded)),
+            f"at {seen.t_s[bounded[0]]:.2f} s" if len(bounded) else "never",
+        ),
+        Check(
+            "the last 20 s have 80 to 100 % of the tokens",
+            80e6 <= rate_bps <= 100.5e6,
+            f"{rate_bps / 1e6:.1f} Mbit/s",
+        ),
+        Check("and lose less than 2 %", lost < 0.02, f"{100 * lost:.2f} %"),
+    ]
+
+
 # 12, 13, 14: aggregation, small BDPs
-
-
-def gated(from_s: float, to_s: float) -> list[Change]:
-    """ACKs that arrive in bursts: their link is down for 18 of every 20 ms."""
-    changes = []
-    for i in range(int((to_s - from_s) / 0.02)):
-        t_s = from_s + 0.02 * i
-        changes.append(Change(at=at(t_s), link="reverse", down=True))
-        changes.append(Change(at=at(t_s + 0.018), link="reverse", down=False))
-    return changes
 
 
 def aggregated_startup(seen: Seen) -> list[Check]:
@@ -392,12 +389,6 @@ def aggregated_startup(seen: Seen) -> list[Check]:
             f"{100 * error:+.1f} %, after {seen.t_s[startup.end - 1]:.2f} s",
         ),
     ]
-
-
-def gate_in_cruise(scout: Seen, path: Scenario) -> Scenario:
-    """Aggregation from CRUISE on."""
-    cruise_s = begins(scout, CRUISE, 1.0)
-    return changed(path, *gated(cruise_s + 0.01, cruise_s + 1.5))
 
 
 def aggregated_cruise(seen: Seen) -> list[Check]:
@@ -440,11 +431,6 @@ def small(seen: Seen) -> list[Check]:
 # 15, 16: ten times as much, and a tenth
 
 
-def faster(scout: Seen, path: Scenario) -> Scenario:
-    """Ten times the rate."""
-    return path.with_changes(Change(at="5s", link="forward", rate="100Mbit/s"))
-
-
 def ten_times(seen: Seen) -> list[Check]:
     """Case 15: growth by 1.25 a round while the bound allows it, and the bound by powers of two."""
     most = math.ceil(math.log(10, 1.25)) + math.ceil(math.log2(100e6 * RTT_S / seen.wire_bits))
@@ -464,11 +450,6 @@ def ten_times(seen: Seen) -> list[Check]:
         Check("inflight_longterm grows by steps that double", doubles, f"steps {steps}"),
         Check(says, rounds <= most, f"{rounds} rounds"),
     ]
-
-
-def slower(scout: Seen, path: Scenario) -> Scenario:
-    """A tenth of the rate."""
-    return path.with_changes(Change(at="5s", link="forward", rate="10Mbit/s"))
 
 
 def a_tenth(seen: Seen) -> list[Check]:
@@ -493,24 +474,6 @@ def a_tenth(seen: Seen) -> list[Check]:
 
 
 # 18, 19: spurious recovery
-
-
-def overtaken(scout: Seen, path: Scenario) -> Scenario:
-    """Packets of 3 ms arrive 15 ms late, and others overtake them."""
-    up_s = begins(scout, UP, 1.0) + 2 * RTT_S
-    return path.with_changes(
-        Change(at=at(up_s), link="forward", delay="15ms"),
-        Change(at=at(up_s + 0.003), link="forward", delay="0ms"),
-    )
-
-
-def held(scout: Seen, path: Scenario) -> Scenario:
-    """The link holds everything for 600 ms."""
-    up_s = begins(scout, UP, 1.0) + 2 * RTT_S
-    return path.with_changes(
-        Change(at=at(up_s), link="forward", down=True),
-        Change(at=at(up_s + 0.6), link="forward", down=False),
-    )
 
 
 def spurious(kind: int, what: str) -> Callable[[Seen], list[Check]]:
@@ -554,12 +517,6 @@ def spurious(kind: int, what: str) -> Callable[[Seen], list[Check]]:
 
 
 # 21: a loss in ProbeBW_UP
-
-
-def loss_in_up(scout: Seen, path: Scenario) -> Scenario:
-    """Losses in the second stay in UP."""
-    up_s = begins(scout, UP, begins(scout, DOWN, 2.0))
-    return path.with_changes(*lossy(up_s + 0.001, up_s + 0.06, 0.1))
 
 
 def up_by_loss(seen: Seen) -> list[Check]:
