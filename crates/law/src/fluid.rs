@@ -223,6 +223,9 @@ impl Fluid<'_> {
     /// Records the moment if a window has changed by a hundredth since the last; where it jumped, the
     /// moment before, too.
     fn record_change(&mut self) {
+        if self.path.detail.is_brief {
+            return;
+        }
         let differ = |a: &[f64], b: &[f64]| a.iter().zip(b).any(|(a, b)| (a - b).abs() > 0.01 * b);
         let now = self.windows();
         let recorded = &self.course.windows[self.course.windows.len() - now.len()..];
@@ -334,9 +337,7 @@ pub fn course(
         if fluid.flows[next].cwnd() > MOST_SEGMENTS {
             return Err(FluidError::Unbounded(next));
         }
-        if !path.detail.is_brief {
-            fluid.record_change();
-        }
+        fluid.record_change();
         let full = std::mem::take(&mut fluid.full) && now_s >= calm_until_s;
         let delivered: f64 = fluid.flows.iter().map(|flow| flow.packets).sum();
         let first = &mut fluid.flows[0];
