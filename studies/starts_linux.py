@@ -40,6 +40,7 @@ def _cases(experiment: str, path: starts.Path) -> list[Case]:
         Case(
             replace(
                 case.scenario,
+                sample="100ms",  # Linux needs one
                 flows=tuple(
                     replace(flow, law="cubic:linux", slow_start=None)
                     for flow in case.scenario.flows
