@@ -439,6 +439,21 @@ impl Flow {
         sent
     }
 
+    /// A segment comes to a receiver that misbehaves, at `at`. Returns the ACKs sent.
+    pub fn receive_misbehaving(
+        &mut self,
+        at: Time,
+        segment: Segment,
+        ce: bool,
+        how: Misbehaviour,
+        id: FlowId,
+        scheduler: &mut Scheduler,
+    ) -> u64 {
+        let Segment { seq, retransmission, copy, cwr } = segment;
+        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
+        self.answer(id, scheduler, |receiver, mut emit| how.receive(receiver, at, segment, &mut emit))
+    }
+
     /// Whether a segment that is needed was sent before the copy that moved the receiver on last: that copy's
     /// timestamp is newer, and the receiver refuses what is older by more than one ms (PAWS, RFC 7323 §5; Linux 6.12
     /// as measured).

@@ -1,12 +1,8 @@
 //! Receivers that break the rules to get more than their share.
 
 use lfn_keys::words;
-use lfn_tcp::{Acknowledgement, Segment, SegmentIn};
+use lfn_tcp::{Acknowledgement, Receiver, SegmentIn};
 use lfn_units::Time;
-
-use crate::flow::Flow;
-use crate::ids::FlowId;
-use crate::scheduler::Scheduler;
 
 /// ACKs in place of one, of a receiver that splits them.
 const PARTS: u32 = 8;
@@ -28,21 +24,17 @@ words! {
     Misbehaviour { SplitsAcks = "splits-acks", Optimistic = "optimistic", HidesMarks = "hides-marks", }
 }
 
-impl Flow {
-    /// A segment comes to a receiver that misbehaves, at `at`. Returns the ACKs sent.
-    pub fn receive_misbehaving(
-        &mut self,
+impl Misbehaviour {
+    /// A segment comes to the receiver at `at`.
+    pub(crate) fn receive(
+        self,
+        receiver: &mut Receiver,
         at: Time,
-        segment: Segment,
-        ce: bool,
-        how: Misbehaviour,
-        id: FlowId,
-        scheduler: &mut Scheduler,
-    ) -> u64 {
-        let Segment { seq, retransmission, copy, cwr } = segment;
-        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
-        let before = self.receiver.next_expected();
-        self.answer(id, scheduler, |receiver, emit| match how {
+        segment: SegmentIn,
+        emit: &mut impl FnMut(&Acknowledgement),
+    ) {
+        let before = receiver.next_expected();
+        match self {
             Misbehaviour::Optimistic => emit(&receiver.on_segment_optimistic(at, segment, AHEAD)),
             Misbehaviour::SplitsAcks => receiver.on_segment(at, segment, &mut |ack: &Acknowledgement| {
                 // An ACK of a part of a segment covers no further segment: a sender that counts what is acknowledged
@@ -56,6 +48,6 @@ impl Flow {
             Misbehaviour::HidesMarks => {
                 receiver.on_segment(at, SegmentIn { ce: false, ..segment }, &mut |ack| emit(ack));
             }
-        })
+        }
     }
 }
