@@ -25,7 +25,7 @@ const UDT_FLOW_BYTES: f64 = 16_000.0;
 const PACKET_BYTES: f64 = 124.0;
 /// The same in no queue: 25 for its time, its flags and the ranges at both ends, in two places; and on a delay line, or on
 /// the lists of what is lost and sent again. BBR, which bears losses, has them all at once.
-const LISTED_BYTES: f64 = 84.0;
+const LISTED_BYTES: f64 = 88.0;
 /// The same of windows far above what the path holds: nearly all is lost. A place takes half of it.
 const LOST_BYTES: f64 = 92.0;
 /// Of those on a delay line, and their ACKs.
@@ -64,7 +64,7 @@ const SLACK_MOST_PACKETS: f64 = 250_000.0;
 /// The same of recoveries of BBR, whose rate no loss lowers, beyond that.
 const RECOVERY_BY_RATE: f64 = 1.5;
 /// The same of recoveries without SACK, beyond that.
-const STALLED: f64 = 0.5;
+const STALLED: f64 = 0.9;
 /// In a long run some of these flows never end their recovery, and add packets in each round trip.
 const STALLED_A_ROUND: f64 = 0.02;
 const STALLED_MOST_PACKETS: f64 = 550_000.0;

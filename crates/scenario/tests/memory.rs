@@ -432,6 +432,19 @@ fn drawn_scenarios_are_predicted() {
              links = [\"forward\"]\nmax_rows = 96176\n",
         ),
         (
+            "BBR bears random losses on a short path of many packets",
+            "duration = \"1000001us\"\n[link]\nrate = \"50873816809bit/s\"\n\
+             queue = { kind = \"red\", size = \"1.190bdp\" }\nloss = 0.042724\nduplicate = 0.0006\nmode = \"event\"\n\
+             [[flow]]\nlaw = \"bbr:linux\"\nrtt = \"10235us\"\ncount = 14\nparallel = 4\n\
+             start = \"uniform(0us, 500001us)\"\n",
+        ),
+        (
+            "86 flows without SACK stall at once",
+            "duration = \"5428797us\"\n[link]\nrate = \"11052173722bit/s\"\n\
+             queue = { kind = \"pie\", size = \"0.847bdp\" }\n[[flow]]\nlaw = \"htcp:rtt\"\nrtt = \"18223us\"\n\
+             count = 86\nsack = false\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",
