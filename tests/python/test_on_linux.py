@@ -293,7 +293,9 @@ def missing() -> str | None:
 
 NOT_BUILT = missing()
 needs_build = pytest.mark.skipif(NOT_BUILT is not None, reason=f"{NOT_BUILT}")
-LOSSY = PATH.replace('"3s"', '"3s"\nwarmup = "1s"') + 'queue = { kind = "pie" }\nloss = 0.001\n'
+# tc is asked for an update of 15 ms.
+PIE = 'queue = { kind = "pie", update = "16ms" }\n'
+LOSSY = PATH.replace('"3s"', '"3s"\nwarmup = "1s"') + PIE + "loss = 0.001\n"
 
 
 @needs_build
