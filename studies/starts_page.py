@@ -95,7 +95,7 @@ def draw_cells(
         figure = Figure(figsize=(2.2 + wide * len(depths), 1.8 + 0.32 * len(paths)))
         panels = figure.subplots(1, len(depths), sharey=True, squeeze=False)[0]
         for axes, depth in zip(panels, depths, strict=True):
-            values = np.round(scale * matrix(cases, column, depth), 2) + 0.0  # no -0
+            values = scale * matrix(cases, column, depth)
             names = [name_of(path) for path in paths]
             cells(axes, values, names, starts, limits=limits, form=form, colours=colours)
             axes.set_title(f"buffer of {depth:g} BDP")
@@ -213,7 +213,7 @@ def page(table: pl.DataFrame, stamp: str) -> str:
             "harm",
             "a newcomer: harm to the old flow, %",
             limits=(0, 60),
-            form=".0f",
+            form="z.0f",
             scale=100,
         ),
         "starts-trade": draw_trade(table),

@@ -281,7 +281,8 @@ retransmits within a factor of 1.25 or 5, timeouts within 1. Random losses hit t
 both sides. Where one run differs, both run eight times with RTTs spread over one packet's time; if
 the eight of one side differ by more than 5 %, or packets are lost, held or doubled at random, the
 scenario is chaotic, and medians are compared. If they differ too, 32 runs decide, and a permutation
-test of significance 0.01 (`validation/chance.py`).
+test of significance 0.01 (`validation/chance.py`). Eight phases of a scenario with random losses
+lose the same packets: one of them is among the 32.
 
 It does not draw losses of ACKs.
 
