@@ -84,16 +84,17 @@ def missing() -> str | None:
 # ---- the two sides ----
 
 
-def _window(time_s: np.ndarray, window: np.ndarray, start_s: float, rtt_s: float) -> float:
-    """The mean of the samples from a round trip after the start."""
-    inside = time_s >= start_s + rtt_s
+def _window(
+    time_s: np.ndarray, window: np.ndarray, opening: np.ndarray, start_s: float, rtt_s: float
+) -> float:
+    """The mean of the samples from a round trip after the start and after the handshake: while SYNs
+    are lost Linux reports a window of one segment that it never uses."""
+    inside = (time_s >= start_s + rtt_s) & ~opening
     return float(np.mean(window[inside])) if inside.any() else 0.0
 
 
-def _after_handshake(samples: Mapping[str, np.ndarray], counter: str) -> float:
+def _after_handshake(samples: Mapping[str, np.ndarray], counter: str, opening: np.ndarray) -> float:
     """A counter of Linux without what the handshake added: ours counts data only."""
-    # The SYN counts as a byte that was acknowledged.
-    opening = samples["bytes_acked"] == 0
     before = samples[counter][opening]
     return float(samples[counter][-1] - (before[-1] if len(before) else 0))
 
@@ -108,13 +109,16 @@ def of_linux(resolved: dict[str, Any], ran: virtual_linux.Ran) -> Outcome:
     for flow, samples in zip(_expanded(resolved), ran.flows, strict=True):
         start_s, rtt_s = parse(flow["start"], SECONDS), parse(flow["rtt"], SECONDS)
         active_s = parse(resolved["duration"], SECONDS) - start_s
+        # The SYN counts as a byte that was acknowledged.
+        opening = samples["bytes_acked"] == 0
         flows.append(
             Flow(
-                # The SYN counts as a byte that was acknowledged.
                 goodput_bps=8 * max(0.0, float(samples["bytes_acked"][-1]) - 1) / active_s,
-                mean_window=_window(samples["t_us"] / 1e6, samples["cwnd"], start_s, rtt_s),
-                retransmits=_after_handshake(samples, "total_retrans"),
-                timeouts=_after_handshake(samples, "timeouts"),
+                mean_window=_window(
+                    samples["t_us"] / 1e6, samples["cwnd"], opening, start_s, rtt_s
+                ),
+                retransmits=_after_handshake(samples, "total_retrans", opening),
+                timeouts=_after_handshake(samples, "timeouts", opening),
             )
         )
     queue = ran.queue
@@ -133,7 +137,9 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
         flows.append(
             Flow(
                 goodput_bps=8 * said["delivered_bytes"] / active_s,
-                mean_window=_window(table["t_s"][of], table["cwnd_seg"][of], start_s, rtt_s),
+                mean_window=_window(
+                    table["t_s"][of], table["cwnd_seg"][of], table["srtt_s"][of] == 0, start_s, rtt_s
+                ),
                 retransmits=float(said["retransmits"]),
                 timeouts=float(said["timeouts"]),
             )

@@ -22,8 +22,8 @@ pub const SACK_BLOCKS: usize = 3;
 const DUP_ACKS_UNCOMPRESSED: u32 = 3;
 /// ACKs that compression may hold back (Linux tcp_comp_sack_nr).
 const COMPRESSED_MAX: u32 = 44;
-/// Segments acknowledged at once after a mark that begins an echo, and after a retransmission, which is not
-/// ECN-capable (measured).
+/// Segments acknowledged at once after a mark that begins an echo and, where marks are echoed until the sender
+/// reduces, after a retransmission, which is not ECN-capable there (measured).
 const QUICK_ACKS_ECN: u32 = 2;
 
 /// A data segment as the receiver sees it.
@@ -374,7 +374,7 @@ impl Receiver {
             self.acknowledge(now, emit);
         }
         self.flags = self.flags.with(AckFlags::ECE, segment.ce);
-        if (changes && segment.ce) || segment.retransmission {
+        if changes && segment.ce {
             self.quick.add(QUICK_ACKS_ECN);
         }
         changes || (segment.cwr && self.quick.exist())
