@@ -105,9 +105,19 @@ class Drawn:
         return self.loss > 0 or self.reorder > 0 or self.duplicate > 0
 
     @property
+    def draws_in_queue(self) -> bool:
+        """Whether the queue drops or marks at random."""
+        return self.queue in ("red", "pie")
+
+    @property
+    def kernel_seed(self) -> int | None:
+        """What Linux's queue draws by; None: the numbers of every run without a seed."""
+        return self.seed if self.draws_in_queue and self.jitter_us > 0 else None
+
+    @property
     def repeats_losses(self) -> bool:
         """Whether the first :data:`SAME_LOSSES` phases draw the same random numbers."""
-        return self.hits_packets and self.queue not in ("red", "pie")
+        return self.hits_packets and not self.draws_in_queue
 
     @property
     def traits(self) -> tuple[str, ...]:

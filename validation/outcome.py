@@ -138,7 +138,11 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
             Flow(
                 goodput_bps=8 * said["delivered_bytes"] / active_s,
                 mean_window=_window(
-                    table["t_s"][of], table["cwnd_seg"][of], table["srtt_s"][of] == 0, start_s, rtt_s
+                    table["t_s"][of],
+                    table["cwnd_seg"][of],
+                    table["srtt_s"][of] == 0,
+                    start_s,
+                    rtt_s,
                 ),
                 retransmits=float(said["retransmits"]),
                 timeouts=float(said["timeouts"]),
@@ -151,7 +155,7 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
     """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check()
-    told = virtual_linux.translated(resolved, *more)
+    told = virtual_linux.translated(resolved, *more, seed=drawn.kernel_seed)
     file = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
     if file.exists():
         return Outcome.of_plain(json.loads(file.read_text()))

@@ -338,3 +338,12 @@ fn pie_never_drops_in_the_first_burst() {
     overload(&mut driver, Time::from_ms(150), Time::from_ms(250), false);
     assert!(!driver.dropped.is_empty());
 }
+
+/// As in Linux: a queue that is full and drops every second packet marks none of the others.
+#[test]
+fn pie_marks_nothing_while_a_full_queue_drops() {
+    let mut driver = driver(AqmConfig::Pie(PieConfig { ecn: true, ..PieConfig::default() }), 2_000);
+    overload(&mut driver, Time::ZERO, Time::from_s(1), true);
+    assert!(driver.dropped.len() > 90_000, "{}", driver.dropped.len());
+    assert_eq!(driver.link.counters().marks, 0);
+}

@@ -454,7 +454,9 @@ def _links(
         yield f"queue {way} {_queue(way, link['queue'], rate_bps, longest_s, wire_bytes)}"
 
 
-def translated(resolved: Mapping[str, Any], *more: str, ours: bool = False) -> str:
+def translated(
+    resolved: Mapping[str, Any], *more: str, ours: bool = False, seed: int | None = None
+) -> str:
     """The file that says to Linux what a scenario is, from :meth:`Scenario.check`.
 
     Args:
@@ -462,6 +464,8 @@ def translated(resolved: Mapping[str, Any], *more: str, ours: bool = False) -> s
         more: lines of that file to add, such as ``sysctl net.ipv4.tcp_wmem=4096 16384 4194304``.
         ours: for a stored run: our laws, looks as :func:`look_us` has them, and the kernel draws
             by the scenario's seed.
+        seed: the kernel draws by it, as for RED and PIE. Without one, and without ``ours``, all
+            runs draw the same random numbers.
 
     Raises:
         ScenarioError: naming the key that this Linux cannot run.
@@ -474,7 +478,8 @@ def translated(resolved: Mapping[str, Any], *more: str, ours: bool = False) -> s
     sample_us = round(parse(resolved["sample"], SECONDS) * 1e6)
     run = f"run duration_us={round(duration_s * 1e6)} "
     run += f"sample_us={look_us(resolved) if ours else sample_us}"
-    lines = [run + (f" seed={resolved['seed']}" if ours else "")]
+    seed = resolved["seed"] if ours else seed
+    lines = [run if seed is None else f"{run} seed={seed}"]
     rates: dict[str, float] = {}
     lines += _links(resolved, rates, {entry.get("link") for entry in schedule})
     top_bps = max(

@@ -192,14 +192,15 @@ impl Sender {
         seen: &Ack,
     ) -> bool {
         let una = self.board.una();
-        let late = advanced && self.config.timestamps && self.recovery.undo.shows_original(ack);
+        let original = self.config.timestamps && self.recovery.undo.shows_original(ack);
+        let late = advanced && original;
         match self.state {
             State::Loss => return self.settle_loss(now, advanced, late, learnt, seen),
             // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
             // is the next one.
             State::Cwr if una > self.recovery.high_seq => self.end_episode(now, seen),
             State::Recovery if una >= self.recovery.high_seq => {
-                if late || self.recovery.undo.all_in_vain() {
+                if original || self.recovery.undo.all_in_vain() {
                     self.undo(now, false);
                 } else if self.holds() {
                     return true;
@@ -313,7 +314,8 @@ impl Sender {
         let cwnd_before = self.control.cwnd;
         self.remember_for_undo(kind);
         // At most one reduction per window of data.
-        if self.state != State::Cwr {
+        let reduced = self.state == State::Cwr;
+        if !reduced {
             self.pacer.end_block(now, &self.control);
             let (loss, ssthresh) = (self.loss(now, kind), self.control.ssthresh);
             self.law.on_loss(&loss, &mut self.control);
@@ -326,10 +328,13 @@ impl Sender {
             }
         }
         self.state = state;
-        self.recovery.high_seq = self.board.nxt();
+        // In Linux a recovery within a reduction for a mark ends where the reduction does (measured).
+        if !reduced || self.config.loss_detection == LossDetection::DupThresh || !self.config.sack {
+            self.recovery.high_seq = self.board.nxt();
+        }
         // A reduction by marks retransmits nothing; ns-2 treats it as a recovery nevertheless.
         if state == State::Recovery || self.config.loss_detection == LossDetection::DupThresh {
-            self.recovery.repair_end = self.recovery.high_seq;
+            self.recovery.repair_end = self.board.nxt();
         }
         if kind == LossKind::Fast {
             self.forced.retransmit = self.config.reduction == Reduction::Immediate;
@@ -429,6 +434,8 @@ impl Sender {
         self.dup_acks = 0;
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
         self.control.cwnd = Window::whole(self.board.in_flight() + 1);
+        // RFC 3168 §6.1.2: a timeout is a reduction too. Otherwise the echo of an older mark would be taken for a new one.
+        self.send_cwr = self.config.ecn;
         self.state = State::Loss;
         self.recovery.high_seq = self.board.nxt();
         self.recovery.repair_end = self.recovery.high_seq;
