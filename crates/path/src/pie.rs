@@ -208,8 +208,8 @@ impl Pie {
             p *= IDLE_DECAY;
         }
         let calm = p == 0.0 && self.below_half_target(delay) && self.below_half_target(old_delay);
-        let burst_left = if calm { burst } else { self.state.burst_left };
-        self.state = Control { probability: p, old_delay: delay, burst_left: burst_left.since(update) };
+        let burst_left = if calm { burst } else { self.state.burst_left.since(update) };
+        self.state = Control { probability: p, old_delay: delay, burst_left };
     }
 }
 
