@@ -17,6 +17,8 @@
 #define HYBLA_RHO_MAX_Q16 (16u << 16) /* 2^rho in slow start (Linux) */
 #define HYBLA_CENT 128u
 #define HYBLA_LINUX_MAX LAW_SEG(65535)
+/* 128 * 2^(k/8) in byte k: 128, 139, 152, 165, 181, 197, 215, 234. */
+#define HYBLA_LINUX_EXP2 0xead7c5b5a5988b80ULL
 
 struct hybla {
 	u64 min_srtt_ns; /* for which rho holds; 0: no sample yet */
@@ -26,12 +28,14 @@ struct hybla {
 	u32 variant;
 };
 
-/* 2^rho, Q16. The fraction by a parabola: within 0.3 %. */
+/* 2^rho, Q16. The fraction by a parabola: within 0.3 %; linux: of eighths, in 128ths rounded down (measured). */
 static inline u64 hybla_exp2_q16(const struct hybla *s)
 {
 	u32 rho = (u32)law_min(s->rho_q16, HYBLA_RHO_MAX_Q16), f = rho & 0xffff;
 	u64 fraction = ((22269ULL * f >> 16) + 43267) * f >> 16;
 
+	if (s->variant == HYBLA_LINUX)
+		fraction = ((HYBLA_LINUX_EXP2 >> (f >> 13) * 8 & 0xff) << 9) - (1 << 16);
 	return ((1 << 16) + fraction) << (rho >> 16);
 }
 
