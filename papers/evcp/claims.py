@@ -37,6 +37,7 @@ from .runs import (
     OTHER_FAIR,
     Study,
     bursts_s,
+    cases,
     converged,
     decreases,
     gap,
@@ -45,14 +46,11 @@ from .runs import (
     jain,
     less,
     newcomer_cases,
-    pairs_cases,
     penalties,
     said,
     seconds,
     shorter,
-    staircase_cases,
     together,
-    xcp_cases,
 )
 
 if TYPE_CHECKING:
@@ -73,18 +71,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         name: study_of({**settings, **settings["smaller"], **said}, execute, name)
         for name, said in settings["variants"].items()
     }
-    study = Study(
-        settings,
-        execute(
-            [
-                *pairs_cases(settings),
-                *newcomer_cases(settings),
-                *staircase_cases(settings),
-                *xcp_cases(settings),
-            ],
-            TITLE,
-        ),
-    )
+    study = Study(settings, execute(cases(settings), TITLE))
     fairs = {name: replace(study, fair=fair) for name, fair in OTHER_FAIR.items()}
     smaller = next(iter(variants.values()))
     return judged(

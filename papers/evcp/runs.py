@@ -196,6 +196,16 @@ def pairs_cases(settings: Mapping[str, Any]) -> list[Case]:
     return made
 
 
+def cases(settings: Mapping[str, Any]) -> list[Case]:
+    """Every experiment of the reference point."""
+    return [
+        *pairs_cases(settings),
+        *newcomer_cases(settings),
+        *staircase_cases(settings),
+        *xcp_cases(settings),
+    ]
+
+
 def xcp_cases(settings: Mapping[str, Any]) -> list[Case]:
     """Figure 7 with XCP, which the paper has no figure of: two flows, as those of VCP."""
     part, made = settings["newcomer"], []

@@ -140,7 +140,7 @@ def newcomers(settings: Mapping[str, Any]) -> list[Case]:
     """Two flows of a law, the second after a while, on the longest path."""
     part, rtt, made = settings["newcomer"], settings["rtts"][-1], []
     for law in CONVERGING:
-        for seed in seeds(settings):
+        for seed in seeds({**settings, **part}):
             first = base({**settings, **part}, rtt, seed).flow(
                 system(settings, law), start="uniform(0s, 1s)", **flow_settings(settings)
             )

@@ -96,7 +96,7 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
         ("losses", single, ("reno",), settings["single"]["seeds"]),
         ("losses", single, ("westwood",), seeds),
         ("three", three, LAWS, settings["three"]["seeds"]),
-        ("burst", burst, BURST, seeds),
+        ("burst", burst, BURST, settings["burst"]["seeds"]),
     )
     return [
         Case(

@@ -1,0 +1,105 @@
+"""CPU seconds of a run of each experiment of the papers, and of all runs: what seeds cost.
+
+$ python -m benches.papers [NAME...] [--sample N]
+
+Of each experiment some runs are timed, evenly spaced over laws and seeds, results written. All runs
+cost what these do for each predicted event. Runs that two studies share count once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+from lfnlab import _core
+from lfnlab.analysis.table import markdown
+from lfnlab.experiment.run import execute
+from lfnlab.papers import draws, paper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lfnlab.experiment.plan import Case
+
+#: Factors that an experiment varies.
+VARIED = ("law", "other", "rtt", "c")
+
+
+def studies(name: str) -> dict[str, list[Case]]:
+    """The cases of a paper: of its reference point, of its variants, of its draws."""
+    module, settings = paper.claims_of(name), paper.settings_of(name, quick=False)
+    found: dict[str, list[Case]] = {
+        "reference point": module.cases(settings),
+        "variants": [],
+        "draws": [],
+    }
+
+    def record(kind: str) -> Callable[..., Any]:
+        return lambda cases, title: found[kind].extend(cases)
+
+    shorter = paper.nested(settings, settings.get("shorter", settings.get("smaller", {})))
+    for own in settings["variants"].values():
+        module.study_of(paper.nested(shorter, own), record("variants"), "")
+    for _, chosen in draws.drawn(name, settings):
+        module.study_of(chosen, record("draws"), "")
+    return found
+
+
+def experiment(case: Case) -> str:
+    """What distinguishes a case, other than its law and the like."""
+    return ", ".join(f"{k} {v}" for k, v in case.factors.items() if k not in VARIED and v != "")
+
+
+def cpu_s(case: Case) -> float:
+    """CPU seconds of one run and its results."""
+    with tempfile.TemporaryDirectory(prefix="lfn-papers-") as out:
+        begun_s = time.process_time()
+        execute([case], out=out, jobs=1, title="")
+        return time.process_time() - begun_s
+
+
+def cost_s(cases: Sequence[Case], sample: int) -> float:
+    """CPU seconds of all cases, by the cost of some for each event."""
+    events = [_core.predict(case.scenario.to_toml(), "scenario")["events"] for case in cases]
+    chosen = sorted({i * (len(cases) - 1) // max(1, sample - 1) for i in range(sample)})
+    timed_s = sum(cpu_s(cases[i]) for i in chosen)
+    return timed_s * sum(events) / sum(events[i] for i in chosen)
+
+
+def main() -> None:
+    """Time, and print two tables."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.papers", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("names", nargs="*", help="papers; default all")
+    parser.add_argument("--sample", type=int, default=4, help="runs timed of each experiment")
+    asked = parser.parse_args()
+    rows, totals = [], []
+    for name in asked.names or paper.papers():
+        seen: set[str] = set()
+        spent_s: list[float] = []
+        for kind, cases in studies(name).items():
+            new = {case.scenario.to_toml(): case for case in cases}
+            groups: dict[str, list[Case]] = {}
+            for text in sorted(new.keys() - seen):
+                groups.setdefault(experiment(new[text]), []).append(new[text])
+            seen |= new.keys()
+            spent_s.append(0.0)
+            for about, group in groups.items():
+                group.sort(key=lambda case: case.scenario.to_toml())
+                all_s = cost_s(group, asked.sample)
+                spent_s[-1] += all_s
+                if kind == "reference point":
+                    each = f"{all_s / len(group):.2f}"
+                    rows.append((name, about, str(len(group)), each, f"{all_s:.0f}"))
+        totals.append((name, *(f"{seconds / 60:.1f}" for seconds in spent_s)))
+    print(*markdown(("paper", "experiment", "runs", "CPU s a run", "all, CPU s"), rows), sep="\n")
+    print()
+    heading = ("paper", "reference point, CPU minutes", "variants", "draws")
+    print(*markdown(heading, totals), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
