@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
-from lfnlab.analysis.table import markdown
+from lfnlab.analysis.table import markdown, markdown_row
 from lfnlab.experiment.run import execute
 from lfnlab.papers import draws, paper
 
@@ -48,7 +48,7 @@ def studies(name: str) -> dict[str, list[Case]]:
 
 
 def experiment(case: Case) -> str:
-    """What distinguishes a case, other than its law and the like."""
+    """The factors of a case, other than its law and the like, in words."""
     return ", ".join(f"{k} {v}" for k, v in case.factors.items() if k not in VARIED and v != "")
 
 
@@ -76,7 +76,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="papers; default all")
     parser.add_argument("--sample", type=int, default=4, help="runs timed of each experiment")
     asked = parser.parse_args()
-    rows, totals = [], []
+    heading = ("paper", "experiment", "runs", "CPU s a run", "all, CPU s")
+    print(*markdown(heading, []), sep="\n")
+    totals = []
     for name in asked.names or paper.papers():
         seen: set[str] = set()
         spent_s: list[float] = []
@@ -93,12 +95,11 @@ def main() -> None:
                 spent_s[-1] += all_s
                 if kind == "reference point":
                     each = f"{all_s / len(group):.2f}"
-                    rows.append((name, about, str(len(group)), each, f"{all_s:.0f}"))
+                    row = (name, about, str(len(group)), each, f"{all_s:.0f}")
+                    print(markdown_row(row), flush=True)
         totals.append((name, *(f"{seconds / 60:.1f}" for seconds in spent_s)))
-    print(*markdown(("paper", "experiment", "runs", "CPU s a run", "all, CPU s"), rows), sep="\n")
-    print()
     heading = ("paper", "reference point, CPU minutes", "variants", "draws")
-    print(*markdown(heading, totals), sep="\n")
+    print("", *markdown(heading, totals), sep="\n")
 
 
 if __name__ == "__main__":
