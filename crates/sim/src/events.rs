@@ -211,6 +211,8 @@ struct Calendar {
     soon: Heap,
     /// The next `PAGES` pages, by number modulo `PAGES`, each in no order.
     pages: Vec<Vec<u128>>,
+    /// A bit for each of them that has events.
+    filled: [u64; PAGES as usize / 64],
     /// Events in `pages`.
     on_pages: usize,
     /// Events that are later than those when they are pushed.
@@ -231,7 +233,8 @@ fn page_of(key: u128) -> u64 {
 impl Calendar {
     fn new() -> Calendar {
         let pages = (0..PAGES).map(|_| Vec::new()).collect();
-        Calendar { soon: Heap::new(), pages, on_pages: 0, far: BinaryHeap::new(), page: 0 }
+        let filled = [0; PAGES as usize / 64];
+        Calendar { soon: Heap::new(), pages, filled, on_pages: 0, far: BinaryHeap::new(), page: 0 }
     }
 
     #[inline]
@@ -252,7 +255,9 @@ impl Calendar {
     fn push_later(&mut self, key: u128) {
         let page = page_of(key);
         if page - self.page < PAGES {
-            self.pages[(page % PAGES) as usize].push(key);
+            let at = (page % PAGES) as usize;
+            self.pages[at].push(key);
+            self.filled[at / 64] |= 1 << (at % 64);
             self.on_pages += 1;
         } else {
             self.far.push(Reverse(key));
@@ -289,8 +294,10 @@ impl Calendar {
     fn turn(&mut self) {
         while self.soon.len == 0 && self.on_pages + self.far.len() > 0 {
             let far = self.far.peek().map_or(u64::MAX, |first| page_of(first.0));
-            self.page = if self.on_pages > 0 { self.page + 1 } else { far };
-            let keys = &mut self.pages[(self.page % PAGES) as usize];
+            self.page = if self.on_pages > 0 { self.next_page().min(far) } else { far };
+            let at = (self.page % PAGES) as usize;
+            let keys = &mut self.pages[at];
+            self.filled[at / 64] &= !(1 << (at % 64));
             self.on_pages -= keys.len();
             for key in keys.drain(..) {
                 self.soon.push(key);
@@ -301,6 +308,19 @@ impl Calendar {
                 self.soon.push(first.0);
                 self.far.pop();
             }
+        }
+    }
+
+    /// The first page after this one that has events; one has.
+    fn next_page(&self) -> u64 {
+        let mut page = self.page + 1;
+        loop {
+            let at = (page % PAGES) as usize;
+            let rest = self.filled[at / 64] >> (at % 64);
+            if rest != 0 {
+                return page + u64::from(rest.trailing_zeros());
+            }
+            page += 64 - at as u64 % 64;
         }
     }
 
