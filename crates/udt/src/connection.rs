@@ -8,6 +8,7 @@ use std::ops::Range;
 use lfn_units::Time;
 
 use crate::config::{Config, Event, Kind, Reason, State, MIN_MSS_BYTES};
+use crate::control::Allowed;
 use crate::estimate::{Rtt, SYN};
 use crate::packet::{Body, Handshake, Packet, Request, HEADER_BYTES, IP_UDP_BYTES};
 use crate::receiver::{Arrival, Receiver, ReceiverStats};
@@ -46,6 +47,8 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     control: Box<dyn CongestionControl>,
+    /// By `control` since its last call.
+    allowed: Allowed,
     rtt: Rtt,
     next_send: Time,
     /// The timer's last start, and how often it ran out since a packet came.
@@ -127,6 +130,7 @@ impl Connection {
             max_window: 0,
             sender: Sender::new(0),
             receiver: Receiver::new(now, &config, payload_bytes(config.mss_bytes)),
+            allowed: control.allowed(),
             control,
             rtt: Rtt::default(),
             next_send: now,
@@ -198,12 +202,12 @@ impl Connection {
             .config
             .max_bytes_per_s
             .map_or(0, |rate| u64::from(self.mss_bytes).saturating_mul(1_000_000_000_000) / rate.max(1));
-        self.control.period().max(Time(least))
+        self.allowed.period.max(Time(least))
     }
 
     /// Packets that may be in flight by the control's will.
     pub fn window_packets(&self) -> u64 {
-        self.control.window_packets()
+        self.allowed.window_packets
     }
 
     /// Counters of the sending half.
@@ -329,6 +333,13 @@ impl Connection {
         }
     }
 
+    /// Tells the control of something that may change what it allows.
+    fn tell(&mut self, now: Time, what: impl FnOnce(&mut dyn CongestionControl, &Path)) {
+        let path = self.path(now);
+        what(&mut *self.control, &path);
+        self.allowed = self.control.allowed();
+    }
+
     /// A packet comes from [`Connection::peer`] for [`Connection::socket`].
     #[inline]
     pub fn on_packet<'a>(&mut self, now: Time, packet: &Packet<'a>) -> Event<'a> {
@@ -365,7 +376,7 @@ impl Connection {
                 Event::None
             }
             Body::Warning => {
-                self.control.on_warning(&self.path(now));
+                self.tell(now, |control, path| control.on_warning(path));
                 Event::None
             }
             Body::Shutdown => self.break_off(Reason::Peer),
@@ -422,7 +433,7 @@ impl Connection {
         if let Some(report) = report {
             self.rtt.sample(Time::from_us(report.rtt_us.into()));
         }
-        self.control.on_ack(report.is_none(), &self.path(now));
+        self.tell(now, |control, path| control.on_ack(report.is_none(), path));
         self.check_linger(now);
         match self.state {
             State::Closed(reason) => Event::Closed(reason),
@@ -444,7 +455,7 @@ impl Connection {
         }
         let Some(first) = first else { return Event::None };
         self.sender.stats.naks += 1;
-        self.control.on_loss(first, packets, &self.path(now));
+        self.tell(now, |control, path| control.on_loss(first, packets, path));
         for range in ranges(numbering, acked, report).flatten() {
             self.sender.on_nak(range);
         }
@@ -465,7 +476,7 @@ impl Connection {
 
     fn exp_interval(&self) -> Time {
         let n = self.exps + 1;
-        match self.control.retransmission_timeout() {
+        match self.allowed.retransmission_timeout {
             Some(timeout) => Time(timeout.0.saturating_mul(n)),
             None => (Time(n * self.rtt.upper().0) + SYN).max(Time(n * MIN_EXP.0)),
         }
@@ -481,9 +492,9 @@ impl Connection {
             State::Connected | State::Closing => {}
         }
         let timers = self.receiver.deadline(&self.rtt).min(self.exp_began + self.exp_interval());
-        let timers = timers.min(self.control.deadline()).min(self.linger_until);
-        if self.sender.may_send(self.control.window_packets()) {
-            timers.min(self.next_send.max(self.control.silent_until()))
+        let timers = timers.min(self.allowed.deadline).min(self.linger_until);
+        if self.sender.may_send(self.allowed.window_packets) {
+            timers.min(self.next_send.max(self.allowed.silent_until))
         } else {
             timers
         }
@@ -502,8 +513,8 @@ impl Connection {
             State::Connected | State::Closing => {}
         }
         self.receiver.on_tick(now, &self.rtt);
-        if now >= self.control.deadline() {
-            self.control.on_tick(&self.path(now));
+        if now >= self.allowed.deadline {
+            self.tell(now, |control, path| control.on_tick(path));
         }
         if now >= self.exp_began + self.exp_interval() {
             self.on_exp(now);
@@ -517,7 +528,7 @@ impl Connection {
             return;
         }
         if self.sender.on_timeout() {
-            self.control.on_timeout(&self.path(now));
+            self.tell(now, |control, path| control.on_timeout(path));
             self.next_send = self.next_send.min(now);
         } else if self.sender.released() == self.sender.end() {
             self.keep_alive = true;

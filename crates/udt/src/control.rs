@@ -31,6 +31,23 @@ pub struct Path {
     pub acked: u64,
 }
 
+/// All that a control allows until its next call.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowed {
+    /// [`CongestionControl::period`].
+    pub period: Time,
+    /// [`CongestionControl::window_packets`].
+    pub window_packets: u64,
+    /// [`CongestionControl::silent_until`].
+    pub silent_until: Time,
+    /// [`CongestionControl::deadline`].
+    pub deadline: Time,
+    /// [`CongestionControl::retransmission_timeout`].
+    pub retransmission_timeout: Option<Time>,
+    /// [`CongestionControl::ack_interval_packets`].
+    pub ack_interval_packets: u32,
+}
+
 /// A congestion control: it owns the period and the window, and nothing else. The defaults of its requests
 /// are those of UDT.
 pub trait CongestionControl: Send {
@@ -46,7 +63,7 @@ pub trait CongestionControl: Send {
     /// The peer asks for less (packet type 4).
     fn on_warning(&mut self, _path: &Path) {}
 
-    /// A packet leaves; `path.next` lies beyond it.
+    /// A packet leaves; `path.next` lies beyond it. What the control allows stays the same.
     fn on_sent(&mut self, _index: u64, _path: &Path) {}
 
     /// [`CongestionControl::deadline`] has come.
@@ -81,5 +98,17 @@ pub trait CongestionControl: Send {
     /// In place of UDT's own timeout.
     fn retransmission_timeout(&self) -> Option<Time> {
         None
+    }
+
+    /// All that it allows now.
+    fn allowed(&self) -> Allowed {
+        Allowed {
+            period: self.period(),
+            window_packets: self.window_packets(),
+            silent_until: self.silent_until(),
+            deadline: self.deadline(),
+            retransmission_timeout: self.retransmission_timeout(),
+            ack_interval_packets: self.ack_interval_packets(),
+        }
     }
 }

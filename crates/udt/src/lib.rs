@@ -22,7 +22,7 @@ mod trains;
 pub use config::{Config, Event, Kind, Reason, State, Transmit, MIN_MSS_BYTES};
 pub use connection::Connection;
 pub use control::{
-    CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path,
+    Allowed, CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path,
 };
 pub use estimate::{ArrivalFilters, Rtt, SYN};
 pub use listener::{refusal, Answer, Listener};

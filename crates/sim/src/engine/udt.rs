@@ -255,7 +255,7 @@ impl UdtFlow {
 
     /// An end's timers are due. Returns what was found lost.
     fn on_timer(&mut self, end: usize, now: Time) -> Option<Lost> {
-        let connection = self.ends[end].connection.as_mut().filter(|it| it.deadline() <= now)?;
+        let connection = self.ends[end].connection.as_mut()?;
         let (window, timeouts) = (connection.window_packets(), connection.sender_stats().timeouts);
         let waiting = connection.repairing();
         connection.on_deadline(now);

@@ -8,7 +8,7 @@ use lfn_units::Time;
 use super::{Connecting, Connection};
 use crate::config::{Kind, State, Transmit};
 use crate::packet::{Body, Handshake, Packet, Request, VERSION};
-use crate::sender::{Dropped, Outgoing};
+use crate::sender::Outgoing;
 use crate::LossReport;
 
 /// Between two requests for a connection.
@@ -33,7 +33,7 @@ impl Connection {
             self.last_ack2 = Some((number, now));
             return Some(self.control_packet(now, Body::Ack2 { number }));
         }
-        if let Some(ack) = self.receiver.take_ack(now, &self.rtt, self.control.ack_interval_packets()) {
+        if let Some(ack) = self.receiver.take_ack(now, &self.rtt, self.allowed.ack_interval_packets) {
             let next = self.numbering.wire(ack.next);
             let body = Body::Ack { number: ack.number, next, report: ack.report };
             return Some(self.control_packet(now, body));
@@ -41,11 +41,13 @@ impl Connection {
         if let Some(range) = self.receiver.next_nak() {
             return Some(self.nak(now, range));
         }
-        if let Some(dropped) = self.expired(now) {
-            let Range { start, end } = dropped.packets;
-            let (first, end) = (self.numbering.wire(start), self.numbering.wire(end));
-            let body = Body::Drop { message: dropped.message, first, end };
-            return Some(self.control_packet(now, body));
+        if self.config.kind == Kind::Message {
+            if let Some(dropped) = self.sender.take_dropped(now, self.allowed.window_packets) {
+                let Range { start, end } = dropped.packets;
+                let (first, end) = (self.numbering.wire(start), self.numbering.wire(end));
+                let body = Body::Drop { message: dropped.message, first, end };
+                return Some(self.control_packet(now, body));
+            }
         }
         if std::mem::take(&mut self.keep_alive) {
             return Some(self.control_packet(now, Body::KeepAlive));
@@ -64,13 +66,6 @@ impl Connection {
         Some(self.control_packet(now, Body::Handshake(handshake)))
     }
 
-    fn expired(&mut self, now: Time) -> Option<Dropped> {
-        match self.config.kind {
-            Kind::Stream => None,
-            Kind::Message => self.sender.take_dropped(now, self.control.window_packets()),
-        }
-    }
-
     fn nak(&mut self, now: Time, first: Range<u64>) -> Transmit<'_> {
         self.words.clear();
         let most = self.payload_bytes() - 4;
@@ -86,10 +81,10 @@ impl Connection {
 
     #[inline]
     fn poll_data(&mut self, now: Time) -> Option<Transmit<'_>> {
-        if now < self.next_send || now < self.control.silent_until() {
+        if now < self.next_send || now < self.allowed.silent_until {
             return None;
         }
-        let outgoing = self.sender.take(self.control.window_packets())?;
+        let outgoing = self.sender.take(self.allowed.window_packets)?;
         self.control.on_sent(outgoing.index, &self.path(now));
         let seq = self.numbering.wire(outgoing.index);
         // The first of a pair: the second follows at once, and measures the path's capacity.
