@@ -381,8 +381,7 @@ impl Flow {
         id: FlowId,
         scheduler: &mut Scheduler,
     ) -> u64 {
-        let Segment { seq, retransmission, copy, cwr } = segment;
-        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
+        let segment = segment.received(ce);
         let sent = match self.receiver.on_plain_segment(at, segment) {
             Some(true) => {
                 let ack = self.receiver.next_ack(at);
@@ -425,18 +424,27 @@ impl Flow {
         scheduler: &mut Scheduler,
     ) -> u64 {
         // An ACK that was due before does not contain this header.
-        let mut sent = self.on_receiver_timer(at, id, scheduler);
+        let before =
+            if self.receiver.deadline() <= at { self.on_receiver_timer(at, id, scheduler) } else { 0 };
         self.heard.header.merge(header);
-        let Segment { seq, retransmission, copy, cwr } = segment;
-        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
+        let segment = segment.received(ce);
         let urgent = self.heard.header.is_urgent();
-        sent += self.answer(id, scheduler, |receiver, emit| {
-            receiver.on_segment(at, segment, &mut |ack| emit(ack));
-            if urgent {
-                receiver.flush(at, &mut |ack| emit(ack));
+        let sent = match self.receiver.on_plain_segment(at, segment) {
+            Some(at_once) if at_once || urgent => {
+                let ack = self.receiver.next_ack(at);
+                let header = std::mem::take(&mut self.heard.header);
+                scheduler.send_headed(self.legs.ack_line, at + self.legs.ack_shift, id, &ack, header);
+                self.acknowledged(1, id, scheduler)
             }
-        });
-        sent
+            Some(_) => self.acknowledged(0, id, scheduler),
+            None => self.answer(id, scheduler, |receiver, emit| {
+                receiver.on_unusual_segment(at, segment, emit);
+                if urgent {
+                    receiver.flush(at, &mut |ack| emit(ack));
+                }
+            }),
+        };
+        before + sent
     }
 
     /// A segment comes to a receiver that misbehaves, at `at`. Returns the ACKs sent.
@@ -449,8 +457,7 @@ impl Flow {
         id: FlowId,
         scheduler: &mut Scheduler,
     ) -> u64 {
-        let Segment { seq, retransmission, copy, cwr } = segment;
-        let segment = SegmentIn { seq, retransmission, copy, ce, cwr };
+        let segment = segment.received(ce);
         self.answer(id, scheduler, |receiver, mut emit| how.receive(receiver, at, segment, &mut emit))
     }
 

@@ -3,6 +3,8 @@
 use lfn_law::Window;
 use lfn_units::Time;
 
+use crate::SegmentIn;
+
 /// Q32.32 segments × ps in segments × s.
 const Q32_PS: f64 = 1e-12 / Window::ONE.q32() as f64;
 
@@ -33,6 +35,15 @@ pub struct Segment {
     pub copy: u8,
     /// It tells the receiver that the window was reduced (RFC 3168).
     pub cwr: bool,
+}
+
+impl Segment {
+    /// As the receiver sees it, with a mark of congestion if `ce`.
+    #[inline(always)]
+    pub fn received(self, ce: bool) -> SegmentIn {
+        let Segment { seq, retransmission, copy, cwr } = self;
+        SegmentIn { seq, retransmission, copy, ce, cwr }
+    }
 }
 
 /// Kind of an event in the table `events`.
