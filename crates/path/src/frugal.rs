@@ -8,11 +8,17 @@ fn room(elements: usize) -> usize {
     elements / 4 + 4
 }
 
+/// Room at the end of a full list.
+#[inline]
+pub fn grow<T>(list: &mut Vec<T>) {
+    list.reserve_exact(room(list.len()));
+}
+
 /// Adds an element at the end.
 #[inline]
 pub fn push<T>(list: &mut Vec<T>, element: T) {
     if list.len() == list.capacity() {
-        list.reserve_exact(room(list.len()));
+        grow(list);
     }
     list.push(element);
 }

@@ -22,7 +22,7 @@ pub(super) fn sample(cx: &mut Context, ends: &mut Ends, transfers: &[Transfer]) 
     for (number, transfer) in (0..).zip(transfers) {
         if let Some(Transfer { streams: Streams::Tcp(streams), .. }) = transfers.get(number as usize + AHEAD)
         {
-            ends.tcp.prefetch_flow(streams.start);
+            ends.tcp.prefetch_sample(streams.start);
         }
         let row = match &transfer.streams {
             Streams::Tcp(streams) => of_tcp(&mut ends.tcp, streams.clone(), now, number, tables),

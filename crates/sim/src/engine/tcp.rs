@@ -227,11 +227,15 @@ impl TcpFlows {
         }
     }
 
-    /// Fetches all of a flow's own state.
+    /// Fetches what a sample needs of a flow that is reported.
     #[inline]
-    pub fn prefetch_flow(&self, place: usize) {
-        if let Some(flow) = self.flows.get(place) {
-            lfn_tcp::prefetch(flow);
+    pub fn prefetch_sample(&self, place: usize) {
+        if let (Some(flow), Some(reported)) = (self.flows.get(place), self.reported.get(place)) {
+            flow.sender.prefetch();
+            lfn_tcp::prefetch(&flow.finished);
+            lfn_tcp::prefetch(&reported.config.law);
+            lfn_tcp::prefetch(&reported.config.payload_bytes);
+            lfn_tcp::prefetch(&reported.started);
         }
     }
 

@@ -134,8 +134,19 @@ macro_rules! tables {
                 pub const ROW_BYTES: usize = 0 $(+ size_of::<<$cell as Cell>::Stored>())+;
 
                 /// Adds a row.
+                #[inline]
                 pub fn push(&mut self, row: $Row) {
-                    $(lfn_path::frugal::push(&mut self.$column, row.$column.stored());)+
+                    let (rows, room, ..) = ($(self.$column.len(), self.$column.capacity(),)+);
+                    if rows == room {
+                        self.grow();
+                    }
+                    $(self.$column.push(row.$column.stored());)+
+                }
+
+                /// Room for more rows, in all columns alike.
+                #[cold]
+                fn grow(&mut self) {
+                    $(lfn_path::frugal::grow(&mut self.$column);)+
                 }
 
                 /// Memory of the columns, with their room to grow. All columns have the same capacity.
