@@ -73,6 +73,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used."""
+    if name.startswith("_") and name != "__all__":
+        raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
     elements = import_module("lfnlab.scenario.elements")
     if name == "__all__":
         return [*_HOMES, *elements.__all__]

@@ -7,10 +7,8 @@ import hashlib
 import os
 import platform
 import shlex
-import subprocess
 import sys
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,8 @@ def command() -> str:
 @cache
 def machine() -> dict[str, Any]:
     """Code, versions and machine of this process, the same for all of its runs."""
+    from importlib.metadata import version
+
     return {
         "code": code_version(),
         "git": _git(),
@@ -52,6 +52,8 @@ def now() -> str:
 
 def _git() -> str | None:
     """The commit of the package's sources, "-dirty" where files had changed; None elsewhere."""
+    import subprocess
+
     here = Path(__file__).parent
     describe = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
