@@ -22,19 +22,29 @@ proptest! {
     #[test]
     fn slow_start_strays_by_less_than_a_third_of_a_percent(rtt_ms in 1u64..390, n in 1u32..100) {
         let rho = (rtt_ms as f64 / 25.0).max(1.0);
-        // Linux counts ACKs.
-        for (spec, rho, counted) in [("hybla", rho, n), ("hybla:linux", (rho * 8.0).floor() / 8.0, 1)] {
-            let mut rig = Rig::new(spec, 200.0);
-            rig.control.ssthresh = Window::INFINITE;
-            rig.ack.srtt_ns = rtt_ms * 1_000_000;
-            rig.ack.acked = n;
-            rig.ack.newly_delivered = n;
-            rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
-            // n of them are the sender's slow start.
-            let wanted = f64::from(counted) * (rho.exp2() - 1.0) - f64::from(n);
-            prop_assert!((rig.cwnd() - 200.0 - wanted).abs() < 0.003 * f64::from(counted) * rho.exp2());
-        }
+        let wanted = f64::from(n) * (rho.exp2() - 1.0);
+        prop_assert!((slow_start("hybla", rtt_ms, n) - wanted).abs() < 0.003 * f64::from(n) * rho.exp2());
     }
+
+    /// Linux counts ACKs, rho in eighths, and the power of an eighth in 128ths, rounded down.
+    #[test]
+    fn linux_slow_start_is_exact(rtt_ms in 1u64..390, n in 1u32..100) {
+        let eighths = (rtt_ms as f64 / 25.0).max(1.0) * 8.0;
+        let (rho, eighth) = (eighths.floor() / 8.0, eighths.floor() % 8.0);
+        let wanted = rho.floor().exp2() * (128.0 * (eighth / 8.0).exp2()).floor() / 128.0 - 1.0;
+        prop_assert_eq!(slow_start("hybla:linux", rtt_ms, n), wanted);
+    }
+}
+
+/// What an ACK of `n` segments adds to a window in slow start, the sender's own slow start included.
+fn slow_start(spec: &str, rtt_ms: u64, n: u32) -> f64 {
+    let mut rig = Rig::new(spec, 200.0);
+    rig.control.ssthresh = Window::INFINITE;
+    rig.ack.srtt_ns = rtt_ms * 1_000_000;
+    rig.ack.acked = n;
+    rig.ack.newly_delivered = n;
+    rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
+    rig.cwnd() - 200.0 + f64::from(n)
 }
 
 /// The rate grows by as much per second on every path longer than 25 ms: 1600 segments/s^2.
