@@ -96,13 +96,16 @@ impl RangeSet {
     pub fn insert(&mut self, seq: u64, floor: u64) -> Option<Range> {
         debug_assert!(seq >= floor && seq > 0);
         self.make_room(floor, seq + 1);
-        if self.contains(seq) {
+        let (mask, ahead) = (self.mask(), seq - self.floor);
+        let tag = |seq: u64| self.tags[(seq & mask) as usize];
+        if tag(seq) != 0 {
             return None;
         }
+        // Neighbours are ends of their ranges, so their tags are fresh; a single segment holds its end. Beyond the
+        // window is nothing.
+        let left = if ahead > 0 { tag(seq - 1) } else { 0 };
+        let right = if ahead < mask { tag(seq + 1) } else { 0 };
         self.count += 1;
-        // Neighbours are ends of their ranges, so their tags are fresh; a single segment holds its end.
-        let left = if seq > self.floor { self.tag(seq - 1) } else { 0 };
-        let right = self.tag(seq + 1);
         let start = match left {
             0 => seq,
             tag if tag == seq => seq - 1,

@@ -316,6 +316,7 @@ impl Network {
     }
 
     /// A packet's last bit leaves link `at` at `departs`, now or later.
+    #[inline(always)]
     fn depart(
         &mut self,
         scheduler: &mut Scheduler,
@@ -350,6 +351,7 @@ impl Network {
     }
 
     /// A packet arrives behind the link of its hop at `at`, now or later.
+    #[inline(always)]
     fn arrive(
         &mut self,
         scheduler: &mut Scheduler,
