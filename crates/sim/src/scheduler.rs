@@ -250,6 +250,7 @@ impl Scheduler {
     }
 
     /// The packet will be at the end of the line at `at`.
+    #[inline(always)]
     pub fn send_packet(&mut self, line: LineId, at: Time, packet: Packet, extras: &Extras) {
         let packet = packet.headed(!extras.header.is_none());
         self.put(line, at, packet, &extras.blocks, &extras.header);
@@ -343,7 +344,7 @@ impl Scheduler {
 
     /// Takes the packet that the next event stands for, and removes the event: where it is and what it is. `extras`,
     /// the default before, become those of the packet. `None` if nothing is there.
-    #[inline]
+    #[inline(always)]
     pub fn take_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
         if line.is_late() {
             let late = self.take_late(line)?;
