@@ -136,7 +136,7 @@ def speedup(runs: int) -> None:
         with tempfile.TemporaryDirectory(prefix="lfn-speedup-") as name:
             asked = Sweep(LONG, Design(grid={"flow[0].law": ["cubic"]}), runs)
             begun, begun_cpu = time.monotonic(), time.process_time()
-            with _runnable() as samples:
+            with runnable() as samples:
                 asked.run(out=name, jobs=jobs)
             took[jobs] = time.monotonic() - begun
             spent[jobs] = time.process_time() - begun_cpu
@@ -152,7 +152,7 @@ def speedup(runs: int) -> None:
 
 
 @contextmanager
-def _runnable() -> Iterator[list[int]]:
+def runnable() -> Iterator[list[int]]:
     """How many threads of this process run or wait for a core, sampled by another process."""
     watch = (
         "import glob, sys, time\n"

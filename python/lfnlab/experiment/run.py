@@ -185,9 +185,13 @@ class _State:
         self._lock = threading.Lock()
 
     def work(self) -> Iterator[Work]:
-        """The missing runs, in order; another process may have stored some in the meantime."""
+        """The missing runs; another process may have stored some in the meantime.
+
+        The longest come first, by their predicted events: one that began last would leave cores
+        idle. Equal ones keep their order.
+        """
         self.tell_all()
-        for run in self.pending.values():
+        for run in sorted(self.pending.values(), key=lambda run: -run.events):
             if fault(self._store.path(run.key)) is None:
                 self._end(run.key)
             else:
