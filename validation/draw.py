@@ -27,8 +27,8 @@ SAME_LOSSES = 8
 TIES = 0.02
 AQMS = ("red", "codel", "fq-codel", "pie")
 #: Hybla's windows exceed what a path holds by so much that they would meet Linux's receive window,
-#: 64 MiB at first. This send buffer is smaller, on both sides.
-HYBLA_BUFFER_MB = 64
+#: 64 MiB at first. This send buffer holds less, on both sides.
+HYBLA_BUFFER = "linux 70MB"
 #: How often each trait is drawn.
 SHARES = {
     "aqm": 0.35,
@@ -203,7 +203,7 @@ class Drawn:
         if not flow.delayed_ack:
             lines.append("delayed_ack = false")
         if any(one.law == "hybla" for one in self.flows):
-            lines.append(f'send_buffer = "{HYBLA_BUFFER_MB}MB"')
+            lines.append(f'send_buffer = "{HYBLA_BUFFER}"')
         return lines
 
     def phase(self, number: int) -> Drawn:

@@ -16,7 +16,7 @@ use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{Change, Compat, Flow, Mode, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp};
 use crate::network::{Hop, Network};
-use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window, SOCKET_BUFFER_MAX_BYTES};
+use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window};
 
 /// Largest flow window: packet numbers of UDT are found again over 2^30.
 pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
@@ -266,9 +266,7 @@ impl Scenario {
                 Some(tcp) => {
                     let mut config = self.flow(flow, tcp, number, i, seed, &routes);
                     config.sender.send_buffer = match tcp.send_buffer {
-                        Some(BufferText::Linux) => {
-                            SendBuffer::Autotuned { max_bytes: SOCKET_BUFFER_MAX_BYTES }
-                        }
+                        Some(BufferText::Linux(most)) => SendBuffer::Autotuned { max_bytes: most.0 },
                         _ => SendBuffer::Segments(limit),
                     };
                     flows.push(config);

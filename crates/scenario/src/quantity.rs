@@ -9,8 +9,8 @@ use lfn_keys::{Given, Kind, Said, Value, Wrong};
 use lfn_law::SlowStartKind;
 use lfn_units::{Bytes, Time, UnitError};
 
-/// The third number of Linux's `tcp_wmem`.
-pub(crate) const SOCKET_BUFFER_MAX_BYTES: u64 = 4 << 20;
+/// The third number of `tcp_wmem` of Linux as installed.
+const SOCKET_BUFFER_MAX: Bytes = Bytes(4 << 20);
 
 /// A value of a key that another crate spells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,11 +137,12 @@ impl fmt::Display for Window {
     }
 }
 
-/// Send buffer of a host: `"64MB"`, `"1000 packets"`, or `"linux"` for the buffer of an untuned host.
+/// Send buffer of a host: `"64MB"`, `"1000 packets"`, `"linux"` for the buffer of Linux as installed, or `"linux 64MB"` for
+/// one with that maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
-    /// As Linux sizes it by default.
-    Linux,
+    /// As Linux sizes it, up to so much of the kernel's memory.
+    Linux(Bytes),
     /// So much.
     Fixed(Window),
 }
@@ -150,7 +151,7 @@ impl SendBuffer {
     /// Full packets that it holds at most.
     pub(crate) fn packets(self, payload_bytes: u32) -> u64 {
         match self {
-            SendBuffer::Linux => SOCKET_BUFFER_MAX_BYTES / u64::from(payload_bytes),
+            SendBuffer::Linux(most) => most.0 / u64::from(payload_bytes),
             SendBuffer::Fixed(window) => window.packets(payload_bytes),
         }
     }
@@ -160,11 +161,14 @@ impl FromStr for SendBuffer {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<SendBuffer, UnitError> {
-        if text.trim() == "linux" {
-            return Ok(SendBuffer::Linux);
+        match text.trim().strip_prefix("linux") {
+            Some("") => return Ok(SendBuffer::Linux(SOCKET_BUFFER_MAX)),
+            Some(most) if most.starts_with(' ') => return most.trim().parse().map(SendBuffer::Linux),
+            _ => {}
         }
         if !text.trim().starts_with(|c: char| c.is_ascii_digit()) {
-            let allowed = "\"linux\", or a number of packets, B, kB, MB, GB, TB, KiB, MiB, GiB";
+            let allowed =
+                "\"linux\", \"linux\" and bytes, or a number of packets, B, kB, MB, GB, TB, KiB, MiB, GiB";
             return Err(UnitError::BadUnit { unit: text.into(), what: "send buffer", allowed });
         }
         text.parse().map(SendBuffer::Fixed)
@@ -174,7 +178,8 @@ impl FromStr for SendBuffer {
 impl fmt::Display for SendBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SendBuffer::Linux => f.write_str("linux"),
+            SendBuffer::Linux(SOCKET_BUFFER_MAX) => f.write_str("linux"),
+            SendBuffer::Linux(most) => write!(f, "linux {most}"),
             SendBuffer::Fixed(window) => window.fmt(f),
         }
     }

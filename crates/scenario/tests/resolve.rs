@@ -118,12 +118,19 @@ fn a_tuned_host_holds_four_times_what_its_path_ever_holds_and_64_mb_at_least() {
     let lot = "[parking-lot]\nhops = 2\nrate = \"1Gbit/s\"\nqueue = { size = \"10MB\" }\n";
     let own = |buffer: &str| format!("{long}send_buffer = \"{buffer}\"\n");
     assert_eq!(
-        segments(&format!("{lot}{long}{}{}{}", own("1MB"), own("7 packets"), own("linux"))),
+        segments(&format!(
+            "{lot}{long}{}{}{}{}",
+            own("1MB"),
+            own("7 packets"),
+            own("linux"),
+            own("linux 64MB")
+        )),
         [
             of(4.0 * 70e6),
             SendBuffer::Segments(690),
             SendBuffer::Segments(7),
-            SendBuffer::Autotuned { max_bytes: 4_194_304 }
+            SendBuffer::Autotuned { max_bytes: 4_194_304 },
+            SendBuffer::Autotuned { max_bytes: 64_000_000 }
         ]
     );
 }

@@ -47,8 +47,8 @@ MODULES = {
         "dctcp",
     )
 } | {"hstcp": "highspeed"}
-#: Of a sending host as Linux is installed, not tuned for long fat networks.
-UNTUNED_SEND_BUFFER = "sysctl net.ipv4.tcp_wmem=4096 16384 4194304"
+#: Largest send buffer of a host as Linux is installed, not tuned for long fat networks.
+UNTUNED_SEND_BUFFER = "4MiB"
 #: Largest send buffer of a tuned host; memory of the kernel for those of all flows; memory of a
 #: full segment by its payload, with a margin.
 LARGEST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
@@ -356,10 +356,12 @@ def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str
     with PSH, which the receiver acknowledges at once.
     """
     said: set[str | None] = {flow.get("send_buffer") for flow in flows}
-    if said == {"linux"}:
-        return [UNTUNED_SEND_BUFFER]
     buffer = next(iter(said)) if len(said) == 1 else None
-    if buffer is not None and "packets" not in buffer:
+    if buffer is not None and buffer.startswith("linux"):
+        most = parse(buffer.removeprefix("linux").strip() or UNTUNED_SEND_BUFFER, BYTES)
+        if most <= LARGEST_BUFFER_BYTES:
+            return [f"sysctl net.ipv4.tcp_wmem=4096 16384 {most:.0f}"]
+    elif buffer is not None and "packets" not in buffer:
         mss = min(parse(flow["packet"], BYTES) for flow in flows) - HEADERS_BYTES
         room = parse(buffer, BYTES) * (1 + SEGMENT_OVERHEAD_BYTES / mss)
         if room <= LARGEST_BUFFER_BYTES:
@@ -367,7 +369,7 @@ def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str
     if said != {None}:
         raise _refused(
             "flow[0].send_buffer",
-            'all flows say "linux" there, or the same bytes, at most '
+            'all flows say "linux" there, or the same bytes, with "linux" or without, at most '
             f"{LARGEST_BUFFER_BYTES >> 20} MiB with headers, or none says anything",
         )
     room = min(BUFFERS_BYTES / len(flows), LARGEST_BUFFER_BYTES, payload_bytes * BUFFER_PER_PAYLOAD)
