@@ -87,8 +87,10 @@ def missing() -> str | None:
 def _window(
     time_s: np.ndarray, window: np.ndarray, opening: np.ndarray, start_s: float, rtt_s: float
 ) -> float:
-    """The mean of the samples from a round trip after the start and after the handshake: while SYNs
-    are lost Linux reports a window of one segment that it never uses."""
+    """The mean of the samples from a round trip after the start and after the handshake.
+
+    While SYNs are lost Linux reports a window of one segment that it never uses.
+    """
     inside = (time_s >= start_s + rtt_s) & ~opening
     return float(np.mean(window[inside])) if inside.any() else 0.0
 
