@@ -273,6 +273,8 @@ static __always_inline void tcp_pkts_acked(const struct law_ops *law, struct soc
 	ack->ce = tp->delivered_ce - flow->delivered_ce;
 	ack->mss_B = tp->mss_cache;
 	ack->flags = ack->acked ? 0 : LAW_ACK_DUP;
+	if (sk->sk_pacing_status != SK_PACING_NONE)
+		ack->flags |= LAW_ACK_PACED;
 	if ((s32)(tp->snd_una - flow->round_end) >= 0) {
 		ack->flags |= LAW_ACK_ROUND_START;
 		flow->round_end = tp->snd_nxt;

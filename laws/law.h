@@ -63,6 +63,7 @@ struct law_ack {
 #define LAW_ACK_PREDICTED 512u  /* on_sample of a variant in law_ops.predicted: header prediction takes the ACK, since it
 				 * brings no SACK blocks, no echo and no other receive window (Linux: in_ack_event without
 				 * CA_ACK_SLOWPATH) */
+#define LAW_ACK_PACED 1024u     /* the sender spreads its segments, at Linux's own rate if the law sets none */
 
 /* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */

@@ -43,7 +43,7 @@ struct slow_start {
 	u8 done;           /* it has left slow start and watches no more */
 	u8 samples;        /* RTT samples of this round, up to HYSTART_SAMPLES; NO_ROUND at first */
 	u8 css_round;      /* hystart++: 0 in slow start, else which round of CSS this is */
-	u32 round_end;     /* low bits of ack.delivered at which the round ends */
+	s32 round_left;    /* segments that the cumulative ACK covers until the round ends; then negative */
 	u32 round_min_us;  /* smallest RTT of the round; ~0: none yet */
 	u32 min_us;        /* hystart: smallest RTT ever; hystart++: of the last round; ~0: none */
 	union {
@@ -62,7 +62,7 @@ static inline void slow_start_init(struct slow_start *s, u32 kind)
 	s->done = 0;
 	s->samples = SLOW_START_NO_ROUND;
 	s->css_round = 0;
-	s->round_end = 0;
+	s->round_left = 0;
 	s->round_min_us = ~0u;
 	s->min_us = ~0u;
 	s->round_start_us = 0;
@@ -84,13 +84,17 @@ static inline u32 slow_start_grow(struct law_control *c, u64 step, u64 limit, u3
 	return n - (u32)used;
 }
 
+static inline u32 slow_start_paced(const struct law_ack *ack, const struct law_control *control)
+{
+	return control->pacing_Bps || ack->flags & LAW_ACK_PACED;
+}
+
 static inline u32 slow_start_on_ack(struct slow_start *s, u32 n, const struct law_ack *ack,
 				    struct law_control *control)
 {
 	u64 limit = law_min(control->ssthresh, LAW_MAX_CWND);
 	u32 rest = n;
 
-	(void)ack;
 	switch (s->kind) {
 	case SLOW_START_LIMITED:
 		rest = slow_start_grow(control, LAW_ONE, law_min(limit, LAW_SEG(LIMITED_SSTHRESH)), n);
@@ -101,7 +105,7 @@ static inline u32 slow_start_on_ack(struct slow_start *s, u32 n, const struct la
 		}
 		break;
 	case SLOW_START_HYSTART_PP:
-		if (!s->done && !control->pacing_Bps)
+		if (!s->done && !slow_start_paced(ack, control))
 			rest = (u32)law_min(n, HYSTART_PP_L);
 		rest = n - rest + slow_start_grow(control, s->css_round ? LAW_ONE / HYSTART_PP_CSS_DIVISOR
 									: LAW_ONE,
@@ -114,12 +118,13 @@ static inline u32 slow_start_on_ack(struct slow_start *s, u32 n, const struct la
 	return control->cwnd < control->ssthresh ? 0 : rest;
 }
 
-/* Begins a round if this ACK does; returns whether. */
+/* Begins a round if this ACK does; returns whether. SACKs do not end one: as in Linux, the cumulative ACK must cover what
+ * was in flight at its start. */
 static inline u32 slow_start_round(struct slow_start *s, const struct law_ack *ack)
 {
-	if (s->samples != SLOW_START_NO_ROUND && (s32)((u32)ack->delivered - s->round_end) <= 0)
+	if (s->samples != SLOW_START_NO_ROUND && s->round_left >= 0)
 		return 0;
-	s->round_end = (u32)ack->delivered + ack->inflight;
+	s->round_left = (s32)ack->inflight;
 	s->samples = 0;
 	return 1;
 }
@@ -149,7 +154,7 @@ static inline void hystart_on_sample(struct slow_start *s, const struct law_ack 
 		u64 train_us = s->min_us + law_min(burst_us / law_max(rate_Bps_us, 1), HYSTART_ACK_DELAY_MAX_US);
 
 		s->last_ack_us = now_us;
-		if (!control->pacing_Bps)
+		if (!slow_start_paced(ack, control))
 			train_us >>= 1;
 		s->done = now_us - s->round_start_us > train_us;
 	}
@@ -195,7 +200,10 @@ static inline void slow_start_on_sample(struct slow_start *s, const struct law_a
 {
 	u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0u - 1);
 
-	if (s->done || !ack->rtt_ns || control->cwnd >= control->ssthresh)
+	if (s->done || control->cwnd >= control->ssthresh)
+		return;
+	s->round_left = s->round_left < (s32)ack->acked ? -1 : s->round_left - (s32)ack->acked;
+	if (!ack->rtt_ns)
 		return;
 	if (s->kind == SLOW_START_HYSTART)
 		hystart_on_sample(s, ack, rtt_us, control);

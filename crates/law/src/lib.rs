@@ -51,6 +51,8 @@ pub const ACK_RESTART: u32 = 256;
 /// Header prediction takes the ACK, since it brings no SACK blocks, no echo and no other receive window; for a law that
 /// asks for it ([`LawSpec::asks_for_prediction`]).
 pub const ACK_PREDICTED: u32 = 512;
+/// The sender spreads its segments, at Linux's own rate if the law sets none.
+pub const ACK_PACED: u32 = 1024;
 /// The segment was sent when there was too little to send.
 pub const RATE_APP_LIMITED: u32 = 1;
 /// [`Controller::on_control`] asks that what leaves from now on counts as app-limited.

@@ -1,7 +1,7 @@
 //! Slow start against its definition. Vectors of each kind are in laws/cards/slow-start.md.
 
 use lfn_law::card::Block;
-use lfn_law::{registry, Ack, Control, Loss, LossKind, SlowStart, SlowStartKind, Window};
+use lfn_law::{registry, Ack, Control, Loss, LossKind, SlowStart, SlowStartKind, Window, ACK_PACED};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -54,11 +54,11 @@ fn limited_slow_start_takes_1665_round_trips() {
 
 #[test]
 fn a_paced_sender_waits_for_a_train_of_the_whole_rtt() {
-    for (pacing_bytes_per_s, train_us) in [(0, 50_500), (1, 101_000)] {
+    for (pacing_bytes_per_s, flags, train_us) in [(0, 0, 50_500), (1, 0, 101_000), (0, ACK_PACED, 101_000)] {
         let mut control = Control { pacing_bytes_per_s, ..Control::new(100) };
         let mut slow_start = SlowStart::new(SlowStartKind::HyStart);
         let mut ack = Ack { rtt_ns: 100_000_000, srtt_ns: 100_000_000, mss_bytes: 1448, ..Ack::default() };
-        ack.inflight = 5000; // one round lasts throughout
+        (ack.flags, ack.inflight) = (flags, 5000); // one round lasts throughout
         let mut elapsed_us = 0;
         while control.ssthresh == Window::INFINITE {
             elapsed_us += 100;
@@ -71,11 +71,36 @@ fn a_paced_sender_waits_for_a_train_of_the_whole_rtt() {
     }
 }
 
+/// As in Linux a round ends by the cumulative ACK: in recovery the RTTs of later segments are no rise.
+#[test]
+fn sacks_do_not_end_a_round_of_hystart() {
+    let mut control = Control::new(100);
+    let mut slow_start = SlowStart::new(SlowStartKind::HyStart);
+    let mut ack = Ack { rtt_ns: 40_000_000, srtt_ns: 40_000_000, mss_bytes: 1448, inflight: 100, ..Ack::default() };
+    let mut arrive = |rtt_ms: u64, acked: u32| {
+        ack.now_ns += 3_000_000;
+        (ack.rtt_ns, ack.acked, ack.newly_delivered) = (rtt_ms * 1_000_000, acked, 1);
+        ack.delivered += 1;
+        slow_start.on_sample(&ack, &mut control);
+        control.ssthresh
+    };
+    arrive(40, 1);
+    for _ in 0..200 {
+        assert_eq!(arrive(50, 0), Window::INFINITE);
+    }
+    arrive(50, 101); // and this ACK does
+    let left = (0..9).map(|_| arrive(50, 1)).position(|ssthresh| ssthresh != Window::INFINITE);
+    assert_eq!(left, Some(7), "the ninth sample of the new round");
+}
+
 #[test]
 fn hystart_plus_plus_without_limit_when_paced() {
-    let mut control = Control { pacing_bytes_per_s: 1, ..Control::new(10) };
-    SlowStart::new(SlowStartKind::HyStartPlusPlus).on_ack(20, &Ack::default(), &mut control);
-    assert_eq!(control.cwnd, Window::whole(30));
+    for (pacing_bytes_per_s, flags, cwnd) in [(0, 0, 18), (1, 0, 30), (0, ACK_PACED, 30)] {
+        let mut control = Control { pacing_bytes_per_s, ..Control::new(10) };
+        let ack = Ack { flags, ..Ack::default() };
+        SlowStart::new(SlowStartKind::HyStartPlusPlus).on_ack(20, &ack, &mut control);
+        assert_eq!(control.cwnd, Window::whole(cwnd));
+    }
 }
 
 /// For every beta and every share of losses, however they come in: the draft's formula in the card.

@@ -108,13 +108,14 @@ fn a_link_that_was_down_is_full_again_as_soon_as_in_linux() {
 fn a_path_that_reorders_costs_few_retransmissions() {
     // Linux's CUBIC, 20 s, so many percent of the packets late by so many us, with 3 to 13 seeds: most retransmissions
     // beyond what the queue of 80 packets dropped, recoveries of one, least Mbit/s. Its RACK widens its window after
-    // the first; a copy that overtakes late originals costs more (PAWS).
+    // the first; a copy that overtakes late originals costs more (PAWS). In the last case, where Linux has 4 to 11, the
+    // middle of them.
     let linux = [
         (0.1, 25_000, 3, 7, 18.92),
         (1.0, 3_125, 1, 5, 18.91),
         (1.0, 6_250, 2, 5, 18.91),
         (1.0, 25_000, 10, 7, 18.39),
-        (5.0, 6_250, 11, 4, 17.89),
+        (5.0, 6_250, 8, 4, 17.89),
     ];
     for (percent, late_us, needless, recoveries, least_mbps) in linux {
         for seed in [2, 3, 4] {

@@ -17,7 +17,7 @@ use std::mem::offset_of;
 use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, Window,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONFIG_NO_SACK, CONTROL_APP_LIMITED,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_PACED, ACK_RECOVERY, ACK_ROUND_START, CONFIG_NO_SACK, CONTROL_APP_LIMITED,
     PROBES,
 };
 use lfn_units::Time;
@@ -360,6 +360,7 @@ impl Sender {
             newly_delivered: delivered.count,
             mss_bytes: self.config.mss_bytes,
             ce: u32::from(ack.flags.has(AckFlags::ECE)),
+            flags: if self.pacer.times_all { ACK_PACED } else { 0 },
             ..Ack::default()
         };
         seen.rtt_ns = self.sample_rtt(now, &delivered);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use lfn_law::{
     Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, SlowStartKind, Window,
-    ACK_CWND_LIMITED, ACK_OPEN, ACK_ROUND_START,
+    ACK_CWND_LIMITED, ACK_OPEN, ACK_PACED, ACK_ROUND_START,
 };
 use lfn_units::Time;
 
@@ -124,7 +124,7 @@ impl CongestionControl for LawControl {
             || (self.control.cwnd < self.control.ssthresh && window < flight.saturating_mul(2));
         let rtt_ns = self.sample(path);
         self.acked = path.acked;
-        let mut flags = 0;
+        let mut flags = ACK_PACED;
         if self.episode == Episode::Open {
             flags |= ACK_OPEN;
         }
