@@ -22,7 +22,10 @@ pub enum ControlError {
     )]
     Routers(String),
     /// The law needs delivery-rate samples.
-    #[error("law {0} needs delivery-rate samples, but UDT's ACKs give none; {ALLOWED}")]
+    #[error(
+        "law {0} needs delivery-rate samples, but UDT's ACKs are cumulative and 10 ms apart: after a loss they would \
+         show no rate. Where packets are lost at random use htcp-be:hold, or TCP with {0}; {ALLOWED}"
+    )]
     Rates(String),
 }
 
