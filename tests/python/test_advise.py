@@ -116,6 +116,23 @@ def test_a_harmful_choice_is_not_advised_on_a_shared_path(
     assert harm[best["law"], best["streams"], best["fq"]] <= 0.5
 
 
+@pytest.mark.parametrize("round_1", [amounts.ROUND_1, 1.0])
+def test_of_our_laws_the_fastest_in_packets_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, round_1: float
+) -> None:
+    """Not the one that the fluid puts first, whether transfers end in the first round or not."""
+    monkeypatch.setattr(amounts, "ROUND_1", round_1)
+    way, offers = Way("20Mbit/s", "20ms", "1bdp"), named("cubic,htcp-be,compound,ltcp")
+    search = Search(way, 2_000_000, offers, flows=1, beside=None, prefer_linux=True, out=tmp_path)
+    advice = search.run()
+    ours = [choice for choice in advice.first if choice.ours]
+    fastest = min(ours, key=lambda choice: (advice.first[choice].p50_s, choice))
+    (line,) = [line for line in lines(advice, []) if "of lfnlab's laws" in line]
+    assert line.startswith(
+        f"Of {len(ours)} simulated choices of lfnlab's laws the fastest: {fastest},"
+    )
+
+
 def test_windows_of_tcp_end_at_a_gibibyte(tmp_path: Path) -> None:
     path = Way("100Gbit/s", "300ms", "1bdp")
     search = Search(path, 10**12, named("cubic"), flows=1, beside=None, out=tmp_path)

@@ -201,11 +201,11 @@ class Search:
         )
 
     def _finalists(self, first: dict[Choice, Time], scores: dict[Choice, float]) -> list[Choice]:
-        """The best of the first round, those beside the best one, and the next.
+        """The best of the first round, of another law, those beside the best, and the next.
 
         If transfers did not end, the best by the fluid is among them: the first part of a transfer
         does not show the steady state of a law that grows slowly. Where Linux's laws come first,
-        one of ours is compared with them.
+        the fastest of ours in the first round is compared with them.
         """
         ranked = sorted(first, key=lambda choice: (first[choice].p50_s, choice))
         ours = [choice for choice in ranked if choice.ours][:1] if self._prefer_linux else []
@@ -219,14 +219,12 @@ class Search:
             and (choice.streams == best.streams or choice.fq == best.fq)
             and choice not in first
         ]
+        others = [choice for choice in ranked if choice.law != best.law]
         if all(time.whole for time in first.values()):
-            chosen, count = [*ranked[:3], *ours, *beside, *ranked[3:]], amounts.FINALISTS
+            chosen = [*ranked[:3], *ours, *others[:1], *beside, *ranked[3:]]
+            count = amounts.FINALISTS
         else:
-            others = [choice for choice in ranked if choice.law != best.law]
             steady = sorted(others, key=lambda choice: (-scores[choice], choice))
-            ours = sorted(
-                (choice for choice in first if choice.ours), key=lambda c: (-scores[c], c)
-            )[: len(ours)]
             chosen = [best, *ours, *others[:1], *steady[:1], *beside, *ranked]
             count = amounts.FINALISTS_IN_PART
         return sorted(list(dict.fromkeys(chosen))[:count])
