@@ -33,5 +33,8 @@ def test_every_choice_was_run_on_linux() -> None:
 
 def test_the_bars() -> None:
     tried = Tried("1Mbit/s", "50ms", "20 packets", "500kB")
-    row = advise.Row(tried, "cubic", (1.0, 2.0), (1.05, 1.5), 3, 10, {"a": 0.02, "b": 0.005}, 10)
-    assert row.passed == (True, False, False, True)
+    faster = {"a": 0.02, "b": 0.005}
+    row = advise.Row(tried, "cubic", (1.0, 2.0), (1.05, 1.5), 3, 10, faster, ["a"], 10)
+    assert row.passed == (True, False, False, True, True)
+    row = advise.Row(tried, "cubic", (1.0, 2.0), (1.05, 1.5), 3, 10, faster, ["a", "b"], 10)
+    assert row.passed == (True, False, False, True, False)
