@@ -240,6 +240,14 @@ def test_the_front_page(size: tuple[int, int], dark: bool) -> None:
             "(({ width, height }) => [width, height])"
             "(document.querySelector('.moving iframe').getBoundingClientRect())"
         )
+        # Until then its still picture stands there: the part of the box above and below it.
+        shown.evaluate("document.querySelector('.moving').classList.remove('drawn')")
+        white = shown.evaluate(
+            "(({ clientHeight: box }, { clientWidth: wide, naturalWidth: w, naturalHeight: h }) => "
+            "1 - wide * h / w / box)"
+            "(document.querySelector('.moving'), document.querySelector('.moving img'))"
+        )
+        assert white < (0.02 if size == PHONE else 0.25)
     # The frame shows all of what it holds.
     with Page(round(place[0]), round(place[1]), dark=dark) as inside:
         inside.open(SITE / "laboratory.html")
