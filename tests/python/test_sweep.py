@@ -32,6 +32,7 @@ from lfnlab import (
 )
 from lfnlab.cli import app as cli
 from lfnlab.experiment.design import with_values
+from lfnlab.experiment.executor import Simulator
 from lfnlab.experiment.plan import Case, Plan
 from lfnlab.experiment.run import execute
 from lfnlab.results import integrity, maintenance
@@ -510,3 +511,25 @@ def test_failed_runs_are_told_when_they_fail(tmp_path: Path) -> None:
     )  # fmt: skip
     assert len(found.runs) == len(found.failures) == 1
     assert told == [found.failures[0].error]
+
+
+class _Recording(Simulator):
+    """The simulator, which remembers in what order runs began."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+
+    def simulate(self, text: str, *arguments: Any) -> Any:
+        self.began.append(str(Scenario.from_toml(text).duration))
+        return super().simulate(text, *arguments)
+
+
+def test_the_longest_runs_begin_first_and_results_keep_their_order(tmp_path: Path) -> None:
+    base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp").flow("reno")
+    durations = ["1s", "3s", "2s"]
+    backend = _Recording()
+    swept = Sweep(base, Design(grid={"duration": durations})).run(
+        out=tmp_path, jobs=1, backend=backend
+    )
+    assert backend.began == ["3s", "2s", "1s"]
+    assert [str(run.scenario.duration) for run in swept.runs] == durations
