@@ -1,4 +1,4 @@
-"""Warnings about results: queues that drop where they were to mark, runs that are too short."""
+"""Warnings about results: queues that drop, flows that were ended, runs that are too short."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lfnlab import Results, Scenario, dumbbell
+from lfnlab import Breaker, Burst, Results, Scenario, Udp, dumbbell
 from lfnlab.analysis import advice, run_length
 from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.run import execute
@@ -43,6 +43,19 @@ def test_drops_in_place_of_marks_are_warned_of(tmp_path: Path) -> None:
     assert warning in to_json(results)["warnings"]
     # Who wants no marks is told nothing.
     assert advice.unmarked(run(tmp_path, mark_p="0.1", ecn="false")) == []
+
+
+def test_a_flow_that_a_breaker_ended_is_told_of(tmp_path: Path) -> None:
+    path = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="1bdp", duration="6s", loss=0.3)
+    breakers = (Breaker(loss=0.1),)
+    media = Udp(name="media", bursts=(Burst(rate="1Mbit/s"),), breakers=breakers)
+    ended = path.flow("bbr", breakers=breakers).flow("reno").with_udp(media)
+    results = execute(ended, seeds=2, out=tmp_path)
+    assert [flow.get("tripped_s") for flow in results.runs[0].summary["flows"]] == [3.0, None]
+    said = advice.ended(results)
+    assert said[0].startswith("A circuit breaker ended flow 0 (bbr) at 3 ")
+    assert said[1].startswith("A circuit breaker ended UDP source media at 3 s, in 2 runs")
+    assert set(said) <= set(to_json(results)["warnings"])
 
 
 def test_theory_is_computed_once_for_each_law(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ SECTIONS = """
 5.1.1 Protection Against Congestion Collapse
 5.1.2 Protection Against Bufferbloat
 5.1.3 Protection Against High Packet Loss
-5.1.4 Fairness within the Proposed Congestion Control Algorithm
+5.1.4 Fairness Within the Proposed Congestion Control Algorithm
 5.1.5 Short Flows
 5.2 Mixed Algorithm Behavior
 5.2.1 Existing General-Purpose Congestion Control
@@ -32,23 +32,23 @@ SECTIONS = """
 5.2.3 Short and Long Flows
 5.3.1 Differences with Congestion Control Principles
 5.3.2 Incremental Deployment
-6.1 Paths with Tail-drop Queues
+6.1 Paths with Tail-Drop Queues
 6.2 Tunnel Behavior
 6.3 Wired Paths
 6.4 Wireless Paths
-7.1 Active Queue Management
-7.2 Operation with the Envelope set by Network Circuit Breakers
+7.1 Active Queue Management (AQM)
+7.2 Operation with the Envelope Set by Network Circuit Breakers
 7.3 Paths with Varying Delay
 7.4 Internet of Things and Constrained Nodes
 7.5 Paths with High Delay
 7.6 Misbehaving Nodes
 7.7 Extreme Packet Reordering
 7.8 Transient Events
-7.9 Sudden changes in the Path
+7.9 Sudden Changes in the Path
 7.10 Multipath Transport
 7.11 Data Centers
 """
-"""Numbered sections of RFC 9743 from 5 to 7 that have a criterion (5.1 and 5.3 are headings)."""
+"""Numbered sections of RFC 9743 from 5 to 7 with a criterion (5.1 and 5.3 are headings)."""
 BARS = ("5.1.3", "5.1.4", "5.2")
 KNOWN = {
     "bbr": "loss",
@@ -73,8 +73,8 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Evalu
 
 
 def test_every_numbered_criterion_has_an_answer() -> None:
-    sections = [line.split()[0] for line in SECTIONS.strip().splitlines()]
-    assert [criterion.section for criterion in CRITERIA] == sections
+    sections = SECTIONS.strip().splitlines()
+    assert [f"{criterion.section} {criterion.title}" for criterion in CRITERIA] == sections
     for criterion in CRITERIA:
         assert criterion.asks, criterion
         # What is missing is said beside figures, not in their place.
@@ -105,6 +105,14 @@ def test_it_clears_the_standard_laws_of_each(
     assert not {finding.answers[0].question.name for finding in made.findings} & {*KNOWN.values()}
     other = {"reno": "cubic", "cubic": "reno"}[law]
     assert [one.label for one in made.comparators] == [other]
+
+
+def test_a_breaker_ends_flows_of_a_law_that_goes_on_losing_packets(tmp_path: Path) -> None:
+    made = evaluate("copa", sections=["7.2"], quick=True, out=tmp_path)
+    ended = [one for one in made.answers if one.question.name == "ended"]
+    assert [one.said for one in ended][:1] == ["finding"]
+    assert ended[0].figure("reno").mean == ended[0].figure("cubic").mean == 0.0
+    assert "Flows that a circuit breaker ended: " in page(made)
 
 
 def test_findings_come_by_their_size(evaluated: Callable[[str], Evaluation]) -> None:
@@ -170,7 +178,7 @@ def test_a_report_has_every_criterion_with_its_answer(
             assert {"reno", "cubic"} == set(found["figures"])
             assert all(math.isfinite(value["mean"]) for value in found["figures"].values())
     html = (out / "report.html").read_text()
-    assert "Not covered: senders and routers that do not comply." in html
+    assert "Not covered: senders and routers that do not comply, and attackers." in html
     # Again, from the store, and the same bytes.
     kept = {file.name for file in (out / "runs").iterdir()}
     assert call(arguments) == 0

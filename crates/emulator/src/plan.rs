@@ -1,7 +1,7 @@
 //! The part of a scenario that runs on real stacks: its path, and its senders with their start times.
 
 use lfn_sim::background::{Class, Direction, LONG_FLOW_WINDOW_PACKETS, RECEIVE_WINDOW_BYTES};
-use lfn_sim::config::{Changed, Config, RouteId, UdpConfig};
+use lfn_sim::config::{Changed, Config, RouteId, UdpConfig, Watched};
 use lfn_units::Time;
 use serde::Serialize;
 
@@ -121,6 +121,13 @@ impl Plan {
         let streams = config.flows.iter().map(|flow| flow.stream);
         if streams.chain(config.udt.iter().map(|flow| flow.stream)).any(|stream| stream > 0) {
             return Err(refused("flow.parallel", "more than 1", "write count in its place"));
+        }
+        if let Some(breaker) = config.breakers.first() {
+            let key = match breaker.watched {
+                Watched::Flow(_) => "flow.breakers",
+                Watched::Udp(_) => "udp.breakers",
+            };
+            return Err(refused(key, "breakers are the simulator's", "allowed in the simulator alone"));
         }
         for flow in &config.flows {
             let simulated = [

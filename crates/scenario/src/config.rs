@@ -6,8 +6,8 @@ use lfn_law::{LawSpec, Saved, SlowStartKind};
 use lfn_path::Service;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
 use lfn_sim::config::{
-    Background as SimBackground, Capture as SimCapture, Change as SimChange, Changed, Config, FlowConfig,
-    LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig,
+    Background as SimBackground, BreakerConfig, Capture as SimCapture, Change as SimChange, Changed, Config,
+    FlowConfig, LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig, Watched,
 };
 use lfn_sim::rng::{Distribution, Stream};
 use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
@@ -303,6 +303,7 @@ impl Scenario {
                 .collect(),
             background: self.background(&network, &routes),
             traffic: self.traffic.iter().map(|traffic| self.traffic(traffic, &routes)).collect(),
+            breakers: self.breakers().collect(),
             changes: self.changes(&network, &routes),
             capture: self.capture.as_ref().map(|capture| SimCapture {
                 links: capture.numbers.clone(),
@@ -311,6 +312,17 @@ impl Scenario {
                 max_rows: capture.max_rows,
             }),
         }
+    }
+
+    /// The breakers of all flows, then those of UDP.
+    fn breakers(&self) -> impl Iterator<Item = BreakerConfig> + '_ {
+        let flows = self.flow.iter().flat_map(|flow| (0..flow.count).map(move |_| &flow.breakers));
+        let flows = (0..).zip(flows).map(|(number, breakers)| (Watched::Flow(number), breakers));
+        let udp = self.udp.iter().enumerate().map(|(i, udp)| (Watched::Udp(i), &udp.breakers));
+        let all = flows.chain(udp);
+        all.flat_map(|(watched, breakers)| {
+            breakers.iter().map(move |&breaker| BreakerConfig { breaker, watched })
+        })
     }
 
     /// Stream `stream` of the transfer with this number.

@@ -85,6 +85,8 @@ const LINK_BYTES: f64 = 20_000.0;
 const CHANGE_BYTES: f64 = 64.0;
 /// A UDP source of many.
 const UDP_SOURCE_BYTES: f64 = 300.0;
+/// A circuit breaker: its settings, its count and its event, with room to grow.
+const BREAKER_BYTES: f64 = 400.0;
 /// Counts of the delays of an entry of UDP: 64 bins for each power of two up to 2^32 us.
 const UDP_DELAYS_BYTES: f64 = 10_000.0;
 
@@ -204,6 +206,13 @@ impl Basis<'_> {
             + cross.short_flows * SHORT_FLOW_BYTES
             + cross.piled * PILED_BYTES
             + cross.connections * CONNECTION_BYTES
+            + self.breakers() * BREAKER_BYTES
+    }
+
+    fn breakers(&self) -> f64 {
+        let Scenario { flow, udp, .. } = self.paths.scenario;
+        let of_flows = flow.iter().map(|flow| f64::from(flow.count) * flow.breakers.len() as f64);
+        of_flows.sum::<f64>() + udp.iter().map(|udp| udp.breakers.len() as f64).sum::<f64>()
     }
 
     fn passing(&self, link: LinkId) -> impl Iterator<Item = &Load<'_>> + Clone {

@@ -211,6 +211,8 @@ fn path_elements_and_ends_are_predicted() {
         ("loss = 0.001", "law = \"scalable\"\nmisbehaves = \"splits-acks\""),
         ("", "law = \"hstcp\"\napplication = { rate = \"3Gbit/s\", on = \"1s\", off = \"500ms\" }"),
         ("", "law = \"cubic\"\nburst = \"500kB\"\ncount = 10"),
+        ("loss = 0.01", "law = \"bbr\"\ncount = 3\nbreakers = [{ loss = 0.1 }, { loss = 0.005 }]"),
+        ("loss = 0.001", "law = \"scalable\"\nbreakers = [{ loss = 0.5 }]"),
     ] {
         let text = format!(
             "schema = 1\nduration = \"6s\"\nsample = \"off\"\n[link]\nrate = \"1Gbit/s\"\n{link}\n\

@@ -80,6 +80,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         udp: Vec::new(),
         udt: Vec::new(),
         changes: Vec::new(),
+        breakers: vec![],
         capture: None,
         traffic: Vec::new(),
         background: (level > 0)

@@ -13,6 +13,7 @@ use lfn_units::{Rate, Time};
 use crate::application::Application;
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
+use crate::breaker::Breaker;
 pub use crate::ids::{LinkId, RouteId};
 use crate::misbehaving::Misbehaviour;
 use crate::traffic::udp;
@@ -44,6 +45,8 @@ pub struct Config {
     pub background: Option<Background>,
     /// Models of TCP traffic, each reported in sum.
     pub traffic: Vec<TrafficConfig>,
+    /// Circuit breakers.
+    pub breakers: Vec<BreakerConfig>,
     /// Changes during the run, in order of time. All changes of one instant are made in this order, before any other
     /// event of that instant.
     pub changes: Vec<Change>,
@@ -67,6 +70,24 @@ pub struct UdpConfig {
     pub traffic: udp::Config,
     /// Route of its packets.
     pub route: RouteId,
+}
+
+/// A circuit breaker and its place.
+#[derive(Clone, Copy, Debug)]
+pub struct BreakerConfig {
+    /// When it ends that.
+    pub breaker: Breaker,
+    /// The flow or source that it watches.
+    pub watched: Watched,
+}
+
+/// A flow or source that a circuit breaker watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// A flow that is reported, with all its streams: its place among the transfers.
+    Flow(u32),
+    /// A source of UDP: its place in [`Config::udp`].
+    Udp(usize),
 }
 
 /// Something changes at a given time.

@@ -72,6 +72,8 @@ kinds! {
     Arrival,
     /// A UDP source sends.
     Udp,
+    /// An interval of a circuit breaker is over.
+    Breaker,
     /// One second is over: bins of the coefficient of variation.
     Second,
     /// Tables are sampled.

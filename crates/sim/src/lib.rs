@@ -6,6 +6,7 @@
 pub mod ack_path;
 pub mod application;
 pub mod background;
+pub mod breaker;
 pub mod config;
 mod delays;
 mod engine;

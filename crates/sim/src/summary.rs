@@ -110,6 +110,9 @@ pub struct FlowSummary {
     pub cov: Option<f64>,
     /// Time from start until the last byte was acknowledged; null without a size, or if it did not finish.
     pub completion_s: Option<f64>,
+    /// When a circuit breaker ended it; absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tripped_s: Option<f64>,
 }
 
 impl FlowSummary {
@@ -131,6 +134,7 @@ impl FlowSummary {
         self.min_cwnd_segments = self.min_cwnd_segments.min(stream.min_cwnd_segments);
         self.max_cwnd_segments = self.max_cwnd_segments.max(stream.max_cwnd_segments);
         self.min_rtt_s = self.min_rtt_s.min(stream.min_rtt_s);
+        self.tripped_s = self.tripped_s.or(stream.tripped_s);
         self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
     }
 }
@@ -213,6 +217,9 @@ pub struct UdpSummary {
     pub mean_delay_s: Option<f64>,
     /// 99th percentile of that delay, to 2 %.
     pub p99_delay_s: Option<f64>,
+    /// When a circuit breaker ended it; absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tripped_s: Option<f64>,
 }
 
 /// Background traffic, or a model of traffic, in sum, whole run.

@@ -167,6 +167,7 @@ prop_compose! {
             }).collect(),
             background: with_background.then(|| background(1, Rate(*slowest))),
             changes: Vec::new(),
+            breakers: vec![],
             capture: None,
             traffic: Vec::new(),
         }

@@ -293,6 +293,14 @@ impl Scoreboard {
         *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
     }
 
+    /// Forgets all that is outstanding.
+    pub fn abort(&mut self) {
+        let una = self.una;
+        self.reset();
+        (self.una, self.nxt) = (una, una);
+        (self.repair.examined, self.repair.retransmitted_end) = (una, una);
+    }
+
     fn at(&self, seq: u64) -> usize {
         (seq & (self.sent.len() as u64).wrapping_sub(1)) as usize
     }

@@ -13,11 +13,32 @@ if TYPE_CHECKING:
 
 
 def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
-    """Means that are left to chance, and queues that were to mark and dropped instead.
+    """Means that are left to chance, flows that were ended, queues that dropped and were to mark.
 
     ``step`` is called once for each run.
     """
-    return [*run_length.seen(results, step), *unmarked(results)]
+    return [*run_length.seen(results, step), *ended(results), *unmarked(results)]
+
+
+def ended(results: Results) -> list[str]:
+    """Flows and UDP sources that a circuit breaker ended, and when."""
+    found: dict[str, list[float]] = {}
+    for run in results.runs:
+        flows = [(f"flow {flow['id']} ({flow['law']})", flow) for flow in run.summary["flows"]]
+        sources = [(f"UDP source {udp['name']}", udp) for udp in run.summary.get("udp", [])]
+        for name, one in (*flows, *sources):
+            if "tripped_s" in one:
+                found.setdefault(name, []).append(one["tripped_s"])
+    return [
+        f"A circuit breaker ended {name} {_times(at_s)}; its figures are of the time before."
+        for name, at_s in found.items()
+    ]
+
+
+def _times(at_s: list[float]) -> str:
+    low, high = f"{min(at_s):.4g}", f"{max(at_s):.4g}"
+    when = f"at {low} s" if low == high else f"at {low} to {high} s"
+    return when if len(at_s) == 1 else f"{when}, in {len(at_s)} runs"
 
 
 def unmarked(results: Results) -> list[str]:

@@ -145,6 +145,12 @@ def dropped_in_a_row(periods: int) -> Measure:
     return measure
 
 
+def tripped(runs: Sequence[Run]) -> float:
+    """Share of the flows that a circuit breaker ended."""
+    flows = runs[0].summary["flows"]
+    return sum("tripped_s" in flow for flow in flows) / len(flows)
+
+
 def with_timeouts(runs: Sequence[Run]) -> float:
     """Share of the flows that had a retransmission timeout."""
     flows = runs[0].summary["flows"]

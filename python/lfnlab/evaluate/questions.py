@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lfnlab.evaluate import measures, scenarios
 from lfnlab.evaluate.scenarios import Place
+from lfnlab.scenario.elements import Breaker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,17 @@ QUESTIONS = {
             (replace(ONE, buffer="0.25bdp"), ONE),
             "more",
             0.02,
+        ),
+        Question(
+            "ended",
+            "flows that a circuit breaker ended",
+            "four flows; a breaker for each: more than 10 % lost in each of three seconds",
+            scenarios.alone(4, breakers=(Breaker(loss=0.1),)),
+            measures.tripped,
+            (*FOUR_BUFFERS, Place("200Mbit/s", "40ms", "0.1bdp")),
+            "more",
+            0.1,
+            quick=2,
         ),
         Question(
             "breaker",

@@ -88,6 +88,8 @@ class UdpSummary(TypedDict):
     """Mean one-way delay of the packets received since the warm-up; null if there are none."""
     p99_delay_s: float | None
     """99th percentile of that delay, to 2 %."""
+    tripped_s: NotRequired[float | None]
+    """When a circuit breaker ended it; absent if none did."""
 
 
 class RateSummary(TypedDict):
@@ -199,6 +201,8 @@ class FlowSummary(TypedDict):
     """Time from start until the last byte was acknowledged; null without a size, or if it did
     not finish.
     """
+    tripped_s: NotRequired[float | None]
+    """When a circuit breaker ended it; absent if none did."""
 
 
 # Over 20 fields: those of the schema.

@@ -19,6 +19,7 @@ __all__ = [
     "AckImpair",
     "Application",
     "Background",
+    "Breaker",
     "Burst",
     "Capture",
     "Change",
@@ -470,6 +471,26 @@ class NamedLink:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Breaker:
+    """A circuit breaker on the path of a flow (RFC 8084).
+
+    It counts the flow's data packets that reached the receiver, and those that queues dropped
+    or links lost, in intervals from the start of the flow on.
+    """
+
+    loss: float
+    """Share of packets dropped or lost that an interval may have, of all whose fate it saw. An
+    interval without packets is not above it. Range: at least 0, below 1.
+    """
+    interval: str | None = None
+    """Length of an interval; longer than an RTT. Range: 1ms to 1000s. Default "1s"."""
+    intervals: int | None = None
+    """Intervals in a row above ``loss`` that end the flow. Range: at least 1, at most 1000000.
+    Default 3.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class Application:
     """Writes of the application of a flow: a segment at a time, evenly."""
 
@@ -548,6 +569,10 @@ class Flow:
     """Largest amount of unacknowledged data, in packets or bytes. Over UDT it is the flow
     window, 32 packets to 2^29. Default: no limit; over UDT that of ``send_buffer``, 4 ×
     (BDP + buffers).
+    """
+    breakers: tuple[Breaker, ...] = ()
+    """Circuit breakers on its path; the first that trips ends it, with all its streams.
+    Default: none.
     """
     send_buffer: str | None = None
     """Largest amount of unacknowledged data that the sending host keeps, in packets or bytes
@@ -701,6 +726,8 @@ class Udp:
     """Rates that follow each other without a gap."""
     on_off: OnOff | None = None
     """The sum of sources whose bursts and pauses are Pareto distributed."""
+    breakers: tuple[Breaker, ...] = ()
+    """Circuit breakers on its path; the first that trips ends it. Default: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -969,6 +996,7 @@ class FlowSettings(TypedDict, total=False):
     ack_route: tuple[str, ...]
     packet: str
     receive_window: str
+    breakers: tuple[Breaker, ...]
     send_buffer: str
     initial_window: str
     initial_ssthresh: str
@@ -1012,6 +1040,7 @@ TABLES: dict[str, Callable[..., Any]] = {
     "link": Link,
     "parking-lot": ParkingLot,
     "links": NamedLink,
+    "breakers": Breaker,
     "application": Application,
     "flow": Flow,
     "bursts": Burst,

@@ -68,7 +68,14 @@ _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
 _NO_TIME_BPS = 1e12
 _TOP_LEVEL = {"schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "flow"}
-_NO_SETTING = ("receive_window", "initial_ssthresh", "burst", "application", "misbehaves")
+_NO_SETTING = (
+    "receive_window",
+    "initial_ssthresh",
+    "burst",
+    "application",
+    "misbehaves",
+    "breakers",
+)
 #: Connections and changes of a run, the shortest interval of samples and the smallest packet, as
 #: linux/scenario.h and linux/scenario.c have them.
 MOST_CONNECTIONS, MOST_CHANGES, SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 200, 1000, 100, 100
@@ -324,7 +331,7 @@ def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
     if parse(flow["packet"], BYTES) < LEAST_PACKET_BYTES:
         raise refused("packet", f"it is at least {LEAST_PACKET_BYTES} bytes")
     for key in _NO_SETTING:
-        if flow.get(key) is not None:
+        if flow.get(key):
             raise refused(key, "it has no such setting")
     words = [
         f"flow law={kernel_name}",

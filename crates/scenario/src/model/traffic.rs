@@ -3,6 +3,7 @@
 use lfn_keys::{keys, one_of, words, Each, Name, Packets, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_sim::application::Application;
+use lfn_sim::breaker::Breaker;
 use lfn_sim::config::LinkId;
 use lfn_sim::misbehaving::Misbehaviour;
 use lfn_sim::traffic::udp::{Burst, OnOff, Steps};
@@ -73,6 +74,8 @@ keys! {
         /// Largest amount of unacknowledged data, in packets or bytes. Over UDT it is the flow window, 32 packets
         /// to 2^29. Default: no limit; over UDT that of `send_buffer`, 4 × (BDP + buffers).
         receive_window: Option<Window> = None;
+        /// Circuit breakers on its path; the first that trips ends it, with all its streams. Default: none.
+        breakers: Vec<Breaker> = Vec::new();
         /// Keys that only TCP has.
         tcp: Option<Tcp> = Some(Tcp::default());
     }
@@ -193,6 +196,8 @@ keys! {
         packet: Bytes = Bytes(1500), in PACKET_MIN..=PACKET_MAX;
         /// When it sends how fast.
         pattern: Pattern = Pattern::default();
+        /// Circuit breakers on its path; the first that trips ends it. Default: none.
+        breakers: Vec<Breaker> = Vec::new();
     }
 }
 

@@ -3,6 +3,7 @@
 use lfn_header::Header;
 use lfn_units::Time;
 
+use super::breakers::Breakers;
 use super::context::Context;
 use super::network::Endpoints;
 use super::sources::Sources;
@@ -23,6 +24,7 @@ pub(super) struct Ends {
     pub udp: UdpSources,
     /// Sources of flows over TCP.
     pub sources: Sources,
+    pub breakers: Breakers,
 }
 
 impl Ends {
@@ -89,6 +91,7 @@ impl Ends {
                 self.sources.on_message(cx, &origin, direction);
             }
             Kind::Arrival => self.sources.on_arrival(cx, &mut self.tcp, index),
+            Kind::Breaker => self.on_breaker(cx, index),
             Kind::Change
             | Kind::Depart
             | Kind::Warmup
@@ -134,6 +137,7 @@ impl Endpoints for Ends {
     }
 
     fn on_dropped(&mut self, now: Time, class: Class, packet: Packet) {
+        self.breakers.on_gone(class, packet.flow());
         match class {
             Class::Udp => self.udp.on_dropped(packet),
             Class::UdtData => {}

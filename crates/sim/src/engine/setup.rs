@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lfn_path::{Bernoulli, RouterConfig, Service};
 use lfn_units::{Rate, Time};
 
+use super::breakers::Breakers;
 use super::context::Context;
 use super::ends::Ends;
 use super::error::SimError;
@@ -17,7 +18,7 @@ use super::tcp::{Reported, TcpFlows};
 use super::transfers::{transfers, Streams};
 use super::udp::UdpSources;
 use super::udt::UdtFlows;
-use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig};
+use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig, Watched};
 use crate::events::Kind;
 use crate::flow::FlowSetup;
 use crate::ids::{LinkId, RouteId};
@@ -31,6 +32,8 @@ impl Sim {
     pub fn new(config: &Config) -> Result<Sim, SimError> {
         let connections = check_names(config)?;
         let network = Network::new(config, links_of(config, &connections)?);
+        let transfers = transfers(config, &connections);
+        check_breakers(config, transfers.len())?;
         let sources = usize::from(config.background.is_some()) + config.traffic.len();
         let mut sim = Sim {
             context: Context {
@@ -44,8 +47,9 @@ impl Sim {
                 udt: UdtFlows::new(config.udt.len()),
                 udp: UdpSources::default(),
                 sources: Sources::default(),
+                breakers: Breakers::new(config, &transfers),
             },
-            transfers: transfers(config, &connections),
+            transfers,
             connections,
             seed: config.seed,
             sample: config.sample,
@@ -58,6 +62,7 @@ impl Sim {
         for source in &config.udp {
             sim.ends.udp.add(cx, config.seed, source)?;
         }
+        sim.ends.breakers.begin(cx, &sim.ends);
         if config.warmup > Time::ZERO {
             cx.scheduler.schedule(config.warmup, Kind::Warmup, 0);
         }
@@ -96,11 +101,24 @@ impl Sim {
                 Streams::Udt(streams) => udt[streams.clone()].fill(number),
             }
         }
+        let mut watched = vec![false; self.transfers.len()];
+        for breaker in &config.breakers {
+            if let Watched::Flow(transfer) = breaker.watched {
+                watched[transfer as usize] = true;
+            }
+        }
         let cx = &mut self.context;
         for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
             let mut setup = setup_of(&cx.network, flow);
-            setup.by_event |= rerouted[number as usize];
-            let reported = Reported { config: flow.clone(), number, transfer, started: false, written: 0 };
+            setup.by_event |= rerouted[number as usize] || watched[transfer as usize];
+            let reported = Reported {
+                config: flow.clone(),
+                number,
+                transfer,
+                started: false,
+                written: 0,
+                tripped: None,
+            };
             self.ends.tcp.add_reported(cx, &setup, reported);
         }
         for (flow, transfer) in config.udt.iter().zip(udt) {
@@ -235,6 +253,20 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     }
     check_ecn(config, &connections)?;
     Ok(connections)
+}
+
+/// Checks that circuit breakers watch what is there.
+fn check_breakers(config: &Config, transfers: usize) -> Result<(), SimError> {
+    for (number, breaker) in config.breakers.iter().enumerate() {
+        let known = match breaker.watched {
+            Watched::Flow(transfer) => (transfer as usize) < transfers,
+            Watched::Udp(index) => index < config.udp.len(),
+        };
+        if !known {
+            return Err(SimError::Unknown(format!("breaker {number} watches something that is not there")));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that no flow with ECN passes a link with the router protocol VCP.

@@ -103,6 +103,11 @@ impl Sim {
             Kind::Warmup => self.on_warmup(),
             Kind::Second => self.on_second(),
             Kind::Sample => self.on_sample(),
+            Kind::Breaker => {
+                let now = self.now();
+                self.settle(now);
+                self.ends.on_breaker(&mut self.context, index);
+            }
             kind => {
                 if let Kind::Arrival | Kind::Message = kind {
                     self.settle_places();

@@ -1,6 +1,7 @@
 //! Flows over TCP.
 
 mod report;
+mod watched;
 
 use lfn_header::Header;
 use lfn_path::frugal;
@@ -48,6 +49,8 @@ pub(super) struct Reported {
     pub started: bool,
     /// Segments that a slow application has written.
     pub written: u64,
+    /// When a circuit breaker ended it.
+    pub tripped: Option<Time>,
 }
 
 impl TcpFlows {

@@ -5,6 +5,7 @@ use lfn_units::Time;
 
 use super::context::Context;
 use super::error::SimError;
+use crate::breaker::Tally;
 use crate::config::UdpConfig;
 use crate::delays::{stamp, Delays};
 use crate::events::{Kind, LineId};
@@ -116,6 +117,24 @@ impl UdpSources {
         if now >= source.delays_from {
             source.delays.add(packet.stamp(), now);
         }
+    }
+
+    /// A circuit breaker ends a source.
+    pub fn on_tripped(&mut self, now: Time, id: FlowId) {
+        let source = &mut self.sources[id.index()];
+        source.traffic.end();
+        source.report.tripped_s.get_or_insert(now.as_s());
+    }
+
+    /// When a source sends next; [`Time::NEVER`] if it does not.
+    pub fn next_at(&self, id: FlowId) -> Time {
+        self.sources[id.index()].traffic.next_at()
+    }
+
+    /// Its packets that arrived, and the others.
+    pub fn tally(&self, id: FlowId) -> Tally {
+        let report = &self.sources[id.index()].report;
+        Tally { arrived: report.delivered, gone: report.dropped + report.lost }
     }
 
     /// Packets: sent, and delivered.

@@ -7,6 +7,7 @@
 mod report;
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use lfn_header::Header;
 use lfn_tcp::EventKind;
@@ -135,6 +136,8 @@ pub(super) struct UdtFlow {
     /// Acknowledged packets at the end of the warm-up.
     base: u64,
     pub finished: Option<Time>,
+    /// When a circuit breaker ended it.
+    tripped: Option<Time>,
     window: Window,
     loss_events: u64,
     /// Data packets that came to the receiver, and those of them that met no open connection.
@@ -356,6 +359,7 @@ impl UdtFlows {
             return_line: LineId::NONE,
             base: 0,
             finished: None,
+            tripped: None,
             window: Window::at(0),
             loss_events: 0,
             arrived: 0,
@@ -409,6 +413,31 @@ impl UdtFlows {
             sender.close(now);
         }
         self.transmit(scheduler, id, SENDER);
+    }
+
+    /// A circuit breaker ends a flow that has not ended.
+    pub fn on_tripped(&mut self, scheduler: &mut Scheduler, id: FlowId) {
+        let (now, flow) = (scheduler.now, &mut self.flows[id.index()]);
+        if flow.finished.is_none() {
+            flow.tripped = Some(now);
+            // As an event of its own: each may send a packet that says so.
+            scheduler.schedule(now, Kind::UdtStop, id.index());
+        }
+    }
+
+    /// Whether all these flows have ended.
+    pub fn have_ended(&self, streams: Range<usize>) -> bool {
+        self.flows[streams].iter().all(|flow| flow.finished.is_some())
+    }
+
+    /// When a flow begins.
+    pub fn start(&self, id: FlowId) -> Time {
+        self.flows[id.index()].config.start
+    }
+
+    /// Data packets that reached the receivers of these flows.
+    pub fn arrived(&self, streams: Range<usize>) -> u64 {
+        self.flows[streams].iter().map(|flow| flow.arrived).sum()
     }
 
     /// Sends what an end may send now.

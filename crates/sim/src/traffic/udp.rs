@@ -320,6 +320,11 @@ impl Udp {
         self.next.peek().map_or(Time::NEVER, |next| next.0 .0)
     }
 
+    /// It sends no more.
+    pub fn end(&mut self) {
+        self.next.clear();
+    }
+
     fn schedule(&mut self, i: usize) {
         if let Some(at) = self.sources[i].next() {
             self.next.push(Reverse((at, i)));

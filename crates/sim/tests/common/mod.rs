@@ -89,6 +89,7 @@ pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Con
         udt: Vec::new(),
         background: None,
         changes: Vec::new(),
+        breakers: vec![],
         capture: None,
         traffic: Vec::new(),
     }

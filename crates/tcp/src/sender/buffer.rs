@@ -1,5 +1,7 @@
 //! Data that may be sent: limits of the application, the send buffer and the receive window.
 
+use super::output::Forced;
+use super::timers::Timers;
 use super::Sender;
 use crate::{SendBuffer, SenderConfig};
 
@@ -123,5 +125,13 @@ impl Sender {
         if let Some(buffer) = &mut self.supply.buffer {
             buffer.to_write = self.supply.end;
         }
+    }
+
+    /// The connection is aborted: what is outstanding is forgotten, so nothing is sent any more.
+    pub fn abort(&mut self) {
+        self.board.abort();
+        self.stop();
+        self.forced = Forced::default();
+        self.timers = Timers::default();
     }
 }

@@ -87,7 +87,7 @@ impl TcpFlows {
 
     /// One flow that is reported.
     pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
-        let Reported { config, number, transfer, started, .. } = &self.reported[id.index()];
+        let Reported { config, number, transfer, started, tripped, .. } = &self.reported[id.index()];
         let flow = &mut self.flows[id.index()];
         let delivered = flow.sender.una() - flow.base;
         let rtt = flow.sender.rtt();
@@ -127,8 +127,9 @@ impl TcpFlows {
             cov: None,
             completion_s: flow
                 .finished
-                .filter(|_| flow.is_done() && config.size_segments != u64::MAX)
+                .filter(|_| tripped.is_none() && flow.is_done() && config.size_segments != u64::MAX)
                 .map(|at| at.since(flow.started).as_s()),
+            tripped_s: tripped.map(Time::as_s),
         }
     }
 

@@ -93,6 +93,7 @@ impl UdtFlows {
             min_rtt_s: rtt(RECEIVER).least.as_s(),
             cov: None,
             completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).as_s()),
+            tripped_s: flow.tripped.map(Time::as_s),
         }
     }
 
