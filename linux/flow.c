@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ends of a flow: a bulk sender that samples its socket, and a receiver. */
+/* The ends of a flow: a sender that samples its socket, and a receiver. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -128,6 +128,49 @@ static int write_some(int tcp, uint64_t *left, int may_fill)
 	return 0;
 }
 
+/* IP and TCP headers, timestamps included. */
+#define HEADERS_BYTES 52
+
+/* When a slow application writes segment number, after its start. */
+static int64_t writes_at_us(const struct flow *flow, uint64_t number)
+{
+	unsigned __int128 bits = (unsigned __int128)number * (flow->packet_bytes - HEADERS_BYTES) * 8;
+	uint64_t active_us = bits * 1000000 / flow->write_bps;
+
+	if (!flow->on_us)
+		return active_us;
+	return active_us / flow->on_us * (flow->on_us + flow->off_us) + active_us % flow->on_us;
+}
+
+/*
+ * Writes the segments that a slow application has written by now, as its own writes, without PSH. When the next is
+ * due; INT64_MAX if the socket takes no more, or there is no more.
+ */
+static int64_t write_slowly(int tcp, const struct flow *flow, int64_t start_us, uint64_t *written, uint64_t *left)
+{
+	static char zeros[1 << 16];
+	uint64_t payload = flow->packet_bytes - HEADERS_BYTES;
+
+	while (*left) {
+		/* The rest of a segment that the socket took in part. */
+		uint64_t rest = payload - *written % payload;
+		int64_t due_us = start_us + writes_at_us(flow, *written / payload);
+		ssize_t sent;
+
+		if (due_us > now_us())
+			return due_us;
+		if (rest > *left)
+			rest = *left;
+		sent = send(tcp, zeros, rest, MSG_NOSIGNAL | (rest < *left ? MSG_MORE : 0));
+		if (sent < 0)
+			return INT64_MAX;
+		*written += sent;
+		*left -= sent;
+	}
+	shutdown(tcp, SHUT_WR);
+	return INT64_MAX;
+}
+
 void transmit(const struct scenario *scenario, const struct flow *flow, const char *address, int port,
 	      int64_t begin_us, const char *file, int queue_socket, int queue_device)
 {
@@ -135,7 +178,8 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int64_t end_us = begin_us + scenario->duration_us, step_us = scenario->sample_us;
 	int64_t next_us = begin_us + (flow->start_us / step_us + 1) * step_us;
-	uint64_t left = flow->size_bytes ? flow->size_bytes : UINT64_MAX;
+	uint64_t left = flow->size_bytes ? flow->size_bytes : UINT64_MAX, written = 0;
+	int64_t due_us = flow->write_bps ? 0 : INT64_MAX;
 	int tcp = open_socket(flow), writing = 1;
 	struct queue_counters queue = { 0 };
 	FILE *out = fopen(file, "w");
@@ -149,12 +193,15 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 	fcntl(tcp, F_SETFL, O_NONBLOCK);
 	if (flow->pacing)
 		pace(tcp);
-	limit_unsent(tcp, FIRST_BYTES);
+	if (!flow->write_bps)
+		limit_unsent(tcp, FIRST_BYTES);
 	if (connect(tcp, (void *)&to, sizeof to) && errno != EINPROGRESS)
 		fail("connect %s: %m", address);
 	while (next_us <= end_us) {
 		int64_t now = now_us();
-		struct pollfd waits = { writing ? tcp : -1, POLLOUT, 0 };
+		int64_t wake_us = due_us < next_us ? due_us : next_us;
+		/* A slow application that is not late waits for its clock, not for room. */
+		struct pollfd waits = { writing && due_us == INT64_MAX ? tcp : -1, POLLOUT, 0 };
 		struct timespec until = { 0 };
 
 		if (now >= next_us) {
@@ -163,16 +210,22 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 			next_us += step_us;
 			continue;
 		}
-		until.tv_sec = (next_us - now) / 1000000;
-		until.tv_nsec = (next_us - now) % 1000000 * 1000;
-		if (ppoll(&waits, 1, &until, NULL) <= 0)
-			continue;
+		if (wake_us > now) {
+			until.tv_sec = (wake_us - now) / 1000000;
+			until.tv_nsec = (wake_us - now) % 1000000 * 1000;
+			if (ppoll(&waits, 1, &until, NULL) <= 0 && due_us == INT64_MAX)
+				continue;
+		}
 		if (waits.revents & POLLERR)
 			writing = 0; /* given up by TCP: the samples show it */
 		else if (flow->stop_us >= 0 && now_us() >= begin_us + flow->stop_us)
 			writing = 0;
-		else
+		else if (!flow->write_bps)
 			writing = write_some(tcp, &left, flow->stop_us < 0);
+		else
+			due_us = write_slowly(tcp, flow, begin_us + flow->start_us, &written, &left);
+		if (!writing || !left)
+			writing = 0, due_us = INT64_MAX;
 	}
 	fclose(out);
 	_exit(0);

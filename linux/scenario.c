@@ -126,11 +126,19 @@ static void read_flow(struct scenario *scenario, char *rest)
 			flow->packet_bytes = number(value, 100);
 		else if (!strcmp(key, "initial_window"))
 			flow->initial_window = number(value, 1);
+		else if (!strcmp(key, "write_bps"))
+			flow->write_bps = number(value, 1);
+		else if (!strcmp(key, "on_us"))
+			flow->on_us = number(value, 1);
+		else if (!strcmp(key, "off_us"))
+			flow->off_us = number(value, 1);
 		else
 			wrong("no such key of a flow", key);
 	}
 	if (!*flow->law)
 		wrong("a flow needs", "law");
+	if (!flow->on_us != !flow->off_us || (flow->on_us && !flow->write_bps))
+		wrong("a flow that pauses needs", "write_bps, on_us and off_us");
 }
 
 static void read_change(struct scenario *scenario, char *rest)

@@ -31,6 +31,8 @@ struct flow {
 	int pacing;
 	int packet_bytes;   /* IP packet */
 	int initial_window; /* segments, 0: the kernel's */
+	/* A slow application writes a segment at a time, evenly in on_us, and pauses for off_us. 0: as fast as it can. */
+	uint64_t write_bps, on_us, off_us;
 };
 
 struct change {

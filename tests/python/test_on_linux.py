@@ -84,6 +84,17 @@ def test_flows_have_direction_streams_pacing_and_an_end() -> None:
         assert {"law=lfn_htcp_be", "reverse=1", "pacing=1", "stop_us=2000000"} < set(line.split())
 
 
+def test_a_slow_application_writes_at_its_rate_and_pauses() -> None:
+    steady = 'application = { rate = "5Mbit/s" }\n'
+    pauses = 'application = { rate = "5Mbit/s", on = "1s", off = "1.5ms" }\n'
+    for text, words in (
+        (steady, ["write_bps=5000000"]),
+        (pauses, ["write_bps=5000000", "on_us=1000000", "off_us=1500"]),
+    ):
+        [flow] = [line for line in told(PATH + FLOW + text) if line.startswith("flow")]
+        assert flow.split()[-len(words) :] == words
+
+
 def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
     flow = FLOW + 'count = 3\nstart = "uniform(0s, 2s)"\nparallel = 2\n'
     text = PATH.replace('"3s"', '"3s"\nseed = 7') + FLOW + flow
@@ -116,7 +127,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
         ),
         (PATH + 'shaper = { rate = "1Mbit/s", burst = "9kB" }\n' + FLOW, "5: link.shaper: "),
         (PATH + "bleach = true\n" + FLOW, "5: link.bleach: "),
-        (PATH + FLOW + 'application = { rate = "1Mbit/s" }\n', "8: flow[0].application: "),
+        (PATH + FLOW + "breakers = [{ loss = 0.1 }]\n", "8: flow[0].breakers: "),
         (PATH + FLOW + 'burst = "64kB"\n', "8: flow[0].burst: "),
         (PATH + FLOW + 'misbehaves = "optimistic"\n', "8: flow[0].misbehaves: "),
         (PATH + FLOW + "[background]\nlevel = 1\n", "8: background: "),
@@ -347,6 +358,26 @@ def test_a_run_on_linux_is_a_result_as_any_other(tmp_path: Path) -> None:
     began = run.path.stat().st_mtime
     assert lfn("run", str(file), "--on", "linux", "--out", out).returncode == 0
     assert run.path.stat().st_mtime == began
+
+
+@needs_build
+@pytest.mark.parametrize("law", ["reno", "cubic"])
+@pytest.mark.parametrize("pauses", ["", ', on = "500ms", off = "900ms"'])
+def test_the_window_of_a_slow_application_is_that_of_linux(
+    law: str, pauses: str, tmp_path: Path
+) -> None:
+    path = PATH.replace('"3s"', '"5s"\nsample = "20ms"') + 'queue = { size = "500 packets" }\n'
+    flow = FLOW.replace("htcp-be", law) + f'application = {{ rate = "5Mbit/s"{pauses} }}\n'
+    scenario = Scenario.from_toml(path + flow)
+    [simulated] = execute(scenario, out=tmp_path / "simulated").runs
+    [run] = execute(scenario, out=tmp_path / "linux", backend=linux.Linux()).runs
+    windows = (one.table("flows")["cwnd_seg"].to_numpy() for one in (simulated, run))
+    ours, its = (np.floor(window) for window in windows)
+    ours = ours[1:]  # Linux has no sample of the beginning.
+    # A sample may fall between the ACKs of both: some differ while the window moves.
+    assert np.mean(np.abs(ours - its) <= 1) > 0.95
+    assert np.abs(ours - its).max() <= 8
+    assert its.max() >= 3 * its.min()
 
 
 @needs_build

@@ -21,7 +21,7 @@ fn steady(text: &str) -> Application {
 }
 
 #[test]
-fn a_steady_application_has_its_rate_and_no_more_window_than_it_uses() {
+fn a_steady_application_has_its_rate_and_the_window_of_its_start() {
     let rtt = Time::from_ms(40);
     for flow in ["reno", "cubic", "htcp", "bbr"]
         .map(|law| linux_flow(law, rtt))
@@ -33,8 +33,14 @@ fn a_steady_application_has_its_rate_and_no_more_window_than_it_uses() {
         let flow = &summary.flows[0];
         assert!((flow.goodput_bps / 5e6 - 1.0).abs() < 0.01, "{name}: {}", flow.goodput_bps);
         assert_eq!((flow.retransmits, flow.timeouts, summary.links[0].drops), (0, 0, 0), "{name}");
-        // 17 segments are in flight; slow start ends at twice as many. BBR sets its window by what it knows of the path.
-        assert!(flow.max_cwnd_segments <= 45.0 || name == "bbr", "{name}: {}", flow.max_cwnd_segments);
+        // The first writes wait and fill a window of 40, from ns-2's initial window one of 46. Slow start ends at twice as
+        // many (Linux 6.12: 80), and no ACK lowers it. BBR sets its window by what it knows of the path.
+        let windows = (flow.min_cwnd_segments, flow.max_cwnd_segments);
+        match name.as_str() {
+            "reno" => assert!([(80.0, 80.0), (92.0, 92.0)].contains(&windows), "{windows:?}"),
+            "bbr" => {}
+            _ => assert!(windows.0 >= 36.0 && windows.1 <= 80.0, "{name}: {windows:?}"),
+        }
     }
 }
 

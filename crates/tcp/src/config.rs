@@ -51,7 +51,7 @@ pub struct SenderConfig {
     pub pacing: bool,
     /// Segments that leave together, as with segmentation offload; without pacing alone.
     pub burst_segments: u64,
-    /// A window that a slow application does not use falls, as in Linux.
+    /// After a pause of a slow application its window is lower, as in Linux.
     pub validation: bool,
     /// Seed of the connection for laws with random decisions.
     pub law_seed: u32,

@@ -68,14 +68,7 @@ _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
 _NO_TIME_BPS = 1e12
 _TOP_LEVEL = {"schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "flow"}
-_NO_SETTING = (
-    "receive_window",
-    "initial_ssthresh",
-    "burst",
-    "application",
-    "misbehaves",
-    "breakers",
-)
+_NO_SETTING = ("receive_window", "initial_ssthresh", "burst", "misbehaves", "breakers")
 #: Connections and changes of a run, the shortest interval of samples and the smallest packet, as
 #: linux/scenario.h and linux/scenario.c have them.
 MOST_CONNECTIONS, MOST_CHANGES, SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 200, 1000, 100, 100
@@ -353,7 +346,15 @@ def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
     window = flow["initial_window"].partition(" ")[0]
     if window != "10":
         words.append(f"initial_window={window}")
-    return " ".join(words)
+    return " ".join([*words, *_application(flow.get("application"))])
+
+
+def _application(application: Mapping[str, str] | None) -> Iterator[str]:
+    """Writes of a slow application."""
+    if application:
+        yield f"write_bps={parse(application['rate'], BITS_PER_S):.0f}"
+        for key in (key for key in ("on", "off") if key in application):
+            yield f"{key}_us={_nanoseconds(application[key]) // 1000}"
 
 
 def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str]:

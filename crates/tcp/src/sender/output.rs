@@ -55,7 +55,7 @@ impl Sender {
             }
             self.usage.most = self.usage.most.max(self.board.outstanding());
             if self.validation.is_some() {
-                self.validate(now);
+                self.note_last_sent(now);
             }
             // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).
             let waits =

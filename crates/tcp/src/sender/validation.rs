@@ -1,18 +1,15 @@
-//! Validation of the window of a sender whose application is slow, as Linux does it (RFC 2861, the predecessor of
-//! RFC 7661): a window that was not used says nothing about the path.
+//! Validation of the window of a sender whose application is slow, as Linux does it: after a pause a window says nothing
+//! about the path (RFC 5681 section 4.1). While ACKs come, a window that is not full keeps its size (measured on Linux 6.12
+//! and 6.18), which RFC 2861 and RFC 7661 would lower.
 
 use lfn_law::Window;
 use lfn_units::Time;
 
 use super::{Sender, State};
 
-/// The use that a sender made of its window.
+/// The state from which a sender validates its window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validation {
-    /// When the window was last found in use, or lowered.
-    since: Time,
-    /// Most segments outstanding since then.
-    used: u64,
     /// The next new segment at the last look, and when it changed last.
     nxt: u64,
     last_sent: Time,
@@ -23,7 +20,7 @@ pub(super) struct Validation {
 impl Validation {
     pub fn new(now: Time, initial_window_segments: u32) -> Validation {
         let initial = u64::from(initial_window_segments);
-        Validation { since: now, used: 0, nxt: 0, last_sent: now, initial }
+        Validation { nxt: 0, last_sent: now, initial }
     }
 }
 
@@ -46,30 +43,12 @@ impl Sender {
         self.offer(segments);
     }
 
-    /// All that the application has written is sent. Where the window has not been in use for a timeout, it falls half
-    /// the way to what was used.
+    /// All that the application has written is sent: a pause may begin.
     #[cold]
-    pub(super) fn validate(&mut self, now: Time) {
-        let (nxt, outstanding, limited) = (self.board.nxt(), self.board.outstanding(), self.may_grow());
-        let rto = self.timeout();
-        let Some(validation) = &mut self.validation else { return };
-        if nxt == validation.nxt {
-            return;
-        }
-        (validation.nxt, validation.last_sent) = (nxt, now);
-        if limited {
-            (validation.since, validation.used) = (now, 0);
-            return;
-        }
-        validation.used = validation.used.max(outstanding);
-        if now.since(validation.since) < rto || self.state != State::Open || !self.validates() {
-            return;
-        }
-        let Some(validation) = &mut self.validation else { return };
-        let used = validation.used.max(validation.initial);
-        (validation.since, validation.used) = (now, 0);
-        if used < self.window() {
-            self.lower(now, (self.window() + used) / 2);
+    pub(super) fn note_last_sent(&mut self, now: Time) {
+        let nxt = self.board.nxt();
+        if let Some(validation) = self.validation.as_mut().filter(|validation| validation.nxt != nxt) {
+            (validation.nxt, validation.last_sent) = (nxt, now);
         }
     }
 
@@ -91,8 +70,5 @@ impl Sender {
             self.control.ssthresh = self.control.ssthresh.max(kept);
         }
         self.control.cwnd = Window::whole(window);
-        if let Some(validation) = &mut self.validation {
-            (validation.since, validation.used) = (now, 0);
-        }
     }
 }
