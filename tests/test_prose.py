@@ -106,7 +106,8 @@ def tracked(*patterns: str) -> list[str]:
 DOCUMENTS = [
     name
     for name in tracked("*.md")
-    if name not in GENERATED and not name.startswith(("docs/reference/", "docs/papers/"))
+    if name not in GENERATED
+    and not name.startswith(("docs/reference/", "docs/papers/", "docs/evaluations/"))
 ]
 SOURCES = [
     name
