@@ -510,11 +510,12 @@ impl Red {
         };
         // Idle time counts once, also where the packet that ends it is dropped. For Linux another idle time begins then.
         if let (Some(linux), Some(since)) = (&self.linux_idle, queue.idle_since) {
-            let idle = now.since(self.aged.map_or(since, |aged| aged.max(since)));
+            let last = self.aged.filter(|&aged| aged >= since);
+            let idle = now.since(last.unwrap_or(since));
             self.aged = Some(now);
-            // The packet that ends an idle time is no sample of an empty queue. One that arrives as the link ends a
-            // packet is: a tie, for the kernel a matter of chance.
-            if idle > Time::ZERO {
+            // The packet that ends an idle time is no sample of an empty queue, nor is one that comes right after it was
+            // dropped. One that arrives as the link ends a packet is: a tie, for the kernel a matter of chance.
+            if idle > Time::ZERO || last.is_some() {
                 self.average *= linux.kept(idle);
                 return;
             }
