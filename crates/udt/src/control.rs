@@ -63,7 +63,7 @@ pub trait CongestionControl: Send {
     /// The peer asks for less (packet type 4).
     fn on_warning(&mut self, _path: &Path) {}
 
-    /// A packet leaves; `path.next` lies beyond it. What the control allows stays the same.
+    /// A packet leaves; `path.next` lies beyond it. The control allows the same after it.
     fn on_sent(&mut self, _index: u64, _path: &Path) {}
 
     /// [`CongestionControl::deadline`] has come.
