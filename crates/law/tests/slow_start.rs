@@ -76,7 +76,8 @@ fn a_paced_sender_waits_for_a_train_of_the_whole_rtt() {
 fn sacks_do_not_end_a_round_of_hystart() {
     let mut control = Control::new(100);
     let mut slow_start = SlowStart::new(SlowStartKind::HyStart);
-    let mut ack = Ack { rtt_ns: 40_000_000, srtt_ns: 40_000_000, mss_bytes: 1448, inflight: 100, ..Ack::default() };
+    let mut ack =
+        Ack { rtt_ns: 40_000_000, srtt_ns: 40_000_000, mss_bytes: 1448, inflight: 100, ..Ack::default() };
     let mut arrive = |rtt_ms: u64, acked: u32| {
         ack.now_ns += 3_000_000;
         (ack.rtt_ns, ack.acked, ack.newly_delivered) = (rtt_ms * 1_000_000, acked, 1);

@@ -17,8 +17,8 @@ use std::mem::offset_of;
 use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, Window,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_PACED, ACK_RECOVERY, ACK_ROUND_START, CONFIG_NO_SACK, CONTROL_APP_LIMITED,
-    PROBES,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_PACED, ACK_RECOVERY, ACK_ROUND_START, CONFIG_NO_SACK,
+    CONTROL_APP_LIMITED, PROBES,
 };
 use lfn_units::Time;
 
