@@ -54,8 +54,11 @@ def test_a_flow_that_a_breaker_ended_is_told_of(tmp_path: Path) -> None:
     assert [flow.get("tripped_s") for flow in results.runs[0].summary["flows"]] == [3.0, None]
     said = advice.ended(results)
     assert said[0].startswith("A circuit breaker ended flow 0 (bbr) at 3 ")
-    assert said[1].startswith("A circuit breaker ended UDP source media at 3 s, in 2 runs")
+    assert said[1].startswith("A circuit breaker ended source media (UDP) at 3 s, in 2 runs")
     assert set(said) <= set(to_json(results)["warnings"])
+    many = execute(path.flow("bbr", count=20, breakers=breakers), out=tmp_path / "many")
+    [one] = advice.ended(many)
+    assert re.match(r"A circuit breaker ended \d+ flows or sources \(bbr\) at ", one)
 
 
 def test_theory_is_computed_once_for_each_law(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,23 +22,26 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
 
 def ended(results: Results) -> list[str]:
     """Flows and UDP sources that a circuit breaker ended, and when."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, dict[str, list[float]]] = {}
     for run in results.runs:
-        flows = [(f"flow {flow['id']} ({flow['law']})", flow) for flow in run.summary["flows"]]
-        sources = [(f"UDP source {udp['name']}", udp) for udp in run.summary.get("udp", [])]
-        for name, one in (*flows, *sources):
+        flows = [(flow["law"], f"flow {flow['id']}", flow) for flow in run.summary["flows"]]
+        sources = [("UDP", f"source {udp['name']}", udp) for udp in run.summary.get("udp", [])]
+        for law, name, one in (*flows, *sources):
             if "tripped_s" in one:
-                found.setdefault(name, []).append(one["tripped_s"])
+                found.setdefault(law, {}).setdefault(name, []).append(one["tripped_s"])
     return [
-        f"A circuit breaker ended {name} {_times(at_s)}; its figures are of the time before."
-        for name, at_s in found.items()
+        f"A circuit breaker ended {_ended(law, of)}; the figures are of the time before."
+        for law, of in found.items()
     ]
 
 
-def _times(at_s: list[float]) -> str:
-    low, high = f"{min(at_s):.4g}", f"{max(at_s):.4g}"
+def _ended(law: str, of: Mapping[str, list[float]]) -> str:
+    """Flows of one law, or sources, and when they were ended."""
+    at_s = [one for times in of.values() for one in times]
+    low, high, runs = f"{min(at_s):.4g}", f"{max(at_s):.4g}", max(map(len, of.values()))
+    who = next(iter(of)) if len(of) == 1 else f"{len(of)} flows or sources"
     when = f"at {low} s" if low == high else f"at {low} to {high} s"
-    return when if len(at_s) == 1 else f"{when}, in {len(at_s)} runs"
+    return f"{who} ({law}) {when}" + (f", in {runs} runs" if runs > 1 else "")
 
 
 def unmarked(results: Results) -> list[str]:
