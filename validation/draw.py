@@ -111,7 +111,7 @@ class Drawn:
 
     @property
     def kernel_seed(self) -> int | None:
-        """What Linux's queue draws by; None: the numbers of every run without a seed."""
+        """Seed of Linux's queue; None: the random numbers of every run without a seed."""
         return self.seed if self.draws_in_queue and self.jitter_us > 0 else None
 
     @property

@@ -328,9 +328,9 @@ mod tests {
         verdict(152, Some(0.0), Time::ZERO);
         verdict(182, Some(0.0), Time::ZERO);
         assert_eq!(verdict(183, Some(0.5), slow), Verdict::Accept);
-        // The allowance restarts at an update and loses that one.
-        assert_eq!(verdict(314, Some(0.5), slow), Verdict::Accept);
-        assert_eq!(verdict(316, Some(0.5), slow), Verdict::Drop);
+        // The allowance restarts at the update of 180 ms, in full.
+        assert_eq!(verdict(329, Some(0.5), slow), Verdict::Accept);
+        assert_eq!(verdict(331, Some(0.5), slow), Verdict::Drop);
     }
 
     /// The burst used up, the delay long.

@@ -23,6 +23,7 @@ mod sampling;
 mod setup;
 mod sim;
 mod sources;
+mod streams;
 mod tcp;
 mod transfers;
 mod udp;

@@ -1,4 +1,4 @@
-//! A sender whose application is slow: its window falls to what is used.
+//! A sender whose application is slow: a pause lowers its window.
 
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_tcp::{AckFlags, Acknowledgement, Sender, SenderConfig, SACK_BLOCKS};
@@ -73,22 +73,15 @@ fn after_a_pause_it_is_halved_for_each_timeout() {
     }
 }
 
+/// Linux 6.12 and 6.18 keep a window that is not full.
 #[test]
-fn a_slow_application_loses_half_of_what_it_does_not_use() {
+fn while_acks_come_a_slow_application_keeps_its_window() {
     let mut ends = grown(true);
     let before = ends.window();
-    let mut windows = vec![before];
     for _ in 0..60 {
         ends.write(1);
         ends.go_on(ends.now + Time::from_ms(10));
-        if ends.window() != windows[windows.len() - 1] {
-            windows.push(ends.window());
-        }
-    }
-    // Four segments are outstanding; the initial window counts as used.
-    assert!(windows.len() >= 3, "{windows:?}");
-    for pair in windows.windows(2) {
-        assert_eq!(pair[1], (pair[0] + 10) / 2, "{windows:?}");
+        assert_eq!(ends.window(), before);
     }
 }
 

@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// What an ACK of `n` segments adds to a window in slow start, the sender's own slow start included.
+/// The growth of a window in slow start by an ACK of `n` segments, the sender's own slow start included.
 fn slow_start(spec: &str, rtt_ms: u64, n: u32) -> f64 {
     let mut rig = Rig::new(spec, 200.0);
     rig.control.ssthresh = Window::INFINITE;

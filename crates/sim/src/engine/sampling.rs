@@ -6,8 +6,9 @@ use lfn_units::Time;
 
 use super::context::Context;
 use super::ends::Ends;
+use super::streams::Streams;
 use super::tcp::TcpFlows;
-use super::transfers::{Streams, Transfer};
+use super::transfers::Transfer;
 use super::udt::UdtFlow;
 use crate::flow::Flow;
 use crate::tables::{FlowRow, ProbeRow, QueueRow, Tables};

@@ -14,8 +14,9 @@ use super::network::Network;
 use super::record::Record;
 use super::sim::Sim;
 use super::sources::Sources;
+use super::streams::Streams;
 use super::tcp::{Reported, TcpFlows};
-use super::transfers::{transfers, Streams};
+use super::transfers::transfers;
 use super::udp::UdpSources;
 use super::udt::UdtFlows;
 use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig, Watched};
@@ -47,7 +48,7 @@ impl Sim {
                 udt: UdtFlows::new(config.udt.len()),
                 udp: UdpSources::default(),
                 sources: Sources::default(),
-                breakers: Breakers::new(config, &transfers),
+                breakers: Breakers::new(config, |number| transfers[number as usize].streams.clone()),
             },
             transfers,
             connections,

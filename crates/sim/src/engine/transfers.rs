@@ -1,10 +1,9 @@
 //! Flows as the report counts them: the streams of one transfer are one flow.
 
-use std::ops::Range;
-
 use lfn_units::Time;
 
 use super::ends::Ends;
+use super::streams::Streams;
 use crate::config::{Config, Connection};
 
 /// Sums over bins of one second, for the coefficient of variation.
@@ -37,13 +36,6 @@ impl Bins {
 pub(super) struct Transfer {
     pub streams: Streams,
     bins: Bins,
-}
-
-/// Places of flows among those of their transport.
-#[derive(Clone)]
-pub(super) enum Streams {
-    Tcp(Range<usize>),
-    Udt(Range<usize>),
 }
 
 impl Transfer {
