@@ -76,8 +76,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="papers; default all")
     parser.add_argument("--sample", type=int, default=4, help="runs timed of each experiment")
     asked = parser.parse_args()
-    heading = ("paper", "experiment", "runs", "CPU s a run", "all, CPU s")
-    print(*markdown(heading, []), sep="\n")
+    columns = ("paper", "experiment", "runs", "CPU s a run", "all, CPU s")
+    print(*markdown(columns, []), sep="\n")
     totals = []
     for name in asked.names or paper.papers():
         seen: set[str] = set()

@@ -27,8 +27,9 @@ def ended(results: Results) -> list[str]:
         flows = [(flow["law"], f"flow {flow['id']}", flow) for flow in run.summary["flows"]]
         sources = [("UDP", f"source {udp['name']}", udp) for udp in run.summary.get("udp", [])]
         for law, name, one in (*flows, *sources):
-            if "tripped_s" in one:
-                found.setdefault(law, {}).setdefault(name, []).append(one["tripped_s"])
+            at_s = one.get("tripped_s")
+            if at_s is not None:
+                found.setdefault(law, {}).setdefault(name, []).append(at_s)
     return [
         f"A circuit breaker ended {_ended(law, of)}; the figures are of the time before."
         for law, of in found.items()
