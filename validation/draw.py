@@ -28,7 +28,7 @@ TIES = 0.02
 AQMS = ("red", "codel", "fq-codel", "pie")
 #: Hybla's windows exceed what a path holds by so much that they would meet Linux's receive window,
 #: 64 MiB at first. This send buffer holds less, on both sides.
-HYBLA_BUFFER = "linux 70MB"
+HYBLA_BUFFER_MB = 70
 #: How often each trait is drawn.
 SHARES = {
     "aqm": 0.35,
@@ -113,6 +113,21 @@ class Drawn:
     def kernel_seed(self) -> int | None:
         """Seed of Linux's queue; None: the random numbers of every run without a seed."""
         return self.seed if self.draws_in_queue and self.jitter_us > 0 else None
+
+    @property
+    def limits_buffer(self) -> bool:
+        """Whether the send buffer is smaller than a tuned host's."""
+        return any(flow.law == "hybla" for flow in self.flows)
+
+    @property
+    def host_lines(self) -> list[str]:
+        """Linux's send buffer has its size from the start, as with all other scenarios.
+
+        While it grows, its segments have PSH, which the receiver acknowledges at once.
+        """
+        size_b = HYBLA_BUFFER_MB * 1_000_000
+        line = f"sysctl net.ipv4.tcp_wmem=4096 {size_b} {size_b}"
+        return [line] if self.limits_buffer else []
 
     @property
     def repeats_losses(self) -> bool:
@@ -202,8 +217,8 @@ class Drawn:
             lines.append("sack = false")
         if not flow.delayed_ack:
             lines.append("delayed_ack = false")
-        if any(one.law == "hybla" for one in self.flows):
-            lines.append(f'send_buffer = "{HYBLA_BUFFER}"')
+        if self.limits_buffer:
+            lines.append(f'send_buffer = "linux {HYBLA_BUFFER_MB}MB"')
         return lines
 
     def phase(self, number: int) -> Drawn:
