@@ -307,7 +307,7 @@ def _hunted() -> Iterator[str]:
     yield (
         "Scenarios drawn at random, on Linux and here (`python -m validation hunt`); "
         f"{last['date']}, seed {last['seed']}, {last['which']}. **{agree} of {all_of_them} agree** "
-        f"({agree / all_of_them:.0%}; 95 % interval {interval.low:.0%} to {interval.high:.0%}); "
+        f"({agree / all_of_them:.1%}; 95 % interval {interval.low:.1%} to {interval.high:.1%}); "
         f"{last['chaotic']} are chaotic, of which the medians of {chance} differ by more than is "
         "allowed, but not significantly."
     )
