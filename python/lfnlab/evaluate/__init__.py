@@ -81,7 +81,7 @@ class Evaluation:
             "no bounds, and nothing here says that a law meets a criterion."
         )
         if self.quick:
-            yield "Quick: few places and few seeds; leave out --quick for all."
+            yield "Quick: few places and few seeds."
         if self.law.router:
             yield (
                 f"{self.law.label} needs routers of {self.law.router.upper()}: the bottleneck has "

@@ -91,8 +91,8 @@ impl Ends {
                 self.sources.on_message(cx, &origin, direction);
             }
             Kind::Arrival => self.sources.on_arrival(cx, &mut self.tcp, index),
-            Kind::Breaker => self.on_breaker(cx, index),
-            Kind::Change
+            Kind::Breaker
+            | Kind::Change
             | Kind::Depart
             | Kind::Warmup
             | Kind::AtLink
