@@ -287,14 +287,15 @@ of its own on both sides.
 
 It does not draw losses of ACKs.
 
-When these seeds ran first, two disagreed, both behind RED with marks (b5186b549762, 4c65a1a3b4c9);
-they agree since RED begins its idle time again after each drop. The one that disagrees now is a
-Hybla whose window passes its send buffer (90fe60892d43). It agrees if the buffers of both sides hold
-as many segments without a writer that waits for a third of it: a demonstrated rule. So does, of seed
-17001, 8d5e776177bf (CoDel without SACK) if Linux may send more than one millisecond of its pacing
-rate at once (`net.ipv4.tcp_pacing_ss_ratio = 1000`); by default it sends four new segments after a
-timeout that was spurious, then retransmits. Of all older hunts two have no rule: a1c25f3bcb2c (BBR
-with duplicates, without SACK) and 3d7ed7b3acc0 (BBR behind an FQ-CoDel of five packets)."""
+When these seeds ran first, two disagreed, both behind RED with marks (b5186b549762,
+4c65a1a3b4c9); they agree since RED begins its idle time again after each drop. The one that
+disagrees now is a Hybla whose window passes its send buffer (90fe60892d43). It agrees if the
+buffers of both sides hold as many segments without a writer that waits for a third of it: a
+demonstrated rule. So does, of seed 17001, 8d5e776177bf (CoDel without SACK) if Linux may send
+more than one millisecond of its pacing rate at once (`net.ipv4.tcp_pacing_ss_ratio = 1000`); by
+default it sends four new segments after a timeout that was spurious, then retransmits. Of all
+older hunts two have no rule: a1c25f3bcb2c (BBR with duplicates, without SACK) and 3d7ed7b3acc0
+(BBR behind an FQ-CoDel of five packets)."""
 
 
 def _hunted() -> Iterator[str]:
