@@ -23,6 +23,7 @@ include_patterns = [
     "docs/**.md",
     "laws/cards/*.md",
     "linux/README.md",
+    "papers/README.md",
     "papers/*/README.md",
 ]
 # Of no other folder are the files even listed.
