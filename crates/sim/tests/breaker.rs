@@ -2,12 +2,10 @@
 
 mod common;
 
-use common::{background, datagrams, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run};
+use common::{background, datagrams, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, udt};
 use lfn_path::{AqmConfig, CodelConfig, Impair, JitterConfig, Loss, Policer};
 use lfn_sim::breaker::Breaker;
-use lfn_sim::config::{
-    BreakerConfig, Change, Changed, Config, Direction, FlowConfig, LinkId, RouteId, UdtConfig, Watched,
-};
+use lfn_sim::config::{BreakerConfig, Change, Changed, Config, FlowConfig, LinkId, UdtConfig, Watched};
 use lfn_sim::traffic::udp::{Burst, Pattern};
 use lfn_sim::{FlowSummary, Sim, SimError};
 use lfn_units::{Rate, Time};
@@ -185,23 +183,8 @@ fn all_streams_of_a_flow_end_with_it_also_over_udt() {
     let breakers = vec![watch(TENTH, Watched::Flow(0))];
     let flows = run(&lossy(Config { breakers: breakers.clone(), ..base.clone() }, 0.3)).summary.flows;
     assert_eq!((flows.len(), flows[0].streams, flows[0].tripped_s), (1, 4, Some(3.0)));
-    let udt = (0..2).map(|stream| UdtConfig {
-        number: stream,
-        stream,
-        control: "udt".parse().unwrap(),
-        direction: Direction::Forward,
-        route: RouteId(0),
-        ack_route: RouteId(1),
-        rtt: Time::from_ms(40),
-        start: Time::ZERO,
-        stop: Time::NEVER,
-        size_packets: u64::MAX,
-        mss_bytes: 1500,
-        framing_bytes: 14,
-        window_packets: 1 << 20,
-        seed: 7,
-    });
-    let config = lossy(Config { flows: Vec::new(), udt: udt.collect(), breakers, ..base }, 0.3);
+    let streams = (0..2).map(|stream| UdtConfig { stream, ..udt(stream, Time::from_ms(40)) });
+    let config = lossy(Config { flows: Vec::new(), udt: streams.collect(), breakers, ..base }, 0.3);
     let flow = first(&config);
     assert_eq!(flow.tripped_s, Some(3.0));
     let before = first(&Config { duration: s(3), breakers: Vec::new(), ..config });

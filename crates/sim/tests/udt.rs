@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, TIMEOUT};
+use common::{capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, udt, TIMEOUT};
 use lfn_path::{JitterConfig, Reorder};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Change, Changed, Config, Impair, LinkConfig, LinkId, Loss, RouteId, UdtConfig};
@@ -16,27 +16,6 @@ const UDT_CONTROL: u8 = 4;
 
 fn ms(ms: u64) -> Time {
     Time::from_ms(ms)
-}
-
-/// An endless flow of UDT 4.11.
-fn udt(number: u32, rtt: Time) -> UdtConfig {
-    UdtConfig {
-        number,
-        stream: 0,
-        control: "udt".parse().unwrap(),
-        direction: Direction::Forward,
-        route: RouteId(0),
-        ack_route: RouteId(1),
-        rtt,
-        start: Time::ZERO,
-        stop: Time::NEVER,
-        size_packets: u64::MAX,
-        mss_bytes: 1500,
-        framing_bytes: 14,
-        window_packets: 1 << 20,
-        // Numbers wrap within the first packets.
-        seed: 0x7fff_fff0 + u64::from(number),
-    }
 }
 
 fn alone(link: LinkConfig, flow: UdtConfig, duration: Time) -> Config {

@@ -409,8 +409,12 @@ impl UdtFlows {
         let (now, flow) = (scheduler.now, &mut self.flows[id.index()]);
         flow.finished.get_or_insert(now);
         if let Some(sender) = &mut flow.ends[SENDER].connection {
-            sender.withdraw();
-            sender.close(now);
+            if flow.tripped.is_some() {
+                sender.abort();
+            } else {
+                sender.withdraw();
+                sender.close(now);
+            }
         }
         self.transmit(scheduler, id, SENDER);
     }

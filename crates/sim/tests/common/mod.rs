@@ -4,7 +4,9 @@
 
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
-use lfn_sim::config::{Background, Capture, Config, FlowConfig, LinkConfig, LinkId, RouteId, UdpConfig};
+use lfn_sim::config::{
+    Background, Capture, Config, FlowConfig, LinkConfig, LinkId, RouteId, UdpConfig, UdtConfig,
+};
 use lfn_sim::traffic::udp;
 use lfn_sim::{Outcome, Sim, Tables};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -210,4 +212,25 @@ pub fn events(tables: &Tables, flow: u32) -> Vec<Event> {
             ssthresh: table.ssthresh_seg[i],
         })
         .collect()
+}
+
+/// An endless flow of UDT 4.11.
+pub fn udt(number: u32, rtt: Time) -> UdtConfig {
+    UdtConfig {
+        number,
+        stream: 0,
+        control: "udt".parse().unwrap(),
+        direction: Direction::Forward,
+        route: RouteId(0),
+        ack_route: RouteId(1),
+        rtt,
+        start: Time::ZERO,
+        stop: Time::NEVER,
+        size_packets: u64::MAX,
+        mss_bytes: 1500,
+        framing_bytes: 14,
+        window_packets: 1 << 20,
+        // Numbers wrap within the first packets.
+        seed: 0x7fff_fff0 + u64::from(number),
+    }
 }

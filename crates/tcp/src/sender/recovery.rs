@@ -328,7 +328,7 @@ impl Sender {
             }
         }
         self.state = state;
-        // In Linux a recovery within a reduction for a mark ends where the reduction does (measured).
+        // With SACK a recovery within a reduction for a mark ends where the reduction does, as in Linux (measured).
         if !reduced || self.config.loss_detection == LossDetection::DupThresh || !self.config.sack {
             self.recovery.high_seq = self.board.nxt();
         }
