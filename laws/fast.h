@@ -6,8 +6,9 @@
  *
  *   paper  gamma = 1/2, every other round trip, alpha = 200
  *   every  every round trip
- *   jgn    gamma = 1, every round trip (eq. 3 of the JGN II paper)
+ *   jgn    gamma = 1, every round trip: near eq. (3) of the JGN II paper
  *   mtune  alpha by the rate: 8, 20 or 200
+ *   eq3    eq. (3) as printed: as jgn, with the window of now for w_old
  */
 #ifndef LFN_FAST_H
 #define LFN_FAST_H
@@ -17,6 +18,7 @@
 #define FAST_PAPER 0u
 #define FAST_JGN 2u
 #define FAST_MTUNE 3u
+#define FAST_EQ3 4u
 #define FAST_ALPHA 200u
 #define FAST_MI_US 750u /* a queueing delay that ends slow start */
 
@@ -88,7 +90,7 @@ static inline void fast_update(struct fast *s, u64 w_old, struct law_control *co
 	if (s->variant == FAST_MTUNE)
 		fast_tune(s, w);
 	goal = (law_muldiv(w_old >> 16, law_min(base_ns, s->avg_ns), s->avg_ns) << 16) + LAW_SEG(s->alpha);
-	if (s->variant != FAST_JGN)
+	if (s->variant != FAST_JGN && s->variant != FAST_EQ3)
 		goal = law_min(w / 2 + goal / 2, 2 * w);
 	goal = law_clamp(goal, LAW_MIN_SSTHRESH, LAW_MAX_CWND);
 	s->step = 0;
@@ -107,7 +109,7 @@ static inline void fast_on_ack(void *state, u32 n, const struct law_ack *ack, st
 	struct fast *s = state;
 
 	if ((ack->flags & LAW_ACK_ROUND_START) && (ack->flags & LAW_ACK_OPEN) && s->avg_ns) {
-		u64 w_old = s->w_prev ? s->w_prev : control->cwnd;
+		u64 w_old = s->w_prev && s->variant != FAST_EQ3 ? s->w_prev : control->cwnd;
 
 		s->w_prev = control->cwnd;
 		s->moved = !(s->moved && (s->variant == FAST_PAPER || s->variant == FAST_MTUNE));

@@ -182,9 +182,9 @@ def staircase_cases(settings: Mapping[str, Any]) -> list[Case]:
 
 def pairs_cases(settings: Mapping[str, Any]) -> list[Case]:
     """Figure 10: ten flows, two more at a time, the longest runs first."""
-    part, made = settings["pairs"], []
-    each_s, groups = part["each_s"], part["groups"]
-    for rate in sorted(part["rates"], key=gbps, reverse=True):
+    made = []
+    for rate, part in sorted(pairs(settings), key=lambda pair: gbps(pair[0]), reverse=True):
+        each_s, groups = part["each_s"], part["groups"]
         for law in LAWS:
             for seed in range(1, part["seeds"] + 1):
                 scenario = link(settings, rate, groups * each_s, warmup_s=START_UP_S, seed=seed)
@@ -194,6 +194,13 @@ def pairs_cases(settings: Mapping[str, Any]) -> list[Case]:
                     scenario = scenario.flow(law, count=2, start=start)
                 made.append(case(beside(settings, scenario), "10", law, 2 * groups, rate))
     return made
+
+
+def pairs(settings: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The rates of Figure 10, each with the times and the number of seeds of its runs."""
+    scaled = settings["pairs"]
+    printed = {**scaled, **scaled.get("printed", {"rates": []})}
+    return [(rate, part) for part in (scaled, printed) for rate in part["rates"]]
 
 
 def cases(settings: Mapping[str, Any]) -> list[Case]:

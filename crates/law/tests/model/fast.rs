@@ -13,7 +13,13 @@ proptest! {
         base_us in 1000u64..500_000,
         delay_us in 0u64..500_000,
     ) {
-        for (spec, gamma, most) in [("fast", 0.5, 2.0), ("fast:every", 0.5, 2.0), ("fast:jgn", 1.0, f64::MAX)] {
+        let specs = [
+            ("fast", 0.5, 2.0),
+            ("fast:every", 0.5, 2.0),
+            ("fast:jgn", 1.0, f64::MAX),
+            ("fast:eq3", 1.0, f64::MAX),
+        ];
+        for (spec, gamma, most) in specs {
             let mut rig = Rig::new(spec, w);
             rig.ack.rtt_ns = base_us * 1000;
             rig.ack.acked = 1;
@@ -88,4 +94,16 @@ fn rates_are_equal_whatever_the_rtt() {
     assert_close(queue, 400.0, 0.05);
     let rates: Vec<f64> = windows.iter().zip(base_s).map(|(w, base)| w / (base + queue / 83_333.0)).collect();
     assert_close(rates[0] / rates[1], 1.0, 0.1);
+}
+
+#[test]
+fn eq3_adds_alpha_each_round_trip_and_jgn_every_other() {
+    for (spec, rounds) in [("fast:eq3", 4), ("fast:jgn", 8)] {
+        let mut rig = Rig::new(spec, 1000.0);
+        rig.ack.rtt_ns = 100_000_000;
+        for _ in 0..rounds {
+            rig.round();
+        }
+        assert_close(rig.cwnd(), 1800.0, 0.001);
+    }
 }
