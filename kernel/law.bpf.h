@@ -275,7 +275,7 @@ static __always_inline void tcp_pkts_acked(const struct law_ops *law, struct soc
 	ack->flags = ack->acked ? 0 : LAW_ACK_DUP;
 	if (sk->sk_pacing_status != SK_PACING_NONE)
 		ack->flags |= LAW_ACK_PACED;
-	if ((s32)(tp->snd_una - flow->round_end) >= 0) {
+	if ((s32)(tp->snd_una - flow->round_end) > 0) {
 		ack->flags |= LAW_ACK_ROUND_START;
 		flow->round_end = tp->snd_nxt;
 	}

@@ -62,7 +62,8 @@ static inline void fast_on_sample(void *state, const struct law_ack *ack, struct
 	u32 at = LAW_ACK_OPEN | LAW_ACK_ROUND_START;
 
 	delay_on_sample(&s->delay, ack, 0);
-	if (ack->rtt_ns && (ack->flags & LAW_ACK_OPEN))
+	/* The ACK that finds a loss or brings a mark measured the queue before it. on_loss may come first. */
+	if (ack->rtt_ns && (ack->flags & LAW_ACK_OPEN) && !ack->newly_lost && !ack->ce)
 		fast_average(s, ack->rtt_ns, control->cwnd);
 	if ((ack->flags & at) != at || control->cwnd >= control->ssthresh)
 		return;

@@ -124,7 +124,8 @@ struct law_config {
  *             zeroed; control holds the initial window and ssthresh.
  *   on_sample every ACK, duplicates and recovery included, before on_ack: estimators. In state
  *             Open and slow start it may also end that (ssthresh = cwnd), or grow cwnd towards
- *             ssthresh beyond what slow start does.
+ *             ssthresh beyond what slow start does. For an ACK that brings a loss or a mark it comes after
+ *             on_loss in the simulator, and before it in Linux.
  *   on_ack    congestion avoidance: n segments newly delivered in state Open (or Loss),
  *             with the window in use and cwnd >= ssthresh. Slow start is not the law's.
  *   on_loss   sets control->ssthresh (>= 2 segments); cwnd still holds the window before

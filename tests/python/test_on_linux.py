@@ -396,6 +396,18 @@ def test_the_simulator_agrees_with_it(tmp_path: Path) -> None:
 
 
 @needs_build
+@pytest.mark.parametrize("law", ["vegas", "cubic", "fast"])
+def test_a_round_begins_where_it_does_in_the_simulator(law: str, tmp_path: Path) -> None:
+    """It decides when slow start ends: a round one ACK early cost Vegas 497 packets for 144."""
+    path = PATH.replace("3s", "8s").replace("20Mbit/s", "50Mbit/s") + 'queue = { size = "2bdp" }\n'
+    scenario = Scenario.from_toml(path + FLOW.replace("htcp-be", law))
+    [simulated] = execute(scenario, out=tmp_path / "simulated").runs
+    [run] = execute(scenario, out=tmp_path / "linux", backend=linux.Linux()).runs
+    ours, its = (one.summary["links"][0]["drops"] for one in (simulated, run))
+    assert abs(ours - its) <= 2
+
+
+@needs_build
 def test_a_run_that_is_given_up_leaves_no_file_and_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
