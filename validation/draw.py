@@ -12,9 +12,12 @@ import math
 import random
 from dataclasses import dataclass, field, replace
 
+from lfnlab import kernel
 from lfnlab.testbed.virtual_linux import MODULES
 
+#: Linux's modules; and our laws that run in its kernel.
 LAWS = tuple(sorted(MODULES))
+OURS = tuple(sorted(law.name for law in kernel.laws()))
 #: What a scenario may cost: packets at the bottleneck, 50 µs of CPU each in Linux.
 MOST_PACKETS = 120_000
 FRAMING_B = 14
@@ -87,6 +90,8 @@ class Drawn:
     jitter_us: float = 0.0
     steps: tuple[Step, ...] = field(default=())
     seed: int = 1
+    #: Our laws on both sides: one header, in the simulator and in Linux.
+    ours: bool = False
 
     @property
     def packet_s(self) -> float:
@@ -202,7 +207,7 @@ class Drawn:
         return f'{{ kind = "{self.queue}", {size}{ecn} }}'
 
     def _flow(self, flow: DrawnFlow) -> list[str]:
-        variant = "" if flow.law == "bbr" else ":linux"
+        variant = "" if self.ours or flow.law == "bbr" else ":linux"
         lines = [
             "[[flow]]",
             f'law = "{flow.law}{variant}"',
@@ -304,9 +309,9 @@ def _steps(
     return delay_ms, tuple(steps)
 
 
-def draw(seed: int, number: int) -> Drawn:
-    """Scenario ``number`` of a seed."""
-    draws = random.Random(f"lfnlab hunt {seed} {number}")
+def draw(seed: int, number: int, *, ours: bool = False) -> Drawn:
+    """Scenario ``number`` of a seed, of Linux's own laws or of ours."""
+    draws, laws = random.Random(f"lfnlab hunt {seed} {number}"), OURS if ours else LAWS
     has = {trait: draws.random() < share for trait, share in SHARES.items()}
     rate = _rounded(_log_uniform(draws, 2, 300))
     rtt_ms = _rounded(_log_uniform(draws, 5, 300))
@@ -320,10 +325,10 @@ def draw(seed: int, number: int) -> Drawn:
     ecn = has["aqm"] and has["ecn"]
     count = draws.choice((1, 1, 1, 1, 2, 2, 3, 4, 5))
     duration_s = _rounded(min(draws.choice((10, 20, 40)), 0.49 * MOST_PACKETS * packet_s))
-    first, sack, delayed = draws.choice(LAWS), not has["no_sack"], not has["every_ack"]
+    first, sack, delayed = draws.choice(laws), not has["no_sack"], not has["every_ack"]
     flows = []
     for number_of in range(count):
-        law = draws.choice(LAWS)
+        law = draws.choice(laws)
         factor = _log_uniform(draws, 0.5, 2)
         start_s = _rounded(draws.uniform(0, 0.4) * duration_s)
         late = draws.random() < (0.7 if number_of else 0.1)
@@ -359,4 +364,5 @@ def draw(seed: int, number: int) -> Drawn:
         delay_ms=delay_ms,
         steps=steps,
         seed=number + 1,
+        ours=ours,
     )

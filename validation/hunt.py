@@ -8,6 +8,8 @@ packet's transmission time. If the eight runs of one side differ by more than 5 
 chaotic and medians are compared. If the medians of eight runs disagree, 32 runs a side decide, the
 later ones with other random losses: a difference counts if it exceeds the bar and is statistically
 significant (:mod:`validation.chance`).
+``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs comes
+from the kernel form or from the order of calls.
 ``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
 method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
 adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
@@ -261,22 +263,21 @@ def last() -> dict[str, Any]:
 
 
 def _judged(
-    seed: int, numbers: Sequence[int], jobs: int, until: float, cache: FilePath, ours: Side
+    scenarios: Sequence[Drawn], jobs: int, until: float, cache: FilePath, ours: Side
 ) -> Iterator[Found]:
-    """Scenarios of a seed as they are done, until the time is over."""
+    """Scenarios as they are done, until the time is over."""
     with ThreadPoolExecutor(jobs) as pool:
 
-        def one(number: int) -> Found | None:
+        def one(drawn: Drawn) -> Found | None:
             if time.monotonic() > until:
                 return None
-            drawn = draw(seed, number)
             try:
                 return judge(drawn, cache, ours)
             except LabError as error:
-                print(f"hunt: scenario {number} ({drawn.tag}): {error}", file=sys.stderr)
+                print(f"hunt: scenario {drawn.seed - 1} ({drawn.tag}): {error}", file=sys.stderr)
                 return None
 
-        waiting = [pool.submit(one, number) for number in numbers]
+        waiting = [pool.submit(one, drawn) for drawn in scenarios]
         try:
             for done in as_completed(waiting):
                 if found := done.result():
@@ -325,6 +326,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--packets", type=float, default=MOST_PACKETS, help="only those of so many at most"
     )
+    parser.add_argument("--ours", action="store_true", help="our laws, in Linux too")
     parser.add_argument("--itself", action="store_true", help="Linux in our place")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
     parser.add_argument("--keep", type=int, default=0, help="shrink and keep so many of the worst")
@@ -349,21 +351,22 @@ def main(arguments: list[str]) -> None:
         return
     until = time.monotonic() + 3600 * asked.hours
     wanted = (
-        number
+        drawn
         for number in itertools.count(asked.first)
-        if (drawn := draw(asked.seed, number)).packets <= asked.packets
+        if (drawn := draw(asked.seed, number, ours=asked.ours)).packets <= asked.packets
         and not (asked.several if len(drawn.flows) == 1 else asked.single)
     )
-    numbers = list(itertools.islice(wanted, asked.count))
+    scenarios = list(itertools.islice(wanted, asked.count))
     ours = itself(asked.cache) if asked.itself else outcome.ours
     every = []
-    for found in _judged(asked.seed, numbers, asked.jobs, until, asked.cache, ours):
+    for found in _judged(scenarios, asked.jobs, until, asked.cache, ours):
         every.append(found)
         if not found.verdict.agrees:
             print(described(found), flush=True)
         print(f"hunt: {len(every)}/{asked.count}", file=sys.stderr)
     every.sort(key=lambda found: (found.agrees, -found.verdict.worst))
     which = "one flow" if asked.single else "several flows" if asked.several else "any flows"
+    which += " of our laws" if asked.ours else ""
     said = summary(asked.seed, f"{which}, at most {asked.packets:,.0f} packets", every)
     print(json.dumps(said))
     if asked.record:

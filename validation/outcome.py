@@ -157,7 +157,9 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
     """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check()
-    told = virtual_linux.translated(resolved, *drawn.host_lines, *more, seed=drawn.kernel_seed)
+    told = virtual_linux.translated(
+        resolved, *drawn.host_lines, *more, ours=drawn.ours, seed=drawn.kernel_seed
+    )
     file = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
     if file.exists():
         return Outcome.of_plain(json.loads(file.read_text()))
