@@ -107,3 +107,22 @@ fn eq3_adds_alpha_each_round_trip_and_jgn_every_other() {
         assert_close(rig.cwnd(), 1800.0, 0.001);
     }
 }
+
+/// The simulator calls on_loss before the sample of the ACK that brings the loss, Linux after it.
+#[test]
+fn the_ack_that_brings_a_loss_or_a_mark_does_not_begin_the_average() {
+    for mark in [false, true] {
+        let mut rig = Rig::new("fast", 1000.0);
+        let mut sample = |rig: &mut Rig, rtt_ms: u64, brings: bool| {
+            rig.ack.rtt_ns = rtt_ms * 1_000_000;
+            rig.ack.newly_lost = u32::from(brings && !mark);
+            rig.ack.ce = u32::from(brings && mark);
+            rig.law.window().unwrap().on_sample(&rig.ack, &mut rig.control);
+        };
+        sample(&mut rig, 100, false);
+        rig.lose();
+        sample(&mut rig, 160, true);
+        sample(&mut rig, 100, false);
+        assert_eq!(rig.probes()[2], 100_000);
+    }
+}
