@@ -36,8 +36,9 @@ def page() -> str:
     lines = [
         "# Five papers, every claim",
         "",
-        "Is it better, where, and by how much? `lfn paper NAME` runs a paper's study in the simulator",
-        "and tests its claims; ± is a 95 % interval over runs with other starts and traffic.",
+        "Is it better, where, and by how much? `lfn paper NAME` runs a paper's study in the",
+        "simulator and tests its claims; ± is a 95 % interval over runs with other starts and",
+        "traffic.",
         "",
         *markdown(("", "", "where", "by how much"), map(answered, found)),
         "",
