@@ -8,8 +8,8 @@ packet's transmission time. If the eight runs of one side differ by more than 5 
 chaotic and medians are compared. If the medians of eight runs disagree, 32 runs a side decide, the
 later ones with other random losses: a difference counts if it exceeds the bar and is statistically
 significant (:mod:`validation.chance`).
-``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs comes
-from the kernel form or from the order of calls.
+``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs
+comes from the kernel form or from the order of calls.
 ``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
 method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
 adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
