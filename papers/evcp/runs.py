@@ -199,7 +199,7 @@ def pairs_cases(settings: Mapping[str, Any]) -> list[Case]:
 def pairs(settings: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """The rates of Figure 10, each with the times and the number of seeds of its runs."""
     scaled = settings["pairs"]
-    printed = {**scaled, **scaled.get("printed", {"rates": []})}
+    printed = {**scaled, **scaled["printed"]}
     return [(rate, part) for part in (scaled, printed) for rate in part["rates"]]
 
 
