@@ -113,7 +113,7 @@ fn eq3_adds_alpha_each_round_trip_and_jgn_every_other() {
 fn the_ack_that_brings_a_loss_or_a_mark_does_not_begin_the_average() {
     for mark in [false, true] {
         let mut rig = Rig::new("fast", 1000.0);
-        let mut sample = |rig: &mut Rig, rtt_ms: u64, brings: bool| {
+        let sample = |rig: &mut Rig, rtt_ms: u64, brings: bool| {
             rig.ack.rtt_ns = rtt_ms * 1_000_000;
             rig.ack.newly_lost = u32::from(brings && !mark);
             rig.ack.ce = u32::from(brings && mark);
