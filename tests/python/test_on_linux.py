@@ -398,7 +398,7 @@ def test_the_simulator_agrees_with_it(tmp_path: Path) -> None:
 @needs_build
 @pytest.mark.parametrize("law", ["vegas", "cubic", "fast"])
 def test_a_round_begins_where_it_does_in_the_simulator(law: str, tmp_path: Path) -> None:
-    """It decides when slow start ends: a round one ACK early cost Vegas 497 packets for 144."""
+    """It decides when slow start ends: with rounds one ACK early Vegas lost 497, not 144."""
     path = PATH.replace("3s", "8s").replace("20Mbit/s", "50Mbit/s") + 'queue = { size = "2bdp" }\n'
     scenario = Scenario.from_toml(path + FLOW.replace("htcp-be", law))
     [simulated] = execute(scenario, out=tmp_path / "simulated").runs
