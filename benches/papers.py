@@ -1,9 +1,13 @@
 """CPU seconds of a run of each experiment of the papers, and of all runs: what seeds cost.
 
 $ python -m benches.papers [NAME...] [--sample N]
+$ python -m benches.papers [NAME...] --whole DIR
 
 Of each experiment some runs are timed, evenly spaced over laws and seeds, results written. All runs
 cost what these do for each predicted event. Runs that two studies share count once.
+
+With --whole the reference points run in one go, paper after paper, on all cores. The results of a
+paper stay in DIR/NAME, where ``lfn paper NAME --out DIR/NAME`` goes on.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Factors that an experiment varies.
 VARIED = ("law", "other", "rtt", "c")
+#: Of wall time and of this process's CPU, in seconds.
+CLOCKS = time.monotonic, time.process_time
 
 
 def studies(name: str) -> dict[str, list[Case]]:
@@ -68,14 +75,36 @@ def cost_s(cases: Sequence[Case], sample: int) -> float:
     return timed_s * sum(events) / sum(events[i] for i in chosen)
 
 
+def whole(names: Sequence[str], out: Path) -> None:
+    """Run the reference points of these papers, and print minutes of wall time and of CPU."""
+    print(*markdown(("paper", "runs", "minutes", "CPU minutes"), []), sep="\n")
+    done: list[tuple[int, float, float]] = []
+    for name in names:
+        if (directory := out / name).exists():
+            raise SystemExit(f"{directory} exists: its runs would cost nothing; name a new DIR")
+        cases = studies(name)["reference point"]
+        begun = [clock() for clock in CLOCKS]
+        results = execute(cases, out=directory, title=name)
+        minutes, cpu = ((now() - was) / 60 for now, was in zip(CLOCKS, begun, strict=True))
+        done.append((len(results.runs), minutes, cpu))
+        row = (name, str(len(results.runs)), f"{minutes:.1f}", f"{cpu:.1f}")
+        print(markdown_row(row), flush=True)
+    runs, minutes, cpu = (sum(column) for column in zip(*done, strict=True))
+    print(markdown_row(("all", str(runs), f"{minutes:.1f}", f"{cpu:.1f}")))
+
+
 def main() -> None:
-    """Time, and print two tables."""
+    """Time, and print tables."""
     parser = argparse.ArgumentParser(
         prog="python -m benches.papers", description=__doc__.split("\n")[0]
     )
     parser.add_argument("names", nargs="*", help="papers; default all")
     parser.add_argument("--sample", type=int, default=4, help="runs timed of each experiment")
+    parser.add_argument("--whole", type=Path, metavar="DIR", help="run all reference points")
     asked = parser.parse_args()
+    if asked.whole:
+        whole(asked.names or list(paper.papers()), asked.whole)
+        return
     columns = ("paper", "experiment", "runs", "CPU s a run", "all, CPU s")
     print(*markdown(columns, []), sep="\n")
     totals = []

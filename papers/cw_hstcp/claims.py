@@ -289,6 +289,7 @@ def c8(study: Study) -> Finding:
         law: {scale: jain_at(study, law, scale) for scale in scales(study)}
         for law in ("cw-hstcp", *RIVALS)
     }
+    own = indices["cw-hstcp"]
     ends = scales(study)[0], scales(study)[-1]
     return decided(
         "C8",
@@ -296,13 +297,18 @@ def c8(study: Study) -> Finding:
         "Jain's index at every time scale: CW-HSTCP is fairer than HSTCP, STCP and standard TCP",
         f"at {ends[0]} and {ends[1]} s: "
         + "; ".join(
-            f"{law} {' and '.join(f'{interval(of[scale]).mean:.3f}' for scale in ends)}"
+            f"{law} {' and '.join(with_interval(interval(of[scale])) for scale in ends)}"
             for law, of in indices.items()
-        ),
+        )
+        + "; more than "
+        + ", ".join(
+            f"{rival} {signed(paired(own[ends[1]], indices[rival][ends[1]]), 1.0, 2)}"
+            for rival in RIVALS
+        )
+        + f" at {ends[1]} s",
         {
             f"{rival} is as fair at some scale": every(
-                above(paired(indices["cw-hstcp"][scale], indices[rival][scale]), 0.0)
-                for scale in scales(study)
+                above(paired(own[scale], indices[rival][scale]), 0.0) for scale in scales(study)
             )
             for rival in RIVALS
         },
