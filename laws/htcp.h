@@ -172,7 +172,8 @@ static inline void htcp_on_ack(void *state, u32 n, const struct law_ack *ack, st
 		control->cwnd = law_min(control->cwnd + LAW_ONE, LAW_MAX_CWND);
 		h->cnt = 0;
 		htcp_linux_alpha(h, ack->now_ns);
-	} else {
+	} else if (h->variant != HTCP_LINUX || (ack->flags & (LAW_ACK_OPEN | LAW_ACK_DISORDER)) == LAW_ACK_OPEN) {
+		/* Linux counts what the last ACK in state Open acknowledged: none, if that was a duplicate. */
 		h->cnt += n;
 	}
 }

@@ -127,8 +127,7 @@ static inline void hybla_on_loss(void *state, const struct law_loss *loss, struc
 	if (s->variant == HYBLA_LINUX)
 		half &= ~(LAW_ONE - 1);
 	control->ssthresh = law_max(half, LAW_MIN_SSTHRESH);
-	s->cents = 0;
-	s->cnt = 0;
+	s->cnt = 0; /* cents stay (measured) */
 }
 
 static inline void hybla_probe(const void *state, const struct law_control *control, u64 *out)

@@ -78,9 +78,16 @@ impl Codel {
         }
     }
 
-    /// The packet to send now: the first of `fifo` that CoDel does not drop.
-    fn first(&mut self, now: Time, fifo: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {
-        let (mut head, mut may_drop) = self.next(now, fifo)?;
+    /// The packet to send now: the first of `fifo` that CoDel does not drop. `beside_bytes` wait in other queues of
+    /// the same link.
+    pub(crate) fn first(
+        &mut self,
+        now: Time,
+        fifo: &mut Fifo,
+        beside_bytes: u64,
+        ledger: &mut Ledger,
+    ) -> Option<Waiting> {
+        let (mut head, mut may_drop) = self.next(now, fifo, beside_bytes)?;
         if self.dropping {
             self.dropping = may_drop;
             while self.dropping && now >= self.drop_next {
@@ -90,7 +97,7 @@ impl Codel {
                     break;
                 }
                 ledger.drop_early(head.packet);
-                (head, may_drop) = self.next(now, fifo)?;
+                (head, may_drop) = self.next(now, fifo, beside_bytes)?;
                 self.dropping = may_drop;
                 if may_drop {
                     self.drop_next = self.after(self.drop_next);
@@ -99,7 +106,7 @@ impl Codel {
         } else if may_drop {
             if !self.marks(&mut head, ledger) {
                 ledger.drop_early(head.packet);
-                (head, _) = self.next(now, fifo)?;
+                (head, _) = self.next(now, fifo, beside_bytes)?;
             }
             self.dropping = true;
             let recent = self.count - self.last_count;
@@ -119,12 +126,13 @@ impl Codel {
 
     /// The head of the queue, and whether it may be dropped. After an empty queue the first one never
     /// may, and that ends dropping.
-    fn next(&mut self, now: Time, fifo: &mut Fifo) -> Option<(Waiting, bool)> {
+    fn next(&mut self, now: Time, fifo: &mut Fifo, beside_bytes: u64) -> Option<(Waiting, bool)> {
         let Some(head) = fifo.pop() else {
             self.first_above = None;
             return None;
         };
-        if now.since(head.since) < self.config.target || fifo.bytes() <= u64::from(self.config.mtu_bytes) {
+        let waiting_bytes = fifo.bytes() + beside_bytes;
+        if now.since(head.since) < self.config.target || waiting_bytes <= u64::from(self.config.mtu_bytes) {
             self.first_above = None;
             return Some((head, false));
         }
@@ -170,6 +178,6 @@ fn improved(root: u64, count: u64) -> u64 {
 
 impl Rule for Codel {
     fn take(&mut self, now: Time, fifo: &mut Fifo, ledger: &mut Ledger) -> Option<Waiting> {
-        self.first(now, fifo, ledger)
+        self.first(now, fifo, 0, ledger)
     }
 }

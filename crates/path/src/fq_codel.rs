@@ -191,7 +191,8 @@ impl FqCodel {
                 continue;
             }
             let before = (queue.fifo.packets(), queue.fifo.bytes());
-            let taken = queue.codel.take(now, &mut queue.fifo, ledger);
+            // As in Linux: while more than a packet waits in all queues together, CoDel may drop the last of one.
+            let taken = queue.codel.first(now, &mut queue.fifo, self.bytes - before.1, ledger);
             self.packets -= before.0 - queue.fifo.packets();
             self.bytes -= before.1 - queue.fifo.bytes();
             if let Some(head) = taken {

@@ -279,6 +279,28 @@ fn fq_codel_keeps_the_delay_of_a_sparse_flow_off_an_overload() {
     assert!((first.as_s() - 0.110).abs() < 0.001, "{first:?}");
 }
 
+/// `flows` flows over 1 Mbit/s, each with one packet on the way at all times: how many are dropped of 1000.
+fn dropped_of_lone_packets(flows: u32) -> usize {
+    let config = FqCodelConfig { ecn: false, ..FqCodelConfig::new(1500) };
+    let mut driver = link(Rate(1_000_000), AqmConfig::FqCodel(config), 10_240, u64::MAX);
+    (0..flows).for_each(|flow| driver.arrive(Time::ZERO, Packet { flow, ..data(0, 1500) }));
+    for n in 1..1000 {
+        // One packet leaves in 12 ms; its flow sends the next.
+        let now = Time::from_ms(12 * n + 1);
+        driver.run_to(now);
+        let last = driver.departed.last().map_or(0, |(_, packet)| packet.flow);
+        driver.arrive(now, Packet { flow: last, ..data(n, 1500) });
+    }
+    driver.dropped.len()
+}
+
+#[test]
+fn fq_codel_takes_the_last_packet_of_a_flow_while_others_wait() {
+    // Beside the packet that is taken and the one in service, two packets wait with four flows, and one with three.
+    assert!(dropped_of_lone_packets(4) > 0);
+    assert_eq!(dropped_of_lone_packets(3), 0);
+}
+
 #[test]
 fn fq_codel_keeps_the_data_and_the_acks_of_a_flow_apart() {
     let mut driver = driver(AqmConfig::FqCodel(FqCodelConfig::new(1500)), 10_240);
