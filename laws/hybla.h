@@ -77,8 +77,10 @@ static inline void hybla_on_sample(void *state, const struct law_ack *ack, struc
 		control->cwnd += law_min((each - LAW_ONE) * n, limit);
 		return;
 	}
+	s->cents += (u32)(each >> 25);
 	limit = law_min(control->ssthresh, HYBLA_LINUX_MAX);
-	each = law_min(control->cwnd + each, limit);
+	each = law_min(control->cwnd + LAW_SEG(s->cents / HYBLA_CENT), limit);
+	s->cents %= HYBLA_CENT;
 	control->cwnd = each - law_min(LAW_SEG(n), each - LAW_ONE);
 }
 
