@@ -1,6 +1,7 @@
 //! Leith & Shorten: alpha = 2(1 - beta) abar(D), beta = RTT_min/RTT_max; and Linux's integers.
 
 use crate::{assert_close, cases, Rig};
+use lfn_law::{ACK_CWND_LIMITED, ACK_DISORDER, ACK_OPEN};
 use proptest::prelude::*;
 
 const MS_NS: u64 = 1_000_000;
@@ -122,6 +123,30 @@ proptest! {
         let (found, wanted) = follow(&mut rig, 2.0 * (1.0 - beta), epoch_s, 50);
         prop_assert!((found / wanted - 1.0).abs() < 0.013, "{found}, not {wanted}");
     }
+}
+
+/// ACKs of one segment until a window of four grows, the first of them with these flags.
+fn acks_until_growth(first: u32) -> u32 {
+    let mut rig = Rig::new("htcp:linux", 4.0);
+    let open = rig.ack.flags;
+    rig.ack.rtt_ns = 6 * MS_NS;
+    for n in 1..20 {
+        rig.ack.flags = if n == 1 { first } else { open };
+        rig.ack(1);
+        if rig.cwnd() > 4.0 {
+            return n;
+        }
+    }
+    panic!("the window does not grow");
+}
+
+/// Linux 6.12 on 9.78 Mbit/s x 5.96 ms: after a recovery five ACKs bring a window of four its fifth segment, and the
+/// one that ends the recovery is not one of them.
+#[test]
+fn the_ack_that_ends_a_recovery_or_finds_disorder_does_not_count() {
+    assert_eq!(acks_until_growth(ACK_OPEN | ACK_CWND_LIMITED), 5);
+    assert_eq!(acks_until_growth(ACK_CWND_LIMITED), 6);
+    assert_eq!(acks_until_growth(ACK_OPEN | ACK_DISORDER | ACK_CWND_LIMITED), 6);
 }
 
 /// One loss every 1/p segments, beta = 0.5, RTT 100 ms: epoch, peak and mean window.
