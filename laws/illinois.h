@@ -28,10 +28,10 @@ struct illinois {
 	u32 alpha_q16; /* segments per round trip */
 	u32 b_q16;     /* fraction removed at a loss */
 	u32 cnt;       /* linux: segments acknowledged towards the next one */
+	u32 round_end; /* linux: deliveries at which the round under way ends, modulo 2^32 */
 	u16 variant;
 	u8 above;      /* a queue was seen since alpha last was at its maximum */
 	u8 low;        /* rounds without one in a row */
-	u8 due;        /* linux: a round ended during an episode */
 	u8 in_loss;    /* linux */
 	u8 opens;      /* linux: the current ACK ends an episode */
 };
@@ -62,8 +62,10 @@ static inline void illinois_set_alpha(struct illinois *s, u64 da, u64 dm)
 	if (da > d1) {
 		s->above = 1;
 		s->low = 0;
-		/* 97/3 = alpha_max/alpha_min - 1. */
-		s->alpha_q16 = (u32)(((dm - d1) * 10 << 16) / (dm - d1 + (da - d1) * 97 / 3));
+		/* alpha_max/alpha_min - 1; linux: alpha_min is 38/128 (measured). */
+		u64 steep = s->variant == ILLINOIS_LINUX ? (da - d1) * 1242 / 38 : (da - d1) * 97 / 3;
+
+		s->alpha_q16 = (u32)(((dm - d1) * 10 << 16) / (dm - d1 + steep));
 		return;
 	}
 	s->low++;
@@ -115,6 +117,18 @@ static inline void illinois_end_round(struct illinois *s, const struct law_ack *
 	s->samples = 0;
 }
 
+/* linux: a round begins with the ACK that ended the last one, and that may be one that ends an episode (measured). */
+static inline int illinois_starts_round(struct illinois *s, const struct law_ack *ack)
+{
+	if (s->variant != ILLINOIS_LINUX)
+		return !!(ack->flags & LAW_ACK_ROUND_START);
+	if (!ack->acked || !(ack->flags & LAW_ACK_OPEN || s->opens) ||
+	    (s32)((u32)ack->delivered - s->round_end) <= 0)
+		return 0;
+	s->round_end = (u32)ack->delivered + ack->inflight;
+	return 1;
+}
+
 static inline void illinois_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct illinois *s = state;
@@ -131,12 +145,8 @@ static inline void illinois_on_sample(void *state, const struct law_ack *ack, st
 		s->sum_us += rtt_us;
 		s->samples++;
 	}
-	if (ack->flags & LAW_ACK_ROUND_START)
-		s->due = 1;
-	if (s->due && (s->variant != ILLINOIS_LINUX || ack->flags & LAW_ACK_OPEN || s->opens)) {
-		s->due = 0;
+	if (illinois_starts_round(s, ack))
 		illinois_end_round(s, ack, control->cwnd);
-	}
 	s->opens = 0;
 }
 
