@@ -3,8 +3,9 @@
  * that there is some. alpha follows the fraction of segments marked, once a window of data, and a
  * window with marks is cut by alpha/2. Losses halve.
  *
- * `rfc` computes in fractions; `linux` in whole segments and in 1024ths of alpha, and a window of data ends
- * before the ACK that ends it is counted.
+ * `rfc` computes in fractions; `linux` in whole segments and in 1024ths of alpha. There a window of data ends when
+ * all that was sent before it began is acknowledged, so one ACK before a round trip does, and the ACK that ends it
+ * counts in the next (measured).
  */
 #ifndef LFN_DCTCP_H
 #define LFN_DCTCP_H
@@ -23,6 +24,9 @@ struct dctcp {
 	u32 delivered; /* in the window of data under way */
 	u32 marked;    /* of them, those whose ACK echoed a mark */
 	u32 cnt;       /* segments acknowledged towards the next one (linux) */
+	u32 una;       /* linux: segments that cumulative ACKs cover, modulo 2^32 */
+	u32 arrived;   /* linux: segments delivered, modulo 2^32 */
+	u32 window_end; /* linux: the window of data ends when una is here */
 	u32 answers_mark; /* the reduction under way is for marks: a loss reduces again (RFC 8257 section 3.5) */
 };
 
@@ -61,6 +65,18 @@ static inline void dctcp_halve(struct dctcp *s, struct law_control *control)
 	s->answers_mark = 0;
 }
 
+static inline int dctcp_ends_window(struct dctcp *s, const struct law_ack *ack)
+{
+	if (s->variant != DCTCP_LINUX)
+		return !!(ack->flags & LAW_ACK_ROUND_START);
+	s->una += ack->acked;
+	s->arrived += ack->newly_delivered;
+	if ((s32)(s->una - s->window_end) < 0)
+		return 0;
+	s->window_end = s->arrived + ack->inflight;
+	return 1;
+}
+
 static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct dctcp *s = state;
@@ -69,7 +85,7 @@ static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struc
 		dctcp_halve(s, control);
 	if (s->variant == DCTCP_RFC)
 		dctcp_count(s, ack);
-	if (ack->flags & LAW_ACK_ROUND_START) {
+	if (dctcp_ends_window(s, ack)) {
 		if (s->variant == DCTCP_LINUX) {
 			s->alpha_q20 = dctcp_linux_alpha_q20(s);
 		} else if (s->delivered) {

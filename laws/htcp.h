@@ -239,8 +239,11 @@ static inline void htcp_on_loss(void *state, const struct law_loss *loss, struct
 		htcp_clock_on_loss(&h->clock, loss->now_ns, htcp_share_q10(beta_q10));
 	}
 	/* Slowly fading memory, so that RTT_max follows a path whose queue became shorter. */
-	if (h->max_rtt_us > h->min_rtt_us)
-		h->max_rtt_us = h->min_rtt_us + (u32)((h->max_rtt_us - h->min_rtt_us) * 95ULL / 100);
+	if (h->max_rtt_us > h->min_rtt_us) {
+		u32 fades_us = (u32)((h->max_rtt_us - h->min_rtt_us) * 95ULL / 100);
+
+		h->max_rtt_us = h->min_rtt_us + (h->variant == HTCP_LINUX ? fades_us - fades_us % 1000 : fades_us);
+	}
 	control->ssthresh = law_max(ssthresh, LAW_MIN_SSTHRESH);
 }
 
