@@ -27,6 +27,7 @@ struct dctcp {
 	u32 una;       /* linux: segments that cumulative ACKs cover, modulo 2^32 */
 	u32 arrived;   /* linux: segments delivered, modulo 2^32 */
 	u32 window_end; /* linux: the window of data ends when una is here */
+	u64 mark_ns;   /* linux: time of the last reduction for marks */
 	u32 answers_mark; /* the reduction under way is for marks: a loss reduces again (RFC 8257 section 3.5) */
 };
 
@@ -48,6 +49,14 @@ static inline u32 dctcp_linux_alpha_q20(const struct dctcp *s)
 
 	alpha -= (u32)law_min(law_max(alpha >> DCTCP_G_SHIFT, 1), alpha);
 	return (u32)law_min(alpha + gain, 1024) << DCTCP_Q20_OF_Q10;
+}
+
+/* What a reduction for marks leaves of the window. */
+static inline u64 dctcp_linux_cut(const struct dctcp *s, const struct law_control *control)
+{
+	u32 whole = (u32)(control->cwnd >> 32);
+
+	return LAW_SEG(whole - (u32)(((u64)whole * (s->alpha_q20 >> DCTCP_Q20_OF_Q10)) >> 11));
 }
 
 static inline void dctcp_count(struct dctcp *s, const struct law_ack *ack)
@@ -88,6 +97,9 @@ static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struc
 	if (dctcp_ends_window(s, ack)) {
 		if (s->variant == DCTCP_LINUX) {
 			s->alpha_q20 = dctcp_linux_alpha_q20(s);
+			/* This ACK brought the mark too: Linux takes the sample first, the simulator the mark. */
+			if (s->answers_mark && s->mark_ns == ack->now_ns)
+				control->ssthresh = law_max(dctcp_linux_cut(s, control), LAW_MIN_SSTHRESH);
 		} else if (s->delivered) {
 			u32 f_q20 = (u32)(((u64)s->marked << 20) / s->delivered);
 
@@ -123,11 +135,9 @@ static inline void dctcp_on_loss(void *state, const struct law_loss *loss, struc
 		return;
 	}
 	w -= (w >> 21) * s->alpha_q20;
-	if (s->variant == DCTCP_LINUX) {
-		u32 whole = (u32)(control->cwnd >> 32);
-
-		w = LAW_SEG(whole - (u32)(((u64)whole * (s->alpha_q20 >> DCTCP_Q20_OF_Q10)) >> 11));
-	}
+	if (s->variant == DCTCP_LINUX)
+		w = dctcp_linux_cut(s, control);
+	s->mark_ns = loss->now_ns;
 	control->ssthresh = law_max(w, LAW_MIN_SSTHRESH);
 	s->answers_mark = 1;
 }
