@@ -136,29 +136,33 @@ static inline void bandwidth_tustin(struct bandwidth *b, const struct law_ack *a
 	b->window_ns = ack->now_ns;
 }
 
-static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack *ack, u32 rules)
+/* Close the window if the ACK ends it. */
+static inline void bandwidth_on_time(struct bandwidth *b, const struct law_ack *ack, u32 rules)
 {
 	/* The last sample where this ACK has none would need memory; the smoothed one does as well. */
-	u64 rtt_ns = ack->rtt_ns ? ack->rtt_ns : ack->srtt_ns;
+	u64 rtt_ns = ack->rtt_ns ? ack->rtt_ns : ack->srtt_ns, length_ns = ack->now_ns - b->window_ns;
 
 	if (ack->rtt_ns)
 		b->rtt_ms = (u16)law_clamp((ack->rtt_ns + BANDWIDTH_JIFFY_NS - 1) / BANDWIDTH_JIFFY_NS, 1, 0xffff);
+	if (rules & BANDWIDTH_FIRST_DATA) {
+		rtt_ns = b->rtt_ms * BANDWIDTH_JIFFY_NS;
+		length_ns = (ack->now_ns / BANDWIDTH_JIFFY_NS - b->window_ns / BANDWIDTH_JIFFY_NS) * BANDWIDTH_JIFFY_NS;
+	}
+	if (length_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
+		bandwidth_close_window(b, ack, rules);
+}
+
+static inline void bandwidth_on_sample(struct bandwidth *b, const struct law_ack *ack, u32 rules)
+{
 	if (rules & BANDWIDTH_TUSTIN) {
 		b->segments += bandwidth_credit(b, ack, rules);
 		bandwidth_tustin(b, ack);
 	} else if (rules & BANDWIDTH_FIRST_DATA && !b->rtt_min_us) {
 		/* Their ACK counts as a duplicate. */
-		b->window_ns = ack->now_ns - rtt_ns;
+		b->window_ns = ack->now_ns - (ack->rtt_ns ? ack->rtt_ns : ack->srtt_ns);
 		b->segments = b->accounted = 1;
 	} else {
-		u64 length_ns = ack->now_ns - b->window_ns;
-
-		if (rules & BANDWIDTH_FIRST_DATA) {
-			rtt_ns = b->rtt_ms * BANDWIDTH_JIFFY_NS;
-			length_ns = (ack->now_ns / BANDWIDTH_JIFFY_NS - b->window_ns / BANDWIDTH_JIFFY_NS) * BANDWIDTH_JIFFY_NS;
-		}
-		if (length_ns > law_max(rtt_ns, BANDWIDTH_MIN_WINDOW_NS) && rtt_ns)
-			bandwidth_close_window(b, ack, rules);
+		bandwidth_on_time(b, ack, rules);
 		b->segments += bandwidth_credit(b, ack, rules);
 	}
 	if (ack->rtt_ns && (ack->rtt_ns < b->rtt_min_us * 1000ULL || !b->rtt_min_us || b->renew_rtt_min)) {

@@ -109,8 +109,10 @@ static inline void westwood_on_open(void *state, const struct law_ack *ack, stru
 {
 	struct westwood *w = state;
 
-	(void)ack;
 	if (w->in_episode) {
+		/* Linux closes the estimator's window before the ACK ends the episode (measured). */
+		if (w->rules & BANDWIDTH_FIRST_DATA)
+			bandwidth_on_time(&w->bandwidth, ack, w->rules);
 		if (w->linux_rules)
 			control->ssthresh = law_max(westwood_window(w), LAW_MIN_SSTHRESH);
 		control->cwnd = control->ssthresh;
