@@ -206,6 +206,11 @@ def j3(study: Study) -> Finding:
         others = set(study.laws) - laws
         return every(above(paired(far[law], far[o]), 0.0) for law in laws for o in others)
 
+    def shown(ratio: int, log: Interval) -> str:
+        mean, low, high = (math.exp(log.mean + side * log.half) for side in (0, -1, 1))
+        known = ratio == ratios[-1] and not math.isnan(low)
+        return f"{mean:.2f}" + f" ({low:.2f} to {high:.2f})" * known
+
     unequal = [law for law in study.laws if equal(law).so is not True]
     tests = {
         f"at 1:1 flows of {', '.join(unequal)} differ": every(map(equal, study.laws)),
@@ -225,7 +230,7 @@ def j3(study: Study) -> Finding:
         "flow 1 over flow 2, "
         + "; ".join(
             f"1:{ratio}: "
-            + ", ".join(f"{law} {math.exp(interval(x).mean):.2f}" for law, x in values.items())
+            + ", ".join(f"{law} {shown(ratio, interval(x))}" for law, x in values.items())
             for ratio, values in logs.items()
         ),
         tests,
