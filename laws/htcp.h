@@ -36,10 +36,11 @@ struct htcp {
 	u32 b_prev; /* b_max of the event before; 0: none yet */
 	u32 undo_b_prev;
 	u32 cnt;         /* linux: segments acknowledged since cwnd last grew */
-	u8 linux_rules;
-	u8 stable;       /* linux: the event before was within the fifth ("modeswitch") */
-	u8 in_episode;   /* linux: the next return to Open restarts Delta */
+	u16 open_acked;  /* linux: segments that the last ACK in state Open acknowledged; 1 once they are counted */
 	u8 variant;
+	u8 linux_rules : 1;
+	u8 stable : 1;     /* linux: the event before was within the fifth ("modeswitch") */
+	u8 in_episode : 1; /* linux: the next return to Open restarts Delta */
 };
 
 static inline u32 htcp_share_q10(u32 beta_q10)
@@ -150,6 +151,8 @@ static inline void htcp_on_sample(void *state, const struct law_ack *ack, struct
 
 	if (ack->rtt_ns)
 		htcp_measure_rtt(h, ack);
+	if ((ack->flags & (LAW_ACK_OPEN | LAW_ACK_DISORDER)) == LAW_ACK_OPEN)
+		h->open_acked = (u16)law_min(ack->acked, 0xffff);
 	htcp_measure_throughput(h, ack, control->cwnd);
 }
 
@@ -172,10 +175,10 @@ static inline void htcp_on_ack(void *state, u32 n, const struct law_ack *ack, st
 		control->cwnd = law_min(control->cwnd + LAW_ONE, LAW_MAX_CWND);
 		h->cnt = 0;
 		htcp_linux_alpha(h, ack->now_ns);
-	} else if (h->variant != HTCP_LINUX || (ack->flags & (LAW_ACK_OPEN | LAW_ACK_DISORDER)) == LAW_ACK_OPEN) {
-		/* Linux counts what the last ACK in state Open acknowledged: none, if that was a duplicate. */
-		h->cnt += n;
+	} else {
+		h->cnt += h->variant == HTCP_LINUX ? h->open_acked : n;
 	}
+	h->open_acked = 1;
 }
 
 /* The fraction kept, RTT_min/RTT_max within bounds. Q10; Linux in Q7. */
