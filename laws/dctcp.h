@@ -51,7 +51,7 @@ static inline u32 dctcp_linux_alpha_q20(const struct dctcp *s)
 	return (u32)law_min(alpha + gain, 1024) << DCTCP_Q20_OF_Q10;
 }
 
-/* What a reduction for marks leaves of the window. */
+/* The window after a reduction for marks. */
 static inline u64 dctcp_linux_cut(const struct dctcp *s, const struct law_control *control)
 {
 	u32 whole = (u32)(control->cwnd >> 32);
