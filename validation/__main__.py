@@ -5,6 +5,7 @@ $ python -m validation tried            run ns-3's rules here, and count ns-3's 
 $ python -m validation ours             run the laboratory and print what differs from the reference
 $ python -m validation report           run the laboratory and rewrite docs/validation.md, figures
 $ python -m validation hunt             draw scenarios and find those where Linux differs (--help)
+$ python -m validation traces           one flow's window beside Linux's, sample by sample (--help)
 $ python -m validation both FILE.toml   one scenario on Linux and here, and what differs
 """
 
@@ -16,7 +17,7 @@ import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory, trouble
+from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory, traces, trouble
 from .analyse import measure
 from .compare import explanation, open_differences
 from .report import Comparison
@@ -83,7 +84,7 @@ def judge() -> bool:
 
 def main() -> None:
     """Parses the command line and runs one command."""
-    for name, command in (("hunt", hunt.main), ("both", both.main)):
+    for name, command in (("hunt", hunt.main), ("traces", traces.main), ("both", both.main)):
         if sys.argv[1:2] == [name]:
             command(sys.argv[2:])
             return
@@ -91,7 +92,7 @@ def main() -> None:
         prog="python -m validation", description=__doc__.split("\n")[0]
     )
     parser.add_argument(
-        "what", choices=[*PEERS, "tried", "trouble", "ours", "report", "hunt", "both"]
+        "what", choices=[*PEERS, "tried", "trouble", "ours", "report", "hunt", "traces", "both"]
     )
     parser.add_argument(
         "--raw",

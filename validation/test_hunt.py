@@ -15,7 +15,7 @@ import pytest
 from lfnlab import Scenario, _core
 from lfnlab.errors import ScenarioError
 from lfnlab.testbed import random_streams, virtual_linux
-from validation import chance, hunt, outcome, processes
+from validation import chance, hunt, outcome, processes, traces
 from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome
 
@@ -275,6 +275,29 @@ def test_many_phases_are_independent_of_each_other() -> None:
     assert len({phase.seed for phase in lossy.phases(hunt.FEW)}) == 1
     for drawn in (LONE, lossy, replace(lossy, queue="red")):
         assert len({phase.seed for phase in drawn.phases(hunt.MANY)}) == hunt.MANY
+
+
+def test_windows_part_where_most_differ_and_not_at_a_single_sample() -> None:
+    times_s = np.arange(1000) / 100
+    theirs = 10 + times_s
+    assert str(traces.compared(times_s, theirs, theirs + 1e-3)) == "0%"
+    once = np.where(np.arange(1000) == 500, theirs + 1, theirs)
+    assert str(traces.compared(times_s, theirs, once)) == "0%"
+    # The first row of samples of which most differ begins a little before the windows part.
+    parted = traces.compared(times_s, theirs, np.where(times_s >= 6, theirs + 1, theirs))
+    assert parted.differ == 0.4
+    assert parted.part_s == pytest.approx(6 - 0.01 * traces.ROW * traces.BUT, abs=0.011)
+    assert traces.compared(times_s[:0], theirs[:0], theirs[:0]) == traces.Compared(0.0, None)
+
+
+@pytest.mark.parametrize("kind", traces.KINDS)
+def test_paths_of_traces_are_the_same_each_time_and_can_be_run(kind: str) -> None:
+    for number in range(20):
+        drawn = traces.path(1, "cubic", number, kind)
+        assert drawn == traces.path(1, "cubic", number, kind)
+        assert drawn.packets < 1.01 * traces.PACKETS
+        assert kind == "plain" or kind in drawn.traits
+        Scenario.from_toml(drawn.toml()).check()
 
 
 def test_what_is_smaller_is_simpler_and_can_be_run() -> None:
