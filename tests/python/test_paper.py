@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -104,6 +105,23 @@ def test_numbers_of_the_first_answers_are_those_of_the_findings() -> None:
         assert set(re.findall(number, answer["difference"])) <= known | set(
             re.findall(number, answer["where"])
         )
+
+
+def test_the_front_page_counts_the_verdicts_and_has_the_accepted_indices() -> None:
+    page = " ".join((ROOT.parents[1] / "docs" / "index.md").read_text().split())
+    total: Counter[str] = Counter()
+    for name in paper.papers():
+        found = verdicts.by_claim(paper.expected(name)["full"]["findings"])
+        total.update(verdict for verdict, _, _ in found.values())
+    assert (
+        f"have {total.total()} claims: {total['holds']} hold, {total['does not hold']} do not, "
+        f"{total['undecided']} are undecided, and {total['depends']} depend"
+    ) in page
+    [sentence] = re.findall(
+        r"Jain's index of their throughputs over 50 s is [^:]*Scalable TCP\.", page
+    )
+    known = paper.expected("cw-hstcp")["full"]["findings"]["C8"]["ours"]
+    assert set(re.findall(r"0\.\d+", sentence)) <= set(re.findall(r"0\.\d+", known))
 
 
 def test_every_claim_has_a_few_words() -> None:

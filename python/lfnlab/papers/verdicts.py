@@ -48,8 +48,9 @@ def page() -> str:
         "of the bound, at the reference point: our choice of what the paper omits. It *depends* if",
         "another choice gives the other verdict. It is *undecided* if the interval covers the",
         "bound. A claim that does not hold is a result. The last column of a paper's table gives",
-        "in how many draws a claim holds: random choices of all that the paper omits. It is empty",
-        "where nothing is omitted, and where draws have not been run.",
+        "the verdicts of draws: random choices of all that the paper omits, with three seeds each,",
+        "so that more are undecided than at the reference point. It is empty where nothing is",
+        "omitted, and where draws have not been run.",
         "`python -m lfnlab.papers.verdicts` writes these pages from the findings that",
         "`lfn paper NAME --accept` stored.",
         "",
@@ -80,10 +81,10 @@ def cells(counts: Mapping[Verdict, int]) -> list[str]:
 
 
 def short(name: str, findings: Findings) -> Iterator[tuple[str, ...]]:
-    """A row a claim: a few words, the verdict, in how many draws it holds."""
+    """A row a claim: a few words, the verdict, the verdicts of the draws."""
     words, drawn = summary(name)["claims"], expected(name).get("draws", {}).get("verdicts", {})
     for claim, (total, _, _) in findings.items():
-        often = f"{drawn[claim].count('holds')} of {len(drawn[claim])}" if claim in drawn else ""
+        often = counted(drawn[claim]) if claim in drawn else ""
         yield claim, words[claim], f"**{total}**", often
 
 
