@@ -121,6 +121,21 @@ def reno_growth(samples: list[dict[str, int]]) -> tuple[int, float]:
     return growth, full
 
 
+def carry(name: str) -> dict[str, Any]:
+    """A transfer during which the kernel ran the law at each of its calls.
+
+    Some virtual machines have a Linux that skips foreign BPF programs while PID 1 is the current
+    task: __bpf_prog_enter returns 0. An ACK is handled on top of any task, so on a busy machine
+    one run in twenty loses a call of ssthresh() or undo_cwnd(), which then returns half of a
+    kernel address: more than any window. Such a run says nothing about the law.
+    """
+    for _ in range(6):
+        result = transfer(name, SIZE_BYTES, DROP_INTERVAL)
+        if all(max(s["ssthresh"], s["cwnd"]) <= INFINITE_SSTHRESH for s in result["samples"]):
+            return result
+    pytest.fail(f"{name}: in each of six transfers this kernel skipped a call of the law")
+
+
 @pytest.mark.parametrize("law", kernel.laws(), ids=lambda law: law.name)
 def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
     if why := host.missing_for(law.name, steers=law.steers):
@@ -131,20 +146,18 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
     with kernel.attached([law]):
         assert name in kernel.available()
         programs = bpftool("prog", "list")
-        result = transfer(name, SIZE_BYTES, DROP_INTERVAL)
+        result = carry(name)
         growths = [reno_growth(result["samples"])] if law.name == "reno" else []
         # On a busy machine few samples see a full window: five more transfers.
         while growths and sum(full for _, full in growths) < 100 and len(growths) < 6:
-            again = transfer(name, SIZE_BYTES, DROP_INTERVAL)
+            again = carry(name)
             growths.append(reno_growth(again["samples"]))
         keep = KEEPS.get(law.name)
         errors = decrease_errors(result["samples"], *keep) if keep else []
         # On a busy machine few samples come soon enough after a reduction: two more transfers.
         for _ in range(2):
             if keep and len(errors) < 3:
-                errors += decrease_errors(
-                    transfer(name, SIZE_BYTES, DROP_INTERVAL)["samples"], *keep
-                )
+                errors += decrease_errors(carry(name)["samples"], *keep)
 
     assert result["law"] == name
     assert result["intact"]
