@@ -1,6 +1,7 @@
 """CPU time per packet: the laboratory against ns-2 and ns-3, the same work on one core.
 
 $ python -m benches.compare_ns [--quick] [--ns3] [--rounds N] [--json FILE]
+$ python -m benches.compare_ns --whole [--rounds N]
 
 Run from the repository's root. The simulators take turns, since the speed of a shared machine moves
 by a factor of two; ratios are of neighbouring runs. Each simulator runs every scenario for a short
@@ -8,6 +9,10 @@ and for a long time, and its cost is the difference of the two in CPU time (user
 whole child process) over the difference in data packets delivered at the bottleneck: start-up of
 program and flows, which a long run does not feel, drops out. ns-2 runs at its best setting: Sack1,
 headers in use only, the faster of its two fast schedulers.
+
+With --whole the two are what a user starts: `lfn run --no-report`, which samples, stores its tables
+and prints a summary, and ns-2 with a script that prints a count. Each simulates five million
+packets, on one core.
 """
 
 from __future__ import annotations
@@ -206,6 +211,31 @@ def real_time_factor() -> float:
     return (work.long_s - work.short_s) / (long.cpu_s - short.cpu_s)
 
 
+def compare_whole(flows: int, rounds: int) -> list[str]:
+    """CPU seconds of both whole processes at five million packets, and the ratio in each round."""
+    path = replace(_path(1e9, 0.1, flows), duration_s=61.0)
+    settings = {"stagger_s": _stagger_s(path)}
+    mine, theirs = [], []
+    with tempfile.TemporaryDirectory() as home:
+        file = FilePath(home, "scenario.toml")
+        file.write_text(scenario(path, path.duration_s).replace('sample = "off"\n', ""))
+        for i in range(rounds):
+            out = ["--out", f"{home}/{i}"]
+            mine.append(_child([f"{sys.prefix}/bin/lfn", "run", str(file), "--no-report", *out])[0])
+            theirs.append(
+                min(
+                    _child(ns2.command(Run("sack1", path), scheduler=scheduler, **settings))[0]
+                    for scheduler in ("Calendar", "Splay")
+                )
+            )
+    ratio = statistics.median(peer / own for peer, own in zip(theirs, mine, strict=True))
+    return [
+        f"{statistics.median(mine):.2f}",
+        f"{statistics.median(theirs):.2f}",
+        f"{ratio:.1f}",
+    ]
+
+
 def _print_row(name: str, cells: list[str]) -> None:
     print(f"{name:34}", *(f"{cell:>10}" for cell in cells), flush=True)
 
@@ -217,6 +247,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a third of the simulated time")
     parser.add_argument("--ns3", action="store_true", help="ask ns-3 too: minutes")
+    parser.add_argument("--whole", action="store_true", help="whole processes instead")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=FilePath, help="write the figures to this file")
     arguments = parser.parse_args()
@@ -226,6 +257,11 @@ def main() -> None:
     ):
         if missing:
             print(f"SKIPPED {name}: {missing}", file=sys.stderr)
+    if arguments.whole:
+        _print_row("CPU s, five million packets", ["lfn run", "ns-2", "ratio"])
+        for flows in (1, 100) if ns2.missing() is None else ():
+            _print_row(f"{flows} flow{'s'[: flows - 1]}", compare_whole(flows, arguments.rounds))
+        return
     program = None
     if arguments.ns3 and ns3.missing() is None:
         program = ns3.build(FilePath("build/validation/ns3"))

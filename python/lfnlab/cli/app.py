@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import io
 import json
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from pathlib import Path
@@ -312,6 +315,9 @@ def run(
     name = "standard input" if str(file) == "-" else file.stem
     title = (scenario.name or name) + _where(on)
     _foresee([scenario])
+    shown_by = "lfnlab.figures.report" if report else "lfnlab.analysis.summary"
+    # Runs leave this process's interpreter idle: meanwhile it loads what shows them.
+    threading.Thread(target=_load, args=(shown_by,)).start()
     with bar() as progress:
         results = execute(
             [Case(scenario)],
@@ -456,6 +462,12 @@ def _warn(message: Warning | str, category: type[Warning], *_: object, **__: obj
 def _fail(code: int, why: object) -> int:
     print(f"lfn: {why}", file=sys.stderr)
     return code
+
+
+def _load(module: str) -> None:
+    """Import a module; who needs it imports it again and meets the error, if there is one."""
+    with contextlib.suppress(Exception):
+        importlib.import_module(module)
 
 
 def _foresee(scenarios: Sequence[Scenario]) -> None:
