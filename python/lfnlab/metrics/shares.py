@@ -84,7 +84,7 @@ def goodput_bins(
     need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
     positive("bin_s", bin_s)
     frames = []
-    for flow, part in by_flow(flows).items():
+    for flow, part in by_flow(flows.select("t_s", "flow", "delivered_bytes")).items():
         last = part["t_s"][-1] if end_s is None else end_s
         ends = bin_ends(bin_s, start_s, last)
         frames.append(

@@ -43,8 +43,8 @@ class View:
 
     @cached_property
     def flow_table(self) -> pl.DataFrame:
-        """Table flows."""
-        return self.run.table("flows")
+        """Table flows, flow after flow: what is asked of one flow is then a slice."""
+        return self.run.table("flows").sort("flow", maintain_order=True)
 
     @cached_property
     def queue_table(self) -> pl.DataFrame:
@@ -108,6 +108,16 @@ class View:
 
     def carried(self, link: str, flow: FlowSummary) -> float:
         """Goodput of a flow while its data pass a link, over the whole window, in bit/s."""
+        key = link, flow["id"]
+        if key not in self._carried:
+            self._carried[key] = self._carry(link, flow)
+        return self._carried[key]
+
+    @cached_property
+    def _carried(self) -> dict[tuple[str, int], float]:
+        return {}
+
+    def _carry(self, link: str, flow: FlowSummary) -> float:
         bits = 0.0
         for start_s, end_s in self._spells(link, flow):
             (x,) = metrics.goodput_bins(
@@ -180,10 +190,17 @@ class View:
 
     def loss_events(self, flow: FlowSummary) -> int:
         """Of a flow in the window."""
-        own = self._event_parts.get(flow["id"], self.event_table.clear())
-        return metrics.loss_events(
-            own, flow["id"], flow["rtt_s"], start_s=self.start_s, end_s=self.last_s
-        )
+        return self._loss_events[flow["id"]]
+
+    @cached_property
+    def _loss_events(self) -> dict[int, int]:
+        none, window = self.event_table.clear(), {"start_s": self.start_s, "end_s": self.last_s}
+        return {
+            flow["id"]: metrics.loss_events(
+                self._event_parts.get(flow["id"], none), flow["id"], flow["rtt_s"], **window
+            )
+            for flow in self.flows
+        }
 
     def scales(self, usual: Sequence[float], least: int) -> list[float]:
         """The requested time scale, or those of ``usual`` that fit ``least`` times."""
