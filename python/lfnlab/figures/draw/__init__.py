@@ -20,7 +20,7 @@ from lfnlab.figures.draw.choice import (
     by_route,
     chosen,
     default_by,
-    first_seeds,
+    is_traced,
     selected,
     settled,
 )
@@ -50,7 +50,9 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
     tables = Tables(paths)
     kind, name, x, y = chosen(tables, request)
     columns = tables.columns(name)
-    frame = selected(tables, name, request, [c for c in (x, y, request.z) if c])
+    traced = is_traced(kind, request)
+    numbers = [c for c in (x, y, request.z) if c]
+    frame, note = selected(tables, name, request, numbers, traced=traced)
     for column in dict.fromkeys(c for c in (y, request.z) if c):
         if not columns[column].is_numeric():
             raise UsageError(
@@ -67,9 +69,6 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
             frame, by = routed, LAW_AND_ROUTE
     if kind in ("bar", "cdf"):
         by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
-    note = ""
-    if kind in ("time", "phase") and by != "seed":
-        frame, note = first_seeds(frame, request)
     painter = Painter(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
     figure, more = painter.paint(kind)
     says = f"{kind} of table {name}: {', '.join(n for n in (note, more) if n)}"

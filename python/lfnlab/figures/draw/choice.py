@@ -167,8 +167,13 @@ def _condition(text: str) -> tuple[str, str, str]:
     return found[1], found[2], found[3]
 
 
-def selected(tables: Tables, name: str, request: Request, numbers: Sequence[str]) -> pl.DataFrame:
-    """The rows that meet all conditions, with those columns that are drawn or tell rows apart."""
+def selected(
+    tables: Tables, name: str, request: Request, numbers: Sequence[str], *, traced: bool
+) -> tuple[pl.DataFrame, str]:
+    """The rows that meet all conditions, with those columns that are drawn or tell rows apart.
+
+    Traces are not averaged: if ``traced``, only the first run of each case, and the text says so.
+    """
     columns = tables.columns(name)
     frame = tables.frame(name)
     for text in request.where:
@@ -176,12 +181,29 @@ def selected(tables: Tables, name: str, request: Request, numbers: Sequence[str]
         frame = frame.filter(_filter(text, column, columns[column], sign, value))
     drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE, *tables.factors]
     keep = list(dict.fromkeys(c for c in drawn if c and c in columns))
-    rows = frame.select(keep).collect()
-    finite = [c for c in numbers if columns[c].is_numeric()]
-    rows = rows.filter(pl.all_horizontal(pl.lit(True), *(_finite(c, columns[c]) for c in finite)))
+    finite = [_finite(c, columns[c]) for c in numbers if columns[c].is_numeric()]
+    frame = frame.select(keep).filter(pl.all_horizontal(pl.lit(True), *finite))
+    note = ""
+    if traced and {"case", "run", "seed", "source"} <= set(keep):
+        # Tables of all runs may be more than the memory; their names are few.
+        runs = frame.select("source", "case", "run").unique(maintain_order=True).collect()
+        first = runs.unique(("source", "case"), keep="first", maintain_order=True)
+        frame = frame.join(
+            first.lazy(), on=first.columns, how="semi", maintain_order="left", nulls_equal=True
+        )
+        shown, of_runs = first["run"].n_unique(), runs["run"].n_unique()
+        if shown < of_runs:
+            note = f"the first seed of each case, {shown} of {of_runs} runs"
+    rows = frame.collect()
     if rows.height == 0:
         raise UsageError(_why_empty(tables, name, request))
-    return rows
+    return rows, note
+
+
+def is_traced(kind: Kind, request: Request) -> bool:
+    """Whether a figure shows traces of runs that no condition or colour chose."""
+    named = any(_condition(text)[0] in ("seed", "run") for text in request.where)
+    return kind in ("time", "phase") and request.by != "seed" and not named
 
 
 def _finite(column: str, dtype: pl.DataType) -> pl.Expr:
@@ -297,17 +319,3 @@ def settled(
         )
     given = (more, panel) if place == "by" else (by, more)
     return settled(frame, factors, x, *given, asked=asked or place == "by")
-
-
-def first_seeds(frame: pl.DataFrame, request: Request) -> tuple[pl.DataFrame, str]:
-    """First run of each case, since traces are not averaged; the text names the seed."""
-    named = any(_condition(text)[0] in ("seed", "run") for text in request.where)
-    if named or not {"case", "run", "seed", "source"} <= set(frame.columns):
-        return frame, ""
-    first = pl.col("run") == pl.col("run").first().over("source", "case")
-    kept = frame.filter(first)
-    runs, all_runs = kept["run"].n_unique(), frame["run"].n_unique()
-    return (
-        kept,
-        f"the first seed of each case, {runs} of {all_runs} runs" if runs < all_runs else "",
-    )
