@@ -90,6 +90,11 @@ def study_of(settings: Mapping[str, Any], execute: Execute, name: str) -> Study:
     return Study(settings, execute(newcomer_cases(settings), f"{TITLE}: {name}"))
 
 
+def drawn_study_of(settings: Mapping[str, Any], execute: Execute, name: str) -> Study:
+    """The runs of one draw: those of every figure, at the lengths of ``draws.at``."""
+    return Study(settings, execute(cases(settings), f"{TITLE}: {name}"))
+
+
 def e1(study: Study) -> Finding:
     """The second of two VCP flows needs very long for its share.
 
@@ -421,6 +426,7 @@ def e11(study: Study) -> Finding:
 
 CLAIMS = (e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11)
 VARIED = (e1, e2, e3, e4, e8, e10)
+DRAWN = (e1, e2, e3, e4, e5, e6, e7, e8, e10, e11)
 
 
 def comparison(finding: Finding, times: Sequence[Sequence[FirstPassage]]) -> Finding:

@@ -111,7 +111,7 @@ def test_the_front_page_counts_the_verdicts_and_has_the_accepted_indices() -> No
     page = " ".join((ROOT.parents[1] / "docs" / "index.md").read_text().split())
     total: Counter[str] = Counter()
     for name in paper.papers():
-        found = verdicts.by_claim(paper.expected(name)["full"]["findings"])
+        found = verdicts.by_claim(paper.expected(name))
         total.update(verdict for verdict, _, _ in found.values())
     assert (
         f"have {total.total()} claims: {total['holds']} hold, {total['does not hold']} do not, "
@@ -126,7 +126,7 @@ def test_the_front_page_counts_the_verdicts_and_has_the_accepted_indices() -> No
 
 def test_every_claim_has_a_few_words() -> None:
     for name in paper.papers():
-        findings = verdicts.by_claim(paper.expected(name)["full"]["findings"])
+        findings = verdicts.by_claim(paper.expected(name))
         words = verdicts.summary(name)["claims"]
         assert set(words) >= set(findings)
         assert all(0 < len(of) <= 70 for of in words.values())
@@ -215,3 +215,11 @@ def test_a_claim_depends_if_decided_verdicts_differ() -> None:
     assert paper.overall("holds", ["does not hold"]) == "depends"
     assert paper.overall("undecided", ["holds", "does not hold"]) == "depends"
     assert paper.overall("undecided", ["holds"]) == "undecided"
+
+
+def test_a_claim_depends_if_three_draws_differ() -> None:
+    draws: list[Verdict] = ["undecided"] * 15 + ["holds"] * 3
+    assert paper.overall("holds", [], [*draws, "does not hold", "does not hold"]) == "holds"
+    assert paper.overall("holds", [], ["does not hold"] * 3 + draws) == "depends"
+    assert paper.overall("undecided", [], draws) == "undecided"
+    assert paper.overall("does not hold", [], draws) == "depends"

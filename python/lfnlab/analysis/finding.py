@@ -9,7 +9,7 @@ be tested* if the runs do not show what is asked.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lfnlab.analysis.checks import Check
 
 Verdict = Literal["holds", "does not hold", "undecided", "depends", "cannot be tested"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True)

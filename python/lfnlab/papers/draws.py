@@ -17,6 +17,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.analysis.finding import VERDICTS
 from lfnlab.analysis.table import Table
 from lfnlab.errors import Unavailable
 from lfnlab.experiment.run import Progress, execute
@@ -69,8 +70,8 @@ class Draws:
 def counted(verdicts: Sequence[str]) -> str:
     """In how many draws a claim holds, in words: "holds in 17 of 20, undecided in 2"."""
     counts = Counter(verdicts)
-    holds = f"holds in {counts.pop('holds', 0)} of {len(verdicts)}"
-    return ", ".join([holds, *(f"{verdict} in {n}" for verdict, n in counts.most_common())])
+    others = [f"{verdict} in {counts[verdict]}" for verdict in VERDICTS[1:] if counts[verdict]]
+    return ", ".join([f"holds in {counts['holds']} of {len(verdicts)}", *others])
 
 
 def drawn(name: str, settings: Mapping[str, Any]) -> list[tuple[dict[str, str], dict[str, Any]]]:
@@ -123,7 +124,9 @@ def draw(
     def run(cases: Sequence[Case], title: str) -> Results:
         return execute(cases, out=out, jobs=jobs, progress=progress, title=title)
 
-    claims: Sequence[Callable[..., Finding]] = module.VARIED
+    # A paper whose variants are a part of its study has its own for draws.
+    claims: Sequence[Callable[..., Finding]] = getattr(module, "DRAWN", module.VARIED)
+    study_of = getattr(module, "drawn_study_of", module.study_of)
     runner: paper.Execute = run
     if part is not None:
         own = parts[part]
@@ -131,7 +134,7 @@ def draw(
         claims = [claim for claim in claims if claim.__name__.upper() in own["claims"]]
     made = []
     for n, (words, chosen) in enumerate(drawn(name, settings), 1):
-        study = module.study_of(chosen, runner, f"draw {n}")
+        study = study_of(chosen, runner, f"draw {n}")
         made.append(Draw(words, [claim(study) for claim in claims]))
     return Draws(made, study.results)
 

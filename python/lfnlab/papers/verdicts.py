@@ -10,26 +10,33 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from lfnlab.analysis.finding import Verdict
+from lfnlab.analysis.finding import VERDICTS, Verdict
 from lfnlab.analysis.table import markdown
 from lfnlab.papers.draws import counted, said
-from lfnlab.papers.paper import directory_of, expected, overall, papers, settings_of, title_of
+from lfnlab.papers.paper import (
+    LEAST_DRAWS,
+    directory_of,
+    expected,
+    overall,
+    papers,
+    settings_of,
+    title_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
 DOCS = Path(__file__).parents[3] / "docs"
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 Findings = dict[str, tuple[Verdict, dict[str, Any], dict[str, Any]]]
 
 
 def page() -> str:
     """docs/papers.md: a table of counts, then a paragraph and a short table a paper."""
-    found = {name: by_claim(expected(name)["full"]["findings"]) for name in papers()}
+    found = {name: by_claim(expected(name)) for name in papers()}
     counts = {name: Counter(total for total, _, _ in own.values()) for name, own in found.items()}
     total = sum(counts.values(), Counter[Verdict]())
     rows = [(f"[{title_of(name)}](papers/{name}.md)", *cells(own)) for name, own in counts.items()]
@@ -44,13 +51,20 @@ def page() -> str:
         "",
         "## Verdicts",
         "",
-        "A claim *holds* or *does not hold* if the interval of what we measured lies on one side",
-        "of the bound, at the reference point: our choice of what the paper omits. It *depends* if",
-        "another choice gives the other verdict. It is *undecided* if the interval covers the",
-        "bound. A claim that does not hold is a result. The last column of a paper's table gives",
-        "the verdicts of draws: random choices of all that the paper omits, with three seeds each,",
-        "so that more are undecided than at the reference point. It is empty where nothing is",
-        "omitted, and where draws have not been run.",
+        "The test of a claim compares what we measured with a bound; the paper's README has",
+        "both. A claim *holds* if the 95 % interval lies on the claim's side of the bound. It",
+        "*does not hold* if the interval lies on the other side. It is *undecided* if the",
+        "interval covers the bound. These three are for the reference point: our choice of what",
+        "the paper omits. Figures of the paper that are not the claim narrow that choice. A",
+        "claim *depends* if it holds with one choice and does not hold with another.",
+        "",
+        "The last column has the verdicts of twenty draws, random choices of what the paper",
+        "omits. A draw has three seeds, so its intervals are wider than those of the reference",
+        f"point. A claim depends if {LEAST_DRAWS} draws or more have the other verdict; fewer",
+        "may be chance. J1 is undecided at the reference point and fails in each draw: other",
+        "choices are worse for it. A dash marks an equation or arithmetic. A claim that does",
+        "not hold is a result.",
+        "",
         "`python -m lfnlab.papers.verdicts` writes these pages from the findings that",
         "`lfn paper NAME --accept` stored.",
         "",
@@ -83,15 +97,15 @@ def cells(counts: Mapping[Verdict, int]) -> list[str]:
 def short(name: str, findings: Findings) -> Iterator[tuple[str, ...]]:
     """A row a claim: a few words, the verdict, the verdicts of the draws."""
     words, drawn = summary(name)["claims"], expected(name).get("draws", {}).get("verdicts", {})
-    for claim, (total, _, _) in findings.items():
-        often = counted(drawn[claim]) if claim in drawn else ""
+    for claim, (total, _, others) in findings.items():
+        often = counted(drawn[claim]) if claim in drawn else "not run" if others else "–"
         yield claim, words[claim], f"**{total}**", often
 
 
 def paper_page(name: str) -> str:
     """docs/papers/NAME.md: every claim in full, by choice and by draw, and the figures."""
     kept = expected(name)
-    full, found = kept["full"], by_claim(kept["full"]["findings"])
+    full, found = kept["full"], by_claim(kept)
     lines = [
         f"# {title_of(name)}",
         "",
@@ -230,9 +244,10 @@ def summary(name: str) -> dict[str, Any]:
     return tomllib.loads((directory_of(name) / "summary.toml").read_text(encoding="utf-8"))
 
 
-def by_claim(findings: Mapping[str, Any]) -> Findings:
+def by_claim(kept: Mapping[str, Any]) -> Findings:
     """By claim: the verdict over all choices, the finding at the reference point, the others."""
-    found = {}
+    found, findings = {}, kept["full"]["findings"]
+    drawn = kept.get("draws", {}).get("verdicts", {})
     for claim, finding in findings.items():
         if " " in claim:
             continue
@@ -241,7 +256,8 @@ def by_claim(findings: Mapping[str, Any]) -> Findings:
             for name, other in findings.items()
             if name.startswith(f"{claim} @ ")
         }
-        total = overall(finding["verdict"], [other["verdict"] for other in others.values()])
+        varied = [other["verdict"] for other in others.values()]
+        total = overall(finding["verdict"], varied, drawn.get(claim, ()))
         found[claim] = (total, finding, others)
     return found
 
