@@ -8,7 +8,7 @@ import pytest
 
 from lfnlab import compare, dumbbell, law, theory
 from lfnlab.errors import LawError, UsageError
-from lfnlab.theory import closed, functions
+from lfnlab.theory import closed, fluid, functions
 from lfnlab.theory.fluid import Bottleneck, shares, synchronised
 from lfnlab.theory.senders import SENDERS, sender
 
@@ -506,3 +506,14 @@ def test_models_are_of_laws_that_exist_and_start_where_asked() -> None:
 def test_windows_that_the_path_does_not_hold() -> None:
     with pytest.raises(UsageError, match="more than path and buffer hold"):
         run(["reno"] * 2, (0.06, 0.12), [6000, 6000])
+
+
+def test_a_loss_after_a_plateau_is_located_in_few_steps() -> None:
+    asked = []
+
+    def excess(s: float) -> float:
+        asked.append(s)
+        return 0.0 if s < 0.7 else s
+
+    assert fluid._root(excess, 1.0, 0.0, 1.0) == pytest.approx(0.7, abs=1e-7)
+    assert len(asked) < 100

@@ -187,11 +187,15 @@ def _course(
 def _root(f: Callable[[float], float], high: float, f_low: float, f_high: float) -> float:
     """Where ``f`` becomes positive between 0 and ``high``, from above, by the Illinois method.
 
-    A bracket below 2^-25 of the first ends it, as 25 bisections would; mostly four calls do.
+    A bracket below 2^-25 of the first ends it, as 25 bisections would; mostly four calls do. A call
+    bisects where two did not: if ``f`` is flat, as on CUBIC's plateau, the method hardly moves.
     """
-    low, least, side = 0.0, high * 2**-26, 0
+    low, least, side, slow, half = 0.0, high * 2**-26, 0, 0, high / 2
     while high - low > 2 * least:
+        slow, half = (slow + 1, half) if high - low > half else (0, (high - low) / 2)
         middle = (low * f_high - high * f_low) / (f_high - f_low)
+        if slow > 2:
+            middle = (low + high) / 2
         middle = min(max(middle, low + least), high - least)
         value = f(middle)
         if value > 0:
