@@ -105,8 +105,8 @@ def decided(
     return found("holds")
 
 
-#: So many draws with one verdict count. A draw has a wrong one with probability 1/40, and three of
-#: twenty have it with 1.3 %.
+#: So many draws with one verdict count. A test of a draw fails by chance with a probability of 1/40
+#: at most, in three of twenty draws with 1.3 %.
 LEAST_DRAWS = 3
 
 
