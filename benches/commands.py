@@ -74,7 +74,8 @@ COMMANDS = {
 def cost(command: list[str], home: str) -> tuple[float, float, float]:
     """Seconds of wall time, seconds of CPU, and the peak of the memory in MB."""
     begin_s = time.monotonic()
-    process = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=-3)
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=home, stdout=nowhere, stderr=nowhere)
     _, status, usage = os.wait4(process.pid, 0)
     wall_s = time.monotonic() - begin_s
     if status:

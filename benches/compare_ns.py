@@ -212,7 +212,7 @@ def real_time_factor() -> float:
 
 
 def compare_whole(flows: int, rounds: int) -> list[str]:
-    """CPU seconds of both whole processes at five million packets, and the ratio in each round."""
+    """Cells with medians: CPU seconds of lfnlab's and of ns-2's process, and their ratio."""
     path = replace(_path(1e9, 0.1, flows), duration_s=61.0)
     settings = {"stagger_s": _stagger_s(path)}
     mine, theirs = [], []
