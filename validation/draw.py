@@ -47,6 +47,8 @@ SHARES = {
     "jumbo": 0.08,
     "mixed_laws": 0.4,
 }
+#: How often ACKs are lost, in a stream of its own: hunts drew nothing of the kind at first.
+ACK_LOSS_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Drawn:
     reorder: float = 0.0
     reorder_ms: float = 0.0
     duplicate: float = 0.0
+    ack_loss: float = 0.0
     delay_ms: float = 0.0
     jitter_us: float = 0.0
     steps: tuple[Step, ...] = field(default=())
@@ -106,8 +109,8 @@ class Drawn:
 
     @property
     def hits_packets(self) -> bool:
-        """Whether packets are lost, held or doubled at random."""
-        return self.loss > 0 or self.reorder > 0 or self.duplicate > 0
+        """Whether packets or ACKs are lost, held or doubled at random."""
+        return max(self.loss, self.reorder, self.duplicate, self.ack_loss) > 0
 
     @property
     def draws_in_queue(self) -> bool:
@@ -151,6 +154,7 @@ class Drawn:
             "loss": self.loss > 0,
             "reorder": self.reorder > 0,
             "duplicate": self.duplicate > 0,
+            "ack-loss": self.ack_loss > 0,
             "outage": any(step.down_s for step in self.steps),
             "rate-step": any(step.rate_mbps for step in self.steps),
             "delay-step": any(step.delay_ms is not None for step in self.steps),
@@ -188,6 +192,8 @@ class Drawn:
         if self.duplicate:
             lines.append(f"duplicate = {self.duplicate:.6f}")
         lines += ["", "[link.reverse]", 'rate = "1Tbit/s"', 'delay = "0s"', _UNBOUNDED]
+        if self.ack_loss:
+            lines.append(f"acks = {{ loss = {self.ack_loss:.6f} }}")
         for flow in self.flows:
             lines += ["", *self._flow(flow)]
         for step in self.steps:
@@ -349,6 +355,8 @@ def draw(seed: int, number: int, *, ours: bool = False) -> Drawn:
         for low, high in ((1e-4, 0.02), (1e-3, 0.1), (1e-4, 0.02))
     )
     held_ms = _rounded(rtt_ms * draws.uniform(0.1, 0.5))
+    acks = random.Random(f"lfnlab hunt acks {seed} {number}")
+    loses_acks = acks.random() < ACK_LOSS_SHARE
     return Drawn(
         duration_s=duration_s,
         rate_mbps=rate,
@@ -361,6 +369,7 @@ def draw(seed: int, number: int, *, ours: bool = False) -> Drawn:
         reorder=reorder if has["reorder"] else 0.0,
         reorder_ms=held_ms if has["reorder"] else 0.0,
         duplicate=duplicate if has["duplicate"] else 0.0,
+        ack_loss=_rounded(_log_uniform(acks, 1e-3, 0.3), 2) if loses_acks else 0.0,
         delay_ms=delay_ms,
         steps=steps,
         seed=number + 1,

@@ -124,7 +124,7 @@ def smaller(drawn: Drawn) -> Iterator[Drawn]:
     if len(flows) > 1:
         for gone in range(len(flows)):
             yield replace(drawn, flows=flows[:gone] + flows[gone + 1 :])
-    for trait in ("loss", "reorder", "duplicate"):
+    for trait in ("loss", "reorder", "duplicate", "ack_loss"):
         if getattr(drawn, trait):
             fewer: dict[str, Any] = {trait: 0.0}
             yield replace(drawn, **fewer)
