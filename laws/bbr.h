@@ -374,7 +374,8 @@ static inline void bbr_pace(struct bbr *s, const struct law_ack *ack, struct law
 {
 	u64 pacing_Bps;
 
-	if (!s->has_rtt && ack->srtt_ns) {
+	/* The handshake's RTT does not count. */
+	if (!s->has_rtt && ack->srtt_ns && ack->newly_delivered) {
 		u64 bw = (control->cwnd >> 32) * RATE_ONE / law_max(ack->srtt_ns / 1000, 1);
 
 		s->has_rtt = 1;

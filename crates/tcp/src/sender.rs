@@ -97,7 +97,8 @@ impl Sender {
         let draw = (u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         config.law_seed = (draw >> 32) as u32;
         let spec = law.clone();
-        let (law, control) = begin(&spec, &config, now, 0);
+        let (mut law, control) = begin(&spec, &config, now, 0);
+        let makes_up = law.router().is_none();
         let rate = law.is_controller().then(Box::<RateSampler>::default);
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
@@ -115,7 +116,7 @@ impl Sender {
             state: State::Open,
             forced: Forced::default(),
             send_cwr: false,
-            pacer: Pacer::new(config.pacing || rate.is_some(), wire_bytes),
+            pacer: Pacer::new(config.pacing || rate.is_some(), makes_up, wire_bytes),
             report: Report::new(now, control.cwnd),
             config,
             slow_start: SlowStart::with(config.slow_start, config.saved),

@@ -162,6 +162,7 @@ impl Sender {
         }
         let own = self.rate.is_none() && self.control.pacing_bytes_per_s != 0;
         if self.report.stats.sent < UNPACED_SEGMENTS && self.config.handshake && !own {
+            self.pacer.next_send = self.pacer.next_send.max(now);
             return;
         }
         self.pacer.on_sent(now, self.rtt.srtt_ns(), self.config.mss_bytes, &self.control);
