@@ -104,6 +104,8 @@ pub(crate) struct Paths<'a> {
     pub(crate) peaks: Peaks,
 }
 
+/// So many flows of UDT raise their rates by more, together, than their losses lower them.
+const MANY_UDT_FLOWS: f64 = 50.0;
 /// So many flows of UDT at once have windows of all that their path carries.
 const JUMPS_AT_ONCE: f64 = 8.0;
 
@@ -186,7 +188,10 @@ impl<'a> Paths<'a> {
             places: (2.0 * window).min(n * places(received.min(wanted).min(limit))),
             per_s: 0.0,
             shortest_s: self.shortest_s(flow),
-            bears_losses: flow.control.law().is_some_and(|law| bears_losses(law, growth)),
+            bears_losses: match flow.control.law() {
+                Some(law) => bears_losses(law, growth),
+                None => n >= MANY_UDT_FLOWS,
+            },
             left: if samples { self.left(flow, links, wire_bytes, window) } else { 0.0 },
             more,
             stalls_s: self.stalls_s(flow),

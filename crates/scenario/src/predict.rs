@@ -35,6 +35,8 @@ const UNLISTED_BYTES: f64 = 50.0;
 /// And of UDT's packets that are outstanding elsewhere: both ends list them as ranges in trees, which take most if each
 /// second packet is lost.
 const UDT_LOST_BYTES: f64 = 52.0;
+/// The same of many flows: more of their packets are lost at once.
+const MANY_UDT_LOST_BYTES: f64 = 140.0;
 /// Of a packet on a scoreboard of a flow that ended.
 const LEFT_BYTES: f64 = 100.0;
 /// The same of cross traffic: 25 in 64 places for its 45 packets, and the lists.
@@ -275,12 +277,14 @@ impl Basis<'_> {
         let places = overflowing().map(|load| load.places).sum::<f64>().min(2.0 * lost);
         let unlisted = (held - queued - on_scoreboards).max(0.0);
         let on_wire = unlisted.min(links / OVERSHOOT);
+        let many_over_udt = senders().any(|load| !load.has_scoreboard && load.bears_losses);
+        let udt_lost_bytes = if many_over_udt { MANY_UDT_LOST_BYTES } else { UDT_LOST_BYTES };
         let held_bytes = (queued + cross.in_flight + bearing) * PACKET_BYTES
             + places / 2.0 * LOST_BYTES
             + self.carried_at_once().min(lost) * LINE_BYTES
             + (listed - bearing - lost) * LISTED_BYTES
             + on_wire * UNLISTED_BYTES
-            + (unlisted - on_wire) * UDT_LOST_BYTES
+            + (unlisted - on_wire) * udt_lost_bytes
             + sampled * RATE_SAMPLE_BYTES;
         held_bytes.max(left * (LEFT_BYTES + RATE_SAMPLE_BYTES))
             + late.min(in_flight + self.udp_packets()) * LATE_BYTES

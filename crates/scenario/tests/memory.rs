@@ -447,6 +447,17 @@ fn drawn_scenarios_are_predicted() {
              count = 86\nsack = false\n",
         ),
         (
+            "many flows over UDT lose packets of short flows too",
+            "duration = \"2316819us\"\n[link]\nrate = \"9944675275bit/s\"\nqueue = { size = \"1.583bdp\" }\n[[flow]]\n\
+             transport = \"udt\"\nrtt = \"20359us\"\npacket = \"576B\"\ncount = 89\n[background]\nlevel = 1\n\
+             long_flows = 5\n[[schedule]]\nat = \"695045us\"\nlink = \"forward\"\nrate = \"2346567582bit/s\"\n",
+        ),
+        (
+            "many flows over UDT lose many packets at once",
+            "duration = \"760ms\"\n[link]\nrate = \"9944675275bit/s\"\nqueue = { size = \"1.583bdp\" }\n[[flow]]\n\
+             transport = \"udt\"\nrtt = \"20359us\"\npacket = \"576B\"\ncount = 89\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",
