@@ -34,6 +34,7 @@ struct illinois {
 	u8 low;        /* rounds without one in a row */
 	u8 in_loss;    /* linux */
 	u8 opens;      /* linux: the current ACK ends an episode */
+	u8 begins;     /* linux: it begins one, maybe after it ended another */
 };
 
 static inline void illinois_reset(struct illinois *s)
@@ -117,12 +118,13 @@ static inline void illinois_end_round(struct illinois *s, const struct law_ack *
 	s->samples = 0;
 }
 
-/* linux: a round begins with the ACK that ended the last one, and that may be one that ends an episode (measured). */
+/* linux: a round begins with the ACK that ended the last one, and that may be one that ends an episode, but none that
+ * begins one (measured). */
 static inline int illinois_starts_round(struct illinois *s, const struct law_ack *ack)
 {
 	if (s->variant != ILLINOIS_LINUX)
 		return !!(ack->flags & LAW_ACK_ROUND_START);
-	if (!ack->acked || !(ack->flags & LAW_ACK_OPEN || s->opens) ||
+	if (!ack->acked || s->begins || !(ack->flags & LAW_ACK_OPEN || s->opens) ||
 	    (s32)((u32)ack->delivered - s->round_end) <= 0)
 		return 0;
 	s->round_end = (u32)ack->delivered + ack->inflight;
@@ -148,6 +150,7 @@ static inline void illinois_on_sample(void *state, const struct law_ack *ack, st
 	if (illinois_starts_round(s, ack))
 		illinois_end_round(s, ack, control->cwnd);
 	s->opens = 0;
+	s->begins = 0;
 }
 
 static inline void illinois_on_open(void *state, const struct law_ack *ack, struct law_control *control)
@@ -187,6 +190,7 @@ static inline void illinois_on_loss(void *state, const struct law_loss *loss, st
 	else
 		w -= (w >> 16) * s->b_q16;
 	control->ssthresh = law_max(w, LAW_MIN_SSTHRESH);
+	s->begins = s->variant == ILLINOIS_LINUX;
 	s->cnt = 0;
 	if (loss->kind == LAW_LOSS_RTO)
 		illinois_reset(s);
