@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lfn_header::Header;
+use lfn_tcp::wheel;
 use lfn_units::Time;
 
 use crate::events::{Kind, LineId};
@@ -13,7 +14,7 @@ use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{Departing, Scheduler};
 
 /// Before the first sample of the RTT (RFC 6298 section 2.1).
-const INITIAL_RTO: Time = Time::from_s(1);
+const INITIAL_RTO_MS: u64 = 1000;
 /// So many repetitions of a SYN come one initial RTO apart before that doubles: Linux since 6.5
 /// (`tcp_syn_linear_timeouts`).
 const LINEAR_TIMEOUTS: u32 = 4;
@@ -30,12 +31,21 @@ struct Opening {
     /// When the sender sends its SYN again; [`Time::NEVER`] once it has the SYN-ACK.
     syn_again: Time,
     first_syn: Time,
+    /// Of both hosts.
+    clock_ms: u64,
     syns: u32,
     /// When the receiver sends its SYN-ACK again.
     syn_ack_again: Time,
     syn_acks: u32,
     /// The SYN that the receiver saw first.
     stamp_ms: Option<u32>,
+}
+
+impl Opening {
+    /// When a timer fires that is set now.
+    fn after(&self, now: Time, doublings: u32) -> Time {
+        wheel::fires(self.clock_ms, now, INITIAL_RTO_MS << doublings)
+    }
 }
 
 /// Connections that open, and what they cost.
@@ -57,6 +67,7 @@ impl Handshakes {
         let opening = Opening {
             syn_again: scheduler.now,
             first_syn: scheduler.now,
+            clock_ms: wheel::clock_ms(scheduler.now),
             syns: 0,
             syn_ack_again: Time::NEVER,
             syn_acks: 0,
@@ -85,7 +96,7 @@ impl Handshakes {
         }
         let doublings = opening.syns.saturating_sub(LINEAR_TIMEOUTS).min(MOST_DOUBLINGS);
         opening.syns += 1;
-        opening.syn_again = now + Time(INITIAL_RTO.0 << doublings);
+        opening.syn_again = opening.after(now, doublings);
         scheduler.schedule(opening.syn_again, Kind::Syn, id.index());
         let header = flow.header();
         self.send(scheduler, flow, Class::Syn, Packet::of_syn(id, as_ms(now)), header);
@@ -108,7 +119,7 @@ impl Handshakes {
 
     fn send_syn_ack(&mut self, scheduler: &mut Scheduler, id: FlowId, flow: &mut Flow) {
         let Some(opening) = self.opening.get_mut(&id) else { return };
-        opening.syn_ack_again = scheduler.now + Time(INITIAL_RTO.0 << opening.syn_acks.min(MOST_DOUBLINGS));
+        opening.syn_ack_again = opening.after(scheduler.now, opening.syn_acks.min(MOST_DOUBLINGS));
         opening.syn_acks += 1;
         scheduler.schedule(opening.syn_ack_again, Kind::SynAck, id.index());
         let packet = Packet::of_syn(id, u64::from(opening.stamp_ms.unwrap_or_default()));
