@@ -13,7 +13,9 @@ comes from the kernel form or from the order of calls.
 ``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
 method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
 adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
-was killed continues. ``--refresh`` hunts nothing: it runs this build of Linux for the kept cases.
+was killed continues. With ``--record`` each verdict is a line in ``validation/reference/hunts``:
+commit it, and the same command continues on another machine; the last verdict writes hunt.json.
+``--refresh`` hunts nothing: it runs this build of Linux for the kept cases.
 """
 
 from __future__ import annotations
@@ -51,6 +53,10 @@ ROOT = FilePath(__file__).resolve().parents[1]
 CACHE = ROOT / "build" / "hunt"
 CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
+#: Verdicts of recorded hunts, a file a seed.
+VERDICTS = FilePath(__file__).with_name("reference") / "hunts"
+#: Of the sources of the simulator: its hash.
+SIMULATOR = ROOT / "python/lfnlab/figures/assets/lfn.wasm.inputs"
 #: Phases of a chaotic scenario; where the medians of few differ, many.
 FEW, MANY = SAME_LOSSES, 32
 #: Runs of Linux that the shrinking of one scenario may take.
@@ -287,24 +293,86 @@ def _judged(
             raise
 
 
-def summary(seed: int, which: str, every: list[Found]) -> dict[str, object]:
+@dataclass(frozen=True)
+class Judged:
+    """What is counted of one scenario."""
+
+    number: int
+    traits: tuple[str, ...]
+    within: bool
+    agrees: bool
+    chaotic: bool
+    #: What the test of chance said, where there was one: p, and the difference that it finds.
+    tested: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, found: Found) -> Judged:
+        """Of a scenario that was run."""
+        chance = found.chance
+        return cls(
+            found.drawn.seed - 1,
+            found.drawn.traits,
+            found.verdict.agrees,
+            found.agrees,
+            found.chaotic,
+            (round(chance.p, 4), round(chance.finds, 3)) if chance else None,
+        )
+
+
+class Verdicts:
+    """The verdicts of one recorded hunt, a line each."""
+
+    def __init__(self, file: FilePath, which: str) -> None:
+        """Reads what is there.
+
+        Raises:
+            SystemExit: it is of another simulator, or of another choice of scenarios.
+        """
+        self.file = file
+        head = json.dumps({"which": which, "simulator": SIMULATOR.read_text().strip()})
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(head + "\n")
+        # A hunt that was killed may have left half a line.
+        first, *lines = file.read_text().rpartition("\n")[0].splitlines()
+        if first != head:
+            sys.exit(
+                f"validation: {file} has verdicts of {first}, this hunt is {head}; "
+                "hunt with another --seed, or delete the file"
+            )
+        self.every = [_judged_of(line) for line in lines]
+        file.write_text("".join(f"{line}\n" for line in (head, *lines)))
+
+    def add(self, judged: Judged) -> None:
+        """Keeps one more."""
+        self.every.append(judged)
+        with self.file.open("a") as file:
+            file.write(json.dumps(asdict(judged)) + "\n")
+
+
+def _judged_of(line: str) -> Judged:
+    kept = json.loads(line)
+    tested = kept["tested"] and tuple(kept["tested"])
+    return Judged(**kept | {"traits": tuple(kept["traits"]), "tested": tested})
+
+
+def summary(seed: int, which: str, every: Sequence[Judged]) -> dict[str, object]:
     """Numbers of scenarios and fractions that agree, in total and by feature."""
     drawn: Counter[str] = Counter()
     agree: Counter[str] = Counter()
-    for found in every:
-        drawn.update(found.drawn.traits)
-        agree.update(found.drawn.traits if found.agrees else ())
-    tested = [found.chance for found in every if found.chance]
+    for judged in every:
+        drawn.update(judged.traits)
+        agree.update(judged.traits if judged.agrees else ())
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "seed": seed,
         "which": which,
         "scenarios": len(every),
-        "agree": sum(found.verdict.agrees for found in every),
-        "chaotic": sum(found.chaotic for found in every),
+        "agree": sum(judged.within for judged in every),
+        "chaotic": sum(judged.chaotic for judged in every),
         # Beyond what is allowed, but not beyond chance; and what the tests said.
-        "chance": sum(found.agrees and not found.verdict.agrees for found in every),
-        "tested": [[round(one.p, 4), round(one.finds, 3)] for one in tested],
+        "chance": sum(judged.agrees and not judged.within for judged in every),
+        "tested": [judged.tested for judged in every if judged.tested],
         "traits": {trait: [agree[trait], drawn[trait]] for trait in sorted(drawn)},
     }
 
@@ -336,7 +404,7 @@ def main(arguments: list[str]) -> None:
         help="hunt nothing: run Linux again for the kept cases, write what changed, and print it",
     )
     parser.add_argument(
-        "--record", action="store_true", help="write validation/reference/hunt.json"
+        "--record", action="store_true", help="keep verdicts, and continue a hunt that has some"
     )
     parser.add_argument("--cache", type=FilePath, default=CACHE, help="what Linux gave")
     asked = parser.parse_args(arguments)
@@ -357,19 +425,29 @@ def main(arguments: list[str]) -> None:
         and not (asked.several if len(drawn.flows) == 1 else asked.single)
     )
     scenarios = list(itertools.islice(wanted, asked.count))
-    ours = itself(asked.cache) if asked.itself else outcome.ours
-    every = []
-    for found in _judged(scenarios, asked.jobs, until, asked.cache, ours):
-        every.append(found)
-        if not found.verdict.agrees:
-            print(described(found), flush=True)
-        print(f"hunt: {len(every)}/{asked.count}", file=sys.stderr)
-    every.sort(key=lambda found: (found.agrees, -found.verdict.worst))
     which = "one flow" if asked.single else "several flows" if asked.several else "any flows"
     which += " of our laws" if asked.ours else ""
-    said = summary(asked.seed, f"{which}, at most {asked.packets:,.0f} packets", every)
+    which += ", Linux in our place" if asked.itself else ""
+    which += f", at most {asked.packets:,.0f} packets"
+    verdicts = Verdicts(VERDICTS / f"{asked.seed}.jsonl", which) if asked.record else None
+    before = verdicts.every[:] if verdicts else []
+    there = {judged.number for judged in before}
+    ahead = [drawn for drawn in scenarios if drawn.seed - 1 not in there]
+    ours = itself(asked.cache) if asked.itself else outcome.ours
+    every = []
+    for found in _judged(ahead, asked.jobs, until, asked.cache, ours):
+        every.append(found)
+        if verdicts:
+            verdicts.add(Judged.of(found))
+        if not found.verdict.agrees:
+            print(described(found), flush=True)
+        print(f"hunt: {len(there) + len(every)}/{asked.count}", file=sys.stderr)
+    every.sort(key=lambda found: (found.agrees, -found.verdict.worst))
+    said = summary(asked.seed, which, [*before, *map(Judged.of, every)])
     print(json.dumps(said))
-    if asked.record:
+    if verdicts and {drawn.seed - 1 for drawn in scenarios} <= {
+        one.number for one in verdicts.every
+    }:
         LAST.write_text(json.dumps(said, indent=1) + "\n")
     for found in every[: asked.keep]:
         if not found.agrees:

@@ -48,8 +48,62 @@ def test_every_scenario_drawn_is_one_that_both_run_at_a_bounded_cost() -> None:
         assert told(drawn).startswith("run ")
         traits.update(drawn.traits)
     wanted = {"flows", "late", "mixed-laws", "ecn", "loss", "reorder", "duplicate", "outage"}
-    wanted |= {"rate-step", "delay-step", "no-sack", "every-ack", "jumbo", "tiny-buffer", *AQMS}
+    wanted |= {
+        "rate-step",
+        "delay-step",
+        "no-sack",
+        "every-ack",
+        "jumbo",
+        "tiny-buffer",
+        "ack-loss",
+        *AQMS,
+    }
     assert wanted <= traits
+
+
+def test_a_recorded_hunt_continues_on_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[int] = []
+
+    def judge(drawn: Drawn, *_: object) -> hunt.Found:
+        judged.append(drawn.seed - 1)
+        same = Outcome(tuple(Flow(1e6, 10, 0, 0) for _ in drawn.flows), 0, 0)
+        unlike = replace(same, flows=(Flow(2e6, 10, 0, 0), *same.flows[1:]))
+        mine = unlike if drawn.seed == 2 else same
+        said = chance.Chance(0.001, 0.05) if drawn.seed == 2 else None
+        verdict = outcome.compare(same, mine)
+        return hunt.Found(drawn, same, mine, verdict, chaotic=drawn.seed == 2, chance=said)
+
+    (tmp_path / "simulator").write_text("a\n")
+    monkeypatch.setattr(hunt, "judge", judge)
+    monkeypatch.setattr(outcome, "missing", lambda: None)
+    monkeypatch.setattr(hunt, "VERDICTS", tmp_path / "hunts")
+    monkeypatch.setattr(hunt, "LAST", tmp_path / "hunt.json")
+    monkeypatch.setattr(hunt, "SIMULATOR", tmp_path / "simulator")
+    few, all_of_them = (["--seed", "7", "--count", count, "--record"] for count in ("2", "5"))
+    hunt.main(few)
+    assert judged == [0, 1]
+    assert hunt.last()["scenarios"] == 2
+    file = tmp_path / "hunts/7.jsonl"
+    with file.open("a") as half:
+        half.write('{"number": 2, "tra')
+    hunt.main(all_of_them)
+    assert judged == [0, 1, 2, 3, 4]
+    last = hunt.last()
+    assert (last["scenarios"], last["agree"], last["chance"], last["chaotic"]) == (5, 4, 0, 1)
+    assert last["tested"] == [[0.001, 0.05]]
+    assert sum(drawn for _, drawn in last["traits"].values()) >= 5
+    # Nothing is left to do, and other choices are refused.
+    hunt.main(all_of_them)
+    assert len(judged) == 5
+    before = file.read_bytes()
+    with pytest.raises(SystemExit, match=r"7\.jsonl has verdicts of .*any flows, .*another --seed"):
+        hunt.main([*all_of_them, "--single"])
+    (tmp_path / "simulator").write_text("b\n")
+    with pytest.raises(SystemExit, match=r"delete the file"):
+        hunt.main(all_of_them)
+    assert file.read_bytes() == before
 
 
 def test_a_flow_stays_in_its_queue_of_fq_codel() -> None:
@@ -74,6 +128,14 @@ def test_linux_is_told_all_of_a_scenario() -> None:
         virtual_linux.TUNED_RECEIVE_BUFFER,
         "sysctl net.ipv4.tcp_wmem=4096 50000000 268435456",
     ]
+
+
+def test_linux_is_told_which_acks_are_lost() -> None:
+    lines = told(replace(LONE, ack_loss=0.1, seed=3)).splitlines()
+    [lost] = [line for line in lines if line.startswith("lost ")]
+    gaps = random_streams.gaps(0.1, 3, "link.reverse.acks.loss", 20_000)
+    assert lost.startswith("lost reverse " + " ".join(map(str, gaps[:50])))
+    assert any(line.startswith("link reverse ") for line in lines)
 
 
 def test_both_lose_the_same_packets_of_handshakes() -> None:
