@@ -42,7 +42,6 @@ print(*(late[int(q * len(late))] for q in (0.5, 0.99, 0.999)))
 """
 
 
-
 def measure(rate: str, rtt: str, packet_bytes: int, seconds: int) -> str:
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory, "report.json")
