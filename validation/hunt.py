@@ -295,7 +295,7 @@ def _judged(
 
 @dataclass(frozen=True)
 class Judged:
-    """What is counted of one scenario."""
+    """The verdict on one scenario, as a summary counts it."""
 
     number: int
     traits: tuple[str, ...]
