@@ -47,7 +47,7 @@ SHARES = {
     "jumbo": 0.08,
     "mixed_laws": 0.4,
 }
-#: How often ACKs are lost, in a stream of its own: hunts drew nothing of the kind at first.
+#: How often ACKs are lost. Older hunts did not draw it, so it has a stream of its own.
 ACK_LOSS_SHARE = 0.1
 
 

@@ -55,7 +55,7 @@ CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
 #: Verdicts of recorded hunts, a file a seed.
 VERDICTS = FilePath(__file__).with_name("reference") / "hunts"
-#: Of the sources of the simulator: its hash.
+#: The hash of the sources of the simulator.
 SIMULATOR = ROOT / "python/lfnlab/figures/assets/lfn.wasm.inputs"
 #: Phases of a chaotic scenario; where the medians of few differ, many.
 FEW, MANY = SAME_LOSSES, 32
@@ -330,18 +330,19 @@ class Verdicts:
         """
         self.file = file
         head = json.dumps({"which": which, "simulator": SIMULATOR.read_text().strip()})
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(head + "\n")
+        kept = file.read_text() if file.exists() else ""
         # A hunt that was killed may have left half a line.
-        first, *lines = file.read_text().rpartition("\n")[0].splitlines()
+        whole = kept[: kept.rfind("\n") + 1] or head + "\n"
+        first, *lines = whole.splitlines()
         if first != head:
             sys.exit(
                 f"validation: {file} has verdicts of {first}, this hunt is {head}; "
                 "hunt with another --seed, or delete the file"
             )
         self.every = [_judged_of(line) for line in lines]
-        file.write_text("".join(f"{line}\n" for line in (head, *lines)))
+        if whole != kept:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(whole)
 
     def add(self, judged: Judged) -> None:
         """Keeps one more."""
