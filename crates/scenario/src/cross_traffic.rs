@@ -37,6 +37,8 @@ const SHORT_FLOW_PACKETS: f64 = 10.0;
 /// Share of its packets that a queue loses for good where BBR overflows it: it probes with 1.25 times what arrives, and
 /// no loss of less than a fifth lowers its rate.
 const BORNE_LOSS: f64 = 0.2;
+/// Of a sum of timeouts, the first is this part at least.
+const LEAST_PART: f64 = 0.25;
 /// Interactive sessions that begin in a second for each Mbit/s of load, and the most at once in both directions: they
 /// last longer than most runs.
 const SESSIONS_PER_MBITPS_AND_S: f64 = 0.07;
@@ -150,7 +152,9 @@ impl Basis<'_> {
         let borne = if is_pressed { BORNE_LOSS } else { 0.0 };
         let waiting_s = courses.map(|(at, loss)| {
             let for_s = self.paths.scenario.duration.since(at).as_s().min(TIMEOUT_S);
-            for_s * (1.0 - ((1.0 - loss) * (1.0 - borne)).powf(SHORT_FLOW_PACKETS))
+            let lost = 1.0 - (1.0 - loss) * (1.0 - borne);
+            // What is lost again waits twice as long.
+            for_s / (1.0 - 2.0 * lost).max(LEAST_PART) * (1.0 - (1.0 - lost).powf(SHORT_FLOW_PACKETS))
         });
         let timeouts = FLOWS_PER_MBITPS_AND_S * waiting_s.fold(0.0, f64::max);
         let disturbed = if self.is_disturbed() { self.duration_s.min(1.0) } else { 0.0 };

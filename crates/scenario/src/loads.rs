@@ -86,6 +86,10 @@ pub(crate) struct Load<'a> {
     pub(crate) more: f64,
     /// For how long a recovery lets a packet leave for each that arrives, and repairs one loss in each round trip.
     pub(crate) stalls_s: f64,
+    /// Its flows.
+    pub(crate) streams: f64,
+    /// They begin one after the other, and a link of theirs is down in the run.
+    pub(crate) spans_outage: bool,
 }
 
 /// Data from which a prediction is made.
@@ -142,7 +146,7 @@ impl<'a> Paths<'a> {
         let received = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(compat) as f64);
         let n = f64::from(flow.streams());
         let carried = self.carried(links, wire_bytes, self.scenario.duration);
-        let grown = self.early(flow) * self.grown(flow, growth, self.rounds(flow, links));
+        let grown = self.early(flow, links) * self.grown(flow, growth, self.rounds(flow, links));
         let mut window = (n * received.min(wanted).min(limit)).min(if jumps(flow, self.first_rtt_s(flow)) {
             f64::INFINITY
         } else {
@@ -195,6 +199,8 @@ impl<'a> Paths<'a> {
             left: if samples { self.left(flow, links, wire_bytes, window) } else { 0.0 },
             more,
             stalls_s: self.stalls_s(flow),
+            streams: n,
+            spans_outage: matches!(flow.start, Start::Uniform(..)) && self.down_s(links) > 0.0,
         }
     }
 
@@ -283,10 +289,15 @@ impl<'a> Paths<'a> {
     /// Round trips of a flow in a run, at most. While a link of its route is down there is one.
     fn rounds(&self, flow: &Flow, links: &[LinkId]) -> f64 {
         let time_s = self.scenario.duration.since(begins(flow)).as_s();
-        let down = links.iter().map(|&link| self.scenario.stopped_s(&self.network, &[link], 0.0));
         let is_changed = links != &*flow.path.links;
-        let down_s = if begins(flow) > Time::ZERO || is_changed { 0.0 } else { down.fold(0.0, f64::max) };
+        let down_s = if begins(flow) > Time::ZERO || is_changed { 0.0 } else { self.down_s(links) };
         (time_s - down_s) / self.shortest_s(flow) + if down_s > 0.0 { 1.0 } else { 0.0 }
+    }
+
+    /// For how long the link of a route is down that is down longest.
+    fn down_s(&self, links: &[LinkId]) -> f64 {
+        let down = links.iter().map(|&link| self.scenario.stopped_s(&self.network, &[link], 0.0));
+        down.fold(0.0, f64::max)
     }
 
     /// Most packets that ACKs make of the initial window in so many round trips: each packet that arrives makes room
@@ -312,14 +323,16 @@ impl<'a> Paths<'a> {
     }
 
     /// How many flows that begin with the first of a group have as much outstanding as all of the group while windows
-    /// grow: a flow that begins r round trips later has 2^-r of the first one's window.
-    fn early(&self, flow: &Flow) -> f64 {
+    /// grow: a flow that begins r round trips later has 2^-r of the first one's window. Those that begin while a link is
+    /// down begin together when it is back.
+    fn early(&self, flow: &Flow, links: &[LinkId]) -> f64 {
         let n = f64::from(flow.streams());
         match flow.start {
             Start::At(_) => n,
             Start::Uniform(low, high) => {
                 // 1 + 1/2 + 1/4 and so on: windows double once a round trip.
-                let expected = n * (2.0 * self.shortest_s(flow) / high.since(low).as_s()).min(1.0);
+                let together_s = 2.0 * self.shortest_s(flow) + self.down_s(links);
+                let expected = n * (together_s / high.since(low).as_s()).min(1.0);
                 (f64::from(flow.parallel) * most_of(expected / f64::from(flow.parallel))).min(n)
             }
         }

@@ -62,14 +62,18 @@ const SPARE_PACKETS: f64 = 1_000.0;
 /// windows allow it; both together so many at most.
 const SLACK_PACKETS: f64 = 60_000.0;
 const RECOVERY: f64 = 0.25;
+/// The same after an outage that only some of the flows met, beyond that.
+const RECOVERY_AFTER_OUTAGE: f64 = 2.5;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
 /// The same of recoveries of BBR, whose rate no loss lowers, beyond that.
 const RECOVERY_BY_RATE: f64 = 1.5;
 /// The same of recoveries without SACK, beyond that.
-const STALLED: f64 = 0.9;
+const STALLED: f64 = 1.0;
 /// In a long run some of these flows never end their recovery, and add packets in each round trip.
-const STALLED_A_ROUND: f64 = 0.02;
-const STALLED_MOST_PACKETS: f64 = 580_000.0;
+const STALLED_A_ROUND: f64 = 0.025;
+/// So many flows add all of that; of fewer each adds its share.
+const STALLED_FLOWS: f64 = 10.0;
+const STALLED_MOST_PACKETS: f64 = 750_000.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
 /// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.
@@ -242,18 +246,21 @@ impl Basis<'_> {
                 self.paths.carried(load.links, load.wire_bytes, longest.min(self.paths.scenario.duration))
             })
             .fold(0.0, f64::max);
-        let late: f64 = self.links().map(|link| self.late(link) + self.late_acks(link)).sum();
         let initial: f64 = senders().filter(|load| !load.boundless).map(|load| load.initial).sum();
         // Without SACK more is outstanding while losses are repaired.
         let stalling = || senders().filter(|load| load.stalls_s > 0.0);
         let stalled: f64 = stalling().map(|load| load.window).sum();
         let rounds = stalling().map(|load| self.duration_s / load.shortest_s).fold(0.0, f64::max);
-        let stalls = STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
+        let flows = stalling().map(|load| load.streams).sum::<f64>();
+        let share = (flows / STALLED_FLOWS).min(1.0);
+        let stalls = share * STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
+        let spans_outage = self.loads.iter().any(|load| load.spans_outage);
+        let after_outage = if spans_outage { RECOVERY_AFTER_OUTAGE * links } else { 0.0 };
         let slack = SLACK_PACKETS + RECOVERY * links + stalls + initial;
         let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
         let bears = |load: &&Load| load.samples && load.bears_losses;
         let by_rate = if senders().any(|load| bears(&load)) { RECOVERY_BY_RATE * links } else { 0.0 };
-        let slack = (slack.min(most) + by_rate + behind).min(windows);
+        let slack = (slack.min(most) + by_rate + after_outage + behind).min(windows);
         let unshared: f64 = senders().map(|load| load.unshared).sum();
         let held = slack + boundless + unshared + links;
         // No more is held than is outstanding, at most.
@@ -286,9 +293,11 @@ impl Basis<'_> {
             + on_wire * UNLISTED_BYTES
             + (unlisted - on_wire) * udt_lost_bytes
             + sampled * RATE_SAMPLE_BYTES;
-        held_bytes.max(left * (LEFT_BYTES + RATE_SAMPLE_BYTES))
-            + late.min(in_flight + self.udp_packets()) * LATE_BYTES
-            + cross.kept * KEPT_BYTES
+        let under_way = in_flight + self.udp_packets();
+        let late_at = |link| (self.late(link) + self.late_acks(link)).min(under_way);
+        // Each link keeps its room.
+        let late: f64 = self.links().map(late_at).sum();
+        held_bytes.max(left * (LEFT_BYTES + RATE_SAMPLE_BYTES)) + late * LATE_BYTES + cross.kept * KEPT_BYTES
     }
 
     /// The most packets in a link's queue, and on its wire if each of them is an event.

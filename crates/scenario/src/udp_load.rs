@@ -48,6 +48,8 @@ impl<'a> Paths<'a> {
             left: 0.0,
             more: 0.0,
             stalls_s: 0.0,
+            streams: 0.0,
+            spans_outage: false,
         }
     }
 

@@ -88,23 +88,42 @@ fn is_counted(sim: &Sim, held: usize, scenario: &Scenario) {
     assert!(within, "{counted} bytes counted, {held} held: {}", scenario.to_toml().unwrap());
 }
 
+/// What a run holds in the course of it, and what it reports.
+fn held_and_counted(text: &str) -> Vec<(usize, usize)> {
+    let scenario = Scenario::parse(text, "counted.toml", None).unwrap_or_else(|error| panic!("{error}"));
+    let before = LIVE.load(Relaxed);
+    let config = scenario.config(scenario.seed);
+    let mut sim = Sim::new(&config).unwrap_or_else(|error| panic!("{error}"));
+    let mut after = |eighth| {
+        sim.run_until(Time(config.duration.0 / 8 * eighth));
+        is_counted(&sim, LIVE.load(Relaxed) - before, &scenario);
+        (LIVE.load(Relaxed) - before, sim.memory_bytes())
+    };
+    (1..=8).map(&mut after).collect()
+}
+
 #[test]
 fn flows_over_udt_are_counted() {
     let _alone = alone();
     for (count, loss) in [(3000, 0.0), (1, 0.02)] {
-        let text = format!(
+        held_and_counted(&format!(
             "schema = 1\nduration = \"3s\"\nsample = \"off\"\n[link]\nrate = \"10Gbit/s\"\nloss = {loss}\n\
              [[flow]]\nlaw = \"const-rate\"\ntransport = \"udt\"\nrtt = \"200ms\"\ncount = {count}\n"
-        );
-        let scenario = Scenario::parse(&text, "udt.toml", None).unwrap_or_else(|error| panic!("{error}"));
-        let before = LIVE.load(Relaxed);
-        let config = scenario.config(scenario.seed);
-        let mut sim = Sim::new(&config).unwrap_or_else(|error| panic!("{error}"));
-        for eighth in 1..=8 {
-            sim.run_until(Time(config.duration.0 / 8 * eighth));
-            is_counted(&sim, LIVE.load(Relaxed) - before, &scenario);
-        }
+        ));
     }
+}
+
+/// The messages that they have still to exchange are 17 % of what connections hold that pile up.
+#[test]
+fn connections_of_a_model_are_counted() {
+    let _alone = alone();
+    let text =
+        "schema = 1\nduration = \"20s\"\nsample = \"off\"\n[link]\nrate = \"300Mbit/s\"\n[link.reverse]\n\
+                rate = \"2Mbit/s\"\n[[flow]]\nlaw = \"reno\"\nrtt = \"200ms\"\n[[traffic]]\nrtt = \"160ms\"\n\
+                receive_window = \"65536B\"\n[traffic.requests]\nload = \"300Mbit/s\"\nrequest = \"500B\"\n";
+    let (held, counted) = held_and_counted(text).pop().unwrap();
+    assert!(held > 30_000_000, "{held} bytes");
+    assert!((held as f64 / counted as f64 - 1.0).abs() < 0.03, "{counted} bytes counted, {held} held");
 }
 
 /// Needs of a scenario, measured and predicted.
@@ -456,6 +475,32 @@ fn drawn_scenarios_are_predicted() {
             "many flows over UDT lose many packets at once",
             "duration = \"760ms\"\n[link]\nrate = \"9944675275bit/s\"\nqueue = { size = \"1.583bdp\" }\n[[flow]]\n\
              transport = \"udt\"\nrtt = \"20359us\"\npacket = \"576B\"\ncount = 89\n",
+        ),
+        (
+            "each hop keeps room for packets that are out of order",
+            "duration = \"711124us\"\n[parking-lot]\nhops = 4\nrate = \"87939564804bit/s\"\n\
+             queue = { size = \"0.273bdp\" }\nreorder = { p = 0.0020, delay = \"3ms\" }\n[[flow]]\n\
+             law = \"compound\"\nrtt = \"75359us\"\ncount = 37\nsize = \"30303508B\"\n",
+        ),
+        (
+            "where BBR overflows the queue short flows lose their retransmissions too",
+            "duration = \"20s\"\n[link]\nrate = \"1620721283bit/s\"\nqueue = { size = \"0.276bdp\" }\n\
+             loss = 0.027244\n[link.reverse]\nrate = \"277960988bit/s\"\n[[flow]]\nlaw = \"bbr:linux\"\n\
+             rtt = \"450338us\"\npacket = \"9000B\"\ncount = 99\nstart = \"uniform(0us, 10s)\"\n\
+             [background]\nlevel = 3\nlong_flows = 5\n",
+        ),
+        (
+            "flows that begin while a link is down begin together when it is back",
+            "duration = \"5346578us\"\n[link]\nrate = \"4309299214bit/s\"\n\
+             queue = { kind = \"codel\", size = \"0.237bdp\" }\n[[flow]]\nlaw = \"htcp:rtt\"\n\
+             rtt = \"69793us\"\npacket = \"576B\"\ncount = 78\nstart = \"uniform(0us, 2673289us)\"\n\
+             [[schedule]]\nat = \"1603973us\"\nlink = \"forward\"\ndown = true\n[[schedule]]\n\
+             at = \"3207946us\"\nlink = \"forward\"\ndown = false\n",
+        ),
+        (
+            "18 flows without SACK never end their recoveries",
+            "duration = \"27207008us\"\n[link]\nrate = \"846840661bit/s\"\nqueue = { size = \"2.882bdp\" }\n[[flow]]\n\
+             law = \"ltcp:rtt3\"\nrtt = \"295318us\"\npacket = \"576B\"\ncount = 18\nsack = false\n",
         ),
         (
             "a way back that carries less than its short flows",

@@ -14,6 +14,7 @@ mod events;
 mod flow;
 mod ids;
 pub mod impair;
+mod memory;
 pub mod misbehaving;
 mod packet;
 pub mod rng;

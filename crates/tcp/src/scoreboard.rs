@@ -265,9 +265,11 @@ impl Scoreboard {
         self.repair.lost_log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Bytes of memory beyond the struct itself.
     pub fn memory_bytes(&self) -> usize {
         let repair = &self.repair;
-        self.sent.capacity() * 8
+        size_of::<Repair>()
+            + self.sent.capacity() * 8
             + repair.flags.capacity()
             + repair.sacked.memory_bytes()
             + (repair.lost.capacity() + repair.lost_again.capacity()) * 8

@@ -10,6 +10,7 @@ use lfn_units::Time;
 use crate::events::{Kind, LineId};
 use crate::flow::Flow;
 use crate::ids::{FlowId, RouteId};
+use crate::memory::tree_bytes;
 use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{Departing, Scheduler};
 
@@ -75,6 +76,11 @@ impl Handshakes {
         };
         self.opening.insert(id, opening);
         self.on_syn_timer(scheduler, id, flow);
+    }
+
+    /// Bytes of memory of the connections that open.
+    pub fn memory_bytes(&self) -> usize {
+        tree_bytes::<(FlowId, Opening)>(self.opening.len())
     }
 
     /// Whether the sender of a flow waits for its SYN-ACK.

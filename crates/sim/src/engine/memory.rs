@@ -20,6 +20,7 @@ impl Sim {
             + self.ends.tcp.flow_bytes()
             + self.ends.udt.flow_bytes()
             + self.ends.breakers.memory_bytes()
+            + self.ends.sources.memory_bytes()
             + self.connections.capacity() * size_of::<Connection>()
             + self.transfers.capacity() * size_of::<Transfer>()
             + self.context.record.tables.memory_bytes()

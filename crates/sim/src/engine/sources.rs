@@ -14,6 +14,7 @@ use crate::config::{Background, Direction, TrafficConfig};
 use crate::events::Kind;
 use crate::flow::{last_payload_bytes, FlowSetup, Origin};
 use crate::ids::{FlowId, RouteId};
+use crate::memory::tree_bytes;
 use crate::rng::{Stream, Streams};
 use crate::summary::BackgroundSummary;
 use crate::tables::TransferRow;
@@ -280,6 +281,18 @@ impl Sources {
             }
         }
         tcp.transmit(cx, id);
+    }
+
+    /// Bytes of memory for what has begun and not ended.
+    pub fn memory_bytes(&self) -> usize {
+        let of_source = |source: &Source| {
+            let generator = match &source.generator {
+                Generator::Background { .. } => 0,
+                Generator::Model(flows) => flows.memory_bytes(),
+            };
+            generator + tree_bytes::<((u64, Direction), FlowId)>(source.open.len())
+        };
+        self.sources.iter().map(of_source).sum()
     }
 
     /// Each source in numbers.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use lfn_path::frugal;
 
 use crate::ids::RouteId;
+use crate::memory::tree_bytes;
 use crate::packet::{Class, Extras, Hop, Packet, Routed};
 
 /// SACK blocks or a header, which few packets have, and the fate of such a packet.
@@ -124,8 +125,7 @@ impl Waiting {
 
     pub fn memory_bytes(&self) -> usize {
         let lists = self.kept.capacity() * size_of::<Kept>() + self.free.capacity() * size_of::<u32>();
-        // Nodes of a tree are at least half full.
-        lists + 2 * self.lost.len() * size_of::<u64>()
+        lists + tree_bytes::<u64>(self.lost.len())
     }
 }
 

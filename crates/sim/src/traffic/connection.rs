@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use lfn_units::Time;
 
 use super::{Direction, Transfer};
+use crate::memory::tree_bytes;
 
 /// Bytes that one end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +51,22 @@ pub struct Dialogues<I> {
     running: BTreeMap<u64, Running>,
     /// Messages whose time is known: (time, session).
     ready: BinaryHeap<Reverse<(Time, u64)>>,
+    /// Places for messages of all that are running.
+    messages: usize,
 }
 
 impl<I: Iterator<Item = Connection>> Dialogues<I> {
     /// Plays `connections`, which come in order of their start.
     pub fn new(mut connections: I) -> Dialogues<I> {
         let upcoming = connections.next();
-        Dialogues { connections, upcoming, started: 0, running: BTreeMap::new(), ready: BinaryHeap::new() }
+        Dialogues {
+            connections,
+            upcoming,
+            started: 0,
+            running: BTreeMap::new(),
+            ready: BinaryHeap::new(),
+            messages: 0,
+        }
     }
 
     /// When the next transfer begins, as far as is known; [`Time::NEVER`] while all wait for others.
@@ -70,6 +80,7 @@ impl<I: Iterator<Item = Connection>> Dialogues<I> {
             let connection = self.upcoming.take()?;
             self.upcoming = self.connections.next();
             self.ready.push(Reverse((connection.start, self.started)));
+            self.messages += connection.messages.capacity();
             self.running.insert(self.started, Running { connection, next: 0 });
             self.started += 1;
         }
@@ -91,6 +102,7 @@ impl<I: Iterator<Item = Connection>> Dialogues<I> {
         match connection.messages.get(*next) {
             Some(message) => self.ready.push(Reverse((now.after(message.after), session))),
             None => {
+                self.messages -= connection.messages.capacity();
                 self.running.remove(&session);
             }
         }
@@ -99,6 +111,13 @@ impl<I: Iterator<Item = Connection>> Dialogues<I> {
     /// How many connections have begun and not ended.
     pub fn running(&self) -> usize {
         self.running.len()
+    }
+
+    /// Bytes of memory that the connections hold which have begun and not ended.
+    pub fn memory_bytes(&self) -> usize {
+        tree_bytes::<(u64, Running)>(self.running.len())
+            + self.ready.capacity() * size_of::<Reverse<(Time, u64)>>()
+            + self.messages * size_of::<Message>()
     }
 
     fn upcoming_at(&self) -> Time {

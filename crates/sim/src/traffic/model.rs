@@ -134,4 +134,15 @@ impl Flows {
             Flows::EvaluationSuite(suite) => suite.on_done(session, now),
         }
     }
+
+    /// Bytes of memory that grow with the transfers that have begun or wait.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Flows::Open(_) => 0,
+            Flows::Requests(requests) => requests.memory_bytes(),
+            Flows::Web(web) => web.memory_bytes(),
+            Flows::Replay(replay) => replay.memory_bytes(),
+            Flows::EvaluationSuite(suite) => suite.memory_bytes(),
+        }
+    }
 }

@@ -15,6 +15,7 @@ use lfn_units::Time;
 use super::keys::Keys;
 use super::COUNT_MAX;
 use super::{BadTraffic, Direction, PathConfig, Paths, Transfer};
+use crate::memory::tree_bytes;
 use crate::rng::{Distribution, Mixture, Stream, Streams};
 
 keys! {
@@ -224,6 +225,12 @@ impl Web {
     /// How many sessions have begun and not ended.
     pub fn running(&self) -> usize {
         self.running.len()
+    }
+
+    /// Bytes of memory that the users hold who are fetching or reading.
+    pub fn memory_bytes(&self) -> usize {
+        tree_bytes::<(u64, Session)>(self.running.len())
+            + self.ready.capacity() * size_of::<Reverse<(Time, u64, u64)>>()
     }
 
     fn advance(&mut self) {

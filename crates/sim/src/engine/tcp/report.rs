@@ -146,6 +146,8 @@ impl TcpFlows {
 
     /// Bytes of the flows themselves.
     pub fn flow_bytes(&self) -> usize {
-        self.flows.capacity() * size_of::<Flow>() + self.reported.capacity() * size_of::<Reported>()
+        self.flows.capacity() * size_of::<Flow>()
+            + self.reported.capacity() * size_of::<Reported>()
+            + self.handshakes.memory_bytes()
     }
 }
