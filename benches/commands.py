@@ -1,18 +1,16 @@
 """Wall time, CPU time and memory of each command of `lfn` that computes, on small and large inputs.
 
-$ python -m benches.commands [--rounds N] [--page]
+$ python -m benches.commands [--rounds N]
 
 Run from the repository's root. A store of one short run, one of 20 runs with 105 flows each (5.8
 million rows), and what needs no store. The table has medians over the rounds; a ratio is CPU time
-to that of a bare interpreter, `python -c pass`, in the same round. `--page` writes the table into
-docs/performance.md.
+to that of a bare interpreter, `python -c pass`, in the same round.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -20,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-PAGE = Path("docs/performance.md")
-BEGIN, END = "<!-- python -m benches.commands --page -->\n", "<!-- end of commands -->\n"
+from .row import Row
+from .table import print_rows
 
 SHORT = """
 schema = 1
@@ -69,6 +67,8 @@ COMMANDS = {
     "help": "--help",
     "version": "--version",
 }
+#: Most CPU, as a ratio to a bare interpreter.
+BARS = {"laws": 10.0, "help": 10.0, "version": 10.0}
 
 
 def cost(command: list[str], home: str) -> tuple[float, float, float]:
@@ -83,16 +83,10 @@ def cost(command: list[str], home: str) -> tuple[float, float, float]:
     return wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
 
 
-def main() -> None:
-    """Measures, prints the table, and with ``--page`` writes it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benches.commands", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE}")
-    asked = parser.parse_args()
+def rows(rounds: int) -> list[Row]:
+    """Medians of the rounds, a command each."""
     found: dict[str, list[tuple[float, float, float, float]]] = {name: [] for name in COMMANDS}
-    for _ in range(asked.rounds):
+    for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="lfn-commands-") as home:
             Path(home, "short.toml").write_text(SHORT)
             Path(home, "crowd.toml").write_text(CROWD)
@@ -100,16 +94,22 @@ def main() -> None:
             for name, words in COMMANDS.items():
                 wall_s, cpu_s, mb = cost([f"{sys.prefix}/bin/lfn", *words.split()], home)
                 found[name].append((wall_s, cpu_s, cpu_s / bare_s, mb))
-    lines = ["| command | wall s | CPU s | ratio | MB |", "|---|---|---|---|---|"]
-    for name, rows in found.items():
-        wall_s, cpu_s, ratio, mb = map(statistics.median, zip(*rows, strict=True))
-        cells = f"{wall_s:.2f} | {cpu_s:.2f} | {ratio:.0f} | {mb:,.0f}"
-        lines.append(f"| {name}: `lfn {COMMANDS[name]}` | {cells} |")
-    print(*lines, sep="\n")
-    if asked.page:
-        table = BEGIN + "\n".join(lines) + "\n" + END
-        text = re.sub(f"{BEGIN}.*?{END}", table, PAGE.read_text(), flags=re.DOTALL)
-        PAGE.write_text(text)
+    table = []
+    for name, measured in found.items():
+        wall_s, cpu_s, ratio, mb = map(statistics.median, zip(*measured, strict=True))
+        words = f"{name}: `lfn {COMMANDS[name]}`"
+        bar = BARS.get(name, 0.0)
+        table.append(Row(words, f"{wall_s:.2f} s, {cpu_s:.2f} s of CPU", ratio, bar, mb=mb))
+    return table
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.commands", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    print_rows(rows(parser.parse_args().rounds))
 
 
 if __name__ == "__main__":

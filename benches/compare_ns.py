@@ -26,10 +26,12 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from validation import ns2, ns3
 from validation.scenarios import RTT_SPREAD, STAGGER_S, Path, Run
+
+from .row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,9 +180,7 @@ def _median(values: list[float]) -> float | None:
     return round(statistics.median(values), 1) if values else None
 
 
-def compare(
-    work: Work, rounds: int, quick: bool, ns3_program: FilePath | None
-) -> dict[str, object]:
+def compare(work: Work, rounds: int, quick: bool, ns3_program: FilePath | None) -> dict[str, Any]:
     """Runs one scenario on everything, ``rounds`` times in turn."""
     shorter = 0.3 if quick else 1.0
     mine, theirs, ratios, slow = [], [], [], []
@@ -234,6 +234,30 @@ def compare_whole(flows: int, rounds: int) -> list[str]:
         f"{statistics.median(theirs):.2f}",
         f"{ratio:.1f}",
     ]
+
+
+def rows(rounds: int) -> list[Row]:
+    """Work that ns-2 does too, a packet each: how many times what lfnlab takes."""
+    found = [compare(work, rounds, quick=False, ns3_program=None) for work in WORK]
+    return [
+        Row(
+            f"{row['scenario']} (ns-2: {row['ns2_ns']} ns)",
+            f"{row['ours_ns']} ns",
+            row["ns2_over_ours"],
+        )
+        for row in found
+        if row["ns2_ns"] is not None
+    ]
+
+
+def whole_rows(rounds: int) -> list[Row]:
+    """Whole processes, five million packets each."""
+    table = []
+    for flows, bar in ((1, 12.0), (100, 10.0)):
+        mine, theirs, ratio = compare_whole(flows, rounds)
+        words = f"{flows} flow{'s'[: flows - 1]}, five million packets (ns-2: {theirs} s)"
+        table.append(Row(words, f"{mine} s", float(ratio), bar, at_least=True))
+    return table
 
 
 def _print_row(name: str, cells: list[str]) -> None:

@@ -5,7 +5,8 @@ $ python -m benches.compare_udt [--megabytes N] [--rounds N] [--json FILE]
 Run from the repository's root, with libudt-dev, g++ and cargo. All move the same file from memory
 to memory (/dev/shm) with packets of 1500 bytes. libudt runs its sendfile and recvfile with default
 options; ours runs `serve` and `fetch`, the same protocol, and `send` and `recv`, which also check
-BLAKE3, also under a key. Kernel TCP has segments of 1448 bytes and no hash. Writing a file takes
+BLAKE3, also under a key. Kernel TCP has segments of 1448 bytes, no hash, and Reno, which every
+kernel has and which does not pace. Writing a file takes
 more than receiving it, so both UDTs also fetch one to /dev/null. CPU time is user and system of the
 whole process; its ratio to kernel TCP's holds on a busy machine too.
 """
@@ -25,6 +26,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from .row import Row
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "crates/transfer/tests/interop/peer.cpp"
 #: Sends or receives a file over kernel TCP, 256 kB a call: what Python adds is a thousandth.
@@ -36,6 +39,7 @@ here = ("127.0.0.1", int(port))
 if role == "send":
     with socket.socket() as peer, open(name, "rb", buffering=0) as file:
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1448)
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
         peer.connect(here)
         while count := file.readinto(block):
             peer.sendall(block[:count])
@@ -55,6 +59,10 @@ KINDS = [
     ("libudt", True),
     ("serve, fetch", True),
 ]
+#: Of a transfer.
+KEYS = ("goodput_mbps", "send_us_per_kB", "receive_us_per_kB")
+#: By kind, a dictionary of KEYS a round.
+Measured = dict[str, list[dict[str, float]]]
 
 
 def _built(folder: Path) -> tuple[str, str]:
@@ -104,25 +112,28 @@ def _measure(
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--megabytes", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    size_bytes = options.megabytes * 1_000_000
-    rows: dict[str, list[dict[str, float]]] = {}
+def missing() -> str | None:
+    """The tool that this machine lacks."""
+    lacks = [name for name in ("g++", "cargo") if shutil.which(name) is None]
+    if not lacks and not Path("/usr/include/udt/udt.h").exists():
+        lacks = ["libudt-dev"]
+    return f"no {lacks[0]}" if lacks else None
+
+
+def measure(megabytes: int, rounds: int) -> Measured:
+    """Goodput in Mbit/s and CPU in µs per kB at both ends, of each kind, a dictionary a round."""
+    size_bytes = megabytes * 1_000_000
+    measured: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         folder = Path(name)
         peer, ours = _built(folder)
         (folder / "from").mkdir()
         file = folder / "from/file"
-        file.write_bytes(os.urandom(1_000_000) * options.megabytes)
+        file.write_bytes(os.urandom(1_000_000) * megabytes)
         key = folder / "key"
         key.touch(mode=0o600)
         key.write_bytes(base64.b64encode(os.urandom(32)))
-        for _ in range(options.rounds):
+        for _ in range(rounds):
             for kind, discards in KINDS:
                 into = folder / "into"
                 into.mkdir()
@@ -150,25 +161,56 @@ def main() -> None:
                 row = _measure(server, client, size_bytes, serves=serves)
                 if not discards and arrived.stat().st_size != size_bytes:
                     raise SystemExit(f"{kind}: a file of {arrived.stat().st_size} bytes")
-                rows.setdefault(f"{kind}, to /dev/null" if discards else kind, []).append(row)
+                measured.setdefault(f"{kind}, to /dev/null" if discards else kind, []).append(row)
                 shutil.rmtree(into)
-    print(f"{'':26}{'Mbit/s':>8}{'send µs/kB':>12}{'receive':>9}{'over kernel TCP':>18}")
-    for kind, measured in rows.items():
-        goodput, sends, receives = (
-            statistics.median(row[key] for row in measured) for key in measured[0]
+    return measured
+
+
+def medians(measured: Measured, kind: str) -> tuple[float, float, float, float, float]:
+    """Goodput, CPU of sender and receiver, and both as ratios to kernel TCP's in the same round."""
+    goodput, *used = (statistics.median(row[key] for row in measured[kind]) for key in KEYS)
+    beside = measured["kernel TCP"]
+    ratios = [
+        statistics.median(
+            row[end] / tcp[end] for row, tcp in zip(measured[kind], beside, strict=True)
         )
-        ratios = [
-            statistics.median(
-                row[end] / tcp[end] for row, tcp in zip(measured, rows["kernel TCP"], strict=True)
-            )
-            for end in ("send_us_per_kB", "receive_us_per_kB")
-        ]
+        for end in KEYS[1:]
+    ]
+    return goodput, used[0], used[1], ratios[0], ratios[1]
+
+
+def rows(rounds: int) -> list[Row]:
+    """A gigabyte, each kind at each end."""
+    measured = measure(1000, rounds)
+    table = []
+    for kind in measured:
+        goodput, *used, send_ratio, receive_ratio = medians(measured, kind)
+        bar = 2.0 if kind == "serve, fetch" else 0.0
+        for end, cost, ratio in zip(
+            ("sender", "receiver"), used, (send_ratio, receive_ratio), strict=True
+        ):
+            words = f"{kind}: {end}, {goodput / 1e3:.1f} Gbit/s"
+            table.append(Row(words, f"{cost:.2f} µs a kB", ratio, bar))
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    measured = measure(options.megabytes, options.rounds)
+    print(f"{'':26}{'Mbit/s':>8}{'send µs/kB':>12}{'receive':>9}{'over kernel TCP':>18}")
+    for kind in measured:
+        goodput, sends, receives, *ratios = medians(measured, kind)
         print(
             f"{kind:26}{goodput:8.0f}{sends:12.2f}{receives:9.2f}{ratios[0]:10.1f}{ratios[1]:8.1f}"
         )
     print(f"medians of {options.rounds} rounds")
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        options.json.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """CPU time and instructions a packet of scenarios that users run, beside one flow on a plain path.
 
-$ python -m benches.engine [--rounds N] [--case WORDS] [--page]
+$ python -m benches.engine [--rounds N] [--case WORDS]
 
 Run from the repository's root. In each round every case runs in a child process of its own, on one
 core, for a short and for a long time; its cost is the difference of the two in CPU time over that
-in data packets. A ratio is to the first case in the same round, and the table has medians. `--page`
-writes it into docs/performance.md, with the instructions that benches/instructions.json records.
+in data packets. A ratio is to the first case in the same round, and the table has medians.
 """
 
 from __future__ import annotations
@@ -16,13 +15,10 @@ import os
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
 from .cases import CASES, ROW_1, Case, write_files
-from .instructions import recorded
-
-PAGE = Path("docs/performance.md")
-BEGIN, END = "<!-- python -m benches.engine --page -->\n", "<!-- end -->\n"
+from .row import Row
+from .table import print_rows
 
 #: Runs the scenarios on standard input, each a string of JSON on a line. Prints the CPU seconds and
 #: data packets of each, and the largest resident set so far in kB.
@@ -55,57 +51,44 @@ def measure(case: Case) -> tuple[float, float]:
     return 1e9 * (long[0] - short[0]) / (long[1] - short[1]), long[2] / 1e3
 
 
-def table(cases: list[Case], rounds: int) -> list[str]:
-    """Lines of the table in Markdown."""
+def rows(rounds: int, cases: list[Case] = CASES) -> list[Row]:
+    """Medians of the rounds, a case each."""
     costs: dict[str, list[float]] = {case.name: [] for case in [ROW_1, *cases]}
     ratios: dict[str, list[float]] = {case.name: [] for case in cases}
     peaks: dict[str, float] = {}
+    write_files()
     for _ in range(rounds):
         base = measure(ROW_1)
         for case in cases:
             cost_ns, peaks[case.name] = base if case is ROW_1 else measure(case)
             costs[case.name].append(cost_ns)
             ratios[case.name].append(cost_ns / base[0])
-    counts = recorded()
-    lines = [
-        "| case | ns a packet | ratio | bar | instructions | MB |",
-        "|---|---|---|---|---|---|",
-    ]
-    for case in cases:
-        ratio = statistics.median(ratios[case.name])
-        cells = [
+    return [
+        Row(
             case.name,
-            f"{statistics.median(costs[case.name]):.0f}",
-            f"{ratio:.2f}" if ratio <= case.bar else f"**{ratio:.2f}**",
-            f"{case.bar:g}",
-            f"{counts[case.name]:,.0f}",
-            f"{peaks[case.name]:.0f}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+            f"{statistics.median(costs[case.name]):.0f} ns",
+            ratio=statistics.median(ratios[case.name]),
+            bar=case.bar,
+            mb=peaks[case.name],
+        )
+        for case in cases
+    ]
 
 
 def main() -> None:
-    """Measures, prints the table, and with ``--page`` writes it."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(
         prog="python -m benches.engine", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--case", default="", help="only cases whose name has these words")
-    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE}")
     arguments = parser.parse_args()
     cases = [case for case in CASES if arguments.case.lower() in case.name.lower()]
     if not cases:
         parser.error(
             f"no case {arguments.case!r}; there are: {', '.join(case.name for case in CASES)}"
         )
-    write_files()
-    lines = table(cases, arguments.rounds)
-    print("\n".join(lines))
-    if arguments.page:
-        text = PAGE.read_text()
-        head, rest = text.split(BEGIN)
-        PAGE.write_text(head + BEGIN + "\n".join(lines) + "\n" + rest[rest.index(END) :])
+    print_rows(rows(arguments.rounds, cases))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,8 @@ from lfnlab.results.index import PART_ROWS, Recorder
 from lfnlab.results.integrity import NAMES
 from lfnlab.results.store import Store, stored
 
+from .row import Row
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -106,8 +108,17 @@ def _digest(root: Path) -> str:
     return digest.hexdigest()
 
 
-def overhead(runs: int) -> None:
-    """CPU and wall time of a run beside its simulation, and its size in the store."""
+def rows() -> list[Row]:
+    """Cost of a short run of a sweep beside its simulation."""
+    cpu_ms, _, kilobytes, _ = overhead(2_000)
+    return [
+        Row("a run of 1 s in a sweep, beside its simulation: CPU (ms)", f"{cpu_ms:.1f} ms", bar=2),
+        Row("the same: its size in the store (kB)", f"{kilobytes:.1f} kB", bar=15),
+    ]
+
+
+def overhead(runs: int) -> tuple[float, float, float, float]:
+    """CPU and wall time of a run beside its simulation in ms, its size in kB, and its files."""
     asked = Sweep(SHORT, Design(grid={"flow[0].law": ["cubic"]}), runs)
     with tempfile.TemporaryDirectory(prefix="lfn-overhead-") as name:
         asked.run(out=Path(name) / "first", jobs=1, shard=(1, runs))
@@ -117,11 +128,8 @@ def overhead(runs: int) -> None:
         simulated_s = sum(run.summary["cpu_s"] for run in results.runs)
         files = [file for file in (Path(name) / "all").rglob("*") if file.is_file()]
         kilobytes = sum(file.stat().st_size for file in files) / 1e3 / runs
-    each = [1e3 * (seconds - simulated_s) / runs for seconds in (cpu_s, wall_s)]
-    print(
-        f"{runs:,} runs on one thread: {each[0]:.2f} ms CPU a run, {each[1]:.2f} ms wall; "
-        f"{kilobytes:.1f} kB a run in {len(files) / runs:.1f} files"
-    )
+    cpu_ms, wall_ms = (1e3 * (seconds - simulated_s) / runs for seconds in (cpu_s, wall_s))
+    return cpu_ms, wall_ms, kilobytes, len(files) / runs
 
 
 def speedup(runs: int) -> None:
@@ -222,7 +230,12 @@ def main() -> None:
         case "kill":
             kill(asked.runs or 10_000, asked.kills)
         case "overhead":
-            overhead(asked.runs or 2_000)
+            runs = asked.runs or 2_000
+            cpu_ms, wall_ms, kilobytes, files = overhead(runs)
+            print(
+                f"{runs:,} runs on one thread: {cpu_ms:.2f} ms CPU a run, {wall_ms:.2f} ms wall; "
+                f"{kilobytes:.1f} kB a run in {files:.1f} files"
+            )
         case "speedup":
             speedup(asked.runs or 40)
         case "open":

@@ -153,7 +153,7 @@ impl Basis<'_> {
         let waiting_s = courses.map(|(at, loss)| {
             let for_s = self.paths.scenario.duration.since(at).as_s().min(TIMEOUT_S);
             let lost = 1.0 - (1.0 - loss) * (1.0 - borne);
-            // What is lost again waits twice as long.
+            // A retransmission that is lost waits twice as long.
             for_s / (1.0 - 2.0 * lost).max(LEAST_PART) * (1.0 - (1.0 - lost).powf(SHORT_FLOW_PACKETS))
         });
         let timeouts = FLOWS_PER_MBITPS_AND_S * waiting_s.fold(0.0, f64::max);

@@ -88,8 +88,6 @@ pub(crate) struct Load<'a> {
     pub(crate) stalls_s: f64,
     /// Its flows.
     pub(crate) streams: f64,
-    /// They begin one after the other, and a link of theirs is down in the run.
-    pub(crate) spans_outage: bool,
 }
 
 /// Data from which a prediction is made.
@@ -200,7 +198,6 @@ impl<'a> Paths<'a> {
             more,
             stalls_s: self.stalls_s(flow),
             streams: n,
-            spans_outage: matches!(flow.start, Start::Uniform(..)) && self.down_s(links) > 0.0,
         }
     }
 
@@ -292,6 +289,15 @@ impl<'a> Paths<'a> {
         let is_changed = links != &*flow.path.links;
         let down_s = if begins(flow) > Time::ZERO || is_changed { 0.0 } else { self.down_s(links) };
         (time_s - down_s) / self.shortest_s(flow) + if down_s > 0.0 { 1.0 } else { 0.0 }
+    }
+
+    /// Whether flows of a group begin one after the other, and a link of theirs is down in the run.
+    pub(crate) fn spans_outage(&self) -> bool {
+        let spans = |(group, flow): (usize, &'a Flow)| {
+            matches!(flow.start, Start::Uniform(..))
+                && self.scenario.data_routes(group, flow).any(|links| self.down_s(links) > 0.0)
+        };
+        self.scenario.flow.iter().enumerate().any(spans)
     }
 
     /// For how long the link of a route is down that is down longest.

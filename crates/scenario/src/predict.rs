@@ -254,8 +254,7 @@ impl Basis<'_> {
         let flows = stalling().map(|load| load.streams).sum::<f64>();
         let share = (flows / STALLED_FLOWS).min(1.0);
         let stalls = share * STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
-        let spans_outage = self.loads.iter().any(|load| load.spans_outage);
-        let after_outage = if spans_outage { RECOVERY_AFTER_OUTAGE * links } else { 0.0 };
+        let after_outage = if self.paths.spans_outage() { RECOVERY_AFTER_OUTAGE * links } else { 0.0 };
         let slack = SLACK_PACKETS + RECOVERY * links + stalls + initial;
         let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
         let bears = |load: &&Load| load.samples && load.bears_losses;

@@ -49,7 +49,6 @@ impl<'a> Paths<'a> {
             more: 0.0,
             stalls_s: 0.0,
             streams: 0.0,
-            spans_outage: false,
         }
     }
 

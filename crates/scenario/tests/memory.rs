@@ -88,7 +88,7 @@ fn is_counted(sim: &Sim, held: usize, scenario: &Scenario) {
     assert!(within, "{counted} bytes counted, {held} held: {}", scenario.to_toml().unwrap());
 }
 
-/// What a run holds in the course of it, and what it reports.
+/// Memory that a run holds in the course of it, and that it reports.
 fn held_and_counted(text: &str) -> Vec<(usize, usize)> {
     let scenario = Scenario::parse(text, "counted.toml", None).unwrap_or_else(|error| panic!("{error}"));
     let before = LIVE.load(Relaxed);

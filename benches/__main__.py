@@ -1,0 +1,62 @@
+"""All benchmarks, in one table of docs/performance.md, beside what each is compared with.
+
+$ python -m benches [PART...] [--rounds N]
+
+Run from the repository's root, on an idle machine. With names of parts only these are measured, and
+the table keeps the other rows. A part whose peer is missing is
+skipped, and stays as it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from validation import ns2
+
+from . import commands, compare, compare_ns, compare_udt, emulator, engine, sweep
+from .cases import ROW_1
+from .table import lines, record, write_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .row import Row
+
+#: For each part what its ratios are to, what it lacks here, and what measures it.
+PARTS: dict[str, tuple[str, Callable[[], str | None], Callable[[int], list[Row]]]] = {
+    "a packet of the simulator": (ROW_1.name, lambda: None, engine.rows),
+    "a packet beside ns-2": ("ns-2, above 1 where lfnlab is faster", ns2.missing, compare_ns.rows),
+    "whole processes beside ns-2": (
+        "ns-2, above 1 where lfnlab is faster",
+        ns2.missing,
+        compare_ns.whole_rows,
+    ),
+    "commands": ("a bare interpreter", lambda: None, commands.rows),
+    "sweeps and compares": ("", lambda: None, lambda _: [*sweep.rows(), *compare.rows()]),
+    "transfers": ("kernel TCP", compare_udt.missing, compare_udt.rows),
+    "path emulator": ("a program that reads the clock", emulator.missing, emulator.rows),
+}
+
+
+def main() -> None:
+    """Measures, and writes the table."""
+    parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    if unknown := [part for part in asked.parts if part not in PARTS]:
+        parser.error(f"no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
+    for part in asked.parts or PARTS:
+        beside, missing, measure = PARTS[part]
+        if lacks := missing():
+            print(f"SKIPPED {part}: {lacks}", file=sys.stderr)
+            continue
+        record(part, beside, measure, asked.rounds)
+        write_page()
+    print(*lines(), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
