@@ -3,8 +3,7 @@
 $ python -m benches [PART...] [--rounds N]
 
 Run from the repository's root, on an idle machine. With names of parts only these are measured, and
-the table keeps the other rows. A part whose peer is missing is
-skipped, and stays as it was.
+the table keeps the other rows. A part whose peer is missing is skipped, and stays as it was.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from .row import Row
 
-#: For each part what its ratios are to, what it lacks here, and what measures it.
+#: Of each part: the peer of its ratios, the tool that this machine lacks, and its measurement.
 PARTS: dict[str, tuple[str, Callable[[], str | None], Callable[[int], list[Row]]]] = {
     "a packet of the simulator": (ROW_1.name, lambda: None, engine.rows),
     "a packet beside ns-2": ("ns-2, above 1 where lfnlab is faster", ns2.missing, compare_ns.rows),
