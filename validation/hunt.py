@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import itertools
 import json
 import sys
@@ -55,8 +56,9 @@ CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
 #: Verdicts of recorded hunts, a file a seed.
 VERDICTS = FilePath(__file__).with_name("reference") / "hunts"
-#: The hash of the sources of the simulator.
-SIMULATOR = ROOT / "python/lfnlab/figures/assets/lfn.wasm.inputs"
+#: Crates that decide what a run gives; a prediction of memory does not.
+DECIDE = ("header", "keys", "law", "path", "scenario", "sim", "tcp", "udt", "units")
+DECIDES_NOTHING = "crates/scenario/src/predict"
 #: Phases of a chaotic scenario; where the medians of few differ, many.
 FEW, MANY = SAME_LOSSES, 32
 #: Runs of Linux that the shrinking of one scenario may take.
@@ -319,6 +321,19 @@ class Judged:
         )
 
 
+def simulator() -> str:
+    """The hash of the sources that decide what a run gives."""
+    files = [ROOT / "Cargo.lock", *(ROOT / "laws").glob("*.h"), ROOT / "laws/REGISTRY"]
+    for crate in DECIDE:
+        files += (ROOT / "crates" / crate / "src").rglob("*.*")
+    names = sorted(str(file.relative_to(ROOT)) for file in files)
+    hashed = hashlib.sha256()
+    for name in names:
+        if not name.startswith(DECIDES_NOTHING):
+            hashed.update(f"{name}\n".encode() + (ROOT / name).read_bytes())
+    return hashed.hexdigest()
+
+
 class Verdicts:
     """The verdicts of one recorded hunt, a line each."""
 
@@ -329,7 +344,7 @@ class Verdicts:
             SystemExit: it is of another simulator, or of another choice of scenarios.
         """
         self.file = file
-        head = json.dumps({"which": which, "simulator": SIMULATOR.read_text().strip()})
+        head = json.dumps({"which": which, "simulator": simulator()})
         kept = file.read_text() if file.exists() else ""
         # A hunt that was killed may have left half a line.
         whole = kept[: kept.rfind("\n") + 1] or head + "\n"

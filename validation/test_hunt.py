@@ -75,12 +75,11 @@ def test_a_recorded_hunt_continues_on_another_machine(
         verdict = outcome.compare(same, mine)
         return hunt.Found(drawn, same, mine, verdict, chaotic=drawn.seed == 2, chance=said)
 
-    (tmp_path / "simulator").write_text("a\n")
     monkeypatch.setattr(hunt, "judge", judge)
     monkeypatch.setattr(outcome, "missing", lambda: None)
     monkeypatch.setattr(hunt, "VERDICTS", tmp_path / "hunts")
     monkeypatch.setattr(hunt, "LAST", tmp_path / "hunt.json")
-    monkeypatch.setattr(hunt, "SIMULATOR", tmp_path / "simulator")
+    monkeypatch.setattr(hunt, "simulator", lambda: "a")
     few, all_of_them = (["--seed", "7", "--count", count, "--record"] for count in ("2", "5"))
     hunt.main(few)
     assert judged == [0, 1]
@@ -100,10 +99,31 @@ def test_a_recorded_hunt_continues_on_another_machine(
     before = file.read_bytes()
     with pytest.raises(SystemExit, match=r"7\.jsonl has verdicts of .*any flows, .*another --seed"):
         hunt.main([*all_of_them, "--single"])
-    (tmp_path / "simulator").write_text("b\n")
+    monkeypatch.setattr(hunt, "simulator", lambda: "b")
     with pytest.raises(SystemExit, match=r"delete the file"):
         hunt.main(all_of_them)
     assert file.read_bytes() == before
+
+
+def test_a_hunt_goes_on_after_a_change_that_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("laws", "crates/sim/src", "crates/scenario/src/predict"):
+        (tmp_path / name).mkdir(parents=True)
+    names = ("Cargo.lock", "laws/REGISTRY", "laws/reno.h", "crates/sim/src/lib.rs")
+    decide_nothing = ("crates/scenario/src/predict.rs", "crates/scenario/src/predict/loads.rs")
+    for name in (*names, *decide_nothing):
+        (tmp_path / name).write_text("a")
+    monkeypatch.setattr(hunt, "ROOT", tmp_path)
+    first = hunt.simulator()
+    for name in decide_nothing:
+        (tmp_path / name).write_text("b")
+        assert hunt.simulator() == first
+    for name in names:
+        (tmp_path / name).write_text("b")
+        assert hunt.simulator() != first
+        (tmp_path / name).write_text("a")
+    assert hunt.simulator() == first
 
 
 def test_a_flow_stays_in_its_queue_of_fq_codel() -> None:

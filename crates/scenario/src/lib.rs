@@ -3,13 +3,9 @@
 //! file, line, key, what was found and what is allowed. No text makes this crate panic.
 
 mod config;
-mod cross_traffic;
-mod demand;
 mod document;
 mod error;
 mod file;
-mod growth;
-mod loads;
 pub mod model;
 mod network;
 mod parse;
@@ -21,7 +17,6 @@ mod reader;
 mod sampling;
 #[cfg(test)]
 mod schema;
-mod udp_load;
 
 use std::fs;
 use std::io::{self, Read};

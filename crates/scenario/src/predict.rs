@@ -5,13 +5,19 @@ use lfn_sim::config::LinkId;
 use lfn_sim::tables::{PacketTable, TransferTable};
 use lfn_units::Time;
 
-use crate::cross_traffic::CrossTraffic;
-use crate::demand::Demand;
-use crate::growth::{samples_rates, OVERSHOOT};
-use crate::loads::{Basis, Load, Paths, LEAST_TIMEOUT};
+mod cross_traffic;
+mod demand;
+mod growth;
+mod loads;
+mod udp_load;
+
 use crate::model::{Change, Compat, Mode, Pattern, Scenario, Series, Transport};
 use crate::network::Network;
 use crate::peaks::{most_late, most_late_ack};
+use cross_traffic::CrossTraffic;
+use demand::Demand;
+use growth::{samples_rates, OVERSHOOT};
+use loads::{Basis, Load, Paths, LEAST_TIMEOUT};
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
 const FLOW_BYTES: f64 = 2_500.0;
@@ -62,18 +68,18 @@ const SPARE_PACKETS: f64 = 1_000.0;
 /// windows allow it; both together so many at most.
 const SLACK_PACKETS: f64 = 60_000.0;
 const RECOVERY: f64 = 0.25;
-/// The same after an outage that only some of the flows met, beyond that.
-const RECOVERY_AFTER_OUTAGE: f64 = 2.5;
 const SLACK_MOST_PACKETS: f64 = 250_000.0;
+/// The same of recoveries after an outage that only some of the flows met, beyond that.
+const RECOVERY_AFTER_OUTAGE: f64 = 2.5;
 /// The same of recoveries of BBR, whose rate no loss lowers, beyond that.
 const RECOVERY_BY_RATE: f64 = 1.5;
 /// The same of recoveries without SACK, beyond that.
 const STALLED: f64 = 1.0;
+const STALLED_MOST_PACKETS: f64 = 750_000.0;
 /// In a long run some of these flows never end their recovery, and add packets in each round trip.
 const STALLED_A_ROUND: f64 = 0.025;
 /// So many flows add all of that; of fewer each adds its share.
 const STALLED_FLOWS: f64 = 10.0;
-const STALLED_MOST_PACKETS: f64 = 750_000.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
 /// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.

@@ -4,7 +4,7 @@ use lfn_path::AqmConfig;
 use lfn_sim::config::LinkId;
 use lfn_sim::traffic::udp;
 
-use crate::loads::{Load, Paths};
+use super::loads::{Load, Paths};
 use crate::model::{Scenario, Udp};
 use crate::peaks::most_late;
 

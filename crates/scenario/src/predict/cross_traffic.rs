@@ -4,8 +4,8 @@ use lfn_path::AqmConfig;
 use lfn_sim::config::LinkId;
 use lfn_units::Time;
 
-use crate::demand::{background_load_bps, pile_up};
-use crate::loads::{Basis, Load, TIMEOUT_S};
+use super::demand::{background_load_bps, pile_up};
+use super::loads::{Basis, Load, TIMEOUT_S};
 use crate::peaks::most_late;
 
 /// Connections that pile up while a link is down need as long again to end.

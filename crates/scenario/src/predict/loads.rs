@@ -6,12 +6,12 @@ use lfn_path::Loss;
 use lfn_sim::config::LinkId;
 use lfn_units::Time;
 
-use crate::config::Sizing;
-use crate::demand::{background_load_bps, Demand};
-use crate::growth::{
+use super::demand::{background_load_bps, Demand};
+use super::growth::{
     bears_losses, first_window, gives_way_to_losses, initial_window, resumed, samples_rates, Growth,
     OVERSHOOT,
 };
+use crate::config::Sizing;
 use crate::model::{Change, Compat, Flow, Scenario, Series, Transport};
 use crate::network::{Hop, Network};
 use crate::peaks::{jumps, most_late, Peaks};
