@@ -61,14 +61,13 @@ const TABLE_COPIES: f64 = 2.3;
 const RUN_BYTES: f64 = 4_000_000.0;
 /// Scoreboards have places for a power of two of packets: where that many are outstanding, and no more are held, they
 /// need so much of what else is spare.
-const SCOREBOARD_ROOM: f64 = 1.3;
+const SCOREBOARD_ROOM: f64 = 1.6;
 /// Room that structures which hold few packets keep for more.
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
-/// windows allow it; both together so many at most.
-const SLACK_PACKETS: f64 = 60_000.0;
-const RECOVERY: f64 = 0.25;
-const SLACK_MOST_PACKETS: f64 = 250_000.0;
+/// windows allow it. Lists that double as they grow have that much more room.
+const SLACK_PACKETS: f64 = 40_000.0;
+const RECOVERY: f64 = 0.55;
 /// The same of recoveries after an outage that only some of the flows met, beyond that.
 const RECOVERY_AFTER_OUTAGE: f64 = 2.5;
 /// The same of recoveries of BBR, whose rate no loss lowers, beyond that.
@@ -261,13 +260,13 @@ impl Basis<'_> {
         let share = (flows / STALLED_FLOWS).min(1.0);
         let stalls = share * STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
         let after_outage = if self.paths.spans_outage() { RECOVERY_AFTER_OUTAGE * links } else { 0.0 };
-        let slack = SLACK_PACKETS + RECOVERY * links + stalls + initial;
-        let most = SLACK_MOST_PACKETS + STALLED_MOST_PACKETS.min(stalled);
+        let stalls = stalls.min(STALLED_MOST_PACKETS);
         let bears = |load: &&Load| load.samples && load.bears_losses;
         let by_rate = if senders().any(|load| bears(&load)) { RECOVERY_BY_RATE * links } else { 0.0 };
-        let slack = (slack.min(most) + by_rate + after_outage + behind).min(windows);
         let unshared: f64 = senders().map(|load| load.unshared).sum();
-        let held = slack + boundless + unshared + links;
+        let recovery = (RECOVERY * links - unshared).max(0.0);
+        let slack = SLACK_PACKETS + recovery + initial + stalls + by_rate + after_outage + behind;
+        let held = slack.min(windows) + boundless + unshared + links;
         // No more is held than is outstanding, at most.
         let room = |load: &Load| if load.samples { 1.0 } else { SCOREBOARD_ROOM };
         let outstanding: f64 = self.loads.iter().map(|load| room(load) * load.window).sum();
@@ -392,7 +391,6 @@ impl Basis<'_> {
         if !self.is_slowest(link) {
             return (OVERSHOOT * room).min(windows);
         }
-        let bytes_per_s = self.paths.peaks.rates[link.index()].as_bps() / 8.0;
         let bdp = packets(self.bdp_bytes(link));
         if self.passing(link).all(|load| load.boundless) {
             return 0.0;
@@ -400,8 +398,13 @@ impl Basis<'_> {
         // A law that asks for more estimates the path without its queue if it is alone.
         let is_alone = self.streams(Transport::Tcp) + self.streams(Transport::Udt) == 1.0;
         let estimated = if is_alone { bdp } else { bdp + room };
+        let bytes_per_s = self.paths.peaks.rates[link.index()].as_bps() / 8.0;
+        let stalling: f64 =
+            self.passing(link).filter(|load| load.stalls_s > 0.0).map(|load| load.streams).sum();
+        let share = (stalling / STALLED_FLOWS).min(1.0);
         let more = |load: &Load| {
-            (OVERSHOOT * load.more * estimated + packets(bytes_per_s * load.stalls_s)).min(load.window)
+            let stalls = share * packets(bytes_per_s * load.stalls_s);
+            (OVERSHOOT * load.more * estimated + stalls).min(load.window)
         };
         let more = self.passing(link).filter(|load| !load.boundless).map(more).fold(0.0, f64::max);
         (OVERSHOOT * (bdp + room) + more).min(windows)

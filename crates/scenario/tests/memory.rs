@@ -503,6 +503,21 @@ fn drawn_scenarios_are_predicted() {
              law = \"ltcp:rtt3\"\nrtt = \"295318us\"\npacket = \"576B\"\ncount = 18\nsack = false\n",
         ),
         (
+            "one flow fills a path of a million packets",
+            "duration = \"6s\"\n[link]\nrate = \"20Gbit/s\"\nqueue = { size = \"3.482bdp\" }\n[[flow]]\nlaw = \"reno\"\n\
+             rtt = \"150ms\"\n",
+        ),
+        (
+            "a thousand flows begin with a thousand packets each",
+            "duration = \"600ms\"\n[link]\nrate = \"10Gbit/s\"\nqueue = { size = \"1bdp\" }\n[[flow]]\nlaw = \"reno\"\n\
+             rtt = \"40ms\"\ncount = 1000\ninitial_window = \"1000 packets\"\n",
+        ),
+        (
+            "flows that come first in a burst lose nothing, and double once more",
+            "duration = \"1680ms\"\n[link]\nrate = \"30.544Gbit/s\"\nqueue = { size = \"0.158bdp\" }\n[[flow]]\n\
+             law = \"veno\"\nrtt = \"82.404ms\"\ncount = 37\n",
+        ),
+        (
             "a way back that carries less than its short flows",
             "duration = \"3s\"\n[link]\nrate = \"1Gbit/s\"\n[link.reverse]\nrate = \"60Mbit/s\"\n[[flow]]\nlaw = \"reno\"\n\
              rtt = \"20ms\"\n[background]\nlevel = 2\n",

@@ -81,7 +81,12 @@ pub(crate) fn samples_rates(law: &LawSpec) -> bool {
 
 /// Packets that a flow may send before the first ACK; Hybla sends rho.
 pub(crate) fn first_window(flow: &Flow, growth: Growth) -> f64 {
-    flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64).max(growth.per_packet)
+    let initial = flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64);
+    if growth.per_packet.is_finite() {
+        initial.max(growth.per_packet)
+    } else {
+        initial
+    }
 }
 
 /// Packets to which Careful Resume enlarges the window soon after, and which it sends in a round trip.

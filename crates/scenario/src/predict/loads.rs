@@ -29,6 +29,8 @@ pub(crate) const LEAST_TIMEOUT: Time = Time::from_ms(200);
 pub(crate) const TIMEOUT_S: f64 = 1.0;
 /// Slow start sends three packets for two that arrive, so a third of them queues if they arrive one behind the other.
 const QUEUED_OF_SLOW_START: f64 = 1.0 / 3.0;
+/// Of several flows only those lose packets which come last in a burst. The others double their windows once more.
+const SPARED: f64 = 2.0;
 /// The most by which the seconds since a loss let CUBIC and H-TCP grow in a round trip of 0.1 s, in packets.
 const AVOIDANCE_BY_S: [f64; 2] = [12.0, 1.2];
 /// Share of the flows without SACK whose recovery never ends.
@@ -419,7 +421,9 @@ impl<'a> Paths<'a> {
         let rounds = self.rounds(flow, links);
         let (share, packets) = self.avoidance(flow).unwrap_or((f64::INFINITY, f64::INFINITY));
         // A round trip passes before a loss is known.
-        let window = OVERSHOOT * first * (1.0 + share).powf(rounds) + n * rounds * packets;
+        let streams: f64 = self.scenario.flow.iter().map(|flow| f64::from(flow.streams())).sum();
+        let spared = if streams > 1.0 { SPARED } else { 1.0 };
+        let window = spared * OVERSHOOT * first * (1.0 + share).powf(rounds) + n * rounds * packets;
         self.stalled(flow) * window
     }
 
@@ -473,11 +477,13 @@ impl<'a> Paths<'a> {
                 let rtt_s = self.first_rtt_s(flow);
                 Some((0.0, CONST_RATE_C * rtt_s * rtt_s.max(1.0)))
             }
-            "cubic" | "htcp" | "htcp-be" => {
+            "cubic" | "cuback" | "htcp" | "htcp-be" => {
                 let by_time = (by_s + by_s2 * seconds) * seconds;
                 Some((0.0, 32.0 + by_time * (10.0 * flow.rtt.as_s()).max(1.0)))
             }
-            "hstcp" | "scalable" | "westwood-s" | "yeah" | "ltcp" | "compound" => Some((0.05, 32.0)),
+            "hstcp" | "cw-hstcp" | "scalable" | "westwood-s" | "yeah" | "ltcp" | "compound" => {
+                Some((0.05, 32.0))
+            }
             _ => None,
         }
     }
