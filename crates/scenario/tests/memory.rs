@@ -537,6 +537,14 @@ fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
     are_predicted(draws, most_packets, |i| drawn::scenario(seed, i, most_packets));
 }
 
+#[test]
+fn paths_that_flows_fill_are_predicted() {
+    let (draws, seed) = (number("LFN_MEMORY_DRAWS", 40), number("LFN_SEED", 1));
+    let most_packets = number("LFN_MEMORY_PACKETS", 2_000_000) as f64;
+    println!("filling: LFN_MEMORY_DRAWS={draws} LFN_SEED={seed}");
+    are_predicted(draws, most_packets, |i| drawn::filling(seed, i, most_packets));
+}
+
 /// Rapid Start triples its window in a round trip, Careful Resume begins with what an earlier connection had.
 #[test]
 fn new_slow_starts_are_predicted() {

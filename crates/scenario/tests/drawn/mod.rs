@@ -201,3 +201,53 @@ pub fn starting(seed: u64, number: u64, most_packets: f64, slow_start: &str) -> 
     }
     text
 }
+
+/// One or two groups of up to a thousand flows on a path that they fill. What it holds is at most a tenth of
+/// `most_packets`, most of which slow start sends.
+pub fn filling(seed: u64, number: u64, most_packets: f64) -> String {
+    let mut draw = Draw(Stream::new(seed, &format!("filling[{number}]")));
+    let packet_bytes = draw.one_of(&[1500.0, 9000.0]);
+    let buffer_bdp = draw.magnitude(0.01, 4.0);
+    let held = draw.magnitude(1e-3, 0.1) * most_packets;
+    let bdp_bits = 8.0 * packet_bytes * held / (1.0 + buffer_bdp);
+    let rtt_s = draw.magnitude(2e-3, 0.3).max(bdp_bits / 1e11);
+    let rate_bps = bdp_bits / rtt_s;
+    // Slow start doubles the windows until they fill the path.
+    let duration_s = rtt_s * ((held / 10.0).max(1.0).log2() + 10.0) + 0.3;
+    let affordable_s = most_packets * 8.0 * packet_bytes / rate_bps;
+    let compat = draw.one_of(&["linux", "linux", "linux", "ns2"]);
+    let kind =
+        draw.one_of(&["drop-tail", "drop-tail", "drop-tail", "drop-head", "fq-codel", "pie", "codel", "red"]);
+    let trouble = draw.one_of(&["", "", "", "loss = 0.0001\n", "reorder = { p = 0.01, delay = \"3ms\" }\n"]);
+    let mut text = format!(
+        "schema = 1\nduration = \"{:.0}us\"\nseed = {}\nsample = \"off\"\ncompat = \"{compat}\"\n[link]\n\
+         rate = \"{rate_bps:.0}bit/s\"\nqueue = {{ kind = \"{kind}\", size = \"{buffer_bdp:.3}bdp\" }}\n{trouble}",
+        1e6 * duration_s.min(affordable_s),
+        1 + number % 7,
+    );
+    let laws: Vec<_> = registry().iter().filter(|law| !law.is_udt() && law.family != "router").collect();
+    for _ in 0..draw.one_of(&[1, 1, 2]) {
+        let info = laws[(draw.0.f64() * laws.len() as f64) as usize];
+        let variant = draw.one_of(info.variants);
+        writeln!(
+            text,
+            "[[flow]]\nlaw = \"{}:{variant}\"\nrtt = \"{:.0}us\"\npacket = \"{packet_bytes}B\"\ncount = {:.0}\n\
+             initial_window = \"{} packets\"",
+            info.name,
+            1e6 * rtt_s * draw.magnitude(0.6, 1.0),
+            draw.magnitude(1.0, 1e3),
+            draw.one_of(&[10, 10, 100, 1000]),
+        )
+        .unwrap();
+        for (p, line) in [
+            (0.3, format!("start = \"uniform(0us, {:.0}us)\"", 1e6 * rtt_s * draw.magnitude(0.2, 5.0))),
+            (0.2, "sack = false".into()),
+            (0.2, "delayed_ack = false".into()),
+        ] {
+            if draw.chance(p) {
+                writeln!(text, "{line}").unwrap();
+            }
+        }
+    }
+    text
+}
