@@ -202,7 +202,7 @@ pub fn starting(seed: u64, number: u64, most_packets: f64, slow_start: &str) -> 
     text
 }
 
-/// One or two groups of up to a thousand flows on a path that they fill. What it holds is at most a tenth of
+/// One or two groups of up to a thousand flows on a path that they fill. The path holds at most a tenth of
 /// `most_packets`, most of which slow start sends.
 pub fn filling(seed: u64, number: u64, most_packets: f64) -> String {
     let mut draw = Draw(Stream::new(seed, &format!("filling[{number}]")));
