@@ -65,7 +65,7 @@ const SCOREBOARD_ROOM: f64 = 1.6;
 /// Room that structures which hold few packets keep for more.
 const SPARE_PACKETS: f64 = 1_000.0;
 /// Beyond that, queues of ACKs may hold so many packets, and recoveries so much of what the links hold, if the
-/// windows allow it. Lists that double as they grow have that much more room.
+/// windows allow it. This includes the empty places of lists, which double as they grow.
 const SLACK_PACKETS: f64 = 40_000.0;
 const RECOVERY: f64 = 0.55;
 /// The same of recoveries after an outage that only some of the flows met, beyond that.
@@ -77,7 +77,7 @@ const STALLED: f64 = 1.0;
 const STALLED_MOST_PACKETS: f64 = 750_000.0;
 /// In a long run some of these flows never end their recovery, and add packets in each round trip.
 const STALLED_A_ROUND: f64 = 0.025;
-/// So many flows add all of that; of fewer each adds its share.
+/// So many flows add all of that; each of fewer adds its share.
 const STALLED_FLOWS: f64 = 10.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
@@ -256,11 +256,9 @@ impl Basis<'_> {
         let stalling = || senders().filter(|load| load.stalls_s > 0.0);
         let stalled: f64 = stalling().map(|load| load.window).sum();
         let rounds = stalling().map(|load| self.duration_s / load.shortest_s).fold(0.0, f64::max);
-        let flows = stalling().map(|load| load.streams).sum::<f64>();
-        let share = (flows / STALLED_FLOWS).min(1.0);
-        let stalls = share * STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
-        let after_outage = if self.paths.spans_outage() { RECOVERY_AFTER_OUTAGE * links } else { 0.0 };
+        let stalls = stalling_share(senders()) * STALLED.max(STALLED_A_ROUND * rounds) * links.min(stalled);
         let stalls = stalls.min(STALLED_MOST_PACKETS);
+        let after_outage = if self.paths.spans_outage() { RECOVERY_AFTER_OUTAGE * links } else { 0.0 };
         let bears = |load: &&Load| load.samples && load.bears_losses;
         let by_rate = if senders().any(|load| bears(&load)) { RECOVERY_BY_RATE * links } else { 0.0 };
         let unshared: f64 = senders().map(|load| load.unshared).sum();
@@ -399,9 +397,7 @@ impl Basis<'_> {
         let is_alone = self.streams(Transport::Tcp) + self.streams(Transport::Udt) == 1.0;
         let estimated = if is_alone { bdp } else { bdp + room };
         let bytes_per_s = self.paths.peaks.rates[link.index()].as_bps() / 8.0;
-        let stalling: f64 =
-            self.passing(link).filter(|load| load.stalls_s > 0.0).map(|load| load.streams).sum();
-        let share = (stalling / STALLED_FLOWS).min(1.0);
+        let share = stalling_share(self.passing(link));
         let more = |load: &Load| {
             let stalls = share * packets(bytes_per_s * load.stalls_s);
             (OVERSHOOT * load.more * estimated + stalls).min(load.window)
@@ -460,6 +456,12 @@ impl Basis<'_> {
         let rows = rows.sum::<f64>() + ROWS_PER_PACKET * (cross.packets + handshakes);
         TABLE_COPIES * PacketTable::ROW_BYTES as f64 * rows.min(capture.max_rows as f64)
     }
+}
+
+/// How much of what recoveries without SACK add is added by these flows.
+fn stalling_share<'a>(loads: impl Iterator<Item = &'a Load<'a>>) -> f64 {
+    let flows: f64 = loads.filter(|load| load.stalls_s > 0.0).map(|load| load.streams).sum();
+    (flows / STALLED_FLOWS).min(1.0)
 }
 
 /// The share of packets that are out of order where so many arrive while one is held up.

@@ -79,7 +79,7 @@ pub(crate) fn samples_rates(law: &LawSpec) -> bool {
     law.slow_start() == SlowStartKind::None
 }
 
-/// Packets that a flow may send before the first ACK; Hybla sends rho.
+/// Packets that a flow may send before the first ACK. Hybla sends rho; where a router sets the window, no router has yet.
 pub(crate) fn first_window(flow: &Flow, growth: Growth) -> f64 {
     let initial = flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| tcp.initial_window.0 as f64);
     if growth.per_packet.is_finite() {
