@@ -71,6 +71,22 @@ class Run:
             KeyError: when no table has this name.
         """
 
+    def rows(self, name: str) -> int:
+        """Rows of a table.
+
+        Raises:
+            KeyError: when no table has this name.
+        """
+
+    def parquet(self, name: str, about: list[tuple[str, str]]) -> bytes:
+        """A table as a Parquet file with these pairs of key and value as its metadata.
+
+        A SACK block that a recorded packet has not is null.
+
+        Raises:
+            KeyError: when no table has this name.
+        """
+
 @disjoint_base
 class LawState:
     """Window, threshold, pacing and clock of a law in Python (:class:`lfnlab.Law`)."""

@@ -37,6 +37,25 @@ def test_what_shows_text_imports_no_frames_and_no_figures(arguments: list[str], 
     assert int(count) <= most
 
 
+def test_a_run_with_its_table_imports_neither_frames_nor_figures(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(
+        'schema = 1\nduration = "1s"\n[link]\nrate = "10Mbit/s"\n'
+        '[[flow]]\nlaw = "cubic"\nrtt = "50ms"\n'
+    )
+    arguments = ["run", "short.toml", "--no-report", "--out", "short"]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    _, *packages = done.stderr.splitlines()[-1].split()
+    assert "Few losses after the warm-up" in done.stdout
+    assert len(list((tmp_path / "short" / "runs").glob("*/flows.parquet"))) == 1
+    assert HEAVY & set(packages) == {"numpy"}
+
+
 def test_every_public_name_comes_from_where_its_type_does() -> None:
     tree = ast.parse(Path(lfnlab.__file__).read_text(encoding="utf-8"))
     (typed,) = (node for node in tree.body if isinstance(node, ast.If))

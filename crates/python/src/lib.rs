@@ -5,6 +5,7 @@ mod batch;
 mod emulator;
 mod memory;
 mod prototype;
+mod table_file;
 mod theory;
 mod transfer;
 mod vectors;
@@ -23,7 +24,7 @@ use lfn_units::{Bytes, UnitError};
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 mod errors {
     pyo3::import_exception!(lfnlab.errors, LabError);
@@ -51,7 +52,7 @@ fn scenario_error(fault: Fault) -> PyErr {
 #[pyclass(frozen, module = "lfnlab._core")]
 struct Run {
     summary: String,
-    tables: Py<PyDict>,
+    tables: Vec<(&'static str, Vec<table_file::Named>)>,
     #[pyo3(get)]
     wall_s: f64,
     #[pyo3(get)]
@@ -64,37 +65,53 @@ impl Run {
         &self.summary
     }
 
-    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.tables.bind(py).get_item(name)?.ok_or_else(|| {
+    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let table = PyDict::new(py);
+        for (name, column) in self.columns(name)? {
+            table.set_item(name, array(py, column))?;
+        }
+        Ok(table)
+    }
+
+    fn rows(&self, name: &str) -> PyResult<usize> {
+        Ok(table_file::rows(self.columns(name)?))
+    }
+
+    fn parquet<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        about: Vec<(String, String)>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let columns = self.columns(name)?;
+        let written = py.detach(|| table_file::written(columns, about));
+        let bytes = written.map_err(|error| errors::LabError::new_err(format!("table {name}: {error}")))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+impl Run {
+    fn new(finished: Finished) -> Run {
+        let Finished { summary, tables, wall_s, cpu_s } = finished;
+        Run { summary, tables: tables.into_columns(), wall_s, cpu_s }
+    }
+
+    fn columns(&self, name: &str) -> PyResult<&[table_file::Named]> {
+        let found = self.tables.iter().find(|(table, _)| *table == name);
+        found.map(|(_, columns)| &**columns).ok_or_else(|| {
             let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
             PyKeyError::new_err(format!("no table {name:?}; tables: {}", names.join(", ")))
         })
     }
 }
 
-/// An array that owns the vector: no copy.
-fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
+fn array<'py>(py: Python<'py>, column: &Column) -> Bound<'py, PyAny> {
     match column {
-        Column::F64(values) => PyArray1::from_vec(py, values).into_any(),
-        Column::U64(values) => PyArray1::from_vec(py, values).into_any(),
-        Column::U32(values) => PyArray1::from_vec(py, values).into_any(),
-        Column::U16(values) => PyArray1::from_vec(py, values).into_any(),
-        Column::U8(values) => PyArray1::from_vec(py, values).into_any(),
-    }
-}
-
-impl Run {
-    fn new(py: Python<'_>, finished: Finished) -> PyResult<Run> {
-        let Finished { summary, tables, wall_s, cpu_s } = finished;
-        let all = PyDict::new(py);
-        for (name, columns) in tables.into_columns() {
-            let table = PyDict::new(py);
-            for (name, column) in columns {
-                table.set_item(name, array(py, column))?;
-            }
-            all.set_item(name, table)?;
-        }
-        Ok(Run { summary, tables: all.unbind(), wall_s, cpu_s })
+        Column::F64(values) => PyArray1::from_slice(py, values).into_any(),
+        Column::U64(values) => PyArray1::from_slice(py, values).into_any(),
+        Column::U32(values) => PyArray1::from_slice(py, values).into_any(),
+        Column::U16(values) => PyArray1::from_slice(py, values).into_any(),
+        Column::U8(values) => PyArray1::from_slice(py, values).into_any(),
     }
 }
 
@@ -226,7 +243,7 @@ fn run_many(
         .into_iter()
         .map(|done| match done {
             None => Ok(None),
-            Some(Ok(finished)) => Run::new(py, finished).map(Some),
+            Some(Ok(finished)) => Ok(Some(Run::new(finished))),
             Some(Err(failure)) => Err(failure.raise(py)),
         })
         .collect()

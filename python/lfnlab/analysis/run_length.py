@@ -138,19 +138,31 @@ def _said(law: str, losses: list[int], fewest: Run) -> str:
 
 def _losses(run: Run) -> dict[str, list[int]]:
     """Reductions after the warm-up, one number for each flow that is to last, by law."""
+    lasting = [
+        flow
+        for flow in run.summary["flows"]
+        if _grows_until_loss(flow["law"]) and flow["completion_s"] is None
+    ]
+    if run.summary["warmup_s"] == 0 and not any(flow["timeouts"] for flow in lasting):
+        count = {flow["id"]: flow["loss_events"] for flow in lasting}
+    else:
+        # The summary counts the whole run, and a timeout that follows another not at all.
+        count = _counted(run)
+    found: dict[str, list[int]] = {}
+    for flow in lasting:
+        found.setdefault(flow["law"], []).append(count.get(flow["id"], 0))
+    return found
+
+
+def _counted(run: Run) -> dict[int, int]:
+    """Reductions after the warm-up by flow, as the table of events has them."""
     import numpy as np
 
-    flows = run.summary["flows"]
     events = run.table("events")
     kind, t_s, flow_of = (events[name].to_numpy() for name in ("kind", "t_s", "flow"))
     counted = np.isin(kind, _REDUCTIONS) & (t_s >= run.summary["warmup_s"])
     which, counts = np.unique(flow_of[counted], return_counts=True)
-    count = dict(zip(which.tolist(), counts.tolist(), strict=True))
-    found: dict[str, list[int]] = {}
-    for flow in flows:
-        if _grows_until_loss(flow["law"]) and flow["completion_s"] is None:
-            found.setdefault(flow["law"], []).append(count.get(flow["id"], 0))
-    return found
+    return dict(zip(which.tolist(), counts.tolist(), strict=True))
 
 
 def _seconds(seconds: float) -> str:

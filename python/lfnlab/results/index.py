@@ -42,6 +42,9 @@ PART_ROWS = 20_000
 """Rows in a part; the last part may have fewer."""
 PARTS = 64
 """More parts than this are merged into one."""
+FEW_ROWS = 64
+"""Fewer rows are not written as runs end: reading the runs later takes less time than polars takes
+to start."""
 _LOCK = ".lock"
 _PART = re.compile(r"(\d{2})-(\d{6})-(\d{6})(-(?P<hash>[0-9a-f]{16}))?\.parquet")
 _MEASURED = ("key", "seed", "name", "flows", "drops", "hash", "events", "wall_s", "cpu_s")
@@ -113,14 +116,15 @@ class Catalog:
         return StoreError(several + self.wrong[min(self.wrong)])
 
     def whole(self) -> pl.LazyFrame:
-        """:meth:`summary` of the runs that are not damaged, if others are."""
+        """:meth:`summary` of the runs that are not damaged, if others are; of none without rows."""
         import polars as pl
 
         frames = [pl.scan_parquet(file) for file in _Parts(self.root).files()]
         if self._unwritten:
             frames.append(frame(self._unwritten).lazy())
         if not frames and self.wrong:
-            raise self._damaged()
+            every = ("key", "code", "seed", "law", "name", "sim_s", "cpu_s")
+            return pl.LazyFrame(schema=dict.fromkeys(every, pl.String))
         if not frames:
             raise UsageError(f"{self.root} holds no finished run yet")
         return pl.concat(frames, how="diagonal_relaxed")
@@ -225,10 +229,11 @@ class Recorder:
             self.write()
 
     def write(self) -> None:
-        """Write what has come. Where that cannot be, opening the store reads the runs instead."""
+        """Write what has come. Where that is little or fails, opening the store reads the runs."""
         fresh, self.rows = self.rows, []
-        with suppress(OSError), _locked(self._root) as parts:
-            parts.add(fresh)
+        if len(fresh) >= FEW_ROWS:
+            with suppress(OSError), _locked(self._root) as parts:
+                parts.add(fresh)
 
 
 def rows(key: str, summary: Summary, said: Mapping[str, Any]) -> list[Row]:

@@ -300,9 +300,6 @@ def _mend(root: Path) -> str:
 
 def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
     """The files of a finished run by name; ``command`` is the command line that asked for it."""
-    import polars as pl
-
-    frames = dict(_frames(run))
     summary = json.loads(run.summary())
     # A table that was copied out of its store still names its run. The command would differ
     # between processes that compute the same run; it is in provenance.json.
@@ -312,18 +309,8 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
         "lfnlab.seed": str(summary["seed"]),
         "lfnlab.scenario": toml_text,
     }
-    buffers = {f"{table}.parquet": io.BytesIO() for table in frames}
-    # All tables in one go, which takes half the time where they are small, and through memory:
-    # polars hides the reason when a disk is full. A table is read as a whole, which needs no
-    # statistics of its columns; in a small one they are a sixth of the bytes and of the time.
-    sinks = [
-        frame.lazy().sink_parquet(
-            buffer, compression="zstd", statistics=False, metadata=about, lazy=True
-        )
-        for frame, buffer in zip(frames.values(), buffers.values(), strict=True)
-    ]
-    pl.collect_all(sinks, engine="in-memory")
-    files = {name: buffer.getvalue() for name, buffer in buffers.items()}
+    tables = [*TABLES, *(table for table in ("transfers", "packets") if run.rows(table))]
+    files = {f"{table}.parquet": run.parquet(table, list(about.items())) for table in tables}
     files["summary.json"] = run.summary().encode()
     files["scenario.toml"] = toml_text.encode()
     for entry in summary.get("prototypes", ()):
@@ -347,26 +334,6 @@ def recorded(said: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     lengths = {name: len(data) for name, data in files.items()}
     return integrity.sealed({**said, "bytes": lengths, "files": hashes})
-
-
-def _frames(run: _core.Run) -> Iterator[tuple[str, pl.DataFrame]]:
-    import polars as pl
-
-    for table in TABLES:
-        yield table, pl.DataFrame(run.table(table))
-    transfers = run.table("transfers")
-    if len(transfers["t_s"]):
-        yield "transfers", pl.DataFrame(transfers)
-    packets = run.table("packets")
-    if len(packets["t_ps"]):
-        yield (
-            "packets",
-            pl.DataFrame(packets).with_columns(
-                # A block that is not there ends at 0.
-                pl.when(pl.col(f"sack{i}_end") > 0).then(pl.col(f"sack{i}_start", f"sack{i}_end"))
-                for i in (1, 2, 3)
-            ),
-        )
 
 
 def run_key(scenario: Scenario) -> str:
