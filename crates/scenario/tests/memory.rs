@@ -537,6 +537,15 @@ fn a_prediction_is_at_least_what_a_run_takes_and_not_much_more() {
     are_predicted(draws, most_packets, |i| drawn::scenario(seed, i, most_packets));
 }
 
+/// The laws, rates and round trips alone.
+#[test]
+fn plain_paths_are_predicted() {
+    let (draws, seed) = (number("LFN_MEMORY_DRAWS", 40), number("LFN_SEED", 1));
+    let most_packets = number("LFN_MEMORY_PACKETS", 2_000_000) as f64;
+    println!("plain: LFN_MEMORY_DRAWS={draws} LFN_SEED={seed}");
+    are_predicted(draws, most_packets, |i| drawn::plain(seed, i, most_packets));
+}
+
 /// With hundreds of flows a fifth is predicted far too high where the draws are large, so these test the lower bound alone.
 #[test]
 fn paths_that_flows_fill_are_predicted() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lfn_law::registry;
+use lfn_law::{registry, LawInfo};
 use lfn_sim::rng::Stream;
 
 struct Draw(Stream);
@@ -87,15 +87,15 @@ fn link(draw: &mut Draw, text: &mut String, rate_bps: f64, router: &str) -> u64 
     hops
 }
 
+/// The laws that run where routers speak this protocol.
+fn laws_beside(router: &str) -> Vec<&'static LawInfo> {
+    let is_answered = |law: &LawInfo| (router == "vcp") == (law.name.ends_with("vcp")) && !router.is_empty();
+    let runs = |law: &&LawInfo| !law.is_udt() && (law.family != "router" || is_answered(law));
+    registry().iter().filter(runs).collect()
+}
+
 fn flow(draw: &mut Draw, text: &mut String, rtt_s: f64, packet_bytes: f64, duration_s: f64, router: &str) {
-    let laws: Vec<_> = registry()
-        .iter()
-        .filter(|law| {
-            let routers = (router == "vcp") == (law.name.ends_with("vcp")) && !router.is_empty();
-            !law.is_udt() && (law.family != "router" || routers)
-        })
-        .collect();
-    let info = laws[(draw.0.f64() * laws.len() as f64) as usize];
+    let info = draw.one_of(&laws_beside(router));
     let variant = draw.one_of(info.variants);
     let rtt_us = 1e6 * rtt_s * draw.magnitude(0.5, 1.0) + 1.0;
     let udt = draw.chance(0.15) && info.family != "router" && info.family != "rate";
@@ -178,6 +178,42 @@ fn others(draw: &mut Draw, text: &mut String, rate_bps: f64, duration_s: f64, ho
         writeln!(text, "[capture]\nlinks = [\"{forward}\"]\nmax_rows = {:.0}", draw.magnitude(10.0, 1e6))
             .unwrap();
     }
+}
+
+/// One to three groups of flows of any law on one link of any rate, round trip and queue, all else by default.
+pub fn plain(seed: u64, number: u64, most_packets: f64) -> String {
+    let mut draw = Draw(Stream::new(seed, &format!("plain[{number}]")));
+    let rate_bps = draw.magnitude(1e6, 1e11).round();
+    let rtt_s = draw.magnitude(1e-3, 1.0);
+    let packet_bytes = draw.one_of(&[1500.0, 1500.0, 9000.0]);
+    let affordable_s = 0.5 * most_packets * 8.0 * packet_bytes / rate_bps;
+    let wanted_s = (rtt_s * draw.magnitude(10.0, 500.0)).clamp(1.0, 200.0);
+    let duration_s = wanted_s.min(affordable_s.max(8.0 * rtt_s));
+    let router = draw.one_of(&["", "", "", "", "", "vcp", "xcp", "rcp", "jetmax"]);
+    let kind = draw.one_of(&["drop-tail", "drop-tail", "drop-tail", "red", "codel", "fq-codel", "pie"]);
+    let mut text = format!(
+        "schema = 1\nduration = \"{:.0}us\"\nseed = {}\n[link]\nrate = \"{rate_bps}bit/s\"\n\
+         queue = {{ kind = \"{kind}\", size = \"{:.3}bdp\" }}\n",
+        duration_s * 1e6 + 1.0,
+        1 + number % 7,
+        draw.magnitude(0.01, 5.0),
+    );
+    if !router.is_empty() {
+        writeln!(text, "router = {{ kind = \"{router}\" }}").unwrap();
+    }
+    for _ in 0..draw.one_of(&[1, 1, 2, 3]) {
+        let info = draw.one_of(&laws_beside(router));
+        let variant = draw.one_of(info.variants);
+        let rtt_us = 1e6 * rtt_s * draw.magnitude(0.5, 1.0) + 1.0;
+        let count = if draw.chance(0.5) { 1.0 } else { draw.magnitude(1.0, 100.0).round() };
+        writeln!(
+            text,
+            "[[flow]]\nlaw = \"{}:{variant}\"\nrtt = \"{rtt_us:.0}us\"\npacket = \"{packet_bytes}B\"\ncount = {count}",
+            info.name
+        )
+        .unwrap();
+    }
+    text
 }
 
 /// The same draw with this slow start in every flow; one that resumes knows a twentieth to thrice what the path holds.
