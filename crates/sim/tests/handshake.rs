@@ -4,6 +4,7 @@
 mod common;
 
 use common::{capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, ARRIVES};
+use lfn_path::{AqmConfig, CodelConfig};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkId, Loss};
 use lfn_sim::Outcome;
 use lfn_units::{Rate, Time};
@@ -114,6 +115,25 @@ fn every_part_of_a_handshake_may_be_lost() {
     let count = |link, kind| common::rows(&outcome.tables, link, ARRIVES, kind).len();
     assert_eq!((count(0, 5), count(1, 6), count(0, 7)), (1, 1, 1));
     assert!(outcome.summary.flows[0].delivered_bytes > 1_000_000);
+}
+
+/// RFC 3168 section 6.1.1.1, as Linux does: a SYN that comes again asks for no marks, so the queue drops. If the SYN-ACK was
+/// lost, the receiver answers the SYN that it saw first.
+#[test]
+fn a_connection_whose_syn_was_lost_has_no_marks() {
+    for (lost_on, is_marked) in [(None, true), (Some(0), false), (Some(1), true)] {
+        let mut config = one_flow(Time::from_ms(40), 20);
+        config.links[0].limit_packets = 5000;
+        config.links[0].queue = AqmConfig::Codel(CodelConfig { ecn: true, ..CodelConfig::default() });
+        config.flows[0].sender.ecn = true;
+        config.flows[0].receiver.ecn = true;
+        if let Some(link) = lost_on {
+            silent(&mut config, link, 0, 500);
+        }
+        let outcome = run(&config);
+        let [marks, retransmits] = [outcome.summary.links[0].marks, outcome.summary.flows[0].retransmits];
+        assert_eq!((marks > 0, retransmits > 0), (is_marked, !is_marked), "{lost_on:?}");
+    }
 }
 
 /// A frame of 74 bytes takes a place in a drop-tail queue, and finds none in one that is full.

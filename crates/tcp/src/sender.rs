@@ -213,6 +213,11 @@ impl Sender {
         self.config.initial_window_segments = 1;
     }
 
+    /// The ends did not agree on marks: the sender expects none, and does not set CWR.
+    pub fn on_ecn_refused(&mut self) {
+        self.config.ecn = false;
+    }
+
     /// The handshake took `rtt`: the first sample of the round-trip time. Congestion control begins here, as in Linux;
     /// the end host of a router protocol began with its SYN, which carries its header.
     pub fn on_established(&mut self, now: Time, rtt: Time) {

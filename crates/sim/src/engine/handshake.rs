@@ -206,10 +206,16 @@ impl Handshakes {
         }
         let Some(opening) = self.opening.get_mut(&id) else { return false };
         opening.syn_again = Time::NEVER;
-        let (first_syn, repeats) = (opening.first_syn, opening.syns - 1);
+        let (first_syn, repeats, seen_ms) = (opening.first_syn, opening.syns - 1, opening.stamp_ms);
         // A SYN that was late only costs nothing; the timestamp tells which was answered.
         if repeats > 1 && packet.stamp_ms() != as_ms(first_syn) as u32 {
             flow.sender.on_syns_lost(now);
+        }
+        // A SYN that comes again asks for no marks, since what asks for them may be dropped on the way (RFC 3168 section
+        // 6.1.1.1). The receiver answers the SYN that it saw first.
+        if seen_ms != Some(as_ms(first_syn) as u32) {
+            flow.ect = [false; 2];
+            flow.sender.on_ecn_refused();
         }
         let echoed_ms = (as_ms(now) as u32).wrapping_sub(packet.stamp_ms()).max(1);
         let rtt = if repeats == 0 { now - first_syn } else { Time::from_ms(u64::from(echoed_ms)) };
