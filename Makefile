@@ -29,10 +29,11 @@ lint: $(UV)
 test-rust:
 	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --exclude lfn-python
 
+# Instructions are counted for minutes on one core: first, so that the other does not wait for them at the end.
 test-python: $(UV)
 	$(SYNC) --all-extras
 	$(RUN) python -m mypy.stubtest lfnlab._core
-	$(RUN) pytest --numprocesses 2 --dist loadfile tests/python tests/test_*.py validation benches
+	$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder benches tests/python tests/test_*.py validation
 	$(RUN) pytest tests/kernel tests/emulator
 
 # The pages of docs/, into build/site/index.html, and the tests of their search and looks.
