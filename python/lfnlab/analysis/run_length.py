@@ -146,7 +146,7 @@ def _losses(run: Run) -> dict[str, list[int]]:
     if run.summary["warmup_s"] == 0 and not any(flow["timeouts"] for flow in lasting):
         count = {flow["id"]: flow["loss_events"] for flow in lasting}
     else:
-        # The summary counts the whole run, and a timeout that follows another not at all.
+        # The summary counts the whole run, and omits a timeout that follows another.
         count = _counted(run)
     found: dict[str, list[int]] = {}
     for flow in lasting:

@@ -17,6 +17,12 @@ impl Draw {
         low * (high / low).powf(self.0.f64())
     }
 
+    /// As long as can be run, but never so short that nothing comes of it.
+    fn duration_s(&mut self, rtt_s: f64, affordable_s: f64) -> f64 {
+        let wanted_s = (rtt_s * self.magnitude(10.0, 500.0)).clamp(1.0, 200.0);
+        wanted_s.min(affordable_s.max(8.0 * rtt_s))
+    }
+
     fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
         of[(self.0.f64() * of.len() as f64) as usize]
     }
@@ -28,10 +34,7 @@ pub fn scenario(seed: u64, number: u64, most_packets: f64) -> String {
     let rate_bps = draw.magnitude(1e6, 1e11).round();
     let rtt_s = draw.magnitude(1e-3, 1.0);
     let packet_bytes = draw.one_of(&[1500.0, 1500.0, 1500.0, 9000.0, 576.0]);
-    // As long as can be run, but never so short that nothing comes of it.
-    let affordable_s = 0.5 * most_packets * 8.0 * packet_bytes / rate_bps;
-    let wanted_s = (rtt_s * draw.magnitude(10.0, 500.0)).clamp(1.0, 200.0);
-    let duration_s = wanted_s.min(affordable_s.max(8.0 * rtt_s));
+    let duration_s = draw.duration_s(rtt_s, 0.5 * most_packets * 8.0 * packet_bytes / rate_bps);
     let mut text =
         format!("schema = 1\nduration = \"{:.0}us\"\nseed = {}\n", duration_s * 1e6 + 1.0, 1 + number % 7);
     let rows = draw.magnitude(10.0, 3e4);
@@ -186,9 +189,7 @@ pub fn plain(seed: u64, number: u64, most_packets: f64) -> String {
     let rate_bps = draw.magnitude(1e6, 1e11).round();
     let rtt_s = draw.magnitude(1e-3, 1.0);
     let packet_bytes = draw.one_of(&[1500.0, 1500.0, 9000.0]);
-    let affordable_s = 0.5 * most_packets * 8.0 * packet_bytes / rate_bps;
-    let wanted_s = (rtt_s * draw.magnitude(10.0, 500.0)).clamp(1.0, 200.0);
-    let duration_s = wanted_s.min(affordable_s.max(8.0 * rtt_s));
+    let duration_s = draw.duration_s(rtt_s, 0.5 * most_packets * 8.0 * packet_bytes / rate_bps);
     let router = draw.one_of(&["", "", "", "", "", "vcp", "xcp", "rcp", "jetmax"]);
     let kind = draw.one_of(&["drop-tail", "drop-tail", "drop-tail", "red", "codel", "fq-codel", "pie"]);
     let mut text = format!(

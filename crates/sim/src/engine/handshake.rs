@@ -211,8 +211,8 @@ impl Handshakes {
         if repeats > 1 && packet.stamp_ms() != as_ms(first_syn) as u32 {
             flow.sender.on_syns_lost(now);
         }
-        // A SYN that comes again asks for no marks, since what asks for them may be dropped on the way (RFC 3168 section
-        // 6.1.1.1). The receiver answers the SYN that it saw first.
+        // A repeated SYN does not ask for ECN, since some paths drop SYNs that do (RFC 3168 section 6.1.1.1). The receiver
+        // answers the SYN that arrived first.
         if seen_ms != Some(as_ms(first_syn) as u32) {
             flow.ect = [false; 2];
             flow.sender.on_ecn_refused();
