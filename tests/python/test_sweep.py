@@ -463,6 +463,13 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (most, len(done)) == (wanted, 8), need_bytes
 
 
+def test_the_text_of_a_run_is_that_of_its_scenario() -> None:
+    text = FILE.replace("[link]", 'name = "a\\nseed = 3\\n"\nseed = 7\n[link]\nloss = 1e-9')
+    plan = Plan([Case(SHORT), Case(Scenario.from_toml(text))], [4, 2**40])
+    for run in (plan.runs[i] for i in (0, 2, 1, 3, 3)):
+        assert plan.text(run) == plan.cases[run.case].scenario.with_seed(run.seed).to_toml()
+
+
 def test_the_estimate_is_near_what_runs_take(tmp_path: Path) -> None:
     base = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="2s").flow("cubic")
     asked = Sweep(base, Design(grid={"link.rate": ["100Mbit/s", "300Mbit/s", "1Gbit/s"]}), 4)

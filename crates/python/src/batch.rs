@@ -26,7 +26,8 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Target duration of a slice of a run; a cancelled run ends within about this time.
 const SLICE: Duration = Duration::from_millis(30);
 
-/// Largest fraction of a run's time for measuring its memory.
+/// Time of a run until its memory is first measured, and the largest fraction of its time that this takes.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
 const LOOK_PART: u32 = 50;
 
 /// A run to compute.
@@ -241,7 +242,7 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
         Err(error) => return Some(Err(error.to_string().into())),
     };
     let mut step = Time(config.duration.0 / 1_000).max(Time(1));
-    let (mut share, mut look_at) = (Share::default(), wall);
+    let (mut share, mut look_at) = (Share::default(), wall + LOOK_AFTER);
     while sim.now() < config.duration {
         if cancel.load(Relaxed) {
             return None;

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Default limit of the memory of runs, in percent of the available memory.
 const FREE_PERCENT: u64 = 80;
 
+/// A control group (version 1) without a limit has one of about 2^63 bytes.
+const UNLIMITED_BYTES: u64 = 1 << 60;
+
 /// Memory limit from the user, in bytes; 0: not given.
 static ALLOWED: AtomicU64 = AtomicU64::new(0);
 /// Memory of the runs in progress, in bytes.
@@ -84,11 +87,13 @@ fn left_in_groups(line: &str, root: &Path) -> Option<u64> {
     let number = |file: &Path| read_to_string(file).ok()?.trim().parse::<u64>().ok();
     let left = |group: &Path| {
         let place = root.join(group);
-        let [most, used] = files.map(|file| number(&place.join(file)));
+        let [most, used] = files.map(|file| place.join(file));
+        let most = number(&most).filter(|&most| most < UNLIMITED_BYTES)?;
+        let used = number(&used)?;
         // The page cache can be reclaimed.
         let stat = read_to_string(place.join("memory.stat")).unwrap_or_default();
         let cache = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
-        Some(most?.saturating_sub(used?.saturating_sub(cache.unwrap_or(0))))
+        Some(most.saturating_sub(used.saturating_sub(cache.unwrap_or(0))))
     };
     // The root is the group itself where a container sees no more.
     Path::new(group.trim_start_matches('/')).ancestors().filter_map(left).min()
@@ -123,6 +128,8 @@ mod tests {
         write(root.join("memory/c/memory.limit_in_bytes"), "70").unwrap();
         write(root.join("memory/c/memory.usage_in_bytes"), "20").unwrap();
         assert_eq!(left_in_groups("4:cpu,memory:/c", &root), Some(50));
+        write(root.join("memory/c/memory.limit_in_bytes"), "9223372036854771712").unwrap();
+        assert_eq!(left_in_groups("4:cpu,memory:/c", &root), None);
         for none in ["0::/elsewhere", "3:cpu:/a", "", "0", "0::", "::::"] {
             assert_eq!(left_in_groups(none, &root), None, "{none}");
         }

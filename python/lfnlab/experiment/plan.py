@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ BLOCK_BYTES = 4096
 """A file takes whole blocks of a disk."""
 TABLE_COPIES = 2.4
 """A prediction counts tables so often: columns with room to grow, and what is stored."""
+_SEED = re.compile(r"^seed = \d+$", re.MULTILINE)
+"""In the text of a scenario, whose keys outside of tables come first."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Plan:
         self.backend = backend
         self.runs: list[Planned] = []
         self.alone = 0
+        self._written: tuple[int, str] = (-1, "")
         limit_bytes = memory_limit_bytes()
         for place, case in enumerate(cases):
             text = case.scenario.to_toml()
@@ -110,12 +114,16 @@ class Plan:
             raise ScenarioError(f"{part}/{parts}", "allowed: i/n with i from 1 to n", "shard")
         chosen = object.__new__(Plan)
         chosen.cases, chosen.alone, chosen.backend = self.cases, self.alone, self.backend
-        chosen.runs = self.runs[part - 1 :: parts]
+        chosen.runs, chosen._written = self.runs[part - 1 :: parts], self._written
         return chosen
 
     def text(self, run: Planned) -> str:
         """The scenario of a run as TOML."""
-        return self.cases[run.case].scenario.with_seed(run.seed).to_toml()
+        case, text = self._written
+        if case != run.case:  # the runs of a case follow each other
+            text = self.cases[run.case].scenario.to_toml()
+            self._written = run.case, text
+        return _SEED.sub(f"seed = {run.seed}", text, count=1)
 
     def fitting(self, jobs: int) -> int:
         """Number of jobs for which memory suffices if all were the largest run."""

@@ -26,6 +26,7 @@ class Batch:
     def __init__(self, store: Store, stored: Callable[[Mapping[str, Files]], None]) -> None:
         self._store, self._stored = store, stored
         self._waiting: dict[str, Files] = {}
+        self._waiting_bytes = 0
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._timer: threading.Timer | None = None
         self._error: Exception | None = None
@@ -38,8 +39,8 @@ class Batch:
         """
         with self._lock:
             self._waiting[key] = files
-            size_bytes = sum(len(data) for run in self._waiting.values() for data in run.values())
-            full = len(self._waiting) >= MOST_RUNS or size_bytes >= MOST_BYTES
+            self._waiting_bytes += sum(map(len, files.values()))
+            full = len(self._waiting) >= MOST_RUNS or self._waiting_bytes >= MOST_BYTES
             if self._timer is None and not full:
                 self._timer = threading.Timer(WITHIN_S, self._in_time)
                 self._timer.daemon = True
@@ -55,7 +56,7 @@ class Batch:
         """
         with self._writing:
             with self._lock:
-                runs, self._waiting = self._waiting, {}
+                runs, self._waiting, self._waiting_bytes = self._waiting, {}, 0
                 timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()

@@ -15,6 +15,7 @@ import json
 import os
 import re
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -261,14 +262,14 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Row:
         if path in ("schema", "seed", "name"):
             continue
         if isinstance(value, dict):
-            found |= _flat(value, f"{path}.")
+            found.update(_flat(value, f"{path}."))
         elif isinstance(value, list) and _tables(value):
             for i, part in enumerate(value):
-                found |= _flat(part, f"{path}[{i}].")
+                found.update(_flat(part, f"{path}[{i}]."))
         elif isinstance(value, list):
             found[path] = json.dumps(value)
         else:
-            found |= _column(path, key, value)
+            found.update(_column(path, key, value))
     return found
 
 
@@ -276,7 +277,9 @@ def _tables(values: Sequence[Any]) -> bool:
     return 0 < len(values) <= LISTED and isinstance(values[0], dict)
 
 
-def _column(path: str, key: str, value: Any) -> Row:
+# Typed, since 1 and True are equal; runs of a case have nearly all of their values in common.
+@lru_cache(maxsize=4096, typed=True)
+def _column(path: str, key: str, value: Any) -> Mapping[str, Any]:
     if isinstance(value, str) and key not in ("name", "from", "to"):
         for suffix, units in (("_s", SECONDS), ("_bps", BITS_PER_S)):
             if (number := parsed(value, units)) is not None:

@@ -70,6 +70,7 @@ class Store:
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
+        self._runs = self.root / "runs"
         with self._writing():
             self.root.mkdir(parents=True, exist_ok=True)
             if not check_layout(self.root):
@@ -79,10 +80,6 @@ class Store:
             self._runs.mkdir(exist_ok=True)
             with tempfile.TemporaryFile(dir=self._runs) as file:
                 file.write(b"writable")
-
-    @property
-    def _runs(self) -> Path:
-        return self.root / "runs"
 
     def keys(self) -> set[str]:
         """Keys of the stored runs, complete or not."""
@@ -104,9 +101,12 @@ class Store:
             try:
                 try:
                     for key, files in runs.items():
-                        made.append(Path(tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs)))
+                        fresh = tempfile.mkdtemp(prefix=f".{key}.", dir=self._runs)
+                        made.append(Path(fresh))
+                        # Names as texts: to make a Path takes as long as to write a short file.
                         for name, data in files.items():
-                            (made[-1] / name).write_bytes(data)
+                            with open(f"{fresh}/{name}", "wb") as file:
+                                file.write(data)
                         made[-1].chmod(0o755)
                         written[key] = made[-1]
                 finally:
@@ -300,7 +300,8 @@ def _mend(root: Path) -> str:
 
 def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
     """The files of a finished run by name; ``command`` is the command line that asked for it."""
-    summary = json.loads(run.summary())
+    told = run.summary()
+    summary = json.loads(told)
     # A table that was copied out of its store still names its run. The command would differ
     # between processes that compute the same run; it is in provenance.json.
     about = {
@@ -311,7 +312,7 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
     }
     tables = [*TABLES, *(table for table in ("transfers", "packets") if run.rows(table))]
     files = {f"{table}.parquet": run.parquet(table, list(about.items())) for table in tables}
-    files["summary.json"] = run.summary().encode()
+    files["summary.json"] = told.encode()
     files["scenario.toml"] = toml_text.encode()
     for entry in summary.get("prototypes", ()):
         if (source := prototype.source_of(entry["source"])) is not None:
