@@ -14,6 +14,7 @@ import pytest
 from lfnlab import Case, Scenario, dumbbell, execute, law, metrics
 from lfnlab.cli import app as cli
 from lfnlab.figures import draw
+from lfnlab.figures.layout import width_in
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
@@ -284,3 +285,8 @@ def test_help_of_plot_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.call(["plot", "--help"]) == cli.OK
     text = capsys.readouterr().out
     assert "lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf" in text
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\u200b"])
+def test_a_text_without_outlines_has_no_width(text: str) -> None:
+    assert width_in(text, 8.0) == 0.0

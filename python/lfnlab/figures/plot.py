@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -502,16 +501,17 @@ def rendered(
         origin: a line for the file's metadata, see :func:`lfnlab.results.runs.origin`.
     """
     said = f"{MARK} {origin}".rstrip()
-    formats: dict[str, tuple[Any, dict[str, str | None]]] = {
-        "png": (FigureCanvasAgg(figure).print_png, {"Comment": said}),
-        "pdf": (FigureCanvasPdf(figure).print_pdf, {"CreationDate": None, "Subject": said}),
-        "svg": (FigureCanvasSVG(figure).print_svg, {"Date": None, "Description": said}),
+    undated: dict[str, dict[str, str | None]] = {
+        "png": {"Comment": said},
+        "pdf": {"CreationDate": None, "Subject": said},
+        "svg": {"Date": None, "Description": said},
     }
     made = {}
     with house_style(), warnings.catch_warnings():
         # A font may lack a sign of a user's text, such as an emoji; a browser has others.
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         # One layout for all formats, each drawn once; Figure.savefig draws it twice for each.
+        FigureCanvasSVG(figure)
         figure.draw_without_rendering()
         engine, dpi, ground = figure.get_layout_engine(), figure.dpi, figure.get_facecolor()
         figure.set_layout_engine("none")
@@ -519,8 +519,9 @@ def rendered(
             buffer = io.BytesIO()
             figure.set_facecolor("none" if kind == "svg" else "white")
             figure.dpi = dots_per_inch if kind == "png" else dpi
-            print_as, undated = formats[kind]
-            print_as(buffer, metadata=undated)
+            # The back end of PDF takes 0.1 s to import, and a report has no PDF.
+            canvas = get_registered_canvas_class(kind)(figure)
+            getattr(canvas, f"print_{kind}")(buffer, metadata=undated[kind])
             figure.dpi = dpi
             made[kind] = buffer.getvalue()
         figure.set_facecolor(ground)

@@ -297,13 +297,16 @@ class Painter:
         return figure, f"mean over {most} runs, band: 95 % interval" if most > 1 else "one run each"
 
     def _runs_of(self, part: pl.DataFrame, key: tuple[Any, Any]) -> list[pl.DataFrame]:
-        own = part
+        """The values of each run."""
+        own = part.lazy()
         for column, value in ((self.by, key[0]), ("source", key[1])):
             if column and column in part.columns:
                 own = own.filter(pl.col(column).eq_missing(pl.lit(value)))
-        if own.height == 0:
+        columns = [column for column in (self.y, "run") if column in part.columns]
+        rows = own.select(columns).collect()
+        if rows.height == 0:
             return []
-        return own.partition_by("run", maintain_order=True) if "run" in own.columns else [own]
+        return rows.partition_by("run", maintain_order=True) if "run" in columns else [rows]
 
     def _bar(self) -> tuple[Figure, str]:
         assert self.x is not None
