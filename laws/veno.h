@@ -33,8 +33,8 @@ static inline void veno_init(void *state, const struct law_config *config, struc
 	s->half = 1;
 }
 
-/* The queue that the ACKs found since a segment was last acknowledged in state Open: SACKs of an episode that begins
- * leave it alone. */
+/* The queue that the ACKs found since a segment was last acknowledged in state Open: an ACK with SACK blocks, which
+ * begins an episode, leaves it alone. */
 static inline void veno_linux_on_sample(struct veno *s, const struct law_ack *ack, u64 cwnd)
 {
 	u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0U >> 1);
@@ -45,7 +45,7 @@ static inline void veno_linux_on_sample(struct veno *s, const struct law_ack *ac
 	}
 	if (ack->rtt_ns && (!s->min_us || rtt_us < s->min_us))
 		s->min_us = rtt_us;
-	if (!ack->acked || !s->min_us)
+	if (!ack->acked || !s->min_us || ack->flags & LAW_ACK_SACK)
 		return;
 	s->delay.round_us = s->min_us;
 	s->queued_q16 = (delay_queue_q16(&s->delay, cwnd, s->min_us) + VENO_LINUX_STEP_Q16 - 1) & ~(VENO_LINUX_STEP_Q16 - 1);
