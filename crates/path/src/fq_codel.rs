@@ -143,7 +143,7 @@ impl FqCodel {
     }
 
     /// Takes a packet in. If not all fit, half of the queue with most bytes is dropped, from its head; of several such
-    /// queues the first by number is (measured on Linux 6.12: with few packets some flows have the larger windows).
+    /// queues the first by number loses (measured on Linux 6.12: shares of a short queue depend on the hash).
     fn push(&mut self, arrived: Waiting, limit: Limit, ledger: &mut Ledger) {
         let index = self.index(&arrived.packet);
         let queue = &mut self.queues[index];
@@ -243,9 +243,9 @@ impl Rule for FqCodel {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use lfn_units::Rate;
 
+    use super::*;
     use crate::counters::{Counters, DataTotals};
 
     fn packet(flow: u32) -> Packet {
@@ -274,6 +274,7 @@ mod tests {
         let partner = (1..).find(|&flow| index(1, flow) == index(1, 0)).expect("1024 queues");
         assert_ne!(index(2, partner), index(2, 0));
     }
+
     #[test]
     fn of_equally_long_queues_the_first_by_number_is_dropped_from() {
         let first = (0..3).min_by_key(|&flow| index(1, flow)).expect("three flows");
