@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -29,8 +30,10 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from validation import ns2, ns3
+from validation.ns2 import PAYLOAD_B
 from validation.scenarios import RTT_SPREAD, STAGGER_S, Path, Run
 
+from .cases import FILES
 from .row import Row
 
 if TYPE_CHECKING:
@@ -57,11 +60,13 @@ class Work:
     #: None where the peer is not asked.
     ns2_long_s: float | None
     ns3_long_s: float | None = None
+    #: Load of short flows as shares of the rate: forward and reverse.
+    background: tuple[float, float] = (0, 0)
 
     @property
     def short_s(self) -> float:
-        """Long enough for every flow to have started and left slow start."""
-        return 1 + self.path.flows * _stagger_s(self.path)
+        """Until every flow has left slow start, and ns-2 has made agents for the short flows."""
+        return 1 + self.path.flows * _stagger_s(self.path) + (10 if any(self.background) else 0)
 
 
 def _path(rate_bps: float, rtt_s: float, flows: int, packet_b: int = PACKET_B) -> Path:
@@ -75,6 +80,13 @@ WORK = [
     Work("10 flows, 1 Gbit/s x 100 ms", _path(1e9, 0.1, 10), 101, 21, 3.0),
     Work("100 flows, 1 Gbit/s x 100 ms", _path(1e9, 0.1, 100), 101, 21, 13.0),
     Work("1 flow, 10 Gbit/s x 100 ms", _path(1e10, 0.1, 1), 21, 3),
+    Work(
+        "1 flow and short flows, 1 Gbit/s x 100 ms",
+        _path(1e9, 0.1, 1),
+        111,
+        31,
+        background=(0.1, 0.05),
+    ),
     Work("10,000 flows, 10 Gbit/s x 100 ms", _path(1e10, 0.1, 10_000), 22, None),
 ]
 """Peers run for less time where they are slow: cost per packet does not depend on it."""
@@ -103,6 +115,23 @@ def _child(command: list[str], given: str = "") -> tuple[float, str]:
 
 def _one_core() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def transfers(work: Work, duration_s: float) -> list[tuple[float, int, int, int]]:
+    """Short flows of ``work``: start in seconds, bytes, direction (0 forward), RTT in ms.
+
+    Poisson arrivals; sizes of a Pareto distribution of shape 1.2, 25 packets on average without the
+    bound of 84 MB; RTTs of 10 to 200 ms.
+    """
+    mean_b, shape = 25 * PAYLOAD_B, 1.2
+    found = []
+    for direction, share in enumerate(work.background):
+        draw, at_s = random.Random(direction), 0.0
+        per_s = share * work.path.rate_bps / 8 / mean_b
+        while share and (at_s := at_s + draw.expovariate(per_s)) < duration_s:
+            size_b = min(84e6, mean_b * (1 - 1 / shape) * draw.paretovariate(shape))
+            found.append((at_s, round(size_b), direction, 10 * draw.randint(1, 20)))
+    return sorted(found)
 
 
 def scenario(path: Path, duration_s: float) -> str:
@@ -139,7 +168,21 @@ def _stagger_s(path: Path) -> float:
 
 def ours(work: Work, duration_s: float) -> Cost:
     """Runs the scenario without samples, in a Python that does nothing else."""
-    cpu_s, output = _child([sys.executable, "-c", RUN], scenario(work.path, duration_s))
+    toml = scenario(work.path, duration_s)
+    if short := transfers(work, duration_s):
+        FILES.mkdir(parents=True, exist_ok=True)
+        for direction, verb in enumerate(("send", "receive")):
+            file = FILES / f"{verb}.txt"
+            file.write_text(
+                f"duration {duration_s:g}s\n"
+                + "".join(
+                    f"connection {at_s:.9f}s rtt {rtt_ms}ms mss {PAYLOAD_B}B\n{verb} {size_b}B\n"
+                    for at_s, size_b, way, rtt_ms in short
+                    if way == direction
+                )
+            )
+            toml += f'[[traffic]]\nvectors = {{ file = "{file}" }}\n'
+    cpu_s, output = _child([sys.executable, "-c", RUN], toml)
     return Cost(cpu_s, int(output))
 
 
@@ -155,6 +198,10 @@ def on_ns2(scheduler: str) -> Callable[[Work, float], Cost]:
     def run(work: Work, duration_s: float) -> Cost:
         path = replace(work.path, duration_s=duration_s)
         settings = {"scheduler": scheduler, "stagger_s": _stagger_s(path)}
+        if short := transfers(work, duration_s):
+            FILES.mkdir(parents=True, exist_ok=True)
+            settings["transfers"] = file = FILES / "transfers.txt"
+            file.write_text("".join(f"{' '.join(map(str, row))}\n" for row in short))
         return _peer_cost(ns2.command(Run("sack1", path), **settings))
 
     return run

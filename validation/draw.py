@@ -128,16 +128,6 @@ class Drawn:
         return any(flow.law == "hybla" for flow in self.flows)
 
     @property
-    def host_lines(self) -> list[str]:
-        """Linux's send buffer has its size from the start, as with all other scenarios.
-
-        While it grows, its segments have PSH, which the receiver acknowledges at once.
-        """
-        size_b = HYBLA_BUFFER_MB * 1_000_000
-        line = f"sysctl net.ipv4.tcp_wmem=4096 {size_b} {size_b}"
-        return [line] if self.limits_buffer else []
-
-    @property
     def repeats_losses(self) -> bool:
         """Whether the first :data:`SAME_LOSSES` phases draw the same random numbers."""
         return self.hits_packets and not self.draws_in_queue
@@ -229,7 +219,9 @@ class Drawn:
         if not flow.delayed_ack:
             lines.append("delayed_ack = false")
         if self.limits_buffer:
-            lines.append(f'send_buffer = "linux {HYBLA_BUFFER_MB}MB"')
+            # Of its size from the start: while it grows, segments have PSH, which the receiver
+            # acknowledges at once.
+            lines.append(f'send_buffer = "linux {HYBLA_BUFFER_MB}MB {HYBLA_BUFFER_MB}MB"')
         return lines
 
     def phase(self, number: int) -> Drawn:

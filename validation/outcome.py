@@ -157,9 +157,7 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
     """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check()
-    told = virtual_linux.translated(
-        resolved, *drawn.host_lines, *more, ours=drawn.ours, seed=drawn.kernel_seed
-    )
+    told = virtual_linux.translated(resolved, *more, ours=drawn.ours, seed=drawn.kernel_seed)
     # A build has our laws: what another build of them gave does not count.
     key = told + (BUILT.with_name("built").read_text() if drawn.ours else "")
     file = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"

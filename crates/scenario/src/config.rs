@@ -266,7 +266,9 @@ impl Scenario {
                 Some(tcp) => {
                     let mut config = self.flow(flow, tcp, number, i, seed, &routes);
                     config.sender.send_buffer = match tcp.send_buffer {
-                        Some(BufferText::Linux(most)) => SendBuffer::Autotuned { max_bytes: most.0 },
+                        Some(BufferText::Linux(first, most)) => {
+                            SendBuffer::Autotuned { first_bytes: first.0, max_bytes: most.0 }
+                        }
                         _ => SendBuffer::Segments(limit),
                     };
                     flows.push(config);

@@ -9,7 +9,8 @@ use lfn_keys::{Given, Kind, Said, Value, Wrong};
 use lfn_law::SlowStartKind;
 use lfn_units::{Bytes, Time, UnitError};
 
-/// The third number of `tcp_wmem` of Linux as installed.
+/// The second and third number of `tcp_wmem` of Linux as installed.
+const SOCKET_BUFFER_FIRST: Bytes = Bytes(16 << 10);
 const SOCKET_BUFFER_MAX: Bytes = Bytes(4 << 20);
 
 /// A value of a key that another crate spells.
@@ -137,12 +138,12 @@ impl fmt::Display for Window {
     }
 }
 
-/// Send buffer of a host: `"64MB"`, `"1000 packets"`, `"linux"` for the buffer of Linux as installed, or `"linux 64MB"` for
-/// one with that maximum.
+/// Send buffer of a host: `"64MB"`, `"1000 packets"`, `"linux"` for the buffer of Linux as installed, `"linux 64MB"` for
+/// one with that maximum, or `"linux 1MB 64MB"` for one with that size at first, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
-    /// As Linux sizes it, up to so much of the kernel's memory.
-    Linux(Bytes),
+    /// As Linux sizes it, in bytes of the kernel's memory: the second and third number of `tcp_wmem`.
+    Linux(Bytes, Bytes),
     /// So much.
     Fixed(Window),
 }
@@ -151,7 +152,7 @@ impl SendBuffer {
     /// Full packets that it holds at most.
     pub(crate) fn packets(self, payload_bytes: u32) -> u64 {
         match self {
-            SendBuffer::Linux(most) => most.0 / u64::from(payload_bytes),
+            SendBuffer::Linux(first, most) => first.max(most).0 / u64::from(payload_bytes),
             SendBuffer::Fixed(window) => window.packets(payload_bytes),
         }
     }
@@ -162,13 +163,22 @@ impl FromStr for SendBuffer {
 
     fn from_str(text: &str) -> Result<SendBuffer, UnitError> {
         match text.trim().strip_prefix("linux") {
-            Some("") => return Ok(SendBuffer::Linux(SOCKET_BUFFER_MAX)),
-            Some(most) if most.starts_with(' ') => return most.trim().parse().map(SendBuffer::Linux),
+            Some("") => return Ok(SendBuffer::Linux(SOCKET_BUFFER_FIRST, SOCKET_BUFFER_MAX)),
+            Some(sizes) if sizes.starts_with(' ') => {
+                // A size may have a space before its unit.
+                let two = sizes.match_indices(' ').find_map(|(at, _)| {
+                    Some(SendBuffer::Linux(sizes[..at].parse().ok()?, sizes[at..].parse().ok()?))
+                });
+                return two.map_or_else(
+                    || sizes.parse().map(|most| SendBuffer::Linux(SOCKET_BUFFER_FIRST, most)),
+                    Ok,
+                );
+            }
             _ => {}
         }
         if !text.trim().starts_with(|c: char| c.is_ascii_digit()) {
             let allowed =
-                "\"linux\", \"linux\" and bytes, or a number of packets, B, kB, MB, GB, TB, KiB, MiB, GiB";
+                "\"linux\", \"linux\" and one or two sizes in bytes, or a number of packets, B, kB, MB, GB, TB, KiB, MiB, GiB";
             return Err(UnitError::BadUnit { unit: text.into(), what: "send buffer", allowed });
         }
         text.parse().map(SendBuffer::Fixed)
@@ -178,8 +188,9 @@ impl FromStr for SendBuffer {
 impl fmt::Display for SendBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SendBuffer::Linux(SOCKET_BUFFER_MAX) => f.write_str("linux"),
-            SendBuffer::Linux(most) => write!(f, "linux {most}"),
+            SendBuffer::Linux(SOCKET_BUFFER_FIRST, SOCKET_BUFFER_MAX) => f.write_str("linux"),
+            SendBuffer::Linux(SOCKET_BUFFER_FIRST, most) => write!(f, "linux {most}"),
+            SendBuffer::Linux(first, most) => write!(f, "linux {first} {most}"),
             SendBuffer::Fixed(window) => window.fmt(f),
         }
     }

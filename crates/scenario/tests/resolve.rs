@@ -119,18 +119,22 @@ fn a_tuned_host_holds_four_times_what_its_path_ever_holds_and_64_mb_at_least() {
     let own = |buffer: &str| format!("{long}send_buffer = \"{buffer}\"\n");
     assert_eq!(
         segments(&format!(
-            "{lot}{long}{}{}{}{}",
+            "{lot}{long}{}{}{}{}{}{}",
             own("1MB"),
             own("7 packets"),
             own("linux"),
-            own("linux 64MB")
+            own("linux 64MB"),
+            own("linux 1 MB 64MB"),
+            own("linux 64MB  1 MB")
         )),
         [
             of(4.0 * 70e6),
             SendBuffer::Segments(690),
             SendBuffer::Segments(7),
-            SendBuffer::Autotuned { max_bytes: 4_194_304 },
-            SendBuffer::Autotuned { max_bytes: 64_000_000 }
+            SendBuffer::Autotuned { first_bytes: 16_384, max_bytes: 4_194_304 },
+            SendBuffer::Autotuned { first_bytes: 16_384, max_bytes: 64_000_000 },
+            SendBuffer::Autotuned { first_bytes: 1_000_000, max_bytes: 64_000_000 },
+            SendBuffer::Autotuned { first_bytes: 64_000_000, max_bytes: 1_000_000 }
         ]
     );
 }

@@ -62,11 +62,12 @@ pub struct SenderConfig {
 pub enum SendBuffer {
     /// This many segments; the application refills the buffer at once. `u64::MAX` for no limit.
     Segments(u64),
-    /// Linux's socket buffer, which grows with the window up to `max_bytes` of kernel memory (third number of
-    /// `tcp_wmem`) and includes unsent data. Linux wakes the application when a third is free; the
-    /// application fills the buffer.
+    /// Linux's socket buffer, in bytes of kernel memory. It grows with the window, and includes unsent data. Linux
+    /// wakes the application when a third is free; the application fills the buffer.
     Autotuned {
-        /// Largest size, in bytes.
+        /// Size at first, in bytes: second number of `tcp_wmem`.
+        first_bytes: u64,
+        /// Largest size that it grows to, in bytes: third number of `tcp_wmem`.
         max_bytes: u64,
     },
 }

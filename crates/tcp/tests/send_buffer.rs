@@ -6,8 +6,13 @@ use lfn_units::Time;
 
 /// A sender with a window that never binds, and `end` segments to send.
 fn sender(law: &str, window: u32, send_buffer: SendBuffer, end: u64) -> Sender {
+    connected(law, window, send_buffer, end, true)
+}
+
+fn connected(law: &str, window: u32, send_buffer: SendBuffer, end: u64, sack: bool) -> Sender {
     let config = SenderConfig {
         send_buffer,
+        sack,
         // Without a handshake no SYN-ACK limits the flight.
         handshake: false,
         initial_window_segments: window,
@@ -38,7 +43,7 @@ fn ack(sender: &mut Sender, now: Time, cumulative: u64, sacked: Option<(u64, u64
     sent(sender, now)
 }
 
-const LINUX: SendBuffer = SendBuffer::Autotuned { max_bytes: 4 << 20 };
+const LINUX: SendBuffer = SendBuffer::Autotuned { first_bytes: 16 << 10, max_bytes: 4 << 20 };
 
 #[test]
 fn a_fixed_buffer_is_full_of_what_is_not_acknowledged() {
@@ -59,19 +64,19 @@ fn a_buffer_beyond_the_window_changes_nothing() {
     }
 }
 
-/// Measured on Linux 6.12: 4 MiB hold 1,790 segments; the application writes 598 more when 598 are freed.
+/// Measured on Linux 6.12: 4 MiB hold 1,840 segments; the application writes 614 more when 614 are freed.
 #[test]
 fn the_buffer_of_linux_is_filled_when_a_third_of_it_is_free() {
     let mut sender = sender("reno", 5000, LINUX, u64::MAX);
     let full = sent(&mut sender, Time::ZERO);
-    assert!(full == 1790, "{full}");
+    assert!(full == 1840, "{full}");
     let mut written = 0;
     let mut una = 0;
     while written == 0 {
         una += 1;
         written = ack(&mut sender, Time::from_us(una), una, None);
     }
-    assert!(una == 598 && written == 598, "{written} written when {una} were acknowledged");
+    assert!(una == 614 && written == 614, "{written} written when {una} were acknowledged");
 }
 
 #[test]
@@ -80,15 +85,27 @@ fn the_buffer_of_linux_holds_twice_the_window_and_more_of_what_is_sacked() {
     let mut sender = sender("reno", window, LINUX, u64::MAX);
     let now = Time::ZERO;
     assert_eq!(sent(&mut sender, now), 400);
-    // SACKed segments leave the flight, and new ones take their place until 787 fill the buffer.
+    // SACKed segments leave the flight, and new ones take their place until 809 fill the buffer.
     let mut nxt = |sacked: u64| {
         ack(&mut sender, Time::from_us(sacked), 0, Some((1, sacked)));
         sender.nxt()
     };
-    // Each SACKed segment frees 896 of its 2,344 bytes, except one in 45, until a third of 1,843,200 bytes is
+    // Each SACKed segment frees 832 of its 2,280 bytes, except one in 45, until a third of 1,843,200 bytes is
     // free.
-    let again = (2..786).find(|&sacked| nxt(sacked) > 787).expect("it is filled again");
-    assert!((703..=705).contains(&again), "{again}");
+    let again = (2..808).find(|&sacked| nxt(sacked) > 809).expect("it is filled again");
+    assert!((756..=758).contains(&again), "{again}");
+}
+
+/// A duplicate ACK frees nothing. Measured on Linux 6.12: a recovery without SACK stopped at the 279 segments that
+/// filled the buffer, and none was written until 91 of them were acknowledged.
+#[test]
+fn duplicate_acks_free_nothing() {
+    let mut sender = connected("reno", 400, LINUX, u64::MAX, false);
+    sent(&mut sender, Time::ZERO);
+    for duplicate in 1..2000 {
+        ack(&mut sender, Time::from_us(duplicate), 0, None);
+    }
+    assert_eq!(sender.nxt(), 809);
 }
 
 #[test]
@@ -133,7 +150,7 @@ fn an_application_that_stops_or_offers_more_is_heard() {
 
 #[test]
 fn the_least_buffer_holds_a_segment() {
-    for send_buffer in [SendBuffer::Autotuned { max_bytes: 1 }, SendBuffer::Segments(1)] {
+    for send_buffer in [SendBuffer::Autotuned { first_bytes: 1, max_bytes: 1 }, SendBuffer::Segments(1)] {
         let mut sender = sender("reno", 10, send_buffer, 3);
         assert_eq!(sent(&mut sender, Time::ZERO), 1);
         let after: Vec<u64> = (1..=3).map(|una| ack(&mut sender, Time::from_ms(una), una, None)).collect();
