@@ -578,8 +578,9 @@ class Flow:
     """Largest amount of unacknowledged data that the sending host keeps, in packets or bytes
     of payload. "linux" is the buffer of an untuned host, which grows with the window up to
     4 MiB of the kernel's memory, and whose application waits until a third of it is free;
-    "linux 64MB" has that maximum, the third number of ``tcp_wmem``. Default: 4 × (BDP +
-    buffers) of the route, at least 64MB, as on a tuned host.
+    "linux 64MB" has that maximum, the third number of ``tcp_wmem``, and "linux 1MB 64MB"
+    the second number, too. Default: 4 × (BDP + buffers) of the route, at least 64MB, as on
+    a tuned host.
     """
     initial_window: str | None = None
     """Initial window. Default 10 packets; 2 packets with ``compat = "ns2"``, and under laws
