@@ -205,9 +205,9 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     talk.ack(40, &[]);
     let probe = talk.wait_for_timer();
     assert_eq!(numbers(&probe), [(40, true)]);
-    // 2 srtt, and 200 ms for a delayed ACK of the only segment; but no later than the timeout would be
-    // (RFC 8985 section 7.2): srtt + 200 ms after the segment left, an RTT ago.
-    assert_eq!(talk.now, wheel::fires(wheel::clock_ms(Time::ZERO), Time::from_ms(2 * RTT_MS), 200));
+    // 2 srtt, and 200 ms for a delayed ACK of the only segment; but no later than a timeout that begins with the
+    // ACK, as in Linux, since nothing new left: srtt + 200 ms.
+    assert_eq!(talk.now, wheel::fires(wheel::clock_ms(Time::ZERO), Time::from_ms(2 * RTT_MS), RTT_MS + 200));
     assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
     // Only the copy arrived: that was a loss, and it counts.
     talk.now = Time::from_ms(7 * RTT_MS);
@@ -237,10 +237,11 @@ fn a_second_segment_ends_the_allowance_for_a_delayed_ack() {
     // One segment is outstanding as the timer restarts, then two are.
     assert_eq!(numbers(&talk.ack(1, &[])), [(2, false)]);
     assert_eq!(talk.sender.deadline(), Time::from_ms(20 + 2 * 20 + 2));
-    // Without new data one segment stays, and its timeout comes first.
+    // Without new data one segment stays, and a timeout that begins now comes first.
     let mut talk = opened(2, 2);
     assert_eq!(talk.ack(1, &[]), []);
-    assert_eq!(talk.sender.deadline(), Time::from_ms(20 + 200));
+    assert_eq!(numbers(&talk.wait_for_timer()), [(1, true)]);
+    assert_eq!(talk.now, wheel::fires(wheel::clock_ms(Time::ZERO), Time::from_ms(20), 20 + 200));
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(super) struct Timers {
     pub reorder: Time,
     /// One past the last segment when a tail loss probe was sent.
     pub probe_end: Option<u64>,
+    /// When the probe's timer began, where the timeout may come first.
+    pub probe_began: Time,
     /// Timeouts since the last RTT sample: the timeout is doubled so often.
     pub backoff: u32,
     pub kind: Timer,
@@ -37,7 +39,14 @@ pub(super) struct Timers {
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { due: Time::NEVER, reorder: Time::NEVER, probe_end: None, backoff: 0, kind: Timer::Rto }
+        Timers {
+            due: Time::NEVER,
+            reorder: Time::NEVER,
+            probe_end: None,
+            probe_began: Time::ZERO,
+            backoff: 0,
+            kind: Timer::Rto,
+        }
     }
 }
 
@@ -75,7 +84,8 @@ impl Sender {
             self.timers.kind = Timer::TailLossProbe;
             delay_ns = self.probe_delay_ns();
             if delay_ns + 2 * self.rtt.srtt_ns() > rto_ns {
-                // No later than the timeout of the first segment.
+                // No later than the timeout of the first segment, unless nothing new leaves.
+                self.timers.probe_began = now;
                 let timeout = self.board.first_sent() + Time::from_ns(rto_ns);
                 delay_ns = delay_ns.min(timeout.since(now).as_ns());
             }
@@ -115,11 +125,16 @@ impl Sender {
         2 * self.rtt.srtt_ns() + slack
     }
 
-    /// When the probe is due: data may have left since its timer began. No later than the timeout (§7.2).
+    /// When the probe is due: data may have left since its timer began. No later than the timeout (§7.2), which
+    /// Linux counts from the first segment, or from an ACK after which nothing new has left (measured).
     pub(super) fn probe_due(&self) -> Time {
-        let timeout_ns = self.rtt.backed_off_rto_ns(self.timers.backoff);
-        let probe = self.board.last_sent() + Time::from_ns(self.probe_delay_ns());
-        probe.min(self.board.first_sent() + Time::from_ns(timeout_ns))
+        let delay = Time::from_ns(self.probe_delay_ns());
+        let timeout = Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
+        let (began, last) = (self.timers.probe_began, self.board.last_sent());
+        if last < began {
+            return began + delay.min(timeout);
+        }
+        (last + delay).min(self.board.first_sent() + timeout)
     }
 
     /// Whether the timer of the segments outstanding may be a tail loss probe's (RFC 8985 §7.2).
@@ -183,7 +198,8 @@ impl Sender {
             }
             Timer::TailLossProbe => {
                 let due = self.timers.due.max(self.probe_due());
-                let began = self.board.last_sent().max(due.since(Time::from_ns(self.probe_delay_ns())));
+                let last = self.board.last_sent().max(self.timers.probe_began);
+                let began = last.max(due.since(Time::from_ns(self.probe_delay_ns())));
                 self.timers.kind = Timer::ProbeTick;
                 (began, (due - began).as_ns().div_ceil(1_000_000))
             }
