@@ -392,7 +392,10 @@ fn data_that_are_sacked_fill_the_send_buffer_of_an_untuned_host() {
         drops.to_vec()
     };
     let scalable = drops("scalable:linux");
-    assert!((140..180).contains(&scalable[0]) && scalable[4] > 220 && (400..1000).contains(&scalable[6]), "{scalable:?}");
+    assert!(
+        (140..180).contains(&scalable[0]) && scalable[4] > 220 && (400..1000).contains(&scalable[6]),
+        "{scalable:?}"
+    );
     let cubic = drops("cubic:linux");
     assert!(cubic[6] < 40, "{cubic:?}");
 }

@@ -394,7 +394,9 @@ impl Receiver {
         let Some(range) = range else {
             self.duplicates += 1;
             if segment.seq < self.next {
-                if segment.retransmission && self.flags.has(AckFlags::ECHOES_ORIGINAL) {
+                // What ends before the last ACK is discarded with its timestamp (measured on Linux 6.12).
+                let acknowledged = self.next - u64::from(self.unacknowledged);
+                if segment.retransmission && segment.seq + 1 >= acknowledged {
                     self.flags = self.flags.echoing(segment.copy);
                 }
                 self.quick.add(QUICK_ACKS);
