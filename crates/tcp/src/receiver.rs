@@ -394,7 +394,7 @@ impl Receiver {
         let Some(range) = range else {
             self.duplicates += 1;
             if segment.seq < self.next {
-                // What ends before the last ACK is discarded with its timestamp (measured on Linux 6.12).
+                // A duplicate that ends before the last ACK is discarded with its timestamp (measured on Linux 6.12).
                 let acknowledged = self.next - u64::from(self.unacknowledged);
                 if segment.retransmission && segment.seq + 1 >= acknowledged {
                     self.flags = self.flags.echoing(segment.copy);
