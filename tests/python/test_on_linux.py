@@ -325,7 +325,7 @@ def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> No
 
 
 @needs_build
-def test_another_machine_had_the_same_bytes(tmp_path: Path) -> None:
+def test_every_machine_has_the_same_bytes(tmp_path: Path) -> None:
     release, digest = "6.12.117", "a394c54d1aaa725a"
     if (here := linux.build().release) != release:
         pytest.skip(f"the digest is of Linux {release}, and this build is {here}")

@@ -72,7 +72,8 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
 }
 
 # Short flows: each line of the file `transfers` is a start in seconds, bytes, a direction (0 forward, 1 reverse)
-# and an RTT of 10, 20, ..., 200 ms. A pair of agents that is free takes it. The way back then has the bottleneck's rate and buffer.
+# and an RTT of 10, 20, ..., 200 ms. A pair of agents that is free takes it. The way back then has the
+# bottleneck's rate and buffer.
 set sent 0
 if {$opt(transfers) ne ""} {
     for {set rtt_ms 10} {$rtt_ms <= 200} {incr rtt_ms 10} {

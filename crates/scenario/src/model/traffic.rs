@@ -94,7 +94,8 @@ keys! {
         /// Largest amount of unacknowledged data that the sending host keeps, in packets or bytes of payload.
         /// "linux" is the buffer of an untuned host, which grows with the window up to 4 MiB of the kernel's
         /// memory, and whose application waits until a third of it is free; "linux 64MB" has that maximum, the third
-        /// number of `tcp_wmem`, and "linux 1MB 64MB" the second number, too. Default: 4 × (BDP + buffers) of the route, at least 64MB, as on a tuned host.
+        /// number of `tcp_wmem`, and "linux 1MB 64MB" the second number, too. Default: 4 × (BDP + buffers) of the
+        /// route, at least 64MB, as on a tuned host.
         send_buffer: Option<SendBuffer> = None;
         /// Initial window. Default 10 packets; 2 packets with `compat = "ns2"`, and under laws for routers. With
         /// `compat = "linux"` the first flight is at most 65,535 bytes, the window of a SYN-ACK.
