@@ -134,8 +134,12 @@ def transfers(work: Work, duration_s: float) -> list[tuple[float, int, int, int]
     return sorted(found)
 
 
-def scenario(path: Path, duration_s: float) -> str:
-    """The laboratory's scenario in TOML: Reno as ns-2 has it, no samples, at most ten RTTs."""
+def scenario(work: Work, duration_s: float) -> str:
+    """The laboratory's scenario in TOML: Reno as ns-2 has it, no samples, at most ten RTTs.
+
+    Writes the files of vectors that it names.
+    """
+    path = work.path
     lines = [
         "schema = 1",
         f'duration = "{duration_s:g}s"',
@@ -159,16 +163,6 @@ def scenario(path: Path, duration_s: float) -> str:
             f'packet = "{path.packet_b}B"',
             f'initial_ssthresh = "{path.ssthresh_segments} packets"',
         ]
-    return "\n".join(lines) + "\n"
-
-
-def _stagger_s(path: Path) -> float:
-    return STAGGER_S / 10 if path.flows <= 100 else 1 / path.flows
-
-
-def ours(work: Work, duration_s: float) -> Cost:
-    """Runs the scenario without samples, in a Python that does nothing else."""
-    toml = scenario(work.path, duration_s)
     if short := transfers(work, duration_s):
         FILES.mkdir(parents=True, exist_ok=True)
         for direction, verb in enumerate(("send", "receive")):
@@ -181,8 +175,17 @@ def ours(work: Work, duration_s: float) -> Cost:
                     if way == direction
                 )
             )
-            toml += f'[[traffic]]\nvectors = {{ file = "{file}" }}\n'
-    cpu_s, output = _child([sys.executable, "-c", RUN], toml)
+            lines += ["[[traffic]]", f'vectors = {{ file = "{file}" }}']
+    return "\n".join(lines) + "\n"
+
+
+def _stagger_s(path: Path) -> float:
+    return STAGGER_S / 10 if path.flows <= 100 else 1 / path.flows
+
+
+def ours(work: Work, duration_s: float) -> Cost:
+    """Runs the scenario without samples, in a Python that does nothing else."""
+    cpu_s, output = _child([sys.executable, "-c", RUN], scenario(work, duration_s))
     return Cost(cpu_s, int(output))
 
 
@@ -260,12 +263,13 @@ def real_time_factor() -> float:
 
 def compare_whole(flows: int, rounds: int) -> list[str]:
     """Cells with medians: CPU seconds of lfnlab's and of ns-2's process, and their ratio."""
-    path = replace(_path(1e9, 0.1, flows), duration_s=61.0)
+    work = Work("whole", _path(1e9, 0.1, flows), 61, 61)
+    path = replace(work.path, duration_s=work.long_s)
     settings = {"stagger_s": _stagger_s(path)}
     mine, theirs = [], []
     with tempfile.TemporaryDirectory() as home:
         file = FilePath(home, "scenario.toml")
-        file.write_text(scenario(path, path.duration_s).replace('sample = "off"\n', ""))
+        file.write_text(scenario(work, work.long_s).replace('sample = "off"\n', ""))
         for i in range(rounds):
             out = ["--out", f"{home}/{i}"]
             mine.append(_child([f"{sys.prefix}/bin/lfn", "run", str(file), "--no-report", *out])[0])

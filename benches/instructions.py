@@ -39,13 +39,13 @@ for text in json.load(sys.stdin):
     print(json.loads(run.summary())["data_packets_delivered"])
 """
 #: Simulated time of the scenarios that are compared with ns-2, start-up included.
-DURATION_S = 3.0
+DURATION_S = 2.0
 
 
 def scenarios() -> dict[str, str]:
     """The scenarios that are counted, by their names in the record."""
     as_ns2 = {
-        f"as ns-2: {work.name}": scenario(work.path, DURATION_S)
+        f"as ns-2: {work.name}": scenario(work, DURATION_S)
         for work in WORK
         if work.path.rate_bps <= 1e9
     }
