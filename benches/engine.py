@@ -21,16 +21,18 @@ from .row import Row
 from .table import print_rows
 
 #: Runs the scenarios on standard input, each a string of JSON on a line. Prints the CPU seconds and
-#: data packets of each, and the largest resident set so far in kB.
-RUN = """
-import json, resource, sys, time
+#: data packets of each, and the largest resident set so far in kB: that of `getrusage` would count
+#: the benchmark's own process, from before it became this one.
+RUN = r"""
+import json, re, sys, time
+from pathlib import Path
 from lfnlab import _core
 for line in sys.stdin:
     before = time.process_time()
     (run,) = _core.run_many([(json.loads(line), "bench.toml", 1)], 1, None)
     cpu_s = time.process_time() - before
     packets = json.loads(run.summary())["data_packets_delivered"]
-    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_kb = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])
     print(json.dumps([cpu_s, packets, peak_kb]))
 """
 

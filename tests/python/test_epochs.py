@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from lfnlab import Case, Results, Run, Scenario, compare, dumbbell, execute, law
+from lfnlab import Case, Results, Run, Scenario, compare, dumbbell, execute, law, theory
 from lfnlab.analysis import run_length
 from lfnlab.analysis.summary import to_json
 from lfnlab.cli import app as cli
@@ -54,7 +54,7 @@ def test_a_buffer_is_the_same_in_packets_bytes_and_bdp(size: str) -> None:
     # 10 Mbit/s x 40 ms are 33.03 packets of 1514 bytes.
     scenario = path(rtt="40ms", buffer=size, duration="60s").flow("reno", rtt="40ms")
     bdp = 10e6 * 0.04 / (8 * 1514)
-    tooth = run_length.theory.sawtooth("reno", bdp / 0.04, 0.04, 66.0)
+    tooth = theory.sawtooth("reno", bdp / 0.04, 0.04, 66.0)
     assert run_length.epoch_s(scenario)["reno"] == pytest.approx(tooth.period_s, rel=0.01)
 
 

@@ -6,13 +6,15 @@ depends on where the run ends: Reno on 10 Gbit/s x 100 ms loses once in three ho
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lfnlab import theory
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.theory.sawteeth import sawteeth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,14 +31,17 @@ _REDUCTIONS = (0, 1, 2)
 
 
 def epoch_s(scenario: Scenario) -> dict[str, float]:
-    """Seconds from loss to loss by law, for laws that grow until they lose and have equations.
+    """Seconds from loss to loss by law, for laws that grow until they lose.
 
-    The flows of a direction lose together and share its drop-tail queue evenly
-    (:func:`lfnlab.theory.sawtooth`, of the law's default variant); other traffic makes epochs
-    shorter. Of the flows of a law the one with the largest window and RTT counts: its epoch is the
-    longest.
+    The flows of a direction lose together and share its drop-tail queue evenly, and each runs its
+    law's code (:func:`lfnlab.theory.sawteeth`); other traffic makes epochs shorter. Of the flows of
+    a law the one with the largest window and RTT counts: its epoch is the longest. A law without a
+    sawtooth on the path is absent.
     """
-    resolved = scenario.check()
+    return _epochs_s(scenario.check())
+
+
+def _epochs_s(resolved: dict[str, Any]) -> dict[str, float]:
     link = resolved.get("link", {})
     queue = link.get("queue", {})
     if queue.get("kind") != "drop-tail" or link.get("loss") or "trace" in link:
@@ -44,19 +49,22 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
     longest: dict[str, tuple[float, tuple[str, float, float, float]]] = {}
     flows = resolved.get("flow", [])
     longest_s = max((parse(flow["rtt"], SECONDS) for flow in flows), default=0.0)
+    sharers: Counter[str] = Counter()
     for flow in flows:
-        sharing = sum(int(f["count"]) for f in flows if f["direction"] == flow["direction"])
+        sharers[flow["direction"]] += int(flow["count"])
+    for flow in flows:
+        sharing = sharers[flow["direction"]]
         wire_bytes = parse(flow["packet"], BYTES) + FRAMING_BYTES[resolved["compat"]]
         rate_bps = parse(link["rate"], BITS_PER_S)
         rate_pps = rate_bps / (8 * wire_bytes)
         buffer = queue_packets(queue["size"], rate_bps, longest_s, wire_bytes)
-        name = flow["law"].partition(":")[0]
         rtt_s = parse(flow["rtt"], SECONDS)
-        if name in theory.SENDERS and "transport" not in flow and _grows_until_loss(name):
-            path = (name, rate_pps / sharing, rtt_s, buffer / sharing)
+        if "transport" not in flow and _grows_until_loss(flow["law"].partition(":")[0]):
+            path = (flow["law"], rate_pps / sharing, rtt_s, buffer / sharing)
             window_s = (rate_pps * rtt_s + buffer) / sharing * rtt_s
             longest[flow["law"]] = max(longest.get(flow["law"], (0.0, path)), (window_s, path))
-    return {law: _period_s(*path) for law, (_, path) in longest.items()}
+    periods = {law: _period_s(*path) for law, (_, path) in longest.items()}
+    return {law: period_s for law, period_s in periods.items() if math.isfinite(period_s)}
 
 
 def _grows_until_loss(name: str) -> bool:
@@ -66,8 +74,8 @@ def _grows_until_loss(name: str) -> bool:
 
 
 @cache
-def _period_s(name: str, rate_pps: float, rtt_s: float, buffer: float) -> float:
-    return theory.sawtooth(name, rate_pps, rtt_s, buffer).period_s
+def _period_s(law: str, rate_pps: float, rtt_s: float, buffer: float) -> float:
+    return float(sawteeth([law], rate_pps, rtt_s, buffer).period_s[0])
 
 
 def queue_packets(size: str, rate_bps: float, rtt_s: float, wire_bytes: float) -> float:
@@ -87,7 +95,7 @@ def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
         resolved = scenario.check()
         length_s = parse(resolved["duration"], SECONDS) - parse(resolved["warmup"], SECONDS)
         try:
-            found = epoch_s(scenario)
+            found = _epochs_s(resolved)
         except LabError:  # a path that theory does not have
             continue
         for law, seconds in found.items():
