@@ -19,8 +19,6 @@ const LOST: u8 = 1;
 const RETRANS: u8 = 2;
 /// Retransmitted at any time: no RTT sample (Karn).
 const EVER: u8 = 4;
-/// Retransmitted more than once: an ACK may be of either retransmission.
-const TWICE: u8 = 8;
 /// RACK found it lost, and it was not retransmitted since. Linux's RACK does not look at it again, even if an undo
 /// removes the mark of loss: then only a timeout repairs it (measured).
 const FOUND: u8 = 16;
@@ -30,7 +28,7 @@ const COPY_SHIFT: u32 = 5;
 /// lost and takes the retransmission as still in flight: only a timeout repairs it (measured).
 const SPARED: u8 = 128;
 /// Flags that a segment keeps as long as it is outstanding.
-const HISTORY: u8 = EVER | TWICE | 3 << COPY_SHIFT;
+const HISTORY: u8 = EVER | 3 << COPY_SHIFT;
 /// So many earlier transmissions are remembered: an echo of one decides after the first retransmissions of a timeout.
 const REMEMBERED: usize = 1000;
 
@@ -60,6 +58,11 @@ pub(crate) struct Learnt {
     pub beyond_gap: bool,
     /// Whether the cumulative ACK covers a segment that was retransmitted.
     pub repeated: bool,
+}
+
+/// The timestamp of a segment that is sent then, as Linux counts them.
+pub(crate) fn timestamp_ms(sent: Time) -> u64 {
+    sent.as_ns() / 1_000_000
 }
 
 /// The smaller value; `None` if both are missing.
@@ -379,7 +382,7 @@ impl Scoreboard {
             self.repair.earlier.push_back((seq, before, self.sent[at]));
         }
         let kept = self.repair.flags[at] & LOST | RETRANS | EVER;
-        self.repair.flags[at] = kept | before.map_or(0, |copy| TWICE | ((copy + 1) & 3) << COPY_SHIFT);
+        self.repair.flags[at] = kept | before.map_or(0, |copy| ((copy + 1) & 3) << COPY_SHIFT);
         self.sent[at] = now;
         // Only RACK takes them off.
         while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
@@ -439,8 +442,7 @@ impl Scoreboard {
         }
         let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
         self.repair.learnt.echoed = echo.and_then(|copy| self.transmission(self.una, copy));
-        // If it echoes an original it answers no retransmission.
-        let least_rtt = if echo == Some(None) { Time::NEVER } else { min_rtt };
+        let echoed_ms = self.repair.learnt.echoed.map(timestamp_ms);
         let mut repeated = false;
         for seq in self.una..cumulative {
             repeated |= self.flags(seq) & EVER != 0;
@@ -448,9 +450,9 @@ impl Scoreboard {
                 self.sacked_out -= 1;
             } else {
                 delivered.count += 1;
-                // An earlier copy of a segment retransmitted more than once may have arrived, as after an outage.
-                let twice = self.flags(seq) & TWICE != 0;
-                self.note_delivery(seq, now, if twice { Time::NEVER } else { least_rtt }, delivered);
+                // The ACK of an earlier transmission, or of one that is not known.
+                let earlier = echo.is_some() && echoed_ms < Some(timestamp_ms(self.sent[self.at(seq)]));
+                self.note_delivery(seq, now, if earlier { Time::NEVER } else { min_rtt }, delivered);
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);

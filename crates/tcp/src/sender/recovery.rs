@@ -9,7 +9,7 @@ use super::{EventKind, Sender, State};
 use crate::prr::Prr;
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::reordering::Reordering;
-use crate::scoreboard::{Delivered, Learnt};
+use crate::scoreboard::{timestamp_ms, Delivered, Learnt};
 use crate::{LossDetection, Reduction};
 
 /// State of loss recovery.
@@ -83,7 +83,7 @@ impl Sender {
     #[cold]
     pub(super) fn rtt_by_timestamp(&self, now: Time) -> Option<u64> {
         let sent = self.board.echoed()?;
-        let ms = now.as_ns() / 1_000_000 - sent.as_ns() / 1_000_000;
+        let ms = timestamp_ms(now) - timestamp_ms(sent);
         Some(ms.max(1) * 1_000_000)
     }
 
