@@ -197,6 +197,28 @@ fn a_lost_retransmission_is_found_by_time() {
     assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
 }
 
+/// What was sent before a repeated retransmission is lost once that is acknowledged: not if the ACK is of the one before
+/// (`tcp_skb_spurious_retrans` of Linux).
+#[test]
+fn only_an_ack_of_the_last_retransmission_proves_losses_before_it() {
+    for (echoed, found) in [(0, None), (1, Some((30, true)))] {
+        let mut talk = Talk::new(&config());
+        for high in 22..=30 {
+            talk.ack(20, &[(21, high)]);
+        }
+        talk.now = talk.now + Time::from_ms(10);
+        let first: Vec<Segment> = (32..=41).flat_map(|high| talk.ack(20, &[(31, high), (21, 30)])).collect();
+        assert!(numbers(&first).contains(&(30, true)));
+        // The first two segments that followed the first copy of 20 arrive; it does not.
+        talk.now = Time::from_ms(3 * RTT_MS + 1);
+        assert_eq!(numbers(&talk.ack(20, &[(31, 43), (21, 30)]))[0], (20, true));
+        talk.now = Time::from_ms(4 * RTT_MS + 2);
+        let sent = talk.hear(30, &[(31, 43)], |flags| flags.echoing(echoed));
+        let again = numbers(&sent).into_iter().find(|&(_, again)| again);
+        assert_eq!(again, found, "the ACK echoes retransmission {echoed}");
+    }
+}
+
 #[test]
 fn a_lost_tail_is_probed_before_the_timeout() {
     let mut talk = Talk::new(&config());
