@@ -1,40 +1,69 @@
 # Two commands: `make demo` sets up and runs the main job, `make test` runs every test.
 # They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
-# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, site,
-# blocks, new-law, new-parts.
+# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, test-kernel, instructions,
+# site, blocks, new-law, new-parts.
+ifndef PAIRED
 .NOTPARALLEL:
-.PHONY: demo test lint test-rust test-python site reference blocks new-law new-parts soak tools linux browser wheel
+endif
+.PHONY: demo test lint style clippy extension rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
 # What a sync does not name stays: the demo needs fewer packages than the tests.
 SYNC := $(UV) sync --locked --inexact
+# Two parts side by side, and what they print part by part.
+PAIR := $(MAKE) PAIRED=1 --jobs=2 --output-sync
 
 demo: $(UV)
 	$(SYNC) --no-dev
 	$(RUN) lfn demo
 
-# What fails fast comes first.
-test: tools lint test-rust test-python site blocks new-law new-parts
+# What fails fast comes first. In each pair one part leaves a core idle; parts that may wait are nice to those whose
+# tests tell time.
+test: tools style
+	$(PAIR) clippy extension
+	$(PAIR) test-kernel rust-tests
+	$(PAIR) test-rust instructions
+	$(MAKE) test-python
+	$(PAIR) site new-law
+	$(PAIR) blocks new-parts
 
-lint: $(UV)
+lint: style clippy
+
+style: $(UV)
 	cargo fmt --check
 	$(SYNC) --no-install-project
 	$(RUN) ruff format --check
 	$(RUN) ruff check
 	$(RUN) mypy
+
+clippy:
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+# The package, with all that tests need of Python's.
+extension: $(UV)
+	$(SYNC) --all-extras
+
+# Builds the tests that `test-rust` runs.
+rust-tests:
+	nice cargo test --locked --workspace --exclude lfn-python --no-run
 
 # Property tests draw the same cases in every run; leave the seed out to search for others.
 test-rust:
 	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --exclude lfn-python
 
-# Instructions are counted for minutes on one core: first, so that the other does not wait for them at the end.
-test-python: $(UV)
-	$(SYNC) --all-extras
+test-python: extension
 	$(RUN) python -m mypy.stubtest lfnlab._core
-	$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder benches tests/python tests/test_*.py validation
-	$(RUN) pytest tests/kernel tests/emulator
+	$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/python tests/test_*.py validation
+
+# The laws in this machine's kernel, and the path emulator: they wait more than they compute. What Cargo builds for them
+# has its own place, since it would wait for `rust-tests`.
+test-kernel: extension
+	CARGO_TARGET_DIR=target/kernel $(RUN) pytest tests/kernel tests/emulator
+
+# Counts for minutes, on one core.
+instructions: extension
+	nice $(RUN) pytest benches
 
 # The pages of docs/, into build/site/index.html, and the tests of their search and looks.
 site: $(UV)
@@ -56,11 +85,11 @@ blocks: $(UV)
 # and lines.
 new-parts: $(UV)
 	$(SYNC)
-	ci/new_parts.sh
+	nice ci/new_parts.sh
 
 new-law: $(UV)
 	$(SYNC)
-	ci/new_law.sh
+	nice ci/new_law.sh
 
 # New cases of what `make test` draws alike each time: property tests, figures, hostile packets, memory,
 # damages of a store, kills of shell, test bed and sweep. `make soak SEED=N` draws those of N again.
