@@ -144,8 +144,8 @@ def test_the_packets_of_an_advice_are_bounded() -> None:
     """A second has 8.3 million packets at 100 Gbit/s; the amounts are chosen before the runs."""
     offers, _ = of_host(["reno", "cubic", "bbr"])
     every = choices.choices(offers, 64)
-    for rate in ("1Mbit/s", "1Gbit/s", "10Gbit/s", "100Gbit/s"):
-        for rtt in ("1ms", "100ms", "300ms"):
+    for rate in ("1Mbit/s", "10Gbit/s", "100Gbit/s"):
+        for rtt in ("1ms", "300ms"):
             path = Way(rate, rtt, "0.1bdp" if rate != "1Mbit/s" else "10 packets", 1e-6)
             queue, scores = screen.order(path, every)
             assert len(scores) == len(every)

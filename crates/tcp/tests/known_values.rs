@@ -122,8 +122,8 @@ fn a_lost_retransmission_is_found_by_time() {
     assert_eq!(talk.sender.stats(talk.now).timeouts, 0);
 }
 
-/// What was sent before a repeated retransmission is lost once that is acknowledged: not if the ACK is of the one before
-/// (`tcp_skb_spurious_retrans` of Linux).
+/// An ACK of the last of several retransmissions proves that segments sent before it are lost; an ACK of one before does
+/// not (`tcp_skb_spurious_retrans` of Linux).
 #[test]
 fn only_an_ack_of_the_last_retransmission_proves_losses_before_it() {
     for (echoed, found) in [(0, None), (1, Some((30, true)))] {
