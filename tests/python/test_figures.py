@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "10"))
+EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "14"))
 SEED = os.environ.get("LFN_SEED", "laws")
 #: 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom, as tables print them.
 T = (12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216)

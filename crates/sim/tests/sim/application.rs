@@ -1,8 +1,6 @@
 //! Flows whose application writes slowly, and hosts that send bursts.
 
-mod common;
-
-use common::{capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, rows, run, ARRIVES, DATA};
+use crate::common::{capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, rows, run, ARRIVES, DATA};
 use lfn_sim::application::Application;
 use lfn_sim::config::{Config, FlowConfig};
 use lfn_units::Time;

@@ -1,10 +1,8 @@
 //! Networks of any shape: what travels where, when, and what a schedule or an impairment does to it.
 
-mod common;
-
-use common::{
-    capture, datagrams, drop_tail, dumbbell, linux_flow, network, ns2_flow, rate, rows, run, ACK, ARRIVES,
-    DATA, DEPARTS, UDP,
+use crate::common::{
+    self, capture, datagrams, drop_tail, dumbbell, linux_flow, network, ns2_flow, rate, rows, run, ACK,
+    ARRIVES, DATA, DEPARTS, UDP,
 };
 use lfn_path::{
     AqmConfig, CodelConfig, DropTail, FqCodelConfig, GilbertElliottConfig, JitterConfig, PieConfig, Reorder,

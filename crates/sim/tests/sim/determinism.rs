@@ -2,12 +2,10 @@
 //! are named, so that one part of a scenario does not disturb another.
 //!
 //! The golden hashes hold in every build:
-//! `cargo test -p lfn-sim --test determinism` and `cargo test --release -p lfn-sim --test determinism`.
+//! `cargo test -p lfn-sim determinism` and `cargo test --release -p lfn-sim determinism`.
 //! They change when behaviour changes; then say in the commit why it did.
 
-mod common;
-
-use common::{background, drop_tail, dumbbell, events, law, linux_flow, ns2_flow, rate, run};
+use crate::common::{background, drop_tail, dumbbell, events, law, linux_flow, ns2_flow, rate, run};
 use lfn_path::{AqmConfig, RedConfig};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Config, FlowConfig, Loss};

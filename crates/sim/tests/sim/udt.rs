@@ -1,9 +1,9 @@
 //! Flows over UDT: the values of its specification with packets, queues and round trips in between, and
 //! beside TCP.
 
-mod common;
-
-use common::{capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, udt, TIMEOUT};
+use crate::common::{
+    self, capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, udt, TIMEOUT,
+};
 use lfn_path::{JitterConfig, Reorder};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Change, Changed, Config, Impair, LinkConfig, LinkId, Loss, RouteId, UdtConfig};

@@ -1,8 +1,6 @@
 //! Parallel streams: the packets of as many flows, reported as one.
 
-mod common;
-
-use common::{drop_tail, dumbbell, linux_flow, ns2_flow, rate, run};
+use crate::common::{drop_tail, dumbbell, linux_flow, ns2_flow, rate, run};
 use lfn_sim::config::{Config, FlowConfig, Loss};
 use lfn_units::Time;
 

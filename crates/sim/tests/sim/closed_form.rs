@@ -1,9 +1,7 @@
 //! A link's departures computed at arrival, or one event per departure: the same run, whatever the
 //! scenario.
 
-mod common;
-
-use common::{background, drop_tail, law, ns2_flow, run};
+use crate::common::{self, background, drop_tail, law, ns2_flow, run};
 use lfn_law::{registry, LawInfo, SlowStartKind};
 use lfn_path::{AqmConfig, DropTail, RedConfig, Service};
 use lfn_sim::background::Direction;

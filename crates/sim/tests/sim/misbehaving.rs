@@ -1,8 +1,6 @@
 //! Receivers that break the rules, and what becomes of a sender that has one.
 
-mod common;
-
-use common::{drop_tail, dumbbell, law, linux_flow, rate, run};
+use crate::common::{self, drop_tail, dumbbell, law, linux_flow, rate, run};
 use lfn_path::{AqmConfig, CodelConfig};
 use lfn_sim::config::{Config, FlowConfig};
 use lfn_sim::misbehaving::Misbehaviour;

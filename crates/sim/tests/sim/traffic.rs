@@ -1,8 +1,6 @@
 //! Models of TCP traffic in the engine: transfers begin, end, and bring the next ones.
 
-mod common;
-
-use common::{drop_tail, dumbbell, law, rate, run};
+use crate::common::{drop_tail, dumbbell, law, rate, run};
 use lfn_law::SlowStartKind;
 use lfn_sim::config::{Config, RouteId, TrafficConfig};
 use lfn_sim::rng::Distribution;

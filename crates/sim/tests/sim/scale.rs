@@ -1,8 +1,6 @@
 //! Large scenarios run, in memory that grows with packets in flight and with flows.
 
-mod common;
-
-use common::{drop_tail, dumbbell, linux_flow, rate, run};
+use crate::common::{drop_tail, dumbbell, linux_flow, rate, run};
 use lfn_sim::config::FlowConfig;
 use lfn_units::Time;
 

@@ -5,9 +5,7 @@
 //! to each RTT. ns-2 had the same RTTs, starts every 100 ms, ssthresh of 100 and access links without
 //! serialisation.
 
-mod common;
-
-use common::{drop_tail, dumbbell, ns2_flow, rate, run};
+use crate::common::{drop_tail, dumbbell, ns2_flow, rate, run};
 use lfn_sim::config::FlowConfig;
 use lfn_sim::Outcome;
 use lfn_tcp::Reduction;

@@ -2,9 +2,7 @@
 //! TCP over a drop-tail queue, one flow unless noted. Windows are in segments. A band is the range of the
 //! kernel's episodes; if ours lies outside, the test names place and reason.
 
-mod common;
-
-use common::{
+use crate::common::{
     drop_tail, dumbbell, events, linux_flow, rate, run, Event, BDP_PACKETS, FAST_RETRANSMIT, RECOVERY_END,
     UNDO,
 };

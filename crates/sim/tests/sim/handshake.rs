@@ -1,9 +1,7 @@
 //! How a connection opens, beside Linux 6.12's own TCP in virtual time: SYN and SYN-ACK wait in queues, are
 //! lost, and are sent again.
 
-mod common;
-
-use common::{capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, ARRIVES};
+use crate::common::{self, capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, ARRIVES};
 use lfn_path::{AqmConfig, CodelConfig};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkId, Loss};
 use lfn_sim::Outcome;

@@ -1,9 +1,7 @@
 //! Path elements beside queues and loss of data: ACKs that are lost, late or gathered; policers, shapers, and links
 //! that erase ECN.
 
-mod common;
-
-use common::{
+use crate::common::{
     capture, datagrams, drop_tail, dumbbell, linux_flow, network, rate, rows, run, ACK, ARRIVES, DEPARTS, UDP,
 };
 use lfn_path::{AckImpair, AqmConfig, CodelConfig, JitterConfig, Loss, Policer, Reorder, Service, Shaper};

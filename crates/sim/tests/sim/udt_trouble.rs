@@ -3,9 +3,7 @@
 //!
 //! `LFN_UDT_DRAWS` says how many, `LFN_SEED` which.
 
-mod common;
-
-use common::{drop_tail, dumbbell, run};
+use crate::common::{drop_tail, dumbbell, run};
 use lfn_path::{GilbertElliottConfig, JitterConfig, Reorder};
 use lfn_sim::background::Direction;
 use lfn_sim::config::{Change, Changed, Config, Impair, LinkId, Loss, RouteId, UdtConfig};

@@ -1,8 +1,6 @@
 //! Known values of TCP over a dumbbell: compares theory and RFCs with results.
 
-mod common;
-
-use common::{
+use crate::common::{
     drop_tail, dumbbell, events, law, linux_flow, ns2_flow, rate, run, BDP_PACKETS, ECN, FAST_RETRANSMIT,
     RECOVERY_END,
 };

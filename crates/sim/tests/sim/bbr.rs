@@ -1,8 +1,6 @@
 //! BBR, versions 1 and 3: what they do to a link, to its queue, and to CUBIC.
 
-mod common;
-
-use common::{drop_tail, dumbbell, linux_flow, rate, run, LINUX_WIRE_BYTES};
+use crate::common::{drop_tail, dumbbell, linux_flow, rate, run, LINUX_WIRE_BYTES};
 use lfn_sim::{Outcome, Tables};
 use lfn_units::Time;
 

@@ -1,8 +1,6 @@
 //! Routers that speak, and the ends of their protocols, on paths of all kinds.
 
-mod common;
-
-use common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
+use crate::common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
 use lfn_path::{
     AqmConfig, CodelConfig, DropHead, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig,
 };

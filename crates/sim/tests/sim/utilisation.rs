@@ -1,8 +1,6 @@
 //! No link sends more than it can, however short the interval and wherever it begins within a packet.
 
-mod common;
-
-use common::{drop_tail, dumbbell, linux_flow, run};
+use crate::common::{drop_tail, dumbbell, linux_flow, run};
 use lfn_sim::config::{Change, Changed, LinkId};
 use lfn_units::{Rate, Time};
 

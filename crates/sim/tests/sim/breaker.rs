@@ -1,8 +1,6 @@
 //! Circuit breakers: which flows they end, when, and that they change nothing else.
 
-mod common;
-
-use common::{background, datagrams, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, udt};
+use crate::common::{self, background, datagrams, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, udt};
 use lfn_path::{AqmConfig, CodelConfig, Impair, JitterConfig, Loss, Policer};
 use lfn_sim::breaker::Breaker;
 use lfn_sim::config::{BreakerConfig, Change, Changed, Config, FlowConfig, LinkId, UdtConfig, Watched};

@@ -2,9 +2,7 @@
 //! time, behind a bottleneck of 20 Mbit/s and a round trip of 50 ms unless noted, 1514 bytes a packet. Data are
 //! impaired behind the bottleneck; ACKs are only delayed.
 
-mod common;
-
-use common::{
+use crate::common::{
     drop_tail, events, linux_flow, network, ns2_flow, rate, run, Event, ECN, FAST_RETRANSMIT, RECOVERY_END,
     TIMEOUT,
 };

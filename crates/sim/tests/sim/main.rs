@@ -1,0 +1,23 @@
+//! The simulator from outside. One program for all of these tests: it is built once, and long ones run beside short ones.
+
+mod application;
+mod bbr;
+mod breaker;
+mod closed_form;
+mod common;
+mod determinism;
+mod handshake;
+mod linux_behaviour;
+mod linux_trouble;
+mod many_flows;
+mod misbehaving;
+mod network;
+mod parallel;
+mod path_elements;
+mod router;
+mod scale;
+mod theory;
+mod traffic;
+mod udt;
+mod udt_trouble;
+mod utilisation;
