@@ -18,15 +18,15 @@ demo: $(UV)
 	$(SYNC) --no-dev
 	$(RUN) lfn demo
 
-# What fails fast comes first. In each pair one part leaves a core idle; parts that may wait are nice to those whose
-# tests tell time.
+# What fails fast comes first. In each pair one part leaves a core idle; a third begins when one has ended. Parts that may
+# wait are nice to those whose tests tell time.
 test: tools style
 	$(PAIR) clippy extension
 	$(PAIR) test-kernel rust-tests
-	$(PAIR) test-rust instructions
+	$(PAIR) test-rust instructions new-law
 	$(MAKE) test-python
-	$(PAIR) site new-law
-	$(PAIR) blocks new-parts
+	$(PAIR) site new-parts
+	$(MAKE) blocks
 
 lint: style clippy
 
