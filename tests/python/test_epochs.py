@@ -63,6 +63,17 @@ def test_where_there_is_no_closed_form_nothing_is_foreseen() -> None:
     assert run_length.foreseen([lossy.flow("reno")]) == []
 
 
+def test_a_law_without_a_sawtooth_on_the_path_is_absent() -> None:
+    bare = path(rate="1Gbit/s", rtt="100ms", buffer="1bdp", duration="60s")
+    assert run_length.epoch_s(bare.flow("const-rate", rtt="100ms")) == {}
+
+
+def test_a_variant_has_its_own_period() -> None:
+    bare = path(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s")
+    found = run_length.epoch_s(bare.flow("htcp", rtt="40ms").flow("htcp:rtt", rtt="40ms"))
+    assert found["htcp"] != pytest.approx(found["htcp:rtt"], rel=0.05)
+
+
 def test_a_link_whose_trace_is_its_rate_has_no_closed_form(tmp_path: Path) -> None:
     (tmp_path / "up.trace").write_text("1\n2\n3\n")
     file = tmp_path / "traced.toml"

@@ -135,6 +135,11 @@ impl RttEstimator {
     }
 }
 
+/// The timestamp of a segment that is sent then, as Linux counts them.
+pub(crate) fn timestamp_ms(sent: Time) -> u64 {
+    sent.as_ns() / 1_000_000
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

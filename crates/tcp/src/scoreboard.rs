@@ -5,6 +5,8 @@
 //! retransmission timeout visits the whole window.
 
 mod detection;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,6 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use lfn_units::Time;
 
 use crate::prefetch::prefetch;
+use crate::rtt::timestamp_ms;
 use crate::{Range, RangeSet};
 
 const LOST: u8 = 1;
@@ -58,11 +61,6 @@ pub(crate) struct Learnt {
     pub beyond_gap: bool,
     /// Whether the cumulative ACK covers a segment that was retransmitted.
     pub repeated: bool,
-}
-
-/// The timestamp of a segment that is sent then, as Linux counts them.
-pub(crate) fn timestamp_ms(sent: Time) -> u64 {
-    sent.as_ns() / 1_000_000
 }
 
 /// The smaller value; `None` if both are missing.
@@ -595,32 +593,5 @@ impl Scoreboard {
             (None, Some(&Reverse(b))) => Some(b),
             (None, None) => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_comes_back_after_a_large_window_and_what_is_outstanding_stays() {
-        let mut board = Scoreboard::default();
-        for seq in 0..10_000 {
-            assert_eq!(board.on_sent(Time::from_ms(seq)), seq);
-        }
-        board.on_retransmitted(9_990, Time::from_s(20));
-        let most = board.memory_bytes();
-        board.shrink();
-        assert_eq!(board.memory_bytes(), most, "all of it is in use");
-        board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, None, &mut Delivered::default());
-        board.shrink();
-        assert!(board.memory_bytes() < most / 50, "{} of {most} bytes", board.memory_bytes());
-        assert_eq!((board.first_sent(), board.last_sent()), (Time::from_ms(9_980), Time::from_ms(9_999)));
-        assert_eq!(board.transmission(9_990, Some(0)), Some(Time::from_s(20)));
-        assert_eq!(board.transmission(9_990, None), Some(Time::from_ms(9_990)));
-        for seq in 10_000..20_000 {
-            board.on_sent(Time::from_ms(seq));
-        }
-        assert_eq!(board.first_sent(), Time::from_ms(9_980));
     }
 }

@@ -34,9 +34,9 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
     """Seconds from loss to loss by law, for laws that grow until they lose.
 
     The flows of a direction lose together and share its drop-tail queue evenly, and each runs its
-    law's code (:func:`lfnlab.theory.sawteeth`); other traffic makes epochs shorter. Of the flows of
-    a law the one with the largest window and RTT counts: its epoch is the longest. A law without a
-    sawtooth on the path is absent.
+    law's code (:func:`lfnlab.theory.sawteeth.sawteeth`); other traffic makes epochs shorter. Of the
+    flows of a law the one with the largest window and RTT counts: its epoch is the longest. A law
+    without a sawtooth on the path is absent.
     """
     return _epochs_s(scenario.check())
 

@@ -2,15 +2,12 @@
 //! that erase ECN.
 
 use crate::common::{
-    capture, datagrams, drop_tail, dumbbell, linux_flow, network, rate, rows, run, ACK, ARRIVES, DEPARTS, UDP,
+    capture, datagrams, drop_tail, dumbbell, linux_flow, ms, network, rate, rows, run, ACK, ARRIVES, DEPARTS,
+    UDP,
 };
 use lfn_path::{AckImpair, AqmConfig, CodelConfig, JitterConfig, Loss, Policer, Reorder, Service, Shaper};
 use lfn_sim::config::{Config, LinkConfig};
 use lfn_units::{Bytes, Rate, Time};
-
-fn ms(n: u64) -> Time {
-    Time::from_ms(n)
-}
 
 /// One flow of `law` on 20 Mbit/s × 40 ms for 10 s, with these ACKs.
 fn with_acks(law: &str, acks: Option<AckImpair>) -> Config {

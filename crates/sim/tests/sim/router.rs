@@ -1,6 +1,6 @@
 //! Routers that speak, and the ends of their protocols, on paths of all kinds.
 
-use crate::common::{drop_tail, dumbbell, network, ns2_flow, rate, run};
+use crate::common::{drop_tail, dumbbell, ms, network, ns2_flow, rate, run};
 use lfn_path::{
     AqmConfig, CodelConfig, DropHead, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig,
 };
@@ -11,10 +11,6 @@ use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::Time;
 
 const NO_LIMIT: u64 = 1_000_000;
-
-fn ms(n: u64) -> Time {
-    Time::from_ms(n)
-}
 
 /// A link of this rate, with a router.
 fn link(rate_text: &str, router: RouterConfig) -> LinkConfig {

@@ -2,7 +2,7 @@
 //! beside TCP.
 
 use crate::common::{
-    self, capture, drop_tail, dumbbell, events, linux_flow, network, rate, rows, run, udt, TIMEOUT,
+    self, capture, drop_tail, dumbbell, events, linux_flow, ms, network, rate, rows, run, udt, TIMEOUT,
 };
 use lfn_path::{JitterConfig, Reorder};
 use lfn_sim::background::Direction;
@@ -13,10 +13,6 @@ use lfn_units::{Rate, Time};
 /// UDT's data as recorded.
 const UDT_DATA: u8 = 3;
 const UDT_CONTROL: u8 = 4;
-
-fn ms(ms: u64) -> Time {
-    Time::from_ms(ms)
-}
 
 fn alone(link: LinkConfig, flow: UdtConfig, duration: Time) -> Config {
     Config { udt: vec![flow], ..dumbbell(link, Vec::new(), duration) }

@@ -9,7 +9,8 @@ use super::{EventKind, Sender, State};
 use crate::prr::Prr;
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::reordering::Reordering;
-use crate::scoreboard::{timestamp_ms, Delivered, Learnt};
+use crate::rtt::timestamp_ms;
+use crate::scoreboard::{Delivered, Learnt};
 use crate::{LossDetection, Reduction};
 
 /// State of loss recovery.

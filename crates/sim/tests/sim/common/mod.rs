@@ -1,6 +1,5 @@
 //! Scenarios for the tests of the simulator. Packets and headers are those of `compat = "linux"` and
 //! `compat = "ns2"`.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
@@ -233,4 +232,20 @@ pub fn udt(number: u32, rtt: Time) -> UdtConfig {
         // Numbers wrap within the first packets.
         seed: 0x7fff_fff0 + u64::from(number),
     }
+}
+
+/// Packets that a queue which drops nothing holds.
+pub const NO_LIMIT: u64 = 1_000_000;
+
+pub fn us(n: u64) -> Time {
+    Time::from_us(n)
+}
+
+pub fn ms(n: u64) -> Time {
+    Time::from_ms(n)
+}
+
+/// A link that drops nothing.
+pub fn link(name: &str, rate_text: &str, delay: Time) -> LinkConfig {
+    LinkConfig { name: name.into(), delay, ..drop_tail(rate(rate_text), NO_LIMIT) }
 }

@@ -1,0 +1,23 @@
+use super::*;
+
+#[test]
+fn memory_comes_back_after_a_large_window_and_what_is_outstanding_stays() {
+    let mut board = Scoreboard::default();
+    for seq in 0..10_000 {
+        assert_eq!(board.on_sent(Time::from_ms(seq)), seq);
+    }
+    board.on_retransmitted(9_990, Time::from_s(20));
+    let most = board.memory_bytes();
+    board.shrink();
+    assert_eq!(board.memory_bytes(), most, "all of it is in use");
+    board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, None, &mut Delivered::default());
+    board.shrink();
+    assert!(board.memory_bytes() < most / 50, "{} of {most} bytes", board.memory_bytes());
+    assert_eq!((board.first_sent(), board.last_sent()), (Time::from_ms(9_980), Time::from_ms(9_999)));
+    assert_eq!(board.transmission(9_990, Some(0)), Some(Time::from_s(20)));
+    assert_eq!(board.transmission(9_990, None), Some(Time::from_ms(9_990)));
+    for seq in 10_000..20_000 {
+        board.on_sent(Time::from_ms(seq));
+    }
+    assert_eq!(board.first_sent(), Time::from_ms(9_980));
+}
