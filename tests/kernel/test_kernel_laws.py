@@ -90,14 +90,15 @@ def in_avoidance(samples: list[dict[str, int]]) -> Iterator[tuple[dict[str, int]
 def decrease_errors(samples: list[dict[str, int]], keep: float, least: int) -> list[float]:
     """How far each ssthresh is from keep * cwnd, in segments.
 
-    Only reductions seen less than a window later: by then the window had grown by about one. A
-    second loss may still have come before the sample.
+    Only reductions seen less than a window later, by when the window had grown by about one, and
+    after one retransmission: a second loss would have reduced the window again.
     """
     return [
         abs(b["ssthresh"] - keep * a["cwnd"])
         for a, b in in_avoidance(samples)
         if b["ssthresh"] != a["ssthresh"]
         and b["acked_bytes"] - a["acked_bytes"] < a["cwnd"] * MSS_BYTES
+        and b["retransmits"] - a["retransmits"] <= 1
         and a["cwnd"] >= least
     ]
 
@@ -154,9 +155,9 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
             growths.append(reno_growth(again["samples"]))
         keep = KEEPS.get(law.name)
         errors = decrease_errors(result["samples"], *keep) if keep else []
-        # On a busy machine few samples come soon enough after a reduction: two more transfers.
-        for _ in range(2):
-            if keep and len(errors) < 3:
+        # On a busy machine few samples come soon enough after a reduction: five more transfers.
+        for _ in range(5):
+            if keep and len(errors) < 10:
                 errors += decrease_errors(carry(name)["samples"], *keep)
 
     assert result["law"] == name
@@ -179,7 +180,7 @@ def test_law_runs_in_kernel(law: kernel.KernelLaw) -> None:
         # Slow start ends at ssthresh, which only on_loss sets: above it, on_ack has grown.
         assert any(s["ca_state"] == 0 and s["cwnd"] > s["ssthresh"] for s in samples)
     if keep:
-        # To within the segment that neither number shows. A second loss may be among them.
+        # To within the segment that neither number shows.
         assert len(errors) >= 3
         assert statistics.median(errors) <= 1
     if growths:
