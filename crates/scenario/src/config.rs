@@ -369,9 +369,9 @@ impl Scenario {
                 pacing: tcp.pacing,
                 burst_segments: tcp.burst.map_or(1, |burst| burst.0 / u64::from(payload_bytes)),
                 validation: tcp.application.is_some() && compat == Compat::Linux,
-                law_seed: Stream::new(seed, &format!("flow[{number}].law[{stream}]")).u64() as u32,
                 ..sender
             },
+            law_seed: Stream::new(seed, &format!("flow[{number}].law[{stream}]")).u64() as u32,
             receiver: ReceiverConfig {
                 delayed_ack: tcp.delayed_ack,
                 sack: tcp.sack,

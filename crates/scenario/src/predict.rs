@@ -20,9 +20,10 @@ use growth::{samples_rates, OVERSHOOT};
 use loads::{Basis, Load, Paths, LEAST_TIMEOUT};
 
 /// Memory of a flow: configuration, sender, receiver, law, and its summary as a value and as JSON.
-const FLOW_BYTES: f64 = 2_500.0;
-/// The same of a flow that is reported in sum: 1,280, of which 2.25 times as much exists while their list grows.
-const SHORT_FLOW_BYTES: f64 = 2_850.0;
+const FLOW_BYTES: f64 = 2_200.0;
+/// The same of a flow that is reported in sum: 1,088, of which 2.25 times as much exists while their list grows, and its
+/// task.
+const SHORT_FLOW_BYTES: f64 = 2_520.0;
 /// The same over UDT, where both ends are connections that measure, and list at least some packets.
 const UDT_FLOW_BYTES: f64 = 16_000.0;
 /// Memory of a packet that is outstanding. In a queue it takes 60 bytes, with a quarter more for growth, and 32 of them once

@@ -67,11 +67,10 @@ fn defaults_are_those_of_linux() {
     assert_eq!((flow.payload_bytes, flow.wire_bytes, flow.ack_bytes), (1448, 1514, 66));
     assert_eq!((flow.direction, flow.rtt), (Direction::Forward, Time::from_ms(100)));
     assert_eq!((flow.start, flow.stop, flow.size_segments), (Time::ZERO, Time::NEVER, u64::MAX));
-    let law_seed = flow.sender.law_seed;
     // Four times 125 MB and the buffer below, in payloads of 1448 bytes.
     let send_buffer = SendBuffer::Segments(690_605);
     let linux = SenderConfig::linux(1448, SlowStartKind::HyStart);
-    assert_eq!(flow.sender, SenderConfig { law_seed, send_buffer, ..linux });
+    assert_eq!(flow.sender, SenderConfig { send_buffer, ..linux });
     assert_eq!(flow.receiver, ReceiverConfig::linux(Time::from_ms(100), 1448));
     // 125 MB in packets of 1514 bytes.
     for link in &config.links {
@@ -91,10 +90,9 @@ fn ns2_is_the_papers_simulator() {
     let config = config("compat = \"ns2\"", "size = \"100 packets\"", "packet = \"1000B\"");
     let flow = &config.flows[0];
     assert_eq!((flow.payload_bytes, flow.wire_bytes, flow.ack_bytes), (960, 1000, 40));
-    let law_seed = flow.sender.law_seed;
     // Four times 125 MB and 100 kB.
     let send_buffer = SendBuffer::Segments(521_250);
-    assert_eq!(flow.sender, SenderConfig { law_seed, send_buffer, ..SenderConfig::ns2(960) });
+    assert_eq!(flow.sender, SenderConfig { send_buffer, ..SenderConfig::ns2(960) });
     assert_eq!(flow.receiver, ReceiverConfig::ns2(Time::from_ms(100)));
     assert_eq!(config.links[0].limit_packets, 99);
 }
@@ -143,7 +141,7 @@ fn a_tuned_host_holds_four_times_what_its_path_ever_holds_and_64_mb_at_least() {
 fn every_flow_has_a_draw_of_its_own() {
     let seeds = |more: &str| {
         let config = config("", "", more);
-        config.flows.iter().map(|flow| flow.sender.law_seed).collect::<Vec<_>>()
+        config.flows.iter().map(|flow| flow.law_seed).collect::<Vec<_>>()
     };
     let three = seeds("count = 3");
     assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
@@ -186,7 +184,6 @@ fn what_a_flow_says_is_what_it_gets() {
         sack: false,
         ecn: true,
         pacing: true,
-        law_seed: flow.sender.law_seed,
         send_buffer: flow.sender.send_buffer,
         ..linux
     };

@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 route: RouteId(0),
                 ack_route: RouteId(1),
                 rtt,
+                law_seed: 0,
                 start: Time::from_us(1370 * i as u64),
                 stop: Time::NEVER,
                 size_segments: u64::MAX,

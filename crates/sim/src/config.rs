@@ -253,6 +253,8 @@ pub struct FlowConfig {
     pub wire_bytes: u32,
     /// Bytes of an ACK at the queue.
     pub ack_bytes: u32,
+    /// Seed of the connection for laws with random decisions; the start time is mixed with it.
+    pub law_seed: u32,
     /// Sender.
     pub sender: SenderConfig,
     /// Receiver.

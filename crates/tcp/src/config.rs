@@ -53,8 +53,6 @@ pub struct SenderConfig {
     pub burst_segments: u64,
     /// After a pause of a slow application its window is lower, as in Linux.
     pub validation: bool,
-    /// Seed of the connection for laws with random decisions.
-    pub law_seed: u32,
 }
 
 /// Limit on unacknowledged segments in the sending host.
@@ -166,7 +164,6 @@ impl SenderConfig {
             pacing: false,
             burst_segments: 1,
             validation: false,
-            law_seed: 0,
         }
     }
 

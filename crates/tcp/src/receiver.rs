@@ -158,7 +158,8 @@ pub struct Receiver {
     dup_acks_at: u64,
     /// Starts of the ranges that changed most recently.
     recent: [u64; SACK_BLOCKS],
-    compression: Option<Time>,
+    /// Longest wait of SACK compression; [`Time::NEVER`] without it.
+    compression: Time,
     duplicates: u64,
     /// Segments that are missing below `next`, of an optimistic receiver.
     skipped: u64,
@@ -184,7 +185,9 @@ impl Receiver {
             dsack: config.sack && config.dsack,
             echo: Echo { ecn: config.ecn, each_mark: config.echo_each_mark },
             delayed_ack_timeout: config.delayed_ack_timeout,
-            compression: config.sack_compression.map(|most| most.min(Time(config.rtt_hint.0 / 20))),
+            compression: config
+                .sack_compression
+                .map_or(Time::NEVER, |most| most.min(Time(config.rtt_hint.0 / 20))),
             received: 0,
             duplicates: 0,
             skipped: 0,
@@ -411,23 +414,21 @@ impl Receiver {
         }
         self.remember(range);
         let at_once = at_once || (self.sack && self.quick.take(false)) || self.quick.any();
-        match self.compression {
-            Some(most) if self.sack && !at_once => {
-                if self.dup_acks_at != self.next {
-                    (self.dup_acks_at, self.dup_acks) = (self.next, 0);
-                }
-                self.dup_acks += 1;
-                if self.dup_acks <= DUP_ACKS_UNCOMPRESSED {
-                    return self.acknowledge(now, emit);
-                }
-                self.compressed += 1;
-                if self.compressed > COMPRESSED_MAX {
-                    self.acknowledge(now, emit);
-                } else {
-                    self.deadline = self.deadline.min(now + most);
-                }
-            }
-            _ => self.acknowledge(now, emit),
+        if self.compression == Time::NEVER || !self.sack || at_once {
+            return self.acknowledge(now, emit);
+        }
+        if self.dup_acks_at != self.next {
+            (self.dup_acks_at, self.dup_acks) = (self.next, 0);
+        }
+        self.dup_acks += 1;
+        if self.dup_acks <= DUP_ACKS_UNCOMPRESSED {
+            return self.acknowledge(now, emit);
+        }
+        self.compressed += 1;
+        if self.compressed > COMPRESSED_MAX {
+            self.acknowledge(now, emit);
+        } else {
+            self.deadline = self.deadline.min(now + self.compression);
         }
     }
 

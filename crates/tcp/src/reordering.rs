@@ -6,9 +6,9 @@ use crate::rtt::RttEstimator;
 
 /// Duplicate ACKs or SACKed segments that prove a loss (RFC 5681), and the reordering that any path is taken
 /// to have.
-const DUP_THRESH: u64 = 3;
+const DUP_THRESH: u16 = 3;
 /// The most segments of reordering that count (Linux tcp_max_reordering).
-const DEGREE_MAX: u64 = 300;
+const DEGREE_MAX: u16 = 300;
 /// Recoveries after which the window is small again, unless a DSACK comes (RFC 8985 §6.2 step 4).
 const RECOVERIES: u8 = 16;
 
@@ -22,9 +22,14 @@ pub(crate) struct Reordering {
     /// Recoveries until the window is one step again.
     persist: u8,
     /// The most segments by which one was overtaken.
-    degree: u64,
+    degree: u16,
     /// No further step until this is acknowledged: one a round trip.
     round_end: u64,
+}
+
+/// A degree of reordering as far as it counts.
+fn capped(degree: u64) -> u16 {
+    degree.min(DEGREE_MAX.into()) as u16
 }
 
 impl Default for Reordering {
@@ -37,12 +42,12 @@ impl Reordering {
     /// An original was delivered although others of the `distance` segments from it on had been before.
     pub fn note(&mut self, distance: u64) {
         self.seen = true;
-        self.degree = self.degree.max(distance.min(DEGREE_MAX));
+        self.degree = self.degree.max(capped(distance));
     }
 
     /// So many segments were overtaken, as far as duplicate ACKs tell.
     pub fn set_degree(&mut self, degree: u64) {
-        self.degree = degree.min(DEGREE_MAX);
+        self.degree = capped(degree);
     }
 
     /// More reordering was seen than any path is taken to have.
@@ -52,7 +57,7 @@ impl Reordering {
 
     /// The most segments by which one was overtaken. Without SACK, so many duplicate ACKs show a loss.
     pub fn degree(&self) -> u64 {
-        self.degree
+        self.degree.into()
     }
 
     /// A DSACK reported a spurious retransmission. `una`: first unacknowledged segment; `nxt`: next to send.
@@ -80,7 +85,7 @@ impl Reordering {
     /// How long a segment may be late. None without reordering, once repair has begun or as many segments
     /// are SACKed as prove a loss.
     pub fn window(&self, repairing: bool, sacked: u64, rtt: &RttEstimator) -> Time {
-        if !self.seen && (repairing || sacked >= DUP_THRESH) {
+        if !self.seen && (repairing || sacked >= DUP_THRESH.into()) {
             return Time::ZERO;
         }
         Time::from_ns((rtt.min_ns() / 4 * u64::from(self.steps)).min(rtt.srtt_ns()))

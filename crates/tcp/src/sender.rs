@@ -13,6 +13,7 @@ mod undo;
 mod validation;
 
 use std::mem::offset_of;
+use std::sync::Arc;
 
 use lfn_header::Header;
 use lfn_law::{
@@ -39,7 +40,7 @@ pub use report::{EventKind, Segment, SenderEvent, SenderStats, State};
 use timers::Timers;
 use validation::Validation;
 
-/// Sender of one connection. Fields are in order of use: those of an ordinary ACK come before `slow_start`.
+/// Sender of one connection. Fields are in order of use: those of an ordinary ACK and of repair come before `slow_start`.
 // Over 20 fields: those that an ordinary ACK needs lie side by side, not in structs of their parts.
 #[repr(C)]
 pub struct Sender {
@@ -56,20 +57,22 @@ pub struct Sender {
     state: State,
     forced: Forced,
     send_cwr: bool,
+    /// For random decisions of the law.
+    law_seed: u32,
     pacer: Pacer,
     report: Report,
-    config: SenderConfig,
-    slow_start: SlowStart,
+    config: Arc<SenderConfig>,
     recovery: Recovery,
+    slow_start: SlowStart,
     spec: LawSpec,
     /// Delivery-rate sampler of a law that is a [`lfn_law::Controller`].
     rate: Option<Box<RateSampler>>,
     /// Of a sender whose application is slow.
-    validation: Option<Validation>,
+    validation: Option<Box<Validation>>,
 }
 
 /// A law and the window that it begins with; `srtt_ns` of the handshake, 0 without one.
-fn begin(law: &LawSpec, config: &SenderConfig, now: Time, srtt_ns: u64) -> (PlacedLaw, Control) {
+fn begin(law: &LawSpec, config: &SenderConfig, seed: u32, now: Time, srtt_ns: u64) -> (PlacedLaw, Control) {
     let mut control = Control::new(config.initial_window_segments);
     if let Some(segments) = config.initial_ssthresh_segments {
         control.ssthresh = Window::whole(segments.into());
@@ -78,7 +81,7 @@ fn begin(law: &LawSpec, config: &SenderConfig, now: Time, srtt_ns: u64) -> (Plac
         now_ns: now.as_ns(),
         srtt_ns,
         mss_bytes: config.mss_bytes,
-        seed: config.law_seed,
+        seed,
         flags: if config.sack { 0 } else { CONFIG_NO_SACK },
         ..LawConfig::default()
     };
@@ -90,14 +93,21 @@ fn begin(law: &LawSpec, config: &SenderConfig, now: Time, srtt_ns: u64) -> (Plac
 }
 
 impl Sender {
-    /// A connection that may send `end` segments (`u64::MAX`: no end), of `wire_bytes` each for pacing.
-    pub fn new(config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) -> Sender {
-        let mut config = *config;
-        // Flows of one template have the same `law_seed` and different start times.
-        let draw = (u64::from(config.law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        config.law_seed = (draw >> 32) as u32;
+    /// A connection that may send `end` segments (`u64::MAX`: no end), of `wire_bytes` each for pacing. Others may share
+    /// its settings; `law_seed` and the start decide what its law draws.
+    pub fn new(
+        config: &Arc<SenderConfig>,
+        law: &LawSpec,
+        law_seed: u32,
+        now: Time,
+        end: u64,
+        wire_bytes: u32,
+    ) -> Sender {
+        // Flows of one template have the same seed and different start times.
+        let draw = (u64::from(law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let law_seed = (draw >> 32) as u32;
         let spec = law.clone();
-        let (mut law, control) = begin(&spec, &config, now, 0);
+        let (mut law, control) = begin(&spec, config, law_seed, now, 0);
         let makes_up = law.router().is_none();
         let rate = law.is_controller().then(Box::<RateSampler>::default);
         let mut board = Scoreboard::default();
@@ -105,8 +115,8 @@ impl Sender {
         Sender {
             board,
             control,
-            timers: Timers::default(),
-            supply: Supply::new(&config, end, rate.is_some()),
+            timers: Timers { clock_ms: wheel::clock_ms(now), ..Timers::default() },
+            supply: Supply::new(config, end, rate.is_some()),
             round_end: 0,
             delivered: 0,
             usage: Usage::default(),
@@ -116,22 +126,33 @@ impl Sender {
             state: State::Open,
             forced: Forced::default(),
             send_cwr: false,
+            law_seed,
             pacer: Pacer::new(config.pacing || rate.is_some(), makes_up, wire_bytes),
             report: Report::new(now, control.cwnd),
-            config,
+            config: Arc::clone(config),
             slow_start: SlowStart::with(config.slow_start, config.saved),
-            recovery: Recovery { clock_ms: wheel::clock_ms(now), ..Recovery::default() },
+            recovery: Recovery::default(),
             spec,
             rate,
-            validation: config.validation.then(|| Validation::new(now, config.initial_window_segments)),
+            validation: config
+                .validation
+                .then(|| Box::new(Validation::new(now, config.initial_window_segments))),
         }
     }
 
     /// Restarts as a new connection; the scoreboard keeps its memory.
-    pub fn reset(&mut self, config: &SenderConfig, law: &LawSpec, now: Time, end: u64, wire_bytes: u32) {
+    pub fn reset(
+        &mut self,
+        config: &Arc<SenderConfig>,
+        law: &LawSpec,
+        law_seed: u32,
+        now: Time,
+        end: u64,
+        wire_bytes: u32,
+    ) {
         let mut board = std::mem::take(&mut self.board);
         board.reset();
-        let new = Sender::new(config, law, now, end, wire_bytes);
+        let new = Sender::new(config, law, law_seed, now, end, wire_bytes);
         board.log_losses(new.rate.is_some());
         *self = Sender { board, ..new };
     }
@@ -210,12 +231,12 @@ impl Sender {
     pub fn on_syns_lost(&mut self, now: Time) {
         self.report.observe(now, self.control.cwnd);
         self.control.cwnd = Window::ONE;
-        self.config.initial_window_segments = 1;
+        Arc::make_mut(&mut self.config).initial_window_segments = 1;
     }
 
     /// The ends did not agree on marks: the sender expects none, and does not set CWR.
     pub fn on_ecn_refused(&mut self) {
-        self.config.ecn = false;
+        Arc::make_mut(&mut self.config).ecn = false;
     }
 
     /// The handshake took `rtt`: the first sample of the round-trip time. Congestion control begins here, as in Linux;
@@ -225,7 +246,8 @@ impl Sender {
         let rtt_ns = rtt.as_ns().max(1);
         self.rtt.sample(rtt_ns, rtt_ns);
         if self.law.router().is_none() {
-            (self.law, self.control) = begin(&self.spec, &self.config, now, self.rtt.srtt_ns());
+            (self.law, self.control) =
+                begin(&self.spec, &self.config, self.law_seed, now, self.rtt.srtt_ns());
         }
         if self.rate.is_some() {
             let mut seen = Ack {

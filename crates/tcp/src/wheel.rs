@@ -4,24 +4,26 @@
 use lfn_units::Time;
 
 /// The clock at time 0, in ms, of the host of a connection that begins then: that of Linux in our validation.
-const CLOCK_MS: u64 = 912;
+const CLOCK_MS: u16 = 912;
 /// The coarsest tick, in ms.
-const COARSEST_MS: u64 = 4096;
+const COARSEST_MS: u16 = 4096;
 /// Delays from which ticks are 8, 64, 512 and 4,096 ms apart. Measured on 6.12: a delay of 504 ms ends at a multiple
 /// of 8 ms, one of 512 ms at a multiple of 64.
 const LEVELS_MS: [u64; 4] = [63, 504, 4032, 32256];
 
 /// The clock at time 0 of the host of a connection that begins at `start`, in ms. Hosts differ: on one clock thousands
 /// of connections would repeat their segments together.
-pub fn clock_ms(start: Time) -> u64 {
+pub fn clock_ms(start: Time) -> u16 {
     // Fibonacci hashing; 0 at 0.
-    CLOCK_MS + (start.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % COARSEST_MS
+    let hashed = start.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    CLOCK_MS + (hashed % u64::from(COARSEST_MS)) as u16
 }
 
 /// When a timer of `delay_ms` fires that was set at `now` on a host with that clock: at the first tick of its level
 /// after the delay.
-pub fn fires(clock_ms: u64, now: Time, delay_ms: u64) -> Time {
+pub fn fires(clock_ms: u16, now: Time, delay_ms: u64) -> Time {
     let shift = 3 * LEVELS_MS.iter().filter(|&&least| delay_ms >= least).count();
+    let clock_ms = u64::from(clock_ms);
     let over_ms = now.as_ns() / 1_000_000 + delay_ms + clock_ms;
     Time::from_ms((((over_ms >> shift) + 1) << shift) - clock_ms)
 }

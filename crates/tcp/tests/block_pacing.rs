@@ -22,7 +22,7 @@ impl Talk {
             initial_ssthresh_segments: Some(FLIGHT as u32),
             ..SenderConfig::linux(1448, SlowStartKind::Classic)
         };
-        let sender = Sender::new(&config, &law.parse().expect("a law"), Time::ZERO, u64::MAX, 1514);
+        let sender = Sender::new(&config.into(), &law.parse().expect("a law"), 0, Time::ZERO, u64::MAX, 1514);
         let mut talk = Talk { sender, now: Time::ZERO };
         assert_eq!(talk.send().len() as u64, FLIGHT);
         talk

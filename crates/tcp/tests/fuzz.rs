@@ -161,7 +161,7 @@ fn earliest<T>(queue: &[(Time, T)]) -> Time {
 
 fn play(script: &Script) {
     let mut path = Path {
-        sender: Sender::new(&script.sender, &script.law, Time::ZERO, script.segments, 1514),
+        sender: Sender::new(&script.sender.into(), &script.law, 0, Time::ZERO, script.segments, 1514),
         receiver: Receiver::new(&script.receiver),
         data: Vec::new(),
         acks: Vec::new(),

@@ -187,7 +187,7 @@ fn a_law_begins_at_the_end_of_the_handshake() {
         probes: Vec::new(),
         build: Some(build),
     };
-    let mut sender = Sender::new(&config(), &law.into(), Time::from_ms(7), u64::MAX, 1514);
+    let mut sender = Sender::new(&config().into(), &law.into(), 0, Time::from_ms(7), u64::MAX, 1514);
     sender.on_syns_lost(Time::from_ms(2107));
     sender.on_established(Time::from_ms(2107), Time::from_ms(RTT_MS));
     let seen = seen.lock().unwrap();
@@ -205,7 +205,7 @@ fn a_law_that_paces_spreads_the_initial_window_behind_ten_segments() {
     let law: LawSpec = "bbr".parse().expect("a law");
     let config =
         SenderConfig { initial_window_segments: 20, ..SenderConfig::linux(1448, SlowStartKind::None) };
-    let mut sender = Sender::new(&config, &law, Time::ZERO, u64::MAX, 1514);
+    let mut sender = Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 1514);
     let mut now = Time::from_ms(RTT_MS);
     sender.on_established(now, now);
     for _ in 0..9 {
@@ -330,7 +330,8 @@ fn a_duplicate_that_a_dsack_reports_counts_as_delivered() {
 fn the_ack_that_opens_the_window_is_no_duplicate() {
     for (sack, acks) in [(false, 4), (true, 3)] {
         let law: LawSpec = "reno:linux".parse().expect("a law");
-        let sender = Sender::new(&SenderConfig { sack, ..config() }, &law, Time::ZERO, u64::MAX, 1514);
+        let sender =
+            Sender::new(&SenderConfig { sack, ..config() }.into(), &law, 0, Time::ZERO, u64::MAX, 1514);
         let mut talk = Talk { sender, now: Time::ZERO };
         talk.send();
         talk.now = Time::from_ms(RTT_MS);

@@ -18,7 +18,7 @@ fn connected(law: &str, window: u32, send_buffer: SendBuffer, end: u64, sack: bo
         initial_window_segments: window,
         ..SenderConfig::linux(1448, SlowStartKind::Classic)
     };
-    let mut sender = Sender::new(&config, &law.parse().expect("a law"), Time::ZERO, end, 1514);
+    let mut sender = Sender::new(&config.into(), &law.parse().expect("a law"), 0, Time::ZERO, end, 1514);
     sender.on_established(Time::ZERO, Time::from_ms(1));
     sender
 }

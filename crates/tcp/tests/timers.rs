@@ -33,7 +33,7 @@ fn opened(window_segments: u32, size_segments: u64) -> Talk {
         initial_ssthresh_segments: Some(2),
         ..config()
     };
-    let sender = Sender::new(&config, &law, Time::ZERO, size_segments, 1514);
+    let sender = Sender::new(&config.into(), &law, 0, Time::ZERO, size_segments, 1514);
     let mut talk = Talk { sender, now: Time::ZERO };
     assert_eq!(talk.send().len(), size_segments.min(window_segments.into()) as usize);
     talk.now = Time::from_ms(20);
@@ -92,7 +92,8 @@ fn once_pacing_holds_new_data_back_after_a_timeout_repair_goes_on() {
         ..config()
     };
     let law: LawSpec = "reno:linux".parse().expect("a law");
-    let mut talk = Talk { sender: Sender::new(&config, &law, Time::ZERO, u64::MAX, 1514), now: Time::ZERO };
+    let mut talk =
+        Talk { sender: Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 1514), now: Time::ZERO };
     assert_eq!(talk.send().len(), 20);
     talk.now = Time::from_ms(RTT_MS);
     for segment in 1..=20 {

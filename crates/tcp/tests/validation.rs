@@ -18,7 +18,11 @@ impl Ends {
         let law: LawSpec = "reno".parse().unwrap();
         let linux = SenderConfig::linux(1448, SlowStartKind::Classic);
         let config = SenderConfig { handshake: false, validation, ..linux };
-        Ends { sender: Sender::new(&config, &law, Time::ZERO, 0, 1514), now: Time::ZERO, acks: Vec::new() }
+        Ends {
+            sender: Sender::new(&config.into(), &law, 0, Time::ZERO, 0, 1514),
+            now: Time::ZERO,
+            acks: Vec::new(),
+        }
     }
 
     /// The application writes.

@@ -33,7 +33,7 @@ struct Opening {
     syn_again: Time,
     first_syn: Time,
     /// Of both hosts.
-    clock_ms: u64,
+    clock_ms: u16,
     syns: u32,
     /// When the receiver sends its SYN-ACK again.
     syn_ack_again: Time,
@@ -95,7 +95,7 @@ impl Handshakes {
         if opening.syn_again != now {
             return;
         }
-        if flow.finished.is_some() {
+        if flow.is_finished() {
             // Stopped before it was open.
             self.opening.remove(&id);
             return;
@@ -129,7 +129,7 @@ impl Handshakes {
         opening.syn_acks += 1;
         scheduler.schedule(opening.syn_ack_again, Kind::SynAck, id.index());
         let packet = Packet::of_syn(id, u64::from(opening.stamp_ms.unwrap_or_default()));
-        let header = std::mem::take(&mut flow.heard.header);
+        let header = flow.take_header();
         self.send(scheduler, flow, Class::SynAck, packet, header);
     }
 
@@ -181,7 +181,7 @@ impl Handshakes {
         }
         let Some(opening) = self.opening.get_mut(&id) else { return };
         opening.stamp_ms.get_or_insert(packet.stamp_ms());
-        flow.heard.header = header;
+        flow.keep_header(header);
         self.send_syn_ack(scheduler, id, flow);
     }
 
@@ -196,7 +196,7 @@ impl Handshakes {
         let (now, id) = (scheduler.now, packet.flow());
         self.received += 1;
         flow.under_way -= 1;
-        if flow.finished.is_some() {
+        if flow.is_finished() {
             self.opening.remove(&id);
             return false;
         }

@@ -51,7 +51,7 @@ fn of_tcp(
 ) -> Option<FlowRow> {
     let (reported, flows) = tcp.streams(streams);
     let config = &reported.config;
-    let under_way = |flow: &Flow| flow.finished.is_none_or(|at| at >= now);
+    let under_way = |flow: &Flow| flow.finished >= now;
     let first = flows.iter().find(|flow| under_way(flow)).filter(|_| reported.started)?;
     let t_s = now.as_s();
     let values = first.sender.probe();

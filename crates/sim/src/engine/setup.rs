@@ -1,8 +1,10 @@
 //! A simulation before its first event: what its configuration names must be there, and fit together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use lfn_path::{Bernoulli, RouterConfig, Service};
+use lfn_tcp::SenderConfig;
 use lfn_units::{Rate, Time};
 
 use super::breakers::Breakers;
@@ -109,8 +111,9 @@ impl Sim {
             }
         }
         let cx = &mut self.context;
+        let mut sender = None;
         for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
-            let mut setup = setup_of(&cx.network, flow);
+            let mut setup = setup_of(&cx.network, flow, sender_of(&mut sender, flow));
             setup.by_event |= rerouted[number as usize] || watched[transfer as usize];
             let reported = Reported {
                 config: flow.clone(),
@@ -118,6 +121,7 @@ impl Sim {
                 transfer,
                 started: false,
                 written: 0,
+                base: 0,
                 tripped: None,
             };
             self.ends.tcp.add_reported(cx, &setup, reported);
@@ -129,11 +133,20 @@ impl Sim {
     }
 }
 
-fn setup_of(network: &Network, flow: &FlowConfig) -> FlowSetup {
+/// Settings of a flow's sender: those of the flow before it if they are the same.
+fn sender_of(last: &mut Option<Arc<SenderConfig>>, flow: &FlowConfig) -> Arc<SenderConfig> {
+    if last.as_deref() != Some(&flow.sender) {
+        *last = None;
+    }
+    Arc::clone(last.get_or_insert_with(|| Arc::new(flow.sender)))
+}
+
+fn setup_of(network: &Network, flow: &FlowConfig, sender: Arc<SenderConfig>) -> FlowSetup {
     let (route, ack_route) = (flow.route, flow.ack_route);
     FlowSetup {
         law: flow.law.clone(),
-        sender: flow.sender,
+        law_seed: flow.law_seed,
+        sender,
         receiver: flow.receiver,
         direction: flow.direction,
         route,

@@ -2,7 +2,9 @@
 //! traffic.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::Time;
 
 use super::context::Context;
@@ -36,6 +38,8 @@ struct Source {
     name: Option<String>,
     generator: Generator,
     setup: FlowSetup,
+    /// Settings of senders, one for each size of segments in bytes.
+    senders: BTreeMap<u32, Arc<SenderConfig>>,
     routes: [RouteId; 2],
     header_bytes: u32,
     framing_bytes: u32,
@@ -63,6 +67,7 @@ impl Source {
             name,
             generator,
             setup,
+            senders: BTreeMap::new(),
             routes,
             header_bytes,
             framing_bytes,
@@ -77,7 +82,7 @@ impl Source {
 
     /// Settings of a flow of `bytes`, or of one without end.
     fn setup_of(
-        &self,
+        &mut self,
         network: &Network,
         direction: Direction,
         rtt: Time,
@@ -96,8 +101,11 @@ impl Source {
         setup.payload_bytes = mss_bytes;
         setup.wire_bytes = mss_bytes + overhead;
         setup.last_wire_bytes = setup.wire_bytes;
-        setup.sender.mss_bytes = mss_bytes;
-        setup.sender.receive_window_segments = (self.receive_window_bytes / u64::from(mss_bytes)).max(2);
+        let sender = self.senders.entry(mss_bytes).or_insert_with(|| {
+            let receive_window_segments = (self.receive_window_bytes / u64::from(mss_bytes)).max(2);
+            Arc::new(SenderConfig { mss_bytes, receive_window_segments, ..*self.setup.sender })
+        });
+        setup.sender = Arc::clone(sender);
         if let Some(bytes) = bytes {
             setup.size_segments = bytes.div_ceil(u64::from(mss_bytes));
             setup.last_wire_bytes = overhead + last_payload_bytes(bytes, mss_bytes);
@@ -137,9 +145,10 @@ impl Sources {
         let sizes = (config.header_bytes, config.framing_bytes, background::RECEIVE_WINDOW_BYTES);
         self.sources.push(Source::new(None, generator, setup, config.routes, sizes));
         for long in long_flows {
-            let of = &self.sources[source];
+            let of = &mut self.sources[source];
             let mut setup = of.setup_of(&cx.network, long.direction, long.rtt, long.mss_bytes, None);
-            setup.sender.receive_window_segments = u64::from(background::LONG_FLOW_WINDOW_PACKETS);
+            Arc::make_mut(&mut setup.sender).receive_window_segments =
+                u64::from(background::LONG_FLOW_WINDOW_PACKETS);
             tcp.add_long(cx, &setup, long.start, Origin { source, ..Origin::default() });
         }
         self.schedule_arrival(cx, source);
@@ -314,14 +323,11 @@ impl Sources {
 }
 
 /// Settings that all flows of a source share.
-fn template(
-    law: lfn_law::LawSpec,
-    sender: lfn_tcp::SenderConfig,
-    receiver: lfn_tcp::ReceiverConfig,
-) -> FlowSetup {
+fn template(law: lfn_law::LawSpec, sender: SenderConfig, receiver: ReceiverConfig) -> FlowSetup {
     FlowSetup {
         law,
-        sender,
+        law_seed: 0,
+        sender: Arc::new(sender),
         receiver,
         direction: Direction::Forward,
         route: RouteId(0),

@@ -49,6 +49,8 @@ pub(super) struct Reported {
     pub started: bool,
     /// Segments that a slow application has written.
     pub written: u64,
+    /// Acknowledged segments at the end of the warm-up.
+    pub base: u64,
     /// When a circuit breaker ended it.
     pub tripped: Option<Time>,
 }
@@ -78,21 +80,23 @@ impl TcpFlows {
         let slow = reported.config.application.is_some();
         let size_segments = reported.config.size_segments;
         self.reported.push(reported);
-        self.add(cx, setup, Role::Reported, start, Origin::default());
+        self.add(cx, setup, Role::Reported, start, None);
         if let Some(flow) = self.flows.last_mut().filter(|_| slow) {
-            flow.application.writes_left = size_segments;
+            flow.task().writes_left = size_segments;
         }
     }
 
     /// A flow of a traffic source, without end.
     pub fn add_long(&mut self, cx: &mut Context, setup: &FlowSetup, start: Time, origin: Origin) {
-        self.add(cx, setup, Role::Long, start, origin);
+        self.add(cx, setup, Role::Long, start, Some(origin));
     }
 
-    fn add(&mut self, cx: &mut Context, setup: &FlowSetup, role: Role, start: Time, origin: Origin) {
+    fn add(&mut self, cx: &mut Context, setup: &FlowSetup, role: Role, start: Time, origin: Option<Origin>) {
         let id = FlowId::new(self.flows.len());
         let mut flow = Flow::new(setup, role, start);
-        flow.origin = origin;
+        if let Some(origin) = origin {
+            flow.task().origin = origin;
+        }
         frugal::push(&mut self.flows, flow);
         self.connect(cx, id);
         cx.scheduler.schedule(start, Kind::Begin, id.index());
@@ -111,7 +115,7 @@ impl TcpFlows {
                 FlowId::new(self.flows.len() - 1)
             }
         };
-        self.flows[id.index()].origin = origin;
+        self.flows[id.index()].task().origin = origin;
         self.connect(cx, id);
         id
     }
@@ -193,10 +197,10 @@ impl TcpFlows {
         let Some(reported) = self.reported.get_mut(id.index()) else { return };
         let Some(application) = reported.config.application else { return };
         let flow = &mut self.flows[id.index()];
-        if flow.finished.is_some() || flow.application.writes_left == 0 {
+        if flow.is_finished() || flow.writes_left() == 0 {
             return;
         }
-        flow.application.writes_left -= 1;
+        flow.task().writes_left -= 1;
         flow.sender.write_now(now, 1);
         reported.written += 1;
         let next = flow.started.after(application.writes_at(reported.written, flow.payload_bytes));
@@ -217,7 +221,7 @@ impl TcpFlows {
     pub fn on_stop(&mut self, now: Time, id: FlowId) {
         let flow = &mut self.flows[id.index()];
         flow.sender.stop();
-        flow.finished.get_or_insert(now);
+        flow.finished = flow.finished.min(now);
     }
 
     /// Fetches what the next ACKs on `line` will need, if there are many flows. A flow's place is known
@@ -397,12 +401,12 @@ impl TcpFlows {
         let flow = &mut self.flows[id.index()];
         match flow.role {
             Role::Reported => {
-                flow.finished.get_or_insert(now);
+                flow.finished = flow.finished.min(now);
                 false
             }
             Role::Short => {
-                let first = flow.finished.is_none();
-                flow.finished.get_or_insert(now);
+                let first = !flow.is_finished();
+                flow.finished = flow.finished.min(now);
                 self.retire_if_silent(now, id);
                 first
             }
@@ -413,13 +417,13 @@ impl TcpFlows {
     /// A flow of a traffic source that is done and has nothing in the network gives its place back.
     fn retire_if_silent(&mut self, now: Time, id: FlowId) {
         let flow = &mut self.flows[id.index()];
-        let done = flow.role == Role::Short && flow.finished.is_some() && !flow.origin.stays;
+        let done = flow.role == Role::Short && flow.is_finished() && !flow.origin().stays;
         if !done || !flow.is_silent() {
             return;
         }
         flow.role = Role::Free;
         flow.forget_timers();
-        self.retired[flow.origin.source].add(flow, now);
+        self.retired[flow.origin().source].add(flow, now);
         // A departure may be computed after what happened later elsewhere.
         let later = self.free.iter().rev().take_while(|place| place.0 > now).count();
         self.free.insert(self.free.len() - later, (now, id));
@@ -430,12 +434,12 @@ impl TcpFlows {
         let flow = &mut self.flows[id.index()];
         let segments = origin.bytes.div_ceil(u64::from(flow.payload_bytes));
         flow.extend(segments, overhead_bytes + last_payload_bytes(origin.bytes, flow.payload_bytes));
-        flow.origin = origin;
+        flow.task().origin = origin;
     }
 
     /// The task of a flow of a traffic source, and its direction.
     pub fn origin(&self, id: FlowId) -> (Origin, Direction) {
-        (self.flows[id.index()].origin, self.flows[id.index()].path.direction)
+        (self.flows[id.index()].origin(), self.flows[id.index()].path.direction)
     }
 
     /// The application waits for the message that is sent now.
@@ -445,17 +449,18 @@ impl TcpFlows {
 
     /// An interactive session is to write `writes` segments.
     pub fn expect_writes(&mut self, id: FlowId, writes: u64, mean_gap: Time) {
-        let flow = &mut self.flows[id.index()];
-        flow.application.writes_left = writes;
-        flow.application.write_gap = mean_gap;
+        let task = self.flows[id.index()].task();
+        task.writes_left = writes;
+        task.write_gap = mean_gap;
     }
 
     /// An interactive session writes one segment. Returns the mean gap to the next, if there is one.
     pub fn write(&mut self, id: FlowId) -> Option<Time> {
         let flow = &mut self.flows[id.index()];
         flow.sender.offer(1);
-        flow.application.writes_left -= 1;
-        (flow.application.writes_left > 0).then_some(flow.application.write_gap)
+        let task = flow.task();
+        task.writes_left -= 1;
+        (task.writes_left > 0).then_some(task.write_gap)
     }
 
     /// The number of a flow among all connections.
@@ -582,8 +587,8 @@ impl TcpFlows {
 
     /// Statistics begin.
     pub fn restart(&mut self, now: Time) {
-        for flow in &mut self.flows[..self.reported.len()] {
-            flow.base = flow.sender.una();
+        for (flow, reported) in self.flows.iter_mut().zip(&mut self.reported) {
+            reported.base = flow.sender.una();
             if flow.started <= now {
                 flow.sender.restart_window_stats(now);
             }

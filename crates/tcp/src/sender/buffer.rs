@@ -139,6 +139,6 @@ impl Sender {
         self.board.abort();
         self.stop();
         self.forced = Forced::default();
-        self.timers = Timers::default();
+        self.timers = Timers { clock_ms: self.timers.clock_ms, ..Timers::default() };
     }
 }

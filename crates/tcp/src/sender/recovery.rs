@@ -1,5 +1,7 @@
 //! Loss recovery: episodes, undo, tail loss probes, timeouts.
 
+use std::num::NonZero;
+
 use lfn_law::{Ack, LossKind, Window, ACK_DISORDER, ACK_LOSS, ACK_RESTART, ACK_SACK};
 use lfn_units::Time;
 
@@ -32,8 +34,6 @@ pub(super) struct Recovery {
     pub copies_delivered: u64,
     /// A retransmission left with nothing in flight since the last ACK.
     pub restarts: bool,
-    /// The host's clock at time 0, for the ticks of timers.
-    pub clock_ms: u64,
 }
 
 impl Sender {
@@ -371,7 +371,7 @@ impl Sender {
 
     /// RFC 8985 §7.4: the probe repaired a loss unless the original also arrives.
     fn check_probe(&mut self, now: Time, ack: &Acknowledgement) {
-        let Some(end) = self.timers.probe_end else { return };
+        let Some(end) = self.timers.probe_end.map(NonZero::get) else { return };
         if ack.flags.has(AckFlags::DUPLICATE) || ack.cumulative > end {
             self.timers.probe_end = None;
         } else if ack.cumulative == end && !ack.flags.has(AckFlags::ECHOES_ORIGINAL) {
@@ -396,10 +396,10 @@ impl Sender {
         }
         if self.may_send_new() {
             // New data also serves as a probe, without a retransmission (§7.3).
-            self.timers.probe_end = Some(self.board.nxt() + 1);
+            self.timers.probe_end = NonZero::new(self.board.nxt() + 1);
             self.forced.new = true;
         } else {
-            self.timers.probe_end = Some(self.board.nxt());
+            self.timers.probe_end = NonZero::new(self.board.nxt());
             self.forced.retransmit = true;
         }
         self.restart_timer(now);

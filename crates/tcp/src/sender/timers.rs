@@ -1,5 +1,7 @@
 //! The sender's timers: retransmission timeout, tail loss probe, RACK's reordering timer.
 
+use std::num::NonZero;
+
 use lfn_law::LossKind;
 use lfn_units::Time;
 
@@ -29,12 +31,14 @@ pub(super) struct Timers {
     /// RACK's reordering timer.
     pub reorder: Time,
     /// One past the last segment when a tail loss probe was sent.
-    pub probe_end: Option<u64>,
+    pub probe_end: Option<NonZero<u64>>,
     /// When the probe's timer began, where the timeout may come first.
     pub probe_began: Time,
     /// Timeouts since the last RTT sample: the timeout is doubled so often.
     pub backoff: u32,
     pub kind: Timer,
+    /// The host's clock at time 0, for the ticks of timers.
+    pub clock_ms: u16,
 }
 
 impl Default for Timers {
@@ -46,7 +50,15 @@ impl Default for Timers {
             probe_began: Time::ZERO,
             backoff: 0,
             kind: Timer::Rto,
+            clock_ms: 0,
         }
+    }
+}
+
+impl Timers {
+    /// Whether segment `seq` is the tail loss probe.
+    pub fn probes(&self, seq: u64) -> bool {
+        self.probe_end.is_some_and(|end| end.get() == seq + 1)
     }
 }
 
@@ -205,7 +217,7 @@ impl Sender {
             }
             Timer::RtoTick | Timer::ProbeTick => return false,
         };
-        self.timers.due = wheel::fires(self.recovery.clock_ms, began, delay_ms);
+        self.timers.due = wheel::fires(self.timers.clock_ms, began, delay_ms);
         true
     }
 }

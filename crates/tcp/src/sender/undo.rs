@@ -1,7 +1,7 @@
 //! Undo of spurious reductions, detected by timestamps (Eifel, RFC 3522), by DSACK
 //! (RFC 2883, RFC 3708), by F-RTO (RFC 5682).
 
-use lfn_law::{Control, LossKind};
+use lfn_law::{LossKind, Window};
 use lfn_units::Time;
 
 use super::{EventKind, Sender, State};
@@ -13,7 +13,7 @@ pub(super) struct Undo {
     /// Whether the episode under way may end as spurious.
     possible: bool,
     /// Window and threshold before the reduction; `None`: they stay, since the reduction answers a mark.
-    prior: Option<Control>,
+    prior: Option<(Window, Window)>,
     /// The cumulative ACK at the reduction.
     marker: u64,
     /// One past the last segment that was sent before the first retransmission; 0 without one.
@@ -63,7 +63,8 @@ impl Sender {
         let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
         let originals_end = if keeps { self.recovery.undo.originals_end } else { 0 };
         let possible = self.config.undo && kind != LossKind::Ecn;
-        let prior = (possible && self.state != State::Cwr).then_some(self.control);
+        let prior =
+            (possible && self.state != State::Cwr).then_some((self.control.cwnd, self.control.ssthresh));
         self.recovery.undo = Undo { possible, prior, marker: self.board.una(), originals_end, copies };
     }
 
@@ -83,7 +84,7 @@ impl Sender {
         if in_vain {
             self.recovery.undo.copies = self.recovery.undo.copies.saturating_sub(1);
         }
-        if self.timers.probe_end != Some(seq + 1) {
+        if !self.timers.probes(seq) {
             self.recovery.reordering.on_dsack(self.board.una(), self.board.nxt());
         }
         true
@@ -93,9 +94,9 @@ impl Sender {
     /// again.
     pub(super) fn undo(&mut self, now: Time, unmark: bool) {
         let cwnd_before = self.control.cwnd;
-        if let Some(prior) = self.recovery.undo.prior.take() {
-            self.control.cwnd = self.control.cwnd.max(prior.cwnd);
-            self.control.ssthresh = self.control.ssthresh.max(prior.ssthresh);
+        if let Some((cwnd, ssthresh)) = self.recovery.undo.prior.take() {
+            self.control.cwnd = self.control.cwnd.max(cwnd);
+            self.control.ssthresh = self.control.ssthresh.max(ssthresh);
             self.law.on_undo(&mut self.control);
         }
         self.recovery.undo.possible = false;

@@ -29,7 +29,7 @@ impl Sender {
     /// timeout, down to the initial one (RFC 5681 section 4.1).
     pub fn write_now(&mut self, now: Time, segments: u64) {
         if let Some(validation) =
-            self.validation.filter(|_| self.validates() && self.board.outstanding() == 0)
+            self.validation.as_deref().copied().filter(|_| self.validates() && self.board.outstanding() == 0)
         {
             let rto = self.timeout().0.max(1);
             let paused = now.since(validation.last_sent).0;

@@ -22,7 +22,7 @@ impl Talk {
     pub fn new(config: &SenderConfig) -> Talk {
         let law: LawSpec = "reno:linux".parse().expect("a law");
         let config = SenderConfig { initial_ssthresh_segments: Some(20), ..*config };
-        let sender = Sender::new(&config, &law, Time::ZERO, u64::MAX, 1514);
+        let sender = Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 1514);
         let mut talk = Talk { sender, now: Time::ZERO };
         assert_eq!(talk.send().len(), 20);
         talk.now = Time::from_ms(RTT_MS);

@@ -67,7 +67,7 @@ impl TcpFlows {
     pub fn counts_of_source(&mut self, source: usize, end: Time) -> Counts {
         let mut counts = self.retired[source];
         for flow in &mut self.flows[self.reported.len()..] {
-            if flow.role != Role::Free && flow.origin.source == source {
+            if flow.role != Role::Free && flow.origin().source == source {
                 counts.add(flow, end);
             }
         }
@@ -82,19 +82,21 @@ impl TcpFlows {
     /// Whether the first of these flows has begun and any has not ended.
     pub fn are_under_way(&self, streams: Range<usize>, now: Time) -> bool {
         let flows = &self.flows[streams];
-        flows[0].started < now && flows.iter().any(|flow| flow.finished.is_none())
+        flows[0].started < now && !flows.iter().all(Flow::is_finished)
     }
 
     /// One flow that is reported.
     pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
-        let Reported { config, number, transfer, started, tripped, .. } = &self.reported[id.index()];
+        let Reported { config, number, transfer, started, tripped, base, .. } = &self.reported[id.index()];
         let flow = &mut self.flows[id.index()];
-        let delivered = flow.sender.una() - flow.base;
+        let delivered = flow.sender.una() - base;
         let rtt = flow.sender.rtt();
         let (srtt_s, min_rtt_s) = (rtt.srtt_ns() as f64 * 1e-9, rtt.min_ns() as f64 * 1e-9);
         let from = flow.started.max(cx.record.warmup);
-        let to = flow.finished.unwrap_or(end).min(end);
+        let to = flow.finished.min(end);
         let active_s = to.since(from).as_s();
+        let completed =
+            flow.is_finished() && flow.is_done() && tripped.is_none() && config.size_segments != u64::MAX;
         let per_s = |x: f64| if active_s > 0.0 { x / active_s } else { 0.0 };
         let delivered_bytes = delivered * u64::from(flow.payload_bytes);
         let observed = if *started { end } else { flow.started };
@@ -125,10 +127,7 @@ impl TcpFlows {
             srtt_s,
             min_rtt_s,
             cov: None,
-            completion_s: flow
-                .finished
-                .filter(|_| tripped.is_none() && flow.is_done() && config.size_segments != u64::MAX)
-                .map(|at| at.since(flow.started).as_s()),
+            completion_s: completed.then(|| flow.finished.since(flow.started).as_s()),
             tripped_s: tripped.map(Time::as_s),
         }
     }

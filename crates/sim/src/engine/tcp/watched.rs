@@ -11,16 +11,16 @@ impl TcpFlows {
     /// A circuit breaker ends a flow: unless it has ended, it sends nothing more, also not again.
     pub fn on_tripped(&mut self, now: Time, id: FlowId) {
         let flow = &mut self.flows[id.index()];
-        if flow.finished.is_none() {
+        if !flow.is_finished() {
             flow.sender.abort();
-            flow.finished = Some(now);
+            flow.finished = now;
             self.reported[id.index()].tripped = Some(now);
         }
     }
 
     /// Whether all these flows have ended.
     pub fn have_ended(&self, streams: Range<usize>) -> bool {
-        self.flows[streams].iter().all(|flow| flow.finished.is_some())
+        self.flows[streams].iter().all(|flow| flow.is_finished())
     }
 
     /// When a flow that is reported begins.

@@ -42,6 +42,7 @@ pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
         route: RouteId(0),
         ack_route: RouteId(1),
         rtt,
+        law_seed: 0,
         start: Time::ZERO,
         stop: Time::NEVER,
         size_segments: u64::MAX,
