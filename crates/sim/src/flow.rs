@@ -397,9 +397,16 @@ impl Flow {
         self.payload_bytes - (self.sizes.wire_bytes - wire_bytes)
     }
 
-    /// All was sent and acknowledged once; more may follow.
+    /// All was sent and acknowledged once, or nothing more will be; another message may follow.
     pub fn is_finished(&self) -> bool {
         self.finished != Time::NEVER
+    }
+
+    /// It finishes now, unless it has before.
+    pub fn finish(&mut self, now: Time) {
+        if !self.is_finished() {
+            self.finished = now;
+        }
     }
 
     /// All was sent and acknowledged.

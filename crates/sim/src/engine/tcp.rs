@@ -221,7 +221,7 @@ impl TcpFlows {
     pub fn on_stop(&mut self, now: Time, id: FlowId) {
         let flow = &mut self.flows[id.index()];
         flow.sender.stop();
-        flow.finished = flow.finished.min(now);
+        flow.finish(now);
     }
 
     /// Fetches what the next ACKs on `line` will need, if there are many flows. A flow's place is known
@@ -401,12 +401,12 @@ impl TcpFlows {
         let flow = &mut self.flows[id.index()];
         match flow.role {
             Role::Reported => {
-                flow.finished = flow.finished.min(now);
+                flow.finish(now);
                 false
             }
             Role::Short => {
                 let first = !flow.is_finished();
-                flow.finished = flow.finished.min(now);
+                flow.finish(now);
                 self.retire_if_silent(now, id);
                 first
             }

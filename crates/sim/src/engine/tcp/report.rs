@@ -6,7 +6,7 @@ use lfn_units::Time;
 
 use super::{Reported, TcpFlows};
 use crate::engine::context::Context;
-use crate::flow::{Flow, Role};
+use crate::flow::{Flow, Role, Task};
 use crate::ids::FlowId;
 use crate::summary::FlowSummary;
 
@@ -145,7 +145,9 @@ impl TcpFlows {
 
     /// Bytes of the flows themselves.
     pub fn flow_bytes(&self) -> usize {
+        let tasks = self.flows.len() - self.reported.len();
         self.flows.capacity() * size_of::<Flow>()
+            + tasks * size_of::<Task>()
             + self.reported.capacity() * size_of::<Reported>()
             + self.handshakes.memory_bytes()
     }
