@@ -5,7 +5,7 @@ mod talk;
 use std::sync::{Arc, Mutex};
 
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_tcp::{AckFlags, Prr, Segment, Sender, SenderConfig, State};
+use lfn_tcp::{AckFlags, Acknowledgement, Prr, Segment, Sender, SenderConfig, State};
 use lfn_units::Time;
 use talk::{config, numbers, Talk, RTT_MS};
 
@@ -195,6 +195,27 @@ fn a_law_begins_at_the_end_of_the_handshake() {
     assert_eq!((now_ns, srtt_ns, cwnd), (2_107_000_000, 100_000_000, 1));
     assert_eq!(seed, first_seed, "a connection has one seed");
     assert_eq!(sender.control().cwnd.floor(), 1);
+}
+
+#[test]
+fn connections_that_share_settings_change_only_their_own() {
+    let shared = Arc::new(SenderConfig { ecn: true, initial_window_segments: 10, ..config() });
+    let law: LawSpec = "reno".parse().expect("a law");
+    let [mut unlucky, mut other] =
+        [(); 2].map(|()| Sender::new(&shared, &law, 0, Time::ZERO, u64::MAX, 1514));
+    unlucky.on_syns_lost(Time::from_ms(1));
+    unlucky.on_ecn_refused();
+    let after_a_mark = |sender: &mut Sender| {
+        let now = Time::from_ms(RTT_MS);
+        sender.on_established(now, now);
+        let window = sender.control().cwnd.floor();
+        while sender.next_segment(now).is_some() {}
+        let flags = AckFlags::ECHOES_ORIGINAL.with(AckFlags::ECE, true);
+        sender.on_ack(now + now, &Acknowledgement { cumulative: 1, flags, ..Acknowledgement::default() });
+        (window, sender.state())
+    };
+    assert_eq!(after_a_mark(&mut unlucky), (1, State::Open));
+    assert_eq!(after_a_mark(&mut other), (10, State::Cwr));
 }
 
 /// As observed in Linux, the first ten segments are sent at once. Further segments of the initial window are
