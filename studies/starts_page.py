@@ -273,8 +273,8 @@ On a long fat path that an earlier connection measured, `careful-resume` is the 
 take 1.38 times the ideal, with HyStart 2.45. It is for transfers that have the bottleneck to
 themselves: beside an old flow it takes more than a third of that flow's goodput where the buffer
 holds 1 BDP or less, and a crowd of such flows takes as much. Without an earlier connection
-`rapid` is the next, 1.80; beside an old flow it needs 2.5 times the ideal, at 21 % of harm. Where
-others share the link, `hystart++` is the best compromise: the same harm as HyStart, 12 to 13 %,
+`rapid` is the next, 1.80; beside an old flow it needs 2.5 times the ideal, at 18 % of harm. Where
+others share the link, `hystart++` is the best compromise: the same harm as HyStart, 12 %,
 of which 10 % are the transfer itself, and half of its time beside an old flow, 3.2 in place of
 5.8. `hystart` and `limited` are for traffic that must not disturb. `classic` loses a BDP on each
 start. `search` (3.0) does the same here: it ends slow start when several BDPs are in flight, more

@@ -229,18 +229,18 @@ The number is its goodput at the worst of the three RTTs, in percent of the link
 are laws that three seeds cannot decide: the 95 % intervals overlap. Headers leave 96 % of the link
 at 1 Gbit/s and 99 % at 10 Gbit/s.
 
-- **Random loss, or a buffer far below a BDP: BBR**, v1 or v3. It has at least 79 % of the link on
+- **Random loss, or a buffer far below a BDP: BBR**, v1 or v3. It has at least 77 % of the link on
   every path here. Laws that treat a loss as congestion do not: CUBIC at 10 Gbit/s × 200 ms and a
-  quarter of a BDP has 94 % without loss, 54 % if one packet in a million is lost, 15 % at 1e-5, 2 %
+  quarter of a BDP has 93 % without loss, 52 % if one packet in a million is lost, 15 % at 1e-5, 2 %
   at 1e-4.
 - **A clean path, a quarter of a BDP or more: CUBIC** has nine tenths of the best, and most
   neighbours run it.
 - **Several flows of your own on a clean path: H-TCP.** A new flow has its half after 40 s; with
-  CUBIC it has a fifth to a third. H-TCP takes 57 to 74 % beside CUBIC.
+  CUBIC it has a fifth to a third. H-TCP takes 62 to 73 % beside CUBIC.
 - **No other flows on the path: Scalable or HSTCP** have the highest goodput of the loss-based laws.
   They are unfair to other flows, also to new flows of the same law.
 - **A short queue matters: BBR** holds 5 ms of 100, v3 19, CUBIC over 50, Scalable 88.
-- **A shared path that is not yours: not BBR.** Beside one CUBIC it has 87 to 98 %.
+- **A shared path that is not yours: not BBR.** Beside one CUBIC it has 84 to 98 %.
 
 ## What it costs
 
