@@ -90,7 +90,7 @@ def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
     ]
     rows = []
     for found in execute(cases, out=out, jobs=1, title="duels").runs:
-        first, second = (flow["goodput_bps"] for flow in found.summary["flows"])
+        first, second = found.goodputs
         rate_bps = found.summary["links"][0]["rate_bps"]
         rows.append(
             {

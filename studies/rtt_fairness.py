@@ -179,7 +179,11 @@ def row(run: Run) -> dict[str, str | int | float]:
     """Exponent of a run's two groups of flows, and utilisation of the link."""
     rtts_s = sorted({flow["rtt_s"] for flow in run.summary["flows"]})
     near, far = (
-        sum(flow["goodput_bps"] for flow in run.summary["flows"] if flow["rtt_s"] == rtt_s)
+        sum(
+            goodput
+            for flow, goodput in zip(run.summary["flows"], run.goodputs, strict=True)
+            if flow["rtt_s"] == rtt_s
+        )
         for rtt_s in rtts_s
     )
     return {

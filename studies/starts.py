@@ -195,7 +195,7 @@ def _row(run: Run, solo_bps: dict[Path, float]) -> dict[str, Any]:
     )
     harm = None
     if factors["experiment"] != "alone":
-        harm = round(1 - flows[0]["goodput_bps"] / solo_bps[path], 4)
+        harm = round(1 - run.goodputs[0] / solo_bps[path], 4)
     median, late = times[len(times) // 2], times[int(0.95 * (len(times) - 1))]
     return {
         **factors,
@@ -210,7 +210,7 @@ def _row(run: Run, solo_bps: dict[Path, float]) -> dict[str, Any]:
 def run(starts: Sequence[str], out: FilePath) -> pl.DataFrame:
     """A row a run: experiment, path, slow start; times over the ideal, losses in BDPs, harm."""
     solos = execute([solo(path) for path in PATHS], out=out / "solo", jobs=2).runs
-    alone_bps = {_path(each): each.summary["flows"][0]["goodput_bps"] for each in solos}
+    alone_bps = {_path(each): each.goodputs[0] for each in solos}
     cases = [
         case
         for make, path, start in product(EXPERIMENTS.values(), PATHS, starts)

@@ -62,8 +62,7 @@ def _figures(runs: Sequence[Run], path: starts.Path) -> list[str]:
         times.append((flows[-1]["completion_s"] or math.inf) / path.ideal_s(starts.SIZE_BDP))
         lost.append(run.summary["links"][0]["drops"] / path.bdp_packets)
         if solo:
-            alone_bps = solo[0].summary["flows"][0]["goodput_bps"]
-            harm.append(100 * (1 - flows[0]["goodput_bps"] / alone_bps))
+            harm.append(100 * (1 - run.goodputs[0] / solo[0].goodputs[0]))
     texts = [with_interval(interval(values)) for values in (times, lost)]
     return [*texts, with_interval(interval(harm)) if harm else ""]
 

@@ -87,7 +87,7 @@ def newcomers(laws: Sequence[str]) -> Iterator[Case]:
 
 def measured(run: Run) -> float:
     """Alone the goodput over the link's rate; else the newcomer's share of both. In percent."""
-    flows = [flow["goodput_bps"] for flow in run.summary["flows"]]
+    flows = run.goodputs
     if run.factors["what"] == "alone":
         return float(100 * flows[0] / run.summary["links"][0]["rate_bps"])
     return float(100 * flows[1] / sum(flows))

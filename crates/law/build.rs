@@ -9,7 +9,7 @@ use std::{env, fs, process};
 
 use lfn_header::Protocol;
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "variants",
     "aliases",
     "targets",
@@ -18,6 +18,7 @@ const KEYS: [&str; 12] = [
     "signal",
     "probes",
     "ssthresh",
+    "window",
     "source",
     "code",
     "header",
@@ -247,6 +248,8 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     }
     let ssthresh = line.get("ssthresh").unwrap_or("below");
     one_of("ssthresh", ssthresh, &["below", "estimate"])?;
+    let window = line.get("window").unwrap_or("kept");
+    one_of("window", window, &["kept", "none"])?;
     let probes = probes(&line.get("probes").map(list).unwrap_or_default())?;
     let (parameters, aliases) = parameters(line)?;
     let (header, code) = (header(line)?, code(line, &targets)?);
@@ -270,11 +273,12 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, aliases: &[{aliases}], targets: &{targets:?}, \
          slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          parameters: &[{parameters}], header: {header}, \
-         ssthresh_is_estimate: {}, draws: {draws}, source: {:?}, card: {shown}, \
+         ssthresh_is_estimate: {}, keeps_window: {}, draws: {draws}, source: {:?}, card: {shown}, \
          index: {index}, code: {code} }},\n",
         line.name,
         need("family")?,
         ssthresh == "estimate",
+        window == "kept",
         need("source")?,
     ))
 }

@@ -167,7 +167,7 @@ def exponents(study: Study, setup: Setup) -> list[float]:
 
 def windows(run: Run, count: int) -> list[float]:
     """Mean windows of the first flows, segments."""
-    return [flow["mean_cwnd_segments"] for flow in run.summary["flows"][:count]]
+    return [flow["mean_cwnd_segments"] or math.nan for flow in run.summary["flows"][:count]]
 
 
 def background_share(run: Run, count: int) -> float:

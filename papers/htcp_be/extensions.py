@@ -243,7 +243,7 @@ def with_udp(base: Scenario, form: str, own: Mapping[str, Any]) -> Scenario:
 def goodputs(results: Results, question: str, law: str, beside: str, flow: int = 0) -> list[float]:
     """Of one of the flows in Mbit/s, by run."""
     runs = select(results, question=question, law=law, case=beside)
-    return [run.summary["flows"][flow]["goodput_bps"] / 1e6 for run in runs]
+    return [run.goodputs[flow] / 1e6 for run in runs]
 
 
 def mbps(results: Results, question: str, law: str, beside: str, flow: int = 0) -> str:

@@ -233,15 +233,15 @@ def growth_per_s(run: Run) -> float | None:
 
 def total_bps(run: Run) -> float:
     """Goodput of all flows under test."""
-    return float(sum(flow["goodput_bps"] for flow in run.summary["flows"]))
+    return sum(run.goodputs)
 
 
 def fairness(run: Run) -> float:
     """Jain's index of the flows under test."""
-    return metrics.jain([flow["goodput_bps"] for flow in run.summary["flows"]])
+    return metrics.jain(run.goodputs)
 
 
 def newcomer_share(run: Run) -> float:
     """Part of both flows' goodput that the second has from the warm-up on."""
-    first, second = (flow["goodput_bps"] for flow in run.summary["flows"])
-    return float(second / (first + second))
+    first, second = run.goodputs
+    return second / (first + second)

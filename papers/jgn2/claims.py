@@ -412,7 +412,7 @@ def j8(study: Study) -> Finding:
     own = study.settings["misordering"]
     goodputs = {
         law: [
-            [run.summary["flows"][0]["goodput_bps"] / 1e6 for run in study.runs(part, law)]
+            [run.goodputs[0] / 1e6 for run in study.runs(part, law)]
             for part in ("in order", "mis-ordered")
         ]
         for law in study.laws
@@ -476,9 +476,9 @@ def unfairness(study: Study, law: str, ratio: float) -> list[float]:
     """
     least_bps = full_mbps(study)
     return [
-        math.log(max(one["goodput_bps"], least_bps) / max(other["goodput_bps"], least_bps))
+        math.log(max(one, least_bps) / max(other, least_bps))
         for run in study.runs("figure 3", law, ratio=ratio)
-        for one, other in [run.summary["flows"]]
+        for one, other in [run.goodputs]
     ]
 
 
@@ -546,8 +546,7 @@ def ratio_bars(study: Study) -> Figure:
     """A panel a ratio, two bars a protocol."""
     values: dict[Group, Interval] = {
         (ratio, law, f"flow {i + 1}"): interval(
-            run.summary["flows"][i]["goodput_bps"] / 1e6
-            for run in study.runs("figure 3", law, ratio=ratio)
+            run.goodputs[i] / 1e6 for run in study.runs("figure 3", law, ratio=ratio)
         )
         for ratio in study.settings["ratios"]["ratios"]
         for law in study.laws

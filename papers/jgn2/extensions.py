@@ -93,7 +93,7 @@ def share(study: Study, rate: str, one: str, other: str) -> float:
     pair = pair_of(study, one, other)
     parts = []
     for run in study.runs(rate, *pair):
-        goodputs = [flow["goodput_bps"] for flow in run.summary["flows"]]
+        goodputs = run.goodputs
         parts.append(100.0 * goodputs[pair.index(one)] / sum(goodputs))
     return interval(parts).mean
 

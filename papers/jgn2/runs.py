@@ -86,10 +86,7 @@ class Study(study.Study):
     def totals_by_run(self, part: str = "table 2") -> dict[Pair, list[float]]:
         """The same of each run, by seed."""
         return {
-            pair: [
-                sum(flow["goodput_bps"] for flow in run.summary["flows"]) / 1e6
-                for run in self.runs(part, *pair)
-            ]
+            pair: [sum(run.goodputs) / 1e6 for run in self.runs(part, *pair)]
             for pair in pairs(self.laws)
         }
 

@@ -212,8 +212,6 @@ def on_kernel(settings: Mapping[str, Any]) -> OnKernel:
         {
             "goodput each (Mbit/s)": lambda run: mean_goodput_bps(run) / 1e6,
             "CoV of windows": window_cov,
-            "Jain's index": lambda run: metrics.jain(
-                [flow["goodput_bps"] for flow in run.summary["flows"]]
-            ),
+            "Jain's index": lambda run: metrics.jain(run.goodputs),
         },
     )

@@ -245,7 +245,7 @@ def per_flow(study: Study, law: str) -> Interval:
 
 def mean_goodput_bps(run: Run) -> float:
     """Mean goodput of the flows of a run."""
-    return float(np.mean([flow["goodput_bps"] for flow in run.summary["flows"]]))
+    return float(np.mean(run.goodputs))
 
 
 def swing(study: Study, law: str) -> Interval:

@@ -34,6 +34,9 @@ pub struct LawInfo {
     pub probes: &'static [Probe],
     /// [`crate::Law::on_loss`] may set `ssthresh` above `cwnd`: it is an estimate of the path.
     pub ssthresh_is_estimate: bool,
+    /// The window limits what it has in flight. Else it sends at a rate, and `cwnd` only bounds what a broken path
+    /// swallows.
+    pub keeps_window: bool,
     /// It draws random numbers, so that runs with other seeds differ.
     pub draws: bool,
     /// The source of the equations.
@@ -271,6 +274,11 @@ impl LawSpec {
     /// The signal that ends its growth, as in [`LawInfo::family`]; unknown for a prototype.
     pub fn family(&self) -> Option<&'static str> {
         self.info().map(|law| law.family)
+    }
+
+    /// Whether the window limits what it has in flight ([`LawInfo::keeps_window`]).
+    pub fn keeps_window(&self) -> bool {
+        self.info().is_none_or(|law| law.keeps_window)
     }
 
     /// The header of its packets, for routers with this protocol.

@@ -34,7 +34,7 @@ fn simulate(text: &str, seed: u64) -> Result<Summary, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     for buffer in ["0.05bdp", "0.1bdp", "0.2bdp", "0.5bdp", "1bdp"] {
         let summary = simulate(&scenario(buffer), 1)?;
-        let goodput = summary.flows[0].goodput_bps / 1e6;
+        let goodput = summary.flows[0].goodput_bps.unwrap_or_default() / 1e6;
         println!("{buffer:>7}  {goodput:5.1} Mbit/s  {}", summary.hash);
     }
     Ok(())

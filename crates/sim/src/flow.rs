@@ -1,5 +1,7 @@
 //! A flow inside the engine: sender, receiver, and the lines between them.
 
+mod misbehaving;
+
 use std::sync::Arc;
 
 use lfn_header::{Header, Protocol};
@@ -144,6 +146,8 @@ pub(crate) struct Heard {
     header: Header,
     /// When the copy was sent that moved the receiver on last.
     moved_by_copy: Time,
+    /// When a segment arrived last that was new, of a receiver that acknowledges what has not arrived.
+    new_at: Time,
 }
 
 /// Sender, receiver, and all between them that is theirs. In order of use: one cache line and the two ends
@@ -409,6 +413,14 @@ impl Flow {
         }
     }
 
+    /// The application writes no more, and what was sent is still repaired.
+    pub fn stop(&mut self) {
+        self.sender.stop();
+        if let Some(task) = &mut self.task {
+            task.writes_left = 0;
+        }
+    }
+
     /// All was sent and acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
@@ -504,20 +516,6 @@ impl Flow {
             }),
         };
         before + sent
-    }
-
-    /// A segment comes to a receiver that misbehaves, at `at`. Returns the ACKs sent.
-    pub fn receive_misbehaving(
-        &mut self,
-        at: Time,
-        segment: Segment,
-        ce: bool,
-        how: Misbehaviour,
-        id: FlowId,
-        scheduler: &mut Scheduler,
-    ) -> u64 {
-        let segment = segment.received(ce);
-        self.answer(id, scheduler, |receiver, mut emit| how.receive(receiver, at, segment, &mut emit))
     }
 
     /// Whether a segment that is needed was sent before the copy that moved the receiver on last: that copy's

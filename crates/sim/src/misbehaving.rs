@@ -25,6 +25,14 @@ words! {
 }
 
 impl Misbehaviour {
+    /// ACKs that one segment may bring about.
+    pub(crate) fn most_acks(self) -> u32 {
+        match self {
+            Misbehaviour::SplitsAcks => PARTS,
+            Misbehaviour::Optimistic | Misbehaviour::HidesMarks => 1,
+        }
+    }
+
     /// A segment comes to the receiver at `at`.
     pub(crate) fn receive(
         self,

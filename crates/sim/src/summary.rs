@@ -1,6 +1,7 @@
 //! The summary of a run. It is serialised as it stands: names are the keys of `summary.json`, and the sentences
 //! are its documentation (docs/reference/summary.schema.json, made by the test at the end).
 
+use lfn_units::Time;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +23,8 @@ pub struct Summary {
     pub data_packets_delivered: u64,
     /// Events that the engine processed.
     pub events: u64,
-    /// Jain's fairness index of the flows' goodput; null if no flow delivered anything.
+    /// Jain's fairness index of the goodput of the flows that were active after the warm-up; null for one such flow, and
+    /// if none delivered anything.
     pub jain: Option<f64>,
     /// Mean over flows of the coefficient of variation (population standard deviation over mean) of goodput
     /// in bins of 1 s; null below two bins.
@@ -79,13 +81,21 @@ pub struct FlowSummary {
     pub rtt_s: f64,
     /// Start time.
     pub start_s: f64,
-    /// Payload acknowledged per second, from the later of start and warm-up to the end of the flow.
-    pub goodput_bps: f64,
-    /// How long that was.
+    /// Payload delivered per second while the flow was active: from the later of start and warm-up until its last byte
+    /// was acknowledged, or to the end of the run; null for a flow that was not active after the warm-up.
+    pub goodput_bps: Option<f64>,
+    /// When that was.
     #[serde(skip)]
-    pub active_s: f64,
-    /// Payload acknowledged since the warm-up.
+    pub active: Active,
+    /// Payload on its way, or that waited at the receiver for what was missing, when the warm-up ended.
+    #[serde(skip)]
+    pub outstanding_bytes: u64,
+    /// Payload that arrived and was acknowledged since the warm-up.
     pub delivered_bytes: u64,
+    /// Payload that the receiver acknowledged since the warm-up, arrived or not; absent unless it acknowledges what has
+    /// not arrived (`misbehaves = "optimistic"`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_bytes: Option<u64>,
     /// Segments sent, whole run.
     pub sent: u64,
     /// Retransmissions, whole run.
@@ -96,19 +106,21 @@ pub struct FlowSummary {
     pub loss_events: u64,
     /// Reductions undone, whole run.
     pub undos: u64,
-    /// Congestion window, mean over time since the warm-up.
-    pub mean_cwnd_segments: f64,
-    /// Smallest congestion window.
-    pub min_cwnd_segments: f64,
-    /// Largest congestion window.
-    pub max_cwnd_segments: f64,
-    /// Smoothed RTT at the end.
-    pub srtt_s: f64,
-    /// Smallest RTT.
-    pub min_rtt_s: f64,
+    /// Congestion window, mean over the time while the flow was active after the warm-up; null for a flow that was not,
+    /// and for a law that keeps no window (rcp, jetmax).
+    pub mean_cwnd_segments: Option<f64>,
+    /// Smallest congestion window in that time.
+    pub min_cwnd_segments: Option<f64>,
+    /// Largest congestion window in that time.
+    pub max_cwnd_segments: Option<f64>,
+    /// Smoothed RTT at the end; null without a sample.
+    pub srtt_s: Option<f64>,
+    /// Smallest RTT; null without a sample.
+    pub min_rtt_s: Option<f64>,
     /// Coefficient of variation of goodput in bins of 1 s; null below two bins.
     pub cov: Option<f64>,
-    /// Time from start until the last byte was acknowledged; null without a size, or if it did not finish.
+    /// Time from start until the last byte of its size was acknowledged (and had arrived); null without a size, or if
+    /// it did not finish.
     pub completion_s: Option<f64>,
     /// When a circuit breaker ended it; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,24 +130,52 @@ pub struct FlowSummary {
 impl FlowSummary {
     /// Another stream of the same transfer.
     pub(crate) fn add(&mut self, stream: &FlowSummary) {
-        self.srtt_s = (self.srtt_s * f64::from(self.streams) + stream.srtt_s) / f64::from(self.streams + 1);
+        let of_all = |least: fn(f64, f64) -> f64, a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => Some(least(a, b)),
+            (one, other) => one.or(other),
+        };
+        let streams = f64::from(self.streams);
+        let mean = self.srtt_s.zip(stream.srtt_s).map(|(mean, one)| (mean * streams + one) / (streams + 1.0));
+        self.srtt_s = mean.or(self.srtt_s).or(stream.srtt_s);
         self.streams += 1;
         self.delivered_bytes += stream.delivered_bytes;
-        self.active_s = self.active_s.max(stream.active_s);
-        if self.active_s > 0.0 {
-            self.goodput_bps = self.delivered_bytes as f64 * 8.0 / self.active_s;
-        }
+        self.outstanding_bytes += stream.outstanding_bytes;
+        self.claimed_bytes = self.claimed_bytes.zip(stream.claimed_bytes).map(|(a, b)| a + b);
+        self.active = self.active.and(stream.active);
+        self.goodput_bps = self.active.per_s(self.delivered_bytes as f64 * 8.0);
         self.sent += stream.sent;
         self.retransmits += stream.retransmits;
         self.timeouts += stream.timeouts;
         self.loss_events += stream.loss_events;
         self.undos += stream.undos;
-        self.mean_cwnd_segments += stream.mean_cwnd_segments;
-        self.min_cwnd_segments = self.min_cwnd_segments.min(stream.min_cwnd_segments);
-        self.max_cwnd_segments = self.max_cwnd_segments.max(stream.max_cwnd_segments);
-        self.min_rtt_s = self.min_rtt_s.min(stream.min_rtt_s);
+        self.mean_cwnd_segments = of_all(|a, b| a + b, self.mean_cwnd_segments, stream.mean_cwnd_segments);
+        self.min_cwnd_segments = of_all(f64::min, self.min_cwnd_segments, stream.min_cwnd_segments);
+        self.max_cwnd_segments = of_all(f64::max, self.max_cwnd_segments, stream.max_cwnd_segments);
+        self.min_rtt_s = of_all(f64::min, self.min_rtt_s, stream.min_rtt_s);
         self.tripped_s = self.tripped_s.or(stream.tripped_s);
         self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
+    }
+}
+
+/// The time after the warm-up while a flow was active.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Active {
+    /// The later of start and warm-up.
+    pub from: Time,
+    /// The end of the flow or of the run; at most `from` if the flow was not active.
+    pub to: Time,
+}
+
+impl Active {
+    /// From the first beginning to the last end of both.
+    fn and(self, other: Active) -> Active {
+        Active { from: self.from.min(other.from), to: self.to.max(other.to) }
+    }
+
+    /// An amount per second of this time; `None` if it has no length.
+    pub(crate) fn per_s(self, amount: f64) -> Option<f64> {
+        let active_s = self.to.since(self.from).as_s();
+        (active_s > 0.0).then(|| amount / active_s)
     }
 }
 

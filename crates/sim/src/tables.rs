@@ -19,7 +19,7 @@ tables! {
         t_s: f64, "s";
         /// `id` of the flow in the summary.
         flow: u32, "";
-        /// Congestion window.
+        /// Congestion window; of a law that keeps none (rcp, jetmax) the bound on what a broken path swallows.
         cwnd_seg: f64, "segments";
         /// Slow-start threshold; infinite before the first reduction.
         ssthresh_seg: f64, "segments";
@@ -29,7 +29,7 @@ tables! {
         rtt_s: f64, "s";
         /// Segments in the network, as the sender estimates (RFC 6675 pipe).
         inflight_seg: u32, "segments";
-        /// Payload acknowledged since the flow began.
+        /// Payload that arrived and was acknowledged since the flow began.
         delivered_bytes: u64, "B";
         /// Segments sent again, since the flow began.
         retransmits: u64, "segments";

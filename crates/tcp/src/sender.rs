@@ -222,6 +222,11 @@ impl Sender {
         &self.report.stats
     }
 
+    /// Segments sent again so far. A look at it moves no statistic.
+    pub fn retransmits(&self) -> u64 {
+        self.report.stats.retransmits
+    }
+
     /// Whether data wait for a handshake.
     pub fn has_handshake(&self) -> bool {
         self.config.handshake
@@ -349,8 +354,9 @@ impl Sender {
     }
 
     /// The handshake, or the ACK that comes to [`Sender::on_ack`] next, brings back a header.
-    pub fn on_header(&mut self, header: Header) {
+    pub fn on_header(&mut self, now: Time, header: Header) {
         let Some(law) = self.law.router() else { return };
+        self.report.observe(now, self.control.cwnd);
         let before = self.control.pacing_bytes_per_s;
         law.on_header(header, &mut self.control);
         let after = self.control.pacing_bytes_per_s;

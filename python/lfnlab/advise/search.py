@@ -351,7 +351,7 @@ def _sample(span: Span) -> str:
 
 
 def _goodput(run: Run, which: slice) -> float:
-    return math.fsum(flow["goodput_bps"] for flow in run.summary["flows"][which])
+    return math.fsum(run.goodputs[which])
 
 
 def _time(runs: Sequence[Run], streams: int, size: int, offset_s: float, span: Span) -> Time:

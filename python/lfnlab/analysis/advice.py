@@ -17,7 +17,33 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
 
     ``step`` is called once for each run.
     """
-    return [*run_length.seen(results, step), *ended(results), *unmarked(results)]
+    return [
+        *run_length.seen(results, step),
+        *unconnected(results),
+        *ended(results),
+        *unmarked(results),
+    ]
+
+
+def unconnected(results: Results) -> list[str]:
+    """Flows that sent no data, since their connection was not made."""
+    found: dict[str, list[Run]] = {}
+    for run in results.runs:
+        for flow in run.summary["flows"]:
+            waits_s = run.summary["sim_s"] - flow["start_s"]
+            if flow.get("sent") == 0 and waits_s > 0.0 and flow["goodput_bps"] is not None:
+                found.setdefault(f"flow {flow['id']} ({flow['law']})", []).append(run)
+    if not found:
+        return []
+    who = (
+        next(iter(found)) if len(found) == 1 else f"{len(found)} flows, {next(iter(found))} first,"
+    )
+    runs = len({run.path for of in found.values() for run in of})
+    where = f" in {runs} runs" if runs > 1 else ""
+    return [
+        f"The connection of {who} was not made{where}: no answer to its handshake came back. UDT "
+        "gives up after 3 s and an RTT above 1.5 s, TCP asks on."
+    ]
 
 
 def ended(results: Results) -> list[str]:

@@ -149,7 +149,10 @@ def _losses(run: Run) -> dict[str, list[int]]:
     lasting = [
         flow
         for flow in run.summary["flows"]
-        if _grows_until_loss(flow["law"]) and flow["completion_s"] is None
+        if _grows_until_loss(flow["law"])
+        and flow["completion_s"] is None
+        and flow["goodput_bps"] is not None
+        and flow.get("sent") != 0
     ]
     if run.summary["warmup_s"] == 0 and not any(flow["timeouts"] for flow in lasting):
         count = {flow["id"]: flow["loss_events"] for flow in lasting}

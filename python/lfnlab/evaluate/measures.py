@@ -51,18 +51,18 @@ def efficiency(runs: Sequence[Run]) -> float:
 
 def jain(runs: Sequence[Run]) -> float:
     """Jain's index of the goodputs since the warm-up."""
-    return metrics.jain([flow["goodput_bps"] for flow in runs[0].summary["flows"]])
+    return metrics.jain(runs[0].goodputs)
 
 
 def share_of_last(runs: Sequence[Run]) -> float:
     """Goodput of the last flow over its fair share, a share of what all have."""
-    rates = [flow["goodput_bps"] for flow in runs[0].summary["flows"]]
+    rates = runs[0].goodputs
     return rates[-1] * len(rates) / sum(rates) if sum(rates) > 0 else math.nan
 
 
 def share_of_first(runs: Sequence[Run]) -> float:
     """Goodput of the first of two flows over that of both."""
-    first, other = (flow["goodput_bps"] for flow in runs[0].summary["flows"])
+    first, other = runs[0].goodputs
     return first / (first + other) if first + other > 0 else math.nan
 
 
@@ -93,8 +93,7 @@ def goodput_share(start_s: float, end_s: float) -> Measure:
 
 def first_of_rate(runs: Sequence[Run]) -> float:
     """Goodput of the first flow over the bottleneck's rate."""
-    summary = runs[0].summary
-    return _first(runs[0])["goodput_bps"] / summary["links"][0]["rate_bps"]
+    return runs[0].goodputs[0] / runs[0].summary["links"][0]["rate_bps"]
 
 
 def short_flow_rtts(runs: Sequence[Run]) -> float:
@@ -177,8 +176,8 @@ def last_completion(ideal_s: float) -> Measure:
 
 def harm_to_rate(runs: Sequence[Run]) -> float:
     """Harm to the goodput of the other flow."""
-    beside, alone = _last(runs[0]), _last(runs[1])
-    return metrics.harm(alone["goodput_bps"], beside["goodput_bps"])
+    beside, alone = runs
+    return metrics.harm(alone.goodputs[-1], beside.goodputs[-1])
 
 
 def harm_to_delay(runs: Sequence[Run]) -> float:

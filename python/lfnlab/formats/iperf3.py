@@ -93,7 +93,7 @@ def read(file: Path) -> Measurement:
         "seed": None,
         "sim_s": max(row["t_s"] for row in flows),
         "warmup_s": 0.0,
-        "jain": metrics.jain(goodputs) if any(goodputs) else None,
+        "jain": metrics.jain(goodputs) if len(goodputs) > 1 and any(goodputs) else None,
         "cov": math.fsum(covs) / len(covs) if covs else None,
         "flows": summaries,
         "links": [],

@@ -59,6 +59,11 @@ class Run:
         return Scenario.from_toml(read_text(file), file.name)
 
     @property
+    def goodputs(self) -> list[float]:
+        """Goodput of each flow, bit/s; NaN for a flow that was not active after the warm-up."""
+        return goodputs(self.summary["flows"])
+
+    @property
     def laws(self) -> tuple[str, ...]:
         """The laws of its flows, each once, in the order of the flows."""
         return tuple(dict.fromkeys(flow["law"] for flow in self.summary["flows"]))
@@ -176,10 +181,10 @@ def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> dict[str, floa
     from lfnlab import metrics  # and with it numpy
 
     beside = summary["links"][link(summary, flows)]
-    goodputs = [flow["goodput_bps"] for flow in flows]
+    active = [goodput for goodput in goodputs(flows) if not math.isnan(goodput)]
     return {
         "goodput_bps": together_bps(summary, flows),
-        "jain": metrics.jain(goodputs),
+        "jain": metrics.jain(active) if len(active) > 1 else math.nan,
         "cov": _mean(flow["cov"] for flow in flows),
         "retransmits": sum(flow["retransmits"] for flow in flows),
         "timeouts": sum(flow["timeouts"] for flow in flows),
@@ -190,6 +195,14 @@ def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> dict[str, floa
     }
 
 
+def goodputs(flows: Iterable[FlowSummary]) -> list[float]:
+    """Goodput of each of these flows, bit/s; NaN for a flow that was not active after the warm-up.
+
+    A run of the code before 0.2 has 0 there.
+    """
+    return [math.nan if (bps := flow["goodput_bps"]) is None else bps for flow in flows]
+
+
 def together_bps(summary: Summary, flows: Sequence[FlowSummary]) -> float:
     """Goodput of flows in sum, in bit/s, over the time in which at least one of them was active.
 
@@ -197,10 +210,10 @@ def together_bps(summary: Summary, flows: Sequence[FlowSummary]) -> float:
     these is more than the link's rate where flows follow one another.
     """
     spans = []
-    for flow in flows:
-        if flow["goodput_bps"] > 0.0:
+    for flow, goodput_bps in zip(flows, goodputs(flows), strict=True):
+        if goodput_bps > 0.0:
             begin_s = max(float(flow["start_s"]), float(summary["warmup_s"]))
-            took_s = 8.0 * flow["delivered_bytes"] / flow["goodput_bps"]
+            took_s = 8.0 * flow["delivered_bytes"] / goodput_bps
             spans.append((begin_s, begin_s + took_s))
     active_s, until_s = 0.0, -math.inf
     for begin_s, end_s in sorted(spans):

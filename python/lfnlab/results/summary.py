@@ -169,12 +169,17 @@ class FlowSummary(TypedDict):
     """Base round-trip time."""
     start_s: float
     """Start time."""
-    goodput_bps: float
-    """Payload acknowledged per second, from the later of start and warm-up to the end of the
-    flow.
+    goodput_bps: float | None
+    """Payload delivered per second while the flow was active: from the later of start and
+    warm-up until its last byte was acknowledged, or to the end of the run; null for a flow
+    that was not active after the warm-up.
     """
     delivered_bytes: int
-    """Payload acknowledged since the warm-up."""
+    """Payload that arrived and was acknowledged since the warm-up."""
+    claimed_bytes: NotRequired[int | None]
+    """Payload that the receiver acknowledged since the warm-up, arrived or not; absent unless
+    it acknowledges what has not arrived (``misbehaves = "optimistic"``).
+    """
     sent: int
     """Segments sent, whole run."""
     retransmits: int
@@ -185,21 +190,23 @@ class FlowSummary(TypedDict):
     """Reductions of the window, whole run."""
     undos: int
     """Reductions undone, whole run."""
-    mean_cwnd_segments: float
-    """Congestion window, mean over time since the warm-up."""
-    min_cwnd_segments: float
-    """Smallest congestion window."""
-    max_cwnd_segments: float
-    """Largest congestion window."""
-    srtt_s: float
-    """Smoothed RTT at the end."""
-    min_rtt_s: float
-    """Smallest RTT."""
+    mean_cwnd_segments: float | None
+    """Congestion window, mean over the time while the flow was active after the warm-up; null
+    for a flow that was not, and for a law that keeps no window (rcp, jetmax).
+    """
+    min_cwnd_segments: float | None
+    """Smallest congestion window in that time."""
+    max_cwnd_segments: float | None
+    """Largest congestion window in that time."""
+    srtt_s: float | None
+    """Smoothed RTT at the end; null without a sample."""
+    min_rtt_s: float | None
+    """Smallest RTT; null without a sample."""
     cov: float | None
     """Coefficient of variation of goodput in bins of 1 s; null below two bins."""
     completion_s: float | None
-    """Time from start until the last byte was acknowledged; null without a size, or if it did
-    not finish.
+    """Time from start until the last byte of its size was acknowledged (and had arrived); null
+    without a size, or if it did not finish.
     """
     tripped_s: NotRequired[float | None]
     """When a circuit breaker ended it; absent if none did."""
@@ -236,7 +243,9 @@ class Summary(TypedDict):
     events: int
     """Events that the engine processed."""
     jain: float | None
-    """Jain's fairness index of the flows' goodput; null if no flow delivered anything."""
+    """Jain's fairness index of the goodput of the flows that were active after the warm-up;
+    null for one such flow, and if none delivered anything.
+    """
     cov: float | None
     """Mean over flows of the coefficient of variation (population standard deviation over
     mean) of goodput in bins of 1 s; null below two bins.

@@ -537,7 +537,9 @@ class Flow:
     start: str | None = None
     """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
     stop: str | None = None
-    """When it stops sending. Default: at the end of the run."""
+    """When its application stops: nothing new is sent, and what was lost still is. Default: at
+    the end of the run.
+    """
     size: str | None = None
     """Payload to deliver, after which the flow ends. Default: no end. Range: 1B to 1000000TB."""
     direction: Literal["forward", "reverse"] | None = None

@@ -145,7 +145,7 @@ def _fairness_cases(asked: Plan) -> list[Case]:
 
 def _fairness_rows(results: Results) -> Iterable[Row]:
     for run in results.runs:
-        first, later = (flow["goodput_bps"] for flow in run.summary["flows"])
+        first, later = run.goodputs
         yield Row(
             run.factors,
             {

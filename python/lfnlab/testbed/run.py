@@ -312,7 +312,7 @@ def summarised(
         "warmup_s": plan["warmup_s"],
         "data_packets_delivered": links[0]["sent_packets"],
         "events": None,
-        "jain": metrics.jain(goodputs) if any(goodputs) else None,
+        "jain": metrics.jain(goodputs) if len(goodputs) > 1 and any(goodputs) else None,
         "cov": math.fsum(covs) / len(covs) if covs else None,
         "flows": flows,
         "links": [

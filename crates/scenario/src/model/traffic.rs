@@ -56,7 +56,7 @@ keys! {
         rtt: Time = Time::ZERO, in Time::from_ns(1)..=DELAY_MAX;
         /// When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow.
         start: Start = Start::At(Time::ZERO);
-        /// When it stops sending. Default: at the end of the run.
+        /// When its application stops: nothing new is sent, and what was lost still is. Default: at the end of the run.
         stop: Option<Time> = None;
         /// Payload to deliver, after which the flow ends. Default: no end.
         size: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000_000_000_000);

@@ -221,7 +221,7 @@ impl Handshakes {
         let rtt = if repeats == 0 { now - first_syn } else { Time::from_ms(u64::from(echoed_ms)) };
         flow.sender.on_established(now, rtt);
         if flow.path.protocol.is_some() {
-            flow.sender.on_header(header);
+            flow.sender.on_header(now, header);
         }
         true
     }

@@ -191,6 +191,10 @@ impl Network {
         let link = &mut self.links[at.index()];
         if !link.modelled {
             let departs = now + link.serialisation(bytes);
+            if link.may_lose(hop.class) && link.chooses(hop.class) {
+                link.loss.lose(now, departs);
+                return ends.on_lost(now, hop.class, packet);
+            }
             return self.depart(scheduler, ends, at, departs, routed, extras);
         }
         let draws = &mut link.draws;

@@ -48,7 +48,7 @@ impl Sim {
             flow.cov = self.transfers[flow.id as usize].cov();
         }
         let links = self.context.network.summaries(end);
-        let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+        let goodputs: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_bps).collect();
         let sum: f64 = goodputs.iter().sum();
         let squares: f64 = goodputs.iter().map(|x| x * x).sum();
         let covs: Vec<f64> = flows.iter().filter_map(|flow| flow.cov).collect();
@@ -67,7 +67,8 @@ impl Sim {
             warmup_s: self.context.record.warmup.as_s(),
             data_packets_delivered: self.context.network.data_packets_sent(),
             events: self.context.record.events,
-            jain: (squares > 0.0).then(|| sum * sum / (goodputs.len() as f64 * squares)),
+            jain: (goodputs.len() > 1 && squares > 0.0)
+                .then(|| sum * sum / (goodputs.len() as f64 * squares)),
             cov: (!covs.is_empty()).then(|| covs.iter().sum::<f64>() / covs.len() as f64),
             flows,
             links,

@@ -61,7 +61,7 @@ fn of_tcp(
     }
     let (rtt, state) = (first.sender.rtt(), first.sender.state());
     let sum = |of: fn(&Flow) -> f64| flows.iter().filter(|flow| under_way(flow)).map(of).sum();
-    let acknowledged: u64 = flows.iter().map(|flow| flow.sender.una()).sum();
+    let delivered: u64 = flows.iter().map(Flow::delivered).sum();
     Some(FlowRow {
         t_s,
         flow: number,
@@ -70,10 +70,10 @@ fn of_tcp(
         srtt_s: rtt.srtt_ns() as f64 * 1e-9,
         rtt_s: rtt.latest_ns() as f64 * 1e-9,
         inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
-        delivered_bytes: acknowledged * u64::from(config.payload_bytes),
+        delivered_bytes: delivered * u64::from(config.payload_bytes),
         state,
         pacing_bps: sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0),
-        retransmits: flows.iter_mut().map(|flow| flow.sender.stats(now).retransmits).sum(),
+        retransmits: flows.iter().map(|flow| flow.sender.retransmits()).sum(),
     })
 }
 
@@ -102,6 +102,11 @@ fn of_udt(flows: &[UdtFlow], now: Time, number: u32) -> Option<FlowRow> {
         delivered_bytes: acknowledged * u64::from(config.payload_bytes()),
         retransmits: senders.map(|sender| sender.sender_stats().retransmits).sum(),
         state: if repairing { State::Recovery } else { State::Open },
-        pacing_bps: under_way.iter().map(|sender| bits / sender.period().as_s()).sum(),
+        // A TCP law without a rate of its own sends by the window alone.
+        pacing_bps: under_way
+            .iter()
+            .filter(|sender| sender.period() > Time::ZERO)
+            .map(|sender| bits / sender.period().as_s())
+            .sum(),
     })
 }

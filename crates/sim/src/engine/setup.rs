@@ -17,7 +17,7 @@ use super::record::Record;
 use super::sim::Sim;
 use super::sources::Sources;
 use super::streams::Streams;
-use super::tcp::{Reported, TcpFlows};
+use super::tcp::{AtWarmup, Reported, TcpFlows};
 use super::transfers::transfers;
 use super::udp::UdpSources;
 use super::udt::UdtFlows;
@@ -25,6 +25,7 @@ use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig, Watched}
 use crate::events::Kind;
 use crate::flow::FlowSetup;
 use crate::ids::{LinkId, RouteId};
+use crate::misbehaving::Misbehaviour;
 use crate::scheduler::Scheduler;
 
 impl Sim {
@@ -115,13 +116,16 @@ impl Sim {
         for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
             let mut setup = setup_of(&cx.network, flow, sender_of(&mut sender, flow));
             setup.by_event |= rerouted[number as usize] || watched[transfer as usize];
+            // Its segments count when they have arrived.
+            setup.by_event |= flow.misbehaves == Some(Misbehaviour::Optimistic);
             let reported = Reported {
                 config: flow.clone(),
                 number,
                 transfer,
                 started: false,
                 written: 0,
-                base: 0,
+                at_warmup: AtWarmup::default(),
+                at_end: None,
                 tripped: None,
             };
             self.ends.tcp.add_reported(cx, &setup, reported);
@@ -322,6 +326,7 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<LinkId
         }
     }
     let rate = |link: LinkId| rates[link.index()];
+    let handshakes = config.flows.iter().filter(|flow| flow.sender.handshake).count();
     let mut bottlenecks: BTreeMap<LinkId, BTreeMap<LinkId, f64>> = BTreeMap::new();
     for (connection, (route, ack_route)) in ways {
         let slowest = config.routes[route.index()].iter().min_by_key(|&&link| (rate(link), link));
@@ -330,7 +335,11 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<LinkId
         let acks_bps = match connection {
             Connection::Tcp(flow) => {
                 let flow = &config.flows[flow];
-                data_bps * f64::from(flow.ack_bytes) / f64::from(flow.wire_bytes)
+                let acks = flow.misbehaves.map_or(1, Misbehaviour::most_acks) * flow.ack_bytes;
+                // The SYNs of several flows may come one after another, and each asks for a SYN-ACK of its size.
+                let opens = flow.sender.handshake && handshakes > 1;
+                let share = f64::from(acks) / f64::from(flow.wire_bytes);
+                data_bps * if opens { share.max(1.0) } else { share }
             }
             Connection::Udt(flow) => config.udt[flow].acks_bps(data_bps),
         };

@@ -1,6 +1,7 @@
 //! Flows over TCP.
 
 mod report;
+mod reported;
 mod watched;
 
 use lfn_header::Header;
@@ -11,7 +12,7 @@ use lfn_units::Time;
 use super::context::Context;
 use super::handshake::Handshakes;
 use super::links::Server;
-use crate::config::{Config, FlowConfig};
+use crate::config::Config;
 use crate::events::{Kind, LineId};
 use crate::flow::{last_payload_bytes, Flow, FlowSetup, Origin, Role};
 use crate::ids::{FlowId, LinkId, RouteId};
@@ -20,6 +21,7 @@ use crate::scheduler::{Burst, Scheduler};
 use crate::tables::EventRow;
 use crate::traffic::Direction;
 use report::Counts;
+pub(super) use reported::{AtWarmup, Reported};
 
 /// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
 const CACHED_FLOWS: usize = 500;
@@ -37,22 +39,6 @@ pub(super) struct TcpFlows {
     retired: Vec<Counts>,
     acks_sent: u64,
     acks_taken: u64,
-}
-
-/// A flow that is reported.
-pub(super) struct Reported {
-    pub config: FlowConfig,
-    /// Among all connections that are reported.
-    pub number: u32,
-    /// Number of the transfer that it is a stream of.
-    pub transfer: u32,
-    pub started: bool,
-    /// Segments that a slow application has written.
-    pub written: u64,
-    /// Acknowledged segments at the end of the warm-up.
-    pub base: u64,
-    /// When a circuit breaker ended it.
-    pub tripped: Option<Time>,
 }
 
 impl TcpFlows {
@@ -217,11 +203,13 @@ impl TcpFlows {
         id.index() < self.reported.len()
     }
 
-    /// A flow sends no more.
+    /// A flow sends nothing new any more. It ends when what it sent is acknowledged.
     pub fn on_stop(&mut self, now: Time, id: FlowId) {
         let flow = &mut self.flows[id.index()];
-        flow.sender.stop();
-        flow.finish(now);
+        flow.stop();
+        if flow.is_done() {
+            self.end(now, id);
+        }
     }
 
     /// Fetches what the next ACKs on `line` will need, if there are many flows. A flow's place is known
@@ -271,7 +259,7 @@ impl TcpFlows {
         let mut ack = Acknowledgement::default();
         let flow = &mut self.flows[id.index()];
         let near = flow.sender.una();
-        cx.scheduler.take(line, near, &mut ack, |header| flow.sender.on_header(header));
+        cx.scheduler.take(line, near, &mut ack, |header| flow.sender.on_header(now, header));
         flow.under_way -= 1;
         self.acks_taken += 1;
         cx.record.acknowledged(now, id, ack.cumulative);
@@ -401,7 +389,7 @@ impl TcpFlows {
         let flow = &mut self.flows[id.index()];
         match flow.role {
             Role::Reported => {
-                flow.finish(now);
+                self.end(now, id);
                 false
             }
             Role::Short => {
@@ -583,15 +571,5 @@ impl TcpFlows {
             scheduler.hand_over_burst(Burst::Tcp(id));
         }
         self.retire_if_silent(scheduler.now, id);
-    }
-
-    /// Statistics begin.
-    pub fn restart(&mut self, now: Time) {
-        for (flow, reported) in self.flows.iter_mut().zip(&mut self.reported) {
-            reported.base = flow.sender.una();
-            if flow.started <= now {
-                flow.sender.restart_window_stats(now);
-            }
-        }
     }
 }

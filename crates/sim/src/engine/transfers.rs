@@ -39,16 +39,16 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    fn acknowledged(&self, ends: &Ends) -> u64 {
+    fn delivered(&self, ends: &Ends) -> u64 {
         match &self.streams {
-            Streams::Tcp(streams) => ends.tcp.acknowledged(streams.clone()),
-            Streams::Udt(streams) => ends.udt.acknowledged(streams.clone()),
+            Streams::Tcp(streams) => ends.tcp.delivered(streams.clone()),
+            Streams::Udt(streams) => ends.udt.delivered(streams.clone()),
         }
     }
 
     /// Statistics begin.
     pub fn restart(&mut self, ends: &Ends) {
-        self.bins.last = self.acknowledged(ends);
+        self.bins.last = self.delivered(ends);
     }
 
     /// One second is over.
@@ -58,11 +58,11 @@ impl Transfer {
             Streams::Udt(streams) => ends.udt.are_under_way(streams.clone(), now),
         };
         if under_way {
-            self.bins.add(self.acknowledged(ends));
+            self.bins.add(self.delivered(ends));
         }
     }
 
-    /// Coefficient of variation of what was acknowledged in each second.
+    /// Coefficient of variation of what was delivered in each second.
     pub fn cov(&self) -> Option<f64> {
         self.bins.cov()
     }

@@ -5,6 +5,7 @@
 //! them as ACKs.
 
 mod report;
+mod window;
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -25,6 +26,7 @@ use crate::ids::{FlowId, LinkId, RouteId};
 use crate::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::scheduler::{timer_fires, Burst, Departing, Scheduler};
 use crate::tables::{EventRow, EventTable};
+use window::Window;
 
 /// The end that sends data, and asked for the connection; the other.
 const SENDER: usize = 0;
@@ -108,15 +110,6 @@ impl End {
     }
 }
 
-/// The window, over time.
-#[derive(Clone, Copy)]
-struct Window {
-    integral: f64,
-    least: u64,
-    most: u64,
-    observed: Time,
-}
-
 /// A flow over UDT, and all between its ends that is its own.
 pub(super) struct UdtFlow {
     pub config: UdtConfig,
@@ -133,8 +126,9 @@ pub(super) struct UdtFlow {
     data_line: LineId,
     control_line: LineId,
     return_line: LineId,
-    /// Acknowledged packets at the end of the warm-up.
+    /// Acknowledged packets at the end of the warm-up, and those sent and not acknowledged then.
     base: u64,
+    outstanding: u64,
     pub finished: Option<Time>,
     /// When a circuit breaker ended it.
     tripped: Option<Time>,
@@ -239,11 +233,14 @@ impl UdtFlow {
         let before = (sender.period(), sender.window_packets(), sender.sender_stats());
         sender.on_packet(now, packet);
         let (period, window, stats) = (sender.period(), sender.window_packets(), sender.sender_stats());
-        if sender.released() == sender.offered() && sender.offered() > 0 {
-            self.finished.get_or_insert(now);
+        let is_done = sender.released() == sender.offered() && sender.offered() > 0;
+        if is_done {
             sender.close(now);
         }
-        self.window.observe(now, before.1, window);
+        self.observe(now, before.1, window);
+        if is_done {
+            self.finished.get_or_insert(now);
+        }
         if stats.naks == before.2.naks || (period <= before.0 && window >= before.1) {
             return None;
         }
@@ -266,13 +263,29 @@ impl UdtFlow {
             return None;
         }
         let (after, packets) = (connection.window_packets(), connection.repairing() - waiting);
-        self.window.observe(now, window, after);
+        self.observe(now, window, after);
         Some(Lost { kind: EventKind::Timeout, before: window, after, packets })
+    }
+
+    /// The window was `before` until now, and is `after`. It counts until the flow ends.
+    fn observe(&mut self, now: Time, before: u64, after: u64) {
+        if self.finished.is_none() {
+            self.window.observe(now, before, after);
+        }
+    }
+
+    /// The flow ends, unless it has before.
+    fn finish(&mut self, now: Time) {
+        if let Some(window) = self.sender().map(Connection::window_packets) {
+            self.observe(now, window, window);
+        }
+        self.finished.get_or_insert(now);
     }
 
     /// Statistics begin.
     fn restart(&mut self, now: Time) {
         self.base = self.acknowledged();
+        self.outstanding = self.sender().map_or(0, Connection::in_flight);
         if let Some(sender) = self.sender() {
             self.window = Window { observed: now, ..Window::at(sender.window_packets()) };
         }
@@ -310,20 +323,6 @@ impl Lost {
     }
 }
 
-impl Window {
-    fn at(packets: u64) -> Window {
-        Window { integral: 0.0, least: packets, most: packets, observed: Time::ZERO }
-    }
-
-    /// It was `before` until now, and is `after`.
-    fn observe(&mut self, now: Time, before: u64, after: u64) {
-        self.integral += before as f64 * (now - self.observed).as_s();
-        self.observed = now;
-        self.least = self.least.min(after);
-        self.most = self.most.max(after);
-    }
-}
-
 impl UdtFlows {
     /// No flows yet, but room for this many.
     pub fn new(flows: usize) -> UdtFlows {
@@ -358,6 +357,7 @@ impl UdtFlows {
             control_line: LineId::NONE,
             return_line: LineId::NONE,
             base: 0,
+            outstanding: 0,
             finished: None,
             tripped: None,
             window: Window::at(0),
@@ -404,17 +404,22 @@ impl UdtFlows {
         self.transmit(&mut cx.scheduler, id, end);
     }
 
-    /// A flow sends no more.
+    /// A flow sends nothing new any more.
     pub fn on_stop(&mut self, scheduler: &mut Scheduler, id: FlowId) {
         let (now, flow) = (scheduler.now, &mut self.flows[id.index()]);
-        flow.finished.get_or_insert(now);
+        let mut ends = true;
         if let Some(sender) = &mut flow.ends[SENDER].connection {
             if flow.tripped.is_some() {
                 sender.abort();
             } else {
                 sender.withdraw();
                 sender.close(now);
+                // Else it ends when what it sent is acknowledged.
+                ends = sender.in_flight() == 0;
             }
+        }
+        if ends {
+            flow.finish(now);
         }
         self.transmit(scheduler, id, SENDER);
     }

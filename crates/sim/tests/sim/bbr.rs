@@ -153,7 +153,7 @@ fn share(name: &str, buffer_bdp: f64) -> f64 {
     let mut config = dumbbell(link, vec![linux_flow(name, rtt), cubic], Time::from_s(120));
     config.warmup = Time::from_s(20);
     let flows = run(&config).summary.flows;
-    flows[0].goodput_bps / (flows[0].goodput_bps + flows[1].goodput_bps)
+    flows[0].goodput_bps.unwrap() / (flows[0].goodput_bps.unwrap() + flows[1].goodput_bps.unwrap())
 }
 
 /// The unfairness that is known of version 1: it takes what it finds where the buffer is small, and CUBIC's

@@ -70,7 +70,7 @@ fn a_full_link_carries_95_64_percent_of_its_rate_as_payload() {
     config.warmup = Time::from_s(10);
     let summary = run(&config).summary;
     assert!(summary.links[0].utilization > 0.9999, "{}", summary.links[0].utilization);
-    let share = summary.flows[0].goodput_bps / 100e6;
+    let share = summary.flows[0].goodput_bps.unwrap() / 100e6;
     assert!((share - 1448.0 / 1514.0).abs() < 1e-4, "{share}");
 }
 
@@ -303,7 +303,7 @@ fn westwoods_first_threshold_is_far_too_low() {
         let first = events(&outcome.tables, 0).into_iter().find(|event| event.kind == RECOVERY_END);
         let first = first.expect("recovery ends");
         assert!(first.ssthresh < most && first.ssthresh < 0.5 * BDP_PACKETS, "{first:?}");
-        let goodput = outcome.summary.flows[0].goodput_bps;
+        let goodput = outcome.summary.flows[0].goodput_bps.unwrap();
         assert!(goodput < 0.8 * 95.6e6, "{goodput}");
     }
 }
@@ -338,7 +338,7 @@ fn shares(name: &str) -> Vec<f64> {
             config.links[1].service = rate("1Tbit/s").into();
             config.warmup = Time::from_s(30);
             let flows = run(&config).summary.flows;
-            flows[0].goodput_bps / (flows[0].goodput_bps + flows[1].goodput_bps)
+            flows[0].goodput_bps.unwrap() / (flows[0].goodput_bps.unwrap() + flows[1].goodput_bps.unwrap())
         })
         .collect()
 }
@@ -374,8 +374,8 @@ fn untuned(name: &str, rate_text: &str, rtt: Time, buffer_packets: u64) -> Outco
 fn a_send_buffer_of_four_mebibytes_limits_a_long_path() {
     let outcome = untuned("cubic:linux", "100Mbit/s", Time::from_ms(200), FULL);
     let flow = &outcome.summary.flows[0];
-    assert!((flow.goodput_bps / 69.17e6 - 1.0).abs() < 0.005, "{}", flow.goodput_bps);
-    assert!((flow.max_cwnd_segments - 2177.0).abs() < 5.0, "{}", flow.max_cwnd_segments);
+    assert!((flow.goodput_bps.unwrap() / 69.17e6 - 1.0).abs() < 0.005, "{}", flow.goodput_bps.unwrap());
+    assert!((flow.max_cwnd_segments.unwrap() - 2177.0).abs() < 5.0, "{}", flow.max_cwnd_segments.unwrap());
     assert_eq!(outcome.summary.links[0].drops, 0);
 }
 

@@ -16,6 +16,7 @@ mod network;
 mod parallel;
 mod path_elements;
 mod queues;
+mod relations;
 mod router;
 mod scale;
 mod theory;

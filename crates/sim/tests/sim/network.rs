@@ -134,13 +134,13 @@ mod chain {
         let serialised_ns: u64 = mbps.iter().map(|mbps| 12_000_000 / mbps).sum();
         let expected_ns = base.as_ns() + serialised_ns + 320;
         let flow = &run(&config).summary.flows[0];
-        assert_eq!((flow.min_rtt_s * 1e9).round() as u64, expected_ns);
+        assert_eq!((flow.min_rtt_s.unwrap() * 1e9).round() as u64, expected_ns);
         assert_eq!((flow.completion_s.expect("done") * 1e9).round() as u64, expected_ns);
 
         // A handshake is two packets of 592 bits.
         let config = network(links, routes, vec![linux_flow("reno:linux", base)], ms(20));
         let serialised_ns = mbps.iter().map(|&mbps| 592e3 / mbps as f64).sum::<f64>() + 592.0;
-        let min_rtt_ns = run(&config).summary.flows[0].min_rtt_s * 1e9;
+        let min_rtt_ns = run(&config).summary.flows[0].min_rtt_s.unwrap() * 1e9;
         assert!((min_rtt_ns - base.as_ns() as f64 - serialised_ns).abs() < 1.0, "{min_rtt_ns}");
     }
 }
@@ -179,7 +179,7 @@ fn renos_long_flow_in_a_parking_lot_gets_less_than_max_min() {
         config.warmup = Time::from_s(30);
         config.seed = seed;
         let summary = run(&config).summary;
-        let goodput: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
+        let goodput: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps.unwrap()).collect();
         let long = goodput[usize::from(HOPS)];
         for (short, link) in goodput.iter().zip(&summary.links[..usize::from(HOPS)]) {
             let share = long / (long + short);
@@ -360,7 +360,7 @@ mod schedule {
             .collect();
         assert_eq!(routes, [(0.0, "old shared".into()), (1.0, "other shared".into())]);
         assert_eq!(outcome.summary.changes_s, [1.0]);
-        let srtt_s = outcome.summary.flows[0].srtt_s;
+        let srtt_s = outcome.summary.flows[0].srtt_s.unwrap();
         assert!((0.045..0.05).contains(&srtt_s), "the flow has the RTT of its new route: {srtt_s}");
     }
 
@@ -518,7 +518,7 @@ mod sharing {
         let at = |point, kind| rows(&outcome.tables, 1, point, kind)[0].at;
         assert_eq!((at(ARRIVES, ACK), at(DEPARTS, UDP)), (us(6200), ms(16)));
         assert_eq!(at(DEPARTS, ACK), us(16_320));
-        assert_eq!((outcome.summary.flows[0].min_rtt_s * 1e9).round() as u64, us(21_320).as_ns());
+        assert_eq!((outcome.summary.flows[0].min_rtt_s.unwrap() * 1e9).round() as u64, us(21_320).as_ns());
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod vcp {
     fn shares(flows: Vec<FlowConfig>) -> Vec<f64> {
         let mut config = dumbbell(link("20Mbit/s", speaks()), flows, Time::from_s(700));
         config.warmup = Time::from_s(300);
-        run(&config).summary.flows.iter().map(|flow| flow.goodput_bps).collect()
+        run(&config).summary.flows.iter().map(|flow| flow.goodput_bps.unwrap()).collect()
     }
 
     #[test]
@@ -182,9 +182,9 @@ mod vcp {
         let summary = run(&config).summary;
         // 40 packets a round trip are 4.7 Mbit/s; VCP takes the rest of the 98 %.
         assert!(
-            (summary.flows[0].goodput_bps / 4.67e6 - 1.0).abs() < 0.02,
+            (summary.flows[0].goodput_bps.unwrap() / 4.67e6 - 1.0).abs() < 0.02,
             "{}",
-            summary.flows[0].goodput_bps
+            summary.flows[0].goodput_bps.unwrap()
         );
         assert!(summary.links[0].utilization > 0.88 && summary.links[0].drops == 0);
     }
@@ -238,7 +238,7 @@ mod rates {
     fn second_half(mut config: Config) -> (Vec<f64>, lfn_sim::LinkSummary) {
         config.warmup = Time(config.duration.0 / 2);
         let summary = run(&config).summary;
-        (summary.flows.iter().map(|flow| flow.goodput_bps).collect(), summary.links[0].clone())
+        (summary.flows.iter().map(|flow| flow.goodput_bps.unwrap()).collect(), summary.links[0].clone())
     }
 
     const PROTOCOLS: [(&str, RouterConfig); 3] = [

@@ -56,7 +56,7 @@ fn two(rtts_ms: [u64; 2]) -> Vec<f64> {
     let base = dumbbell(drop_tail(rate("100Mbit/s"), 400), Vec::new(), Time::from_s(120));
     let flows = vec![udt(0, ms(rtts_ms[0])), second];
     let outcome = run(&Config { udt: flows, warmup: Time::from_s(20), ..base });
-    outcome.summary.flows.iter().map(|flow| flow.goodput_bps).collect()
+    outcome.summary.flows.iter().map(|flow| flow.goodput_bps.unwrap()).collect()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn beside_cubic_both_live_and_are_numbered_as_said() {
     let flows = &outcome.summary.flows;
     let laws: Vec<_> = flows.iter().map(|flow| (flow.id, flow.law.as_str(), flow.transport)).collect();
     assert_eq!(laws, [(0, "cubic:linux", None), (1, "udt", Some("udt")), (2, "reno", None)]);
-    assert!(flows.iter().all(|flow| flow.goodput_bps > 1e6), "{flows:#?}");
+    assert!(flows.iter().all(|flow| flow.goodput_bps.unwrap() > 1e6), "{flows:#?}");
     let table = &outcome.tables.flows;
     for flow in flows {
         let last = (0..table.t_s.len()).rfind(|&i| table.flow[i] == flow.id).unwrap();
@@ -120,7 +120,11 @@ fn a_law_paces_by_round_trips_not_by_how_long_repair_takes() {
     let longest_s = 0.030 + 251.0 * 1514.0 * 8.0 / 100e6;
     for i in 0..table.t_s.len() {
         let a_window_each_rtt_bps = table.cwnd_seg[i] * 1500.0 * 8.0 / longest_s;
-        assert!(table.pacing_bps[i] >= a_window_each_rtt_bps, "at {} s", table.t_s[i]);
+        // Before the first ACK it knows no round trip.
+        if table.delivered_bytes[i] > 0 {
+            assert!(table.pacing_bps[i] >= a_window_each_rtt_bps, "at {} s", table.t_s[i]);
+        }
+        assert!(table.pacing_bps[i].is_finite(), "at {} s", table.t_s[i]);
     }
 }
 
@@ -168,11 +172,13 @@ fn a_flow_begins_after_two_round_trips_and_stops_when_told() {
     // All is acknowledged, and the other end told so.
     let flow = &outcome.summary.flows[0];
     assert_eq!(flow.delivered_bytes, (new.seq + 1) * 1456);
-    assert_eq!(flow.active_s, 4.0);
+    // The last ACK comes back after its round trip and a wait in the queue.
+    let lasted_s = flow.active.to.since(flow.active.from).as_s();
+    assert!((4.1..4.4).contains(&lasted_s), "{lasted_s}");
     let shutdown = control.last().unwrap();
     assert_eq!(shutdown.seq >> 32, 0x0005_0000);
     assert!(shutdown.at < Time::from_s(6));
-    assert!(outcome.tables.flows.t_s.iter().all(|&t_s| (1.0..=5.0).contains(&t_s)));
+    assert!(outcome.tables.flows.t_s.iter().all(|&t_s| (1.0..=5.4).contains(&t_s)));
 }
 
 #[test]

@@ -150,6 +150,7 @@ impl Sender {
             };
             if sampler.on_sent(now, seq, &window) {
                 if let Some(law) = self.law.controller() {
+                    self.report.observe(now, self.control.cwnd);
                     law.on_restart(now.as_ns(), &mut self.control);
                 }
             }

@@ -365,10 +365,11 @@ const laboratory = (() => {
     numbers() {
       const { summary } = this.report;
       const head = ["flow", "goodput (Mbit/s)", "mean cwnd", "largest cwnd", "sent again", "reductions", "timeouts"];
-      const digits = (value, most = 1) => value.toLocaleString("en", { maximumFractionDigits: most });
+      // What is not known, such as the window of a law that keeps none, has no digits.
+      const digits = (value, most = 1) => value === null ? "–" : value.toLocaleString("en", { maximumFractionDigits: most });
       const shown = this.report.flows.map(({ id }) => summary.flows.find((flow) => flow.id === id));
       const rows = shown.map((flow, i) => [
-        labelOf(this, i), digits(flow.goodput_bps / 1e6, 2), digits(flow.mean_cwnd_segments), digits(flow.max_cwnd_segments),
+        labelOf(this, i), digits(flow.goodput_bps === null ? null : flow.goodput_bps / 1e6, 2), digits(flow.mean_cwnd_segments), digits(flow.max_cwnd_segments),
         digits(flow.retransmits), digits(flow.loss_events), digits(flow.timeouts),
       ]);
       const cells = (tag, values) => values.map((value, i) =>

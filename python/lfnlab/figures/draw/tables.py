@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from lfnlab import metrics, statistics
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import plot
 from lfnlab.results.integrity import TABLES, checked, tables_of
-from lfnlab.results.runs import Results, Run, route
+from lfnlab.results.runs import Results, Run, goodputs, route
 from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
@@ -174,14 +175,14 @@ def _measured_by_law(run: Run) -> list[dict[str, Any]]:
     for flow in run.summary["flows"]:
         groups.setdefault((flow["law"], route(flow)), []).append(flow)
     for (name, way), flows in groups.items():
-        goodputs = [flow["goodput_bps"] for flow in flows]
+        active = [bps for bps in goodputs(flows) if not math.isnan(bps)]
         rows.append(
             {
                 "law": name,
                 "route": way,
                 "flows": len(flows),
-                "goodput_bps": sum(goodputs),
-                "jain": metrics.jain(goodputs),
+                "goodput_bps": sum(active),
+                "jain": metrics.jain(active) if len(active) > 1 else math.nan,
                 "cov": statistics.interval(f["cov"] for f in flows if f["cov"] is not None).mean,
             }
         )

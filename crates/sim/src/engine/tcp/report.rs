@@ -8,7 +8,8 @@ use super::{Reported, TcpFlows};
 use crate::engine::context::Context;
 use crate::flow::{Flow, Role, Task};
 use crate::ids::FlowId;
-use crate::summary::FlowSummary;
+use crate::misbehaving::Misbehaviour;
+use crate::summary::{Active, FlowSummary};
 
 /// Sums over flows.
 #[derive(Clone, Copy, Default)]
@@ -74,9 +75,9 @@ impl TcpFlows {
         counts
     }
 
-    /// Segments of all these flows that are acknowledged.
-    pub fn acknowledged(&self, streams: Range<usize>) -> u64 {
-        self.flows[streams].iter().map(|flow| flow.sender.una()).sum()
+    /// Segments of all these flows that are delivered.
+    pub fn delivered(&self, streams: Range<usize>) -> u64 {
+        self.flows[streams].iter().map(Flow::delivered).sum()
     }
 
     /// Whether the first of these flows has begun and any has not ended.
@@ -87,21 +88,25 @@ impl TcpFlows {
 
     /// One flow that is reported.
     pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
-        let Reported { config, number, transfer, started, tripped, base, .. } = &self.reported[id.index()];
+        let Reported { config, number, transfer, started, tripped, at_warmup, at_end, .. } =
+            &self.reported[id.index()];
         let flow = &mut self.flows[id.index()];
-        let delivered = flow.sender.una() - base;
+        let payload_bytes = u64::from(flow.payload_bytes);
         let rtt = flow.sender.rtt();
-        let (srtt_s, min_rtt_s) = (rtt.srtt_ns() as f64 * 1e-9, rtt.min_ns() as f64 * 1e-9);
+        let measured = |ns: u64| (ns > 0).then(|| Time::from_ns(ns).as_s());
+        let (srtt_s, min_rtt_s) = (measured(rtt.srtt_ns()), measured(rtt.min_ns()));
         let from = flow.started.max(cx.record.warmup);
-        let to = flow.finished.min(end);
-        let active_s = to.since(from).as_s();
-        let completed =
-            flow.is_finished() && flow.is_done() && tripped.is_none() && config.size_segments != u64::MAX;
-        let per_s = |x: f64| if active_s > 0.0 { x / active_s } else { 0.0 };
-        let delivered_bytes = delivered * u64::from(flow.payload_bytes);
-        let observed = if *started { end } else { flow.started };
-        let stats = *flow.sender.stats(observed);
-        let window_s = observed.since(from).as_s();
+        // A claim ends a flow early: what arrives later was sent before.
+        let ended = if flow.is_finished() { flow.new_at().unwrap_or(flow.finished) } else { Time::NEVER };
+        let active = Active { from, to: if *started { ended.min(end) } else { from } };
+        let completed = flow.is_finished() && flow.delivered() >= config.size_segments;
+        let delivered_bytes = (flow.delivered() - at_warmup.delivered) * payload_bytes;
+        let claims = config.misbehaves == Some(Misbehaviour::Optimistic);
+        let claimed = flow.sender.una() - at_warmup.acknowledged;
+        let stats = *flow.sender.stats(end.max(flow.started));
+        let window = at_end.as_ref().unwrap_or(&stats);
+        let window_s = if *started { flow.finished.min(end).since(from).as_s() } else { 0.0 };
+        let keeps = config.law.keeps_window() && window_s > 0.0;
         FlowSummary {
             id: *transfer,
             streams: 1,
@@ -113,21 +118,23 @@ impl TcpFlows {
             wire_bytes: config.wire_bytes,
             rtt_s: config.rtt.as_s(),
             start_s: config.start.as_s(),
-            active_s,
-            goodput_bps: per_s(delivered_bytes as f64 * 8.0),
+            active,
+            outstanding_bytes: at_warmup.outstanding * payload_bytes,
+            goodput_bps: active.per_s(delivered_bytes as f64 * 8.0),
             delivered_bytes,
+            claimed_bytes: claims.then_some(claimed * payload_bytes),
             sent: stats.sent,
             retransmits: stats.retransmits,
             timeouts: stats.timeouts,
             loss_events: stats.loss_events,
             undos: stats.undos,
-            mean_cwnd_segments: if window_s > 0.0 { stats.cwnd_integral / window_s } else { 0.0 },
-            min_cwnd_segments: stats.min_cwnd.segments(),
-            max_cwnd_segments: stats.max_cwnd.segments(),
+            mean_cwnd_segments: keeps.then(|| window.cwnd_integral / window_s),
+            min_cwnd_segments: keeps.then(|| window.min_cwnd.segments()),
+            max_cwnd_segments: keeps.then(|| window.max_cwnd.segments()),
             srtt_s,
             min_rtt_s,
             cov: None,
-            completion_s: completed.then(|| flow.finished.since(flow.started).as_s()),
+            completion_s: completed.then(|| ended.since(flow.started).as_s()),
             tripped_s: tripped.map(Time::as_s),
         }
     }

@@ -13,7 +13,7 @@ impl TcpFlows {
         let flow = &mut self.flows[id.index()];
         if !flow.is_finished() {
             flow.sender.abort();
-            flow.finish(now);
+            self.end(now, id);
             self.reported[id.index()].tripped = Some(now);
         }
     }

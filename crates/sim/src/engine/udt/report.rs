@@ -8,7 +8,7 @@ use lfn_units::Time;
 use super::{UdtFlow, UdtFlows, RECEIVER, SENDER};
 use crate::engine::context::Context;
 use crate::ids::FlowId;
-use crate::summary::FlowSummary;
+use crate::summary::{Active, FlowSummary};
 
 /// Data packets by their end.
 #[derive(Default)]
@@ -40,8 +40,8 @@ impl UdtFlows {
         (self.controls_sent, self.controls_taken)
     }
 
-    /// Packets of all these flows that are acknowledged.
-    pub fn acknowledged(&self, streams: Range<usize>) -> u64 {
+    /// Packets of all these flows that are acknowledged, and so delivered.
+    pub fn delivered(&self, streams: Range<usize>) -> u64 {
         self.flows[streams].iter().map(UdtFlow::acknowledged).sum()
     }
 
@@ -58,13 +58,15 @@ impl UdtFlows {
         let stats = flow.sender().map(Connection::sender_stats).unwrap_or_default();
         let rtt = |end: usize| flow.ends[end].connection.as_ref().map(Connection::rtt).unwrap_or_default();
         let from = config.start.max(cx.record.warmup);
-        let active_s = flow.finished.unwrap_or(end).min(end).since(from).as_s();
+        let to = flow.finished.unwrap_or(end).min(end);
+        let active = Active { from, to: if config.start < end { to } else { from } };
         let delivered_bytes = (flow.acknowledged() - flow.base) * u64::from(config.payload_bytes());
         let mut window = flow.window;
-        if let Some(sender) = flow.sender() {
-            window.observe(end, sender.window_packets(), sender.window_packets());
+        if let Some(sender) = flow.sender().filter(|_| flow.finished.is_none()) {
+            window.observe(to, sender.window_packets(), sender.window_packets());
         }
-        let window_s = end.since(from).as_s();
+        let window_s = active.to.since(from).as_s();
+        let was_active = window_s > 0.0;
         let is_done = flow.acknowledged() == config.size_packets;
         FlowSummary {
             id: flow.transfer,
@@ -77,20 +79,22 @@ impl UdtFlows {
             wire_bytes: config.wire_bytes(),
             rtt_s: config.rtt.as_s(),
             start_s: config.start.as_s(),
-            active_s,
-            goodput_bps: if active_s > 0.0 { delivered_bytes as f64 * 8.0 / active_s } else { 0.0 },
+            active,
+            outstanding_bytes: flow.outstanding * u64::from(config.payload_bytes()),
+            goodput_bps: active.per_s(delivered_bytes as f64 * 8.0),
             delivered_bytes,
+            claimed_bytes: None,
             sent: stats.sent,
             retransmits: stats.retransmits,
             timeouts: stats.timeouts,
             loss_events: flow.loss_events,
             undos: 0,
-            mean_cwnd_segments: if window_s > 0.0 { window.integral / window_s } else { 0.0 },
-            min_cwnd_segments: window.least as f64,
-            max_cwnd_segments: window.most as f64,
-            srtt_s: rtt(SENDER).smoothed.as_s(),
+            mean_cwnd_segments: was_active.then(|| window.integral / window_s),
+            min_cwnd_segments: was_active.then_some(window.least as f64),
+            max_cwnd_segments: was_active.then_some(window.most as f64),
+            srtt_s: (flow.acknowledged() > 0).then(|| rtt(SENDER).smoothed.as_s()),
             // The sender is told only smoothed values.
-            min_rtt_s: rtt(RECEIVER).least.as_s(),
+            min_rtt_s: Some(rtt(RECEIVER).least).filter(|&least| least > Time::ZERO).map(Time::as_s),
             cov: None,
             completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).as_s()),
             tripped_s: flow.tripped.map(Time::as_s),

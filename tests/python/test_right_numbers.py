@@ -1,0 +1,117 @@
+"""Scenarios that once gave a wrong number without a word, each with the right one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lfnlab import Scenario
+from lfnlab.analysis import advice
+from lfnlab.cli.app import call
+from lfnlab.experiment.run import execute
+
+if TYPE_CHECKING:
+    from lfnlab import Results
+    from lfnlab.results.summary import Summary
+
+FAULTS = Path(__file__).parent / "data/faults"
+#: Payload and frame of a full packet.
+PAYLOAD, FRAME = 1448, 1514
+
+
+def text_of(name: str) -> str:
+    return (FAULTS / f"{name}.toml").read_text()
+
+
+def run(text: str, out: Path) -> Results:
+    return execute(Scenario.from_toml(text, "fault"), out=out)
+
+
+def summary(text: str, out: Path) -> Summary:
+    return run(text, out).runs[0].summary
+
+
+def completions(found: Summary) -> list[float]:
+    return sorted(flow["completion_s"] for flow in found["flows"] if flow["completion_s"])
+
+
+OPENERS = {
+    "a schedule entry": '[[schedule]]\nat = "39999ms"\nlink = "reverse"\ndown = false\n',
+    "a policer of all": '[link.reverse]\npolicer = { rate = "10Gbit/s", burst = "1GB" }\n',
+    "no loss of ACKs": "[link.reverse]\nacks = { loss = 0 }\n",
+}
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_what_changes_nothing_changes_no_completion(opener: str, tmp_path: Path) -> None:
+    text = text_of("synack-escapes-loss")
+    plain, opened = (
+        summary(text.replace("[[flow]]", f"{extra}[[flow]]", 1), tmp_path / str(bool(extra)))
+        for extra in ("", OPENERS[opener])
+    )
+    assert completions(opened) == pytest.approx(completions(plain), abs=1e-4)
+    assert plain["links"][1]["random_losses"] == opened["links"][1]["random_losses"] > 10
+    assert sum(s > 1.0 for s in completions(plain)) == 44
+
+
+def test_a_claim_is_no_goodput(tmp_path: Path) -> None:
+    found = summary(text_of("optimistic-goodput"), tmp_path)
+    liar, honest = found["flows"]
+    both_bps = sum(flow["goodput_bps"] or 0.0 for flow in (liar, honest))
+    assert 9e6 < both_bps <= 10e6 * PAYLOAD / FRAME
+    assert liar["claimed_bytes"] > 100 * liar["delivered_bytes"]
+    assert "claimed_bytes" not in honest
+    assert liar["delivered_bytes"] <= 20 * 10e6 / 8
+
+
+def test_a_flow_that_is_stopped_did_not_finish(tmp_path: Path) -> None:
+    text = text_of("stopped-before-done")
+    (flow,) = summary(text, tmp_path / "early")["flows"]
+    assert (flow["completion_s"], flow["delivered_bytes"], flow["srtt_s"]) == (None, 0, None)
+    for stop in ("500ms", "900ms", "1500ms"):
+        (flow,) = summary(text.replace("200ms", stop), tmp_path / stop)["flows"]
+        assert flow["completion_s"] is None
+        assert 0 < flow["delivered_bytes"] < 1_000_000
+        assert flow["goodput_bps"] < 10e6 * PAYLOAD / FRAME
+    (flow,) = summary(text.replace("200ms", "4s"), tmp_path / "late")["flows"]
+    assert flow["completion_s"] < 4.0
+
+
+def test_a_flow_of_before_the_warmup_has_no_goodput(tmp_path: Path) -> None:
+    found = summary(text_of("finished-before-warmup"), tmp_path)
+    done, stays = found["flows"]
+    assert (done["goodput_bps"], done["mean_cwnd_segments"], found["jain"]) == (None, None, None)
+    assert done["completion_s"] == pytest.approx(1.7, abs=0.2)
+    assert stays["goodput_bps"] == pytest.approx(10e6 * PAYLOAD / FRAME, rel=0.02)
+
+
+def test_no_sampling_moves_a_mean(tmp_path: Path) -> None:
+    text = text_of("sampling-moves-summary")
+    found = []
+    for sample in ("10ms", "1ms", "off"):
+        result = summary(text.replace("10ms", sample), tmp_path / sample)
+        assert result["flows"][0]["mean_cwnd_segments"] is None
+        found.append({k: v for k, v in result.items() if k in ("flows", "links", "hash", "cov")})
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_connection_that_is_not_made_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = run(text_of("udt-long-rtt"), tmp_path / "udt")
+    (said,) = advice.seen(results)
+    assert said.startswith(
+        "The connection of flow 0 (udt) was not made: no answer to its handshake"
+    )
+    file = tmp_path / "lost.toml"
+    file.write_text(
+        'schema = 1\nduration = "20s"\n[link]\nrate = "10Mbit/s"\nloss = 0.999\n'
+        '[[flow]]\nlaw = "reno"\nrtt = "40ms"\n'
+    )
+    assert call(["run", str(file), "--out", str(tmp_path / "tcp"), "--no-report"]) == 0
+    printed = re.sub(r"\s+", " ", "".join(capsys.readouterr()))
+    assert "The connection of flow 0 (reno) was not made" in printed
+    assert "Few losses" not in printed
