@@ -42,7 +42,7 @@ def main() -> None:
     without = sum(wrong is not None for wrong in found.wrong)
     print(f"{n} points: {wall_s:.1f} s, {cpu_s:.1f} s of CPU; {without} without a sawtooth")
 
-    apart: dict[str, list[float]] = {"mean_window": [], "period_s": [], "utilisation": []}
+    apart: dict[str, list[float]] = {"mean_window": [], "period_s": [], "utilization": []}
     for at in np.flatnonzero(bdps + buffers < COMPARED_PACKETS)[:COMPARED]:
         try:
             point = str(names[at]), rates_pps[at], rtts_s[at], buffers[at]

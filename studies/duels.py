@@ -81,7 +81,7 @@ def contestants() -> list[str]:
 
 
 def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
-    """A row a duel: path, a, b, goodputs, utilisation of the link by payload."""
+    """A row a duel: path, a, b, goodputs, utilization of the link by payload."""
     pairs = list(combinations_with_replacement(names, 2))
     cases = [
         Case(path.duel(a, b), {"path": path.name, "a": a, "b": b})

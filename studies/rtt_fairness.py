@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SEEDS = 3
 FULL = 0.9
-"""Above this utilisation it is the link that limits the flows, not their losses."""
+"""Above this utilization it is the link that limits the flows, not their losses."""
 VARIANTS = ("htcp:rtt", "ltcp:rtt3")
 """Beside the default of each law: those that scale with the RTT and have a closed form."""
 
@@ -164,7 +164,7 @@ def contestants() -> list[str]:
 
 
 def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
-    """A row an experiment, law and seed: exponent, utilisation of the link."""
+    """A row an experiment, law and seed: exponent, utilization of the link."""
     cases = [
         Case(experiment.scenario(name), {"experiment": experiment.name, "law": name})
         for name in names
@@ -176,7 +176,7 @@ def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
 
 
 def row(run: Run) -> dict[str, str | int | float]:
-    """Exponent of a run's two groups of flows, and utilisation of the link."""
+    """Exponent of a run's two groups of flows, and utilization of the link."""
     rtts_s = sorted({flow["rtt_s"] for flow in run.summary["flows"]})
     near, far = (
         sum(
@@ -190,7 +190,7 @@ def row(run: Run) -> dict[str, str | int | float]:
         **run.factors,
         "seed": run.seed,
         "exponent": round(rtt_exponent(near, far, *rtts_s), 3),
-        "utilisation": round(run.summary["links"][0]["utilization"], 3),
+        "utilization": round(run.summary["links"][0]["utilization"], 3),
     }
 
 
@@ -201,7 +201,7 @@ def cell(table: pl.DataFrame, experiment: str, law: str) -> str:
         return "-"
     found = interval(rows["exponent"])
     text = f"{found.mean:.2f} ± {found.half:.2f}"
-    limited = experiment != "drop-tail" and rows["utilisation"].to_numpy().mean() > FULL
+    limited = experiment != "drop-tail" and rows["utilization"].to_numpy().mean() > FULL
     return f"({text})" if limited else text
 
 

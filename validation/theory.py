@@ -18,7 +18,7 @@ import numpy as np
 from lfnlab.analysis.sawtooth import Episode, Trace, episodes
 from lfnlab.theory import sawtooth_at_loss
 from lfnlab.theory.closed import (
-    additive_utilisation,
+    additive_utilization,
     aimd_response,
     cubic_growth_time_s,
     growth_time_s,
@@ -204,16 +204,16 @@ def _growth(law: str, path: _Path, trace: Trace) -> list[Check]:
     return [*checks, _response(law, path, trace)] if law in _RESPONSES else checks
 
 
-def _utilisation(path: _Path, trace: Trace) -> list[Check]:
+def _utilization(path: _Path, trace: Trace) -> list[Check]:
     """Reno's share of the link."""
-    theory = additive_utilisation(path.buffer_bdp)
+    theory = additive_utilization(path.buffer_bdp)
     inside = trace.time_s > path.duration_s / 5
     time_s, delivered_b = trace.time_s[inside], trace.delivered_b[inside]
     payload_share = (WIRE_B - ours.LINUX_FRAMING_B - ours.LINUX_HEADERS_B) / WIRE_B
     goodput_bps = 8 * (delivered_b[-1] - delivered_b[0]) / (time_s[-1] - time_s[0])
     return [
         Check(
-            f"reno, {path.name}, buffer {path.buffer_bdp:g} BDP: utilisation",
+            f"reno, {path.name}, buffer {path.buffer_bdp:g} BDP: utilization",
             theory,
             float(goodput_bps / (payload_share * path.rate_bps)),
             "halving at 1 + q BDPs; 0.75 with no buffer, 1 with one BDP",
@@ -239,7 +239,7 @@ def _cases() -> Iterator[tuple[str, Callable[[Trace], list[Check]]]]:
     for law, path in _RECOVERIES:
         yield path.scenario(law), partial(_growth, law, path)
     for path in (_Path(5e7, 0.04, 1.0, 300), _Path(2e8, 0.04, 0.02, 300)):
-        yield path.scenario("reno"), partial(_utilisation, path)
+        yield path.scenario("reno"), partial(_utilization, path)
     loss, wide = 1e-4, _Path(1e10, 0.05, 1.0, 20_000)
     yield wide.scenario("reno", loss), partial(_random_loss, loss, wide)
 

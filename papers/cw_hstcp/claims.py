@@ -446,7 +446,7 @@ def table_3(study: Study) -> Table:
 
 
 def table_queues(study: Study) -> Table:
-    """HSTCP and CW-HSTCP under each queue: fairness, utilisation, waiting time."""
+    """HSTCP and CW-HSTCP under each queue: fairness, utilization, waiting time."""
 
     def cells(law: str, queue: str) -> Iterator[str]:
         setup = Setup(law, FIVE_MS, queue)
@@ -456,7 +456,7 @@ def table_queues(study: Study) -> Table:
         yield with_interval(interval(100.0 * link["utilization"] for link in links))
         yield with_interval(interval(1e3 * link["mean_queue_s"] for link in links))
 
-    columns = ("Jain's index", "RTT exponent", "utilisation, %", "mean queue, ms")
+    columns = ("Jain's index", "RTT exponent", "utilization, %", "mean queue, ms")
     return Table(
         ("law", "queue", *columns),
         tuple(

@@ -318,7 +318,7 @@ def e8(study: Study) -> Finding:
     return decided(
         "E8",
         "text",
-        "EVCP keeps VCP's high utilisation, low persistent queue, negligible loss",
+        "EVCP keeps VCP's high utilization, low persistent queue, negligible loss",
         f"{words}; at most {with_interval(most, 100)} % of the link less than VCP",
         {
             "EVCP leaves more of the link unused: a penalty takes the load below 80 %": every(

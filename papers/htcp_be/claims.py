@@ -333,7 +333,7 @@ def h9(study: Study) -> Finding:
 
 
 def h10(study: Study) -> Finding:
-    """Higher link utilisation than Westwood+'s and H-TCP's, at each level."""
+    """Higher link utilization than Westwood+'s and H-TCP's, at each level."""
     said = []
     tests: dict[str, Known] = {}
     for level in study.levels:

@@ -22,7 +22,9 @@ NOW = {
     "lfnlab.metrics.Interval": "lfnlab.statistics.Interval",
     "lfnlab.metrics.convergence_s": "lfnlab.metrics.convergence",
     "lfnlab.metrics.interval": "lfnlab.statistics.interval",
+    "lfnlab.metrics.link_utilisation": "lfnlab.metrics.utilization",
     "lfnlab.metrics.paired": "lfnlab.statistics.paired",
+    "lfnlab.metrics.utilisation": "lfnlab.metrics.normalized_goodput",
     "lfnlab.scenario.Background": "lfnlab.Background",
     "lfnlab.scenario.Flow": "lfnlab.Flow",
     "lfnlab.scenario.Link": "lfnlab.Link",
@@ -30,6 +32,9 @@ NOW = {
     "lfnlab.scenario.Reverse": "lfnlab.Reverse",
     "lfnlab.scenario.Scenario": "lfnlab.Scenario",
     "lfnlab.scenario.dumbbell": "lfnlab.dumbbell",
+    # One name for each of two quantities that had three.
+    "metric link-utilisation": "utilization, as in the summary: bytes sent over what could be sent",
+    "metric utilisation": "normalized-goodput: goodput over rate",
 }
 
 

@@ -1,6 +1,6 @@
 """The scenarios of the EVCP paper under VCP, EVCP and XCP: a table of the aims.
 
-Names what misses the aims: utilisation over 90 %, no drops, a mean queue under 5 % of a BDP.
+Names what misses the aims: utilization over 90 %, no drops, a mean queue under 5 % of a BDP.
 ``docs/router.md`` has the results, and the cause of each miss.
 """
 
@@ -30,7 +30,7 @@ WARMUP_S = 40
 HEADINGS = (
     "scenario",
     "law",
-    "utilisation",
+    "utilization",
     "drops",
     "queue",
     "decreases at",
@@ -126,7 +126,7 @@ DUMBBELLS = [
 class Outcome:
     """The bottleneck after the start-up, for which the paper has aims."""
 
-    utilisation: float
+    utilization: float
     drops: int
     #: Mean wait over the round trip: a share of a BDP.
     queue: float
@@ -135,7 +135,7 @@ class Outcome:
     def misses(self) -> list[str]:
         """The aims that are missed."""
         met = {
-            "utilisation": self.utilisation > 0.9,
+            "utilization": self.utilization > 0.9,
             "drops": self.drops == 0,
             "queue": self.queue < 0.05,
         }
@@ -198,7 +198,7 @@ def show(asked: argparse.Namespace) -> None:
                 cells = (
                     str(dumbbell),
                     law,
-                    f"{found.utilisation:.3f}",
+                    f"{found.utilization:.3f}",
                     str(found.drops),
                     f"{found.queue:.1%} of a BDP",
                     filled,

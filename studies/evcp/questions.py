@@ -99,9 +99,9 @@ def judge_fluid(out: str) -> bool:
                 if law == "vcp":
                     worst = max(worst, abs(packets / model - 1))
         link = run.summary["links"][0]
-        used = utilisation(run, Setting(rate_bps, 100))
+        used = utilization(run, Setting(rate_bps, 100))
         print(
-            f"{law}: utilisation {used:.3f}, drops {link['drops']}, "
+            f"{law}: utilization {used:.3f}, drops {link['drops']}, "
             f"mean queue {link['mean_queue_s'] * 1e3:.3f} ms"
         )
         # 5 % of a BDP are 5 ms.
@@ -167,7 +167,7 @@ def converged_cycles(run: Run, setting: Setting) -> float:
     return found.value / setting.cycle_s
 
 
-def utilisation(run: Run, setting: Setting) -> float:
+def utilization(run: Run, setting: Setting) -> float:
     """Of the bottleneck, after the first flow's start-up."""
     rows = run.table("queues")
     sent = rows.filter((rows["link"] == 0) & (rows["t_s"] >= START_UP_S))
@@ -177,7 +177,7 @@ def utilisation(run: Run, setting: Setting) -> float:
 
 
 def of_fluid(candidate: Candidate | None, setting: Setting, phase: int) -> tuple[float, float]:
-    """Cycles until the newcomer has 90 % of the mean, and utilisation; no candidate is VCP."""
+    """Cycles until the newcomer has 90 % of the mean, and utilization; no candidate is VCP."""
     start_s = START_UP_S + setting.cycle_s * phase / PHASES
     rtt_s, capacity_pps = setting.rtt_ms / 1e3, setting.rate_bps / PACKET_BITS
     controllers = [fluid.Controller(*candidate) if candidate else None for _ in range(2)]
@@ -220,14 +220,14 @@ def show(
 
 
 def search(out: str) -> None:
-    """Prints convergence and utilisation of all candidates in the fluid, of some in packets."""
+    """Prints convergence and utilization of all candidates in the fluid, of some in packets."""
     wet = {
         candidate: [
             [of_fluid(candidate, setting, phase) for phase in range(PHASES)] for setting in SETTINGS
         ]
         for candidate in [None, *CANDIDATES]
     }
-    order = show("fluid: cycles until the newcomer has 90 % of the mean, utilisation", wet)
+    order = show("fluid: cycles until the newcomer has 90 % of the mean, utilization", wet)
     used = {
         candidate: statistics.fmean(u for cell in cells for _, u in cell)
         for candidate, cells in wet.items()
@@ -248,7 +248,7 @@ def search(out: str) -> None:
                 duration_s=START_UP_S + (CYCLES + 1) * setting.cycle_s,
             )
             runs = execute([Case(scenario)], seeds=SEEDS, out=out).runs
-            measured = [(converged_cycles(run, setting), utilisation(run, setting)) for run in runs]
+            measured = [(converged_cycles(run, setting), utilization(run, setting)) for run in runs]
             dry[candidate].append(measured)
     show("packets: the same", dry)
 
@@ -303,11 +303,11 @@ def aqm(out: str) -> None:
             links = [run.summary["links"][0] for run in runs]
             dropped = statistics.fmean(link["drops"] for link in links)
             waits_ms = 1e3 * statistics.fmean(link["mean_queue_s"] for link in links)
-            used = statistics.fmean(utilisation(run, path) for run in runs)
+            used = statistics.fmean(utilization(run, path) for run in runs)
             cycles = interval([converged_cycles(run, path) for run in runs])
             print(
                 f"{law:10} {router or 'no router':26} level {level} {name:10} decreases together "
                 f"{shared.mean:.2f} +-{shared.half:.2f}, drops {dropped:8.1f}, "
-                f"mean queue {waits_ms:7.3f} ms, utilisation {used:.3f}, "
+                f"mean queue {waits_ms:7.3f} ms, utilization {used:.3f}, "
                 f"converged after {cycles.mean:.1f} +-{cycles.half:.1f} cycles"
             )

@@ -49,7 +49,7 @@ def test_the_author_has_a_router_for_vcp_alone() -> None:
 
 def test_what_misses_the_aims_is_named() -> None:
     assert Outcome(0.901, 0, 0.049).misses == []
-    assert Outcome(0.9, 1, 0.05).misses == ["utilisation", "drops", "queue"]
+    assert Outcome(0.9, 1, 0.05).misses == ["utilization", "drops", "queue"]
 
 
 @pytest.mark.parametrize("law", ["vcp", "evcp", "xcp"])

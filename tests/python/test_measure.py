@@ -70,12 +70,12 @@ def test_they_are_the_summarys_where_the_summary_has_them(results: Results) -> N
         (value,) = (one for one in goodput if one.of == law and one.factors["law"] == law)
         assert value.interval.n == expected.n
         assert value.interval.mean == pytest.approx(expected.mean, rel=1e-3)
-    for one in measure.measure(results, ["link-utilisation", "loss-rate"]).values:
+    for one in measure.measure(results, ["utilization", "loss-rate"]).values:
         runs = [run for run in results.runs if run.factors == one.factors]
         links = [link for run in runs for link in run.summary["links"] if link["id"] == one.of]
         expected_values = [
             link["utilization"]
-            if one.metric.name == "link-utilisation"
+            if one.metric.name == "utilization"
             else link["drops"] / link["arrivals"]
             for link in links
         ]
@@ -130,7 +130,7 @@ def test_flows_count_on_the_links_that_they_cross(tmp_path: Path) -> None:
     view = View(results.runs[0], 2.0)
     carried = {link["id"]: [flow["id"] for flow in flows] for link, flows in view.loaded_links()}
     assert carried == {"hop1": [0], "hop2": [0, 1], "hop1.reverse": [2]}
-    used = values(results, "utilisation")
+    used = values(results, "normalized-goodput")
     # Each while it lives: the second from 5 s on, of 10 s.
     lives = {0: 1.0, 1: 0.7, 2: 1.0}
     for link, flows in carried.items():
@@ -157,13 +157,13 @@ def test_routes_and_rates_that_change_count_while_they_hold(tmp_path: Path) -> N
     results = execute([Case(scenario)], out=tmp_path)
     links = {link["id"]: link for link in results.runs[0].summary["links"]}
     assert links["other"]["rate_bps"] == 0
-    sent = values(results, "link-utilisation")
+    sent = values(results, "utilization")
     for name in ("one", "other"):
         assert sent[name, "bits sent"].interval.mean == pytest.approx(
             links[name]["utilization"], rel=0.01
         )
     # Full for 4 s of 8; and for 2 s at 5 Mbit/s where 2 s at 20 and 4 s at 5 were there to be used.
-    used = values(results, "utilisation")
+    used = values(results, "normalized-goodput")
     payload = 1448 / 1514
     assert used["one", "goodput"].interval.mean == pytest.approx(4 / 8 * payload, rel=0.05)
     assert used["other", "goodput"].interval.mean == pytest.approx(10 / 60 * payload, rel=0.1)
@@ -295,7 +295,7 @@ def test_background_alone_has_the_metrics_of_its_links(tmp_path: Path) -> None:
     path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="50 packets", duration="3s")
     results = execute([Case(path.with_background(1))], out=tmp_path)
     names = {value.metric.name for value in measure.measure(results).values}
-    assert {"link-utilisation", "loss-rate", "queueing-delay", "retransmission-ratio"} <= names
+    assert {"utilization", "loss-rate", "queueing-delay", "retransmission-ratio"} <= names
     assert "goodput" not in names
 
 

@@ -95,11 +95,35 @@ def test_bins_of_a_known_counter() -> None:
     assert metrics.goodput_bins(table)["goodput_bps"].to_list() == pytest.approx([8e6] * 3)
 
 
-def test_utilisation_of_flows_and_of_the_link() -> None:
-    assert metrics.utilisation([30e6, 20e6], 100e6) == pytest.approx(0.5)
+def test_utilization_of_flows_and_of_the_link() -> None:
+    assert metrics.normalized_goodput([30e6, 20e6], 100e6) == pytest.approx(0.5)
     # 10 packets of 1000 bytes a second on 100 kbit/s; the first second is left out.
     queue = queue_table([0, 0, 0], [0, 10, 10])
-    assert metrics.link_utilisation(queue, 0, 1e5, start_s=1.0) == pytest.approx(0.8)
+    assert metrics.utilization(queue, 0, 1e5, start_s=1.0) == pytest.approx(0.8)
+    assert metrics.utilization(queue, 0, [(0.0, 1e6), (1.0, 0.0)], start_s=1.0) == 0.0
+    with pytest.raises(LabError, match=r"no capacity_bytes; give the link's rate"):
+        metrics.utilization(queue, 0)
+
+
+def test_what_a_link_could_send_counts_where_the_table_has_it() -> None:
+    # A trace: 30 kB in the first second, 10 kB and 40 kB in the others; a rate says nothing of it.
+    capacity = pl.Series("capacity_bytes", [0.0, 30e3, 40e3, 80e3])
+    queue = queue_table([0, 0, 0], [15, 10, 10]).with_columns(capacity)
+    for rate_bps in (None, 1.0):
+        assert metrics.utilization(queue, 0, rate_bps) == pytest.approx(35 / 80)
+        assert metrics.utilization(queue, 0, rate_bps, start_s=1.0, end_s=2.0) == 1.0
+    # By tokens of before a shaper sends more.
+    assert metrics.utilization(queue.with_columns(capacity / 3), 0) == 1.0
+    drain = pl.Series("drain_s", [0.0, 0.5, 0.1, math.inf])
+    delay = metrics.queueing_delay(queue.with_columns(drain), 0)
+    assert (delay.mean, delay.max, delay.n) == pytest.approx((0.2, 0.5, 3))
+
+
+def test_packets_that_were_there_count_as_offered() -> None:
+    # Five wait at the start of the window, and all are dropped before another comes.
+    queue = queue_table([0, 5], [0, 0], [100, 100, 0])
+    queue = queue.with_columns(pl.Series("packets", [9, 5, 0], dtype=pl.UInt32))
+    assert metrics.loss_rate(queue, 0, start_s=1.0) == 1.0
 
 
 def test_a_full_link_has_an_efficiency_of_one() -> None:
@@ -401,7 +425,7 @@ EVENTS = pl.DataFrame({"t_s": [1.0], "flow": [0], "kind": [0]})
         (lambda: metrics.loss_rate(QUEUE, 0, start_s=9.5), "fewer than two samples"),
         (lambda: metrics.loss_bursts(QUEUE, 0, -1.0), "gap_s: -1"),
         (lambda: metrics.queueing_delay(QUEUE, 0, 0.0), "rate_bps: 0"),
-        (lambda: metrics.utilisation([1.0], -5.0), "rate_bps: -5"),
+        (lambda: metrics.normalized_goodput([1.0], -5.0), "rate_bps: -5"),
         (lambda: metrics.efficiency([1], 1, payload_bytes=9, wire_bytes=8), "wire_bytes: 8"),
         (lambda: metrics.rtt_exponent(1, 1, 0.2, 0.1), "rtt_a_s, rtt_b_s: 0.2, 0.1"),
         (lambda: metrics.reno_ratio(1e6, 0.1, 1.5, 1448), "loss: 1.5"),
@@ -450,7 +474,7 @@ def test_python_and_the_simulator_agree(results: Results) -> None:
         covs, _ = metrics.cov_over_time(table, 1.0)
         assert covs == pytest.approx({flow["id"]: flow["cov"] for flow in flows}, rel=0.02)
         link, queues = run.summary["links"][0], run.table("queues")
-        used = metrics.link_utilisation(queues, 0, link["rate_bps"])
+        used = metrics.utilization(queues, 0)
         assert used == pytest.approx(link["utilization"], rel=1e-3)
         lost = metrics.loss_rate(queues, 0)
         assert lost == pytest.approx(link["drops"] / link["arrivals"], rel=1e-2)

@@ -10,7 +10,7 @@ from lfnlab.errors import LawError, UsageError
 from lfnlab.theory import fluid
 from lfnlab.theory.sawteeth import sawteeth
 
-COLUMNS = ("period_s", "mean_window", "mean_rtt_s", "utilisation", "loss_events_per_packet")
+COLUMNS = ("period_s", "mean_window", "mean_rtt_s", "utilization", "loss_events_per_packet")
 
 
 def test_points_are_those_of_single_calls() -> None:
@@ -25,7 +25,7 @@ def test_points_are_those_of_single_calls() -> None:
     apart = []
     for at, name in enumerate(names):
         one = fluid.sawtooth(name, rates[at], rtts[at], buffers[at], code=True)
-        assert found.utilisation[at] == pytest.approx(one.utilisation, abs=0.05), name
+        assert found.utilization[at] == pytest.approx(one.utilization, abs=0.05), name
         apart.append(abs(found.mean_window[at] / one.mean_window - 1))
     # Rates that BBR and UDT measure wander; for other laws ends of epochs are a little apart.
     assert np.median(apart) < 0.001
@@ -51,10 +51,10 @@ def test_threads_change_nothing() -> None:
 
 def test_a_point_without_a_sawtooth_says_why() -> None:
     found = sawteeth(["reno", "cubic"], [1e7, 1e3], 0.1, 0)
-    assert np.isnan(found.utilisation[0])
+    assert np.isnan(found.utilization[0])
     assert "ACKs; allowed: a smaller rate, RTT or buffer" in found.wrong[0]
     assert found.wrong[1] is None
-    assert found.utilisation[1] > 0.7
+    assert found.utilization[1] > 0.7
 
 
 @pytest.mark.parametrize(

@@ -209,15 +209,15 @@ def test_padhye(loss: float, per_ack: float, pps: float) -> None:
     assert pps < closed.mathis_pps(loss, 0.1, segments_per_ack=per_ack) < 1.1 * pps
 
 
-def test_utilisation_and_the_buffer_for_all_of_it() -> None:
-    assert closed.additive_utilisation(0) == approx(0.75)
-    assert closed.additive_utilisation(1) == 1
+def test_utilization_and_the_buffer_for_all_of_it() -> None:
+    assert closed.additive_utilization(0) == approx(0.75)
+    assert closed.additive_utilization(1) == 1
     buffers = [closed.full_link_buffer_bdp(kept) for kept in (0.5, 0.7, 0.875, 0.9)]
     assert buffers == approx([1, 3 / 7, 1 / 7, 1 / 9])
     for kept in (0.5, 0.7, 0.875):
         enough = closed.full_link_buffer_bdp(kept)
-        assert closed.additive_utilisation(enough, kept) == approx(1)
-        assert closed.additive_utilisation(0.9 * enough, kept) < 0.9999
+        assert closed.additive_utilization(enough, kept) == approx(1)
+        assert closed.additive_utilization(0.9 * enough, kept) < 0.9999
 
 
 def test_random_losses() -> None:
@@ -273,11 +273,11 @@ def test_hstcp_sawtooth(peak: float, rounds: float, mean: float) -> None:
 def test_renos_sawtooth_fills_the_share_in_closed_form(buffer_bdp: float) -> None:
     tooth = theory.sawtooth("reno", 1e4, 0.1, 1000 * buffer_bdp)
     # A step of 2 % of the window in which the queue begins is taken for one of a mean round trip.
-    assert tooth.utilisation == approx(closed.additive_utilisation(buffer_bdp), rel=2e-4)
+    assert tooth.utilization == approx(closed.additive_utilization(buffer_bdp), rel=2e-4)
     assert tooth.window_before == approx(1000 * (1 + buffer_bdp), rel=1e-4)
     assert tooth.window_after == approx(tooth.window_before / 2)
     # Little's law: what is in flight is rate times round trip.
-    flight = tooth.utilisation * 1e4 * tooth.mean_rtt_s
+    flight = tooth.utilization * 1e4 * tooth.mean_rtt_s
     assert flight == approx(tooth.mean_window, rel=1e-6)
 
 
@@ -296,13 +296,13 @@ def test_short_paths_are_in_steps_of_their_own(name: str, kept: float) -> None:
     """1 Gbit/s, 0.5 ms: an epoch ends within the first second, where these laws are additive."""
     tooth = theory.sawtooth(name, 83_333, 0.5e-3, 0)
     assert tooth.period_s < 0.05
-    assert tooth.utilisation == approx(closed.additive_utilisation(0, kept), rel=1e-3)
+    assert tooth.utilization == approx(closed.additive_utilization(0, kept), rel=1e-3)
 
 
 def test_westwood_falls_to_what_the_path_holds_without_its_queue() -> None:
     tooth = theory.sawtooth("westwood", 1e4, 0.1, 100)
     assert tooth.window_after == approx(1000, rel=1e-4)
-    assert tooth.utilisation == approx(1, rel=1e-4)
+    assert tooth.utilization == approx(1, rel=1e-4)
     with pytest.raises(UsageError, match="leaves the path full"):
         theory.sawtooth("westwood", 1e4, 0.1, 0)
 
@@ -326,17 +326,17 @@ def test_htcp_halves_when_its_throughput_has_changed_by_a_fifth() -> None:
 
 @pytest.mark.parametrize("name", ["reno", "cubic", "htcp", "scalable", "westwood", "hstcp"])
 def test_the_simulator_fills_the_link_as_the_fluid_does(
-    name: str, utilisations: dict[str, float]
+    name: str, utilizations: dict[str, float]
 ) -> None:
     rate_pps = 50e6 / 8 / 1514
     tooth = theory.sawtooth(name, rate_pps, 0.04, 0.2 * rate_pps * 0.04)
     # On CUBIC's plateau the last segment takes the fluid one of its five seconds: it begins
     # (1 / 0.4)^(1/3) = 1.4 s before K. A sender of whole packets loses before that.
-    assert utilisations[name] == approx(tooth.utilisation, rel=0.015 if name == "cubic" else 0.01)
+    assert utilizations[name] == approx(tooth.utilization, rel=0.015 if name == "cubic" else 0.01)
 
 
 @pytest.fixture(scope="module")
-def utilisations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+def utilizations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     """Share of 50 Mbit/s that one simulated flow of each law fills, with a fifth of a BDP."""
     path = dumbbell(rate="50Mbit/s", rtt="40ms", buffer="0.2bdp", duration="120s", warmup="30s")
     names = ["reno", "cubic", "htcp", "scalable", "westwood", "hstcp"]
@@ -431,7 +431,7 @@ def test_conservation_in_a_full_link() -> None:
     path = Bottleneck(1e4, (0.05, 0.1), 1000.0)
     course = synchronised(["reno", "reno"], path, [300, 300], 40)
     found = shares(course, path)
-    assert found.utilisation == approx(1, rel=1e-4)
+    assert found.utilization == approx(1, rel=1e-4)
     for windows in course.windows[::50]:
         rtts_s = path.rtts_s(windows)
         load = sum(w / rtt_s for w, rtt_s in zip(windows, rtts_s, strict=True))

@@ -43,7 +43,7 @@ def test_recovery_sawtooth_and_padhye_in_json(capsys: pytest.CaptureFixture[str]
     found = json.loads(
         call(capsys, "sawtooth", "--law", "reno", "--rate", "1Gbit/s", "--buffer", "0bdp", "--json")
     )
-    assert found["laws"]["reno"]["utilisation"] == approx(0.75, rel=1e-4)
+    assert found["laws"]["reno"]["utilization"] == approx(0.75, rel=1e-4)
     found = json.loads(call(capsys, "padhye", "--loss", "1e-2", "--ack", "2", "--json"))
     assert found["padhye_pps"] == approx([79.43], abs=0.006)
 

@@ -37,7 +37,7 @@ def test_the_code_draws_the_sawtooth_of_the_equations(name: str, buffer_bdp: flo
     path = (rate_pps, RTT_S, buffer_bdp * rate_pps * RTT_S)
     code, equations = theory.sawtooth(name, *path, code=True), theory.sawtooth(name, *path)
     assert code.window_before == approx(equations.window_before, rel=0.01)
-    assert code.utilisation == approx(equations.utilisation, rel=3e-3)
+    assert code.utilization == approx(equations.utilization, rel=3e-3)
     # Fast convergence makes every other epoch of CUBIC 1.4 times as long, BIC's shorter.
     period, mean = (0.25, 0.06) if name in FAST_CONVERGENCE else (0.005, 0.005)
     assert code.period_s == approx(equations.period_s, rel=period)
@@ -91,11 +91,11 @@ def test_every_law_has_an_answer(name: str, capsys: pytest.CaptureFixture[str]) 
     assert (window is not None) == answers
     assert (recovery_s > 0) == (answers or name == "udt")
     tooth = told("sawtooth", *path)["laws"][name]
-    assert 0.7 < tooth["utilisation"] <= 1 + 1e-3
+    assert 0.7 < tooth["utilization"] <= 1 + 1e-3
     assert tooth["mean_rtt_s"] <= 0.2 * (1 + 1e-3)
     for course in told("vector", *path, "--buffer", "0.2bdp", "--losses", "8")["laws"][name]:
         assert sum(course["shares"]) == approx(1)
-        assert 0.5 < course["utilisation"] <= 1 + 1e-3
+        assert 0.5 < course["utilization"] <= 1 + 1e-3
     fair = told("fairness", *path, "--buffer", "0.2bdp", "--losses", "8")["laws"][name]
     assert fair["synchronised"]["exponent"] is not None
     assert (fair["independent_exponent"] is not None) == answers
@@ -134,7 +134,7 @@ def test_laws_that_keep_the_queue_short_stop_losing() -> None:
         tooth = theory.sawtooth(name, RATE_PPS, RTT_S, BDP)
         assert tooth.loss_events_per_packet == 0
         assert tooth.period_s == math.inf
-        assert tooth.utilisation == approx(1, abs=1e-3)
+        assert tooth.utilization == approx(1, abs=1e-3)
         assert tooth.mean_rtt_s - RTT_S == approx(queued / RATE_PPS, rel=0.35)
     path = Bottleneck(RATE_PPS, (0.05, 0.1), BDP)
     course = synchronised(["vegas", "vegas"], path, [100, 600], 50)
@@ -180,8 +180,8 @@ def test_the_simulator_has_the_queue_of_the_fluid(
     """Of laws that live by delay or rate; Vegas takes minutes to leave that of its slow start."""
     rate_pps = 100e6 / 8 / 1514  # bytes on the wire
     tooth = theory.sawtooth(name, rate_pps, RTT_S, rate_pps * RTT_S)
-    utilisation, rtt_s = simulated[name]
-    assert tooth.utilisation == approx(utilisation, abs=0.02)
+    utilization, rtt_s = simulated[name]
+    assert tooth.utilization == approx(utilization, abs=0.02)
     assert tooth.mean_rtt_s == approx(rtt_s, rel=0.06)
 
 

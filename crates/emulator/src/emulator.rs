@@ -281,9 +281,7 @@ impl Emulator {
         let at = self.samples.next_at;
         self.samples.next_at = at.after(self.samples.every);
         for (number, (_, link, _)) in self.network.links().enumerate() {
-            let (counters, waiting) = (link.counters(), [link.packets(), link.bytes()]);
-            let sent_bytes = counters.sent_bytes as f64 + link.partly_sent_bytes(at);
-            self.samples.rows.push(QueueRow::new(at, number as u16, waiting, counters, sent_bytes));
+            self.samples.rows.push(QueueRow::new(at, number as u16, link.snapshot(at), link.counters()));
         }
     }
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use lfn_header::Header;
-use lfn_path::{Limit, Packet, PacketKind, QueuedLink, Router};
+use lfn_path::{Limit, Packet, PacketKind, QueuedLink, Router, Service};
 use lfn_sim::ack_path::AckPath;
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId};
 use lfn_sim::impair::{Motion, RandomLoss};
@@ -42,6 +42,20 @@ pub struct NetworkConfig {
     /// Packets with successive tokens that arrive within this time are delivered together, with the last of
     /// them. Nothing waits for a packet that is not on its way.
     pub together: Time,
+}
+
+impl NetworkConfig {
+    /// The schedule and the traces of the links begin only at `start`.
+    pub fn begin_at(&mut self, start: Time) {
+        for change in &mut self.changes {
+            change.at = change.at.after(start);
+        }
+        for link in &mut self.links {
+            if let Service::Trace(trace, _) = &mut link.service {
+                *trace = trace.clone().beginning_at(start);
+            }
+        }
+    }
 }
 
 /// A packet that enters the network.

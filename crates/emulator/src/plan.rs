@@ -1,7 +1,8 @@
 //! The part of a scenario that runs on real stacks: its path, and its senders with their start times.
 
+use lfn_path::Service;
 use lfn_sim::background::{Class, Direction, LONG_FLOW_WINDOW_PACKETS, RECEIVE_WINDOW_BYTES};
-use lfn_sim::config::{Changed, Config, RouteId, UdpConfig, Watched};
+use lfn_sim::config::{Changed, Config, LinkConfig, RouteId, UdpConfig, Watched};
 use lfn_units::Time;
 use serde::Serialize;
 
@@ -35,6 +36,8 @@ pub struct PlannedLink {
     pub id: String,
     /// Each until the next; of a trace the mean.
     pub rates: Vec<PlannedRate>,
+    /// Whether it follows a trace.
+    pub follows_trace: bool,
 }
 
 /// A rate from some time on.
@@ -167,20 +170,10 @@ impl Plan {
         let Some(sample) = config.sample else {
             return Err(refused("sample", "\"off\"", "write for example \"10ms\""));
         };
-        let links = config.links.iter().enumerate().map(|(number, link)| {
-            let begin = PlannedRate { from_s: 0.0, rate_bps: link.service.mean_rate().as_bps() };
-            let changes = config.changes.iter().filter_map(|change| match change.what {
-                Changed::Rate(at, rate) if at.index() == number => {
-                    Some(PlannedRate { from_s: change.at.as_s(), rate_bps: rate.as_bps() })
-                }
-                _ => None,
-            });
-            PlannedLink { id: link.name.clone(), rates: std::iter::once(begin).chain(changes).collect() }
-        });
         Ok(Plan {
             udp: udp(config, (path.0, path.1))?,
             background: background(config, [path.0, path.1], path.2)?,
-            links: links.collect(),
+            links: links(config),
             changes_s: config.changes.iter().map(|change| change.at.as_s()).collect(),
             duration_s: config.duration.as_s(),
             warmup_s: config.warmup.as_s(),
@@ -188,6 +181,25 @@ impl Plan {
             flows,
         })
     }
+}
+
+/// The links and their rates.
+fn links(config: &Config) -> Vec<PlannedLink> {
+    let planned = |(number, link): (usize, &LinkConfig)| {
+        let begin = PlannedRate { from_s: 0.0, rate_bps: link.service.mean_rate().as_bps() };
+        let changes = config.changes.iter().filter_map(|change| match change.what {
+            Changed::Rate(at, rate) if at.index() == number => {
+                Some(PlannedRate { from_s: change.at.as_s(), rate_bps: rate.as_bps() })
+            }
+            _ => None,
+        });
+        PlannedLink {
+            id: link.name.clone(),
+            rates: std::iter::once(begin).chain(changes).collect(),
+            follows_trace: matches!(link.service, Service::Trace(..)),
+        }
+    };
+    config.links.iter().enumerate().map(planned).collect()
 }
 
 /// Flows over TCP and UDT by their numbers.

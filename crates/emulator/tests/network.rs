@@ -3,7 +3,7 @@
 use lfn_emulator::{Delivery, Departure, Events, Network, NetworkConfig, Route};
 use lfn_header::vcp::Load;
 use lfn_header::Header;
-use lfn_path::{JitterConfig, PacketKind, RouterConfig, VcpConfig};
+use lfn_path::{JitterConfig, PacketKind, RouterConfig, Service, VcpConfig};
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId, Loss};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
@@ -257,5 +257,27 @@ proptest! {
         seen.sort();
         seen_often.sort();
         prop_assert_eq!(seen, seen_often);
+    }
+}
+
+#[test]
+fn a_trace_sends_a_frame_at_each_opportunity_from_the_beginning_of_the_scenario_on() {
+    let trace = Service::Trace("12\n24\n24\n40".parse().unwrap(), BYTES - 1500);
+    for begin_ms in [0, 5000, 5013] {
+        let begin = Time::from_ms(begin_ms);
+        let links = vec![LinkConfig { service: trace.clone(), ..link("l", Rate(1), 100, Time::ZERO) }];
+        let mut config = config(links, Time::ZERO);
+        let down = Changed::Delay(LinkId(0), Time::from_ms(1));
+        config.changes = vec![Change { at: Time::from_ms(30), what: down }];
+        config.begin_at(begin);
+        let (events, network) = send(config, [begin + Time::from_ms(1); 7], Time::from_ms(3));
+        let arrived: Vec<u64> =
+            events.delivered.iter().map(|it| (it.at - begin).as_ns() / 1_000_000).collect();
+        assert_eq!(arrived, [12, 24, 24, 41, 53, 65, 65], "{begin_ms} ms");
+        let (_, server, _) = network.links().next().unwrap();
+        let end = begin + Time::from_ms(81);
+        let [before, after] = [begin + Time::from_ms(1), end].map(|at| server.snapshot(at).capacity_bytes);
+        assert_eq!(after - before, 8.0 * 1504.0);
+        assert_eq!(server.snapshot(end).sent_bytes, 7.0 * 1504.0);
     }
 }

@@ -81,8 +81,8 @@ fn a_brief_course_is_near_the_fine_one() {
                 ("window", brief.mean_window, sum(|epoch| epoch.window_s[0]) / seconds, 0.02),
                 ("period", brief.period_s, seconds / 10.0, 0.05),
                 (
-                    "utilisation",
-                    brief.utilisation,
+                    "utilization",
+                    brief.utilization,
                     sum(|epoch| epoch.packets[0]) / seconds / rate_per_s,
                     0.01,
                 ),

@@ -17,10 +17,65 @@ pub struct DataTotals {
     pub sent: u64,
 }
 
+/// A link at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Packets that wait or are in service.
+    pub packets: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Bytes sent since the counters began.
+    pub sent_bytes: f64,
+    /// Bytes that could have been sent since the counters began.
+    pub capacity_bytes: f64,
+    /// How long the link needs for the packets that it has; infinite while it stands still.
+    pub drain_s: f64,
+}
+
+/// The use of a link since its counters began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    began: Time,
+    /// Bytes that count as gone by then: those of the packet in service that had left.
+    gone_before_bytes: f64,
+    /// Bytes that could have been sent until the rate changed last.
+    capacity_bytes: f64,
+    rated: Time,
+}
+
+impl Usage {
+    /// Counters begin at `now`, when so many bytes count as gone already.
+    pub(crate) fn from(now: Time, gone_before_bytes: f64) -> Usage {
+        Usage { began: now, gone_before_bytes, capacity_bytes: 0.0, rated: now }
+    }
+
+    pub(crate) fn began(&self) -> Time {
+        self.began
+    }
+
+    /// Of so many gone in all.
+    pub(crate) fn sent_bytes(&self, gone_bytes: f64) -> f64 {
+        (gone_bytes - self.gone_before_bytes).max(0.0)
+    }
+
+    /// At this rate from the last change on.
+    pub(crate) fn capacity_bytes(&self, now: Time, rate: Rate) -> f64 {
+        self.capacity_bytes + rate.as_bps() / 8.0 * now.since(self.rated).as_s()
+    }
+
+    /// The rate changes, from this one.
+    pub(crate) fn settle(&mut self, now: Time, rate: Rate) {
+        self.capacity_bytes = self.capacity_bytes(now, rate);
+        self.rated = now;
+    }
+}
+
 /// Counts since the start or the last `reset_counters`.
 #[derive(Clone, Debug)]
 pub struct Counters {
-    /// Packets offered.
+    /// Packets that the link had when the counters began; they may be dropped or marked later.
+    pub held_before: u64,
+    /// Packets offered since then.
     pub arrivals: u64,
     /// Packets dropped because they did not fit.
     pub drops_full: u64,
@@ -54,6 +109,7 @@ impl Counters {
         let shift = longest_wait.0.max(1024).ilog2() - 9;
         let bins = (longest_wait.0 >> shift) + 2;
         Counters {
+            held_before: 0,
             arrivals: 0,
             drops_full: 0,
             drops_early: 0,
@@ -67,10 +123,10 @@ impl Counters {
         }
     }
 
-    /// The same bins, with nothing in them.
-    pub(crate) fn restarted(&self) -> Counters {
+    /// The same bins, with nothing in them, for a link that has so many packets.
+    pub(crate) fn restarted(&self, held_before: u64) -> Counters {
         let histogram = vec![0; self.histogram.len()];
-        Counters { histogram, shift: self.shift, ..Counters::for_waits_to(Time::ZERO) }
+        Counters { held_before, histogram, shift: self.shift, ..Counters::for_waits_to(Time::ZERO) }
     }
 
     #[inline]

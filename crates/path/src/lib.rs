@@ -26,7 +26,7 @@ mod trace;
 pub use ack_impair::AckImpair;
 pub use aqm::{Aqm, AqmConfig, AqmError};
 pub use codel::{Codel, CodelConfig};
-pub use counters::{Counters, DataTotals};
+pub use counters::{Counters, DataTotals, Snapshot};
 pub use drop::{DropHead, DropTail};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use impair::{

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use lfn_units::{Rate, Time};
 
-use crate::counters::{Counters, DataTotals};
+use crate::counters::{Counters, DataTotals, Snapshot, Usage};
 use crate::limit::{DropReason, Limit, QueueState};
 use crate::packet::PacketKind;
 use crate::red::Red;
@@ -61,6 +61,7 @@ pub struct Link {
     free_at: Time,
     counters: Counters,
     data: DataTotals,
+    usage: Usage,
     /// Arrivals until the queue is purged again.
     unseen: u32,
 }
@@ -82,6 +83,7 @@ impl Link {
             free_at: Time::ZERO,
             counters: Counters::new(rate, limit, largest_packet_bytes),
             data: DataTotals::default(),
+            usage: Usage::default(),
             unseen: 0,
         }
     }
@@ -101,9 +103,10 @@ impl Link {
         self.data
     }
 
-    /// Restarts the counters; packets in the queue count when they leave.
-    pub fn reset_counters(&mut self) {
-        self.counters = self.counters.restarted();
+    /// Restarts the counters, after [`Link::advance`]; packets in the queue count when they leave.
+    pub fn reset_counters(&mut self, now: Time) {
+        self.counters = self.counters.restarted(self.packets());
+        self.usage = Usage::from(now, self.gone_bytes(now));
         self.unseen = 0;
     }
 
@@ -117,12 +120,34 @@ impl Link {
         self.pending_bytes
     }
 
-    /// Bytes of the packet in service that have left; up to date after [`Link::advance`].
-    pub fn partly_sent_bytes(&self, now: Time) -> f64 {
+    /// Bytes sent since the counters began, those of the packet in service included that have left; up to date
+    /// after [`Link::advance`].
+    pub fn sent_bytes(&self, now: Time) -> f64 {
+        self.usage.sent_bytes(self.gone_bytes(now))
+    }
+
+    /// Bytes that could have been sent since the counters began.
+    pub fn capacity_bytes(&self, now: Time) -> f64 {
+        self.usage.capacity_bytes(now, self.rate())
+    }
+
+    /// The link now, after [`Link::advance`].
+    pub fn snapshot(&self, now: Time) -> Snapshot {
+        Snapshot {
+            packets: self.packets(),
+            bytes: self.bytes(),
+            sent_bytes: self.sent_bytes(now),
+            capacity_bytes: self.capacity_bytes(now),
+            drain_s: self.bytes() as f64 * 8.0 / self.rate().as_bps(),
+        }
+    }
+
+    /// Since the counters began, and what had left then of the packet in service.
+    fn gone_bytes(&self, now: Time) -> f64 {
         let head = self.pending.front();
         let sent =
             |head: &Pending| f64::from(head.bytes) - rest_bytes(self.server.rate(), head.at.since(now));
-        head.map_or(0.0, |head| sent(head).max(0.0))
+        self.counters.sent_bytes as f64 + head.map_or(0.0, |head| sent(head).max(0.0))
     }
 
     /// Bytes of memory that grow with the queue.

@@ -8,7 +8,7 @@
 use lfn_units::{Rate, Time};
 
 use crate::aqm::Aqm;
-use crate::counters::{Counters, DataTotals, Ledger};
+use crate::counters::{Counters, DataTotals, Ledger, Snapshot, Usage};
 use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
@@ -21,8 +21,8 @@ use crate::trace::{DeliveryTrace, TraceServer};
 pub enum Service {
     /// Bit by bit at a rate, which may change; 0 stands still.
     Rate(Rate),
-    /// At the opportunities of a trace.
-    Trace(DeliveryTrace),
+    /// At the opportunities of a trace. A packet has so many bytes on the wire beyond its IP packet.
+    Trace(DeliveryTrace, u32),
     /// Bit by bit at this rate, while a shaper has tokens.
     Shaped(Rate, Shaper),
 }
@@ -32,7 +32,7 @@ impl Service {
     pub fn mean_rate(&self) -> Rate {
         match self {
             Service::Rate(rate) => *rate,
-            Service::Trace(trace) => trace.mean_rate(),
+            Service::Trace(trace, _) => trace.mean_rate(),
             Service::Shaped(_, shaper) => shaper.rate,
         }
     }
@@ -41,12 +41,6 @@ impl Service {
 impl From<Rate> for Service {
     fn from(rate: Rate) -> Service {
         Service::Rate(rate)
-    }
-}
-
-impl From<DeliveryTrace> for Service {
-    fn from(trace: DeliveryTrace) -> Service {
-        Service::Trace(trace)
     }
 }
 
@@ -76,6 +70,7 @@ pub struct QueuedLink {
     idle_since: Time,
     counters: Counters,
     data: DataTotals,
+    usage: Usage,
 }
 
 impl QueuedLink {
@@ -85,7 +80,7 @@ impl QueuedLink {
         let rate = service.mean_rate();
         let server = match service {
             Service::Rate(rate) => Server::Rate(RateServer::new(rate)),
-            Service::Trace(trace) => Server::Trace(TraceServer::new(trace)),
+            Service::Trace(trace, framing_bytes) => Server::Trace(TraceServer::new(trace, framing_bytes)),
             Service::Shaped(line, shaper) => Server::Shaped(ShapedServer::new(line, shaper)),
         };
         QueuedLink {
@@ -97,6 +92,7 @@ impl QueuedLink {
             idle_since: Time::ZERO,
             counters: Counters::new(rate, limit, largest_packet_bytes),
             data: DataTotals::default(),
+            usage: Usage::default(),
         }
     }
 
@@ -134,8 +130,9 @@ impl QueuedLink {
     }
 
     /// Restarts the counters; packets in the queue count when they leave.
-    pub fn reset_counters(&mut self) {
-        self.counters = self.counters.restarted();
+    pub fn reset_counters(&mut self, now: Time) {
+        self.counters = self.counters.restarted(self.packets());
+        self.usage = Usage::from(now, self.gone_bytes(now));
     }
 
     /// Packets that wait or are in service.
@@ -153,18 +150,73 @@ impl QueuedLink {
         self.queue.bytes()
     }
 
-    /// Bytes of the packet in service that have left. On a link that follows a trace a packet leaves as a
-    /// whole.
-    pub fn partly_sent_bytes(&self, now: Time) -> f64 {
-        match (&self.server, &self.in_service) {
-            (Server::Rate(server), Some(serving)) => {
-                server.partly_sent_bytes(serving.packet.bytes, self.due, now)
-            }
-            (Server::Shaped(server), Some(serving)) => {
-                server.partly_sent_bytes(serving.packet.bytes, self.due, now)
-            }
-            _ => 0.0,
+    /// Bytes sent since the counters began, those of the packet in service included that have left. On a link
+    /// that follows a trace, bytes of its opportunities before now.
+    pub fn sent_bytes(&self, now: Time) -> f64 {
+        self.usage.sent_bytes(self.gone_bytes(now))
+    }
+
+    /// Bytes that could have been sent since the counters began: by the rates that there were, at a trace's
+    /// opportunities before now, by the tokens of a shaper that came.
+    pub fn capacity_bytes(&self, now: Time) -> f64 {
+        match &self.server {
+            Server::Trace(server) => server.offered_bytes(now) - server.offered_bytes(self.usage.began()),
+            _ => self.usage.capacity_bytes(now, self.rate()),
         }
+    }
+
+    /// Of those, a shaper sends more while it has tokens from before.
+    pub fn most_bytes(&self, now: Time) -> f64 {
+        let capacity_bytes = self.capacity_bytes(now);
+        match self.server {
+            Server::Shaped(_) => capacity_bytes.max(self.sent_bytes(now)),
+            _ => capacity_bytes,
+        }
+    }
+
+    /// Opportunities of the link's trace since the counters began; `None` without one.
+    pub fn opportunities(&self, now: Time) -> Option<u64> {
+        let Server::Trace(server) = &self.server else { return None };
+        Some(server.opportunities(now) - server.opportunities(self.usage.began()))
+    }
+
+    /// The link now.
+    pub fn snapshot(&self, now: Time) -> Snapshot {
+        Snapshot {
+            packets: self.packets(),
+            bytes: self.bytes(),
+            sent_bytes: self.sent_bytes(now),
+            capacity_bytes: self.capacity_bytes(now),
+            drain_s: self.drain_s(now),
+        }
+    }
+
+    /// How long the link needs for all packets that it has, at a constant rate the one in service in full.
+    fn drain_s(&self, now: Time) -> f64 {
+        let bits = self.bytes() as f64 * 8.0;
+        if bits == 0.0 {
+            return 0.0;
+        }
+        match &self.server {
+            Server::Rate(server) => bits / server.rate().as_bps(),
+            Server::Trace(server) => {
+                server.drained_at(self.queue.packets(), self.queue.bytes()).since(now).as_s()
+            }
+            Server::Shaped(server) => server.drain_s(now, bits),
+        }
+    }
+
+    /// Since the start on a link that follows a trace, elsewhere since the counters began and with what had left
+    /// then of the packet in service.
+    fn gone_bytes(&self, now: Time) -> f64 {
+        let serving = self.in_service.map(|serving| serving.packet.bytes);
+        let partly = match (&self.server, serving) {
+            (Server::Trace(server), _) => return server.sent_bytes(now),
+            (Server::Rate(server), Some(bytes)) => server.partly_sent_bytes(bytes, self.due, now),
+            (Server::Shaped(server), Some(bytes)) => server.partly_sent_bytes(bytes, self.due, now),
+            (_, None) => 0.0,
+        };
+        self.counters.sent_bytes as f64 + partly
     }
 
     /// Bytes of memory that grow with the queue.
@@ -226,6 +278,7 @@ impl QueuedLink {
     /// change, and goes on.
     pub fn set_rate(&mut self, now: Time, rate: Rate) -> Option<Time> {
         let Server::Rate(server) = &mut self.server else { return None };
+        self.usage.settle(now, server.rate());
         self.queue.set_rate(rate);
         let before = self.due;
         let leaves = self.in_service.is_some().then_some(before);

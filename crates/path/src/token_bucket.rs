@@ -64,6 +64,12 @@ impl TokenBucket {
         admits
     }
 
+    /// Tokens in bits; below 0 where they are owed.
+    fn bits(&self, now: Time) -> f64 {
+        let came = i128::from(now.since(self.filled).0) * i128::from(self.rate.0);
+        (self.tokens + came).min(self.most) as f64 * 1e-12
+    }
+
     /// When nothing is owed.
     fn ready_at(&mut self, now: Time) -> Time {
         self.fill(now);
@@ -105,6 +111,11 @@ impl ShapedServer {
     pub(crate) fn begin(&mut self, now: Time, bytes: u32) -> Time {
         self.bucket.spend(bytes);
         self.line.begin(now, bytes)
+    }
+
+    /// How long so many bits take, of which none has left: at the line's rate, and as tokens come.
+    pub(crate) fn drain_s(&self, now: Time, bits: f64) -> f64 {
+        (bits / self.line.rate().as_bps()).max((bits - self.bucket.bits(now)) / self.bucket.rate.as_bps())
     }
 
     /// Bytes that have left of a packet of so many, which ends at `leaves`.

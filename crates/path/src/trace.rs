@@ -6,24 +6,30 @@ use std::sync::Arc;
 
 use lfn_units::{Rate, Time};
 
-/// Bytes that may leave at one opportunity.
-const OPPORTUNITY_BYTES: u32 = 1500;
+/// Bytes that may leave at one opportunity: an IP packet of 1500 bytes and the device's 4.
+const OPPORTUNITY_BYTES: u32 = NOMINAL_BYTES + DEVICE_BYTES;
+/// The IP packet that fits an opportunity, by which a trace's rate is named.
+const NOMINAL_BYTES: u32 = 1500;
+/// Bytes that mahimahi's device adds to an IP packet.
+const DEVICE_BYTES: u32 = 4;
 const MILLISECOND: u64 = Time::from_ms(1).0;
 
-/// When a link may send. Its text has one line for each opportunity to send 1500 bytes: the time in
-/// whole milliseconds, never falling. After the last line it begins again, as many milliseconds
+/// When a link may send. Its text has one line for each opportunity to send an IP packet of 1500 bytes: the
+/// time in whole milliseconds, never falling. After the last line it begins again, as many milliseconds
 /// later as that line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
     /// In ps; the last is above 0 and is the period. Shared, for traces are long and runs are many.
     times: Arc<[u64]>,
+    /// At time 0 the trace is here.
+    ahead: Time,
 }
 
 /// Errors in the text of a trace. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// No line has a number.
-    #[error("the trace is empty; write a line for each opportunity to send 1500 bytes, its time in ms")]
+    #[error("the trace is empty; write a line for each opportunity to send a packet, its time in ms")]
     Empty,
     /// A line is no number of milliseconds.
     #[error("line {line}: {got:?} is not a whole number of milliseconds of at least 0")]
@@ -82,7 +88,7 @@ impl FromStr for DeliveryTrace {
         match times.last() {
             None => Err(TraceError::Empty),
             Some(0) => Err(TraceError::NoPeriod { line: last_line }),
-            Some(_) => Ok(DeliveryTrace { times: times.into() }),
+            Some(_) => Ok(DeliveryTrace { times: times.into(), ahead: Time::ZERO }),
         }
     }
 }
@@ -93,10 +99,30 @@ impl DeliveryTrace {
         Time(self.times[self.times.len() - 1])
     }
 
-    /// The mean rate of a link that uses every opportunity, rounded down.
+    /// The trace of which a round begins at `start`.
+    #[must_use]
+    pub fn beginning_at(self, start: Time) -> DeliveryTrace {
+        let period = self.period().0;
+        DeliveryTrace { ahead: Time((period - start.0 % period) % period), ..self }
+    }
+
+    /// The mean rate of a link that sends an IP packet of 1500 bytes at every opportunity, rounded down.
     pub fn mean_rate(&self) -> Rate {
-        let bits = self.times.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;
+        let bits = self.times.len() as u128 * u128::from(NOMINAL_BYTES) * 8;
         Rate(u64::try_from(bits * 1_000_000_000_000 / u128::from(self.period().0)).unwrap_or(u64::MAX))
+    }
+
+    /// Opportunities before `now`.
+    fn before(&self, now: Time) -> u64 {
+        let Some(last) = now.after(self.ahead).0.checked_sub(1) else { return 0 };
+        let (rounds, into) = (last / self.period().0, last % self.period().0);
+        rounds * self.times.len() as u64 + self.times.partition_point(|&time| time <= into) as u64
+    }
+
+    /// When opportunity `number` comes, counted from 0.
+    fn at(&self, number: u64) -> Time {
+        let (round, place) = (number / self.times.len() as u64, number % self.times.len() as u64);
+        Time(round.saturating_mul(self.period().0)).after(Time(self.times[place as usize])).since(self.ahead)
     }
 }
 
@@ -105,6 +131,10 @@ impl DeliveryTrace {
 #[derive(Clone, Debug)]
 pub(crate) struct TraceServer {
     trace: DeliveryTrace,
+    /// Bytes of a packet on the wire that are not its IP packet's; mahimahi's device has its own in their place.
+    framing_bytes: u32,
+    /// Bytes used so far, and by packets under way.
+    used_bytes: u64,
     /// The opportunity in use, and what it can still send.
     at: Time,
     left_bytes: u32,
@@ -114,8 +144,53 @@ pub(crate) struct TraceServer {
 }
 
 impl TraceServer {
-    pub(crate) fn new(trace: DeliveryTrace) -> TraceServer {
-        TraceServer { trace, at: Time::ZERO, left_bytes: 0, round_began: 0, next: 0 }
+    pub(crate) fn new(trace: DeliveryTrace, framing_bytes: u32) -> TraceServer {
+        TraceServer {
+            trace,
+            framing_bytes,
+            used_bytes: 0,
+            at: Time::ZERO,
+            left_bytes: 0,
+            round_began: 0,
+            next: 0,
+        }
+    }
+
+    /// Bytes that so many packets need, which have so many bytes on the wire.
+    fn needed_bytes(&self, packets: u64, bytes: u64) -> u64 {
+        (bytes + packets * u64::from(DEVICE_BYTES)).saturating_sub(packets * u64::from(self.framing_bytes))
+    }
+
+    /// Opportunities before `now`.
+    pub(crate) fn opportunities(&self, now: Time) -> u64 {
+        self.trace.before(now)
+    }
+
+    /// Bytes that could be sent before `now`.
+    pub(crate) fn offered_bytes(&self, now: Time) -> f64 {
+        self.opportunities(now) as f64 * f64::from(OPPORTUNITY_BYTES)
+    }
+
+    /// Bytes sent before `now`, up to which all departures are known.
+    pub(crate) fn sent_bytes(&self, now: Time) -> f64 {
+        // Nothing is lost of the opportunities from `now` on: what is gone of them is used.
+        let place = self.begun() as f64 * f64::from(OPPORTUNITY_BYTES) - f64::from(self.left_bytes);
+        self.used_bytes as f64 - (place - self.offered_bytes(now)).max(0.0)
+    }
+
+    /// When so many packets with so many bytes on the wire have left that wait behind the one in service, or
+    /// for the next opportunity.
+    pub(crate) fn drained_at(&self, packets: u64, bytes: u64) -> Time {
+        let beyond = self.needed_bytes(packets, bytes).saturating_sub(self.left_bytes.into());
+        match beyond.div_ceil(OPPORTUNITY_BYTES.into()) {
+            0 => self.at,
+            more => self.trace.at((self.begun() + more).saturating_sub(1)),
+        }
+    }
+
+    /// Opportunities up to the one in use.
+    fn begun(&self) -> u64 {
+        self.round_began / self.trace.period().0 * self.trace.times.len() as u64 + self.next as u64
     }
 
     pub(crate) fn mean_rate(&self) -> Rate {
@@ -132,7 +207,9 @@ impl TraceServer {
     }
 
     /// Begins a packet when the server is ready. Returns when its last byte leaves.
-    pub(crate) fn begin(&mut self, mut bytes: u32) -> Time {
+    pub(crate) fn begin(&mut self, bytes: u32) -> Time {
+        let mut bytes = self.needed_bytes(1, bytes.into()) as u32;
+        self.used_bytes += u64::from(bytes);
         while bytes > self.left_bytes {
             bytes -= self.left_bytes;
             self.step();
@@ -143,6 +220,7 @@ impl TraceServer {
 
     /// Loses the opportunities before `now`.
     fn skip_to(&mut self, now: Time) {
+        let now = now.after(self.trace.ahead);
         // A round's times lie after its beginning, up to and with the period; those at 0 coincide
         // with the end of the round before.
         let period = self.trace.period().0;
@@ -156,7 +234,7 @@ impl TraceServer {
     }
 
     fn step(&mut self) {
-        self.at = Time(self.round_began).after(Time(self.trace.times[self.next]));
+        self.at = Time(self.round_began).after(Time(self.trace.times[self.next])).since(self.trace.ahead);
         self.left_bytes = OPPORTUNITY_BYTES;
         self.next += 1;
         if self.next == self.trace.times.len() {

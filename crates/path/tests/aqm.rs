@@ -335,7 +335,7 @@ fn pie_equilibrium(config: PieConfig, ect: bool, seconds: u64) -> (f64, f64, f64
     for n in 0..seconds * 125_000 {
         if n == seconds * 125_000 / 2 {
             driver.run_to(Time::from_us(8 * n));
-            driver.link.reset_counters();
+            driver.link.reset_counters(Time::ZERO);
         }
         driver.arrive(Time::from_us(8 * n), Packet { ect, ..data(n, 1500) });
     }

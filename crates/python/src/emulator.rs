@@ -78,9 +78,7 @@ pub(crate) fn run_shell(
     plan.live = live;
     if let Some(lead_s) = lead_s {
         plan.sample = sample.unwrap_or(Time::NEVER);
-        for change in &mut plan.network.changes {
-            change.at = change.at.after(Time::from_s_f64(lead_s));
-        }
+        plan.network.begin_at(Time::from_s_f64(lead_s));
     }
     let ended = py.detach(|| shell(&plan)).map_err(|error| refused(file, error))?;
     let report = serde_json::to_string(&ended.report);

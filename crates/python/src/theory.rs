@@ -150,7 +150,7 @@ pub(crate) fn sawteeth<'py>(
         ("window_after", |tooth| tooth.window_after),
         ("mean_window", |tooth| tooth.mean_window),
         ("mean_rtt_s", |tooth| tooth.mean_rtt_s),
-        ("utilisation", |tooth| tooth.utilisation),
+        ("utilization", |tooth| tooth.utilization),
         ("loss_events_per_packet", |tooth| tooth.loss_events_per_packet),
         ("growth", |tooth| tooth.growth),
     ] {

@@ -126,7 +126,7 @@ impl Sizing {
         LinkConfig {
             name: hop.name.clone(),
             service: match (&way.delivery, way.shaper) {
-                (Some(trace), _) => Service::Trace(trace.clone()),
+                (Some(trace), _) => Service::Trace(trace.clone(), self.compat.framing_bytes()),
                 (None, Some(shaper)) => Service::Shaped(way.rate.unwrap_or(shaper.rate), shaper),
                 (None, None) => Service::Rate(way.mean_rate()),
             },

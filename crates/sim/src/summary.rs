@@ -200,7 +200,7 @@ pub struct RouteSummary {
 pub struct RateSummary {
     /// Time from which it holds.
     pub from_s: f64,
-    /// Rate; of a trace the mean; 0 while the link is down.
+    /// Rate; of a trace the mean, in IP packets of 1500 bytes; 0 while the link is down.
     pub rate_bps: u64,
 }
 
@@ -210,14 +210,20 @@ pub struct RateSummary {
 pub struct LinkSummary {
     /// Name; `forward` or `reverse` in a dumbbell.
     pub id: String,
-    /// Rate at the end; of a trace the mean.
+    /// Rate at the end; of a trace the mean, in IP packets of 1500 bytes.
     pub rate_bps: u64,
     /// Rates, from the beginning and from each change on.
     pub rates: Vec<RateSummary>,
-    /// Bits sent over capacity, since the warm-up.
+    /// Opportunities of its trace since the warm-up; absent without a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opportunities: Option<u64>,
+    /// Bytes sent over those that could have been sent, since the warm-up; from 0 to 1, and 0 if none could.
     pub utilization: f64,
-    /// Packets offered since the warm-up, ACKs included; 0 on a link that carries only ACKs and has room for
-    /// all, which is a pure delay.
+    /// Packets of `arrivals` that came before the warm-up.
+    #[serde(skip)]
+    pub held_before: u64,
+    /// Packets offered since the warm-up, or held by the link then, ACKs included; 0 on a link that carries
+    /// only ACKs and has room for all, which is a pure delay.
     pub arrivals: u64,
     /// Packets dropped by the queue since the warm-up.
     pub drops: u64,

@@ -5,7 +5,7 @@ mod declare;
 
 use declare::{codes, tables, Named};
 pub use declare::{Cell, Column, ColumnSchema, TableSchema};
-use lfn_path::Counters;
+use lfn_path::{Counters, Snapshot};
 use lfn_tcp::{EventKind, State};
 use lfn_units::Time;
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,14 @@ tables! {
         drops: u64, "packets";
         /// Packets that the queue marked since the warm-up.
         marks: u64, "packets";
-        /// Bytes sent since the warm-up, with the sent part of the packet in service.
+        /// Bytes sent since the warm-up, with the sent part of the packet in service; on a link that follows a trace,
+        /// bytes used of its opportunities before this time.
         sent_bytes: u64, "B";
+        /// Bytes that could have been sent since the warm-up: by the link's rates, at its trace's opportunities, by a
+        /// shaper's tokens that came.
+        capacity_bytes: f64, "B";
+        /// Time that the link needs for the packets that wait; infinite while it is down.
+        drain_s: Wait, "s";
     }
 
     /// a congestion event of a flow
@@ -143,18 +149,38 @@ tables! {
 }
 
 impl QueueRow {
-    /// A sample of link number `link`, where so many packets and bytes wait.
-    pub fn new(at: Time, link: u16, waiting: [u64; 2], counters: &Counters, sent_bytes: f64) -> QueueRow {
+    /// A sample of link number `link`, which was so.
+    pub fn new(at: Time, link: u16, link_then: Snapshot, counters: &Counters) -> QueueRow {
         QueueRow {
             t_s: at.as_s(),
             link,
-            packets: waiting[0] as u32,
-            bytes: waiting[1],
+            packets: link_then.packets as u32,
+            bytes: link_then.bytes,
             arrivals: counters.arrivals,
             drops: counters.drops_full + counters.drops_early,
             marks: counters.marks,
-            sent_bytes: sent_bytes as u64,
+            sent_bytes: link_then.sent_bytes as u64,
+            capacity_bytes: link_then.capacity_bytes,
+            drain_s: Wait(link_then.drain_s),
         }
+    }
+}
+
+/// Seconds, infinite where nothing ends; in JSON null then.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Option<f64>")]
+pub struct Wait(pub f64);
+
+impl From<Option<f64>> for Wait {
+    fn from(seconds: Option<f64>) -> Wait {
+        Wait(seconds.unwrap_or(f64::INFINITY))
+    }
+}
+
+impl Cell for Wait {
+    type Stored = f64;
+    fn stored(self) -> f64 {
+        self.0
     }
 }
 

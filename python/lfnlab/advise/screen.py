@@ -39,7 +39,7 @@ def order(path: Path, choices: Sequence[Choice]) -> tuple[list[Choice], dict[Cho
     )
     used = {}
     for row, point in enumerate(points):
-        full = float(np.nan_to_num(found.utilisation[row, 0], nan=0.5))
+        full = float(np.nan_to_num(found.utilization[row, 0], nan=0.5))
         frequent = found.loss_events_per_packet[row]
         if path.loss > 0.0 and point[0] != "bbr":
             reached = np.flatnonzero(frequent >= path.loss)

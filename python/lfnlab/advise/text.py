@@ -277,11 +277,11 @@ def to_json(advice: Advice, notes: Sequence[str]) -> dict[str, Any]:
             for choice in sorted(advice.times, key=lambda c: (advice.times[c].p50_s, c))
         ],
         "first_round": [
-            {**_named(choice), **_time(time), "fluid_utilisation": advice.scores[choice]}
+            {**_named(choice), **_time(time), "fluid_utilization": advice.scores[choice]}
             for choice, time in advice.first.items()
         ],
         "not_simulated": [
-            {**_named(choice), "fluid_utilisation": score}
+            {**_named(choice), "fluid_utilization": score}
             for choice, score in advice.scores.items()
             if choice not in advice.first and choice not in advice.times
         ],

@@ -84,7 +84,7 @@ def _columns(results: Results) -> list[tuple[str, str, float]]:
     alone = all(row["flows"] == 1 for row in results.rows())
     columns = [
         (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
-        ("utilisation (%)", "utilization", 100.0),
+        ("utilization (%)", "utilization", 100.0),
         ("Jain", "jain", 1.0),
         ("CoV (1 s)", "cov", 1.0),
         ("mean queue (ms)", "mean_queue_s", 1e3),
@@ -106,7 +106,7 @@ def _links_table(results: Results) -> Table:
         for group in values[0][0]
     )
     keys = results.links.keys
-    return Table((*keys, "utilisation (%)", "mean queue (ms)", "drops"), rows, len(keys))
+    return Table((*keys, "utilization (%)", "mean queue (ms)", "drops"), rows, len(keys))
 
 
 def averaged(results: Results, start_s: float | None = None, end_s: float | None = None) -> str:

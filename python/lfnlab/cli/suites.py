@@ -54,7 +54,7 @@ def tcpeval(
         lfn suite tcpeval --law htcp --scenario access,geo-satellite --load 85 --seeds 3
         lfn suite tcpeval --law htcp --experiment impact --seeds 3 --json
 
-    `basic` gives utilisation, drop rate and mean queueing delay in each direction. `ramp-up`: time
+    `basic` gives utilization, drop rate and mean queueing delay in each direction. `ramp-up`: time
     until a new flow has its share. `transients`: reactions to steps of UDP traffic. `impact`:
     goodput that standard TCP loses. `fairness`: two flows, RTTs of 10 to 160 ms.
 

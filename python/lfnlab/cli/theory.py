@@ -223,7 +223,7 @@ def sawtooth(
     json: Json = False,
     out: Out = None,
 ) -> int:
-    """Compute the sawtooth of one flow: period, mean window, utilisation, loss events.
+    """Compute the sawtooth of one flow: period, mean window, utilization, loss events.
 
     Example: `lfn theory sawtooth --law reno,cubic --rate 1Gbit/s --rtt 40ms --buffer 0.2bdp`
 
@@ -299,7 +299,7 @@ def _row_of_tooth(tooth: Sawtooth) -> tuple[str, ...]:
         f"{tooth.window_after:,.0f}",
         f"{tooth.mean_window:,.0f}",
         f"{1e3 * tooth.mean_rtt_s:.4g}",
-        f"{100 * tooth.utilisation:.2f}",
+        f"{100 * tooth.utilization:.2f}",
         f"{tooth.loss_events_per_packet:.3g}",
         f"{tooth.growth:.3g}",
     )
@@ -405,7 +405,7 @@ def _cells(start: tuple[float, float], course: Course, end: Shares) -> tuple[str
         "{:.0f}, {:.0f}".format(*start),
         "{:.0f}, {:.0f}".format(*course.epochs[-1].after),
         " / ".join(f"{100 * share:.2f}" for share in end.shares),
-        f"{100 * end.utilisation:.1f}",
+        f"{100 * end.utilization:.1f}",
         f"{end.jain:.3f}",
         "-" if math.isnan(end.exponent) else f"{end.exponent:.2f}",
         "yes" if end.settled else "no",

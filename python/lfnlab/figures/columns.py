@@ -46,7 +46,7 @@ _WORDS = {
     "bytes": "queue",
     "jain": "Jain's fairness index",
     "cov": "coefficient of variation of goodput",
-    "utilization": "utilisation",
+    "utilization": "utilization",
     "mean_queue_s": "mean queueing delay",
     "p99_queue_s": "99th percentile of queueing delay",
 }

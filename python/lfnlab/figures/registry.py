@@ -149,8 +149,8 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
         "s",
     ),
     "utilization": Means(
-        "Utilisation of the link that carries the flows",
-        "utilisation, share of the rate",
+        "Utilization of the link that carries the flows",
+        "utilization, share of the rate",
         "utilization",
         report=False,
     ),
@@ -165,8 +165,8 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
         counted=True,
     ),
     "link-utilization": Means(
-        "Utilisation of each link",
-        "utilisation, share of the rate",
+        "Utilization of each link",
+        "utilization, share of the rate",
         "utilization",
         of_links=True,
     ),

@@ -109,7 +109,7 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
                 axes.axhline(level, color=INK, lw=0.8, ls=":")
             each = f"{tooth.period_s:,.0f}" if tooth.period_s >= 100 else f"{tooth.period_s:.3g}"
             losses = f"loss each {each} s" if np.isfinite(tooth.period_s) else "no loss"
-            share = 100 * tooth.utilisation
+            share = 100 * tooth.utilization
             title = f"{tooth.law}: {losses}, link {share:.1f} %"
             axes.set_title(wrapped(title, 2.9, 9.0), pad=3)
             axes.yaxis.set_major_formatter("{x:,g}")

@@ -15,6 +15,7 @@ from lfnlab.metrics.tables import (
     positive,
     rates_of,
     rows_by_flow,
+    sampled,
     spread,
 )
 
@@ -38,7 +39,7 @@ __all__ = [
 def queueing_delay(
     queues: pl.DataFrame,
     link: int,
-    rate_bps: Rate,
+    rate_bps: Rate | None = None,
     *,
     start_s: float = 0.0,
     end_s: float | None = None,
@@ -46,13 +47,20 @@ def queueing_delay(
     """Time that the queue of a link needs to drain, over the samples.
 
     An average over time; the summary's ``mean_queue_s`` and ``p99_queue_s`` are over packets, which
-    meet a full queue more often. Samples while the link is down are left out.
+    meet a full queue more often. Samples while the link is down are left out. ``rate_bps`` is for
+    tables without the column drain_s.
 
-    Formula: 8 b / C, b the bytes that wait, C the rate then; mean, 50th, 95th, 99th percentile,
-        largest
+    Formula: 8 b / C, b the bytes that wait, C the rate then; on a link that follows a trace until
+        the opportunity that sends the last of them, behind a shaper with the tokens that are there;
+        mean, 50th, 95th, 99th percentile, largest
     Unit: s
     Source: [METR], delay
     """
+    if sampled(queues, "drain_s"):
+        _, drain_s = link_counter(queues, "drain_s", link, start_s, end_s, cumulative=False)
+        return spread(drain_s[np.isfinite(drain_s)])
+    if rate_bps is None:
+        raise MetricError("the table has no drain_s; give the link's rate", "rate_bps")
     t, waiting = link_counter(queues, "bytes", link, start_s, end_s, cumulative=False)
     rates = rates_of(rate_bps)
     at = np.searchsorted([since for since, _ in rates], t, side="right") - 1

@@ -41,13 +41,14 @@ def loss_rate(
 ) -> float:
     """Share of the packets offered to a link that its queue dropped.
 
-    Formula: drops / arrivals
+    Formula: drops / (arrivals + n), n the packets at the link at the start of the window
     Unit: 1
     Source: [METR], loss; CW-HSTCP study: friendly where background loss is below 1e-3
     """
     _, drops = link_counter(queues, "drops", link, start_s, end_s)
     _, arrivals = link_counter(queues, "arrivals", link, start_s, end_s)
-    offered = float(arrivals[-1] - arrivals[0])
+    _, waiting = link_counter(queues, "packets", link, start_s, end_s, cumulative=False)
+    offered = float(arrivals[-1] - arrivals[0] + waiting[0])
     return float(drops[-1] - drops[0]) / offered if offered > 0 else math.nan
 
 

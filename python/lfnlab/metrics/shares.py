@@ -13,11 +13,11 @@ from lfnlab.metrics.tables import (
     bin_ends,
     binned,
     by_flow,
+    capacity_bits,
     counters,
     fraction,
     goodputs_of,
     link_counter,
-    mean_rate,
     need_columns,
     positive,
 )
@@ -39,13 +39,13 @@ __all__ = [
     "harm",
     "jain",
     "jain_over_time",
-    "link_utilisation",
     "min_over_max",
+    "normalized_goodput",
     "reno_ratio",
     "rtt_exponent",
     "rtt_fairness",
     "starvation",
-    "utilisation",
+    "utilization",
 ]
 
 
@@ -111,7 +111,30 @@ def goodput_matrix(
     return binned(flows, "bin_s", bin_s, start_s, end_s)
 
 
-def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
+def utilization(
+    queues: pl.DataFrame,
+    link: int,
+    rate_bps: Rate | None = None,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+) -> float:
+    """Bytes that a link sent, with headers and all traffic, over those that it could have sent.
+
+    It is 0 where it could send none. ``rate_bps`` is for tables without the column capacity_bytes.
+
+    Formula: (B(t1) - B(t0)) / (K(t1) - K(t0)), B the bytes that the link has sent, K those that it
+        could have sent; 1 where a shaper sent more, by tokens from before t0
+    Unit: 1
+    Source: [TCPEVAL], utilization of the central link
+    """
+    _, sent = link_counter(queues, "sent_bytes", link, start_s, end_s)
+    most = capacity_bits(queues, link, rate_bps, start_s, end_s)
+    # The table has whole bytes: a window of one packet may have one too many.
+    return min(1.0, 8.0 * float(sent[-1] - sent[0]) / most) if most > 0 else 0.0
+
+
+def normalized_goodput(goodputs_bps: ArrayLike, rate_bps: float) -> float:
     """Share of a link's rate that the flows' goodputs use; below 1 by headers on a full link.
 
     Formula: sum x_i / C
@@ -121,27 +144,6 @@ def utilisation(goodputs_bps: ArrayLike, rate_bps: float) -> float:
     return float(np.sum(np.asarray(goodputs_bps, dtype=float))) / positive("rate_bps", rate_bps)
 
 
-def link_utilisation(
-    queues: pl.DataFrame,
-    link: int,
-    rate_bps: Rate,
-    *,
-    start_s: float = 0.0,
-    end_s: float | None = None,
-) -> float:
-    """Fraction of the time that a link sends, with headers and all traffic.
-
-    Formula: 8 (B(t1) - B(t0)) / (C (t1 - t0)), B the bytes that the link has sent, C its mean rate
-    Unit: 1
-    Source: [TCPEVAL], utilisation of the central link
-    """
-    t, sent = link_counter(queues, "sent_bytes", link, start_s, end_s)
-    rate = positive("rate_bps", mean_rate(rate_bps, t[0], t[-1]))
-    bits, most = 8.0 * (sent[-1] - sent[0]), rate * (t[-1] - t[0])
-    # The table has whole bytes: what is above 1 by less than one is 1.
-    return float(min(bits, max(most, bits - 8.0)) / most)
-
-
 def efficiency(
     goodputs_bps: ArrayLike, rate_bps: float, *, payload_bytes: float, wire_bytes: float
 ) -> float:
@@ -149,12 +151,12 @@ def efficiency(
 
     Formula: sum x_i / (C payload / wire), with the bytes of a full packet
     Unit: 1
-    Source: utilisation as above; that it is of what payload can have is this laboratory's
+    Source: [METR], throughput; that it is of what payload can have is this laboratory's
     """
     positive("payload_bytes", payload_bytes)
     if wire_bytes < payload_bytes:
         raise MetricError(f"{wire_bytes:g}; allowed: at least the payload's", "wire_bytes")
-    return utilisation(goodputs_bps, rate_bps) * wire_bytes / payload_bytes
+    return normalized_goodput(goodputs_bps, rate_bps) * wire_bytes / payload_bytes
 
 
 # Fairness

@@ -85,6 +85,24 @@ def mean_rate(rate_bps: Rate, start_s: float, end_s: float) -> float:
     return float(np.diff(since) @ [rate for _, rate in rates]) / (end_s - start_s)
 
 
+def sampled(queues: pl.DataFrame, column: str) -> bool:
+    """Whether a table of queues has this column: Linux's TCP and lfnlab 0.1.0 do not sample all."""
+    return column in queues.columns and not queues[column].is_null().all()
+
+
+def capacity_bits(
+    queues: pl.DataFrame, link: int, rate_bps: Rate | None, start_s: float, end_s: float | None
+) -> float:
+    """Bits that a link could have sent from the first to the last sample of a window."""
+    if sampled(queues, "capacity_bytes"):
+        _, capacity = link_counter(queues, "capacity_bytes", link, start_s, end_s)
+        return 8.0 * float(capacity[-1] - capacity[0])
+    if rate_bps is None:
+        raise MetricError("the table has no capacity_bytes; give the link's rate", "rate_bps")
+    t, _ = link_counter(queues, "sent_bytes", link, start_s, end_s)
+    return mean_rate(rate_bps, t[0], t[-1]) * float(t[-1] - t[0])
+
+
 def rates_of(rate_bps: Rate) -> Sequence[tuple[float, float]]:
     """A link's rates in order of time, each after the second from which it holds."""
     if isinstance(rate_bps, int | float):

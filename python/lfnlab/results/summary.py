@@ -98,7 +98,7 @@ class RateSummary(TypedDict):
     from_s: float
     """Time from which it holds."""
     rate_bps: int
-    """Rate; of a trace the mean; 0 while the link is down."""
+    """Rate; of a trace the mean, in IP packets of 1500 bytes; 0 while the link is down."""
 
 
 class LinkSummary(TypedDict):
@@ -107,14 +107,18 @@ class LinkSummary(TypedDict):
     id: str
     """Name; ``forward`` or ``reverse`` in a dumbbell."""
     rate_bps: int
-    """Rate at the end; of a trace the mean."""
+    """Rate at the end; of a trace the mean, in IP packets of 1500 bytes."""
     rates: list[RateSummary]
     """Rates, from the beginning and from each change on."""
+    opportunities: NotRequired[int | None]
+    """Opportunities of its trace since the warm-up; absent without a trace."""
     utilization: float
-    """Bits sent over capacity, since the warm-up."""
+    """Bytes sent over those that could have been sent, since the warm-up; from 0 to 1, and 0
+    if none could.
+    """
     arrivals: int
-    """Packets offered since the warm-up, ACKs included; 0 on a link that carries only ACKs and
-    has room for all, which is a pure delay.
+    """Packets offered since the warm-up, or held by the link then, ACKs included; 0 on a link
+    that carries only ACKs and has room for all, which is a pure delay.
     """
     drops: int
     """Packets dropped by the queue since the warm-up."""

@@ -272,8 +272,9 @@ class Reverse:
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
-    the hash that it must have.
+    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
+    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
+    table of ``path`` and ``hash`` names the file and the hash that it must have.
     """
     delay: str | None = None
     """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
@@ -317,8 +318,9 @@ class Link:
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
-    the hash that it must have.
+    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
+    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
+    table of ``path`` and ``hash`` names the file and the hash that it must have.
     """
     delay: str | None = None
     """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
@@ -370,8 +372,9 @@ class ParkingLot:
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
-    the hash that it must have.
+    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
+    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
+    table of ``path`` and ``hash`` names the file and the hash that it must have.
     """
     delay: str | None = None
     """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
@@ -427,8 +430,9 @@ class NamedLink:
     """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
     trace: str | File | None = None
     """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send 1500 bytes. The file repeats. A table of ``path`` and ``hash`` names the file and
-    the hash that it must have.
+    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
+    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
+    table of ``path`` and ``hash`` names the file and the hash that it must have.
     """
     delay: str | None = None
     """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.

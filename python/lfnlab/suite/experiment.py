@@ -146,7 +146,7 @@ def link_of(run: Run, name: str) -> Mapping[str, Any]:
     return found
 
 
-UTILISATION = Column("utilization", "utilisation (%)", 100.0)
+UTILISATION = Column("utilization", "utilization (%)", 100.0)
 THROUGHPUT = Column("throughput_bps", "throughput (Mbit/s)", 1e-6)
 DROPS = Column("drop_rate", "drop rate (%)", 100.0)
 QUEUE = Column("mean_queue_s", "mean queue (ms)", 1e3)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # From when the path is there until the scenario begins: the sender starts up.
 LEAD_S = 5.0
+# Of a trace: an IP packet of 1500 bytes, and the 4 of mahimahi's device.
+OPPORTUNITY_BYTES = 1504
 # Of a core: an emulator that has less to spare is soon late.
 CPU_BOUND = 0.9
 _LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -391,19 +393,22 @@ def _link(
 ) -> dict[str, Any]:
     samples = queues.filter(pl.col("link") == number, pl.col("t_s") <= plan["duration_s"])
     warm = samples.filter(pl.col("t_s") >= plan["warmup_s"])
-    sent_bytes = warm["sent_bytes"][-1] - warm["sent_bytes"][0] if len(warm) > 1 else 0
-    begin_s, end_s = (warm["t_s"][0], warm["t_s"][-1]) if len(warm) > 1 else (0.0, 0.0)
     rates = link["rates"]
-    ends_s = [rate["from_s"] for rate in rates[1:]] + [math.inf]
-    capacity_bits = sum(
-        rate["rate_bps"] * max(min(until_s, end_s) - max(rate["from_s"], begin_s), 0.0)
-        for rate, until_s in zip(rates, ends_s, strict=True)
-    )
+    known_bps = [(rate["from_s"], rate["rate_bps"]) for rate in rates]
+    opportunities = {}
+    if link.get("follows_trace"):
+        offered_bytes = warm["capacity_bytes"][-1] - warm["capacity_bytes"][0] if len(warm) else 0
+        opportunities["opportunities"] = round(offered_bytes / OPPORTUNITY_BYTES)
     return {
         "id": link["id"],
         "rate_bps": rates[-1]["rate_bps"],
         "rates": rates,
-        "utilization": sent_bytes * 8 / capacity_bits if capacity_bits else 0.0,
+        **opportunities,
+        "utilization": metrics.utilization(
+            warm, number, known_bps, start_s=warm["t_s"][0], end_s=warm["t_s"][-1]
+        )
+        if len(warm) > 1
+        else 0.0,
         "arrivals": seen["arrivals"],
         "drops": seen["drops_full"] + seen["drops_early"],
         "early_drops": seen["drops_early"],

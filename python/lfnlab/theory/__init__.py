@@ -6,7 +6,7 @@ A law is modelled by its equations, or, without equations, by its own code on a 
 >>> round(theory.response("reno", 1e-5, rtt_s=0.1, kept=0.5), 1)
 387.3
 >>> tooth = theory.sawtooth("reno", rate_pps=8333, rtt_s=0.1, buffer_packets=0)
->>> round(tooth.utilisation, 2)
+>>> round(tooth.utilization, 2)
 0.75
 
 ``docs/theory.md`` has figures; ``lfn theory`` computes the same in a shell.

@@ -1,4 +1,4 @@
-"""Closed forms of the laws: response functions, recovery times, utilisation, Padhye's formula.
+"""Closed forms of the laws: response functions, recovery times, utilization, Padhye's formula.
 
 Windows are in segments, times in seconds, ``loss`` is the number of loss events a packet sent.
 A response function is the mean window over round trips of a sender that loses one packet in each
@@ -367,7 +367,7 @@ def cubic_growth_time_s(start: float, w_max: float, end: float) -> float:
     return math.cbrt((w_max - start) / CUBIC_C) + math.cbrt((end - w_max) / CUBIC_C)
 
 
-def additive_utilisation(buffer_bdp: float, kept: float = 0.5) -> float:
+def additive_utilization(buffer_bdp: float, kept: float = 0.5) -> float:
     """Share of the link that one additive flow fills: 0.75 for Reno without a buffer, 1 with a BDP.
 
     The window climbs evenly from k (1 + q) to 1 + q BDPs, q = ``buffer_bdp``, k = ``kept``. Up to

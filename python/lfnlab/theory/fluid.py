@@ -322,7 +322,7 @@ class Sawtooth:
     mean_window: float
     """Over time."""
     mean_rtt_s: float
-    utilisation: float
+    utilization: float
     """Share of the link; NaN where the loss was given and no link."""
     loss_events_per_packet: float
     growth: float
@@ -451,7 +451,7 @@ def _sawtooth(law: str, course: Course, rate_pps: float) -> Sawtooth:
         window_after=float(np.mean([epoch.after for epoch in found])),
         mean_window=window_s / seconds,
         mean_rtt_s=window_s / packets,
-        utilisation=packets / seconds / rate_pps,
+        utilization=packets / seconds / rate_pps,
         loss_events_per_packet=losses / packets,
         growth=float(np.mean([epoch.growth for epoch in found])),
         cycle_s=course.t_s[begin:] - found[0].start_s,
@@ -464,7 +464,7 @@ class Shares:
     """How flows with synchronised losses end up, over the later half of the epochs."""
 
     shares: tuple[float, ...]
-    utilisation: float
+    utilization: float
     jain: float
     exponent: float
     """E of throughput_1 / throughput_2 = (RTT_2 / RTT_1)^E of the first two flows; NaN when their
@@ -486,7 +486,7 @@ def shares(course: Course, bottleneck: Bottleneck) -> Shares:
         exponent = math.log(sent[0] / sent[1]) / math.log(rtts_s[1] / rtts_s[0])
     return Shares(
         shares=tuple(float(share) for share in sent / np.sum(sent)),
-        utilisation=float(np.sum(sent)) / course.seconds(half) / bottleneck.rate_pps,
+        utilization=float(np.sum(sent)) / course.seconds(half) / bottleneck.rate_pps,
         jain=jain(sent),
         exponent=exponent,
         settled=bool(np.all(np.abs(third / np.sum(third) - last / np.sum(last)) < 1e-3)),

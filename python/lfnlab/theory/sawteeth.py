@@ -34,7 +34,7 @@ class Sawteeth:
     window_after: NDArray[np.float64]
     mean_window: NDArray[np.float64]
     mean_rtt_s: NDArray[np.float64]
-    utilisation: NDArray[np.float64]
+    utilization: NDArray[np.float64]
     loss_events_per_packet: NDArray[np.float64]
     growth: NDArray[np.float64]
     wrong: NDArray[np.object_]
@@ -63,7 +63,7 @@ def sawteeth(
         UsageError: shapes that do not go together, or a number out of range.
 
     >>> found = sawteeth(["reno", "cubic"], 1e4, 0.1, [[0.0], [1000.0]])
-    >>> found.utilisation.round(2).tolist()
+    >>> found.utilization.round(2).tolist()
     [[0.75, 0.87], [1.0, 1.0]]
     """
     try:

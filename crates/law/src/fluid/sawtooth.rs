@@ -26,7 +26,7 @@ pub struct Sawtooth {
     /// Mean over packets.
     pub mean_rtt_s: f64,
     /// Share of the link.
-    pub utilisation: f64,
+    pub utilization: f64,
     /// Losses over packets.
     pub loss_events_per_packet: f64,
     /// Segments a round trip at the loss.
@@ -46,7 +46,7 @@ impl Sawtooth {
             window_after: mean(|epoch| epoch.after[0]),
             mean_window: window_s / seconds,
             mean_rtt_s: window_s / packets,
-            utilisation: packets / seconds / rate_per_s,
+            utilization: packets / seconds / rate_per_s,
             loss_events_per_packet: losses / (n * packets),
             growth: mean(|epoch| epoch.growth[0]),
         }

@@ -72,7 +72,7 @@ fn the_velocity_doubles_after_three_round_trips() {
 }
 
 /// Segment by segment over a bottleneck of `bdp` segments each 100 ms, for a minute: the mean number of segments
-/// queued and the utilisation after the first ten seconds. Copa lives from the delay of its own feedback, so a
+/// queued and the utilization after the first ten seconds. Copa lives from the delay of its own feedback, so a
 /// fluid does not do.
 fn over_a_bottleneck(spec: &str, bdp: f64) -> (f64, f64) {
     let base_s = 0.1;
@@ -109,9 +109,9 @@ fn over_a_bottleneck(spec: &str, bdp: f64) -> (f64, f64) {
 #[test]
 fn a_flow_keeps_a_few_segments_in_the_queue() {
     for bdp in [100.0, 1000.0] {
-        let (queued, utilisation) = over_a_bottleneck("copa", bdp);
+        let (queued, utilization) = over_a_bottleneck("copa", bdp);
         assert!((1.0..8.0).contains(&queued), "{bdp}: {queued} queued");
-        assert!(utilisation > 0.97, "{bdp}: {utilisation}");
+        assert!(utilization > 0.97, "{bdp}: {utilization}");
     }
 }
 

@@ -23,7 +23,7 @@ pub enum VcpCompat {
     /// As the paper means it.
     Paper,
     /// The rules of the author's code where it differs from the paper: the average of the queue keeps only a
-    /// 16th of the last mean, `gamma` is adjusted towards a utilisation that depends on the rate, and the
+    /// 16th of the last mean, `gamma` is adjusted towards a utilization that depends on the rate, and the
     /// load counts in whole per cent, rounded up.
     Author,
 }
@@ -52,7 +52,7 @@ impl VcpConfig {
     }
 }
 
-/// The author's rates in bit/s, with the utilisation aimed at and the step of gamma for each: a rate
+/// The author's rates in bit/s, with the utilization aimed at and the step of gamma for each: a rate
 /// belongs to the first that it is not less than two thirds of.
 const CLASSES: [(f64, f64, f64); 10] = [
     (1e12, 0.993, 0.001),
@@ -74,7 +74,7 @@ const STEP_INTERVALS: u32 = 10;
 #[derive(Clone, Copy, Debug)]
 struct Steering {
     gamma: f64,
-    utilisation_sum: f64,
+    utilization_sum: f64,
     intervals: u32,
 }
 
@@ -107,7 +107,7 @@ impl Protocol for VcpMeter {
             gamma: config.gamma,
             steering: (config.compat == VcpCompat::Author).then_some(Steering {
                 gamma: 0.95,
-                utilisation_sum: 0.0,
+                utilization_sum: 0.0,
                 intervals: 0,
             }),
             rate_bps: rate.as_bps(),
@@ -171,12 +171,12 @@ impl VcpMeter {
         self.queue_bytes =
             if forgets { mean / 16.0 } else { (1.0 - NEWEST) * self.queue_bytes + NEWEST * mean };
         let bits = 8.0 * (self.arrived_bytes as f64 + QUEUE_WEIGHT * self.queue_bytes);
-        let utilisation = bits / (self.rate_bps * INTERVAL.as_s());
-        let factor = utilisation / self.gamma();
+        let utilization = bits / (self.rate_bps * INTERVAL.as_s());
+        let factor = utilization / self.gamma();
         self.load = match &mut self.steering {
             None => of_factor(factor),
             Some(steering) => {
-                steering.add(utilisation, self.rate_bps);
+                steering.add(utilization, self.rate_bps);
                 of_factor((100.0 * factor + 1.0).floor() / 100.0)
             }
         };
@@ -193,22 +193,22 @@ fn of_factor(factor: f64) -> Load {
 }
 
 impl Steering {
-    fn add(&mut self, utilisation: f64, rate_bps: f64) {
-        self.utilisation_sum += utilisation;
+    fn add(&mut self, utilization: f64, rate_bps: f64) {
+        self.utilization_sum += utilization;
         self.intervals += 1;
         if self.intervals < STEP_INTERVALS {
             return;
         }
         let class = CLASSES.iter().find(|(least_bps, ..)| (rate_bps / least_bps + 0.34).floor() >= 1.0);
         let (target, step) = class.map_or(SLOWEST, |&(_, target, step)| (target, step));
-        let mean = self.utilisation_sum / f64::from(self.intervals);
+        let mean = self.utilization_sum / f64::from(self.intervals);
         if mean < target {
             self.gamma += step;
         } else if mean > target {
             self.gamma -= step;
         }
         self.gamma = self.gamma.clamp(0.1, 0.999);
-        (self.utilisation_sum, self.intervals) = (0.0, 0);
+        (self.utilization_sum, self.intervals) = (0.0, 0);
     }
 }
 
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_author_steers_gamma_to_a_utilisation_that_depends_on_the_rate() {
+    fn the_author_steers_gamma_to_a_utilization_that_depends_on_the_rate() {
         let gamma = |bytes: u64, rate: Rate| {
             let config = VcpConfig { compat: VcpCompat::Author, ..VcpConfig::default() };
             let mut meter = VcpMeter::new(config, Site { link: 1, rate }, || 0.0);

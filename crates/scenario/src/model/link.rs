@@ -44,8 +44,9 @@ keys! {
     pub struct OneWay, part of another table {
         /// How fast packets are serialised.
         rate: Option<Rate> = None, in RATE_MIN..=RATE_MAX;
-        /// A file of mahimahi, in place of a rate: on each line a time in ms at which the link can send 1500 bytes.
-        /// The file repeats. A table of `path` and `hash` names the file and the hash that it must have.
+        /// A file of mahimahi, in place of a rate: on each line a time in ms at which the link can send an IP packet
+        /// of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes, an IP packet takes 4 more than its
+        /// own, and small packets share one. The file repeats. A table of `path` and `hash` names the file and the hash that it must have.
         trace: Option<File> = None;
         /// Propagation delay. Access links at the ends of a flow have the rest of its `rtt`.
         delay: Time = Time::ZERO, in Time::ZERO..=DELAY_MAX;

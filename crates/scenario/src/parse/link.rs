@@ -97,7 +97,7 @@ fn load(way: &mut OneWay, table: &Table) -> Result<(), ScenarioError> {
 fn parse_trace(text: &str) -> Result<DeliveryTrace, String> {
     text.parse().map_err(|error: TraceError| match error {
         TraceError::Empty => {
-            "no line; write one for each opportunity to send 1500 bytes, its time in ms".into()
+            "no line; write one for each opportunity to send a packet, its time in ms".into()
         }
         error => format!("{error}; allowed: whole milliseconds in order of time, the last above 0"),
     })

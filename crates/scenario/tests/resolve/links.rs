@@ -147,9 +147,10 @@ fn a_trace_stands_in_place_of_a_rate_and_its_mean_sizes_the_buffer() {
                 [link.reverse]\nrate = \"1Gbit/s\"\n[[flow]]\nlaw = \"reno\"\nrtt = \"10s\"\n";
     let scenario = Scenario::parse(text, name, None).unwrap();
     let links = scenario.config(1).links;
-    let Service::Trace(trace) = &links[0].service else { panic!("no trace") };
+    let Service::Trace(trace, framing_bytes) = &links[0].service else { panic!("no trace") };
     // 4 packets of 1500 bytes a second: 60 kB in 10 s.
     assert_eq!((trace.mean_rate(), links[0].limit_packets), (Rate(48_000), 60_000 / 1514));
+    assert_eq!(*framing_bytes, 14);
     assert_eq!(rate(&links[1]), Rate(1_000_000_000));
     let canonical = scenario.to_toml().unwrap();
     assert_eq!(Scenario::parse(&canonical, name, None).unwrap(), scenario);

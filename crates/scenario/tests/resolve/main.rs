@@ -28,7 +28,7 @@ fn parse(text: &str) -> Scenario {
 fn rate(link: &LinkConfig) -> Rate {
     match link.service {
         Service::Rate(rate) => rate,
-        Service::Trace(_) | Service::Shaped(..) => panic!("{} has no rate of its own", link.name),
+        Service::Trace(..) | Service::Shaped(..) => panic!("{} has no rate of its own", link.name),
     }
 }
 

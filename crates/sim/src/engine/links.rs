@@ -2,6 +2,7 @@
 
 use lfn_path::{
     Aqm, Counters, DataTotals, Discipline, Limit, Link, Offer, PacketKind, QueuedLink, Router, Service,
+    Snapshot,
 };
 use lfn_units::{Rate, Time};
 
@@ -57,11 +58,6 @@ pub(super) struct LinkState {
     pub look_at: Time,
     /// Rate at the beginning.
     pub first_rate: Rate,
-    /// Bits that could have been sent until `rated`, since statistics began.
-    capacity_bits: f64,
-    rated: Time,
-    /// Bytes of the packet in service that had left when statistics began.
-    sent_before: f64,
 }
 
 /// A link whose departures are known at arrivals.
@@ -136,9 +132,6 @@ impl LinkState {
             last_leg: Time::NEVER,
             look_at: Time::NEVER,
             first_rate: rate,
-            capacity_bits: 0.0,
-            rated: Time::ZERO,
-            sent_before: 0.0,
             name,
         })
     }
@@ -216,34 +209,43 @@ impl LinkState {
     pub fn restart(&mut self, now: Time) {
         self.advance(now);
         match &mut self.server {
-            Server::Closed(link) => link.reset_counters(),
-            Server::Queued(link) => link.reset_counters(),
-        }
-        (self.capacity_bits, self.rated) = (0.0, now);
-        self.sent_before = self.partly_sent_bytes(now);
-    }
-
-    fn partly_sent_bytes(&self, now: Time) -> f64 {
-        match &self.server {
-            Server::Closed(link) => link.partly_sent_bytes(now),
-            Server::Queued(link) => link.partly_sent_bytes(now),
+            Server::Closed(link) => link.reset_counters(now),
+            Server::Queued(link) => link.reset_counters(now),
         }
     }
 
     /// Bytes that have left since statistics began, those of the packet in service included; up to date after
     /// [`LinkState::advance`].
     pub fn sent_bytes(&self, now: Time) -> f64 {
-        (self.counters().sent_bytes as f64 + self.partly_sent_bytes(now) - self.sent_before).max(0.0)
+        match &self.server {
+            Server::Closed(link) => link.sent_bytes(now),
+            Server::Queued(link) => link.sent_bytes(now),
+        }
     }
 
-    /// Bits that could have been sent by `now`, since statistics began.
-    pub fn capacity_bits(&self, now: Time) -> f64 {
-        self.capacity_bits + self.rate().as_bps() * now.since(self.rated).as_s()
+    /// Bytes that could have been sent by `now`, since statistics began, with those that a shaper sent by tokens
+    /// from before.
+    pub fn most_bytes(&self, now: Time) -> f64 {
+        match &self.server {
+            Server::Closed(link) => link.capacity_bytes(now),
+            Server::Queued(link) => link.most_bytes(now),
+        }
     }
 
-    /// The rate is about to change.
-    pub fn settle_capacity(&mut self, now: Time) {
-        (self.capacity_bits, self.rated) = (self.capacity_bits(now), now);
+    /// The link at `now`; up to date after [`LinkState::advance`].
+    pub fn snapshot(&self, now: Time) -> Snapshot {
+        match &self.server {
+            Server::Closed(link) => link.snapshot(now),
+            Server::Queued(link) => link.snapshot(now),
+        }
+    }
+
+    /// Opportunities of a trace since statistics began.
+    pub fn opportunities(&self, now: Time) -> Option<u64> {
+        match &self.server {
+            Server::Closed(_) => None,
+            Server::Queued(link) => link.opportunities(now),
+        }
     }
 
     pub fn counters(&self) -> &Counters {
@@ -257,20 +259,6 @@ impl LinkState {
         match &self.server {
             Server::Closed(link) => link.data_totals(),
             Server::Queued(link) => link.data_totals(),
-        }
-    }
-
-    pub fn packets(&self) -> u64 {
-        match &self.server {
-            Server::Closed(link) => link.packets(),
-            Server::Queued(link) => link.packets(),
-        }
-    }
-
-    pub fn bytes(&self) -> u64 {
-        match &self.server {
-            Server::Closed(link) => link.bytes(),
-            Server::Queued(link) => link.bytes(),
         }
     }
 

@@ -448,7 +448,6 @@ impl Network {
         match *what {
             Changed::Rate(at, rate) => {
                 let link = &mut self.links[at.index()];
-                link.settle_capacity(now);
                 if let (Some(router), Server::Queued(server)) = (&mut link.router, &link.server) {
                     router.advance(now, server.waiting_bytes());
                     router.set_rate(rate);

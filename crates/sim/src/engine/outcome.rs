@@ -135,7 +135,13 @@ fn hash_of(mut hash: u64, streams: &[FlowSummary], links: &[LinkSummary]) -> u64
         }
     }
     for link in links {
-        for word in [link.arrivals, link.drops, link.marks, link.random_losses, link.mean_queue_s.to_bits()] {
+        for word in [
+            link.arrivals - link.held_before,
+            link.drops,
+            link.marks,
+            link.random_losses,
+            link.mean_queue_s.to_bits(),
+        ] {
             hash = mix(hash, word);
         }
     }

@@ -35,8 +35,7 @@ pub(super) fn sample(cx: &mut Context, ends: &mut Ends, transfers: &[Transfer]) 
     }
     for (at, link) in cx.network.links_mut().iter_mut().enumerate().filter(|(_, link)| link.modelled) {
         link.advance(now);
-        let (waiting, sent_bytes) = ([link.packets(), link.bytes()], link.sent_bytes(now));
-        tables.queues.push(QueueRow::new(now, at as u16, waiting, link.counters(), sent_bytes));
+        tables.queues.push(QueueRow::new(now, at as u16, link.snapshot(now), link.counters()));
     }
 }
 

@@ -131,7 +131,7 @@ prop_compose! {
         let rates = links.iter().flat_map(|(forward, reverse)| [&forward.service, &reverse.service]);
         let rates: Vec<u64> = rates.map(|service| match service {
             Service::Rate(rate) => rate.0,
-            Service::Trace(trace) => trace.mean_rate().0,
+            Service::Trace(trace, _) => trace.mean_rate().0,
             Service::Shaped(_, shaper) => shaper.rate.0,
         }).collect();
         let (slowest, fastest) = (rates.iter().min().expect("links"), rates.iter().max().expect("links"));

@@ -23,4 +23,4 @@ mod theory;
 mod traffic;
 mod udt;
 mod udt_trouble;
-mod utilisation;
+mod utilization;

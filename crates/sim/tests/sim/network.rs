@@ -279,11 +279,11 @@ mod schedule {
             outcome.summary.links[0].rates.iter().map(|rate| (rate.from_s, rate.rate_bps)).collect();
         assert_eq!(rates, [(0.0, 10_000_000), (2.0, 0), (5.0, 10_000_000)]);
         // Capacity is what the link could have sent: 7 s of it.
-        let utilisation = outcome.summary.links[0].utilization;
+        let utilization = outcome.summary.links[0].utilization;
         let sent_bits = departs.len() as f64 * 1514.0 * 8.0;
         // The SYN, and the ACK that ends the handshake.
         let sent_bits = sent_bits + (74.0 + 66.0) * 8.0;
-        assert!((utilisation - sent_bits / 70e6).abs() < 1e-9, "{utilisation}");
+        assert!((utilization - sent_bits / 70e6).abs() < 1e-9, "{utilization}");
     }
 
     /// Packets that arrive behind a later one, and ACKs with SACK blocks.

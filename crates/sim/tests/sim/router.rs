@@ -73,7 +73,7 @@ mod vcp {
     }
 
     #[test]
-    fn utilisation_without_queue_or_drops() {
+    fn utilization_without_queue_or_drops() {
         let flows =
             (0..5).map(|n| FlowConfig { start: ms(700 * n), ..flow("vcp", ms(40 + 20 * n)) }).collect();
         let mut config = dumbbell(link("100Mbit/s", speaks()), flows, Time::from_s(90));

@@ -35,7 +35,7 @@ fn ten_thousand_flows() {
     let summary = run(&config).summary;
     let idle = summary.flows.iter().filter(|flow| flow.delivered_bytes == 0).count();
     println!(
-        "{} bytes per flow, {} bytes of packets, utilisation {:.3}",
+        "{} bytes per flow, {} bytes of packets, utilization {:.3}",
         summary.memory.bytes_per_flow, summary.memory.packet_bytes, summary.links[0].utilization
     );
     // A few lose their SYN or the whole first flight, and the second after the initial timeout of 1 s.

@@ -25,7 +25,7 @@ fn sampled(flow: FlowConfig, buffer_packets: u64, seconds: u64) -> Config {
 fn reno_needs_a_buffer_of_one_bdp() {
     // 20 Mbit/s x 50 ms: 83 packets. The sawtooth fills the link with one BDP of buffer, and three
     // quarters of it with none: the window swings between half the pipe and the pipe.
-    let utilisation = |buffer_packets: u64| {
+    let utilization = |buffer_packets: u64| {
         let mut flow = ns2_flow("reno:rfc", Time::from_ms(50));
         flow.sender.initial_ssthresh_segments = Some(40);
         // Bursts of a single packet: without a buffer a burst of two does not fit.
@@ -34,7 +34,7 @@ fn reno_needs_a_buffer_of_one_bdp() {
         config.warmup = Time::from_s(20);
         run(&config).summary.links[0].utilization
     };
-    let (full, none) = (utilisation(84), utilisation(1));
+    let (full, none) = (utilization(84), utilization(1));
     println!("{full} {none}");
     assert!(full >= 0.99, "{full}");
     assert!((none - 0.75).abs() < 0.02, "{none}");

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.analysis.measure.view import View, rates
+from lfnlab.analysis.measure.view import View
 from lfnlab.errors import MetricError
 
 if TYPE_CHECKING:
@@ -52,27 +52,29 @@ def _goodput(view: View) -> Iterator[Row]:
             yield Row(law, f"mean flow, RTT {_ms(rtt_s)}", mean)
 
 
-def _utilisation(view: View) -> Iterator[Row]:
-    for link, flows in view.loaded_links():
-        carried = [view.carried(link["id"], flow) for flow in flows]
-        yield Row(link["id"], "goodput", metrics.utilisation(carried, view.rate(link)))
-
-
-def _link_utilisation(view: View) -> Iterator[Row]:
+def _utilization(view: View) -> Iterator[Row]:
     for number, link in view.links():
-        used = metrics.link_utilisation(
-            view.queue_table, number, rates(link), start_s=view.start_s, end_s=view.end_s
+        used = metrics.utilization(
+            view.queue_table, number, view.rates(link), start_s=view.start_s, end_s=view.end_s
         )
         yield Row(link["id"], "bits sent", used)
 
 
+def _normalized_goodput(view: View) -> Iterator[Row]:
+    for link, flows in view.loaded_links():
+        if (rate_bps := view.rate(link)) > 0:
+            carried = [view.carried(link["id"], flow) for flow in flows]
+            yield Row(link["id"], "goodput", metrics.normalized_goodput(carried, rate_bps))
+
+
 def _efficiency(view: View) -> Iterator[Row]:
     for link, flows in view.loaded_links():
-        if len(sizes := {(flow["segment_bytes"], flow["wire_bytes"]) for flow in flows}) == 1:
+        sizes = {(flow["segment_bytes"], view.wire_bytes(link, flow)) for flow in flows}
+        if len(sizes) == 1 and (rate_bps := view.rate(link)) > 0:
             payload, wire = sizes.pop()
             used = metrics.efficiency(
                 [view.carried(link["id"], flow) for flow in flows],
-                view.rate(link),
+                rate_bps,
                 payload_bytes=payload,
                 wire_bytes=wire,
             )
@@ -316,7 +318,7 @@ def _excess(view: View, flow: FlowSummary) -> Spread:
 def _queueing_delay(view: View) -> Iterator[Row]:
     for number, link in view.links():
         delay = metrics.queueing_delay(
-            view.queue_table, number, rates(link), start_s=view.start_s, end_s=view.end_s
+            view.queue_table, number, view.rates(link), start_s=view.start_s, end_s=view.end_s
         )
         yield from _spread(link["id"], delay)
 
@@ -473,8 +475,8 @@ METRICS = {
     metric.name: metric
     for metric in (
         Metric("goodput", metrics.goodput, _goodput, _RATE),
-        Metric("utilisation", metrics.utilisation, _utilisation, _PERCENT),
-        Metric("link-utilisation", metrics.link_utilisation, _link_utilisation, _PERCENT, ""),
+        Metric("utilization", metrics.utilization, _utilization, _PERCENT, ""),
+        Metric("normalized-goodput", metrics.normalized_goodput, _normalized_goodput, _PERCENT),
         Metric("efficiency", metrics.efficiency, _efficiency, _PERCENT, "packets of one size"),
         Metric("jain", metrics.jain, _of_goodputs(metrics.jain), needs=_SEVERAL),
         Metric("jain-over-time", metrics.jain_over_time, _jain_over_time, needs=_SEVERAL),

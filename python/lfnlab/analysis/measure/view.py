@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import metrics
+from lfnlab.analysis.run_length import FRAMING_BYTES
 from lfnlab.errors import MetricError
+from lfnlab.metrics.tables import link_counter, sampled
 from lfnlab.results.integrity import tables_of
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
     from lfnlab.results.runs import Run
     from lfnlab.results.summary import FlowSummary, LinkSummary
+
+#: Of mahimahi's device, in place of framing on a link that follows a trace.
+DEVICE_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -164,17 +170,45 @@ class View:
             if flows := [flow for flow in self.flows if self._spells(link["id"], flow)]:
                 yield link, flows
 
-    def rate(self, link: Mapping[str, Any]) -> float:
-        """Mean rate of a link in the window, in bit/s."""
-        return metrics.mean_rate(rates(link), self.start_s, self.last_s)
+    def rate(self, link: LinkSummary) -> float:
+        """Mean rate of a link in the window, in bit/s; of a trace what its opportunities hold."""
+        if "opportunities" not in link:
+            return metrics.mean_rate(self.rates(link), self.start_s, self.last_s)
+        number = self.run.summary["links"].index(link)
+        t, capacity = link_counter(
+            self.queue_table, "capacity_bytes", number, self.start_s, self.end_s
+        )
+        return 8.0 * float(capacity[-1] - capacity[0]) / float(t[-1] - t[0])
+
+    def rates(self, link: LinkSummary) -> list[tuple[float, float]]:
+        """A link's rates, each after the second from which it holds."""
+        if self._traces_uncounted:
+            raise MetricError(
+                "stored by a version that did not count the opportunities of a trace; run it again"
+            )
+        return [(rate["from_s"], rate["rate_bps"]) for rate in link["rates"]]
+
+    @cached_property
+    def _traces_uncounted(self) -> bool:
+        text = (self.run.path / "scenario.toml").read_text("utf-8")
+        has_trace = re.search(r"^\s*trace\s*=", text, re.MULTILINE) is not None
+        return has_trace and not sampled(self.queue_table, "capacity_bytes")
+
+    def wire_bytes(self, link: LinkSummary, flow: FlowSummary) -> int:
+        """Size of a flow's full packet on a link, in bytes."""
+        if "opportunities" not in link:
+            return flow["wire_bytes"]
+        return flow["wire_bytes"] - FRAMING_BYTES[self._resolved["compat"]] + DEVICE_BYTES
 
     @cached_property
     def settings(self) -> dict[int, Mapping[str, Any]]:
         """The scenario's table of each flow."""
-        tables = [
-            table for table in self.run.scenario.check()["flow"] for _ in range(int(table["count"]))
-        ]
+        tables = [table for table in self._resolved["flow"] for _ in range(int(table["count"]))]
         return dict(enumerate(tables))
+
+    @cached_property
+    def _resolved(self) -> Mapping[str, Any]:
+        return self.run.scenario.check()
 
     @cached_property
     def sent(self) -> dict[int, tuple[float, float]]:
@@ -215,8 +249,3 @@ class View:
             and abs(scale_s / grid_s - round(scale_s / grid_s)) < 1e-3
             and least * scale_s <= length_s * (1 + 1e-9)
         ]
-
-
-def rates(link: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """A link's rates, each after the second from which it holds."""
-    return [(rate["from_s"], rate["rate_bps"]) for rate in link["rates"]]

@@ -118,13 +118,15 @@ impl Network {
         };
         let first = RateSummary { from_s: 0.0, rate_bps: link.first_rate.0 };
         let counters = link.counters();
-        let capacity = link.capacity_bits(end);
+        let most_bytes = link.most_bytes(end);
         LinkSummary {
             id: link.name.clone(),
             rate_bps: link.rate().0,
             rates: [first].into_iter().chain(self.changes_until(end).filter_map(rates)).collect(),
-            utilization: if capacity > 0.0 { link.sent_bytes(end) * 8.0 / capacity } else { 0.0 },
-            arrivals: counters.arrivals,
+            opportunities: link.opportunities(end),
+            utilization: if most_bytes > 0.0 { link.sent_bytes(end) / most_bytes } else { 0.0 },
+            held_before: counters.held_before,
+            arrivals: counters.held_before + counters.arrivals,
             drops: counters.drops_full + counters.drops_early,
             early_drops: counters.drops_early,
             marks: counters.marks,
