@@ -11,6 +11,7 @@ use lfn_transfer::{
 };
 use lfn_units::{Rate, UnitError};
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 use serde::Serialize;
 
 use crate::errors::{LabError, LawError, StoreError, UsageError};
@@ -54,26 +55,28 @@ impl UdtPlan {
     fn new(
         rate: &str,
         rtt: &str,
-        mss_bytes: u32,
+        mss_bytes: &Bound<'_, PyInt>,
         max_rate: Option<&str>,
         law: &str,
         key: Option<PathBuf>,
         insecure: bool,
     ) -> PyResult<UdtPlan> {
-        if !(576..=65_535).contains(&mss_bytes) {
-            return Err(UsageError::new_err(format!("--mss: {mss_bytes} is not from 576 to 65535")));
-        }
         let max_rate: Option<Rate> = quantity("--max-rate", max_rate.map(str::parse).transpose())?;
-        Ok(UdtPlan(Plan {
+        let plan = Plan {
             rate: quantity("--rate", rate.parse())?,
             rtt: quantity("--rtt", rtt.parse())?,
             max_rate,
-            mss_bytes,
+            // A number beyond the type's range is not allowed either.
+            mss_bytes: mss_bytes
+                .extract()
+                .map_err(|_| UsageError::new_err(format!("--mss: {mss_bytes} is not from 576 to 65535")))?,
             control: law.parse().map_err(|error| LawError::new_err(format!("{error}")))?,
             window_packets: None,
             key: key.map(|path| Key::read(&path)).transpose().map_err(raised)?,
             insecure,
-        }))
+        };
+        plan.check().map_err(raised)?;
+        Ok(UdtPlan(plan))
     }
 }
 
@@ -129,7 +132,7 @@ pub(crate) fn udt_send(
 ) -> PyResult<()> {
     let plan = plan.0.clone();
     attended(py, tell, move |say, stop| {
-        let mut explain = Some(Report::Plan(plan.explain()));
+        let mut explain = Some(Report::Plan(plan.explain(&to)));
         let sending = Sending { paths: &paths, to: &to, plan };
         // The other end of the channel outlives this thread.
         let mut progress = |progress: &Progress| {
@@ -157,10 +160,10 @@ pub(crate) fn udt_receive(
     let plan = plan.0.clone();
     attended(py, tell, move |say, stop| {
         let begin = || {
-            let explain = plan.explain();
-            let listener = Listener::bind(&listen, plan)?;
-            drop(say.send(Report::Plan(explain)));
-            drop(say.send(Report::Listening(listener.local().to_string())));
+            let listener = Listener::bind(&listen, plan.clone())?;
+            let local = listener.local().to_string();
+            drop(say.send(Report::Plan(plan.explain(&local))));
+            drop(say.send(Report::Listening(local)));
             Ok(listener)
         };
         let serving = Serving { directory: &directory, once, overwrite, stop };

@@ -71,7 +71,7 @@ fn look(stream: &Stream, at: Time, mss_bytes: u32) -> Look {
         cwnd_seg: connection.window_packets() as f64,
         srtt_s: connection.rtt().smoothed.as_s(),
         inflight_seg: connection.in_flight(),
-        delivered_bytes: connection.acknowledged() * connection.payload_bytes() as u64,
+        delivered_bytes: stream.acknowledged_bytes(),
         retransmits: stats.retransmits,
         timeouts: stats.timeouts,
         repairing: connection.repairing() > 0,
@@ -87,9 +87,8 @@ fn look(stream: &Stream, at: Time, mss_bytes: u32) -> Look {
 pub fn send_zeros(bulk: &Bulk) -> Result<Sent, TransferError> {
     let mut sent = Sent { looks: Vec::new(), completion_s: None };
     let clock = Clock::start();
-    let mut stream = Stream::connect(&bulk.to, &bulk.plan)?;
     let duration = bulk.duration;
-    stream.interrupt_when(move || clock.now() >= duration);
+    let mut stream = Stream::connect(&bulk.to, &bulk.plan, move || clock.now() >= duration)?;
     match send(bulk, &mut stream, &mut sent) {
         Ok(()) => sent.completion_s = Some(stream.age().as_s()),
         Err(TransferError::Interrupted) => {}

@@ -118,7 +118,7 @@ mod tests {
             each_connection(&mut listener, false, &end, &mut tell, work).unwrap();
         });
         for number in 0..40 {
-            let stream = Stream::connect(&address, &Plan::default());
+            let stream = Stream::connect(&address, &Plan::default(), || false);
             let mut stream = stream.unwrap_or_else(|error| panic!("connection {number}: {error}"));
             stream.write(&[1]).and_then(|()| stream.flush()).unwrap();
             match hear.recv_timeout(Duration::from_secs(10)).unwrap() {

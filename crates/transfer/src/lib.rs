@@ -5,6 +5,7 @@
 //! packet is encrypted and authenticated.
 
 mod activity;
+mod address;
 mod bulk;
 pub mod compat;
 mod connections;

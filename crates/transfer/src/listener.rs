@@ -9,9 +9,10 @@ use lfn_udt::{refusal, Answer, Body, Connection, Handshake, Kind, Listener as Co
 use lfn_units::Time;
 
 use crate::activity::Activity;
+use crate::address::resolve;
 use crate::secure::{prove, proven, unproven, Role, Secure, NO_KEY, OTHER_KEY};
 use crate::socket::{bind_shared, Socket};
-use crate::stream::{random, random_bytes, resolve, Clock};
+use crate::stream::{random, random_bytes, Clock};
 use crate::{ControlSpec, Key, Plan, Stream, TransferError};
 
 /// Largest numbers of connections: of a listener, and of one address.
@@ -207,14 +208,15 @@ impl Listener {
         let failed = || TransferError::io(format!("accepting {from}"));
         let udp = bind_shared(self.local).map_err(failed())?;
         udp.connect(from).map_err(failed())?;
-        let socket = Socket::new(udp, self.plan.sizes().socket_bytes).map_err(failed())?;
+        let mut socket = Socket::new(udp, self.plan.socket_bytes()).map_err(failed())?;
+        let plan = self.plan.within(socket.look_at_path());
         self.next = self.next % 0x3fff_ffff + 1;
         let [_, _, seed, _] = random()?;
-        let control = self.plan.control.build(self.plan.packet_bytes(), Time::ZERO, seed.into());
-        let (clock, config) = (Clock::start(), self.plan.config());
+        let control = plan.control.build(plan.packet_bytes(from.ip()), Time::ZERO, seed.into());
+        let (clock, config) = (Clock::start(), plan.config(from.ip()));
         let connection = Connection::accept(config, Time::ZERO, from, self.next, handshake, control);
         self.cookies.accepted(from, handshake, self.next);
-        let mut stream = Stream::new(socket, connection, clock, &self.plan, from);
+        let mut stream = Stream::new(socket, connection, clock, &plan, from);
         if let Some(key) = &self.plan.key {
             stream.secure(Secure::server(key, random_bytes()?, client));
         }
@@ -234,7 +236,7 @@ mod tests {
     /// A client of this machine, and the server's end; or why it has none.
     fn connected(listener: &mut Listener) -> Result<(Stream, Stream), TransferError> {
         let to = listener.local().to_string();
-        let client = spawn(move || Stream::connect(&to, &Plan::default()));
+        let client = spawn(move || Stream::connect(&to, &Plan::default(), || false));
         let mut server = None;
         while !client.is_finished() {
             server = listener.accept().unwrap().or(server);
@@ -252,6 +254,30 @@ mod tests {
         let _ = client.pump(false);
         sleep(Duration::from_millis(5));
         server.pump(false)
+    }
+
+    /// Packets beyond the room of a peer that does not read are not lost on the way.
+    #[test]
+    fn a_peer_that_does_not_read_is_no_black_hole() {
+        let plan = Plan { window_packets: Some(16), ..Plan::default() };
+        let mut listener = Listener::bind("127.0.0.1:0", plan).unwrap();
+        let mut ends = connected(&mut listener).unwrap();
+        ends.1.activity().known();
+        ends.0.write(&[1; 100_000]).and_then(|()| ends.0.flush()).unwrap();
+        for _ in 0..100 {
+            age(&mut ends, Time::from_ms(500)).unwrap();
+            ends.0.pump(false).unwrap();
+        }
+        let sender = ends.0.connection();
+        assert!(sender.peer_is_full() && sender.in_flight() > 0, "{} in flight", sender.in_flight());
+        assert_eq!(sender.state(), lfn_udt::State::Connected);
+        let mut came = vec![0; 100_000];
+        let reader = spawn(move || ends.1.read_exact(&mut came).map(|()| (came, ends.1)));
+        while !reader.is_finished() {
+            ends.0.pump(true).unwrap();
+            assert!(ends.0.age() < Time::from_s(120), "it does not arrive");
+        }
+        assert!(reader.join().unwrap().unwrap().0 == [1; 100_000]);
     }
 
     #[test]

@@ -76,8 +76,8 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<(Arguments, Opti
             "--law" => plan.control = value()?.parse().map_err(|error| format!("--law: {error}"))?,
             "--mss" => {
                 let text = value()?;
-                let bytes = text.parse().ok().filter(|bytes| (576..=65_535).contains(bytes));
-                plan.mss_bytes = bytes.ok_or(format!("--mss: {text:?} is no number from 576 to 65535"))?;
+                plan.mss_bytes =
+                    text.parse().map_err(|_| format!("--mss: {text} is not from 576 to 65535"))?;
             }
             "--once" => arguments.once = true,
             "--overwrite" => arguments.overwrite = true,
@@ -145,12 +145,12 @@ fn report(arguments: &Arguments, statistics: &Statistics) -> Result<(), Failure>
 }
 
 /// Shows the arithmetic once the transfer begins, then how it goes on.
-fn teller(arguments: &Arguments) -> impl FnMut(&Progress) + '_ {
+fn teller<'a>(arguments: &'a Arguments, peer: &'a str) -> impl FnMut(&Progress) + 'a {
     let live = !arguments.quiet && std::io::stderr().is_terminal();
     let mut first = !arguments.quiet;
     move |progress| {
         if std::mem::take(&mut first) {
-            eprintln!("{}", arguments.plan.explain());
+            eprintln!("{}", arguments.plan.explain(peer));
         }
         if live {
             show(progress);
@@ -163,7 +163,7 @@ fn take(command: &str, directory: &Path, arguments: &Arguments) -> Result<(), Fa
     let listener = || {
         let listener = Listener::bind(address.as_deref().unwrap_or(LISTEN), plan.clone())?;
         if !quiet {
-            eprintln!("{}", plan.explain());
+            eprintln!("{}", plan.explain(&listener.local().to_string()));
         }
         eprintln!("listening at {}", listener.local());
         Ok(listener)
@@ -200,11 +200,11 @@ fn run(command: &str, arguments: &Arguments) -> Result<(), Failure> {
             let to = address.as_deref().ok_or_else(|| usage("send needs --to HOST:PORT"))?;
             let paths: Vec<PathBuf> = positional.iter().map(PathBuf::from).collect();
             let sending = Sending { paths: &paths, to, plan: plan.clone() };
-            let done = send(&sending, || stop().load(Ordering::Relaxed), &mut teller(arguments))?;
+            let done = send(&sending, || stop().load(Ordering::Relaxed), &mut teller(arguments, to))?;
             report(arguments, &done)
         }
         ("fetch", [peer, remote, local]) => {
-            let tell = &mut teller(arguments);
+            let tell = &mut teller(arguments, peer);
             report(arguments, &compat::fetch(peer, remote, Path::new(local), *overwrite, plan, tell)?)
         }
         ("recv" | "serve", [directory]) => take(command, Path::new(directory), arguments),
@@ -233,6 +233,7 @@ fn main() -> ExitCode {
         if key.is_some() && matches!(&*command, "serve" | "fetch") {
             return Err(usage("--key is for send and recv: libudt does not know it"));
         }
+        arguments.plan.check()?;
         arguments.plan.key = key.map(|path| Key::read(Path::new(&path))).transpose()?;
         Ok(arguments)
     });

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{
@@ -238,6 +239,20 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result
         }
     }
     Ok(done)
+}
+
+/// Reason to end a transfer of a file whose [`Version`] is another than at its beginning.
+pub(crate) const CHANGED: &str = "it was changed meanwhile";
+
+/// File, size, and the times of the last changes of contents and of the entry: one that is written is another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Version([i64; 7]);
+
+pub(crate) fn version(file: &File) -> io::Result<Version> {
+    let seen = file.metadata()?;
+    let (device, inode, bytes) = (seen.dev() as i64, seen.ino() as i64, seen.size() as i64);
+    let [modified, changed] = [[seen.mtime(), seen.mtime_nsec()], [seen.ctime(), seen.ctime_nsec()]];
+    Ok(Version([device, inode, bytes, modified[0], modified[1], changed[0], changed[1]]))
 }
 
 /// Length of a file to be sent. Files of /proc say 0 and have contents.

@@ -1,6 +1,11 @@
 //! Rings of packets: sent ones until acknowledged, received ones until read.
 
+use std::ops::Range;
+
 use lfn_udt::HEADER_BYTES;
+
+use crate::secure::SEAL_BYTES;
+use crate::socket::MAX_TRAIN_BYTES;
 
 /// The place is empty.
 const EMPTY: u16 = u16::MAX;
@@ -11,7 +16,15 @@ pub(crate) struct SendRing {
     bytes: Vec<u8>,
     /// Payload bytes in each place.
     lengths: Vec<u16>,
+    /// Bytes of all packets before the one in each place.
+    offsets: Vec<u64>,
+    /// Bytes of all packets.
+    written: u64,
     payload_bytes: usize,
+    /// Payload that new packets hold: less than `payload_bytes` on a path with a smaller MTU.
+    limit: usize,
+    /// A train of packets that do not fill their places.
+    gathered: Vec<u8>,
 }
 
 impl SendRing {
@@ -20,12 +33,40 @@ impl SendRing {
         SendRing {
             bytes: vec![0; places * (HEADER_BYTES + payload_bytes)],
             lengths: vec![0; places],
+            offsets: vec![0; places],
+            written: 0,
             payload_bytes,
+            limit: payload_bytes,
+            gathered: Vec::new(),
         }
     }
 
     fn place(&self, index: u64) -> usize {
         (index % self.lengths.len() as u64) as usize
+    }
+
+    fn length(&self, index: u64) -> usize {
+        usize::from(self.lengths[self.place(index)])
+    }
+
+    /// Where a packet lies, header included.
+    fn datagram(&self, index: u64) -> Range<usize> {
+        let start = self.place(index) * (HEADER_BYTES + self.payload_bytes);
+        start..start + HEADER_BYTES + self.length(index)
+    }
+
+    /// Packets hold at most `payload_bytes` from now on, and at most what the ring was made for.
+    pub fn set_limit(&mut self, payload_bytes: usize) {
+        self.limit = payload_bytes.min(self.payload_bytes);
+    }
+
+    /// Bytes of all packets before `index`, which is in the ring, or the next one.
+    pub fn bytes_before(&self, index: u64, next: u64) -> u64 {
+        if index == next {
+            self.written
+        } else {
+            self.offsets[self.place(index)]
+        }
     }
 
     pub fn capacity(&self) -> u64 {
@@ -36,40 +77,51 @@ impl SendRing {
     pub fn begin(&mut self, index: u64) {
         let place = self.place(index);
         self.lengths[place] = 0;
+        self.offsets[place] = self.written;
     }
 
     /// Copies as much of `bytes` into packet `index` as fits; returns the number of bytes, and whether it is
     /// full.
     pub fn fill(&mut self, index: u64, bytes: &[u8]) -> (usize, bool) {
-        let place = self.place(index);
-        let length = usize::from(self.lengths[place]);
-        let take = bytes.len().min(self.payload_bytes - length);
-        let start = place * (HEADER_BYTES + self.payload_bytes) + HEADER_BYTES + length;
+        let (place, length) = (self.place(index), self.length(index));
+        // The limit may have become smaller since the packet was begun.
+        let take = bytes.len().min(self.limit.saturating_sub(length));
+        let start = self.datagram(index).end;
         self.bytes[start..start + take].copy_from_slice(&bytes[..take]);
         self.lengths[place] = (length + take) as u16;
-        (take, length + take == self.payload_bytes)
+        self.written += take as u64;
+        (take, length + take >= self.limit)
     }
 
     /// Writes the header of packet `index`.
     pub fn set_header(&mut self, index: u64, header: [u8; HEADER_BYTES]) {
-        let start = self.place(index) * (HEADER_BYTES + self.payload_bytes);
+        let start = self.datagram(index).start;
         self.bytes[start..start + HEADER_BYTES].copy_from_slice(&header);
     }
 
-    /// Whether `next` may follow `index` in one train: a full neighbour.
-    pub fn follows(&self, index: u64, next: u64) -> bool {
-        let place = self.place(index);
-        next == index + 1
-            && place + 1 < self.lengths.len()
-            && usize::from(self.lengths[place]) == self.payload_bytes
+    /// Whether `next` may join the train from `first` to `last`: all but its last packet have one size, and that
+    /// is no larger.
+    pub fn follows(&self, (first, last): (u64, u64), next: u64) -> bool {
+        let size = self.length(first);
+        let train_bytes = (next - first + 1) as usize * (HEADER_BYTES + size + SEAL_BYTES);
+        next == last + 1
+            && self.place(last) + 1 < self.lengths.len()
+            && self.length(last) == size
+            && self.length(next) <= size
+            && train_bytes <= MAX_TRAIN_BYTES
     }
 
     /// The datagrams of a train, and the size of all but the last.
-    pub fn train(&self, first: u64, last: u64) -> (&[u8], usize) {
-        let datagram = HEADER_BYTES + self.payload_bytes;
-        let (from, to) = (self.place(first), self.place(last));
-        let end = to * datagram + HEADER_BYTES + usize::from(self.lengths[to]);
-        (&self.bytes[from * datagram..end], datagram)
+    pub fn train(&mut self, first: u64, last: u64) -> (&[u8], usize) {
+        let Range { start, end } = self.datagram(first);
+        if first == last || end - start == HEADER_BYTES + self.payload_bytes {
+            return (&self.bytes[start..self.datagram(last).end], end - start);
+        }
+        self.gathered.clear();
+        for index in first..=last {
+            self.gathered.extend(&self.bytes[self.datagram(index)]);
+        }
+        (&self.gathered, end - start)
     }
 }
 

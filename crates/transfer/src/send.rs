@@ -9,7 +9,7 @@ use lfn_udt::Reason;
 use rustix::fs::{seek, SeekFrom};
 
 use crate::hashing::{next_data, FileHash, BLOCK_BYTES};
-use crate::place::{length, open_without_waiting, parts, read_at};
+use crate::place::{length, open_without_waiting, parts, read_at, version, Version, CHANGED};
 use crate::statistics::{Tally, Teller};
 use crate::stream::CHUNK_BYTES;
 use crate::wire::{
@@ -32,6 +32,18 @@ struct Entry {
     path: PathBuf,
     name: String,
     bytes: u64,
+    /// The file at the beginning of the transfer: if it is another at the end, the bytes sent are a mixture.
+    version: Version,
+}
+
+impl Entry {
+    fn check(&self, file: &File) -> Result<(), TransferError> {
+        match version(file) {
+            Ok(now) if now == self.version => Ok(()),
+            Ok(_) => Err(TransferError::file(&self.path, CHANGED)),
+            Err(error) => Err(TransferError::file(&self.path, error)),
+        }
+    }
 }
 
 /// Sends files, and waits until the receiver has checked them. `tell` gets the progress. `interrupted` is
@@ -45,8 +57,7 @@ pub fn send(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Statistics, TransferError> {
     let entries = entries(sending.paths)?;
-    let mut stream = Stream::connect(sending.to, &sending.plan)?;
-    stream.interrupt_when(interrupted);
+    let mut stream = Stream::connect(sending.to, &sending.plan, interrupted)?;
     let mut tally = Tally {
         files: entries.len() as u64,
         total_bytes: entries.iter().map(|entry| entry.bytes).sum(),
@@ -156,7 +167,9 @@ fn claim(stream: &mut Stream, entries: &[Entry]) -> Result<BTreeMap<u32, Claim>,
     stream.busy_word(Some(BUSY));
     for (index, claim) in &mut claims {
         let entry = &entries[*index as usize];
-        claim.hash.take_file((&open(entry)?, &entry.name), 0, claim.bytes, None, stream)?;
+        let file = open(entry)?;
+        claim.hash.take_file((&file, &entry.name), 0, claim.bytes, None, stream)?;
+        entry.check(&file)?;
         stream.write(&[CLAIM])?;
         stream.write(&index.to_le_bytes())?;
         stream.write(&claim.bytes.to_le_bytes())?;
@@ -224,6 +237,7 @@ fn send_file(
             teller.tell(stream, tally);
         }
     }
+    entry.check(file)?;
     stream.write(&[END])?;
     stream.write(&hash.of(entry.bytes))
 }
@@ -278,7 +292,9 @@ fn add(path: &Path, name: &Path, entries: &mut Vec<Entry>) -> Result<(), Transfe
     let name = name.to_str().ok_or_else(|| TransferError::file(path, "its name is not UTF-8"))?.to_owned();
     parts(&name).map_err(|why| TransferError::file(path, why))?;
     // Unreadable files are found before anything is sent.
-    let bytes = open_without_waiting(path).and_then(|file| length(&file)).map_err(failed)?;
-    entries.push(Entry { path: path.to_owned(), name, bytes });
+    let file = open_without_waiting(path).map_err(failed)?;
+    // Its version first: a length that is read from a later one is found out.
+    let (version, bytes) = (version(&file).map_err(failed)?, length(&file).map_err(failed)?);
+    entries.push(Entry { path: path.to_owned(), name, bytes, version });
     Ok(())
 }

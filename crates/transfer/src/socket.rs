@@ -9,16 +9,25 @@ use std::os::fd::AsRawFd;
 use lfn_units::Time;
 use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, msghdr, socklen_t};
 
+use crate::plan::is_ipv6;
+
 /// The most datagrams in one train (UDP_MAX_SEGMENTS), and bytes in one message.
 pub(crate) const MAX_SEGMENTS: usize = 64;
 pub(crate) const MAX_TRAIN_BYTES: usize = 65_000;
 /// Messages taken in one call.
 const MESSAGES: usize = 8;
 const MESSAGE_BYTES: usize = 65_536;
+/// No path has a smaller MTU, whatever the kernel was told: every host of IPv4 receives packets of this size.
+const LEAST_MTU_BYTES: usize = 576;
+/// Every link of IPv6 carries packets of this size, and nearly every path of IPv4.
+const SAFE_MTU_BYTES: usize = 1280;
 /// Room for control messages with an integer and a time, aligned as the kernel wants it.
 type ControlRoom = [u64; 8];
 /// Largest credible age of a packet's timestamp; an older one means that the clock was set meanwhile.
 const MAX_AGE: Time = Time::from_s(1);
+
+/// Attempts to send a datagram that is answered with the error of an earlier one.
+const ATTEMPTS: usize = 3;
 
 /// A connected socket: the kernel drops datagrams from other addresses.
 pub(crate) struct Socket {
@@ -26,6 +35,15 @@ pub(crate) struct Socket {
     segments: bool,
     buffers: Vec<u8>,
     refusals: u32,
+    /// Bytes of the headers of IP and UDP.
+    header_bytes: usize,
+    /// Level and option of the path's MTU.
+    mtu_option: (c_int, c_int),
+    /// The path's MTU as the kernel knows it, and whether that may have changed.
+    mtu_bytes: usize,
+    is_mtu_stale: bool,
+    /// No packet is larger, whatever the kernel says.
+    most_bytes: usize,
 }
 
 fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
@@ -40,13 +58,11 @@ fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) -> io::Res
     }
 }
 
-fn get(socket: &UdpSocket, option: c_int) -> io::Result<usize> {
+fn get(socket: &UdpSocket, level: c_int, option: c_int) -> io::Result<usize> {
     let (mut value, mut length): (c_int, _) = (0, size_of::<c_int>() as socklen_t);
     let pointer: *mut c_int = &mut value;
     // SAFETY: the pointers are those of living integers.
-    let done = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, pointer.cast(), &mut length)
-    };
+    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, pointer.cast(), &mut length) };
     if done == 0 {
         Ok(value as usize)
     } else {
@@ -93,6 +109,14 @@ pub(crate) fn bind_shared(local: SocketAddr) -> io::Result<UdpSocket> {
 impl Socket {
     /// Takes a connected socket, and asks for buffers of `bytes`.
     pub fn new(udp: UdpSocket, bytes: usize) -> io::Result<Socket> {
+        let header_bytes = if is_ipv6(udp.peer_addr()?.ip()) { 48 } else { 28 };
+        // The path's MTU is discovered, and what was made before and is larger leaves in fragments.
+        set(&udp, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT)?;
+        let mut mtu_option = (libc::IPPROTO_IP, libc::IP_MTU);
+        if udp.local_addr()?.is_ipv6() {
+            set(&udp, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT)?;
+            mtu_option = (libc::IPPROTO_IPV6, libc::IPV6_MTU);
+        }
         for (force, ask) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
             // The first needs CAP_NET_ADMIN; the second gives what net.core.[rw]mem_max allows.
@@ -102,30 +126,83 @@ impl Socket {
         let segments = set(&udp, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         // Without SO_TIMESTAMPNS the arrival time is the time of the call.
         let _ = set(&udp, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
-        Ok(Socket { udp, segments, buffers: vec![0; MESSAGES * MESSAGE_BYTES], refusals: 0 })
+        let mut socket = Socket {
+            udp,
+            segments,
+            buffers: vec![0; MESSAGES * MESSAGE_BYTES],
+            refusals: 0,
+            header_bytes,
+            mtu_option,
+            mtu_bytes: usize::MAX,
+            is_mtu_stale: true,
+            most_bytes: usize::MAX,
+        };
+        socket.look_at_path();
+        Ok(socket)
+    }
+
+    /// Asks the kernel for the path's MTU: it learns it from its own links and from ICMP. Where it has none to tell,
+    /// the last one holds.
+    pub fn look_at_path(&mut self) -> u32 {
+        self.is_mtu_stale = false;
+        let (level, option) = self.mtu_option;
+        if let Ok(bytes) = get(&self.udp, level, option) {
+            self.mtu_bytes = bytes.clamp(LEAST_MTU_BYTES, self.most_bytes);
+        }
+        u32::try_from(self.mtu_bytes).unwrap_or(u32::MAX)
+    }
+
+    /// Large packets get lost on the path without a word. New ones are small; over IPv4, routers may make fragments of
+    /// older ones.
+    pub fn avoid_large_packets(&mut self) {
+        self.most_bytes = SAFE_MTU_BYTES;
+        // If the kernel refuses, only new packets get through.
+        let _ = set(&self.udp, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT);
+    }
+
+    /// Whether a message said that a packet was too large for the path.
+    pub fn is_mtu_stale(&self) -> bool {
+        self.is_mtu_stale
+    }
+
+    /// Whether a datagram of `bytes` of UDP payload is one packet on the path.
+    fn fits(&self, bytes: usize) -> bool {
+        bytes + self.header_bytes <= self.mtu_bytes
     }
 
     /// Receive buffer of the kernel in bytes: it grants twice the request, for its overhead.
     pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
-        Ok(get(&self.udp, libc::SO_RCVBUF)? / 2)
+        Ok(get(&self.udp, libc::SOL_SOCKET, libc::SO_RCVBUF)? / 2)
     }
 
     /// Sends datagrams of `size` bytes, of which the last may be shorter.
     pub fn send(&mut self, train: &[u8], size: usize) -> io::Result<()> {
-        if self.segments && train.len() > size {
+        if self.segments && train.len() > size && self.fits(size) {
             match self.send_segments(train, size as u16) {
-                Err(error)
-                    if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) =>
-                {
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.is_mtu_stale = true,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) => {
+                    self.look_at_path();
+                    self.is_mtu_stale = true;
                     // This interface cannot: send datagrams one by one from now on.
-                    self.segments = false;
+                    self.segments = !self.fits(size);
                 }
                 done => return self.ignore_unreachable(done),
             }
         }
         for datagram in train.chunks(size) {
-            let done = self.udp.send(datagram).map(drop);
-            self.ignore_unreachable(done)?;
+            self.send_one(datagram)?;
+        }
+        Ok(())
+    }
+
+    /// The kernel makes fragments of a datagram that is larger than the path's MTU. "Message too long" is about an
+    /// earlier one, and this one has not left.
+    fn send_one(&mut self, datagram: &[u8]) -> io::Result<()> {
+        for _ in 0..ATTEMPTS {
+            match self.udp.send(datagram).map(drop) {
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.is_mtu_stale = true,
+                done => return self.ignore_unreachable(done),
+            }
         }
         Ok(())
     }
@@ -136,10 +213,11 @@ impl Socket {
     }
 
     /// Ignores errors that do not end a connection: no listener at the port (the connection's timers detect
-    /// that), and a path or a local queue that is unavailable for a while.
+    /// that), a packet that was too large for the path, and a path or a local queue that is unavailable for a while.
     fn ignore_unreachable(&mut self, done: io::Result<()>) -> io::Result<()> {
         match done.as_ref().err().and_then(io::Error::raw_os_error) {
             Some(libc::ECONNREFUSED) => self.refusals += 1,
+            Some(libc::EMSGSIZE) => self.is_mtu_stale = true,
             Some(
                 libc::EHOSTUNREACH
                 | libc::ENETUNREACH

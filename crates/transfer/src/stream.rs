@@ -1,19 +1,25 @@
 //! A stream of bytes over one connection: blocking reads and writes, which also keep its timers.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
 
-use lfn_udt::{data_header, Body, Connection, Event, Packet, Reason, Seq, State, Transmit};
+use lfn_udt::{Body, Connection, Event, Packet, Reason, Seq, State};
 use lfn_units::Time;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use crate::activity::{Activity, Steps};
+use crate::address::resolve;
 use crate::ring::{ReceiveRing, SendRing};
-use crate::secure::{Secure, NO_KEY, OTHER_KEY, SEAL_BYTES};
-use crate::socket::{Socket, MAX_SEGMENTS, MAX_TRAIN_BYTES};
+use crate::secure::{Secure, NO_KEY, OTHER_KEY};
+use crate::socket::Socket;
 use crate::{Plan, TransferError};
+
+mod path;
+mod transmit;
+
+use path::PathWatch;
 
 /// Sleep between two steps of the socket, since a wake-up costs as much as many packets. Packets due
 /// meanwhile are sent as one burst; arriving packets wait in the kernel, which records their times.
@@ -34,6 +40,9 @@ const BUSY_EVERY: Time = Time::from_s(5);
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// The socket is served after this many bytes, even if no call waits: 1 ms at 1 Gbit/s.
 const ATTEND_BYTES: usize = 128 * 1024;
+/// Bytes that wait in packets to be sent, at most: 3 ms at 10 Gbit/s. Packets keep their size, though the path's MTU may
+/// fall before they leave.
+const READY_BYTES: u64 = 4 << 20;
 
 /// The wall clock of one connection.
 #[derive(Clone, Copy)]
@@ -72,18 +81,6 @@ pub(crate) fn random() -> Result<[u32; 4], TransferError> {
     Ok([0, 4, 8, 12].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])))
 }
 
-/// The first address of HOST:PORT.
-pub(crate) fn resolve(text: &str, what: &str) -> Result<SocketAddr, TransferError> {
-    match text.to_socket_addrs().map(|mut addresses| addresses.next()) {
-        Ok(Some(address)) => Ok(address),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Err(TransferError::Usage(format!("{what} {text:?}: an address is HOST:PORT, as 127.0.0.1:9000")))
-        }
-        Ok(None) => Err(TransferError::io(format!("{what} {text}"))(io::ErrorKind::AddrNotAvailable.into())),
-        Err(error) => Err(TransferError::io(format!("{what} {text}"))(error)),
-    }
-}
-
 /// A connection of UDT as a stream of bytes in both directions.
 // Over 20 fields: the state of one socket; its rings, clock, steps and keys are structs of their own.
 pub struct Stream {
@@ -119,14 +116,20 @@ pub struct Stream {
     secure: Option<Box<Secure>>,
     sealed: Vec<u8>,
     next_busy: Time,
+    path: PathWatch,
 }
 
 impl Stream {
-    /// Connects to `peer`, for example `127.0.0.1:9000`.
+    /// Connects to `peer`, for example `127.0.0.1:9000`. `interrupted` is called before each wait, as long as the
+    /// stream lives; true ends it with an error.
     ///
     /// # Errors
     /// If the peer refuses, or does not answer within 3 s.
-    pub fn connect(peer: &str, plan: &Plan) -> Result<Stream, TransferError> {
+    pub fn connect(
+        peer: &str,
+        plan: &Plan,
+        interrupted: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Stream, TransferError> {
         let failed = || TransferError::io(format!("connecting to {peer}"));
         let address = resolve(peer, "connecting to")?;
         if address.port() == 0 {
@@ -137,11 +140,13 @@ impl Stream {
         udp.connect(address).map_err(failed())?;
         let [socket, initial, seed, _] = random()?;
         let (clock, id) = (Clock::start(), (socket >> 2).max(1));
-        let control = plan.control.build(plan.packet_bytes(), Time::ZERO, seed.into());
-        let connection =
-            Connection::connect(plan.config(), Time::ZERO, address, id, Seq::new(initial), control);
-        let socket = Socket::new(udp, plan.sizes().socket_bytes).map_err(failed())?;
-        let mut stream = Stream::new(socket, connection, clock, plan, address);
+        let mut socket = Socket::new(udp, plan.socket_bytes()).map_err(failed())?;
+        let (plan, ip) = (plan.within(socket.look_at_path()), address.ip());
+        let control = plan.control.build(plan.packet_bytes(ip), Time::ZERO, seed.into());
+        let (config, initial) = (plan.config(ip), Seq::new(initial));
+        let connection = Connection::connect(config, Time::ZERO, address, id, initial, control);
+        let mut stream = Stream::new(socket, connection, clock, &plan, address);
+        stream.interrupted = Box::new(interrupted);
         if let Some(key) = &plan.key {
             stream.secure = Some(Box::new(Secure::client(key, random_bytes()?)));
         }
@@ -159,7 +164,7 @@ impl Stream {
         plan: &Plan,
         peer: SocketAddr,
     ) -> Stream {
-        let sizes = plan.sizes();
+        let sizes = plan.sizes(peer.ip());
         // The smaller MSS of both ends holds; a client does not know it yet.
         let payload_bytes =
             if connection.state() == State::Connecting { 0 } else { connection.payload_bytes() };
@@ -188,6 +193,7 @@ impl Stream {
             secure: None,
             sealed: Vec::new(),
             next_busy: Time::ZERO,
+            path: PathWatch::default(),
         }
     }
 
@@ -231,6 +237,11 @@ impl Stream {
     /// The connection, to look at.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Bytes that the peer has acknowledged.
+    pub(crate) fn acknowledged_bytes(&self) -> u64 {
+        self.outgoing.bytes_before(self.connection.acknowledged(), self.filling)
     }
 
     /// Time since the stream began.
@@ -284,14 +295,14 @@ impl Stream {
         self.secure = Some(Box::new(secure));
     }
 
-    /// Sends `bytes`, waiting while the window is full. [`Stream::flush`] sends what does not fill a packet.
+    /// Sends `bytes`, waiting while [`Stream::is_full`]. [`Stream::flush`] sends what does not fill a packet.
     ///
     /// # Errors
     /// When the connection is over.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), TransferError> {
         let written = bytes.len();
         while !bytes.is_empty() {
-            if self.filling - self.connection.released() >= self.outgoing.capacity() {
+            if self.is_full() {
                 self.offer();
                 self.pump(true)?;
                 self.check()?;
@@ -308,6 +319,13 @@ impl Stream {
         self.offer();
         self.attend(written)?;
         self.check()
+    }
+
+    /// Whether the window is full, or enough is ready to leave.
+    fn is_full(&self) -> bool {
+        let left = self.connection.acknowledged() + self.connection.in_flight();
+        let ready = (self.filling - left).saturating_mul(self.connection.path_payload_bytes() as u64);
+        self.filling - self.connection.released() >= self.outgoing.capacity() || ready >= READY_BYTES
     }
 
     /// Serves the socket after every [`ATTEND_BYTES`], though no call waits.
@@ -448,6 +466,7 @@ impl Stream {
             self.connection.on_deadline(now);
         }
         self.look_for_peer(now);
+        self.look_at_path(now);
         self.transmit(now).map_err(TransferError::io("sending"))
     }
 
@@ -509,69 +528,6 @@ impl Stream {
                 return Ok(());
             }
         }
-    }
-
-    fn transmit(&mut self, now: Time) -> io::Result<()> {
-        // First and last packet of a train that waits for its next one.
-        let mut train: Option<(u64, u64)> = None;
-        let mut measured = false;
-        let datagram = self.connection.payload_bytes() + lfn_udt::HEADER_BYTES + SEAL_BYTES;
-        let most = (MAX_TRAIN_BYTES / datagram).clamp(1, MAX_SEGMENTS) as u64;
-        while let Some(transmit) = self.connection.poll_transmit(now) {
-            match transmit {
-                Transmit::Control(packet) => {
-                    self.control.clear();
-                    packet.encode(&mut self.control);
-                    let Some(secure) = &mut self.secure else {
-                        self.socket.send(&self.control, usize::MAX)?;
-                        continue;
-                    };
-                    self.sealed.clear();
-                    let is_handshake = matches!(packet.body, Body::Handshake(_));
-                    secure.seal(&self.control, is_handshake, &mut self.sealed);
-                    if !self.sealed.is_empty() {
-                        self.socket.send(&self.sealed, usize::MAX)?;
-                    }
-                }
-                Transmit::Data(data, packet) => {
-                    self.busy = Some(QUANTUM);
-                    let Body::Data { seq, boundary, in_order, message, .. } = packet.body else { continue };
-                    let (time, to) = (packet.timestamp_us, packet.destination);
-                    let header = data_header(seq, boundary, in_order, message, time, to);
-                    self.outgoing.set_header(data.index, header);
-                    train = match train {
-                        Some((first, last))
-                            if self.outgoing.follows(last, data.index) && data.index - first < most =>
-                        {
-                            Some((first, data.index))
-                        }
-                        Some(done) => {
-                            self.send_train(done)?;
-                            Some((data.index, data.index))
-                        }
-                        None => Some((data.index, data.index)),
-                    };
-                    // The second of a pair begins a train, so that its distance can be measured: once in a
-                    // burst, since short trains cost.
-                    if seq.get().is_multiple_of(16) && !std::mem::replace(&mut measured, true) {
-                        if let Some(done) = train.take() {
-                            self.send_train(done)?;
-                        }
-                    }
-                }
-            }
-        }
-        train.map_or(Ok(()), |done| self.send_train(done))
-    }
-
-    fn send_train(&mut self, (first, last): (u64, u64)) -> io::Result<()> {
-        let (bytes, size) = self.outgoing.train(first, last);
-        let Some(secure) = &mut self.secure else { return self.socket.send(bytes, size) };
-        self.sealed.clear();
-        for packet in bytes.chunks(size) {
-            secure.seal(packet, false, &mut self.sealed);
-        }
-        self.socket.send(&self.sealed, size + SEAL_BYTES)
     }
 }
 

@@ -120,7 +120,7 @@ fn a_beginning_that_differs_is_sent_again() {
 
 /// A sender that says what it likes: one file of this name and size, then `rest`.
 fn hostile(server: &Server, name: &str, bytes: u64, rest: &[u8]) -> Stream {
-    let mut stream = Stream::connect(&server.address, &Plan::default()).unwrap();
+    let mut stream = Stream::connect(&server.address, &Plan::default(), || false).unwrap();
     stream.write(b"lfnudt-2").unwrap();
     stream.write(&1u32.to_le_bytes()).unwrap();
     stream.write(&(name.len() as u16).to_le_bytes()).unwrap();
@@ -217,7 +217,7 @@ fn a_file_is_not_longer_than_promised_and_not_other_than_its_hash() {
 fn more_files_than_a_receiver_remembers_are_refused() {
     let folder = folder("many");
     let server = Server::new(folder.join("to"));
-    let mut stream = Stream::connect(&server.address, &Plan::default()).unwrap();
+    let mut stream = Stream::connect(&server.address, &Plan::default(), || false).unwrap();
     stream.write(b"lfnudt-2").unwrap();
     stream.write(&(1u32 << 20).to_le_bytes()).unwrap();
     stream.flush().unwrap();

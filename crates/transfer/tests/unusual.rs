@@ -15,7 +15,7 @@ use lfn_units::Rate;
 const BYTES: usize = 60_000_000;
 
 /// Sends a file slowly, and does something once a part of it is under way.
-fn send_and(to: &str, path: &Path, mut then: impl FnMut()) -> Result<Statistics, TransferError> {
+fn send_and(to: &str, path: &Path, then: impl Fn()) -> Result<Statistics, TransferError> {
     let plan = Plan { max_rate: Some(Rate(400_000_000)), ..Plan::default() };
     let paths = [path.to_owned()];
     let mut is_done = false;
@@ -44,18 +44,46 @@ fn a_file_that_says_it_is_empty_and_has_contents_is_refused() {
     assert_eq!(contents(&folder.join("to")), [(PathBuf::from("empty"), Vec::new())]);
 }
 
+/// A file that changes meanwhile would arrive as a mixture.
 #[test]
-fn a_file_that_grows_arrives_as_it_began() {
-    let folder = folder("unusual-growing");
-    let (from, bytes) = (folder.join("from/log"), noise(BYTES, 3));
-    fs::write(&from, &bytes).unwrap();
-    let server = Server::new(folder.join("to"));
-    let grow = || {
-        let file = File::options().append(true).open(&from).unwrap();
-        file.write_all_at(&noise(1_000_000, 4), BYTES as u64).unwrap();
+fn a_file_that_changes_does_not_appear() {
+    let folder = folder("unusual-changing");
+    let (from, times) = (folder.join("from/log"), folder.join("times"));
+    let change = |bytes: &[u8], at: u64| {
+        let file = File::options().write(true).open(&from).unwrap();
+        file.write_all_at(bytes, at).unwrap();
     };
-    send_and(&server.address, &from, grow).unwrap();
-    assert_eq!(fs::read(folder.join("to/log")).unwrap(), bytes);
+    let rewrite = || change(&noise(BYTES, 4), 0);
+    // The same size, and the time of the last change set back, as `touch -r` does.
+    let quietly = || {
+        let modified = fs::metadata(&times).unwrap().modified().unwrap();
+        change(b"another byte", BYTES as u64 / 2);
+        File::options().write(true).open(&from).unwrap().set_modified(modified).unwrap();
+    };
+    let replace = || {
+        fs::write(folder.join("new"), noise(BYTES, 5)).unwrap();
+        fs::rename(folder.join("new"), &from).unwrap();
+    };
+    let cases: [(&str, &dyn Fn()); 4] = [
+        ("it grows", &|| change(&noise(1_000_000, 4), BYTES as u64)),
+        ("it is rewritten", &rewrite),
+        ("it is changed quietly", &quietly),
+        ("another takes its name", &replace),
+    ];
+    for (what, then) in cases {
+        let server = Server::new(folder.join("to"));
+        fs::write(&from, noise(BYTES, 3)).unwrap();
+        File::create(&times).unwrap().set_modified(fs::metadata(&from).unwrap().modified().unwrap()).unwrap();
+        let sent = send_and(&server.address, &from, then);
+        assert!(error_of(sent).contains("log: it was changed meanwhile"), "{what}");
+        assert!(!folder.join("to/log").exists(), "{what}");
+        // A new transfer sends the file as it is now.
+        send_to(&server, &from).unwrap();
+        assert!(fs::read(folder.join("to/log")).unwrap() == fs::read(&from).unwrap(), "{what}");
+        drop(server);
+        fs::remove_dir_all(folder.join("to")).unwrap();
+        fs::create_dir(folder.join("to")).unwrap();
+    }
 }
 
 #[test]

@@ -29,8 +29,10 @@ pub struct Config {
     pub mss_bytes: u32,
     /// Packets that the peer may have in flight: the receive buffer and the flow window.
     pub window_packets: u32,
-    /// The sending rate stays below, headers included.
-    pub max_bytes_per_s: Option<u64>,
+    /// Bytes of a packet on the path that `mss_bytes` does not count: of a longer IP header, of a seal.
+    pub extra_bytes: u32,
+    /// The sending rate stays below, headers and `extra_bytes` included.
+    pub max_bits_per_s: Option<u64>,
     /// Time after which a client gives up.
     pub connect_timeout: Time,
     /// Time that [`Connection::close`] waits for acknowledgements.
@@ -53,7 +55,8 @@ impl Default for Config {
             kind: Kind::Stream,
             mss_bytes: 1500,
             window_packets: 8192,
-            max_bytes_per_s: None,
+            extra_bytes: 0,
+            max_bits_per_s: None,
             connect_timeout: Time::from_s(3),
             linger: Time::from_s(180),
             repeat_naks: true,
@@ -85,6 +88,11 @@ pub enum Reason {
     /// Nothing came from the peer for too long.
     #[error("nothing came from the peer for too long")]
     Silence,
+    /// The peer is heard, and acknowledges nothing.
+    #[error(
+        "nothing that was sent arrives, though the peer is heard; if the path loses large packets, a smaller --mss helps"
+    )]
+    Lost,
     /// The peer's machine reported several times that its port is closed.
     #[error("the peer's program ended: nobody listens at its address any more")]
     Gone,

@@ -11,7 +11,7 @@ use crate::config::{Config, Event, Kind, Reason, State, MIN_MSS_BYTES};
 use crate::control::Allowed;
 use crate::estimate::{Rtt, SYN};
 use crate::packet::{Body, Handshake, Packet, Request, HEADER_BYTES, IP_UDP_BYTES};
-use crate::receiver::{Arrival, Receiver, ReceiverStats};
+use crate::receiver::{Arrival, Receiver, ReceiverStats, LEAST_ROOM};
 use crate::sender::{Acked, Sender, SenderStats};
 use crate::{CongestionControl, LossReport, Numbering, Path, Seq};
 
@@ -42,7 +42,11 @@ pub struct Connection {
     peer: SocketAddr,
     numbering: Numbering,
     began: Time,
+    /// Largest packet by the handshake.
     mss_bytes: u32,
+    /// MTU of the path to the peer, and the largest packet that this end sends on it.
+    path_mtu_bytes: u32,
+    packet_bytes: u32,
     max_window: u32,
     sender: Sender,
     receiver: Receiver,
@@ -127,6 +131,8 @@ impl Connection {
             numbering: Numbering::new(initial),
             began: now,
             mss_bytes: config.mss_bytes,
+            path_mtu_bytes: u32::MAX,
+            packet_bytes: config.mss_bytes,
             max_window: 0,
             sender: Sender::new(0),
             receiver: Receiver::new(now, &config, payload_bytes(config.mss_bytes)),
@@ -152,6 +158,7 @@ impl Connection {
         self.connecting = None;
         self.peer_socket = peer.socket;
         self.mss_bytes = self.mss_bytes.min(peer.mss_bytes);
+        self.on_path_mtu(self.path_mtu_bytes);
         self.max_window = peer.window_packets;
         self.sender.set_flow_window(peer.window_packets);
         self.receiver.set_payload_bytes(self.payload_bytes());
@@ -181,9 +188,22 @@ impl Connection {
         self.peer
     }
 
-    /// Bytes of payload in a full packet.
+    /// Bytes of payload in a full packet of the handshake's size.
     pub fn payload_bytes(&self) -> usize {
         payload_bytes(self.mss_bytes)
+    }
+
+    /// The path to the peer carries packets of up to `bytes`, all headers included: packets that are made from now
+    /// on are no larger. Packets keep their contents, so older ones may be.
+    pub fn on_path_mtu(&mut self, bytes: u32) {
+        self.path_mtu_bytes = bytes;
+        let fits = bytes.saturating_sub(self.config.extra_bytes).max(MIN_MSS_BYTES);
+        self.packet_bytes = self.mss_bytes.min(fits);
+    }
+
+    /// Bytes of payload in a full packet of the path's size.
+    pub fn path_payload_bytes(&self) -> usize {
+        payload_bytes(self.packet_bytes)
     }
 
     /// How packets are numbered on the wire.
@@ -198,10 +218,9 @@ impl Connection {
 
     /// The control's period between packets, or what the greatest rate allows.
     pub fn period(&self) -> Time {
-        let least = self
-            .config
-            .max_bytes_per_s
-            .map_or(0, |rate| u64::from(self.mss_bytes).saturating_mul(1_000_000_000_000) / rate.max(1));
+        let bits = 8 * (u64::from(self.packet_bytes) + u64::from(self.config.extra_bytes));
+        let least =
+            self.config.max_bits_per_s.map_or(0, |rate| bits.saturating_mul(1_000_000_000_000) / rate.max(1));
         self.allowed.period.max(Time(least))
     }
 
@@ -243,6 +262,11 @@ impl Connection {
     /// Every packet before this one has come to the peer, by any ACK.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acked()
+    }
+
+    /// Whether the peer, by its last word, has no room for more: it does not read, and refuses what comes.
+    pub fn peer_is_full(&self) -> bool {
+        self.sender.flow_window() <= LEAST_ROOM
     }
 
     /// Packets known to be lost that have not left again.
@@ -323,7 +347,7 @@ impl Connection {
     fn path(&self, now: Time) -> Path {
         Path {
             now,
-            mss_bytes: self.mss_bytes,
+            mss_bytes: self.packet_bytes,
             max_window_packets: self.max_window.into(),
             rtt: self.rtt.smoothed,
             arrival_pps: self.sender.arrival_pps,

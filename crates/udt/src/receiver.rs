@@ -13,6 +13,8 @@ use crate::{Config, LossList, Seq};
 
 /// Packets between two light ACKs.
 const LIGHT_ACK_PACKETS: u64 = 64;
+/// Packets that an ACK has room for even if the buffer is full, as in libudt.
+pub(crate) const LEAST_ROOM: u64 = 2;
 /// ACKs whose confirmation is awaited.
 const ACK_HISTORY: usize = 1024;
 
@@ -112,6 +114,8 @@ pub(crate) struct Receiver {
     /// Of the last ACK with speeds.
     last_speeds: Time,
     short_packet: bool,
+    /// Payload of the last packet.
+    last_bytes: usize,
     pub stats: ReceiverStats,
 }
 
@@ -141,6 +145,7 @@ impl Receiver {
             tick: now + SYN,
             last_speeds: now,
             short_packet: false,
+            last_bytes: 0,
             stats: ReceiverStats::default(),
         }
     }
@@ -184,7 +189,9 @@ impl Receiver {
             self.stats.refused += 1;
             return Arrival::Refused;
         };
-        self.short_packet |= bytes != self.payload_bytes;
+        // An ACK at once for the end of a message; packets of a path with a smaller MTU are all short.
+        self.short_packet |= bytes != self.payload_bytes && bytes != self.last_bytes;
+        self.last_bytes = bytes;
         if index >= self.next {
             if index > self.next {
                 self.on_gap(now, self.next..index, rtt);
@@ -296,7 +303,7 @@ impl Receiver {
         }
         self.history.push_back((self.ack_number, next, now));
         self.stats.acks += 1;
-        let room = (self.read + self.capacity - next).max(2);
+        let room = (self.read + self.capacity - next).max(LEAST_ROOM);
         let report = AckReport {
             rtt_us: us(rtt.smoothed),
             rtt_var_us: us(rtt.deviation),

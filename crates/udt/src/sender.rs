@@ -129,6 +129,10 @@ impl Sender {
         self.end
     }
 
+    pub fn flow_window(&self) -> u64 {
+        self.flow_window
+    }
+
     pub fn set_flow_window(&mut self, packets: u32) {
         self.flow_window = packets.into();
     }

@@ -145,7 +145,7 @@ fn a_killed_peer_is_noticed() {
 
 /// A list as `lfn send` announces it.
 fn announce(address: &str, files: &[(String, u64)]) -> Stream {
-    let mut stream = Stream::connect(address, &Plan::default()).unwrap();
+    let mut stream = Stream::connect(address, &Plan::default(), || false).unwrap();
     stream.write(b"lfnudt-2").unwrap();
     stream.write(&(files.len() as u32).to_le_bytes()).unwrap();
     for (name, bytes) in files {

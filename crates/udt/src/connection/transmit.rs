@@ -68,7 +68,7 @@ impl Connection {
 
     fn nak(&mut self, now: Time, first: Range<u64>) -> Transmit<'_> {
         self.words.clear();
-        let most = self.payload_bytes() - 4;
+        let most = self.path_payload_bytes() - 4;
         let mut range = Some(first);
         while let Some(Range { start, end }) = range {
             LossReport::push(&mut self.words, self.numbering.wire(start), self.numbering.wire(end - 1));

@@ -252,7 +252,7 @@ fn the_ladder_of_a_short_path() {
 
 #[test]
 fn acks_come_every_10_ms_and_light_ones_every_64_packets() {
-    let config = Config { max_bytes_per_s: Some(1_500 * 20_000), ..Config::default() };
+    let config = Config { max_bits_per_s: Some(8 * 1_500 * 20_000), ..Config::default() };
     let mut pair = Pair::new(config, Config::default(), 0, OWD, all_arrive()).connected();
     pair.client().offer(1_000_000, true, Time::NEVER);
     pair.run_until(|_| false, Time::from_s(3));
@@ -277,9 +277,32 @@ fn acks_come_every_10_ms_and_light_ones_every_64_packets() {
     assert_eq!(acks2.count(), 100);
 }
 
+/// Smaller packets leave at the same rate in bytes, and are acknowledged no more often than full ones.
+#[test]
+fn a_path_with_a_smaller_mtu_gets_smaller_packets() {
+    let config = Config { max_bits_per_s: Some(8 * 1_500 * 10_000), extra_bytes: 44, ..Config::default() };
+    let mut pair = Pair::new(config, Config::default(), 0, OWD, all_arrive()).connected();
+    for (mtu, packet) in [(1_300, 1_300 - 44_u32), (9_000, 1_500), (0, 76)] {
+        pair.client().on_path_mtu(mtu);
+        assert_eq!(pair.client().payload_bytes(), 1_456);
+        assert_eq!(pair.client().path_payload_bytes(), packet as usize - 44);
+        let period = u64::from(packet + 44) * 8 * 1_000_000 / (8 * 1_500 * 10);
+        assert_eq!(pair.client().period().as_ns(), period);
+    }
+    pair.client().on_path_mtu(1_300);
+    pair.client().offer(100_000, true, Time::NEVER);
+    pair.run_until(|_| false, Time::from_s(2));
+    let data = |body: &Body<'_>| matches!(body, Body::Data { payload, .. } if payload.len() == 1_300 - 88);
+    assert!(bodies(&pair, CLIENT).filter(|(_, body)| data(body)).count() > 10_000);
+    let full = |body: &Body<'_>| matches!(body, Body::Ack { report: Some(_), .. });
+    let in_a_second = |at: &Time| *at >= Time::from_s(1) && *at < Time::from_s(2);
+    let acks = bodies(&pair, SERVER).filter(|(at, body)| in_a_second(at) && full(body)).count();
+    assert_eq!(acks, 100);
+}
+
 #[test]
 fn the_second_of_a_pair_follows_at_once() {
-    let config = Config { max_bytes_per_s: Some(1_500 * 10_000), ..Config::default() };
+    let config = Config { max_bits_per_s: Some(8 * 1_500 * 10_000), ..Config::default() };
     let mut pair = Pair::new(config, Config::default(), 0, OWD, all_arrive()).connected();
     pair.client().offer(16, true, Time::NEVER);
     pair.run_until(|_| false, Time::from_ms(200));

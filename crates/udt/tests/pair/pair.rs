@@ -188,7 +188,7 @@ impl Pair {
 
     fn transmit(&mut self, from: usize) {
         while let Some(mut end) = self.ends[from].take() {
-            let full = end.payload_bytes();
+            let full = end.path_payload_bytes();
             let (bytes, data) = match end.poll_transmit(self.now) {
                 None => {
                     self.ends[from] = Some(end);
