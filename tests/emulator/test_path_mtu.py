@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`lfn send` over a path whose MTU is less than the first link's, falls and rises.
 
-`LFN_MTU_BYTES=1000000000` sends a file of that size; without it the file is small. All traffic stays
-in namespaces that end with their script (mtu.sh).
+`LFN_MTU_BYTES=1000000000` sends a file of that size; without it the file is small. All traffic
+stays in namespaces that end with their script (mtu.sh).
 """
 
 import os

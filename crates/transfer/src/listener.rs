@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use lfn_udt::{refusal, Answer, Body, Connection, Handshake, Kind, Listener as Cookies, Packet};
+use lfn_udt::{full, refusal, Answer, Body, Connection, Handshake, Kind, Listener as Cookies, Packet};
 use lfn_units::Time;
 
 use crate::activity::Activity;
@@ -117,7 +117,7 @@ impl Listener {
         };
         let Some((handshake, client)) = self.proven(&buffer[..bytes], from) else { return Ok(None) };
         let answer = match self.cookies.on_handshake(self.clock.now(), from, &handshake) {
-            Some(Answer::Accept | Answer::Full) if !self.make_room(from.ip()) => refusal(&handshake),
+            Some(Answer::Accept | Answer::Full) if !self.make_room(from.ip()) => full(&handshake),
             Some(Answer::Accept | Answer::Full) => match self.connect(from, &handshake, client) {
                 Ok(stream) => return Ok(Some(stream)),
                 Err(error) => {
@@ -291,7 +291,15 @@ mod tests {
         };
         // An outage of 40 s survives, though another peer asks.
         assert!(older(&mut listener, Time::from_s(40)).iter().all(Result::is_ok));
-        assert!(connected(&mut listener).is_err());
+        let to = listener.local().to_string();
+        let waiting = spawn(move || {
+            let begun = Clock::start();
+            Stream::connect(&to, &Plan::default(), move || begun.now() > Time::from_s(4))
+        });
+        while !waiting.is_finished() {
+            assert!(listener.accept().unwrap().is_none());
+        }
+        assert!(matches!(waiting.join().unwrap(), Err(TransferError::Interrupted)), "it waits");
         // It is kept as long as no client asks for a slot.
         for _ in 0..10 {
             assert!(older(&mut listener, Time::from_s(50)).iter().all(Result::is_ok));

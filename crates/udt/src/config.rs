@@ -35,6 +35,8 @@ pub struct Config {
     pub max_bits_per_s: Option<u64>,
     /// Time after which a client gives up.
     pub connect_timeout: Time,
+    /// Time after which a client of a full server gives up, if the server answers.
+    pub full_timeout: Time,
     /// Time that [`Connection::close`] waits for acknowledgements.
     pub linger: Time,
     /// Lost packets are named again after 2, 3, ... round trips (draft-gg-udt-03); 4.11 leaves that to
@@ -58,6 +60,7 @@ impl Default for Config {
             extra_bytes: 0,
             max_bits_per_s: None,
             connect_timeout: Time::from_s(3),
+            full_timeout: Time::from_s(60),
             linger: Time::from_s(180),
             repeat_naks: true,
             catch_up: Time::ZERO,
@@ -82,6 +85,9 @@ pub enum Reason {
     /// The server refused.
     #[error("the server refused: another version, another type of socket, too many connections, or it wants a key")]
     Refused,
+    /// The server had no slot for a whole minute.
+    #[error("the server is full: it has as many connections as it takes, in all or from this address")]
+    Full,
     /// The handshake had no answer.
     #[error("no answer to the handshake")]
     NoAnswer,

@@ -17,6 +17,8 @@ use crate::{CongestionControl, LossReport, Numbering, Path, Seq};
 
 /// Smallest timeout.
 const MIN_EXP: Time = Time::from_ms(300);
+/// Between two requests to a full server.
+const FULL_RETRY: Time = Time::from_s(1);
 /// Timeouts in a row, and silence, after which a connection is broken.
 const MAX_EXPS: u64 = 16;
 const BROKEN_AFTER: Time = Time::from_s(5);
@@ -27,7 +29,8 @@ struct Connecting {
     request: Request,
     cookie: u32,
     next_request: Time,
-    give_up: Time,
+    /// Without another answer the client gives up, for this reason.
+    give_up: (Time, Reason),
 }
 
 /// One end of a connection.
@@ -87,7 +90,7 @@ impl Connection {
             request: Request::REGULAR,
             cookie: 0,
             next_request: now,
-            give_up: now + config.connect_timeout,
+            give_up: (now + config.connect_timeout, Reason::NoAnswer),
         });
         connection
     }
@@ -421,6 +424,16 @@ impl Connection {
                 connecting.cookie = answer.cookie;
                 Event::None
             }
+            Request::REFUSED if answer.window_packets == 0 => {
+                // A cookie may be too old by then: it asks for a new one.
+                connecting.request = Request::REGULAR;
+                connecting.next_request = now + FULL_RETRY;
+                let (silence, end) =
+                    (now + self.config.connect_timeout, self.began + self.config.full_timeout);
+                connecting.give_up =
+                    if silence < end { (silence, Reason::NoAnswer) } else { (end, Reason::Full) };
+                Event::None
+            }
             Request::REFUSED => {
                 self.state = State::Closed(Reason::Refused);
                 Event::Closed(Reason::Refused)
@@ -511,7 +524,7 @@ impl Connection {
         match self.state {
             State::Closed(_) => return Time::NEVER,
             State::Connecting => {
-                return self.connecting.map_or(Time::NEVER, |c| c.next_request.min(c.give_up));
+                return self.connecting.map_or(Time::NEVER, |c| c.next_request.min(c.give_up.0));
             }
             State::Connected | State::Closing => {}
         }
@@ -529,8 +542,10 @@ impl Connection {
         match self.state {
             State::Closed(_) => return,
             State::Connecting => {
-                if self.connecting.is_some_and(|connecting| now >= connecting.give_up) {
-                    self.state = State::Closed(Reason::NoAnswer);
+                if let Some(Connecting { give_up: (at, reason), .. }) = self.connecting {
+                    if now >= at {
+                        self.state = State::Closed(reason);
+                    }
                 }
                 return;
             }

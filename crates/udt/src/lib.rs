@@ -25,7 +25,7 @@ pub use control::{
     Allowed, CongestionControl, ControlError, ControlSpec, FirstNak, LawControl, Native, NativeConfig, Path,
 };
 pub use estimate::{ArrivalFilters, Rtt, SYN};
-pub use listener::{refusal, Answer, Listener};
+pub use listener::{full, refusal, Answer, Listener};
 pub use loss_list::{LossList, LossReport};
 pub use packet::{
     data_header, AckReport, Body, Boundary, DecodeError, Handshake, Packet, Request, Speeds, HEADER_BYTES,

@@ -20,7 +20,7 @@ pub enum Answer {
     /// Its cookie is valid: a new connection may begin (`Connection::accept`), then [`Listener::accepted`].
     Accept,
     /// Its cookie is valid, but all slots are in use: [`Listener::forget`] one and continue as
-    /// for [`Answer::Accept`], or send [`refusal`].
+    /// for [`Answer::Accept`], or send [`full`].
     Full,
     /// This connection has answered it already, and does so again (`Connection::on_packet`).
     Existing(u32),
@@ -29,6 +29,12 @@ pub enum Answer {
 /// The answer to a refused handshake.
 pub fn refusal(handshake: &Handshake) -> Handshake {
     Handshake { request: Request::REFUSED, ..*handshake }
+}
+
+/// The answer to a handshake that has no free slot: a refusal with a window of 0, which a client of this crate repeats
+/// later. libudt takes it as a refusal.
+pub fn full(handshake: &Handshake) -> Handshake {
+    Handshake { window_packets: 0, ..refusal(handshake) }
 }
 
 /// Peers that may connect.

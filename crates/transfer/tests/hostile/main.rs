@@ -117,6 +117,23 @@ fn one_address_does_not_hold_every_slot() {
     send_to(&server, &folder.join("from/file")).unwrap();
 }
 
+/// More honest senders of one host than it may have slots: each waits for one.
+#[test]
+fn twenty_senders_of_one_host_all_arrive() {
+    let folder = folder("twenty");
+    let server = Server::new(folder.join("to"));
+    let paths: Vec<_> = (0..20).map(|number| folder.join(format!("from/{number}"))).collect();
+    paths.iter().zip(0..).for_each(|(path, seed)| std::fs::write(path, noise(1_000_000, seed)).unwrap());
+    std::thread::scope(|scope| {
+        for path in &paths {
+            let (path, to) = (std::slice::from_ref(path), &server.address);
+            let plan = Plan { max_rate: Some(Rate(8_000_000)), ..Plan::default() };
+            scope.spawn(move || send(&Sending { paths: path, to, plan }, || false, &mut |_| ()).unwrap());
+        }
+    });
+    assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
+}
+
 /// The host of a killed program answers "port unreachable": both ends detect it within 15 s.
 #[test]
 fn a_killed_peer_is_noticed() {

@@ -2,7 +2,7 @@
 
 use crate::pair::{address, native, Crossing, Fate, Fates, Pair, CLIENT, SERVER};
 use lfn_udt::{
-    Body, Config, Connection, Event, Kind, LossReport, Packet, Reason, Request, Seq, State, Transmit,
+    Answer, Body, Config, Connection, Event, Kind, LossReport, Packet, Reason, Request, Seq, State, Transmit,
 };
 use lfn_units::Time;
 use proptest::prelude::*;
@@ -120,6 +120,49 @@ fn a_client_asks_every_250_ms_and_gives_up_after_3_s() {
     assert!(pair.run_until(over, Time::from_s(10)));
     assert_eq!((pair.now, pair.log.len()), (Time::from_s(3), 12));
     assert!(pair.log.windows(2).all(|two| two[1].0 - two[0].0 == Time::from_ms(250)));
+}
+
+/// A client asks a full server again each second: until it has a slot, the minute is over, or the server is silent.
+#[test]
+fn a_client_of_a_full_server_waits() {
+    for (free_at, silent_at, reason, end) in [
+        (Some(20), None, None, 20),
+        (None, None, Some(Reason::Full), 60),
+        (None, Some(10), Some(Reason::NoAnswer), 12),
+    ] {
+        let mut client =
+            Connection::connect(Config::default(), Time::ZERO, address(SERVER), 11, Seq::new(5), native());
+        let listener = lfn_udt::Listener::new([3, 4], Kind::Stream, 0);
+        let (mut now, mut requests) = (Time::ZERO, 0);
+        loop {
+            client.on_deadline(now);
+            while let Some(Transmit::Control(packet)) = client.poll_transmit(now) {
+                let Body::Handshake(asked) = packet.body else { panic!("{packet:?}") };
+                requests += 1;
+                if silent_at.is_some_and(|at| now >= Time::from_s(at)) {
+                    continue;
+                }
+                let answer = match listener.on_handshake(now, address(CLIENT), &asked) {
+                    Some(Answer::Reply(cookie)) => cookie,
+                    Some(Answer::Full) if free_at.is_some_and(|at| now >= Time::from_s(at)) => asked,
+                    Some(Answer::Full) => lfn_udt::full(&asked),
+                    other => panic!("{other:?}"),
+                };
+                let body = Body::Handshake(answer);
+                client.on_packet(now, &Packet { timestamp_us: 0, destination: 11, body });
+            }
+            if client.state() != State::Connecting {
+                break;
+            }
+            now = client.deadline().min(now + Time::from_s(1));
+        }
+        match reason {
+            Some(reason) => assert_eq!(client.state(), State::Closed(reason)),
+            None => assert_eq!(client.state(), State::Connected),
+        }
+        assert_eq!(now.as_ns() / 1_000_000_000, end, "{reason:?}");
+        assert!(requests <= 2 * end + 12, "{requests} requests in {end} s");
+    }
 }
 
 #[test]
