@@ -1,7 +1,9 @@
 """Does a measurement of iperf3 become what iperf3 says? The samples are real, iperf3 3.12.
 
-tcp.json went through a router of 100 Mbit/s with a queue of 40 packets, the others over loopback
-held at 100 Mbit/s.
+tcp.json went through a router of 100 Mbit/s with a queue of 40 packets. Files whose names end in
+_client and _server are of both ends of a test over `lfn shell --rate 50Mbit/s --rtt 20ms`, of
+`twice_` with 5 % duplicates. negative-lost, receiver-zero and zero-interval are written by hand.
+The others went over loopback held at 100 Mbit/s.
 """
 
 from __future__ import annotations
@@ -72,6 +74,98 @@ def test_who_sends_and_by_which_law(name: str, ways: list[str], laws: set[str]) 
     flows = iperf3.read(DATA / f"{name}.json").summary["flows"]
     assert [flow["direction"] for flow in flows] == ways
     assert {flow["law"] for flow in flows} == laws
+
+
+@pytest.mark.parametrize(
+    ("name", "goodput_bps", "delivered_bytes"),
+    [
+        # One datagram of 172 came twice or late.
+        ("negative-lost", 2 * 124528 * 8 / 2, 249056),
+        # The receiver's own report, in the client's file: nothing came.
+        ("receiver-zero", 0.0, 0),
+        # The last interval has no length and no bytes.
+        ("zero-interval", 250000 * 8 / 2.0001, 250000),
+        # 124,528 bytes were written in 21.6 ms, 15,928 came in 51.7 ms.
+        ("short_client", 15928 * 8 / 0.051683, 15928),
+        # 1819 datagrams came, 93 of them for the second time.
+        ("twice_server", 1726 * 1448 * 8 / 2.020269, 1726 * 1448),
+        # The test was below one interval, in which nothing came.
+        ("udp_nothing_server", 0.0, 0),
+    ],
+)
+def test_goodput_is_what_the_receiver_counted(
+    tmp_path: Path, name: str, goodput_bps: float, delivered_bytes: int
+) -> None:
+    out = tmp_path / "measured"
+    file = str(DATA / f"{name}.json")
+    assert cli.call(["import", "iperf3", file, "--out", str(out)]) == cli.OK
+    (flow,) = json.loads((out / "summary.json").read_text())["flows"]
+    assert flow["goodput_bps"] == pytest.approx(goodput_bps, rel=1e-4)
+    assert flow["delivered_bytes"] == delivered_bytes
+
+
+def test_a_stream_that_is_stuck_counts_in_jains_index(tmp_path: Path) -> None:
+    sample = said("tcp")
+    sample["end"]["streams"][1]["receiver"]["bytes"] = 0
+    (tmp_path / "x.json").write_text(json.dumps(sample))
+    assert iperf3.read(tmp_path / "x.json").summary["jain"] == pytest.approx(0.5)
+
+
+PAIRS = sorted(file.stem.removesuffix("_client") for file in DATA.glob("*_client.json"))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PAIRS if (DATA / f"{name}_server.json").exists()]
+)
+def test_both_ends_of_a_test_say_the_same(name: str) -> None:
+    """A server does not learn what its client received, so it does not say it."""
+    at_client, at_server = (
+        iperf3.read(DATA / f"{name}_{end}.json").summary["flows"] for end in ("client", "server")
+    )
+    assert len(at_client) == len(at_server) > 0
+    for mine, theirs in zip(at_client, at_server, strict=True):
+        assert mine["direction"] == theirs["direction"]
+        if theirs["direction"] == "reverse":
+            assert theirs["goodput_bps"] is theirs["delivered_bytes"] is None
+            assert theirs["written_bytes"] >= mine["delivered_bytes"] > 0
+        else:
+            assert mine["goodput_bps"] == pytest.approx(theirs["goodput_bps"], rel=1e-4)
+            assert mine["delivered_bytes"] == theirs["delivered_bytes"]
+            assert mine["written_bytes"] >= mine["delivered_bytes"]
+
+
+def test_goodput_that_is_not_told_is_not_drawn(tmp_path: Path) -> None:
+    server = tmp_path / "server"
+    arguments = ["import", "iperf3", str(DATA / "both_ways_server.json"), "--out", str(server)]
+    assert cli.call(arguments) == cli.OK
+    figure = draw.draw((server,), draw.Request(kind="bar", y="goodput_bps")).figure
+    (bar,) = (patch for patch in figure.axes[0].patches if np.isfinite(patch.get_height()))
+    told = [
+        flow["goodput_bps"] for flow in json.loads((server / "summary.json").read_text())["flows"]
+    ]
+    assert told[2:] == [None, None]
+    assert bar.get_height() * 1e6 == pytest.approx(told[0] + told[1])
+
+
+def test_systems_without_a_number_write_minus_one(tmp_path: Path) -> None:
+    """FreeBSD has no path MTU in its TCP_INFO, and older systems no window of the receiver."""
+    sample = said("tcp")
+    for interval in sample["intervals"]:
+        for stream in interval["streams"]:
+            stream |= {"pmtu": -1, "snd_wnd": -1}
+    (tmp_path / "x.json").write_text(json.dumps(sample))
+    measured = iperf3.read(tmp_path / "x.json")
+    assert measured.summary["flows"][0]["offered_window_bytes"] is None
+    assert measured.summary["flows"][0]["goodput_bps"] > 0
+
+
+def test_bytes_of_an_interval_without_length_belong_to_the_one_before(tmp_path: Path) -> None:
+    sample = said("zero-interval")
+    sample["intervals"][2]["streams"][0]["bytes"] = 1000
+    (tmp_path / "x.json").write_text(json.dumps(sample))
+    measured = iperf3.read(tmp_path / "x.json")
+    assert measured.flows["delivered_bytes"].to_list() == [125000, 251000]
+    assert measured.goodput["goodput_bps"][1] == pytest.approx(126000 * 8 / 1.0001)
 
 
 def test_a_receiver_knows_no_window() -> None:
@@ -268,6 +362,84 @@ def test_bad_files_are_named_with_the_key(
     assert where in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_any_encoding_of_json_is_read(tmp_path: Path) -> None:
+    text = (DATA / "tcp.json").read_text()
+    wanted = iperf3.read(DATA / "tcp.json").flows
+    for encoding in ("utf-8-sig", "utf-16"):  # as PowerShell writes them
+        (tmp_path / "x.json").write_text(text, encoding=encoding)
+        assert iperf3.read(tmp_path / "x.json").flows.equals(wanted)
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda _: "[" * 1_000_000, "too deep to read"),
+        (lambda _: '{"a":' * 100_000, "too deep to read"),
+        (lambda _: "[" + "{}," * 3_000_000 + "{}]", "more than 2,000,000 objects and lists"),
+        (lambda text: text.replace('"rtt":', '"rtt": NaN, "x":'), "rtt: NaN; allowed: a number"),
+        (
+            lambda text: text.replace('"rtt":', '"rtt": Infinity, "x":'),
+            "rtt: Infinity; allowed: a number",
+        ),
+        (
+            lambda text: text.replace('"rtt":', f'"rtt": {10**400}, "x":'),
+            "rtt: 1000000000000000000000",
+        ),
+        (
+            lambda text: text.replace('"rtt":', f'"rtt": 1{"0" * 5000}, "x":'),
+            "a number with thousands of digits",
+        ),
+        (
+            lambda text: text.replace('"bytes":', '"bytes": 1e18, "x":'),
+            "bytes: 1e+18; allowed: at most 1e+18 in all",
+        ),
+        (replaced("error", by="\x1b[2Jno\nroute"), "error: \\u001b[2Jno\\nroute"),
+        (
+            replaced("end", "sender_tcp_congestion", by="\x1b[31m\ud800"),
+            'congestion: "\\u001b[31m\\ud800"; allowed: a name of up to 32 letters',
+        ),
+        (replaced("start", "timestamp", by=[1]), "start.timestamp: [1]; allowed: an object"),
+        (
+            lambda _: '{"event":"start","data":{}}\n{"event":"end","data":{}}\n',
+            "lines of iperf3 --json-stream; allowed: one object, of iperf3 -J",
+        ),
+        (lambda _: '{"event":"start","data":{}}\n', "a line of iperf3 --json-stream"),
+        (replaced("intervals", by=[]), ": intervals: no interval was measured"),
+    ],
+)
+def test_hostile_files_are_refused_on_one_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[str], str],
+    where: str,
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(change((DATA / "tcp.json").read_text()))
+    assert cli.call(["import", "iperf3", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
+    err = capsys.readouterr().err
+    assert where in err
+    assert "\x1b" not in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_never_ends_is_not_read_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = tmp_path / "large.json"
+    with large.open("wb") as opened:
+        opened.truncate(1 << 31)
+    for file, wrong in (
+        (Path("/dev/zero"), "more than 64 MiB"),
+        (large, "2,048 MiB; allowed: up to 64 MiB"),
+    ):
+        for command in (["import", "iperf3", str(file)], ["advise", "--iperf3", str(file)]):
+            assert cli.call([*command, "--out", str(tmp_path / "out")]) == cli.USAGE
+            err = capsys.readouterr().err
+            assert wrong in err
+            assert err.count("\n") == 1
 
 
 def test_iperf3_reports_its_own_error() -> None:

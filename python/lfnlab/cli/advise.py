@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from lfnlab.advise import Offer
 
 OK = 0
-MOST_BYTES = 64 << 20
-"""Of a file of iperf3: a day of eight streams, second by second, has less."""
-
 
 Quantity = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 """A wrong one, such as -1ms, gets an error of its own."""
@@ -140,14 +137,6 @@ def _measured(file: Path) -> room.Measured:
     from lfnlab import advise as room
     from lfnlab.formats import iperf3
 
-    try:
-        size_bytes = file.stat().st_size
-    except OSError:
-        size_bytes = 0  # the reader names what is wrong
-    if size_bytes > MOST_BYTES:
-        raise UsageError(
-            f"--iperf3: {file} has {size_bytes >> 20:,} MiB; allowed: up to {MOST_BYTES >> 20} MiB"
-        )
     return room.measured(iperf3.read(file), str(file))
 
 

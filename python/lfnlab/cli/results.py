@@ -338,7 +338,8 @@ def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
     directory = out or Path(f"lfn-iperf3-{file.stem}")
     iperf3.store(measurement, directory)
     for flow in measurement.summary["flows"]:
-        rate = f"{flow['goodput_bps'] / 1e6:.4g} Mbit/s"
+        goodput_bps = flow["goodput_bps"]
+        rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
         print(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
     print(directory)
     return OK

@@ -12,8 +12,10 @@ import io
 import json
 import math
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -31,6 +33,16 @@ if TYPE_CHECKING:
 
 # What a segment's payload is short of the path's MTU: IPv4 or IPv6 and TCP, with timestamps or not.
 _HEADERS_BYTES = (52, 40, 72, 60)
+MOST_BYTES = 64 << 20
+"""Of a file: a day of one stream, second by second, has less."""
+_MOST_PARTS = 2_000_000
+"""Objects and lists in it: more take gigabytes of memory."""
+_MOST_NUMBER = 1e18
+"""Of what is counted: the tables have 64 bits."""
+_LEAST_S = 5e-7
+"""iperf3 tells times in microseconds."""
+_INTERVAL_S = 1.0
+"""iperf3's own choice."""
 _GOODPUT = {"t_s": pl.Float64, "flow": pl.UInt32, "goodput_bps": pl.Float64}
 
 
@@ -47,44 +59,44 @@ def read(file: Path) -> Measurement:
     """Read what ``iperf3 -J`` wrote, at the client or at the server.
 
     TCP or UDP, any number of streams, either way or both. Intervals that were omitted (``-O``) are
-    left out. Bytes count from the first interval that was not; a sender's are those that the
-    application wrote, so they run ahead of what was acknowledged by the send buffer.
+    left out. The summary's goodput is of what the receiver says has arrived, null where the file
+    does not tell, as at a server that sends. Bytes of the tables count from the first interval that
+    was not omitted; a sender's are those that the application wrote, so they run ahead of what was
+    acknowledged by the send buffer.
 
     Raises:
-        UsageError: naming file and key of what is not as iperf3 writes it.
+        UsageError: naming file and key of what is not as iperf3 writes it; the file is too large.
         StoreError: when the file cannot be read.
     """
-    try:
-        raw = file.read_bytes()
-    except OSError as error:
-        raise StoreError(f"cannot read {file}: {error.strerror}") from None
+    raw = _raw(file)
     root = _parsed(file, raw)
     if "error" in root.value:
-        raise UsageError(f"{file}: iperf3 ended with an error: {root.value['error']}")
+        error = json.dumps(root.value["error"]).strip('"')[:200]
+        raise UsageError(f"{file}: iperf3 ended with an error: {error}")
     start, end = root["start"], root["end"]
     test = start["test_start"]
-    protocol = test["protocol"].text()
+    protocol = test["protocol"].word()
     if protocol not in ("TCP", "UDP"):
         raise UsageError(f"{test['protocol'].path}: {protocol}; allowed: TCP, UDP")
     at_client = "accepted_connection" not in start.value
     # What versions before 3.7 leave out.
     sends = at_client != bool(test.value.get("reverse"))
+    law = _law(protocol, end)
     results = _results(end)
+    streams = []
+    for number, (socket, ticks) in enumerate(_ticks(root, results, sends).items()):
+        stream = _Stream(number, ticks, bool(ticks[0].value.get("sender", sends)), at_client)
+        streams.append((stream, results.get(socket, {})))
     flows, goodput, summaries = [], [], []
-    for number, ticks in enumerate(_ticks(root)):
-        stream = _Stream(number, ticks, bool(ticks[0].value.get("sender", sends)))
-        result = results.get(stream.socket, {})
+    for stream, result in streams:
         mss_bytes = _mss_bytes(stream, start)
         flows += stream.rows(mss_bytes)
         goodput += stream.goodput()
-        summaries.append(
-            {
-                "id": stream.id,
-                "law": _law(protocol, end),
-                "direction": "forward" if stream.sends == at_client else "reverse",
-                **stream.summary(result, mss_bytes),
-            }
-        )
+        summary = stream.summary(result, mss_bytes)
+        if "udp" in result:
+            summary |= _datagrams(stream, result["udp"], end, test, [r for _, r in streams])
+        direction = "forward" if stream.sends == at_client else "reverse"
+        summaries.append({"id": stream.id, "law": law, "direction": direction, **summary})
     goodputs = [flow["goodput_bps"] for flow in summaries]
     covs = [flow["cov"] for flow in summaries if flow["cov"] is not None]
     summary = {
@@ -93,16 +105,22 @@ def read(file: Path) -> Measurement:
         "seed": None,
         "sim_s": max(row["t_s"] for row in flows),
         "warmup_s": 0.0,
-        "jain": metrics.jain(goodputs) if len(goodputs) > 1 and any(goodputs) else None,
+        "jain": metrics.jain(goodputs)
+        if len(goodputs) > 1 and None not in goodputs and any(goodputs)
+        else None,
         "cov": math.fsum(covs) / len(covs) if covs else None,
         "flows": summaries,
         "links": [],
         "background": None,
         "iperf3": {
-            "version": start.value.get("version"),
-            "system": start.value.get("system_info"),
-            "time": start.value.get("timestamp", {}).get("time"),
-            "omitted_s": test.value.get("omit", 0),
+            "version": _text(start.value.get("version")),
+            "system": _text(start.value.get("system_info")),
+            "time": _text(start["timestamp"].object().get("time"))
+            if "timestamp" in start.value
+            else None,
+            "omitted_s": test.get("omit") or 0.0,
+            "target_bps": start.get("target_bitrate") or test.get("target_bitrate") or None,
+            "socket_buffer_bytes": start.get("sock_bufsize") or None,
         },
     }
     return Measurement(
@@ -178,10 +196,11 @@ class _Node:
             raise self._wrong("a list")
         return (_Node(item, f"{self.path}[{i}]") for i, item in enumerate(self.value))
 
-    def number(self) -> float:
+    def number(self, least: float = 0.0) -> float:
         good = isinstance(self.value, int | float) and not isinstance(self.value, bool)
-        if not good or not math.isfinite(self.value) or self.value < 0:
-            raise self._wrong("a number of at least 0")
+        if not good or not least <= self.value <= _MOST_NUMBER:
+            bound = "a number" if least < 0 else "a number of at least 0"
+            raise self._wrong(f"{bound}, at most {_MOST_NUMBER:g}")
         return float(self.value)
 
     def text(self) -> str:
@@ -189,48 +208,129 @@ class _Node:
             raise self._wrong("text")
         return self.value
 
-    def get(self, key: str) -> float | None:
+    def word(self) -> str:
+        """A name that can be printed as it is."""
+        if not re.fullmatch(r"[\w.:+-]{1,32}", self.text(), re.ASCII):
+            raise self._wrong("a name of up to 32 letters, digits, _ . : + -")
+        return self.text()
+
+    def get(self, key: str, least: float = 0.0) -> float | None:
         """A number that not every version or side of iperf3 writes."""
-        return self[key].number() if key in self.value else None
+        return self[key].number(least) if key in self.object() else None
+
+    def told(self, key: str) -> float | None:
+        """A number that iperf3 writes as -1 where the system does not tell it."""
+        value = self.get(key, -1.0)
+        return None if value is None or value < 0 else value
 
     def _wrong(self, allowed: str) -> UsageError:
         return UsageError(f"{self.path}: {json.dumps(self.value)[:60]}; allowed: {allowed}")
 
 
-def _parsed(file: Path, raw: bytes) -> _Node:
+def _text(value: object) -> str | None:
+    """A word of iperf3 about itself, if it is text."""
+    return value[:200] if isinstance(value, str) else None
+
+
+def _raw(file: Path) -> bytes:
+    """The whole file, of bounded size: a device or a pipe may never end."""
     try:
-        value = json.loads(raw.decode())
-    except json.JSONDecodeError as error:
-        why = "one object is allowed" if error.msg == "Extra data" else error.msg
+        size_bytes = file.stat().st_size
+        with file.open("rb") as opened:
+            raw = b"" if size_bytes > MOST_BYTES else opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise StoreError(f"cannot read {file}: {error.strerror}") from None
+    if size_bytes <= MOST_BYTES < len(raw):
         raise UsageError(
-            f"{file}:{error.lineno}: not JSON, or incomplete: {why}; write it with iperf3 -J"
-        ) from None
+            f"{file}: more than {MOST_BYTES >> 20} MiB; allowed: the output of one test"
+        )
+    if size_bytes > MOST_BYTES:
+        raise UsageError(
+            f"{file}: it has {size_bytes >> 20:,} MiB; allowed: up to {MOST_BYTES >> 20} MiB"
+        )
+    return raw
+
+
+def _parsed(file: Path, raw: bytes) -> _Node:
+    hint = "write it with iperf3 -J"
+    if raw.count(b"{") + raw.count(b"[") > _MOST_PARTS:
+        raise UsageError(f"{file}: more than {_MOST_PARTS:,} objects and lists; {hint}")
+    try:
+        value = json.loads(raw)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and _is_stream(raw):
+            raise UsageError(
+                f"{file}: lines of iperf3 --json-stream; allowed: one object, of iperf3 -J"
+            ) from None
+        why = "one object is allowed" if error.msg == "Extra data" else error.msg
+        raise UsageError(f"{file}:{error.lineno}: not JSON, or incomplete: {why}; {hint}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file}: not JSON: no UTF-8 text; write it with iperf3 -J") from None
+        raise UsageError(f"{file}: not JSON: no UTF-8 text; {hint}") from None
+    except RecursionError:
+        raise UsageError(f"{file}: lists within lists, too deep to read; {hint}") from None
+    except ValueError:  # Python reads up to 4300 digits
+        raise UsageError(f"{file}: a number with thousands of digits; {hint}") from None
     root = _Node(value, f"{file}: ")
     if not isinstance(value, dict):
-        raise UsageError(f"{file}: not an object; write it with iperf3 -J")
+        raise UsageError(f"{file}: not an object; {hint}")
+    if "event" in value and "start" not in value:
+        raise UsageError(
+            f"{file}: a line of iperf3 --json-stream; allowed: the output of iperf3 -J"
+        )
     return root
 
 
-def _ticks(root: _Node) -> list[list[_Node]]:
-    """The intervals of each stream, omitted ones left out, streams as they come."""
+def _is_stream(raw: bytes) -> bool:
+    """Whether the first line is an event, as ``--json-stream`` writes them."""
+    try:
+        first = json.loads(raw.lstrip().partition(b"\n")[0])
+    except ValueError:
+        return False
+    return isinstance(first, dict) and "event" in first
+
+
+def _ticks(
+    root: _Node, results: dict[float, dict[str, _Node]], sends: bool
+) -> dict[float, list[_Node]]:
+    """The intervals of each stream, omitted ones left out, streams as they come.
+
+    iperf3 leaves out an interval that is less than a tenth of what was asked and in which nothing
+    came. Where no other was measured, the totals stand for it.
+    """
     by_socket: dict[float, list[_Node]] = {}
     for interval in root["intervals"].items():
         for tick in interval["streams"].items():
             if not tick["omitted"].value:
                 by_socket.setdefault(tick["socket"].number(), []).append(tick)
     if not by_socket:
+        for socket, sides in results.items():
+            if (total := _as_tick(sides, sends)) is not None:
+                by_socket[socket] = [total]
+    if not by_socket:
         raise UsageError(f"{root['intervals'].path}: no interval was measured")
-    return list(by_socket.values())
+    return by_socket
+
+
+def _as_tick(sides: dict[str, _Node], sends: bool) -> _Node | None:
+    """A stream's totals as one interval, if the test was below one."""
+    side = sides.get("udp") or sides.get("sender" if sends else "receiver")
+    if side is None:
+        return None
+    bytes_, end_s = side["bytes"].number(), side["end"].number()
+    if "udp" in sides and (side.get("packets") or 0.0) > 0:
+        return None
+    if bytes_ > 0 and end_s >= _INTERVAL_S:
+        return None
+    return _Node({**side.object(), "omitted": False}, side.path)
 
 
 def _results(end: _Node) -> dict[float, dict[str, _Node]]:
     """Totals of each stream by start time and side: sender, receiver or UDP."""
     found: dict[float, dict[str, _Node]] = {}
     for stream in end["streams"].items():
-        for side in stream.object():
-            found.setdefault(stream[side]["socket"].number(), {})[side] = stream[side]
+        for side in ("sender", "receiver", "udp"):
+            if side in stream.object():
+                found.setdefault(stream[side]["socket"].number(), {})[side] = stream[side]
     return found
 
 
@@ -241,41 +341,54 @@ class _Stream:
     id: int
     ticks: Sequence[_Node]
     sends: bool
+    at_client: bool
 
     @property
-    def socket(self) -> float:
-        return self.ticks[0]["socket"].number()
+    def is_told(self) -> bool:
+        """Whether the file has what the receiver counted: a server that sends does not learn it."""
+        return self.at_client or not self.sends
 
-    def _spans(self) -> Iterator[tuple[float, float, _Node]]:
-        """Begin and end of each interval in seconds.
+    @cached_property
+    def spans(self) -> list[tuple[float, float, float, _Node]]:
+        """Begin and end of each interval in seconds, its bytes, and what else iperf3 says of it.
 
         An interval begins where the one before ended: after omitted ones iperf3 3.12 gives a wrong
-        ``start``, ``seconds`` and rate.
+        ``start``, ``seconds`` and rate. One without length, as the last may be, belongs to the one
+        before.
         """
-        last_s = 0.0
+        spans: list[tuple[float, float, float, _Node]] = []
+        last_s = total = 0.0
         for tick in self.ticks:
-            end = tick["end"]
-            if end.number() <= last_s:
+            end, size = tick["end"], tick["bytes"].number()
+            total += size
+            if end.number() < last_s:
                 raise UsageError(
                     f"{end.path}: {end.value}; allowed: more than {last_s:g}, the last"
                 )
-            yield last_s, end.number(), tick
-            last_s = end.number()
+            if total > _MOST_NUMBER:
+                raise tick["bytes"]._wrong(f"at most {_MOST_NUMBER:g} in all")
+            if spans and end.number() - last_s < _LEAST_S:
+                spans[-1] = (*spans[-1][:2], spans[-1][2] + size, spans[-1][3])
+            else:
+                spans.append((last_s, end.number(), size, tick))
+                last_s = end.number()
+        return spans
+
+    @property
+    def counted(self) -> float:
+        """Bytes of all intervals: those that arrived at a receiver, those written at a sender."""
+        return math.fsum(size for _, _, size, _ in self.spans)
 
     def goodput(self) -> list[dict[str, Any]]:
         return [
-            {
-                "t_s": end_s,
-                "flow": self.id,
-                "goodput_bps": tick["bytes"].number() * 8 / (end_s - begin_s),
-            }
-            for begin_s, end_s, tick in self._spans()
+            {"t_s": end_s, "flow": self.id, "goodput_bps": _rate_bps(size, end_s - begin_s)}
+            for begin_s, end_s, size, _ in self.spans
         ]
 
     def rows(self, mss_bytes: float | None) -> list[dict[str, Any]]:
         rows, total = [], Counter[str]()
-        for _, end_s, tick in self._spans():
-            total["bytes"] += int(tick["bytes"].number())
+        for _, end_s, size, tick in self.spans:
+            total["bytes"] += int(size)
             retransmits = tick.get("retransmits")
             total["retransmits"] += int(retransmits or 0)
             cwnd_bytes, rtt_us = tick.get("snd_cwnd"), tick.get("rtt")
@@ -295,16 +408,12 @@ class _Stream:
         rows = self.rows(mss_bytes)
         goodputs = [row["goodput_bps"] for row in self.goodput()]
         last = rows[-1]
-        # What the receiver says has arrived; a server does not learn what the client does.
-        received = result.get("receiver")
-        if received is not None and received["bytes"].number() > 0:
-            size_bytes, seconds = received["bytes"].number(), received["end"].number()
-        else:
-            size_bytes, seconds = float(last["delivered_bytes"]), last["t_s"]
+        size_bytes, seconds = self._arrived(result)
         summary = {
             "start_s": 0.0,
-            "goodput_bps": size_bytes * 8 / seconds if seconds else 0.0,
-            "delivered_bytes": int(size_bytes),
+            "goodput_bps": None if size_bytes is None else _rate_bps(size_bytes, seconds),
+            "delivered_bytes": None if size_bytes is None else int(size_bytes),
+            "written_bytes": int(self.counted) if self.sends else None,
             "retransmits": last["retransmits"],
             "cov": finite(metrics.cov(goodputs)) if self._in_seconds() else None,
             "completion_s": None,
@@ -312,31 +421,83 @@ class _Stream:
         sender = result.get("sender")
         min_rtt_us = None if sender is None else sender.get("min_rtt")
         windows = [row["cwnd_seg"] for row in rows if row["cwnd_seg"] is not None]
-        summary |= {
+        offered = [tick.told("snd_wnd") for _, _, _, tick in self.spans]
+        return summary | {
             "rtt_s": None,
             "srtt_s": last["srtt_s"],
             "min_rtt_s": min_rtt_us * 1e-6 if min_rtt_us else None,
             "mean_cwnd_segments": math.fsum(windows) / len(windows) if windows else None,
             "min_cwnd_segments": min(windows, default=None),
             "max_cwnd_segments": max(windows, default=None),
+            "segment_bytes": mss_bytes,
+            "offered_window_bytes": max((size for size in offered if size), default=None),
         }
-        if (udp := result.get("udp")) is not None:
-            lost, packets = udp["lost_packets"].number(), udp["packets"].number()
-            arrived = 1.0 - lost / packets if packets else 0.0
-            summary |= {
-                "lost_packets": int(lost),
-                "packets": int(packets),
-                "jitter_s": udp["jitter_ms"].number() * 1e-3,
-            }
-            if self.sends:  # a sender counts what it sent
-                summary["goodput_bps"] *= arrived
-                summary["delivered_bytes"] = round(summary["delivered_bytes"] * arrived)
-        return summary
+
+    def _arrived(self, result: dict[str, _Node]) -> tuple[float | None, float]:
+        """Bytes that arrived by the receiver's own count, None if it is not told, and its time."""
+        if not self.is_told:
+            return None, 0.0
+        received = result.get("receiver")
+        if received is not None:
+            return received["bytes"].number(), received["end"].number()
+        if self.sends and "udp" not in result:
+            return None, 0.0
+        return self.counted, self.spans[-1][1]
 
     def _in_seconds(self) -> bool:
         """Whether the intervals are bins of 1 s, those of the coefficient of variation."""
-        spans = [end_s - begin_s for begin_s, end_s, _ in self._spans()]
+        spans = [end_s - begin_s for begin_s, end_s, _, _ in self.spans]
         return len(spans) > 1 and all(abs(span - 1.0) < 0.05 for span in spans)
+
+
+def _rate_bps(size_bytes: float, seconds: float) -> float | None:
+    """A rate; none in no time, but 0 where there is nothing."""
+    if seconds >= _LEAST_S:
+        return size_bytes * 8 / seconds
+    return None if size_bytes else 0.0
+
+
+def _datagrams(
+    stream: _Stream, udp: _Node, end: _Node, test: _Node, results: Sequence[dict[str, _Node]]
+) -> dict[str, Any]:
+    """Keys of ``flows[]`` for UDP; goodput counts each datagram once.
+
+    iperf3 counts the bytes of every datagram that comes, also of one that comes twice. Numbers of
+    datagrams count once. One that comes late or twice lowers the count of lost ones, in some
+    versions below zero.
+    """
+    packets, lost = udp["packets"].number(), udp["lost_packets"].number(-_MOST_NUMBER)
+    if not stream.is_told:
+        return {"lost_packets": None, "packets": int(packets), "jitter_s": None}
+    said = {
+        "lost_packets": int(lost),
+        "packets": int(packets),
+        "jitter_s": udp["jitter_ms"].number() * 1e-3,
+        "out_of_order_packets": None if stream.sends else int(udp.get("out_of_order") or 0),
+    }
+    seconds = stream.spans[-1][1]
+    if stream.sends:
+        size_bytes = stream.counted / packets if packets else 0.0
+        total = end["sum_received"] if "sum_received" in end.object() else None
+        if total is not None and total.get("packets") is not None:
+            # The receiver counts up to the last that came; of several streams it tells the sum.
+            sent = math.fsum(
+                other["udp"]["packets"].number()
+                for other in results
+                if other.get("udp") and other["udp"].value.get("sender", True)
+            )
+            packets *= min(1.0, total["packets"].number() / sent) if sent else 0.0
+            seconds = total["end"].number()
+        arrived = max(0.0, packets - max(0.0, lost))
+    else:
+        counts = [(size, tick.get("packets") or 0.0) for _, _, size, tick in stream.spans]
+        sizes = [size / count for size, count in counts if count]
+        size_bytes = test.get("blksize") or min(sizes, default=0.0)
+        came = stream.counted / size_bytes if size_bytes else 0.0
+        numbered = math.fsum(count for _, count in counts) or packets
+        arrived = min(came, max(0.0, numbered - max(0.0, lost)))
+    bytes_ = arrived * size_bytes
+    return said | {"goodput_bps": _rate_bps(bytes_, seconds), "delivered_bytes": round(bytes_)}
 
 
 def _mss_bytes(stream: _Stream, start: _Node) -> float | None:
@@ -346,7 +507,7 @@ def _mss_bytes(stream: _Stream, start: _Node) -> float | None:
     that of the control connection when it began.
     """
     windows = [cwnd for tick in stream.ticks if (cwnd := tick.get("snd_cwnd"))]
-    mtu_bytes = stream.ticks[-1].get("pmtu")
+    mtu_bytes = stream.ticks[-1].told("pmtu")
     guesses = [] if not mtu_bytes else [mtu_bytes - headers for headers in _HEADERS_BYTES]
     guesses += [size for key in ("tcp_mss", "tcp_mss_default") if (size := start.get(key))]
     return next((g for g in guesses if g > 0 and all(cwnd % g == 0 for cwnd in windows)), None)
@@ -359,4 +520,4 @@ def _law(protocol: str, end: _Node) -> str:
     """
     if protocol == "UDP":
         return "udp"
-    return end["sender_tcp_congestion"].text() if "sender_tcp_congestion" in end.value else "tcp"
+    return end["sender_tcp_congestion"].word() if "sender_tcp_congestion" in end.value else "tcp"

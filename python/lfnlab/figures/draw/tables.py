@@ -165,7 +165,11 @@ def _derived(run: Run, name: str) -> pl.DataFrame | None:
         {key: v for key, v in row.items() if not isinstance(v, list | dict) and key != "id"}
         for row in rows
     ]
-    return pl.DataFrame(scalars, infer_schema_length=None) if scalars else None
+    if not scalars:
+        return None
+    frame = pl.DataFrame(scalars, infer_schema_length=None)
+    # What no flow tells is a number that is not there.
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
 
 def _measured_by_law(run: Run) -> list[dict[str, Any]]:
@@ -175,14 +179,15 @@ def _measured_by_law(run: Run) -> list[dict[str, Any]]:
     for flow in run.summary["flows"]:
         groups.setdefault((flow["law"], route(flow)), []).append(flow)
     for (name, way), flows in groups.items():
-        active = [bps for bps in goodputs(flows) if not math.isnan(bps)]
+        # A measurement at a server that sends does not tell them.
+        told = goodputs(flows)
         rows.append(
             {
                 "law": name,
                 "route": way,
                 "flows": len(flows),
-                "goodput_bps": sum(active),
-                "jain": metrics.jain(active) if len(active) > 1 else math.nan,
+                "goodput_bps": sum(told),
+                "jain": metrics.jain(told) if len(told) > 1 else math.nan,
                 "cov": statistics.interval(f["cov"] for f in flows if f["cov"] is not None).mean,
             }
         )
