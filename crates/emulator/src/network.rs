@@ -481,7 +481,8 @@ impl LinkState {
             .policed(config.policer),
             delay: config.delay,
             beyond: Time::ZERO,
-            loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(|why| bad(why.to_string()))?,
+            loss: RandomLoss::new(config.impair.loss, true, || stream("loss"))
+                .map_err(|why| bad(why.to_string()))?,
             motion: Motion::new(&config.impair, stream).map_err(|why| bad(why.to_string()))?,
             acks: match &config.acks {
                 Some(acks) => Some(AckPath::new(acks, stream).map_err(|why| bad(why.to_string()))?),

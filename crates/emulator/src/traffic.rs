@@ -151,7 +151,7 @@ pub fn send_background(
     end: &BackgroundEnd,
     span: Span,
 ) -> io::Result<BackgroundSent> {
-    let traffic = Arrivals::new(config, seed);
+    let traffic = Arrivals::new(config, &Streams::of_run(seed));
     let completed = Arc::new(AtomicU64::new(0));
     drop(open(&end.law, 1460)?);
     for long in traffic.long_flows().iter().filter(|long| long.direction == direction) {

@@ -47,7 +47,7 @@ fn the_background_of_a_direction_is_the_generators() {
     thread::sleep(Duration::from_millis(100));
     let config = Config { long_flows: 1, ..Config::load(Rate(20_000_000)) };
     let span = span(400);
-    let expected = Background::new(config, 7)
+    let expected = Background::new(config, &Streams::of_run(7))
         .take_while(|arrival| arrival.at < span.duration)
         .filter(|arrival| arrival.direction == Direction::Reverse)
         .count() as u64;

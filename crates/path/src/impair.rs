@@ -289,7 +289,20 @@ pub enum Loss {
 
 impl Default for Loss {
     fn default() -> Loss {
-        Loss::Bernoulli(0.0)
+        Loss::NONE
+    }
+}
+
+impl Loss {
+    /// No loss.
+    pub const NONE: Loss = Loss::Bernoulli(0.0);
+
+    /// The share of packets lost, in the mean.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Loss::Bernoulli(p) => *p,
+            Loss::Bursts(BurstLoss::GilbertElliott(config)) => config.mean_loss(),
+        }
     }
 }
 
@@ -401,6 +414,14 @@ impl Jitter {
 }
 
 impl JitterConfig {
+    /// Whether delays differ.
+    pub fn varies(&self) -> bool {
+        match self {
+            JitterConfig::Uniform(UniformJitter { low, high, .. }) => low < high,
+            JitterConfig::Normal(NormalJitter { deviation, .. }) => *deviation > Time::ZERO,
+        }
+    }
+
     fn draw(self, mut draw: impl FnMut() -> f64) -> Time {
         match self {
             JitterConfig::Uniform(UniformJitter { low, high, .. }) => {

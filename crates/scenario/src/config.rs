@@ -9,7 +9,7 @@ use lfn_sim::config::{
     Background as SimBackground, BreakerConfig, Capture as SimCapture, Change as SimChange, Changed, Config,
     FlowConfig, LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig, Watched,
 };
-use lfn_sim::rng::{Distribution, Stream};
+use lfn_sim::rng::{Distribution, Streams};
 use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
@@ -217,13 +217,12 @@ impl Traffic {
 }
 
 impl Flow {
-    /// When it begins, as the flow of this number.
-    fn start(&self, number: usize, seed: u64) -> Time {
+    /// When it begins, as the flow with these streams.
+    fn start(&self, random: &Streams) -> Time {
         match self.start {
             Start::At(time) => time,
             Start::Uniform(low, high) => {
-                let mut stream = Stream::new(seed, &format!("flow[{number}].start"));
-                Time::from_s_f64(stream.uniform(low.as_s(), high.as_s()))
+                Time::from_s_f64(random.stream("start").uniform(low.as_s(), high.as_s()))
             }
         }
     }
@@ -252,6 +251,11 @@ impl Scenario {
     /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups;
     /// a random start is drawn from the stream `flow[NUMBER].start`. Its parallel streams stand side by side.
     pub fn config(&self, seed: u64) -> Config {
+        self.drawn_config(seed, &Streams::of_run(seed))
+    }
+
+    /// The same, drawn from these streams.
+    pub(crate) fn drawn_config(&self, seed: u64, random: &Streams) -> Config {
         let network = Network::new(&self.topology);
         let sizing = Sizing::new(&network, &self.flow, &self.udp, self.compat);
         let routes = Routes::of(self);
@@ -262,9 +266,10 @@ impl Scenario {
             transfers.flat_map(|(number, group)| (0..group.0.parallel).map(move |i| (number, group, i)));
         let (mut flows, mut udt) = (Vec::new(), Vec::new());
         for (connection, (number, (flow, limit), i)) in (0..).zip(streams) {
+            let random = random.of(format!("flow[{number}]"));
             match flow.tcp {
                 Some(tcp) => {
-                    let mut config = self.flow(flow, tcp, number, i, seed, &routes);
+                    let mut config = self.flow(flow, tcp, i, &random, &routes);
                     config.sender.send_buffer = match tcp.send_buffer {
                         Some(BufferText::Linux(first, most)) => {
                             SendBuffer::Autotuned { first_bytes: first.0, max_bytes: most.0 }
@@ -274,7 +279,7 @@ impl Scenario {
                     flows.push(config);
                 }
                 None => {
-                    let mut config = self.udt_flow(flow, connection, number, i, seed, &routes);
+                    let mut config = self.udt_flow(flow, connection, i, &random, &routes);
                     if flow.receive_window.is_none() {
                         config.window_packets = config.window_packets.min(segments(limit));
                     }
@@ -327,19 +332,13 @@ impl Scenario {
         })
     }
 
-    /// Stream `stream` of the transfer with this number.
-    fn flow(
-        &self,
-        flow: &Flow,
-        tcp: Tcp,
-        number: usize,
-        stream: u32,
-        seed: u64,
-        routes: &Routes,
-    ) -> FlowConfig {
+    /// Stream `stream` of the transfer that draws from `random`.
+    fn flow(&self, flow: &Flow, tcp: Tcp, stream: u32, random: &Streams, routes: &Routes) -> FlowConfig {
         let compat = self.compat;
         let payload_bytes = flow.payload_bytes(compat);
         let law = flow.control.law().expect("UDT's own law drives UDT alone");
+        // A class in Python may draw.
+        let draws = LawSpec::info(law).is_none_or(|law| law.draws);
         let sender = compat.sender(payload_bytes, tcp.slow_start.0);
         let receiver = compat.receiver(flow.rtt, payload_bytes);
         FlowConfig {
@@ -349,7 +348,7 @@ impl Scenario {
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
             rtt: flow.rtt,
-            start: flow.start(number, seed),
+            start: flow.start(random),
             stop: flow.stop.unwrap_or(Time::NEVER),
             size_segments: flow.size_packets(stream, payload_bytes),
             payload_bytes,
@@ -371,7 +370,7 @@ impl Scenario {
                 validation: tcp.application.is_some() && compat == Compat::Linux,
                 ..sender
             },
-            law_seed: Stream::new(seed, &format!("flow[{number}].law[{stream}]")).u64() as u32,
+            law_seed: if draws { random.stream(&format!("law[{stream}]")).u64() as u32 } else { 0 },
             receiver: ReceiverConfig {
                 delayed_ack: tcp.delayed_ack,
                 sack: tcp.sack,
@@ -390,9 +389,8 @@ impl Scenario {
         &self,
         flow: &Flow,
         connection: u32,
-        number: usize,
         stream: u32,
-        seed: u64,
+        random: &Streams,
         routes: &Routes,
     ) -> UdtConfig {
         UdtConfig {
@@ -403,13 +401,13 @@ impl Scenario {
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
             rtt: flow.rtt,
-            start: flow.start(number, seed),
+            start: flow.start(random),
             stop: flow.stop.unwrap_or(Time::NEVER),
             size_packets: flow.size_packets(stream, flow.payload_bytes(self.compat)),
             mss_bytes: segments(flow.packet.0),
             framing_bytes: self.compat.framing_bytes(),
             window_packets: flow.window_packets(self.compat).min(UDT_WINDOW_MAX) as u32,
-            seed: Stream::new(seed, &format!("flow[{number}].udt[{stream}]")).u64(),
+            seed: random.stream(&format!("udt[{stream}]")).u64(),
         }
     }
 

@@ -22,7 +22,7 @@ impl AckPath {
         let of_acks = |purpose: &str| stream(&format!("acks.{purpose}"));
         Ok(AckPath {
             config: *config,
-            loss: RandomLoss::new(config.loss, of_acks("loss"))?,
+            loss: RandomLoss::new(config.loss, false, || of_acks("loss"))?,
             motion: Motion::new(&config.motion(), of_acks)?,
         })
     }

@@ -25,7 +25,7 @@ use std::collections::BinaryHeap;
 
 use lfn_units::{Rate, Time};
 
-use crate::rng::{Distribution, Mixture, Stream, Streams};
+use crate::rng::{Distribution, Mixture, Streams};
 use crate::traffic::open::{self, Open};
 pub use crate::traffic::Direction;
 use crate::traffic::{packmime, PathConfig, Transfer};
@@ -242,8 +242,8 @@ pub struct Background {
 }
 
 impl Background {
-    /// The traffic of run `run` of a study seeded with `seed`.
-    pub fn new(config: Config, seed: u64) -> Background {
+    /// The traffic of a run with these streams.
+    pub fn new(config: Config, streams: &Streams) -> Background {
         let mut sources = Vec::new();
         let mut long_flows = Vec::new();
         for direction in Direction::ALL {
@@ -251,13 +251,12 @@ impl Background {
                 let flows_per_second = config.flows_per_second(direction, class);
                 if flows_per_second > 0.0 {
                     let owner = format!("background.{}.{}", direction.name(), class.name());
-                    let streams = Streams::new(seed, owner);
-                    sources.push(Source::new(direction, class, flows_per_second, &streams));
+                    sources.push(Source::new(direction, class, flows_per_second, &streams.of(owner)));
                 }
             }
             for i in 0..config.long_flows {
-                let name = format!("background.{}.long[{i}]", direction.name());
-                let mut stream = Stream::new(seed, &name);
+                let owner = streams.of(format!("background.{}", direction.name()));
+                let mut stream = owner.stream(&format!("long[{i}]"));
                 long_flows.push(LongFlow {
                     direction,
                     start: Time::from_s_f64(stream.uniform(0.0, 10.0)),

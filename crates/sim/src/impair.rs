@@ -5,11 +5,16 @@ use std::collections::VecDeque;
 use lfn_path::{Bernoulli, BurstLoss, GilbertElliott, Impair, ImpairError, Jitter, Loss, Reordering};
 use lfn_units::Time;
 
-use crate::rng::Stream;
+use crate::rng::{Draws, Stream};
 
 enum LossModel {
     Bernoulli(Bernoulli),
     GilbertElliott(GilbertElliott),
+}
+
+/// Whether chance decides about something of this probability.
+fn is_open(p: f64) -> bool {
+    p != 0.0 && p != 1.0
 }
 
 /// Loss behind a queue. It chooses packets when they join the queue, so that both kinds of server lose
@@ -18,7 +23,7 @@ pub struct RandomLoss {
     /// Nothing is ever lost.
     never: bool,
     model: LossModel,
-    stream: Stream,
+    stream: Draws,
     /// Data packets lost so far.
     pub lost: u64,
     /// When packets leave the queue that are chosen, but have not left it yet.
@@ -26,18 +31,24 @@ pub struct RandomLoss {
 }
 
 impl RandomLoss {
-    /// Loss that draws from `stream`.
+    /// Loss that draws from `stream`, which is taken where there is loss, or where it `changes`.
     ///
     /// # Errors
     /// [`ImpairError`] when a parameter is out of range.
-    pub fn new(loss: Loss, mut stream: Stream) -> Result<RandomLoss, ImpairError> {
+    pub fn new(
+        loss: Loss,
+        changes: bool,
+        stream: impl FnOnce() -> Stream,
+    ) -> Result<RandomLoss, ImpairError> {
+        let never = loss.mean() == 0.0;
+        let mut stream = Draws((!never || changes).then(stream));
         let model = match loss {
+            _ if never => LossModel::Bernoulli(Bernoulli::new(0.0, || 0.0)?),
             Loss::Bernoulli(p) => LossModel::Bernoulli(Bernoulli::new(p, || stream.f64())?),
             Loss::Bursts(BurstLoss::GilbertElliott(config)) => {
                 LossModel::GilbertElliott(GilbertElliott::new(config, || stream.f64())?)
             }
         };
-        let never = loss == Loss::Bernoulli(0.0);
         Ok(RandomLoss { never, model, stream, lost: 0, chosen: VecDeque::new() })
     }
 
@@ -91,9 +102,9 @@ impl RandomLoss {
 
 /// Reordering, jitter and duplication, each with a stream of its own.
 pub struct Motion {
-    reorder: Option<(Reordering, Stream)>,
-    jitter: Option<(Jitter, Stream)>,
-    duplicate: (Bernoulli, Stream),
+    reorder: Option<(Reordering, Draws)>,
+    jitter: Option<(Jitter, Option<Stream>)>,
+    duplicate: (Bernoulli, Draws),
 }
 
 impl Motion {
@@ -105,18 +116,19 @@ impl Motion {
         if !impair.moves() {
             return Ok(None);
         }
+        let draws_at = |p: f64, purpose: &str| Draws(is_open(p).then(|| stream(purpose)));
         let reorder = match impair.reorder {
             Some(reorder) => {
-                let mut draws = stream("reorder");
+                let mut draws = draws_at(reorder.p, "reorder");
                 Some((Reordering::new(reorder.p, reorder.delay, || draws.f64())?, draws))
             }
             None => None,
         };
         let jitter = match impair.jitter {
-            Some(jitter) => Some((Jitter::new(jitter)?, stream("jitter"))),
+            Some(jitter) => Some((Jitter::new(jitter)?, jitter.varies().then(|| stream("jitter")))),
             None => None,
         };
-        let mut draws = stream("duplicate");
+        let mut draws = draws_at(impair.duplicate, "duplicate");
         let duplicate = (Bernoulli::new(impair.duplicate, || draws.f64())?, draws);
         Ok(Some(Box::new(Motion { reorder, jitter, duplicate })))
     }
@@ -127,7 +139,8 @@ impl Motion {
             at = at.after(reorder.delay(|| draws.f64()));
         }
         if let Some((jitter, draws)) = &mut self.jitter {
-            at = jitter.arrival(at, || draws.f64());
+            // Delays that do not vary are the same for every draw.
+            at = jitter.arrival(at, || draws.as_mut().map_or(0.5, Stream::f64));
         }
         let (duplicate, draws) = &mut self.duplicate;
         (at, duplicate.chooses(|| draws.f64()))

@@ -4,6 +4,9 @@
 //! draw does not change other numbers, and every law has the same traffic (common random numbers).
 //! All functions beyond `+ - * /` come from the `libm` crate: the same bits on every machine.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -99,27 +102,57 @@ impl Stream {
     }
 }
 
-/// The streams of one owner: the name of each begins with the owner's.
+/// A stream, for what can draw.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws(pub Option<Stream>);
+
+impl Draws {
+    /// Uniform on \[0, 1).
+    pub fn f64(&mut self) -> f64 {
+        self.0.as_mut().expect("what draws has a stream").f64()
+    }
+}
+
+/// The streams of one owner: the name of each begins with the owner's. They know whether any was taken, so only
+/// what can draw may take one.
 #[derive(Clone, Debug)]
 pub struct Streams {
     seed: u64,
     owner: String,
+    /// Whether a stream was taken, by any owner of the run.
+    taken: Arc<AtomicBool>,
 }
 
 impl Streams {
     /// The streams of `owner` (`traffic[2]`) in a run of this seed.
     pub fn new(seed: u64, owner: impl Into<String>) -> Streams {
-        Streams { seed, owner: owner.into() }
+        Streams { seed, owner: owner.into(), taken: Arc::default() }
+    }
+
+    /// All streams of a run, for the owners that [`Streams::of`] names.
+    pub fn of_run(seed: u64) -> Streams {
+        Streams::new(seed, "")
+    }
+
+    /// The streams of another owner in the same run.
+    pub fn of(&self, owner: impl Into<String>) -> Streams {
+        Streams { owner: owner.into(), ..self.clone() }
     }
 
     /// The owner's stream for one purpose: `traffic[2].size`.
     pub fn stream(&self, purpose: &str) -> Stream {
+        self.taken.store(true, Relaxed);
         Stream::new(self.seed, &format!("{}.{purpose}", self.owner))
     }
 
     /// The streams of the owner's part number `i`: `traffic[2].source[5]`.
     pub fn part(&self, what: &str, i: usize) -> Streams {
-        Streams { seed: self.seed, owner: format!("{}.{what}[{i}]", self.owner) }
+        self.of(format!("{}.{what}[{i}]", self.owner))
+    }
+
+    /// Whether a stream of the run was taken. If not, runs with other seeds are the same.
+    pub fn are_taken(&self) -> bool {
+        self.taken.load(Relaxed)
     }
 }
 

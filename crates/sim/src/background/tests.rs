@@ -13,7 +13,8 @@ fn forward_only(config: Config) -> Config {
 
 /// Arrivals up to `until_s`.
 fn arrivals(config: Config, seed: u64, until_s: u64) -> impl Iterator<Item = Arrival> {
-    Background::new(config, seed).take_while(move |arrival| arrival.at <= Time::from_s(until_s))
+    Background::new(config, &Streams::of_run(seed))
+        .take_while(move |arrival| arrival.at <= Time::from_s(until_s))
 }
 
 fn close(got: f64, want: f64, relative: f64) {
@@ -57,7 +58,7 @@ fn levels_scale_with_the_bottleneck() {
     assert_eq!(Config::level(3, Rate(10 * GBIT.0)).map(|c| c.forward), Some(Rate(4_000_000_000)));
     assert_eq!(Config::level(2, Rate(u64::MAX)).map(|c| c.forward), Some(Rate(u64::MAX / 4)));
     assert_eq!(Config::level(4, GBIT), None);
-    let mut nothing = Background::new(level(0), 1);
+    let mut nothing = Background::new(level(0), &Streams::of_run(1));
     assert_eq!(nothing.next_arrival(), None);
     assert!(nothing.long_flows().is_empty());
 }
@@ -79,8 +80,8 @@ fn sampled_load_is_the_nominal_one_in_both_directions() {
 #[test]
 fn a_higher_level_is_the_same_flows_closer_together() {
     let uncapped = |number| Config { ssh_sessions_max: usize::MAX, ..forward_only(level(number)) };
-    let low = Background::new(uncapped(1), 1);
-    let high = Background::new(uncapped(3), 1);
+    let low = Background::new(uncapped(1), &Streams::of_run(1));
+    let high = Background::new(uncapped(3), &Streams::of_run(1));
     for (low, high) in low.zip(high).take(20_000) {
         assert!(low.at.0.abs_diff(4 * high.at.0) < 40_000, "{low:?} {high:?}");
         assert_eq!(Arrival { at: low.at, ..high }, low);
@@ -174,20 +175,20 @@ fn every_law_meets_the_same_traffic() {
     // Neither the other direction nor the long flows shift a draw.
     let alone = arrivals(Config { long_flows: 3, ..forward_only(level(1)) }, 7, 10);
     assert!(alone.eq(both.iter().copied().filter(|a| a.direction == Direction::Forward)));
-    let first = |seed| Background::new(level(1), seed).next_arrival();
+    let first = |seed| Background::new(level(1), &Streams::of_run(seed)).next_arrival();
     assert_ne!(first(7), first(8));
 }
 
 #[test]
 fn golden_arrivals() {
-    let first = Background::new(level(2), 1).take(4).map(|a| (a.at.0, a.bytes));
+    let first = Background::new(level(2), &Streams::of_run(1)).take(4).map(|a| (a.at.0, a.bytes));
     let golden = [(380_627_286, 139), (1_244_861_999, 266), (1_316_413_853, 31_494), (1_337_362_117, 870)];
     assert!(first.eq(golden));
 }
 
 #[test]
 fn long_flows_start_apart() {
-    let background = Background::new(level(1), 1);
+    let background = Background::new(level(1), &Streams::of_run(1));
     let flows = background.long_flows();
     for direction in Direction::ALL {
         assert_eq!(flows.iter().filter(|flow| flow.direction == direction).count(), 10);

@@ -11,7 +11,7 @@ use crate::ack_path::AckPath;
 use crate::config::LinkConfig;
 use crate::impair::{Motion, RandomLoss};
 use crate::packet::Class;
-use crate::rng::Stream;
+use crate::rng::{Draws, Stream, Streams};
 
 /// Server of the packets of a link.
 pub(super) enum Server {
@@ -33,6 +33,10 @@ pub(super) struct Use {
     pub one_way: Time,
     /// Its name in headers, not 0.
     pub header_name: u16,
+    /// Some packets carry the header that its router fills in. Else no flow depends on when its timers are due.
+    pub is_asked: bool,
+    /// Losses begin during the run.
+    pub loss_changes: bool,
 }
 
 /// A link.
@@ -50,7 +54,7 @@ pub(super) struct LinkState {
     pub bleaches: bool,
     /// Tells its load to the senders.
     pub router: Option<Box<Router>>,
-    pub draws: Stream,
+    pub draws: Draws,
     pub modelled: bool,
     /// Nothing that a departure brings about happens earlier after it, beside the delay.
     pub last_leg: Time,
@@ -64,7 +68,7 @@ pub(super) struct LinkState {
 pub(super) struct ClosedForm<'a> {
     server: &'a mut Link,
     loss: &'a mut RandomLoss,
-    draws: &'a mut Stream,
+    draws: &'a mut Draws,
 }
 
 impl ClosedForm<'_> {
@@ -84,9 +88,10 @@ impl ClosedForm<'_> {
 }
 
 impl LinkState {
-    pub fn new(config: &LinkConfig, usage: &Use, seed: u64) -> Result<LinkState, SimError> {
+    pub fn new(config: &LinkConfig, usage: &Use, streams: &Streams) -> Result<LinkState, SimError> {
         let name = config.name.clone();
-        let stream = |purpose: &str| Stream::new(seed, &format!("link.{name}.{purpose}"));
+        let streams = streams.of(format!("link.{name}"));
+        let stream = |purpose: &str| streams.stream(purpose);
         let bad = |source| SimError::Impair { link: name.clone(), source };
         let queued = config.event_mode
             || usage.by_event
@@ -97,7 +102,9 @@ impl LinkState {
             || config.router.is_some()
             || !config.queue.decides_at_arrival();
         let rate = config.service.mean_rate();
-        let aqm = config.queue.build(rate, usage.one_way, stream("fq-codel").u64());
+        let draws = config.queue.draws();
+        let salt = if draws { stream("fq-codel").u64() } else { 0 };
+        let aqm = config.queue.build(rate, usage.one_way, salt);
         let aqm = aqm.map_err(|source| SimError::Queue { link: name.clone(), source })?;
         let limit = Limit { packets: config.limit_packets, bytes: config.limit_bytes };
         let largest = usage.largest_packet_bytes;
@@ -112,14 +119,16 @@ impl LinkState {
             }
         };
         let router = config.router.map(|router| {
-            let mut draws = stream("router");
-            Box::new(router.build(usage.header_name, rate, || draws.f64()))
+            let mut draws = usage.is_asked.then(|| stream("router"));
+            let phase = || draws.as_mut().map_or(0.0, Stream::f64);
+            Box::new(router.build(usage.header_name, rate, phase))
         });
+        let loss = |purpose| RandomLoss::new(config.impair.loss, usage.loss_changes, || stream(purpose));
         Ok(LinkState {
             server,
             delay: config.delay,
-            loss: RandomLoss::new(config.impair.loss, stream("loss")).map_err(bad)?,
-            syn_loss: RandomLoss::new(config.impair.loss, stream("loss.handshake")).map_err(bad)?,
+            loss: loss("loss").map_err(bad)?,
+            syn_loss: loss("loss.handshake").map_err(bad)?,
             motion: Motion::new(&config.impair, stream).map_err(bad)?,
             acks: match &config.acks {
                 Some(acks) => Some(Box::new(AckPath::new(acks, stream).map_err(bad)?)),
@@ -127,7 +136,7 @@ impl LinkState {
             },
             bleaches: config.bleach,
             router,
-            draws: stream("red"),
+            draws: Draws(draws.then(|| stream("red"))),
             modelled: usage.modelled,
             last_leg: Time::NEVER,
             look_at: Time::NEVER,

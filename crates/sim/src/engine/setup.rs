@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lfn_law::LawSpec;
 use lfn_path::{Bernoulli, RouterConfig, Service};
 use lfn_tcp::SenderConfig;
 use lfn_units::{Rate, Time};
@@ -26,6 +27,7 @@ use crate::events::Kind;
 use crate::flow::FlowSetup;
 use crate::ids::{LinkId, RouteId};
 use crate::misbehaving::Misbehaviour;
+use crate::rng;
 use crate::scheduler::Scheduler;
 
 impl Sim {
@@ -35,7 +37,8 @@ impl Sim {
     /// [`SimError`] if something is named that is not there, or parameters make no sense together.
     pub fn new(config: &Config) -> Result<Sim, SimError> {
         let connections = check_names(config)?;
-        let network = Network::new(config, links_of(config, &connections)?);
+        let random = rng::Streams::of_run(config.seed);
+        let network = Network::new(config, links_of(config, &connections, &random)?);
         let transfers = transfers(config, &connections);
         check_breakers(config, transfers.len())?;
         let sources = usize::from(config.background.is_some()) + config.traffic.len();
@@ -56,6 +59,7 @@ impl Sim {
             transfers,
             connections,
             seed: config.seed,
+            draws: false,
             sample: config.sample,
         };
         for (number, change) in config.changes.iter().enumerate() {
@@ -64,7 +68,7 @@ impl Sim {
         sim.add_flows(config)?;
         let cx = &mut sim.context;
         for source in &config.udp {
-            sim.ends.udp.add(cx, config.seed, source)?;
+            sim.ends.udp.add(cx, &random, source)?;
         }
         sim.ends.breakers.begin(cx, &sim.ends);
         if config.warmup > Time::ZERO {
@@ -76,11 +80,12 @@ impl Sim {
         }
         let Ends { tcp, sources, .. } = &mut sim.ends;
         if let Some(background) = &config.background {
-            sources.add_background(cx, tcp, config.seed, background);
+            sources.add_background(cx, tcp, &random, background);
         }
         for traffic in &config.traffic {
-            sources.add_model(cx, config.seed, traffic)?;
+            sources.add_model(cx, &random, traffic)?;
         }
+        sim.draws = random.are_taken();
         Ok(sim)
     }
 
@@ -167,7 +172,11 @@ fn setup_of(network: &Network, flow: &FlowConfig, sender: Arc<SenderConfig>) -> 
     }
 }
 
-fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState>, SimError> {
+fn links_of(
+    config: &Config,
+    connections: &[Connection],
+    random: &rng::Streams,
+) -> Result<Vec<LinkState>, SimError> {
     let mut modelled = slow_for_acks(config, connections);
     // Links whose departures are events.
     let mut changing: BTreeSet<LinkId> = BTreeSet::new();
@@ -208,6 +217,13 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
     let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
     let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
     let longest = rtts.max().unwrap_or(Time::ZERO);
+    let laws = config.flows.iter().map(|flow| &flow.law).chain(config.traffic.iter().map(|it| &it.law));
+    let headers: BTreeSet<_> = laws.filter_map(LawSpec::header).collect();
+    let losing = config.changes.iter().filter_map(|change| match change.what {
+        Changed::Loss(link, p) => (p > 0.0).then_some(link),
+        _ => None,
+    });
+    let losing: BTreeSet<LinkId> = losing.collect();
     let states = config.links.iter().zip(0..).map(|(link, number)| {
         let usage = Use {
             by_event: changing.contains(&LinkId(number)),
@@ -218,8 +234,10 @@ fn links_of(config: &Config, connections: &[Connection]) -> Result<Vec<LinkState
             largest_packet_bytes,
             one_way: Time(longest.0 / 2),
             header_name: number + 1,
+            is_asked: link.router.is_some_and(|router| headers.contains(&router.header())),
+            loss_changes: losing.contains(&LinkId(number)),
         };
-        LinkState::new(link, &usage, config.seed)
+        LinkState::new(link, &usage, random)
     });
     states.collect()
 }

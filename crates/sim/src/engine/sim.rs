@@ -21,6 +21,7 @@ pub struct Sim {
     pub(super) connections: Vec<Connection>,
     pub(super) transfers: Vec<Transfer>,
     pub(super) seed: u64,
+    pub(super) draws: bool,
     /// Time from one sample to the next.
     pub(super) sample: Option<Time>,
 }
@@ -29,6 +30,11 @@ impl Sim {
     /// Simulated time reached.
     pub fn now(&self) -> Time {
         self.context.scheduler.now
+    }
+
+    /// Whether anything in it may draw random numbers, beside what its configuration was drawn with.
+    pub fn draws(&self) -> bool {
+        self.draws
     }
 
     /// When the run ends.

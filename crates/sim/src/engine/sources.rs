@@ -134,11 +134,17 @@ pub(super) struct Sources {
 
 impl Sources {
     /// The background.
-    pub fn add_background(&mut self, cx: &mut Context, tcp: &mut TcpFlows, seed: u64, config: &Background) {
-        let mut traffic = background::Background::new(config.traffic, seed);
+    pub fn add_background(
+        &mut self,
+        cx: &mut Context,
+        tcp: &mut TcpFlows,
+        streams: &Streams,
+        config: &Background,
+    ) {
+        let mut traffic = background::Background::new(config.traffic, streams);
         let long_flows = traffic.long_flows().to_vec();
         let next = traffic.next_arrival();
-        let gaps = Stream::new(seed, "background.write.gap");
+        let gaps = streams.of("background.write").stream("gap");
         let source = self.sources.len();
         let setup = template(config.law.clone(), config.sender, config.receiver);
         let generator = Generator::Background { traffic, next, gaps };
@@ -155,8 +161,13 @@ impl Sources {
     }
 
     /// A model of traffic.
-    pub fn add_model(&mut self, cx: &mut Context, seed: u64, config: &TrafficConfig) -> Result<(), SimError> {
-        let flows = Flows::new(&config.model, &Streams::new(seed, format!("traffic.{}", config.name)))
+    pub fn add_model(
+        &mut self,
+        cx: &mut Context,
+        streams: &Streams,
+        config: &TrafficConfig,
+    ) -> Result<(), SimError> {
+        let flows = Flows::new(&config.model, &streams.of(format!("traffic.{}", config.name)))
             .map_err(|source| SimError::Traffic { name: config.name.clone(), source })?;
         let setup = template(config.law.clone(), config.sender, config.receiver);
         let generator = Generator::Model(Box::new(flows));

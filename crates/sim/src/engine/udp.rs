@@ -37,8 +37,8 @@ struct UdpSource {
 
 impl UdpSources {
     /// A source.
-    pub fn add(&mut self, cx: &mut Context, seed: u64, config: &UdpConfig) -> Result<(), SimError> {
-        let streams = Streams::new(seed, format!("udp.{}", config.name));
+    pub fn add(&mut self, cx: &mut Context, streams: &Streams, config: &UdpConfig) -> Result<(), SimError> {
+        let streams = streams.of(format!("udp.{}", config.name));
         let traffic = Udp::new(&config.traffic, &streams)
             .map_err(|source| SimError::Traffic { name: config.name.clone(), source })?;
         let index = self.sources.len();
