@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the public names; __getattr__ imports them
         LawError,
         PrototypeError,
         ScenarioError,
+        SeedsWarning,
         StoreError,
         Unavailable,
     )
@@ -56,6 +57,7 @@ _HOMES = {
     "Run": "results.runs",
     "Scenario": "scenario.builder",
     "ScenarioError": "errors",
+    "SeedsWarning": "errors",
     "StoreError": "errors",
     "Sweep": "experiment.sweep",
     "Unavailable": "errors",

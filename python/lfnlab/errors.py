@@ -74,5 +74,9 @@ class MetricError(UsageError):
         """The argument at fault; empty when none is."""
 
 
+class SeedsWarning(UserWarning):
+    """Fewer runs than seeds: nothing in them is random. The text says how many."""
+
+
 class DamageWarning(UserWarning):
     """Stored results were damaged and are made again. The text says which, and why."""

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use lfn_emulator::{
     send_background, send_udp, shell, take_tcp, BackgroundEnd, EmulatorError, Ends, Plan, Shell, Span,
 };
-use lfn_scenario::Scenario;
 use lfn_sim::config::{Config, Direction, UdtConfig};
 use lfn_sim::rng::Streams;
 use lfn_transfer::{drain, send_zeros, Bulk, Listener};
@@ -19,7 +18,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::errors::{LabError, ScenarioError, Unavailable, UsageError};
-use crate::scenario_error;
+use crate::outside::parse_registered;
 
 fn words(words: Vec<String>) -> PyResult<Vec<CString>> {
     let word = |word: String| {
@@ -41,7 +40,7 @@ fn refused(file: &str, error: EmulatorError) -> PyErr {
 
 #[pyfunction]
 pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<String> {
-    let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
+    let scenario = parse_registered(toml_text, file)?;
     let plan = Plan::of(&scenario.config(seed));
     let plan = plan.map_err(|error| refused(file, error))?;
     serde_json::to_string(&plan).map_err(|error| LabError::new_err(error.to_string()))
@@ -63,7 +62,7 @@ pub(crate) fn run_shell(
     lead_s: Option<f64>,
     live: bool,
 ) -> PyResult<(i32, String)> {
-    let scenario = Scenario::parse(toml_text, file, None).map_err(scenario_error)?;
+    let scenario = parse_registered(toml_text, file)?;
     let serve = serve.map(|line| words(vec![line])).transpose()?.and_then(|mut line| line.pop());
     let together: Time =
         coalesce.parse().map_err(|error: UnitError| UsageError::new_err(format!("--coalesce: {error}")))?;
@@ -129,7 +128,7 @@ impl TestbedEnd {
         let to = to
             .parse()
             .map_err(|error| UsageError::new_err(format!("{to:?}: {error}; write for example 10.0.0.1")))?;
-        let scenario = Scenario::parse(toml_text, "scenario", None).map_err(scenario_error)?;
+        let scenario = parse_registered(toml_text, "scenario")?;
         let config = scenario.config(seed);
         let span = Span { zero_ns, duration: config.duration };
         Ok(TestbedEnd { framing_bytes: scenario.framing_bytes(), config, to, span })

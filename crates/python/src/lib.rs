@@ -4,6 +4,7 @@
 mod batch;
 mod emulator;
 mod memory;
+mod outside;
 mod prototype;
 mod table_file;
 mod theory;
@@ -12,19 +13,17 @@ mod vectors;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{channel, RecvTimeoutError};
-use std::thread::spawn;
-use std::time::Duration;
 
 use batch::Finished;
 use lfn_law::{registry, LawInfo, LawSpec};
-use lfn_scenario::{Document, Scenario, ScenarioError as Fault};
 use lfn_sim::tables::{Column, ColumnSchema, TABLES};
 use lfn_units::{Bytes, UnitError};
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+
+use outside::{parse, scenario_error, waited};
 
 mod errors {
     pyo3::import_exception!(lfnlab.errors, LabError);
@@ -34,18 +33,6 @@ mod errors {
     pyo3::import_exception!(lfnlab.errors, StoreError);
     pyo3::import_exception!(lfnlab.errors, Unavailable);
     pyo3::import_exception!(lfnlab.errors, UsageError);
-}
-
-/// How often a wait looks for a signal.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// A scenario whose laws may be in Python.
-fn parse(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<Scenario> {
-    Scenario::parse_with(toml_text, file, memory_limit_bytes, &prototype::find).map_err(scenario_error)
-}
-
-fn scenario_error(fault: Fault) -> PyErr {
-    errors::ScenarioError::new_err((fault.found, fault.hint, fault.key, fault.file, fault.line))
 }
 
 /// A finished run.
@@ -129,20 +116,8 @@ type ColumnRow = (&'static str, &'static str, &'static str, &'static str, Vec<&'
 
 #[pyfunction]
 fn read(py: Python<'_>, file: &str) -> PyResult<String> {
-    // A FIFO without a writer is never open: another thread waits for it, so that a signal ends the wait.
-    let (sender, mut receiver) = channel();
     let path = file.to_string();
-    spawn(move || sender.send(lfn_scenario::read(&path)));
-    loop {
-        let receiver = &mut receiver;
-        match py.detach(move || receiver.recv_timeout(LOOK_EVERY)) {
-            Ok(text) => return text.map_err(scenario_error),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(errors::LabError::new_err(format!("{file}: cannot be read")));
-            }
-        }
-    }
+    waited(py, move || lfn_scenario::read(&path))?.map_err(scenario_error)
 }
 
 #[pyfunction]
@@ -159,7 +134,7 @@ fn document(
     file: &str,
     beside: Option<&str>,
 ) -> PyResult<(String, BTreeMap<String, usize>)> {
-    let said = Document::read(toml_text, file, beside, &prototype::find).map_err(scenario_error)?;
+    let said = outside::document(toml_text, file, beside)?;
     Ok((said.json, said.lines))
 }
 

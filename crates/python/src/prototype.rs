@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::errors;
+use crate::outside::kept;
 
 /// A probe is what Python says, times 2 to this.
 const PROBE_SCALE: u32 = 20;
@@ -503,6 +504,6 @@ pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>>
             .import("lfnlab.control_laws.prototype")
             .and_then(|module| module.call_method1("find", (text, folder)))
             .and_then(|class| class.cast::<PyType>().ok().map(spec_of).transpose());
-        found.map_err(|error| error.value(py).to_string()).transpose()
+        found.map_err(|error| kept(py, error).value(py).to_string()).transpose()
     })
 }

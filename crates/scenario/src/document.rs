@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::error::ScenarioError;
 use crate::reader::{join, Source};
-use crate::{FindLaw, Scenario};
+use crate::{Outside, Scenario};
 
 /// Contents of a text, without defaults.
 pub struct Document {
@@ -27,9 +27,9 @@ impl Document {
         text: &str,
         file: &str,
         beside: Option<&str>,
-        find_law: &FindLaw,
+        outside: &dyn Outside,
     ) -> Result<Document, ScenarioError> {
-        let source = Source { file, text, find_law };
+        let source = Source { file, text, outside };
         let tables = source.tables()?;
         let mut scenario = tables.get_ref().clone();
         if let Some(name) = beside {

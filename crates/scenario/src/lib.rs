@@ -29,9 +29,43 @@ pub use error::ScenarioError;
 pub use model::Scenario;
 pub use predict::Prediction;
 
-/// Finds the law that a text names, from the folder of the scenario. `None`: it is for the registry to
-/// know; an error says `what was found; what is allowed`.
-pub type FindLaw<'a> = dyn Fn(&str, &Path) -> Option<Result<LawSpec, String>> + 'a;
+/// All that a scenario needs from outside of its text and the registry.
+pub trait Outside {
+    /// The law that a text names, from the folder of the scenario. `None`: it is for the registry to know; an error
+    /// says `what was found; what is allowed`.
+    fn find_law(&self, text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
+        let _ = (text, folder);
+        None
+    }
+
+    /// The first `most_bytes` bytes of a file that a scenario names.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read(&self, file: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+        read_bytes(file, most_bytes)
+    }
+}
+
+/// The file system, and no laws beside the registry's.
+pub struct Files;
+
+impl Outside for Files {}
+
+/// The first `most_bytes` bytes of a file.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_bytes(file: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(file)?.take(most_bytes).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Without the byte order mark that some editors write before a text.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
+}
 
 /// Longest scenario.
 const TEXT_MAX_BYTES: u64 = 1 << 20;
@@ -59,7 +93,7 @@ pub fn read(file: &str) -> Result<String, ScenarioError> {
     if bytes.len() as u64 > TEXT_MAX_BYTES {
         return Err(error(None, "longer than 1 MiB".into(), "give the path of a TOML file"));
     }
-    String::from_utf8(bytes).map_err(|cause| {
+    String::from_utf8(bytes).map(without_mark).map_err(|cause| {
         let valid = cause.utf8_error().valid_up_to();
         let line = 1 + cause.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count();
         error(Some(line), "not UTF-8 text".into(), "save the file as UTF-8")

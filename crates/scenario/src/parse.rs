@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::predict::Part;
 use crate::quantity::Sample;
 use crate::reader::{Source, Table};
-use crate::FindLaw;
+use crate::{Files, Outside};
 
 mod capture;
 mod file;
@@ -34,10 +34,10 @@ impl Scenario {
     /// # Errors
     /// The first fault of the text.
     pub fn parse(text: &str, file: &str, memory_limit_bytes: Option<u64>) -> Result<Scenario, ScenarioError> {
-        Scenario::parse_with(text, file, memory_limit_bytes, &|_, _| None)
+        Scenario::parse_with(text, file, memory_limit_bytes, &Files)
     }
 
-    /// The same with laws that the registry does not have.
+    /// The same with laws that the registry does not have, and files that something else reads.
     ///
     /// # Errors
     /// The first fault of the text.
@@ -45,9 +45,9 @@ impl Scenario {
         text: &str,
         file: &str,
         memory_limit_bytes: Option<u64>,
-        find_law: &FindLaw,
+        outside: &dyn Outside,
     ) -> Result<Scenario, ScenarioError> {
-        let source = Source { file, text, find_law };
+        let source = Source { file, text, outside };
         Scenario::of_tables(source, source.tables()?.get_ref(), memory_limit_bytes)
     }
 

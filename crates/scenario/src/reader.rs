@@ -1,6 +1,7 @@
 //! Reads tables of TOML key by key, so that every fault has a line and a path.
 
 use std::fmt::Display;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,14 +12,14 @@ use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use crate::error::{quote, ScenarioError};
-use crate::FindLaw;
+use crate::Outside;
 
 /// The text that is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
-    pub(crate) find_law: &'a FindLaw<'a>,
+    pub(crate) outside: &'a dyn Outside,
 }
 
 impl<'a> Source<'a> {
@@ -259,7 +260,7 @@ impl<'a> Item<'a> {
     /// A law: what the caller finds under the text, a prototype of a result, or what the registry has.
     pub(crate) fn law(&self) -> Result<LawSpec, ScenarioError> {
         let text = self.text();
-        if let Some(found) = (self.source.find_law)(text, &self.beside("")) {
+        if let Some(found) = self.source.outside.find_law(text, &self.beside("")) {
             return found.map_err(|message| {
                 let (found, hint) = message.split_once("; ").unwrap_or((&message, ""));
                 self.error(found, hint)
@@ -272,6 +273,11 @@ impl<'a> Item<'a> {
     pub(crate) fn spec<T: FromStr<Err: Display>>(&self) -> Result<T, ScenarioError> {
         let given = given(self.value.get_ref());
         lfn_keys::quantity(&given, "a law", "cubic").map_err(|wrong| self.refused(&wrong))
+    }
+
+    /// The first `most_bytes` bytes of a file, named from the scenario's directory.
+    pub(crate) fn read(&self, file: &str, most_bytes: u64) -> io::Result<Vec<u8>> {
+        self.source.outside.read(&self.beside(file), most_bytes)
     }
 
     /// The path of a file that this value names, from the scenario's directory.

@@ -50,6 +50,7 @@ from lfnlab.errors import (
     LawError,
     PrototypeError,
     ScenarioError,
+    SeedsWarning,
     StoreError,
     Unavailable,
     UsageError,
@@ -455,6 +456,8 @@ def _with_standard_input(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    if issubclass(category, SeedsWarning):
+        return  # the commands say so beside their results
     kind = "" if issubclass(category, DamageWarning) else f"{category.__name__}: "
     print(f"lfn: {kind}{message}", file=sys.stderr)
 

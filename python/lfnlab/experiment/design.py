@@ -30,6 +30,8 @@ Value = Any
 """A value of TOML: text, number, boolean, table or list."""
 Point = dict[str, Value]
 
+MOST_RUNS = 1_000_000
+"""Of an experiment: each takes memory while it is planned."""
 _WHOLE = ("packets", "segments")
 """Units with whole numbers only."""
 _METHODS = ("grid", "zip", "random", "latin-hypercube")
@@ -125,10 +127,10 @@ class Draws:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points < 1:
-            raise ScenarioError(
-                repr(self.points), "allowed: a whole number of at least 1", "points"
-            )
+        whole = isinstance(self.points, int) and not isinstance(self.points, bool)
+        if not whole or not 1 <= self.points <= MOST_RUNS:
+            allowed = f"allowed: a whole number of at least 1, at most {MOST_RUNS}"
+            raise ScenarioError(repr(self.points), allowed, "points")
         if not self.ranges:
             raise ScenarioError(
                 "no key to draw",
@@ -184,6 +186,8 @@ class Design:
         keys = self.keys()
         if twice := sorted({key for key in keys if keys.count(key) > 1}):
             raise ScenarioError(f"{twice[0]} is swept twice", "name each key once")
+        if (points := self._count()) > MOST_RUNS:
+            raise ScenarioError(f"{points} points", f"allowed: up to {MOST_RUNS}")
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Value]) -> Design:
@@ -207,7 +211,14 @@ class Design:
         return [*self.grid, *self.zip, *(key for part in draws if part for key in part.ranges)]
 
     def __len__(self) -> int:
-        return math.prod(len(part) for part in self._parts())
+        return self._count()
+
+    def _count(self) -> int:
+        """Points, without a list of them."""
+        sizes = [len(values) for values in self.grid.values()]
+        sizes += [len(values) for values in list(self.zip.values())[:1]]
+        draws = (self.random, self.latin_hypercube)
+        return math.prod(sizes) * math.prod(part.points for part in draws if part)
 
     def __iter__(self) -> Iterator[Point]:
         for parts in itertools.product(*self._parts()):

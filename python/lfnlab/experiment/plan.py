@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lfnlab import _core
 from lfnlab.errors import ScenarioError
+from lfnlab.experiment.design import MOST_RUNS
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, memory_limit_bytes
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 PROBES = 5
 """Runs that an estimate measures, and for how long each at most."""
 PROBE_S = 0.4
+SEED_MAX = 2**63 - 1
+"""The largest whole number in TOML."""
+SHOWN = 20
+"""Seeds that an error lists."""
 BLOCK_BYTES = 4096
 """A file takes whole blocks of a disk."""
 TABLE_COPIES = 2.4
@@ -101,6 +106,9 @@ class Plan:
             if len(chosen) > 1 and not backend.is_random(text):
                 chosen = chosen[:1]  # the others would be the same run again
                 self.alone += 1
+            if (total := len(self.runs) + len(chosen)) > MOST_RUNS:
+                found = f"{total:,} runs in {place + 1:,} of {len(cases):,} cases"
+                raise ScenarioError(found, f"allowed: up to {MOST_RUNS}", "seeds")
             memory_bytes = backend.memory_bytes(need["memory_bytes"])
             needs = (memory_bytes, need["table_bytes"], need["events"])
             self.runs += [
@@ -195,7 +203,26 @@ def _groups(runs: Sequence[Planned], count: int) -> Iterator[Sequence[Planned]]:
 
 
 def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:
-    chosen = seeds if isinstance(seeds, Sequence) else range(first, first + index(seeds))
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise ScenarioError(repr(seeds), "allowed: at least one, each once", "seeds")
-    return chosen
+    if isinstance(seeds, Sequence):
+        return _listed(seeds)
+    count = index(seeds)
+    if not 1 <= count <= MOST_RUNS:
+        raise ScenarioError(f"{count}", f"allowed: from 1 to {MOST_RUNS}", "seeds")
+    if first + count - 1 > SEED_MAX:
+        allowed = f"allowed: so many that the last is at most {SEED_MAX}"
+        raise ScenarioError(f"{count} from {first} on", allowed, "seeds")
+    return range(first, first + count)
+
+
+def _listed(seeds: Sequence[int]) -> Sequence[int]:
+    """Seeds one by one."""
+    found = f"{len(seeds)} seeds" if len(seeds) > SHOWN else repr(seeds)
+    try:
+        good = all(0 <= index(seed) <= SEED_MAX for seed in seeds)
+    except TypeError:
+        good = False
+    if not good:
+        raise ScenarioError(found, f"allowed: whole numbers from 0 to {SEED_MAX}", "seeds")
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ScenarioError(found, "allowed: at least one, each once", "seeds")
+    return seeds

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from lfnlab.control_laws import prototype
-from lfnlab.errors import DamageWarning, LabError, LawError, ScenarioError, UsageError
+from lfnlab.errors import (
+    DamageWarning,
+    LabError,
+    LawError,
+    ScenarioError,
+    SeedsWarning,
+    UsageError,
+)
 from lfnlab.experiment import executor as executors
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, Work
 from lfnlab.experiment.plan import Case, Plan
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
     from lfnlab.control_laws.prototype import Law
     from lfnlab.scenario.elements import FlowSettings
 
+MOST_JOBS = 10_000
+"""Each is a thread, a process, or a job of a batch system."""
 Progress = Callable[[float, int], None]
 """Called from any thread with the runs done, counting fractions, and the number of runs."""
 Failed = Callable[[str], None]
@@ -51,10 +60,9 @@ def execute(
 ) -> Results:
     """Run a scenario, or every case, with every seed; a run that the store has is not run again.
 
-    A case in which nothing is random is run with the first seed alone: the others would be equal.
-    A case with a law in Python is always run again, since its class may depend on other code that
-    has changed. Each run is stored when it ends, so an interruption loses at most the runs in
-    progress; repeat the call to continue.
+    A case in which nothing is random runs with the first seed alone (:class:`SeedsWarning`). A case
+    with a law in Python always runs again, since its class may depend on other code that has
+    changed. Each run is stored when it ends; repeat the call to continue after an interruption.
 
     Args:
         cases: the scenario, or the cases, at least one.
@@ -85,7 +93,7 @@ def execute(
         cases = [Case(cases)]
     jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs
     _check(cases, jobs, executor, backend)
-    plan = Plan(cases, seeds, backend).shard(*shard or (1, 1))
+    plan = _planned(cases, seeds, backend).shard(*shard or (1, 1))
     store = Store(out)
     _forget_prototypes(store, plan)
     entries = [
@@ -101,7 +109,8 @@ def execute(
         if not state.pending:
             state.tell_all()
         elif executor == "local":
-            executors.on_threads(state.work(), jobs, command, state.took, state.tell, backend)
+            threads = min(jobs, len(state.pending))
+            executors.on_threads(state.work(), threads, command, state.took, state.tell, backend)
         else:
             workers = plan.fitting(jobs) if executor == "dask" else jobs
             with executors.dask_client(executor, workers) as client:
@@ -114,12 +123,24 @@ def execute(
     return _results(store, title, plan, state.failures)
 
 
+def _planned(cases: Sequence[Case], seeds: int | Sequence[int], backend: Backend) -> Plan:
+    """The plan; warns about cases that run once in spite of several seeds."""
+    plan = Plan(cases, seeds, backend)
+    if plan.alone:
+        count = len(seeds) if isinstance(seeds, Sequence) else seeds
+        part = f" in {plan.alone:,} of {len(cases):,} cases" if plan.alone < len(cases) else ""
+        why = "nothing is random there, so every seed would give the same run"
+        said = f"one run instead of {count:,} seeds{part}: {why}"
+        warnings.warn(said, SeedsWarning, stacklevel=3)
+    return plan
+
+
 def _check(cases: Sequence[Case], jobs: int, executor: str, backend: Backend) -> None:
     executors.check_executor(executor)
     if executor != "local" and backend is not SIMULATOR:
         raise UsageError(f"--executor {executor}: {backend.name} runs in this machine's threads")
-    if jobs < 1:
-        raise ScenarioError(repr(jobs), "allowed: at least 1", "jobs")
+    if not 1 <= jobs <= MOST_JOBS:
+        raise ScenarioError(repr(jobs), f"allowed: from 1 to {MOST_JOBS}", "jobs")
     laws = [law for case in cases for law in case.scenario.laws]
     prototype.check_names(laws)
     if executor != "local" and any(map(prototype.is_prototype, laws)):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
-from lfnlab.experiment.design import Choice, Design, Point, Range, quoted, ranges
+from lfnlab.experiment.design import MOST_RUNS, Choice, Design, Point, Range, quoted, ranges
 from lfnlab.experiment.objective import Objective
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BATCH = 8
 """Points that are proposed and run together, on any machine: proposals depend on it."""
+_SEED = 2**32 - 1
+"""The largest seed of proposals, as NumPy's generator takes it."""
 _KEYS = ("minimise", "trials", "seeds", "seed", "over")
 
 
@@ -95,10 +97,15 @@ class Search:
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for key, least in (("trials", 1), ("seeds", 2), ("seed", 0)):
+        for key, least, most in (
+            ("trials", 1, MOST_RUNS),
+            ("seeds", 2, MOST_RUNS),
+            ("seed", 0, _SEED),
+        ):
             value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                allowed = f"allowed: a whole number of at least {least}"
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not whole or not least <= value <= most:
+                allowed = f"allowed: a whole number from {least} to {most}"
                 raise ScenarioError(repr(value), allowed, key)
         if not self.over:
             raise ScenarioError(

@@ -201,11 +201,15 @@ fn a_law_that_the_registry_does_not_have_is_the_callers() {
     let text =
         "schema = 1\nduration = \"1s\"\nlink.rate = \"10Mbit/s\"\n[[flow]]\nlaw = \"own\"\nrtt = \"9ms\"\n\
                 [[traffic]]\nlaw = \"own\"\nsurge.users = 3\n[[flow]]\nlaw = \"cubic\"\nrtt = \"9ms\"\n";
-    let parse = |find: &dyn Fn() -> Result<LawSpec, String>| {
-        Scenario::parse_with(text, "some/where/x.toml", None, &|name, folder| {
+    struct Own<'a>(&'a dyn Fn() -> Result<LawSpec, String>);
+    impl Outside for Own<'_> {
+        fn find_law(&self, name: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
             assert_eq!(folder, Path::new("some/where"));
-            (name == "own").then(find)
-        })
+            (name == "own").then(self.0)
+        }
+    }
+    let parse = |find: &dyn Fn() -> Result<LawSpec, String>| {
+        Scenario::parse_with(text, "some/where/x.toml", None, &Own(find))
     };
     let own = || {
         let build =

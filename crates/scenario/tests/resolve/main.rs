@@ -12,7 +12,7 @@ use lfn_path::{
     AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterConfig, PieConfig, RedConfig,
     RedRules, Reorder, Service, Thresholds, Weight,
 };
-use lfn_scenario::Scenario;
+use lfn_scenario::{Outside, Scenario};
 use lfn_sim::config::{Changed, Config, Direction, LinkConfig, LinkId, Loss, RouteId};
 use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::udp::{Burst, OnOff, Pattern};

@@ -1,0 +1,184 @@
+"""Plans of experiments: seeds, bounds, and signals while they are made."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import lfnlab
+from lfnlab import Design, Draws, Range, Scenario, ScenarioError, SeedsWarning, dumbbell, sweep
+from lfnlab.experiment.plan import Case, Plan
+
+QUIET = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("reno")
+LOSSY = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=0.01).flow("reno")
+LFN = [sys.executable, "-m", "lfnlab.cli"]
+FLOW = '[[flow]]\nlaw = "reno"\nrtt = "10ms"\n'
+
+
+def lfn(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*LFN, *words], cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1_000_001, 99999999999999999999])
+@pytest.mark.parametrize("scenario", [QUIET, LOSSY])
+def test_seeds_have_a_bound(scenario: Scenario, count: int) -> None:
+    with pytest.raises(ScenarioError, match=f"seeds: {count}; allowed: from 1 to 1000000"):
+        Plan([Case(scenario)], count)
+
+
+def test_all_runs_of_a_plan_have_a_bound() -> None:
+    with pytest.raises(
+        ScenarioError, match="1,200,000 runs in 2 of 3 cases; allowed: up to 1000000"
+    ):
+        Plan([Case(LOSSY)] * 3, 600_000)
+
+
+@pytest.mark.parametrize("seeds", [[-1], [2**63], [1.5], ["1"], "12", [1, 1], []])
+def test_listed_seeds_are_whole_numbers_each_once(seeds: list[int]) -> None:
+    with pytest.raises(ScenarioError, match=r"seeds: .*; allowed: "):
+        Plan([Case(LOSSY)], seeds)
+
+
+def test_the_last_seed_is_one_that_a_scenario_can_have() -> None:
+    last = LOSSY.with_seed(2**63 - 1)
+    (run,) = Plan([Case(last)], 1).runs
+    assert run.seed == 2**63 - 1
+    with pytest.raises(ScenarioError, match="seeds: 2 from 9223372036854775807 on; allowed"):
+        Plan([Case(last)], 2)
+
+
+def test_points_have_a_bound_and_no_list_is_made_of_them() -> None:
+    rtt = {"flow[0].rtt": Range("10ms", "20ms")}
+    with pytest.raises(ScenarioError, match=r"points: 1000000000000; allowed: .*1000000"):
+        Draws(10**12, rtt)
+    with pytest.raises(
+        ScenarioError, match=r"100000000000000000000 points; allowed: up to 1000000"
+    ):
+        Design(grid={f"flow[{i}].rtt": ["10ms"] * 10 for i in range(20)})
+    design = Design(
+        grid={"link.rate": ["10Mbit/s", "20Mbit/s"]},
+        zip={"flow[0].law": ["reno", "cubic", "bic"], "flow[0].rtt": ["1ms", "2ms", "3ms"]},
+        random=Draws(5, {"link.loss": Range(0.1, 0.2)}),
+    )
+    assert len(design) == len(list(design)) == 2 * 3 * 5
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "compare"])
+def test_no_command_makes_so_many_runs(command: str, tmp_path: Path) -> None:
+    text = f'schema = 1\nduration = "1s"\n[link]\nrate = "10Mbit/s"\nloss = 0.01\n{FLOW}'
+    many = "99999999999999999999"
+    (tmp_path / "run.toml").write_text(text)
+    design = '[sweep]\nseeds = 9223372036854775807\n[sweep.grid]\n"link.rate" = ["10Mbit/s"]\n'
+    (tmp_path / "sweep.toml").write_text(text + design)
+    words = {
+        "run": ["run", "run.toml", "--seeds", many],
+        "compare": [
+            "compare",
+            "--law",
+            "reno",
+            "--rate",
+            "10Mbit/s",
+            "--rtt",
+            "9ms",
+            "--seeds",
+            many,
+        ],
+        "sweep": ["sweep", "sweep.toml"],
+    }[command]
+    done = lfn(*words, cwd=tmp_path)
+    assert done.returncode == 2, done
+    assert "allowed: from 1 to 1000000" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "lfn-results").exists()
+
+
+@pytest.mark.parametrize("jobs", [0, 10_001, 10**20])
+def test_jobs_have_a_bound(jobs: int, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=f"jobs: {jobs}; allowed: from 1 to 10000"):
+        lfnlab.execute(QUIET, jobs=jobs, out=tmp_path / "out")
+
+
+def test_python_says_that_seeds_would_be_the_same_run(tmp_path: Path) -> None:
+    with pytest.warns(SeedsWarning, match="^one run instead of 5 seeds: nothing is random there"):
+        results = lfnlab.execute(QUIET, seeds=5, out=tmp_path / "one")
+    assert len(results.runs) == 1
+    with pytest.warns(SeedsWarning, match="one run instead of 2 seeds in 1 of 2 cases: nothing is"):
+        sweep(QUIET, grid={"link.loss": [0.0, 0.1]}, seeds=[3, 4], out=tmp_path / "two")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lfnlab.execute(QUIET, out=tmp_path / "three")
+        assert len(lfnlab.execute(LOSSY, seeds=2, out=tmp_path / "four").runs) == 2
+
+
+def test_a_command_says_it_once(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(QUIET.to_toml())
+    done = lfn("run", "run.toml", "--seeds", "5", "--no-report", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.count("nothing in the scenario is random") == 1
+    assert "Warning" not in done.stderr
+
+
+KMSG = Path("/proc/kmsg")
+"""A regular file for ``stat`` whose reader waits for ever."""
+
+
+def _blocks() -> bool:
+    try:
+        descriptor = os.open(KMSG, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        while os.read(descriptor, 8192):
+            pass
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@pytest.mark.skipif(
+    not _blocks(), reason="needs /proc/kmsg that can be read and has nothing to say"
+)
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[link]\ntrace = "{KMSG}"\n{FLOW}',
+        f'[link]\nrate = "10Mbit/s"\n{FLOW}[[schedule]]\nlink = "forward"\nfile = "{KMSG}"\n',
+        f'[link]\nrate = "1Mbit/s"\n[[traffic]]\nvectors = {{ file = "{KMSG}", scale = 1.0 }}\n',
+    ],
+)
+def test_a_signal_ends_the_wait_for_a_file_of_a_scenario(
+    text: str, sent: signal.Signals, tmp_path: Path
+) -> None:
+    (tmp_path / "run.toml").write_text(f'schema = 1\nduration = "1s"\n{text}')
+    command = [*LFN, "run", "run.toml"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _wait_until_open(process.pid)
+            process.send_signal(sent)
+            _, stderr = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 130, stderr
+    assert stderr.startswith("lfn: interrupted;")
+
+
+def _wait_until_open(pid: int) -> None:
+    """Until the process has the file open."""
+    for _ in range(600):
+        opened = Path(f"/proc/{pid}/fd")
+        if any(os.path.realpath(place) == str(KMSG) for place in opened.iterdir()):
+            return
+        time.sleep(0.05)
+    raise AssertionError("the file was never opened")
