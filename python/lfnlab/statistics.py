@@ -7,12 +7,16 @@ differences seed by seed (:func:`paired`), not by two intervals that overlap or 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+FEW = 5
+"""Of fewer runs an interval says little: of three its t is 4.3, and it needs normal runs."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Interval:
     mean: float
     half: float
     n: int
+    values: tuple[float, ...] = field(default=(), repr=False, compare=False)
+    """Of the runs, where they are known."""
 
     @property
     def low(self) -> float:
@@ -32,6 +38,16 @@ class Interval:
     def high(self) -> float:
         """Upper end; NaN for one run."""
         return self.mean + self.half
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether the runs, which are known, are two to four."""
+        return 1 < len(self.values) < FEW
+
+    def over(self, unit: float) -> Interval:
+        """In another unit, of which one is ``unit`` of this one's."""
+        values = tuple(value / unit for value in self.values)
+        return Interval(self.mean / unit, self.half / abs(unit), self.n, values)
 
     def to_json(self) -> dict[str, float | int | None]:
         """``{"mean", "ci95", "n"}``; what is not a number is null."""
@@ -45,15 +61,15 @@ def finite(x: float) -> float | None:
 
 def interval(values: Iterable[float], confidence: float = 0.95) -> Interval:
     """Mean and confidence interval of independent runs: mean +- t s / sqrt(n), Student's t."""
-    x: Sequence[float] = list(values)
+    x = tuple(values)
     n = len(x)
     if n == 0:
         return Interval(math.nan, math.nan, 0)
     mean = math.fsum(x) / n
     if n == 1:
-        return Interval(mean, math.nan, 1)
+        return Interval(mean, math.nan, 1, x)
     s = math.sqrt(math.fsum((v - mean) ** 2 for v in x) / (n - 1))
-    return Interval(mean, student_t(n - 1, confidence) * s / math.sqrt(n), n)
+    return Interval(mean, student_t(n - 1, confidence) * s / math.sqrt(n), n, x)
 
 
 def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Interval:

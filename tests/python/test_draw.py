@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 
 from lfnlab import Case, Scenario, dumbbell, execute, law, metrics
 from lfnlab.cli import app as cli
@@ -63,25 +64,71 @@ def test_a_trace_is_the_table_in_its_unit_and_its_law(results: Results) -> None:
     assert axes.get_xlabel() == "time (s)"
 
 
-def test_bars_are_means_with_intervals_over_seeds(results: Results) -> None:
-    (axes,) = drawn(results.root, kind="bar", x="law", y="goodput_bps")
+def test_bars_are_means_with_dots_for_few_seeds(results: Results) -> None:
+    drawing = draw.draw([results.root], draw.Request(kind="bar", x="law", y="goodput_bps"))
+    (axes,) = drawing.figure.axes
     expected = results.intervals("goodput_bps")
     heights = [bar.get_height() * 1e6 for bar in axes.patches]
     assert heights == pytest.approx([value.mean for value in expected.values()])
-    for (_, _, (bar,)), value in zip(axes.containers[1::2], expected.values(), strict=True):
-        low, high = bar.get_segments()[0][:, 1]
-        assert [low * 1e6, high * 1e6] == pytest.approx([value.low, value.high])
+    dots = [line.get_ydata() * 1e6 for line in axes.lines]
+    assert [sorted(own) for own in dots] == [
+        pytest.approx(sorted(value.values)) for value in expected.values()
+    ]
     assert axes.get_ylabel() == "goodput (Mbit/s)"
+    assert "mean over 2 runs; runs are dots where they are fewer than 5" in drawing.says
+
+
+@pytest.mark.parametrize("by", ["law", None])
+def test_bars_of_times_have_the_axis_and_the_colour_of_their_law(
+    tmp_path: Path, by: str | None
+) -> None:
+    """``--by`` on a column that is the same for all bars gave each a colour of its own."""
+    link = '[link]\nrate = "20Mbit/s"\n'
+    flows = "".join(f'[[flow]]\nlaw = "reno"\nrtt = "{rtt}"\n' for rtt in ("20ms", "80ms"))
+    (tmp_path / "bar.toml").write_text(f'schema = 1\nduration = "2s"\n{link}{flows}')
+    run = execute(Scenario.load(tmp_path / "bar.toml"), out=tmp_path / "out").runs[0]
+    (axes,) = drawn(tmp_path / "out", kind="bar", x="rtt_s", y="goodput_bps",
+                    table="summary.flows", by=by)  # fmt: skip
+    assert axes.get_xlabel() == "RTT (ms)"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["20", "80"]
+    assert {to_hex(bar.get_facecolor()) for bar in axes.patches} == {law("reno").color.lower()}
+    goodputs = [flow["goodput_bps"] / 1e6 for flow in run.summary["flows"]]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx(goodputs)
+
+
+def test_a_phase_plot_of_flows_has_each_flow_of_each_run(tmp_path: Path) -> None:
+    """Of four runs with ten flows it drew ten of forty points, and did not say so."""
+    path = dumbbell(rate="20Mbit/s", rtt="20ms", buffer="1bdp", duration="2s")
+    mixed = path.flow("reno", count=5, start="uniform(0s, 1s)").flow(
+        "cubic", count=5, rtt="40ms", start="uniform(0s, 1s)"
+    )
+    results = execute([Case(mixed)], seeds=4, out=tmp_path)
+    request = draw.Request(
+        kind="phase", x="rtt_s", y="goodput_bps", by="law", table="summary.flows"
+    )
+    drawing = draw.draw([tmp_path], request)
+    seen = sorted(tuple(p) for line in drawing.figure.axes[0].lines for p in line.get_xydata())
+    flows = [flow for run in results.runs for flow in run.summary["flows"]]
+    expected = sorted((1e3 * flow["rtt_s"], flow["goodput_bps"] / 1e6) for flow in flows)
+    assert len(seen) == 40
+    assert [v for p in seen for v in p] == pytest.approx([v for p in expected for v in p])
+    assert "40 rows" in drawing.says
+    over_time = draw.draw([tmp_path], draw.Request(kind="phase", x="t_s", y="cwnd_seg", by="seed"))
+    assert "10 of 40 traces" in over_time.says
+    two = draw.draw([tmp_path], draw.Request(kind="phase", y="cwnd_seg"))
+    assert "flows 0 and 1 of 10" in two.says
 
 
 def test_bars_average_the_rows_of_a_run_first(tmp_path: Path) -> None:
-    """Two runs of one and three rows count alike."""
-    frame = pl.DataFrame({"run": [1, 2, 2, 2], "k": ["a"] * 4, "v": [1.0, 4.0, 5.0, 6.0]})
+    """Runs of one row and of three count alike."""
+    runs = [1, 2, 2, 2, 3, 4, 5]
+    frame = pl.DataFrame({"run": runs, "k": ["a"] * 7, "v": [1.0, 4.0, 5.0, 6.0, 1.0, 1.0, 1.0]})
     frame.write_parquet(tmp_path / "made.parquet")
     (axes,) = drawn(tmp_path / "made.parquet", kind="bar", x="k", y="v")
-    assert axes.patches[0].get_height() == pytest.approx(3.0)
+    assert axes.patches[0].get_height() == pytest.approx(1.8)
     ((_, _, (bar,)),) = axes.containers[1:]
-    assert bar.get_segments()[0][1, 1] == pytest.approx(interval([1.0, 5.0]).high)
+    expected = interval([1.0, 5.0, 1.0, 1.0, 1.0])
+    assert bar.get_segments()[0][:, 1] == pytest.approx([expected.low, expected.high])
 
 
 def test_a_cdf_steps_at_the_samples(tmp_path: Path) -> None:
@@ -98,9 +145,16 @@ def test_a_cdf_over_runs_is_their_mean_with_its_interval(tmp_path: Path) -> None
     frame = pl.DataFrame({"run": [1, 1, 2, 2], "v": [1.0, 3.0, 1.0, 1.0]})
     frame.write_parquet(tmp_path / "made.parquet")
     (axes,) = drawn(tmp_path / "made.parquet", kind="cdf", y="v")
-    assert np.allclose(axes.lines[0].get_ydata(), [0, 0.75, 1.0])
+    mean, *each = axes.lines
+    assert np.allclose(mean.get_ydata(), [0, 0.75, 1.0])
+    assert [line.get_ydata().tolist() for line in each] == [[0.5, 1.0], [1.0, 1.0]]  # few runs
+    assert not axes.collections
+    runs = [run for run in range(5) for _ in range(2)]
+    frame = pl.DataFrame({"run": runs, "v": [1.0, 3.0, 3.0, 3.0, *[3.0] * 6]})
+    frame.write_parquet(tmp_path / "made.parquet")
+    (axes,) = drawn(tmp_path / "made.parquet", kind="cdf", y="v")
     (band,) = axes.collections
-    assert band.get_paths()[0].vertices[:, 1].min() == 0.0  # 0.75 - 12.7 * 0.25, cut at 0
+    assert band.get_paths()[0].vertices[:, 1].min() == 0.0  # 0.1 - 2.78 * 0.1, cut at 0
 
 
 def test_a_heat_map_holds_the_means_of_its_cells(tmp_path: Path) -> None:

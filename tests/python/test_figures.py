@@ -25,9 +25,10 @@ from lfnlab.control_laws.registry import laws
 from lfnlab.figures import plot, registry
 from lfnlab.figures.factors import Shape, numbers
 from lfnlab.figures.looks import alike, looks
-from lfnlab.figures.shapes import means
+from lfnlab.figures.shapes import lines, means
+from lfnlab.figures.spread import DOT, spread
 from lfnlab.results.runs import Results, Run
-from lfnlab.statistics import Interval
+from lfnlab.statistics import FEW, Interval, interval
 from marks import faults, same_bars
 
 if TYPE_CHECKING:
@@ -157,9 +158,9 @@ def test_figures_hold_what_they_draw(number: int) -> None:
             assert found == [], f"experiment {number} of seed {SEED}, {name}"
 
 
-def drawn(figure: Figure) -> tuple[list[float], list[float]]:
-    """Means and half-widths as they stand in a figure of bars, lines, points or a heat map."""
-    seen, halves = [], []
+def drawn(figure: Figure) -> tuple[list[float], list[float], list[float]]:
+    """Means, half-widths and single runs as they stand in a figure of any shape."""
+    seen, halves, runs = [], [], []
     for axes in figure.axes:
         seen += [bar.get_width() for bar in axes.patches]
         across = 0 if axes.patches else 1
@@ -173,7 +174,9 @@ def drawn(figure: Figure) -> tuple[list[float], list[float]]:
                     for segment in bars.get_segments()
                 ]
         seen += [value for image in axes.images for value in np.ma.compressed(image.get_array())]
-    return sorted(seen), sorted(half for half in halves if half > 0.0)
+        dots = [line for line in axes.lines if line.get_markeredgecolor() == DOT["mec"]]
+        runs += [value for line in dots for value in np.asarray(line.get_data())[across]]
+    return sorted(seen), sorted(half for half in halves if half > 0.0), sorted(runs)
 
 
 @pytest.mark.parametrize("number", range(EXPERIMENTS))
@@ -197,13 +200,71 @@ def test_means_and_intervals_are_those_of_an_independent_computation(number: int
     wide = [
         T[len(g) - 2] * statistics.stdev(g.values()) / math.sqrt(len(g))
         for g in groups.values()
-        if len(g) > 1
+        if len(g) >= FEW
     ] * times
-    seen, halves = drawn(figure)
+    few = [run for g in groups.values() if 1 < len(g) < FEW for run in g.values()] * times
+    seen, halves, runs = drawn(figure)
     assert seen == pytest.approx(sorted(expected), rel=1e-6, abs=1e-2)
     if shape.mark != "cells":
         some = sorted(half for half in wide if half > 0.0)
         assert halves == pytest.approx(some, rel=1e-5, abs=1e-2)
+        assert runs == pytest.approx(sorted(few), rel=1e-6, abs=1e-2)
+
+
+@pytest.mark.parametrize("number", range(EXPERIMENTS))
+def test_no_interval_reaches_where_no_value_can_be(number: int) -> None:
+    results = experiment(number)
+    for name, entry in registry.FIGURES.items():
+        if not isinstance(entry, registry.Means) or (made := entry.draw(results, [])) is None:
+            continue
+        for axes in made[0].figure.axes:
+            across = 0 if axes.patches else 1
+            for container in axes.containers:
+                if isinstance(container, ErrorbarContainer):
+                    ends = [
+                        s[:, across] for bars in container.lines[2] for s in bars.get_segments()
+                    ]
+                    low, high = np.min(ends, initial=0.0), np.max(ends, initial=0.0)
+                    assert low >= 0.0, name
+                    assert high <= 1.0 or entry.metric not in ("jain", "utilization"), name
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "ends"),
+    [
+        ([0, 0, 0, 0, 9], (0, math.inf), (0.0, 6.798)),
+        ([0.9, 1, 1, 1, 1], (0, 1), (0.924, 1.0)),
+        ([-1, 0, 0, 0, 9], (0, math.inf), (-3.564, 6.764)),  # a bound that a run breaks is none
+        ([1, 2, 3, 4, 5], (-math.inf, math.inf), (1.037, 4.963)),
+    ],
+)
+def test_an_interval_ends_at_the_bounds_of_its_quantity(
+    values: list[float], bounds: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    found = spread(interval(values), bounds)
+    assert found.dots == ()
+    assert found.ends == pytest.approx(ends, abs=1e-3)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 4])
+def test_few_runs_have_no_interval(runs: int) -> None:
+    values = [float(i) for i in range(runs)]
+    found = spread(interval(values), (0.0, math.inf))
+    assert found.ends is None
+    assert found.dots == (() if runs == 1 else tuple(values))
+
+
+def test_points_move_aside_on_names_and_never_on_numbers() -> None:
+    values = {(law, x): interval([1.0, 2, 3, 4, 5]) for law in ("reno", "bbr") for x in (0, 1, 2)}
+    for names in ((), ("a", "b", "c")):
+        figure = lines(values, "x", "y", names=names)
+        places = {float(x) for line in figure.axes[0].lines[::1] for x in line.get_xdata()}
+        assert (places == {0.0, 1.0, 2.0}) == (names == ())
+    of_numbers = {
+        (f"{x}ms", law): interval([1.0] * 5) for x in (1, 2, 4) for law in ("reno", "bbr")
+    }
+    figure, _ = means(of_numbers, ("rtt", "law"), "y", "")
+    assert {float(x) for line in figure.axes[0].lines for x in line.get_xdata()} == {1.0, 2.0, 4.0}
 
 
 def test_the_fixed_experiments_have_every_shape() -> None:

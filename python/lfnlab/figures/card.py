@@ -87,7 +87,6 @@ def _draw_window(axes: Axes, law: str) -> None:
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("window (segments); dotted: BDP")
-    axes.yaxis.set_major_formatter("{x:,g}")
 
 
 def _response(law: str, losses: NDArray[np.float64]) -> list[float] | None:

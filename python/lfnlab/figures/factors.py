@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from lfnlab.figures.columns import SCALES, unit
+from lfnlab.figures.columns import SCALES, scaled, texts, unit
 from lfnlab.results.cases import COMPARED
 from lfnlab.results.runs import short
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parsed
@@ -84,12 +84,9 @@ def numbers(key: str, values: Iterable[Factor]) -> Numbers | None:
 
 
 def _scaled(word: str, kind: str, sizes: Mapping[Factor, float]) -> Numbers:
-    scale, shown = 1.0, kind
-    if steps := SCALES.get(kind):
-        largest = max(sizes.values(), key=abs)
-        scale, shown = next((step for step in steps if abs(largest) >= step[0]), steps[0])
+    scale, shown = scaled(kind, list(sizes.values()))
     places = {value: size / scale for value, size in sorted(sizes.items(), key=lambda p: p[1])}
-    names = {value: f"{place:g}" for value, place in places.items()}
+    names = dict(zip(places, texts([*places.values()]), strict=True))
     positive = [place for place in places.values() if place > 0.0]
     wide = math.log10(max(positive, default=1.0) / min(positive, default=1.0)) > _DECADES
     stepped = wide and len(positive) < len(places)  # zero has no logarithm

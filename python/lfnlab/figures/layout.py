@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from lfnlab.figures.columns import Plain
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -97,6 +99,8 @@ def panels(
         axes.remove()
     for axes, title in zip(grid, told, strict=False):
         axes.set_title(title, pad=2)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(Plain())
     for axes in grid[max(0, len(told) - columns) : len(told)]:
         axes.tick_params(labelbottom=True)
     return figure, grid[: len(told)]

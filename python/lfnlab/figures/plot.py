@@ -7,6 +7,7 @@ an interval is always the 95 % confidence interval over seeds.
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -21,9 +22,11 @@ from matplotlib.ticker import MaxNLocator
 
 from lfnlab.control_laws.registry import look
 from lfnlab.errors import MetricError
+from lfnlab.figures.columns import Plain
 from lfnlab.figures.factors import named, ordered, panel_name, series_name
 from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
 from lfnlab.figures.looks import looks
+from lfnlab.figures.spread import DOT, Spread, spread
 from lfnlab.metrics import goodput_bins, jain_over_time
 from lfnlab.results.output import MARK
 from lfnlab.results.runs import route, short
@@ -112,6 +115,7 @@ def bars(
     label: str,
     *,
     scale: float = 1.0,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
     hrefs: Mapping[tuple[Factor, ...], str] | None = None,
 ) -> tuple[Figure, str]:
     """One horizontal bar a law and route, with its interval, in a panel for each other factor.
@@ -124,6 +128,7 @@ def bars(
         keys: names of what differs.
         label: of the axis, with its unit.
         scale: the axis shows values divided by it.
+        bounds: that no value exceeds, see :func:`spread`.
         hrefs: where a bar of an SVG leads to.
 
     Returns:
@@ -131,22 +136,27 @@ def bars(
     """
     bars_of, panels_of = _bars_and_panels(values, keys)
     rows: dict[str, str | None] = {}
-    parts: dict[str, dict[str, tuple[Interval, str | None]]] = {}
+    parts: dict[str, dict[str, _Bar]] = {}
     for group in ordered(values, keys, panels_of):
         told = dict(zip(keys, group, strict=True))
         row = _bar_name(told, bars_of)
         rows[row] = str(told["law"]) if "law" in told else None
         href = None if hrefs is None else hrefs.get(group)
-        parts.setdefault(panel_name(told, panels_of), {})[row] = values[group], href
+        value = values[group].over(scale)
+        lines = spread(value, (bounds[0] / scale, bounds[1] / scale))
+        parts.setdefault(panel_name(told, panels_of), {})[row] = value.mean, lines, href
     most = max(len(part) for part in parts.values())
     shown = some(list(parts), max(1, _MOST_BARS // most))
     left_out = f"{len(shown)} of {len(parts)} panels" if len(shown) < len(parts) else ""
     with house_style():
-        figure = _bar_panels({title: parts[title] for title in shown}, rows, label, scale)
+        figure = _bar_panels({title: parts[title] for title in shown}, rows, label)
     return figure, left_out
 
 
 _MOST_BARS = 240
+
+_Bar = tuple[float, Spread, "str | None"]
+"""A mean, its runs or its interval, and where it leads to."""
 
 
 def _bars_and_panels(
@@ -165,10 +175,9 @@ def _bar_name(told: Mapping[str, Factor], bars_of: Sequence[str]) -> str:
 
 
 def _bar_panels(
-    parts: Mapping[str, Mapping[str, tuple[Interval, str | None]]],
+    parts: Mapping[str, Mapping[str, _Bar]],
     rows: Mapping[str, str | None],
     label: str,
-    scale: float,
 ) -> Figure:
     """Panels in up to three columns; each names its own bars where they are not all the same."""
     same = len({tuple(panel) for panel in parts.values()}) == 1
@@ -191,12 +200,12 @@ def _bar_panels(
     styles = looks(rows)
     ends = [0.0]
     for place, (axes, (title, values)) in enumerate(zip(grid, parts.items(), strict=False)):
-        ends += _bar_panel(axes, values, styles, scale)
+        ends += _bar_panel(axes, values, styles)
         axes.set_title(titles[title], pad=2)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_locator(MaxNLocator(6 if columns == 1 else 4))
-        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_major_formatter(Plain())
         if place == 0 or not same:
             ticks = range(len(values) - 1, -1, -1)
             axes.set_yticks(list(ticks), [names[row] for row in values])
@@ -211,23 +220,23 @@ def _bar_panels(
 
 def _bar_panel(
     axes: Axes,
-    values: Mapping[str, tuple[Interval, str | None]],
+    values: Mapping[str, _Bar],
     styles: Mapping[str, Look],
-    scale: float,
 ) -> Iterator[float]:
-    """Draw one panel's bars from the top down; the ends of bars and intervals, as drawn."""
-    for below, (row, (value, href)) in enumerate(values.items(), 1):
+    """Draw one panel's bars from the top down; the ends of bars and what is on them."""
+    for below, (row, (mean, of, href)) in enumerate(values.items(), 1):
         place = len(values) - below
-        mean, half = value.mean / scale, value.half / scale
         style = styles[row]
         if np.isfinite(mean):
             ink, hatch = style.color, style.hatch
             axes.barh(place, mean, 0.7, color=ink, hatch=hatch, ec="white", lw=0, url=href)
             yield mean
-        if np.isfinite(half):
-            axes.errorbar(mean, place, xerr=half, fmt="none", ecolor=INK, capsize=2.5, lw=1.0)
-            yield mean - half
-            yield mean + half
+        if of.dots:
+            axes.plot(of.dots, [place] * len(of.dots), **DOT)
+        if of.ends is not None:
+            reach = [[mean - of.ends[0]], [of.ends[1] - mean]]
+            axes.errorbar(mean, place, xerr=reach, fmt="none", ecolor=INK, capsize=2.5, lw=1.0)
+        yield from of.marks
 
 
 def cut(grid: Sequence[Axes], count: int, columns: int) -> None:
@@ -347,7 +356,6 @@ def _draw_traces(
             axes.plot(*thin(t_s, y), color=color, ls=dash, lw=0.9, marker=marker)
         for at_s in changes_s(run):
             axes.axvline(at_s, color=INK, lw=0.6, ls=":")
-        axes.yaxis.set_major_formatter("{x:,g}")
     return [
         Line2D([], [], color=style.color, ls=style.linestyle, label=name)
         for name, style in styles.items()
@@ -374,8 +382,7 @@ def courses(panels_of: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
             for name, t, y in traced:
                 axes.plot(*thin(t, y), **styles[name], lw=1.0)
             from_zero([axes])
-            axes.yaxis.set_major_formatter("{x:,g}")
-        figure.supxlabel("time (s)", fontsize=9)
+            figure.supxlabel("time (s)", fontsize=9)
         figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
         legend(figure, [Line2D([], [], label=name, **styles[name]) for name in names])
         return figure

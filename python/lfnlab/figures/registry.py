@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lfnlab.analysis.summary import averaged, over
 from lfnlab.errors import UsageError
 from lfnlab.figures import plot
-from lfnlab.figures.columns import SCALES
+from lfnlab.figures.columns import bounds, scaled
 from lfnlab.figures.drawing import Drawing
 from lfnlab.figures.shapes import means
 from lfnlab.results.runs import origin
@@ -67,14 +67,11 @@ class Means:
         values = cases.intervals(self.metric)
         if all(math.isnan(value.mean) for value in values.values()):
             return None
-        scale, unit = 1.0, self.unit
-        if steps := SCALES.get(unit):
-            most = max((abs(v.mean) for v in values.values() if v.mean == v.mean), default=0.0)
-            scale, unit = next((step for step in steps if most >= step[0]), steps[0])
+        scale, unit = scaled(self.unit, [value.mean for value in values.values()])
         summed = ", sum of flows" if self.metric == "goodput_bps" and several else ""
         label = f"{self.label}{summed}{f' ({unit})' if unit else ''}"
         said = f"whole run; {over(results)}" if self.counted else averaged(results)
-        figure, left_out = means(values, cases.keys, label, said, scale, hrefs)
+        figure, left_out = means(values, cases.keys, label, said, scale, hrefs, bounds(self.metric))
         links = len({row["link"] for row in results.links.rows}) if self.of_links else 0
         shown = len({row["link"] for row in cases.rows}) if self.of_links else 0
         some = f"{shown} of {links} links, those that dropped packets" if shown < links else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,13 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.analysis.summary import INTERVALS
 from lfnlab.figures.cells import cells
-from lfnlab.figures.columns import PlainLog
+from lfnlab.figures.columns import PlainLog, texts
 from lfnlab.figures.factors import Numbers, Shape, ordered, panel_name, series_name
 from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.figures.plot import bars, house_style, some
+from lfnlab.figures.spread import DOT, DOTS, spread
+from lfnlab.statistics import FEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +55,7 @@ def means(
     said: str,
     scale: float = 1.0,
     hrefs: Mapping[Group, str] | None = None,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[Figure, str]:
     """Means with 95 % intervals of the cases of any experiment.
 
@@ -62,21 +66,23 @@ def means(
         said: a sentence below, on the averages.
         scale: the figure shows values divided by it.
         hrefs: where the mark of a case leads to in an SVG.
+        bounds: that no value exceeds, see :func:`spread`.
 
     Returns:
         The figure, and what it leaves out, if anything.
     """
     shape = Shape.of([*values], keys)
+    if shape.mark != "cells" and any(value.is_of_few for value in values.values()):
+        few = all(value.n < FEW for value in values.values())
+        said = (said.replace(INTERVALS, "") if few else said) + DOTS
     if shape.mark == "bars":
-        return bars(values, keys, f"{label}\n{said}", scale=scale, hrefs=hrefs)
-    shown = {
-        group: type(value)(value.mean / scale, value.half / scale, value.n)
-        for group, value in values.items()
-    }
+        return bars(values, keys, f"{label}\n{said}", scale=scale, bounds=bounds, hrefs=hrefs)
+    shown = {group: value.over(scale) for group, value in values.items()}
+    within = (bounds[0] / scale, bounds[1] / scale)
     with house_style():
         if shape.mark == "cells":
             return _cells(shown, keys, shape, label, said, hrefs or {})
-        return _curves(shown, keys, shape, label, said, hrefs or {})
+        return _curves(shown, keys, shape, label, said, hrefs or {}, within)
 
 
 def lines(
@@ -87,6 +93,7 @@ def lines(
     scale: float = 1.0,
     ylim: tuple[float, float | None] = (0.0, None),
     names: Sequence[str] = (),
+    bounds: tuple[float, float] = (0.0, math.inf),
 ) -> Figure:
     """One line a law over numbers, on axes of one's own, with intervals: keys are (law, x).
 
@@ -95,20 +102,21 @@ def lines(
         xlabel, ylabel: of the axes, with their units.
         scale: the figure shows values divided by it.
         ylim: the axis has at least these, and more where marks lie beyond.
-        names: x is 0, 1, 2, ... and stands for one of them: points, which nothing joins.
+        names: x is 0, 1, 2, ... and stands for one of them: points, which nothing joins, beside
+            each other.
+        bounds: that no value exceeds, see :func:`spread`.
     """
     points: Points = {}
     for (law, x), value in sorted(values.items(), key=lambda pair: pair[0][1]):
-        shown = type(value)(value.mean / scale, value.half / scale, value.n)
-        points.setdefault(str(law), []).append(Point(float(x), shown, None))
-    places = {x: float(x) for _, x in sorted(values, key=lambda group: group[1])}
-    told = {x: names[int(place)] if names else f"{place:g}" for x, place in places.items()}
-    axis = Numbers(xlabel, places, told, logarithmic=False, stepped=False)
+        points.setdefault(str(law), []).append(Point(float(x), value.over(scale), None))
+    places = sorted({float(x) for _, x in values})
+    told = [names[int(place)] for place in places] if names else texts(places)
+    within = (bounds[0] / scale, bounds[1] / scale)
     styles = looks({str(law): str(law) for law, _ in values})
     with house_style():
         figure, (axes,) = panels([""], (5.2, 3.15))
-        _draw_points(axes, points, styles, axis, joined=not names, beside=0.7 if names else 0.3)
-        axes.set_xticks([*places.values()], [*told.values()])
+        _draw_points(axes, points, styles, within, joined=not names, beside=0.7 if names else 0.0)
+        axes.set_xticks(places, told)
         axes.set(xlabel=xlabel, ylabel=ylabel)
         low, high = axes.dataLim.intervaly
         room = 0.03 * (high - low)
@@ -145,6 +153,7 @@ def _curves(
     label: str,
     said: str,
     hrefs: Mapping[Group, str],
+    bounds: tuple[float, float],
 ) -> tuple[Figure, str]:
     """A line a series over one factor; of points a panel for each factor."""
     parts, left_out = _parts(values, keys, shape.panels)
@@ -171,7 +180,7 @@ def _curves(
     )
     styles = looks(laws)
     for axes, (_, axis, points) in zip(grid, drawn, strict=True):
-        _draw_points(axes, points, styles, axis, joined=joined, beside=0.3 if joined else 0.0)
+        _draw_points(axes, points, styles, bounds, joined=joined)
         _number_axis(axes, axis)
         if not joined:
             axes.set_xlabel(axis.label)
@@ -208,31 +217,35 @@ def _draw_points(
     axes: Axes,
     points: Points,
     styles: Mapping[str, Look],
-    axis: Numbers,
+    bounds: tuple[float, float],
     *,
     joined: bool,
     beside: float = 0.0,
 ) -> None:
-    """Points of all series on one place stand side by side, so that intervals can be told apart.
+    """Means with their runs or intervals.
 
-    ``beside`` is the part of the least distance of two places that they take.
+    On an axis of names points of one place stand side by side, in the part ``beside`` of the
+    distance to the next. On an axis of numbers each is at its number.
     """
-    places = np.unique([*axis.places.values()])
-    along, back = (np.log, np.exp) if axis.logarithmic else (np.asarray, np.asarray)
-    gap = float(np.diff(along(places)).min()) if places.size > 1 else 1.0
     for i, (name, look) in enumerate(styles.items()):
         known = [point for point in points.get(name, []) if np.isfinite(point.value.mean)]
-        shift = beside * gap * (i - (len(styles) - 1) / 2) / len(styles)
-        x = back(along(np.array([point.x for point in known])) + shift)
+        shift = beside * (i - (len(styles) - 1) / 2) / len(styles)
+        x = [point.x + shift for point in known]
         means = [point.value.mean for point in known]
+        of = [spread(point.value, bounds) for point in known]
+        ends = [one.ends or (mean, mean) for one, mean in zip(of, means, strict=True)]
+        reach = np.array([[m - low, high - m] for m, (low, high) in zip(means, ends, strict=True)])
         axes.errorbar(
             x,
             means,
-            yerr=np.nan_to_num([point.value.half for point in known]),
+            yerr=reach.reshape(-1, 2).T,
             capsize=2.0,
             elinewidth=0.8,
             **_style(look, joined=joined),
         )
+        runs = [(place, dot) for place, one in zip(x, of, strict=True) for dot in one.dots]
+        if runs:
+            axes.plot(*zip(*runs, strict=True), **{**DOT, "color": look.color, "ms": 2.6})
         if any(point.href for point in known):  # around each marker a disc that leads there
             axes.scatter(x, means, 100, color="none", zorder=5, urls=[p.href for p in known])
 
@@ -248,7 +261,6 @@ def _number_axis(axes: Axes, axis: Numbers) -> None:
         axes.tick_params(axis="x", which="minor", length=0)
     elif not axis.logarithmic:
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter("{x:,g}")
 
 
 _MARGIN = 0.04

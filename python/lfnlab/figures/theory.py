@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.control_laws.registry import look
+from lfnlab.figures.columns import Plain
 from lfnlab.figures.layout import legend, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.figures.plot import INK, cut, house_style
@@ -112,7 +113,7 @@ def sawtooths(teeth: Sequence[Sawtooth], span_s: float, bdp: float, buffer: floa
             share = 100 * tooth.utilization
             title = f"{tooth.law}: {losses}, link {share:.1f} %"
             axes.set_title(wrapped(title, 2.9, 9.0), pad=3)
-            axes.yaxis.set_major_formatter("{x:,g}")
+            axes.yaxis.set_major_formatter(Plain())
         panels[0].set_xlim(0, span_s)
         top = max(bdp + buffer, *(float(tooth.cycle.max()) for tooth in teeth))
         panels[0].set_ylim(0, 1.05 * top)
@@ -155,8 +156,8 @@ def vectors(
             axes.set_title(law)
             axes.set_box_aspect(1)
             axes.xaxis.set_major_locator(MaxNLocator(5))
-            axes.xaxis.set_major_formatter("{x:,g}")
-            axes.yaxis.set_major_formatter("{x:,g}")
+            axes.xaxis.set_major_formatter(Plain())
+            axes.yaxis.set_major_formatter(Plain())
         tops = np.max(
             [course.windows.max(axis=0) for each in courses.values() for course in each], 0
         )

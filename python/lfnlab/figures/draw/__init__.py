@@ -8,14 +8,18 @@ their names (``docs/results.md``), and so do the axes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from lfnlab.errors import UsageError
 from lfnlab.figures.columns import unit
+from lfnlab.figures.draw.bar_chart import bars
+from lfnlab.figures.draw.canvas import Canvas
 from lfnlab.figures.draw.choice import (
     LAW_AND_ROUTE,
+    Kind,
     Request,
     by_route,
     chosen,
@@ -24,14 +28,18 @@ from lfnlab.figures.draw.choice import (
     selected,
     settled,
 )
-from lfnlab.figures.draw.painter import Painter
+from lfnlab.figures.draw.heat_map import heat
+from lfnlab.figures.draw.lines import cdf, over_time, phase, points
 from lfnlab.figures.draw.tables import Tables, one_of, one_run
 from lfnlab.figures.drawing import Drawing
+from lfnlab.figures.plot import house_style
 from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from matplotlib.figure import Figure
 
 
 __all__ = ["Drawing", "Request", "Tables", "draw", "listing", "one_of", "one_run", "unit"]
@@ -50,15 +58,21 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
     tables = Tables(paths)
     kind, name, x, y = chosen(tables, request)
     columns = tables.columns(name)
-    traced = is_traced(kind, request)
-    numbers = [c for c in (x, y, request.z) if c]
-    frame, note = selected(tables, name, request, numbers, traced=traced)
-    for column in dict.fromkeys(c for c in (y, request.z) if c):
+    # Rows without a time are no samples of a trace: each is a point.
+    timeless = "t_s" not in columns or (kind == "phase" and name in _EVENTS)
+    of_points = kind in ("time", "phase") and x is not None and timeless
+    numeric = (y, request.z, *((x,) if kind in ("time", "phase") else ()))
+    for column in dict.fromkeys(c for c in numeric if c):
+        if columns[column] == pl.Null:
+            raise UsageError(f"{column} of {name} has no value in any row")
         if not columns[column].is_numeric():
             raise UsageError(
                 f"{column} of {name} holds text, which has no axis of numbers; use it as "
                 f"--by {column} or --panel {column}"
             )
+    traced = is_traced(kind, request) and not of_points
+    numbers = [c for c in (x, y, request.z) if c]
+    frame, chosen_runs, missing = selected(tables, name, request, numbers, traced=traced)
     by = request.by or default_by(frame, tables.several)
     panel = request.panel
     if panel is None and kind in ("time", "heat") and request.by is None and not tables.several:
@@ -69,9 +83,18 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
             frame, by = routed, LAW_AND_ROUTE
     if kind in ("bar", "cdf"):
         by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
-    painter = Painter(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
-    figure, more = painter.paint(kind)
-    says = f"{kind} of table {name}: {', '.join(n for n in (note, more) if n)}"
+    canvas = Canvas(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
+    painters: dict[Kind, Callable[[Canvas], tuple[Figure, str]]] = {
+        "time": over_time,
+        "phase": phase,
+        "cdf": cdf,
+        "bar": partial(bars, asked=request.by is not None),
+        "heat": heat,
+    }
+    with house_style():
+        figure, more = (points if of_points else painters[kind])(canvas)
+    said = [n for n in (chosen_runs, more, missing, *canvas.left_out) if n]
+    says = f"{kind} of table {name}: {', '.join(said)}"
     return Drawing(figure, says, f"{y}-{kind}", origin(tables.runs))
 
 

@@ -15,7 +15,7 @@ from lfnlab.errors import UsageError
 from lfnlab.figures.draw.tables import AND, SAMPLE, TRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lfnlab.figures.draw.tables import Tables
 
@@ -170,10 +170,11 @@ def _condition(text: str) -> tuple[str, str, str]:
 
 def selected(
     tables: Tables, name: str, request: Request, numbers: Sequence[str], *, traced: bool
-) -> tuple[pl.DataFrame, str]:
+) -> tuple[pl.DataFrame, str, str]:
     """The rows that meet all conditions, with those columns that are drawn or tell rows apart.
 
-    Traces are not averaged: if ``traced``, only the first run of each case, and the text says so.
+    Traces are not averaged: if ``traced``, only the first run of each case, and the first text says
+    so. The second tells how many rows have no value to draw.
     """
     columns = tables.columns(name)
     frame = tables.frame(name)
@@ -182,24 +183,45 @@ def selected(
         frame = frame.filter(_filter(text, column, columns[column], sign, value))
     drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE, *tables.factors]
     keep = list(dict.fromkeys(c for c in drawn if c and c in columns))
-    finite = [_finite(c, columns[c]) for c in numbers if columns[c].is_numeric()]
-    frame = frame.select(keep).filter(pl.all_horizontal(pl.lit(True), *finite))
+    nested = next((c for c in keep if columns[c].is_nested()), None)
+    if nested is not None:
+        raise UsageError(f"{nested} of {name} holds lists, which cannot be drawn")
+    finite = {c: _finite(c, columns[c]) for c in dict.fromkeys(numbers) if columns[c].is_numeric()}
+    every = frame.select(keep)
+    frame = every.filter(pl.all_horizontal(pl.lit(True), *finite.values()))
     note = ""
     if traced and {"case", "run", "seed", "source"} <= set(keep):
         # Tables of all runs may be more than the memory; their names are few.
         runs = frame.select("source", "case", "run").unique(maintain_order=True).collect()
-        first = runs.unique(("source", "case"), keep="first", maintain_order=True)
-        frame = frame.join(
-            first.lazy(), on=first.columns, how="semi", maintain_order="left", nulls_equal=True
-        )
-        shown, of_runs = first["run"].n_unique(), runs["run"].n_unique()
+        first = runs.unique(("source", "case"), keep="first", maintain_order=True).lazy()
+        keys = ["source", "case", "run"]
+        every = every.join(first, on=keys, how="semi", maintain_order="left", nulls_equal=True)
+        frame = every.filter(pl.all_horizontal(pl.lit(True), *finite.values()))
+        shown, of_runs = first.collect()["run"].n_unique(), runs["run"].n_unique()
         if shown < of_runs:
             note = f"the first seed of each case, {shown} of {of_runs} runs"
     # A name takes 4 bytes a row as a category, 16 as a text.
-    rows = frame.with_columns(cs.string().cast(pl.Categorical)).collect()
+    rows = frame.with_columns(
+        cs.string().cast(pl.Categorical),
+        (cs.float() - cs.by_name(*finite, require_all=False)).fill_nan(None),
+    ).collect()
     if rows.height == 0:
         raise UsageError(_why_empty(tables, name, request))
-    return rows, note
+    return rows, note, _missing(every, finite)
+
+
+def _missing(every: pl.LazyFrame, finite: Mapping[str, pl.Expr]) -> str:
+    """How many rows are not drawn since a column has no value there."""
+    if not finite:
+        return ""
+    counts = {column: (~known).sum() for column, known in finite.items()}
+    lost = every.select(**counts).collect(engine="streaming").row(0, named=True)
+    said = [
+        f"without {rows:,} row{'s' if rows > 1 else ''} in which {column} has no value"
+        for column, rows in lost.items()
+        if rows
+    ]
+    return ", ".join(said)
 
 
 def is_traced(kind: Kind, request: Request) -> bool:

@@ -1,0 +1,51 @@
+"""What a figure shows of the runs behind a mean: few runs as dots, more as an interval."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lfnlab.statistics import FEW
+
+if TYPE_CHECKING:
+    from lfnlab.statistics import Interval
+
+DOTS = f"; runs are dots where they are fewer than {FEW}, too few for an interval"
+"""Said of a figure that has some."""
+DOT: dict[str, Any] = {
+    "color": "#30343b",
+    "marker": "o",
+    "ls": "",
+    "ms": 3.6,
+    "mec": "white",
+    "mew": 0.6,
+}
+"""How a single run looks."""
+
+
+class Spread(NamedTuple):
+    """Runs one by one, or the ends of their mean's 95 % interval; of one run neither."""
+
+    dots: tuple[float, ...] = ()
+    ends: tuple[float, float] | None = None
+
+    @property
+    def marks(self) -> tuple[float, ...]:
+        """All values that are drawn."""
+        return (*self.dots, *(self.ends or ()))
+
+
+def spread(value: Interval, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Spread:
+    """Runs as dots where they are few, else the part of the interval in which a mean can lie.
+
+    To cut an interval at a bound of the quantity does not change how often it holds the true mean,
+    which lies within the bounds. A bound that a run breaks is none.
+    """
+    if not math.isfinite(value.half):
+        return Spread()
+    if value.is_of_few:
+        return Spread(dots=value.values)
+    runs = value.values or (value.mean,)
+    low = bounds[0] if min(runs) >= bounds[0] else -math.inf
+    high = bounds[1] if max(runs) <= bounds[1] else math.inf
+    return Spread(ends=(max(value.low, low), min(value.high, high)))
