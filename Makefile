@@ -104,6 +104,7 @@ soak: $(UV)
 	LFN_SEED=$(SEED) LFN_FUZZ_PACKETS=1000000 LFN_KILLS=50 cargo test --locked --release -p lfn-transfer --test hostile --test kills
 	LFN_SEED=$(SEED) LFN_MEMORY_DRAWS=1000 LFN_MEMORY_PACKETS=10000000 cargo test --locked -p lfn-scenario --test memory
 	LFN_SEED=$(SEED) LFN_RANDOM_DRAWS=10000 cargo test --locked -p lfn-scenario --test random
+	LFN_SEED=$(SEED) LFN_BOUNDS_DRAWS=5000 cargo test --locked -p lfn-scenario --test bounds
 	LFN_SEED=$(SEED) LFN_UDT_DRAWS=1000 cargo test --locked -p lfn-sim --test sim udt_trouble
 	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/test_scenario.py tests/python/test_metrics.py tests/python/test_report.py
 	LFN_SEED=$(SEED) LFN_FIGURES=200 $(RUN) pytest --numprocesses 2 tests/python/test_figures.py

@@ -12,7 +12,7 @@ use crate::counters::{Counters, DataTotals, Ledger, Snapshot, Usage};
 use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
-use crate::server::RateServer;
+use crate::server::{rest_bytes, RateServer};
 use crate::token_bucket::{Policer, ShapedServer, Shaper, TokenBucket};
 use crate::trace::{DeliveryTrace, TraceServer};
 
@@ -34,6 +34,18 @@ impl Service {
             Service::Rate(rate) => *rate,
             Service::Trace(trace, _) => trace.mean_rate(),
             Service::Shaped(_, shaper) => shaper.rate,
+        }
+    }
+
+    /// Bytes on the wire that may leave between two times, in packets of one size. A shaper's bucket may be full, and a
+    /// packet that begins may owe it its tokens.
+    pub fn most_bytes(&self, from: Time, to: Time, wire_bytes: u32) -> f64 {
+        match self {
+            Service::Rate(rate) => rest_bytes(*rate, to.since(from)),
+            Service::Trace(trace, framing_bytes) => trace.most_bytes(from, to, wire_bytes, *framing_bytes),
+            Service::Shaped(_, shaper) => {
+                shaper.burst.0 as f64 + f64::from(wire_bytes) + rest_bytes(shaper.rate, to.since(from))
+            }
         }
     }
 }

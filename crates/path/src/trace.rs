@@ -112,6 +112,13 @@ impl DeliveryTrace {
         Rate(u64::try_from(bits * 1_000_000_000_000 / u128::from(self.period().0)).unwrap_or(u64::MAX))
     }
 
+    /// Bytes on the wire that may leave between two times, in packets of one size with so many bytes beyond their IP packet.
+    pub(crate) fn most_bytes(&self, from: Time, to: Time, wire_bytes: u32, framing_bytes: u32) -> f64 {
+        let opportunities = self.before(to.after(Time(1))) - self.before(from);
+        let needed_bytes = f64::from(wire_bytes.saturating_sub(framing_bytes) + DEVICE_BYTES);
+        opportunities as f64 * f64::from(OPPORTUNITY_BYTES) * f64::from(wire_bytes) / needed_bytes
+    }
+
     /// Opportunities before `now`.
     fn before(&self, now: Time) -> u64 {
         let Some(last) = now.after(self.ahead).0.checked_sub(1) else { return 0 };

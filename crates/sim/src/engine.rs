@@ -8,6 +8,7 @@
 //! The ends of routes ([`ends`]) schedule events and hand packets over ([`crate::scheduler`]); [`sim`]
 //! passes these to the network, which knows the ends as [`network::Endpoints`].
 
+mod bounds;
 mod breakers;
 mod capture;
 mod context;

@@ -45,4 +45,7 @@ pub enum SimError {
     /// A packet was lost or made by the engine itself: a bug, and the results are worthless.
     #[error("packets are not conserved: {0}")]
     NotConserved(String),
+    /// A number that the path does not allow: a bug, and the results are worthless.
+    #[error("a result is beyond what the path allows: {0}; this is a fault of lfnlab")]
+    BeyondBounds(String),
 }

@@ -60,8 +60,9 @@ pub(super) struct LinkState {
     pub last_leg: Time,
     /// When departures are computed at the latest: the link's pending event.
     pub look_at: Time,
-    /// Rate at the beginning.
-    pub first_rate: Rate,
+    /// How fast packets leave, and the delay behind it, at the beginning.
+    pub service: Service,
+    pub first_delay: Time,
 }
 
 /// A link whose departures are known at arrivals.
@@ -140,7 +141,8 @@ impl LinkState {
             modelled: usage.modelled,
             last_leg: Time::NEVER,
             look_at: Time::NEVER,
-            first_rate: rate,
+            service: config.service.clone(),
+            first_delay: config.delay,
             name,
         })
     }

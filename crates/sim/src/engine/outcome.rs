@@ -35,7 +35,8 @@ impl Sim {
     /// Ends the run at the time reached.
     ///
     /// # Errors
-    /// [`SimError::NotConserved`] if a packet was lost or made by the engine itself.
+    /// [`SimError::NotConserved`] if a packet was lost or made by the engine itself, [`SimError::BeyondBounds`] if a result is
+    /// beyond what the path allows.
     pub fn finish(mut self) -> Result<Outcome, SimError> {
         let end = self.now();
         self.settle(end);
@@ -48,6 +49,7 @@ impl Sim {
             flow.cov = self.transfers[flow.id as usize].cov();
         }
         let links = self.context.network.summaries(end);
+        self.check_bounds(&flows, &links, end)?;
         let goodputs: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_bps).collect();
         let sum: f64 = goodputs.iter().sum();
         let squares: f64 = goodputs.iter().map(|x| x * x).sum();

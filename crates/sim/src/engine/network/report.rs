@@ -88,20 +88,27 @@ impl Network {
 
     /// The links of the data of connection `number`, `first` in the beginning, and when they became those.
     pub fn routes_of(&self, number: u32, first: RouteId, end: Time) -> Vec<RouteSummary> {
-        let summary = |from: Time, route: RouteId| {
+        let summary = |(from, [route, _]): (Time, [RouteId; 2])| {
             let name = |&link: &LinkId| self.link(link).name.clone();
             RouteSummary { from_s: from.as_s(), links: self.route(route).links.iter().map(name).collect() }
         };
-        let mut routes = vec![summary(Time::ZERO, first)];
-        for change in self.changes_until(end) {
-            match change.what {
-                Changed::Route { flow, route, .. } if flow == number => {
-                    routes.push(summary(change.at, route));
-                }
-                _ => {}
+        self.routes_until(number, [first; 2], end).map(summary).collect()
+    }
+
+    /// The routes of connection `number`, of its data and of its ACKs, `first` in the beginning, and when they became those.
+    pub fn routes_until(
+        &self,
+        number: u32,
+        first: [RouteId; 2],
+        end: Time,
+    ) -> impl Iterator<Item = (Time, [RouteId; 2])> + '_ {
+        let later = self.changes_until(end).filter_map(move |change| match change.what {
+            Changed::Route { flow, route, ack_route } if flow == number => {
+                Some((change.at, [route, ack_route]))
             }
-        }
-        routes
+            _ => None,
+        });
+        std::iter::once((Time::ZERO, first)).chain(later)
     }
 
     /// Each link in numbers.
@@ -116,7 +123,7 @@ impl Network {
             }
             _ => None,
         };
-        let first = RateSummary { from_s: 0.0, rate_bps: link.first_rate.0 };
+        let first = RateSummary { from_s: 0.0, rate_bps: link.service.mean_rate().0 };
         let counters = link.counters();
         let most_bytes = link.most_bytes(end);
         LinkSummary {

@@ -7,7 +7,7 @@ use lfn_units::Time;
 use super::{Reported, TcpFlows};
 use crate::engine::context::Context;
 use crate::flow::{Flow, Role, Task};
-use crate::ids::FlowId;
+use crate::ids::{FlowId, RouteId};
 use crate::misbehaving::Misbehaviour;
 use crate::summary::{Active, FlowSummary};
 
@@ -137,6 +137,19 @@ impl TcpFlows {
             completion_s: completed.then(|| ended.since(flow.started).as_s()),
             tripped_s: tripped.map(Time::as_s),
         }
+    }
+
+    /// How the receiver of a flow that is reported breaks the rules.
+    pub fn misbehaviour(&self, index: usize) -> Option<Misbehaviour> {
+        self.reported[index].config.misbehaves
+    }
+
+    /// The number of a flow among all that are reported, the delay of its own links, and its routes at the beginning: of
+    /// data, and of ACKs.
+    pub fn path_of(&self, id: FlowId) -> (u32, Time, [RouteId; 2]) {
+        let path = &self.flows[id.index()].path;
+        let Reported { config, number, .. } = &self.reported[id.index()];
+        (*number, path.forward_access + path.return_access, [config.route, config.ack_route])
     }
 
     /// These streams of one transfer, and the report of the first, which stands for all.

@@ -7,7 +7,7 @@ use lfn_units::Time;
 
 use super::{UdtFlow, UdtFlows, RECEIVER, SENDER};
 use crate::engine::context::Context;
-use crate::ids::FlowId;
+use crate::ids::{FlowId, RouteId};
 use crate::summary::{Active, FlowSummary};
 
 /// Data packets by their end.
@@ -92,13 +92,21 @@ impl UdtFlows {
             mean_cwnd_segments: was_active.then(|| window.integral / window_s),
             min_cwnd_segments: was_active.then_some(window.least as f64),
             max_cwnd_segments: was_active.then_some(window.most as f64),
-            srtt_s: (flow.acknowledged() > 0).then(|| rtt(SENDER).smoothed.as_s()),
+            srtt_s: (rtt(RECEIVER).latest > Time::ZERO).then(|| rtt(SENDER).smoothed.as_s()),
             // The sender is told only smoothed values.
             min_rtt_s: Some(rtt(RECEIVER).least).filter(|&least| least > Time::ZERO).map(Time::as_s),
             cov: None,
             completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).as_s()),
             tripped_s: flow.tripped.map(Time::as_s),
         }
+    }
+
+    /// The number of a flow among all that are reported, the delay of its own links, and its routes at the beginning: of
+    /// data, and of ACKs.
+    pub fn path_of(&self, id: FlowId) -> (u32, Time, [RouteId; 2]) {
+        let flow = &self.flows[id.index()];
+        let access = flow.forward_access + flow.return_access;
+        (flow.config.number, access, [flow.config.route, flow.config.ack_route])
     }
 
     /// These streams of one transfer.
