@@ -35,7 +35,7 @@ def transfer(
     fault: str = "",
     rate_bps: int = RATE_BPS,
 ) -> tuple[str, int]:
-    """What the script printed, and the fragments that the sender's kernel made."""
+    """The script's output, and the number of fragments that the sender's kernel made."""
     (folder / "in").mkdir()
     with (folder / "blob").open("wb") as blob:
         for _ in range(BYTES // 1_000_000):

@@ -10,10 +10,10 @@ use lfn_units::Time;
 
 use crate::activity::Activity;
 use crate::address::resolve;
-use crate::secure::{prove, proven, unproven, Role, Secure, NO_KEY, OTHER_KEY};
+use crate::secure::{hint, is_keyed, Proven, Secure, NO_KEY, OTHER_KEY};
 use crate::socket::{bind_shared, Socket};
-use crate::stream::{random, random_bytes, Clock};
-use crate::{ControlSpec, Key, Plan, Stream, TransferError};
+use crate::stream::{random, Clock};
+use crate::{ControlSpec, Plan, Stream, TransferError};
 
 /// Largest numbers of connections: of a listener, and of one address.
 const MAX_CONNECTIONS: usize = 16;
@@ -115,45 +115,38 @@ impl Listener {
             }
             Err(error) => return Err(TransferError::io(format!("listening at {}", self.local))(error)),
         };
-        let Some((handshake, client)) = self.proven(&buffer[..bytes], from) else { return Ok(None) };
+        let Some((handshake, proven)) = self.proven(&buffer[..bytes], from) else { return Ok(None) };
         let answer = match self.cookies.on_handshake(self.clock.now(), from, &handshake) {
             Some(Answer::Accept | Answer::Full) if !self.make_room(from.ip()) => full(&handshake),
-            Some(Answer::Accept | Answer::Full) => match self.connect(from, &handshake, client) {
-                Ok(stream) => return Ok(Some(stream)),
-                Err(error) => {
-                    self.failed.push(error);
-                    refusal(&handshake)
-                }
-            },
+            Some(Answer::Accept | Answer::Full) => return Ok(self.connect(from, &handshake, proven)),
             Some(Answer::Reply(reply)) => reply,
             // Its own socket answers.
             Some(Answer::Existing(_)) | None => return Ok(None),
         };
-        let client = self.plan.key.as_ref().map(|key| (key, client));
-        self.answer(from, &answer, client);
+        self.answer(from, &answer, proven.as_ref());
         Ok(None)
     }
 
-    /// Decodes a handshake for socket 0, with the client's number if there is a key. A client without the key
-    /// gets an error reply that is not longer than its request.
-    fn proven(&mut self, datagram: &[u8], from: SocketAddr) -> Option<(Handshake, [u8; 32])> {
+    /// Decodes a handshake for socket 0, which proves the key if there is one. A client without the key gets an error
+    /// reply that is not longer than its request.
+    fn proven(&mut self, datagram: &[u8], from: SocketAddr) -> Option<(Handshake, Option<Proven>)> {
         let plain = |datagram| match Packet::decode(datagram) {
             Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) => Some(handshake),
             _ => None,
         };
         let Some(key) = &self.plan.key else {
-            if let Some(handshake) = unproven(datagram) {
-                self.answer(from, &Handshake { request: NO_KEY, ..handshake }, None);
+            if is_keyed(datagram) {
+                self.answer(from, &hint(NO_KEY), None);
             }
-            return plain(datagram).map(|handshake| (handshake, [0; 32]));
+            return plain(datagram).map(|handshake| (handshake, None));
         };
-        if let Some((packet, client)) = proven(key, Role::Client, datagram, None) {
-            return plain(packet).map(|handshake| (handshake, client));
+        if let Some(proven) = Proven::new(key, datagram) {
+            return plain(proven.packet()).map(|handshake| (handshake, Some(proven)));
         }
-        let answer = match (unproven(datagram), plain(datagram)) {
-            (Some(handshake), _) => Handshake { request: OTHER_KEY, ..handshake },
-            (_, Some(handshake)) => refusal(&handshake),
-            _ => return None,
+        let answer = match plain(datagram) {
+            Some(handshake) => refusal(&handshake),
+            None if is_keyed(datagram) => hint(OTHER_KEY),
+            None => return None,
         };
         self.answer(from, &answer, None);
         if self.clock.now() >= self.next_warning {
@@ -164,12 +157,13 @@ impl Listener {
         None
     }
 
-    fn answer(&self, from: SocketAddr, answer: &Handshake, client: Option<(&Key, [u8; 32])>) {
+    fn answer(&self, from: SocketAddr, answer: &Handshake, proven: Option<&Proven>) {
         let mut out = Vec::new();
         let body = Body::Handshake(*answer);
         Packet { timestamp_us: 0, destination: answer.socket, body }.encode(&mut out);
-        if let Some((key, client)) = client {
-            prove(key, Role::Server, &[0; 32], &client, &mut out);
+        if let Some(proven) = proven {
+            // Without random numbers there is no answer.
+            out = proven.reply(&out).unwrap_or_default();
         }
         // An address that cannot be reached is the peer's affair.
         let _ = self.socket.send_to(&out, from);
@@ -199,12 +193,24 @@ impl Listener {
         true
     }
 
-    fn connect(
-        &mut self,
-        from: SocketAddr,
-        handshake: &Handshake,
-        client: [u8; 32],
-    ) -> Result<Stream, TransferError> {
+    /// A new connection; a client that cannot have one is refused.
+    fn connect(&mut self, from: SocketAddr, handshake: &Handshake, proven: Option<Proven>) -> Option<Stream> {
+        match self.open(from, handshake) {
+            Ok(mut stream) => {
+                if let Some(proven) = proven {
+                    stream.secure(Secure::server(proven));
+                }
+                Some(stream)
+            }
+            Err(error) => {
+                self.failed.push(error);
+                self.answer(from, &refusal(handshake), proven.as_ref());
+                None
+            }
+        }
+    }
+
+    fn open(&mut self, from: SocketAddr, handshake: &Handshake) -> Result<Stream, TransferError> {
         let failed = || TransferError::io(format!("accepting {from}"));
         let udp = bind_shared(self.local).map_err(failed())?;
         udp.connect(from).map_err(failed())?;
@@ -216,10 +222,7 @@ impl Listener {
         let (clock, config) = (Clock::start(), plan.config(from.ip()));
         let connection = Connection::accept(config, Time::ZERO, from, self.next, handshake, control);
         self.cookies.accepted(from, handshake, self.next);
-        let mut stream = Stream::new(socket, connection, clock, &plan, from);
-        if let Some(key) = &self.plan.key {
-            stream.secure(Secure::server(key, random_bytes()?, client));
-        }
+        let stream = Stream::new(socket, connection, clock, &plan, from);
         let slot = Slot { address: from.ip(), began: self.clock.now(), activity: stream.activity().clone() };
         self.slots.insert(self.next, slot);
         Ok(stream)

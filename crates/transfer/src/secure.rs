@@ -1,10 +1,14 @@
-//! Connections with a shared key. Without the key an attacker cannot read, change or forge packets.
+//! Connections with a shared key. Without the key an attacker cannot read, change or forge packets; with it, not read
+//! what was sent before.
 //!
-//! A handshake has a fresh random number of its sender, and an HMAC-SHA256 over all of it with a key that
-//! HKDF derives from the shared key. The server's HMAC also covers the client's number, so an old answer is
-//! not valid. Both numbers are the salt of the HKDF that derives each direction's secret. Every other packet
-//! is sealed with AES-256-GCM: a number of 64 bits in the clear, the encrypted packet, 16 bytes of tag. The
-//! number is authenticated; XORed with a secret of the direction it is the nonce, as in TLS 1.3 (RFC 8446,
+//! The handshake is Noise NNpsk0 (revision 34; the crate snow): both ends make an ephemeral key on Curve25519, and
+//! the shared key is mixed in from the first message on. A datagram is UDT's header (16 bytes), in the clear, and a
+//! message of Noise whose payload is the handshake's body. The client's requests are first messages. Before a connection
+//! exists, the server's replies are first messages as well, bound to the request by the prologue, so that they cost no
+//! key agreement. Its answer to the cookie is the second message, and gives each direction a secret.
+//!
+//! Every other packet is sealed with AES-256-GCM: a number of 64 bits in the clear, the encrypted packet, 16 bytes
+//! of tag. The number is authenticated; XORed with a secret of the direction it is the nonce, as in TLS 1.3 (RFC 8446,
 //! 5.3). After 2^23 packets, the bound of RFC 9001 (6.6), HKDF derives the next key from the last; the number
 //! tells which key applies. Each number is accepted once.
 
@@ -13,10 +17,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use lfn_udt::{Body, Handshake, Packet, Request};
+use lfn_udt::{Body, Handshake, Packet, Request, Seq, HEADER_BYTES, VERSION};
 use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
-use ring::hkdf::{KeyType, Prk, Salt, HKDF_SHA256};
-use ring::hmac;
+use ring::digest::{digest, SHA256};
+use ring::hkdf::{KeyType, Prk, HKDF_SHA256};
+use snow::{Builder, HandshakeState};
 
 use crate::place::open_without_waiting;
 use crate::TransferError;
@@ -25,9 +30,15 @@ const NUMBER_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
 /// Overhead of a sealed packet, in bytes.
 pub(crate) const SEAL_BYTES: usize = NUMBER_BYTES + TAG_BYTES;
-/// Overhead of a handshake (64 bytes), in bytes: the sender's number and the code.
-const HANDSHAKE_BYTES: usize = 64;
-const PROOF_BYTES: usize = 64;
+const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
+/// Bytes of a handshake of UDT, without and with its header.
+const BODY_BYTES: usize = 48;
+const PLAIN_BYTES: usize = HEADER_BYTES + BODY_BYTES;
+/// Bytes of a handshake with a key: header, ephemeral key, encrypted body, tag.
+const HANDSHAKE_BYTES: usize = HEADER_BYTES + 32 + BODY_BYTES + TAG_BYTES;
+/// Prologues of a client's request, and of a server's reply, which the request's message follows.
+const REQUEST: &[u8] = b"lfn-udt 2 request";
+const REPLY: &[u8] = b"lfn-udt 2 reply";
 /// Packets under one key.
 const KEY_PACKETS: u64 = 1 << 23;
 /// Window of accepted reordering, in packets.
@@ -40,7 +51,7 @@ pub(crate) const NO_KEY: Request = Request(1103);
 
 /// Key shared by both ends.
 #[derive(Clone)]
-pub struct Key(Arc<[u8]>);
+pub struct Key(Arc<[u8; 32]>);
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,13 +95,14 @@ impl Key {
     fn parse(text: &[u8]) -> Option<Key> {
         let letters = text.strip_suffix(b"=")?;
         let good = |letter: &u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/');
-        (text.len() == KEY_LETTERS && letters.iter().all(good)).then(|| Key(text.into()))
+        let is_key = text.len() == KEY_LETTERS && letters.iter().all(good);
+        is_key.then(|| digest(&SHA256, text).as_ref().try_into().ok().map(Arc::new).map(Key))?
     }
 
-    fn handshakes(&self) -> hmac::Key {
-        let secret = Salt::new(HKDF_SHA256, b"lfn-udt 1").extract(&self.0);
-        let okm = secret.expand(&[b"handshake"], hmac::HMAC_SHA256).expect("the length of a hash");
-        hmac::Key::from(okm)
+    /// The state of a handshake of Noise that has not begun.
+    fn begin(&self, prologue: &[u8], is_initiator: bool) -> Option<HandshakeState> {
+        let builder = Builder::new(NOISE.parse().ok()?).psk(0, &self.0).ok()?.prologue(prologue).ok()?;
+        if is_initiator { builder.build_initiator() } else { builder.build_responder() }.ok()
     }
 }
 
@@ -111,49 +123,61 @@ fn expand<const N: usize>(secret: &Prk, label: &[u8]) -> [u8; N] {
     bytes
 }
 
-/// Sender of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    Client = 1,
-    Server = 2,
+/// A handshake in the form that leaves: its header, and a message with its body. `None`: the system has no random
+/// numbers.
+fn write(state: &mut HandshakeState, packet: &[u8]) -> Option<Vec<u8>> {
+    let (header, body) = packet.split_at_checked(HEADER_BYTES)?;
+    let mut datagram = [header, &[0; HANDSHAKE_BYTES - HEADER_BYTES]].concat();
+    state.write_message(body, &mut datagram[HEADER_BYTES..]).ok()?;
+    Some(datagram)
 }
 
-/// Appends number and code to a handshake.
-pub(crate) fn prove(key: &Key, role: Role, own: &[u8; 32], client: &[u8; 32], handshake: &mut Vec<u8>) {
-    let code = code(key, role, handshake, own, client);
-    handshake.extend(own);
-    handshake.extend(code.as_ref());
+/// The handshake in a datagram of a peer that has the key.
+fn read(state: &mut HandshakeState, datagram: &[u8]) -> Option<[u8; PLAIN_BYTES]> {
+    let mut packet = [0; PLAIN_BYTES];
+    let (header, message) = datagram.split_at_checked(HEADER_BYTES)?;
+    packet[..HEADER_BYTES].copy_from_slice(header);
+    let bytes = state.read_message(message, &mut packet[HEADER_BYTES..]).ok()?;
+    (bytes == BODY_BYTES).then_some(packet)
 }
 
-fn code(key: &Key, role: Role, packet: &[u8], own: &[u8; 32], client: &[u8; 32]) -> hmac::Tag {
-    hmac::sign(&key.handshakes(), &[&[role as u8], packet, own, client].concat())
+fn reply_prologue(request: &[u8]) -> Vec<u8> {
+    [REPLY, &request[HEADER_BYTES..]].concat()
 }
 
-/// Handshake and number of a peer that has the key; a server's reply must repeat the number `client`.
-pub(crate) fn proven<'a>(
-    key: &Key,
-    role: Role,
-    datagram: &'a [u8],
-    client: Option<&[u8; 32]>,
-) -> Option<(&'a [u8], [u8; 32])> {
-    if datagram.len() != HANDSHAKE_BYTES + PROOF_BYTES {
-        return None;
-    }
-    let (packet, proof) = datagram.split_at(HANDSHAKE_BYTES);
-    let own: [u8; 32] = proof[..32].try_into().ok()?;
-    let text = [&[role as u8], packet, &own, client.unwrap_or(&own)].concat();
-    hmac::verify(&key.handshakes(), &text, &proof[32..]).ok()?;
-    Some((packet, own))
+/// Whether a datagram has the form of a request with a key.
+pub(crate) fn is_keyed(datagram: &[u8]) -> bool {
+    let packet = [datagram.get(..HEADER_BYTES).unwrap_or_default(), &[0; BODY_BYTES]].concat();
+    datagram.len() == HANDSHAKE_BYTES
+        && matches!(Packet::decode(&packet), Ok(Packet { destination: 0, body: Body::Handshake(_), .. }))
 }
 
-/// A handshake with a proof, whether good or not.
-pub(crate) fn unproven(datagram: &[u8]) -> Option<Handshake> {
-    let (packet, rest) = datagram.split_at_checked(HANDSHAKE_BYTES)?;
-    match Packet::decode(packet) {
-        Ok(Packet { destination: 0, body: Body::Handshake(handshake), .. }) if rest.len() == PROOF_BYTES => {
-            Some(handshake)
+/// A client's request that proved the key.
+pub(crate) struct Proven {
+    key: Key,
+    state: HandshakeState,
+    datagram: Vec<u8>,
+    packet: [u8; PLAIN_BYTES],
+}
+
+impl Proven {
+    pub fn new(key: &Key, datagram: &[u8]) -> Option<Proven> {
+        if !is_keyed(datagram) {
+            return None;
         }
-        _ => None,
+        let mut state = key.begin(REQUEST, false)?;
+        let packet = read(&mut state, datagram)?;
+        Some(Proven { key: key.clone(), state, datagram: datagram.to_vec(), packet })
+    }
+
+    /// UDT's handshake.
+    pub fn packet(&self) -> &[u8] {
+        &self.packet
+    }
+
+    /// A reply that begins no connection, in the form that leaves.
+    pub fn reply(&self, packet: &[u8]) -> Option<Vec<u8>> {
+        write(&mut self.key.begin(&reply_prologue(&self.datagram), true)?, packet)
     }
 }
 
@@ -191,6 +215,10 @@ struct Sealer {
 }
 
 impl Sealer {
+    fn new(secret: &[u8; 32]) -> Sealer {
+        Sealer { epoch: Epoch::new(0, secret), number: 0 }
+    }
+
     /// Appends a sealed packet.
     fn seal(&mut self, packet: &[u8], out: &mut Vec<u8>) {
         if self.number / KEY_PACKETS > self.epoch.number {
@@ -267,12 +295,24 @@ impl Opener {
     }
 }
 
+/// A client's last request.
+struct Asked {
+    state: HandshakeState,
+    body: Vec<u8>,
+    datagram: Vec<u8>,
+}
+
+/// The part of a handshake that an end keeps.
+enum Stage {
+    /// The client's last request, until it is answered.
+    Client(Key, Option<Box<Asked>>),
+    /// The request that the server accepted; its answer, once it is made.
+    Server(Box<Proven>, Option<Vec<u8>>),
+}
+
 /// State of one end.
 pub(crate) struct Secure {
-    key: Key,
-    role: Role,
-    own: [u8; 32],
-    client: [u8; 32],
+    stage: Stage,
     keys: Option<(Sealer, Opener)>,
     /// Packets refused: forged, damaged or repeated.
     pub refused: u64,
@@ -282,38 +322,44 @@ pub(crate) struct Secure {
 
 impl Secure {
     /// A client's end.
-    pub fn client(key: &Key, own: [u8; 32]) -> Secure {
-        Secure { key: key.clone(), role: Role::Client, own, client: own, keys: None, refused: 0, hint: None }
+    pub fn client(key: &Key) -> Secure {
+        Secure { stage: Stage::Client(key.clone(), None), keys: None, refused: 0, hint: None }
     }
 
-    /// A server's end for a client whose handshake was proven.
-    pub fn server(key: &Key, own: [u8; 32], client: [u8; 32]) -> Secure {
-        let mut secure = Secure { role: Role::Server, client, ..Secure::client(key, own) };
-        secure.agree(&own);
-        secure
-    }
-
-    fn agree(&mut self, server: &[u8; 32]) {
-        let salt = [self.client, *server].concat();
-        let secret = Salt::new(HKDF_SHA256, &salt).extract(&self.key.0);
-        let [client, server] =
-            [&b"lfn-udt 1 client"[..], b"lfn-udt 1 server"].map(|label| expand(&secret, label));
-        let (own, peer) = match self.role {
-            Role::Client => (client, server),
-            Role::Server => (server, client),
-        };
-        self.keys = Some((Sealer { epoch: Epoch::new(0, &own), number: 0 }, Opener::new(&peer)));
+    /// A server's end for a request that returned the cookie.
+    pub fn server(request: Proven) -> Secure {
+        Secure { stage: Stage::Server(Box::new(request), None), keys: None, refused: 0, hint: None }
     }
 
     /// Appends a packet in its sent form; nothing if there is no key for it yet.
     pub fn seal(&mut self, packet: &[u8], is_handshake: bool, out: &mut Vec<u8>) {
         if is_handshake {
-            out.extend(packet);
-            let mut handshake = packet.to_vec();
-            prove(&self.key, self.role, &self.own, &self.client, &mut handshake);
-            out.extend(&handshake[packet.len()..]);
+            out.extend(self.seal_handshake(packet).unwrap_or_default());
         } else if let Some((sealer, _)) = &mut self.keys {
             sealer.seal(packet, out);
+        }
+    }
+
+    /// A handshake that leaves again is the same message: an answer to any of its copies is an answer to it.
+    fn seal_handshake(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+        match &mut self.stage {
+            Stage::Client(key, asked) => {
+                let body = &packet[HEADER_BYTES..];
+                if asked.as_ref().is_none_or(|asked| asked.body != body) {
+                    let mut state = key.begin(REQUEST, true)?;
+                    let datagram = write(&mut state, packet)?;
+                    *asked = Some(Box::new(Asked { state, body: body.to_vec(), datagram }));
+                }
+                asked.as_ref().map(|asked| asked.datagram.clone())
+            }
+            Stage::Server(request, answer) => {
+                if answer.is_none() {
+                    *answer = Some(write(&mut request.state, packet)?);
+                    let (client, server) = request.state.dangerously_get_raw_split();
+                    self.keys = Some((Sealer::new(&server), Opener::new(&client)));
+                }
+                answer.clone()
+            }
         }
     }
 
@@ -321,7 +367,10 @@ impl Secure {
     pub fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let is_handshake = datagram.first().is_some_and(|byte| byte & 0x80 != 0);
         let packet = if is_handshake {
-            self.open_handshake(datagram)
+            self.open_handshake(datagram).map(|packet| {
+                datagram[..PLAIN_BYTES].copy_from_slice(&packet);
+                &datagram[..PLAIN_BYTES]
+            })
         } else {
             self.keys.as_mut().and_then(|(_, opener)| opener.open(datagram))
         };
@@ -329,27 +378,48 @@ impl Secure {
         packet
     }
 
-    fn open_handshake<'a>(&mut self, datagram: &'a [u8]) -> Option<&'a [u8]> {
-        let (from, client) = match self.role {
-            Role::Client => (Role::Server, Some(&self.client)),
-            Role::Server => (Role::Client, None),
-        };
-        let Some((packet, number)) = proven(&self.key, from, datagram, client) else {
+    fn open_handshake(&mut self, datagram: &[u8]) -> Option<[u8; PLAIN_BYTES]> {
+        if datagram.len() != HANDSHAKE_BYTES {
             if let Ok(Packet { body: Body::Handshake(said), .. }) = Packet::decode(datagram) {
                 self.hint =
                     self.hint.or(Some(said.request).filter(|code| [OTHER_KEY, NO_KEY].contains(code)));
             }
             return None;
-        };
-        let Ok(Packet { body: Body::Handshake(handshake), .. }) = Packet::decode(packet) else { return None };
-        match self.role {
-            Role::Server if number != self.client => return None,
-            Role::Client if handshake.request == Request::RESPONSE && self.keys.is_none() => {
-                self.agree(&number)
-            }
-            _ => {}
         }
-        Some(packet)
+        let (key, asked) = match &mut self.stage {
+            // The header may differ in its time.
+            Stage::Server(request, _) => {
+                let again = request.datagram[HEADER_BYTES..] == datagram[HEADER_BYTES..];
+                return again.then_some(request.packet);
+            }
+            Stage::Client(key, asked) => (key, asked),
+        };
+        let Asked { state, datagram: request, .. } = &mut **asked.as_mut()?;
+        let reply =
+            key.begin(&reply_prologue(request), false).and_then(|mut state| read(&mut state, datagram));
+        if reply.is_some() {
+            return reply;
+        }
+        let answer = read(state, datagram)?;
+        let (client, server) = state.dangerously_get_raw_split();
+        self.keys = Some((Sealer::new(&client), Opener::new(&server)));
+        *asked = None;
+        Some(answer)
+    }
+}
+
+/// A reply that tells what is wrong with a client's key. It is not authenticated, so it is a hint.
+pub(crate) fn hint(request: Request) -> Handshake {
+    Handshake {
+        version: VERSION,
+        kind: 0,
+        initial: Seq::new(0),
+        mss_bytes: 0,
+        window_packets: 0,
+        request,
+        socket: 0,
+        cookie: 0,
+        peer_ip: [0; 4],
     }
 }
 
@@ -359,7 +429,7 @@ mod tests {
 
     fn ends() -> (Sealer, Opener) {
         let secret = [9; 32];
-        (Sealer { epoch: Epoch::new(0, &secret), number: 0 }, Opener::new(&secret))
+        (Sealer::new(&secret), Opener::new(&secret))
     }
 
     fn sealed(sealer: &mut Sealer, packet: &[u8]) -> Vec<u8> {
@@ -413,18 +483,108 @@ mod tests {
         assert_eq!(opener.open(&mut [0x7f; 100]), None);
     }
 
+    fn key(letter: u8) -> Key {
+        Key::parse(&[&[letter; 43][..], b"="].concat()).unwrap()
+    }
+
+    fn handshake(request: Request, cookie: u32) -> Vec<u8> {
+        let body = Body::Handshake(Handshake { cookie, ..hint(request) });
+        let mut packet = Vec::new();
+        Packet { timestamp_us: 7, destination: 0, body }.encode(&mut packet);
+        packet
+    }
+
+    fn left(secure: &mut Secure, packet: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        secure.seal(packet, true, &mut out);
+        assert_eq!(out.len(), HANDSHAKE_BYTES);
+        out
+    }
+
+    /// Both ends of a connection, through the whole handshake.
+    fn connected() -> (Secure, Secure) {
+        let mut client = Secure::client(&key(b'a'));
+        let request = handshake(Request::REGULAR, 0);
+        let proven = Proven::new(&key(b'a'), &left(&mut client, &request)).unwrap();
+        assert_eq!(proven.packet(), request);
+        let cookie = handshake(Request::REGULAR, 5);
+        assert_eq!(client.open(&mut proven.reply(&cookie).unwrap()), Some(&*cookie));
+        let response = handshake(Request::RESPONSE, 5);
+        let mut server = Secure::server(Proven::new(&key(b'a'), &left(&mut client, &response)).unwrap());
+        let answer = handshake(Request::RESPONSE, 6);
+        assert_eq!(client.open(&mut left(&mut server, &answer)), Some(&*answer));
+        (client, server)
+    }
+
     #[test]
     fn directions_and_connections_have_keys_of_their_own() {
-        let key = Key::parse(&[b'a'; 43].iter().chain(b"=").copied().collect::<Vec<_>>()).unwrap();
-        let mut server = Secure::server(&key, [1; 32], [2; 32]);
-        let mut other = Secure::server(&key, [3; 32], [2; 32]);
+        let ((mut client, mut server), (mut other, _)) = (connected(), connected());
         let mut out = Vec::new();
         server.seal(b"packet", false, &mut out);
         assert_eq!(server.open(&mut out.clone()), None);
         assert_eq!(other.open(&mut out.clone()), None);
-        let mut client = Secure::client(&key, [2; 32]);
-        client.agree(&[1; 32]);
         assert_eq!(client.open(&mut out), Some(&b"packet"[..]));
+        out.clear();
+        client.seal(b"another", false, &mut out);
+        assert_eq!(server.open(&mut out), Some(&b"another"[..]));
+    }
+
+    /// A message that is changed is refused, and does not disturb the right one.
+    #[test]
+    fn every_message_of_the_handshake_is_authentic() {
+        let each_change = |good: &[u8], refused: &mut dyn FnMut(&mut [u8]) -> bool| {
+            for at in HEADER_BYTES..good.len() {
+                let mut changed = good.to_vec();
+                // The top bit of a number of Curve25519 does not count.
+                changed[at] ^= 1 << (at % 7);
+                assert!(refused(&mut changed), "byte {at}");
+            }
+            assert!((0..good.len()).all(|at| refused(&mut good[..at].to_vec())));
+            assert!(refused(&mut [good, &[0]].concat()));
+        };
+        let mut client = Secure::client(&key(b'a'));
+        let request = left(&mut client, &handshake(Request::REGULAR, 0));
+        each_change(&request, &mut |changed| Proven::new(&key(b'a'), changed).is_none());
+        assert!(Proven::new(&key(b'b'), &request).is_none());
+        let proven = Proven::new(&key(b'a'), &request).unwrap();
+        let reply = proven.reply(&handshake(Request::REGULAR, 5)).unwrap();
+        each_change(&reply, &mut |changed| client.open(changed).is_none());
+        // Neither a request nor a reply to another request is a reply.
+        assert_eq!(client.open(&mut request.clone()), None);
+        let other = left(&mut Secure::client(&key(b'a')), &handshake(Request::REGULAR, 0));
+        let other = Proven::new(&key(b'a'), &other).unwrap();
+        assert_eq!(client.open(&mut other.reply(&handshake(Request::REGULAR, 5)).unwrap()), None);
+        assert!(client.open(&mut reply.clone()).is_some());
+        let response = left(&mut client, &handshake(Request::RESPONSE, 5));
+        assert_eq!(client.open(&mut reply.clone()), None, "a reply to what was asked before");
+        let mut server = Secure::server(Proven::new(&key(b'a'), &response).unwrap());
+        let answer = left(&mut server, &handshake(Request::RESPONSE, 6));
+        each_change(&answer, &mut |changed| client.open(changed).is_none());
+        assert!(client.open(&mut answer.clone()).is_some());
+    }
+
+    /// A request or an answer that is lost leaves again as it was; a new cookie makes a new request.
+    #[test]
+    fn a_handshake_that_is_repeated_is_the_same() {
+        let mut client = Secure::client(&key(b'a'));
+        let [first, again, other] =
+            [5, 5, 6].map(|cookie| left(&mut client, &handshake(Request::RESPONSE, cookie)));
+        assert!(first == again && first != other);
+        let mut server = Secure::server(Proven::new(&key(b'a'), &other).unwrap());
+        let answers = [0, 1].map(|_| left(&mut server, &handshake(Request::RESPONSE, 7)));
+        assert_eq!(answers[0], answers[1]);
+        assert!(server.open(&mut other.clone()).is_some());
+        assert_eq!(server.open(&mut first.clone()), None);
+        assert!(client.open(&mut answers[1].clone()).is_some());
+    }
+
+    #[test]
+    fn hints_about_keys_are_read() {
+        for code in [OTHER_KEY, NO_KEY] {
+            let mut client = Secure::client(&key(b'a'));
+            assert_eq!(client.open(&mut handshake(code, 0)), None);
+            assert_eq!(client.hint, Some(code));
+        }
     }
 
     #[test]

@@ -65,19 +65,14 @@ impl Clock {
     }
 }
 
-/// Unpredictable bytes from the operating system.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], TransferError> {
-    let mut bytes = [0; N];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(got) if got == N => Ok(bytes),
-        Ok(_) => Err(TransferError::io("random numbers")(io::ErrorKind::UnexpectedEof.into())),
-        Err(error) => Err(TransferError::io("random numbers")(error.into())),
-    }
-}
-
 /// Unpredictable numbers from the operating system.
 pub(crate) fn random() -> Result<[u32; 4], TransferError> {
-    let bytes: [u8; 16] = random_bytes()?;
+    let mut bytes = [0; 16];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(16) => {}
+        Ok(_) => return Err(TransferError::io("random numbers")(io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => return Err(TransferError::io("random numbers")(error.into())),
+    }
     Ok([0, 4, 8, 12].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])))
 }
 
@@ -148,7 +143,7 @@ impl Stream {
         let mut stream = Stream::new(socket, connection, clock, &plan, address);
         stream.interrupted = Box::new(interrupted);
         if let Some(key) = &plan.key {
-            stream.secure = Some(Box::new(Secure::client(key, random_bytes()?)));
+            stream.secure = Some(Box::new(Secure::client(key)));
         }
         while stream.connection.state() == State::Connecting {
             stream.pump(true)?;

@@ -192,6 +192,42 @@ fn another_key_or_none_is_told_clearly() {
     assert!(contents(&folder.join("to")).is_empty());
 }
 
+/// Datagrams of a handshake's size and header, recorded requests that are changed or sent from elsewhere, and noise: a
+/// receiver answers none with more bytes than came, and an honest sender gets through.
+#[test]
+fn forged_handshakes_hold_no_slot() {
+    let folder = folder("secure-forged");
+    std::fs::write(folder.join("from/file"), noise(100_000, 7)).unwrap();
+    let server = Server::under(key(&folder, "A"), folder.join("to"), true);
+    let middle = Middle::new(&server.address, |_, datagram| vec![datagram.to_vec()]);
+    send_under(key(&folder, "A"), &middle.address.to_string(), folder.join("from/file")).unwrap();
+    let seen = std::mem::take(&mut *middle.seen.lock().unwrap());
+    let requests: Vec<_> = seen.iter().filter(|datagram| datagram[0] == 0x80).collect();
+    assert!(requests.len() >= 2 && requests.iter().all(|request| request.len() == 112));
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.connect(&server.address).unwrap();
+    udp.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    let (mut sent_bytes, mut answered_bytes) = (0, 0);
+    for number in 0..5000 {
+        let bytes = noise(200, number);
+        let mut datagram = requests[number as usize % requests.len()].clone();
+        match number % 4 {
+            0 => datagram[16..].copy_from_slice(&bytes[..96]),
+            1 => datagram[16 + number as usize % 96] ^= 1 << (number / 96 % 8),
+            2 => datagram = bytes[..number as usize / 4 % 200].to_vec(),
+            // Its cookie is of another port; a request without a cookie gets one.
+            _ => {}
+        }
+        sent_bytes += udp.send(&datagram).unwrap_or(0);
+        let mut answer = [0; 2048];
+        answered_bytes += udp.recv(&mut answer).unwrap_or(0);
+    }
+    assert!(answered_bytes <= sent_bytes, "{answered_bytes} bytes for {sent_bytes}");
+    std::fs::remove_file(folder.join("to/file")).unwrap();
+    send_under(key(&folder, "A"), &server.address, folder.join("from/file")).unwrap();
+    assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
+}
+
 #[test]
 fn keys_that_others_may_read_are_refused() {
     let folder = folder("secure-files");

@@ -1,4 +1,4 @@
-//! What leaves: trains of data packets, and control packets.
+//! Packets that leave: trains of data, and control packets.
 
 use std::io;
 
