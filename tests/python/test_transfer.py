@@ -71,8 +71,27 @@ def test_a_file_arrives_and_both_ends_say_how(tmp_path: Path) -> None:
 def test_a_receiver_ends_when_it_is_interrupted(tmp_path: Path) -> None:
     with receiver(tmp_path) as (process, _):
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        _, said = process.communicate(timeout=20)
     assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("lfn: interrupted; complete files are kept")
+    assert "runs" not in said
+
+
+def test_a_sender_that_waits_ends_when_it_is_interrupted(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.settimeout(60)
+        to = f"127.0.0.1:{silent.getsockname()[1]}"
+        command = [*LFN, "send", str(file), "--to", to]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            silent.recv(2048)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+    assert process.returncode in (1, 130), said
+    if process.returncode == 130:
+        assert said == "lfn: interrupted; the same command continues\n"
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
@@ -181,9 +200,59 @@ def test_a_progress_line_on_a_terminal(tmp_path: Path) -> None:
 def test_a_plan_names_what_is_wrong() -> None:
     with pytest.raises(UsageError, match='--rate: "10" has no unit'):
         _core.UdtPlan("10", "1ms", 1500, None, "udt")
-    with pytest.raises(UsageError, match="--mss: 20 is not from 576 to 65535"):
-        _core.UdtPlan("1Gbit/s", "1ms", 20, None, "udt")
     with pytest.raises(LawError, match='no variant "5"'):
         _core.UdtPlan("1Gbit/s", "1ms", 1500, None, "udt:5")
     with pytest.raises(LawError, match="needs routers"):
         _core.UdtPlan("1Gbit/s", "1ms", 1500, None, "vcp")
+
+
+@pytest.mark.parametrize("mss", [-1, 0, 20, 575, 65_536, 2**31, 2**32 + 1500, -(2**64), 10**30])
+def test_every_number_out_of_range_is_named(mss: int) -> None:
+    with pytest.raises(UsageError, match=f"^--mss: {mss} is not from 576 to 65535$"):
+        _core.UdtPlan("1Gbit/s", "1ms", mss, None, "udt")
+
+
+@pytest.mark.parametrize("command", ["send", "recv"])
+def test_numbers_that_are_none_are_errors_of_one_line(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    words = [str(file), "--to", "127.0.0.1:9"] if command == "send" else [str(tmp_path)]
+    options = [
+        ("--mss", "-1", "--mss: -1 is not from 576 to 65535"),
+        ("--mss", "9" * 30, "is not from 576 to 65535"),
+        ("--mss", "1.5", "mss"),
+        ("--rate", "-1Gbit/s", "--rate"),
+        ("--rate", "0bit/s", "--rate: 0bit/s carries nothing"),
+        ("--rate", "nan", "--rate"),
+        ("--rtt", "-1ms", "--rtt"),
+        ("--rtt", "1e99s", "--rtt"),
+    ]
+    if command == "send":
+        options += [
+            (
+                "--max-rate",
+                "1bit/s",
+                "--max-rate: at 1bit/s a packet of 1500 bytes takes more than",
+            ),
+            ("--max-rate", "0bit/s", "--max-rate: at 0bit/s"),
+            ("--max-rate", "-1bit/s", "--max-rate"),
+            ("--max-rate", "", "--max-rate"),
+        ]
+    for option, value, text in options:
+        given = [*LFN, command, *words, f"{option}={value}"]
+        ended = subprocess.run(given, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 2, (option, value, ended.stderr)
+        assert text in ended.stderr, ended.stderr
+        assert len(ended.stderr.splitlines()) == 1, ended.stderr
+
+
+def test_an_address_names_its_interface(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    for to, text in [
+        ("[fe80::1]:9", "needs its interface, as [fe80::1%eth0]:9000"),
+        ("[fe80::1%none]:9", "no interface is called"),
+    ]:
+        ended = send(str(file), "--to", to)
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+        assert text in ended.stderr

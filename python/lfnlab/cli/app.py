@@ -65,6 +65,12 @@ if TYPE_CHECKING:
 
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+_KEEP_RUNS = "advise", "agree", "compare", "evaluate", "paper", "run", "sweep", "testbed", "tune"
+# What an interrupt leaves behind, by command.
+_LEFT = dict.fromkeys(_KEEP_RUNS, "; finished runs are kept, the same command continues") | {
+    "send": "; the same command continues",
+    "recv": "; complete files are kept, the sender's same command continues the others",
+}
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
 
 
@@ -436,7 +442,7 @@ def call(arguments: Sequence[str]) -> int:
     except LabError as error:
         return _fail(FAILED, error)
     except KeyboardInterrupt:
-        return _fail(INTERRUPTED, "interrupted; finished runs are kept, the same command continues")
+        return _fail(INTERRUPTED, f"interrupted{_LEFT.get(''.join(arguments[:1]), '')}")
     except OSError as error:
         # The results have an error of their own, so this is stdout. Python flushes it once more at
         # exit: give it somewhere to go.
