@@ -18,6 +18,7 @@ need libudt-dev test -e /usr/include/udt/udt.h
 need llvm-14 command -v llvm-strip-14
 need nodejs command -v node
 need strace command -v strace
+need tcptrace command -v tcptrace
 need tshark command -v tshark
 need valgrind command -v valgrind
 [ -n "$missing" ] || exit 0

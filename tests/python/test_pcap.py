@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import heapq
 import random
+import re
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
-from lfnlab import Case, dumbbell, execute
+from lfnlab import Case, Scenario, dumbbell, execute
 from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
-from lfnlab.formats import pcap
+from lfnlab.formats import pcap, views
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 needs_tshark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="tshark is not installed; ci/tools.sh installs it"
+)
+needs_both = pytest.mark.skipif(
+    any(shutil.which(tool) is None for tool in ("tshark", "tcptrace")),
+    reason="tshark or tcptrace is not installed; ci/tools.sh installs tcptrace",
 )
 MS = 1_000_000_000  # picoseconds
 MSS = 1448
@@ -140,7 +146,8 @@ def test_the_handshake_tells_scale_sack_and_segment_size(tmp_path: Path) -> None
     names = [flags.strip("·") for flags, *_ in shakes]
     assert names == ["S", "A··S", "A", "A"]
     assert [line[1] for line in shakes] == ["0", "1", "0", "0"]
-    assert shakes[0][2:4] == shakes[1][2:4] == [str(MSS), "14"]
+    # As Linux says it: timestamps take 12 bytes of it.
+    assert shakes[0][2:4] == shakes[1][2:4] == [str(MSS + 12), "14"]
     assert all(line[4] for line in shakes[:2]), "SACK permitted"
     windows = shark(file, "tcp.window_size", where="tcp.len > 0")
     assert {int(size) for (size,) in windows} == {65535 << 14}
@@ -298,7 +305,7 @@ def test_behind_the_queue_the_dropped_are_missing(tmp_path: Path) -> None:
     assert shark(file, "frame.comment", where="frame.comment") == [["retransmission"]]
     assert flagged(file, "lost_segment") == 1
     times = shark(file, "frame.time_epoch", where="tcp.len > 0")
-    assert float(times[0][0]) == pytest.approx(10e-6)
+    assert float(times[0][0]) == pytest.approx(pcap.BEGIN_S + 10e-6)
 
 
 @needs_tshark
@@ -439,6 +446,199 @@ def test_tshark_counts_what_a_run_counted(tmp_path: Path) -> None:
     assert 0 < blocks.height < packets.height
     assert blocks["kind"].unique().to_list() == [1]
     assert (blocks["sack1_start"] < blocks["sack1_end"]).all()
+
+
+def captured(tmp_path: Path, text: str) -> Any:
+    """A run of this scenario, which records its packets."""
+    return execute([Case(Scenario.from_toml(text))], out=tmp_path).runs[0]
+
+
+def host_file(run: Any, tmp_path: Path, view: views.View = "sender") -> Path:
+    file = tmp_path / f"{view}.pcapng"
+    pcap.write_pcapng(file, pcap.recorded(run), view=view)
+    assert shark(file, "frame.number", where="_ws.malformed") == []
+    return file
+
+
+def tcptrace(file: Path) -> tuple[list[int], dict[str, list[float]]]:
+    """The flow of each connection, and figures of its first host's packets."""
+    command = ["tcptrace", "-nlr", str(file)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found: dict[str, list[float]] = {}
+    for line in text.splitlines():
+        if said := re.fullmatch(r"\s*(.+?):\s+([\d.]+)\s*\w*\s+\1:\s+[\d.]+.*", line):
+            found.setdefault(said[1], []).append(float(said[2]))
+    hosts = re.findall(r"host \w+:\s+[\d.]+\.(\d+):", text)
+    return [int(number) for number in hosts[::2]], found
+
+
+TRACED = """
+schema = 1
+duration = "8s"
+{compat}
+[link]
+rate = "{rate}"
+loss = {loss}
+queue = {{ size = "60 packets" }}
+[[flow]]
+law = "cubic"
+rtt = "100ms"
+packet = "{packet}"
+[[flow]]
+law = "{law}"
+rtt = "40ms"
+start = "30ms"
+packet = "{packet}"
+direction = "{way}"
+size = "3MB"
+[capture]
+"""
+
+
+@needs_both
+@pytest.mark.parametrize(
+    ("rate", "loss", "packet", "law", "way", "compat"),
+    [
+        ("20Mbit/s", 0.002, "1500B", "reno", "forward", ""),
+        ("5Mbit/s", 0.0, "1500B", "bbr", "forward", ""),
+        ("50Mbit/s", 0.0005, "9000B", "cubic", "reverse", ""),
+        ("10Mbit/s", 0.01, "576B", "htcp", "reverse", ""),
+        ("20Mbit/s", 0.002, "1500B", "reno", "forward", 'compat = "ns2"'),
+    ],
+)
+def test_three_tools_agree_at_the_sender(
+    tmp_path: Path, rate: str, loss: float, packet: str, law: str, way: str, compat: str
+) -> None:
+    """tshark, tcptrace and our own table: base RTT, MSS and retransmissions of each flow."""
+    text = TRACED.format(rate=rate, loss=loss, packet=packet, law=law, way=way, compat=compat)
+    run = captured(tmp_path / "run", text)
+    file = host_file(run, tmp_path)
+    flows = run.summary["flows"]
+    began = dict(shark(file, "tcp.stream", "ip.src", where="tcp.flags.syn == 1 && tcp.ack == 0"))
+    number = {stream: int(address.rsplit(".", 1)[1]) for stream, address in began.items()}
+    assert sorted(number.values()) == [flow["id"] for flow in flows]
+
+    rate_bps = float(rate.removesuffix("Mbit/s")) * 1e6
+    handshake_s = 2 * 74 * 8 / rate_bps
+    if compat:  # no SYN is recorded: the first segment has the place of one
+        handshake_s = (int(packet.removesuffix("B")) + 40) * 8 / rate_bps
+    rtts = dict(shark(file, "tcp.stream", "tcp.analysis.initial_rtt", where="tcp.len > 0"))
+    judged = Counter(
+        stream
+        for (stream,) in shark(
+            file,
+            "tcp.stream",
+            where="tcp.analysis.retransmission || tcp.analysis.out_of_order",
+        )
+    )
+    for stream, at in number.items():
+        base_s = flows[at]["rtt_s"] + handshake_s
+        assert float(rtts[stream]) == pytest.approx(base_s, rel=1e-3)
+        assert judged[stream] == flows[at]["retransmits"]
+    assert sum(judged.values()) > 0
+
+    connections, said = tcptrace(file)
+    assert sorted(connections) == sorted(number.values())
+    for place, at in enumerate(connections):
+        base_ms = 1e3 * (flows[at]["rtt_s"] + handshake_s)
+        # It prints tenths of a millisecond.
+        for name in ("RTT from 3WHS", "RTT min"):
+            assert said[name][place] == pytest.approx(base_ms, rel=1e-3, abs=0.051)
+        assert said["rexmt data pkts"][place] == flows[at]["retransmits"]
+        assert said["outoforder pkts"][place] == 0
+        assert said["mss requested"][place] == int(packet.removesuffix("B")) - 40
+
+
+BUSY = """
+schema = 1
+duration = "4s"
+[link]
+rate = "50Mbit/s"
+duplicate = 0.01
+loss = 0.001
+jitter = { kind = "uniform", low = "0ms", high = "2ms", keep_order = true }
+[[flow]]
+law = "bbr"
+rtt = "60ms"
+packet = "9000B"
+[[flow]]
+law = "udt"
+rtt = "60ms"
+[[flow]]
+law = "cubic"
+rtt = "30ms"
+direction = "reverse"
+[background]
+level = 1
+[capture]
+"""
+
+
+@needs_both
+def test_short_flows_that_share_a_number_are_connections_of_their_own(tmp_path: Path) -> None:
+    """Of the background, with duplicates, jitter, loss and data both ways."""
+    run = captured(tmp_path / "run", BUSY)
+    file = host_file(run, tmp_path)
+    again = shark(file, "frame.number", where='tcp && frame.comment contains "retransmission"')
+    judged = "tcp.analysis.retransmission || tcp.analysis.out_of_order"
+    assert shark(file, "frame.number", where=judged) == again
+    for name in ("ack_lost_segment", "lost_segment", "zero_window"):
+        assert flagged(file, name) == 0
+    connections, said = tcptrace(file)
+    assert sum(said["rexmt data pkts"]) == len(again) > 100
+    assert len(connections) > 2 * len(set(connections)), "numbers are used again"
+
+
+def test_a_host_sees_its_own_times(tmp_path: Path) -> None:
+    """Half a round trip from the sender's file to the receiver's, as the table has it."""
+    run = captured(tmp_path / "run", BUSY.replace("[background]\nlevel = 1\n", ""))
+    packets = pcap.recorded(run).sort("t_ps", maintain_order=True)
+    hosts = {
+        view: views.of_host(views.with_connections(views.with_shakes(packets)), view).filter(
+            pl.col("kind") <= 4
+        )
+        for view in ("sender", "receiver")
+    }
+    sent, came = packets.filter(pl.col("flags") >= 32), packets.filter(pl.col("point") == 3)
+    assert sum(host.height for host in hosts.values()) == sent.height + came.height
+    for view, rows in hosts.items():
+        data = rows.filter(pl.col("kind") == 0, pl.col("shake") == 0)
+        assert set(data["point"]) == ({0} if view == "sender" else {3})
+        assert set(rows.filter(pl.col("kind") == 1)["point"]) == ({3} if view == "sender" else {0})
+        assert rows["t_ps"].is_sorted()
+        # Timestamps are those of the host that sent: none is from the future.
+        assert (rows["clock"] * 10**9 <= rows["t_ps"] + 10**9).all()
+        assert (rows["echo"] <= rows["clock"]).all()
+    first = {
+        view: rows.filter(pl.col("shake") == 1).select("number", "t_ps").sort("number")
+        for view, rows in hosts.items()
+    }
+    one_way_s = (first["receiver"]["t_ps"] - first["sender"]["t_ps"]) / 1e12
+    for number, seconds in zip(first["sender"]["number"], one_way_s, strict=True):
+        assert seconds == pytest.approx(run.summary["flows"][number]["rtt_s"] / 2, abs=0.5e-3)
+
+
+@needs_tshark
+def test_the_command_writes_either_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = TRACED.format(
+        rate="20Mbit/s", loss=0, packet="1500B", law="reno", way="forward", compat=""
+    )
+    captured(tmp_path / "run", text)
+    file = tmp_path / "it.pcapng"
+    rtts = {}
+    for options in ([], ["--host", "sender"], ["--host", "receiver"], ["--link", "forward"]):
+        arguments = ["pcap", str(tmp_path / "run"), "-o", str(file), *options]
+        assert cli.call(arguments) == cli.OK
+        acked = shark(file, "tcp.analysis.ack_rtt", where="tcp.analysis.ack_rtt && tcp.len == 0")
+        rtts[" ".join(options)] = min((float(rtt) for (rtt,) in acked), default=None)
+    capsys.readouterr()
+    assert rtts[""] == rtts["--host sender"] == pytest.approx(0.04, rel=0.03)
+    assert rtts["--host receiver"] < 1e-3, "it acknowledges at once"
+    assert rtts["--link forward"] is None
+    for more in (["--link", "forward"], ["--after-queue"]):
+        arguments = ["pcap", str(tmp_path / "run"), "-o", str(file), "--host", "sender", *more]
+        assert cli.call(arguments) == cli.USAGE
+        assert "--host: a host sees no queues" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,10 @@ const STALLED_A_ROUND: f64 = 0.025;
 const STALLED_FLOWS: f64 = 10.0;
 /// A connection that waits on a link which is down, or offered more than it carries.
 const PILED_BYTES: f64 = 3_500.0;
-/// Rows for each packet that leaves a recorded link, at most: it arrives and leaves, others arrive and are dropped.
-const ROWS_PER_PACKET: f64 = 3.5;
-const ROWS_PER_ACK: f64 = 2.0;
+/// Rows for each packet that leaves a recorded link, at most: it arrives, leaves and reaches its host, others arrive and
+/// are dropped.
+const ROWS_PER_PACKET: f64 = 4.5;
+const ROWS_PER_ACK: f64 = 3.0;
 /// Rows of those that are dropped while windows grow, at most.
 const CAPTURE_ROWS: f64 = 100_000.0;
 /// Of a TCP connection at each link: a SYN, the ACK that ends its handshake, a SYN-ACK.

@@ -131,7 +131,7 @@ tables! {
         bytes: u32, "B";
         /// Size of the payload.
         payload_bytes: u32, "B";
-        /// Sum of 1: retransmission, 2: CE, 4: ECE, 8: CWR.
+        /// Sum of 1: retransmission, 2: CE, 4: ECE, 8: CWR, 32: the packet leaves its host.
         flags: u8, "";
         /// First SACK block of an ACK: its first segment; 0 without a block.
         sack1_start: u64, "segments";
@@ -206,8 +206,10 @@ pub enum Point {
     Dropped,
     /// Behind the link: its last bit is sent.
     Left,
+    /// At the host, behind the last link of its route.
+    Received,
 }
-codes! { Point { Arrived: "arrived", Dropped: "dropped", Left: "left", } }
+codes! { Point { Arrived: "arrived", Dropped: "dropped", Left: "left", Received: "received", } }
 
 /// Kind of a recorded packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

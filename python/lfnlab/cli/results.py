@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lfnlab.figures.drawing import Drawing
+    from lfnlab.formats.views import View
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results
 
@@ -286,6 +287,7 @@ def pcap(
     /,
     *,
     out: Annotated[Path, Parameter(("--out", "-o"))],
+    host: Literal["sender", "receiver"] | None = None,
     link: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     run: str | None = None,
     after_queue: Annotated[bool, Parameter(negative="")] = False,
@@ -295,23 +297,27 @@ def pcap(
     The scenario must record packets. Drops and retransmissions have comments. Examples:
 
         lfn pcap lfn-results -o run.pcapng
+        lfn pcap lfn-results --host receiver -o run.pcapng
         lfn pcap lfn-results --run 2 --link forward --link reverse -o run.pcapng
         tshark -r run.pcapng -q -z io,stat,1,tcp.analysis.retransmission
 
     Args:
         directory: Results directory, or the directory of one run.
         out: FILE.pcapng.
-        link: Link to write, repeatable; default all. A packet that crosses two links is written
-            twice.
+        host: Packets as this host of each flow sends and receives them; default its sender.
+        link: Instead of a host's, the packets at the entry of this link's queue, drops included;
+            repeatable. A packet that crosses two links is written twice.
         run: Seed or key of the run; default the only one.
-        after_queue: Packets at the exit of the queues; default at their entry, drops included.
+        after_queue: Instead of a host's, the packets at the exit of the queues.
     """
     from lfnlab.figures import draw
     from lfnlab.formats import pcap
 
     output.refuse_others(out)
+    if host is not None and (link or after_queue):
+        raise UsageError("--host: a host sees no queues; allowed without --link, --after-queue")
     packets = pcap.recorded(draw.one_run(directory, run))
-    view: Literal["arrival", "departure"] = "departure" if after_queue else "arrival"
+    view: View | None = "departure" if after_queue else host
     count = pcap.write_pcapng(out, packets, view=view, links=link)
     print(f"{count:,} packets\n{out}")
     return OK

@@ -4,7 +4,8 @@ The table ``packets`` of a run has one row for each packet at each point of a li
 
     t_ps            u64   picoseconds of simulated time
     link            u16 or text
-    point           u8    0 arrived at the queue, 1 was dropped, 2 left the link not lost at random
+    point           u8    0 arrived at the queue, 1 was dropped, 2 left the link not lost at random,
+                          3 reached its host, behind the last link of its route
     flow            u32
     kind            u8    0 data, 1 ACK, 2 UDP, 3 data over UDT, 4 control packet of UDT; of a
                           handshake 5 SYN, 6 SYN-ACK, 7 the ACK that ends it
@@ -13,15 +14,21 @@ The table ``packets`` of a run has one row for each packet at each point of a li
                           control packet, the first two words of its header without the first bit
     bytes           u32   on the wire
     payload_bytes   u32
-    flags           u8    1 retransmission, 2 CE, 4 ECE, 8 CWR, 16 last segment (FIN)
+    flags           u8    1 retransmission, 2 CE, 4 ECE, 8 CWR, 16 last segment (FIN), 32 it leaves
+                          its host: it arrives at the first link of its route
     sack1_start ... sack3_end  u64  segments, the end excluded; null without block
 
-The simulator has no addresses, handshake options or timestamps, which the tools need; they are
+A view is that of a host or of a link's queue. A host sees what it sends at the time when it sends
+it, and what it receives when that arrives, as a capture on it does; so its times give its RTTs. It
+does not see the queues. Of each flow one host is the sender, the other the receiver.
+
+The simulator has no addresses, options of handshakes or timestamps, which the tools need; they are
 added. Each flow has its own pair of hosts. A flow without a recorded SYN gets a handshake at its
-first packet, with the window scale. Packets have timestamps if they have room for them. Windows are
-1 GiB, so they never limit. Packets are cut after their headers, those of UDT after two words. Their
-original length is that of the simulated packet, except that SACK blocks lengthen an ACK, as on a
-real link.
+first packet, with the window scale; of a sender that is seen from the start, a round-trip time
+earlier. Packets have timestamps if they have room for them. Windows are 1 GiB, so they never limit.
+Packets are cut after their headers, those of UDT after two words. Their original length is that of
+the simulated packet, except that SACK blocks lengthen an ACK, as on a real link. Time begins at
+:data:`BEGIN_S`, since tools read 0 as no time.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
 they have none (the papers' ns-2). Each link is an interface.
@@ -33,13 +40,36 @@ packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from lfnlab import _core
 from lfnlab.errors import UsageError
+from lfnlab.formats.views import (
+    ACK,
+    BEGIN_S,
+    CE,
+    CWR,
+    DATA,
+    ECE,
+    LAST,
+    NO_SHAKE,
+    RECEIVED,
+    RETRANSMISSION,
+    SYN,
+    SYN_ACK,
+    UDP,
+    UDT_CONTROL,
+    View,
+    of_host,
+    of_queues,
+    with_connections,
+    with_echo,
+    with_handshakes,
+    with_shakes,
+)
 from lfnlab.results.integrity import tables_of
 from lfnlab.results.output import MARK, replacing
 
@@ -51,8 +81,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lfnlab.results.runs import Run
-
-View = Literal["arrival", "departure"]
 
 COLUMNS = (
     "t_ps",
@@ -72,13 +100,6 @@ COLUMNS = (
     "sack3_start",
     "sack3_end",
 )
-_ARRIVED, _DROPPED, _LEFT = 0, 1, 2
-_DATA, _ACK, _UDP, _UDT_DATA, _UDT_CONTROL = range(5)
-_RETRANSMISSION, _CE, _ECE, _CWR, _LAST = 1, 2, 4, 8, 16
-# Column `shake`: which packet of a handshake, if of any. In the table they are kinds of their own.
-_NO_SHAKE, _SYN, _SYN_ACK, _THIRD = 0, 1, 2, 3
-_HANDSHAKE = 4
-
 _ETHERNET, _IP, _TCP, _TIMESTAMPS = 14, 20, 20, 12
 _LINKTYPE_ETHERNET, _LINKTYPE_RAW = 1, 101
 _FIN, _SYN_BIT, _ACK_BIT, _ECE_BIT, _CWR_BIT = 0x01, 0x02, 0x10, 0x40, 0x80
@@ -149,19 +170,21 @@ def recorded(run: Run) -> pl.DataFrame:
 
 
 def write_pcapng(
-    file: Path, packets: pl.DataFrame, *, view: View = "arrival", links: Sequence[str] = ()
+    file: Path, packets: pl.DataFrame, *, view: View | None = None, links: Sequence[str] = ()
 ) -> int:
-    """Write the packets as they arrived at the queues, or as they left them.
+    """Write the packets as a host of each flow saw them, or as queues did.
 
-    Among arrivals, those that were dropped have a comment; so have retransmissions.
-
-    A packet that crosses several links is in the file once for each; tshark takes the second for a
-    retransmission, so choose links that no packet crosses twice.
+    Packets that are sent, or arrive at a queue, and were dropped have a comment; so have
+    retransmissions. In a view of queues a packet that crosses several links is in the file once for
+    each; tshark takes the second for a retransmission, so choose links that no packet crosses
+    twice.
 
     Args:
         file: to write.
         packets: the table ``packets``, see the module.
-        view: which of a link's two ends.
+        view: of each flow's ``"sender"`` or ``"receiver"``, or of the queues, at ``"arrival"`` or
+            ``"departure"``; default the sender's, the arrivals if packets were not recorded at
+            hosts or ``links`` are given.
         links: those to write, by name as in the column ``link``; default all.
 
     Returns:
@@ -172,9 +195,14 @@ def write_pcapng(
         StoreError: when the file cannot be written, or exists and is not from lfn.
     """
     _check(packets)
-    packets = _with_shakes(packets.with_columns(pl.col("link").cast(pl.String)))
+    packets = with_shakes(packets.with_columns(pl.col("link").cast(pl.String)))
+    packets = with_connections(packets.sort("t_ps", maintain_order=True))
     flows = _flows(packets)
-    seen = _seen(packets, view)
+    if view is None:
+        at_hosts = not links and (packets["point"] == RECEIVED).any()
+        view = "sender" if at_hosts else "arrival"
+    at_host = view in ("sender", "receiver")
+    seen = of_host(packets, view) if at_host else of_queues(packets, view)
     if unknown := [link for link in links if link not in set(packets["link"])]:
         known = ", ".join(packets["link"].unique(maintain_order=True))
         raise UsageError(f'--link: packets holds no link "{unknown[0]}"; allowed: {known}')
@@ -184,21 +212,16 @@ def write_pcapng(
         raise UsageError("packets holds no packet to write")
     names = seen["link"].unique(maintain_order=True).to_list()
     framing, headers = _layout(seen)
-    rows = _with_echo(_with_handshakes(seen.join(flows, on="flow", maintain_order="left")))
+    if at_host and not framing:
+        # libpcap takes several interfaces of raw IPv4 for different types.
+        names, seen = [view], seen.with_columns(link=pl.lit(view))
+    rows = with_handshakes(seen.join(flows, on="flow", maintain_order="left"), view)
+    rows = with_echo(rows).with_columns(said_mss=pl.col("full") + headers - _IP - _TCP)
     with replacing(file) as out:
         _head(out, names, _LINKTYPE_ETHERNET if framing else _LINKTYPE_RAW)
         for chunk in rows.iter_slices(_CHUNK):
             out.write(_blocks(chunk, names, framing, headers))
-    return seen.filter(pl.col("shake") == _NO_SHAKE).height
-
-
-def _with_shakes(packets: pl.DataFrame) -> pl.DataFrame:
-    """The packets of handshakes as data and ACKs, with the column ``shake``."""
-    kind = pl.col("kind")
-    shake = pl.when(kind > _HANDSHAKE).then(kind - _HANDSHAKE).otherwise(_NO_SHAKE).cast(pl.UInt8)
-    answer = pl.when(kind == _HANDSHAKE + _SYN_ACK).then(_ACK).otherwise(_DATA)
-    plain = pl.when(kind > _HANDSHAKE).then(answer).otherwise(kind).cast(packets["kind"].dtype)
-    return packets.with_columns(shake=shake, kind=plain)
+    return seen.filter(pl.col("shake") == NO_SHAKE).height
 
 
 def _check(packets: pl.DataFrame) -> None:
@@ -210,47 +233,30 @@ def _check(packets: pl.DataFrame) -> None:
 def _flows(packets: pl.DataFrame) -> pl.DataFrame:
     """Figures of each flow from all of its packets.
 
-    ``mss`` in bytes (1 where no data packet was recorded: then numbers count segments), ``end`` of
-    its last segment in segments and bytes if it was recorded, whether it uses ECN.
+    ``mss`` in bytes (1 where no data packet was recorded: then numbers count segments), ``full``
+    bytes of payload in its largest packets (of a flow with one segment, that of all flows), ``end``
+    of its last segment in segments and bytes if that is short or has a FIN, ``fin``, and whether it
+    uses ECN.
     """
-    data = pl.col("kind") == _DATA
-    last = data & (pl.col("flags") & _LAST > 0)
-    return packets.group_by("flow").agg(
-        mss=pl.col("payload_bytes")
-        .filter(data & (pl.col("shake") == _NO_SHAKE))
-        .max()
-        .fill_null(1),
-        ecn=(pl.col("flags") & (_CE | _ECE | _CWR) > 0).any(),
-        end=pl.col("seq").filter(last).max().cast(pl.Int64) + 1,
-        end_payload=pl.col("payload_bytes").filter(last).max(),
+    data = (pl.col("kind") == DATA) & (pl.col("shake") == NO_SHAKE)
+    own, number = (pl.col(name).filter(data) for name in ("payload_bytes", "seq"))
+    most = packets.select(own.max().fill_null(1)).item()
+    figures = packets.group_by("flow").agg(
+        mss=own.max().fill_null(1),
+        full=pl.when(number.max() > 0).then(own.max()).otherwise(most),
+        ecn=(pl.col("flags") & (CE | ECE | CWR) > 0).any(),
+        fin=(data & (pl.col("flags") & LAST > 0)).any(),
+        end=number.max().cast(pl.Int64) + 1,
+        end_payload=own.filter(number == number.max()).max(),
     )
-
-
-def _seen(packets: pl.DataFrame, view: View) -> pl.DataFrame:
-    """One row for each packet at one end of each queue, in order, with ``dropped``."""
-    if view == "departure":
-        left = packets.filter(pl.col("point") == _LEFT)
-        return left.with_columns(dropped=pl.lit(False)).sort("t_ps", maintain_order=True)
-    keys = ["link", "flow", "kind", "shake", "direction", "seq"]
-    arrived = packets.filter(pl.col("point") == _ARRIVED).sort("t_ps", maintain_order=True)
-    arrived = arrived.with_row_index("arrival")
-    drops = packets.filter(pl.col("point") == _DROPPED).sort("t_ps", maintain_order=True)
-    # A packet is dropped on arrival or later: the last of its number that had come is meant.
-    found = drops.join_asof(
-        arrived.select("t_ps", "arrival", *keys),
-        on="t_ps",
-        by=keys,
-        strategy="backward",
-        check_sortedness=False,
-    )
-    dropped = pl.col("arrival").is_in(found["arrival"].drop_nulls().implode())
-    return arrived.with_columns(dropped=dropped).drop("arrival")
+    ends = pl.col("fin") | (pl.col("end_payload") < pl.col("mss"))
+    return figures.with_columns(end=pl.when(ends).then("end"))
 
 
 def _layout(seen: pl.DataFrame) -> tuple[int, int]:
     """Bytes of framing, and of IP and TCP headers without SACK: all packets have the same."""
-    tcp = seen.filter((pl.col("kind") < _UDP) & (pl.col("shake") == _NO_SHAKE))
-    udt = seen.filter(pl.col("kind") > _UDP)
+    tcp = seen.filter((pl.col("kind") < UDP) & (pl.col("shake") == NO_SHAKE))
+    udt = seen.filter(pl.col("kind") > UDP)
     if tcp.height == 0 and udt.height > 0:
         # Headers and bodies of UDT are whole words.
         odd = udt.select(((pl.col("bytes") - pl.col("payload_bytes")) % 4).first()).item()
@@ -266,51 +272,6 @@ def _layout(seen: pl.DataFrame) -> tuple[int, int]:
     raise UsageError(
         f"packets: bytes - payload_bytes is {', '.join(str(size) for size in sizes)}; allowed: one "
         "of 40 or 52 (IP and TCP, without and with timestamps), or 14 more (Ethernet)"
-    )
-
-
-def _with_handshakes(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows in order of time, with a handshake added to TCP flows without a recorded one."""
-    opened = rows.filter(pl.col("shake") != _NO_SHAKE)["flow"].unique()
-    tcp = rows.filter((pl.col("kind") < _UDP) & ~pl.col("flow").is_in(opened.implode()))
-    ack = pl.col("kind") == _ACK
-    # The side that sends data sends forward unless its ACKs do.
-    first = tcp.group_by("flow", maintain_order=True).agg(
-        pl.col("t_ps").first(),
-        pl.col("link").filter(~ack).first().alias("data_link"),
-        pl.col("link").filter(ack).first().alias("ack_link"),
-        (pl.col("direction") ^ ack.cast(pl.UInt8)).first().alias("direction"),
-        pl.col("seq").min(),
-        *(pl.col(name).first() for name in ("mss", "ecn", "end", "end_payload")),
-    )
-    shakes = []
-    for shake in (_SYN, _SYN_ACK, _THIRD):
-        answer = shake == _SYN_ACK
-        # Where only one side is seen, so it is in the handshake: nobody misses the other.
-        own = "ack_link" if answer else "data_link"
-        shakes.append(
-            first.filter(pl.col(own).is_not_null()).with_columns(
-                link=own,
-                kind=pl.lit(_ACK if answer else _DATA, rows["kind"].dtype),
-                direction=pl.col("direction") ^ int(answer),
-                shake=pl.lit(shake, pl.UInt8),
-            )
-        )
-    made = pl.concat(shakes).drop("data_link", "ack_link")
-    # A stable sort: of one instant, handshakes come first, in their order.
-    both = pl.concat([made, rows], how="diagonal_relaxed")
-    return both.sort("t_ps", maintain_order=True)
-
-
-def _with_echo(rows: pl.DataFrame) -> pl.DataFrame:
-    """Timestamps (RFC 7323): milliseconds of the trace, and the last that the other side showed."""
-    clock = (pl.col("t_ps") // 1_000_000_000 + 1).cast(pl.UInt32, wrap_numerical=True)
-    ack = pl.col("kind") == _ACK
-    return rows.with_columns(clock=clock).with_columns(
-        echo=pl.when(ack)
-        .then(pl.when(~ack).then("clock").forward_fill().over("flow"))
-        .otherwise(pl.when(ack).then("clock").forward_fill().over("flow"))
-        .fill_null(0)
     )
 
 
@@ -352,16 +313,16 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     interface = chunk["link"].replace_strict(at, return_dtype=pl.UInt32).to_numpy()
     p = _Packets(chunk.drop("link"))
     rows = np.zeros(chunk.height, _ROW)
-    udp, udt = p.kind >= _UDP, p.kind > _UDP
+    udp, udt = p.kind >= UDP, p.kind > UDP
     tcp, shake = ~udp, p.shake
-    syn = (shake == _SYN) | (shake == _SYN_ACK)
+    syn = (shake == SYN) | (shake == SYN_ACK)
     timestamps = tcp & (headers > _IP + _TCP)
     blocks = [
-        tcp & chunk[f"sack{i}_end"].is_not_null().to_numpy() & (shake == _NO_SHAKE)
+        tcp & chunk[f"sack{i}_end"].is_not_null().to_numpy() & (shake == NO_SHAKE)
         for i in (1, 2, 3)
     ]
     sacks = sum(block.astype(np.int64) for block in blocks)
-    comment = (p.flags & _RETRANSMISSION) + 2 * p.dropped
+    comment = (p.flags & RETRANSMISSION) + 2 * p.dropped
 
     # With timestamps, "SACK permitted" stands in the place of their two NOPs, as in Linux.
     apart = syn & ~timestamps
@@ -374,7 +335,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
 
     rows["type"] = 6
     rows["interface"] = interface
-    ns = p.t_ps // 1000
+    ns = p.t_ps // 1000 + BEGIN_S * 10**9
     rows["time_high"], rows["time_low"] = ns >> 32, ns & 0xFFFFFFFF
     rows["captured"], rows["original"] = captured, framing + total
     _fill_ip(rows, p, total)
@@ -388,7 +349,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     ports = np.where(udp[:, None], rows["ports"], 0)
     rows["udp"][:, :2] = ports
     rows["udp"][:, 2] = np.where(udp, total - _IP, 0)
-    control = p.kind == _UDT_CONTROL
+    control = p.kind == UDT_CONTROL
     rows["udt"][:, 0] = np.where(control, p.seq >> 32 | 1 << 31, p.seq & 0x7FFFFFFF) * udt
     rows["udt"][:, 1] = np.where(control, p.seq & 0xFFFFFFFF, _UDT_MESSAGE) * udt
     # Both checksums count the payload as zeros: it is cut off.
@@ -430,18 +391,18 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
 def _fill_ip(rows: NDArray[Any], p: _Packets, total: NDArray[np.int64]) -> None:
     """Version 4, ECN bits, DF, TTL 64; hosts are in 10.0.0.0/9 (left) and 10.128.0.0/9 (right)."""
     ip = rows["ip"]
-    marked = (p.flags & _CE > 0) & (p.shake == _NO_SHAKE)
-    capable = (p.ecn > 0) & (p.kind != _ACK) & (p.shake == _NO_SHAKE)
+    marked = (p.flags & CE > 0) & (p.shake == NO_SHAKE)
+    capable = (p.ecn > 0) & (p.kind != ACK) & (p.shake == NO_SHAKE)
     ip[:, 0] = 0x45
     ip[:, 1] = np.where(marked, 3, np.where(capable, 2, 0))
     ip[:, 2], ip[:, 3] = total >> 8, total & 0xFF
     ip[:, 6] = 0x40
     ip[:, 8] = 64
-    ip[:, 9] = np.where(p.kind >= _UDP, 17, 6)
+    ip[:, 9] = np.where(p.kind >= UDP, 17, 6)
     for start, right in ((12, p.direction), (16, 1 - p.direction)):
         ip[:, start] = 10
-        ip[:, start + 1] = (right << 7) | (p.flow >> 16 & 0x7F)
-        ip[:, start + 2], ip[:, start + 3] = p.flow >> 8 & 0xFF, p.flow & 0xFF
+        ip[:, start + 1] = (right << 7) | (p.number >> 16 & 0x7F)
+        ip[:, start + 2], ip[:, start + 3] = p.number >> 8 & 0xFF, p.number & 0xFF
     ip[:, 10:12] = _checksum(_words(ip))[:, None] >> np.array([8, 0]) & 0xFF
 
 
@@ -454,40 +415,42 @@ def _fill_tcp(
     blocks: Sequence[NDArray[np.bool_]],
     sacks: NDArray[np.int64],
 ) -> None:
-    ack, udp, shake = p.kind == _ACK, p.kind >= _UDP, p.shake
-    near = _PORT_FROM + (p.flow >> 23)  # the addresses hold 23 bits of the flow's number
+    ack, udp, shake = p.kind == ACK, p.kind >= UDP, p.shake
+    # The addresses hold 23 bits of the flow's number.
+    near = _PORT_FROM + ((p.number >> 23) + p.turn) % (0x10000 - _PORT_FROM)
     rows["ports"][:, 0] = np.where(ack, _PORT_TO, near)
     rows["ports"][:, 1] = np.where(ack, near, _PORT_TO)
-    rows["ports"][p.kind > _UDP] = _PORT_UDT
+    rows["ports"][p.kind > UDP] = _PORT_UDT
 
     def number(segments: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sequence number of a segment's first byte, the SYN having number 0."""
         ended = (p.end > 0) & (segments >= p.end)
         whole = 1 + segments * p.mss
         # The last segment may be shorter, and the FIN behind it takes a number.
-        return np.where(ended, 2 + (p.end - 1) * p.mss + p.end_payload, whole) & 0xFFFFFFFF
+        short = 1 + (p.end - 1) * p.mss + p.end_payload + p.fin
+        return np.where(ended, short, whole) & 0xFFFFFFFF
 
     one = np.ones_like(p.seq)
-    sent = np.where(shake == _SYN, number(p.seq) - 1, number(p.seq)) & 0xFFFFFFFF
-    rows["seq"] = np.where(ack, np.where(shake == _SYN_ACK, 0, one), sent)
-    acked = np.where(shake == _SYN, 0, one)
+    sent = np.where(shake == SYN, number(p.seq) - 1, number(p.seq)) & 0xFFFFFFFF
+    rows["seq"] = np.where(ack, np.where(shake == SYN_ACK, 0, one), sent)
+    acked = np.where(shake == SYN, 0, one)
     rows["ack"] = np.where(ack, number(p.seq), acked)
     rows["offset"] = np.where(udp, 0, length // 4 << 4)
-    recorded = shake == _NO_SHAKE
-    bits = np.where(shake == _SYN, _SYN_BIT, _ACK_BIT | np.where(shake == _SYN_ACK, _SYN_BIT, 0))
-    bits |= np.where(recorded & ~ack & (p.flags & _LAST > 0), _FIN, 0)
-    bits |= np.where(recorded & (p.flags & _ECE > 0), _ECE_BIT, 0)
-    bits |= np.where(recorded & (p.flags & _CWR > 0), _CWR_BIT, 0)
+    recorded = shake == NO_SHAKE
+    bits = np.where(shake == SYN, _SYN_BIT, _ACK_BIT | np.where(shake == SYN_ACK, _SYN_BIT, 0))
+    bits |= np.where(recorded & ~ack & (p.flags & LAST > 0), _FIN, 0)
+    bits |= np.where(recorded & (p.flags & ECE > 0), _ECE_BIT, 0)
+    bits |= np.where(recorded & (p.flags & CWR > 0), _CWR_BIT, 0)
     # RFC 3168, section 6.1.1: a SYN with both asks for ECN, a SYN-ACK with ECE agrees.
-    bits |= np.where((p.ecn > 0) & (shake == _SYN), _ECE_BIT | _CWR_BIT, 0)
-    bits |= np.where((p.ecn > 0) & (shake == _SYN_ACK), _ECE_BIT, 0)
+    bits |= np.where((p.ecn > 0) & (shake == SYN), _ECE_BIT | _CWR_BIT, 0)
+    bits |= np.where((p.ecn > 0) & (shake == SYN_ACK), _ECE_BIT, 0)
     rows["bits"] = bits
     rows["window"] = 0xFFFF
 
     # Largest segment, window scale, SACK permitted; NOPs (1) align them.
     rows["syn_options"] = np.array([2, 4, 0, 0, 1, 3, 3, _SCALE], np.uint8)
     rows["sack_permitted"] = [1, 1, 4, 2]
-    rows["syn_options"][:, 2], rows["syn_options"][:, 3] = p.mss >> 8 & 0xFF, p.mss & 0xFF
+    rows["syn_options"][:, 2], rows["syn_options"][:, 3] = p.said_mss >> 8 & 0xFF, p.said_mss & 0xFF
     rows["timestamps_head"] = [1, 1, 8, 10]
     rows["timestamps_head"][syn] = [4, 2, 8, 10]
     rows["timestamps"][:, 0], rows["timestamps"][:, 1] = p.clock, p.echo

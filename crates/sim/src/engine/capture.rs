@@ -1,5 +1,5 @@
-//! Recording of packets as they arrive at a link, are dropped there, and leave it. It alters nothing: the
-//! hash of a run is the same without it.
+//! Recording of packets as they arrive at a link, are dropped there, leave it, and reach the host behind the last
+//! link of their route. It alters nothing: the hash of a run is the same without it.
 
 use lfn_units::Time;
 
@@ -8,6 +8,9 @@ use crate::ids::LinkId;
 use crate::packet::{Blocks, Class, Packet, PacketView};
 use crate::tables::{PacketClass, PacketRow, PacketTable, Point};
 use crate::traffic::Direction;
+
+/// Flag of a packet that arrives at the first link of its route: it leaves its host.
+const LEAVES_HOST: u8 = 32;
 
 pub(super) struct Capture {
     /// Whether a link is recorded, by its place.
@@ -51,8 +54,20 @@ impl Capture {
         self.table
     }
 
-    pub fn arrives(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
-        self.record(Point::Arrived, at, link, view, packet, blocks);
+    /// A packet arrives at a link, the first of its route or a later one.
+    pub fn arrives(
+        &mut self,
+        at: Time,
+        link: LinkId,
+        is_first: bool,
+        view: &PacketView,
+        packet: Packet,
+        blocks: &Blocks,
+    ) {
+        let recorded = self.record(Point::Arrived, at, link, view, packet, blocks);
+        if let (true, true, Some(flags)) = (recorded, is_first, self.table.flags.last_mut()) {
+            *flags |= LEAVES_HOST;
+        }
     }
 
     pub fn dropped(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
@@ -63,6 +78,12 @@ impl Capture {
         self.record(Point::Left, at, link, view, packet, blocks);
     }
 
+    /// A packet reaches its host, behind the last link of its route.
+    pub fn received(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
+        self.record(Point::Received, at, link, view, packet, blocks);
+    }
+
+    /// Adds a row, if it is wanted and there is room.
     fn record(
         &mut self,
         point: Point,
@@ -71,13 +92,13 @@ impl Capture {
         view: &PacketView,
         packet: Packet,
         blocks: &Blocks,
-    ) {
+    ) -> bool {
         if !self.links[link.index()] || at < self.from || at >= self.to {
-            return;
+            return false;
         }
         self.rows += 1;
         if self.rows > self.max_rows {
-            return;
+            return false;
         }
         let blocks = if view.class == Class::Ack { &blocks[..packet.blocks()] } else { &[] };
         let block = |n: usize| blocks.get(n).copied().unwrap_or_default();
@@ -113,5 +134,6 @@ impl Capture {
             sack3_start: third.start,
             sack3_end: third.end,
         });
+        true
     }
 }

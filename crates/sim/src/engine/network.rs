@@ -184,7 +184,8 @@ impl Network {
         let Routed { hop, packet } = routed;
         let at = self.link_at(hop);
         if let Some(capture) = &mut self.capture {
-            capture.arrives(now, at, &ends.view(hop.class, packet), packet, &extras.blocks);
+            let view = ends.view(hop.class, packet);
+            capture.arrives(now, at, hop.number == 0, &view, packet, &extras.blocks);
         }
         let AtQueue { bytes, ect, last_leg } = ends.at_queue(hop.class, packet);
         let ect = ect && hop.number <= self.routes[hop.route.index()].last_marking;
@@ -335,9 +336,6 @@ impl Network {
             packet = packet.bleached();
         }
         let routed = Routed { hop, packet };
-        if let Some(capture) = &mut self.capture {
-            capture.departs(departs, at, &ends.view(hop.class, packet), packet, &extras.blocks);
-        }
         let link = &mut self.links[at.index()];
         let mut arrives = departs.after(link.delay);
         let mut twice = false;
@@ -345,6 +343,16 @@ impl Network {
             (arrives, twice) = motion.apply(arrives);
         } else if let (Some(acks), false) = (&mut link.acks, hop.class.is_data()) {
             arrives = acks.arrival(departs, link.delay);
+        }
+        if let Some(capture) = &mut self.capture {
+            let view = ends.view(hop.class, packet);
+            capture.departs(departs, at, &view, packet, &extras.blocks);
+            if usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len() {
+                let reaches = arrives + ends.at_queue(hop.class, packet).last_leg;
+                for _ in 0..=u8::from(twice) {
+                    capture.received(reaches, at, &view, packet, &extras.blocks);
+                }
+            }
         }
         if twice {
             self.copies += 1;
