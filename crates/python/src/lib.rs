@@ -3,6 +3,7 @@
 
 mod batch;
 mod emulator;
+mod interrupts;
 mod memory;
 mod outside;
 mod prototype;
@@ -23,7 +24,8 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use outside::{parse, scenario_error, waited};
+use interrupts::waited;
+use outside::{parse, scenario_error};
 
 mod errors {
     pyo3::import_exception!(lfnlab.errors, LabError);

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::errors;
-use crate::outside::kept;
+use crate::interrupts::kept;
 
 /// A probe is what Python says, times 2 to this.
 const PROBE_SCALE: u32 = 20;

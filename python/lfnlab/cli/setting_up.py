@@ -22,14 +22,14 @@ def scenario(file: Path = Path("scenario.toml"), /, *, preset: str | None = None
         preset: One of the scenarios that come with lfnlab instead, such as `e-vlbi`.
     """
     if preset is None:
-        return _write(file, _start("scenario.toml", str(file)), f"lfn run {file}")
+        return write(file, _start("scenario.toml", str(file)), f"lfn run {file}")
     from lfnlab.scenario.presets import presets
 
     known = presets()
     if preset not in known:
         allowed = ", ".join(known) or "none, as this package was built without them"
         raise UsageError(f'--preset: no scenario "{preset}"; allowed: {allowed}')
-    return _write(file, known[preset].read_text(encoding="utf-8"), f"lfn run {file}")
+    return write(file, known[preset].read_text(encoding="utf-8"), f"lfn run {file}")
 
 
 @new.command
@@ -41,7 +41,7 @@ def law(file: Path = Path("mine.py"), /) -> int:
     """
     name = str(file) if file.is_absolute() else f"./{file}"
     runs = f"lfn compare --law {name}:Mine,cubic --rate 100Mbit/s --rtt 50ms"
-    return _write(file, _start("law.py.txt", name), runs)
+    return write(file, _start("law.py.txt", name), runs)
 
 
 @new.command
@@ -51,7 +51,7 @@ def sweep(file: Path = Path("sweep.toml"), /) -> int:
     Args:
         file: The file; it must not exist.
     """
-    return _write(file, _start("sweep.toml", str(file)), f"lfn sweep {file} --out sweep")
+    return write(file, _start("sweep.toml", str(file)), f"lfn sweep {file} --out sweep")
 
 
 def _start(name: str, file: str) -> str:
@@ -59,7 +59,8 @@ def _start(name: str, file: str) -> str:
     return text.replace("{file}", file)
 
 
-def _write(file: Path, text: str, command: str) -> int:
+def write(file: Path, text: str, command: str) -> int:
+    """Write a new file, and say the command that uses it."""
     try:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)

@@ -72,7 +72,6 @@ def sweep(
         json: Print one JSON object to stdout.
     """
     import os
-    from dataclasses import replace
 
     from lfnlab.experiment.executor import check_executor
     from lfnlab.experiment.plan import Plan
@@ -87,7 +86,8 @@ def sweep(
         raise UsageError("--dry-run: it predicts what the simulator needs; leave out --on linux")
     where = backend(on)
     asked = Sweep.load(file)
-    asked = replace(asked, base=with_settings(asked.base, settings(set_)))
+    said = settings(set_)
+    asked = asked.with_settings(with_settings(asked.base, said), said)
     if dry_run:
         plan = Plan(asked.cases, asked.seeds).shard(*part or (1, 1))
         there: set[str] = set()
@@ -197,6 +197,28 @@ def list_(
         print(f"{run['key']}  {run['code']}  {run['seed']:6}  {laws:20}  {run['name'] or ''}")
     print(f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code", file=sys.stderr)
     return _tell_damaged(catalog)
+
+
+@store.command
+def export(directory: Path, file: Path | None = None, /) -> int:
+    """Write the last experiment of a store as a file for `lfn sweep`, which makes the same runs.
+
+    The file has what `--set` and other options said. It names files by absolute paths. Example:
+
+        lfn store export lfn-results again.toml
+
+    Args:
+        directory: Results directory.
+        file: The file; it must not exist. Default: print it.
+    """
+    from lfnlab.cli.setting_up import write
+    from lfnlab.experiment.export import export as exported
+
+    made = exported(directory)
+    if file is None:
+        print(made.text, end="")
+        return OK
+    return write(file, made.text, f"{made.command} {file}")
 
 
 def _tell_damaged(catalog: Catalog) -> int:

@@ -142,6 +142,14 @@ def find(text: str, folder: Path) -> type[Law] | None:
     return None if file is None else _load(folder / file[1], file[2] or "")
 
 
+def located(text: str, folder: Path) -> str:
+    """A law's text with the absolute path of its file, if it names one from ``folder``."""
+    file = re.fullmatch(r"(.*(?:\.py|\.h))(:.*)?", text)
+    return (
+        text if file is None or "@" in text else f"{(folder / file[1]).absolute()}{file[2] or ''}"
+    )
+
+
 def is_prototype(law: str | type[Law]) -> bool:
     """Whether a law of a scenario is in Python."""
     return not isinstance(law, str) or "@" in law or re.search(r"\.py(:|$)|\.h$", law) is not None
@@ -171,12 +179,17 @@ def describe(law: type[Law]) -> tuple[str, str, str, tuple[str, ...]]:
     _check_attributes(law)
     if law.__init__ is not Law.__init__:
         _check_arguments(law, "__init__", law.__init__, 1)
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", law.name):
+    if not (isinstance(law.name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", law.name)):
         raise LawError(
             f"{law.__name__}.name: {law.name!r}; allowed: a letter, then letters, digits, . _ -"
         )
     if law.name in {known["name"] for known in _core.laws()}:
         raise LawError(f"{law.name} is a law of the registry; give the class another name")
+    if not isinstance(law.slow_start, str):
+        raise LawError(f"{law.__name__}.slow_start: {law.slow_start!r}; allowed: a text")
+    several = isinstance(law.probes, tuple | list)
+    if not several or not all(isinstance(probe, str) for probe in law.probes):
+        raise LawError(f"{law.__name__}.probes: {law.probes!r}; allowed: a list of names")
     if len(law.probes) > 8:
         raise LawError(f"{law.__name__}.probes: {len(law.probes)}; allowed: at most 8")
     return law.name, _digest(law), law.slow_start, tuple(law.probes)
@@ -221,16 +234,18 @@ def source_text(law: type[Law]) -> str | None:
 
 
 def _check_arguments(law: type[Law], name: str, own: Any, count: int) -> None:
+    wanted = ", ".join(inspect.signature(getattr(Law, name)).parameters)
+    right = f"write {name}({'self' if name == '__init__' else wanted})"
+    if not callable(own):
+        raise LawError(f"{law.__name__}.{name} is {own!r}, which cannot be called; {right}")
     try:
         signature = inspect.signature(own)
+    except (TypeError, ValueError):  # of C, which tells none
+        return
+    try:
         signature.bind(*range(count))
     except TypeError:
-        wanted = ", ".join(inspect.signature(getattr(Law, name)).parameters)
-        if name == "__init__":
-            wanted = "self"
-        raise LawError(
-            f"{law.__name__}.{name}{signature} cannot be called; write {name}({wanted})"
-        ) from None
+        raise LawError(f"{law.__name__}.{name}{signature} cannot be called; {right}") from None
 
 
 def _check_attributes(law: type[Law]) -> None:

@@ -102,6 +102,7 @@ def execute(
     ]
     experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": entries}
     experiment |= {} if source is None else {"source": source}
+    experiment |= {} if backend is SIMULATOR else {"on": backend.name}
     whole = experiment if shard is None else None
     state = _State(store, plan, progress, failed, keep_going, whole)
     command = provenance.command()

@@ -7,7 +7,8 @@ A sweep is a scenario file with a table ``[sweep]``, or a scenario and a
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
@@ -16,11 +17,10 @@ from lfnlab.errors import ScenarioError
 from lfnlab.experiment.design import Design, Draws, Point, Value, factor, quoted, with_values
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.scenario.builder import Scenario, toml
+from lfnlab.scenario.builder import Scenario, anchored, toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from lfnlab.experiment.run import Progress
     from lfnlab.results.runs import Results
@@ -36,9 +36,11 @@ class Sweep:
     name: str = "scenario"
     """File name of the scenario in errors."""
     source: str | None = None
-    """The text that it was read from."""
+    """A text that says the same wherever it lies."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """The line of the text that says what a key of the design takes."""
+    tables: Mapping[str, Value] = field(default_factory=dict)
+    """The tables of that text."""
 
     @classmethod
     def load(cls, path: str | Path, table: str = "sweep") -> Sweep:
@@ -49,6 +51,7 @@ class Sweep:
         """
         text = _core.read(str(path))
         base, said, lines = split(text, str(path), table)
+        source, tables = lasting(text, str(path), table)
         try:
             seeds = said.pop("seeds", 1)
             if not _are_seeds(seeds):
@@ -62,7 +65,14 @@ class Sweep:
             for method, part in said.items()
             for key in part
         }
-        return cls(base, design, seeds, str(path), text, factors)
+        return cls(base, design, seeds, str(path), source, factors, tables)
+
+    def with_settings(self, base: Scenario, said: Mapping[str, Value]) -> Sweep:
+        """The same design of ``base``, which is the scenario with these values of keys."""
+        if not said:
+            return self
+        source = toml(with_values(self.tables, anchored(dict(said), Path())))
+        return replace(self, base=base, source=source)
 
     @property
     def cases(self) -> Sequence[Case]:
@@ -156,6 +166,17 @@ def split(text: str, file: str, table: str) -> tuple[Scenario, dict[str, Value],
     document = json.loads(tables)
     said = document.pop(table)
     return Scenario.from_document(document, file), said, lines
+
+
+def lasting(text: str, file: str, table: str) -> tuple[str, dict[str, Value]]:
+    """The text of a file so that it names the same files from any folder, and its tables."""
+    document = json.loads(_core.document(text, file, table)[0])
+    # Values of a sweep are named from the working directory.
+    tables = {
+        key: anchored(part, Path() if key == table else Path(file).parent, key)
+        for key, part in document.items()
+    }
+    return (text if tables == document else toml(tables)), tables
 
 
 def located(error: ScenarioError, lines: Mapping[str, int], file: str, table: str) -> ScenarioError:

@@ -20,7 +20,7 @@ from lfnlab.experiment.design import MOST_RUNS, Choice, Design, Point, Range, qu
 from lfnlab.experiment.objective import Objective
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.experiment.sweep import Sweep, located, split
+from lfnlab.experiment.sweep import Sweep, lasting, located, split
 from lfnlab.statistics import Interval, interval, paired
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class Search:
         """
         text = _core.read(str(path))
         base, said, lines = split(text, str(path), "tune")
+        source, _ = lasting(text, str(path), "tune")
         try:
             if unknown := [key for key in said if key not in _KEYS]:
                 raise ScenarioError("unknown key", f"allowed: {', '.join(_KEYS)}", unknown[0])
@@ -135,7 +136,7 @@ class Search:
                 raise error.at(f"over.{error.key}") from None
             minimise = Objective(said.pop("minimise"))
             places = {key: lines.get(f"tune.over.{quoted(key)}", lines["tune"]) for key in over}
-            return cls(base, minimise, over, **said, name=str(path), source=text, lines=places)
+            return cls(base, minimise, over, **said, name=str(path), source=source, lines=places)
         except ScenarioError as error:
             raise located(error, lines, str(path), "tune") from None
 

@@ -307,13 +307,28 @@ def _value(key: str, item: Any) -> Any:
     return tuple(_value(key, part) for part in item) if isinstance(item, list) else item
 
 
+_PATHS = {"trace", "file", "path"}
+"""Keys of files."""
+
+
+def anchored(item: Any, root: Path, key: str = "") -> Any:
+    """The same tables with the paths of files made absolute from ``root``, laws' files included."""
+    if isinstance(item, dict):
+        return {name: anchored(part, root, name.rpartition(".")[2]) for name, part in item.items()}
+    if isinstance(item, list):
+        return [anchored(part, root, key) for part in item]
+    if isinstance(item, str) and key in _PATHS:
+        return str((root / item).absolute())
+    return prototype.located(item, root) if isinstance(item, str) and key == "law" else item
+
+
 def _anchored(item: Any, root: Path, key: str = "") -> Any:
-    """The same tables with the paths of files made absolute from ``root``."""
+    """The same, with classes in the place of laws' files."""
     if isinstance(item, dict):
         return {name: _anchored(part, root, name) for name, part in item.items()}
     if isinstance(item, list):
         return [_anchored(part, root, key) for part in item]
-    if isinstance(item, str) and key in {"trace", "file", "path"}:
+    if isinstance(item, str) and key in _PATHS:
         return str((root / item).absolute())
     if key == "law" and isinstance(item, str | type):
         return prototype.spelled(item, root)
