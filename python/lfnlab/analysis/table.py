@@ -6,8 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lfnlab import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
 
     from lfnlab.statistics import Interval
 
@@ -23,7 +27,7 @@ class Table:
 
 def plain(table: Table) -> Sequence[str]:
     """The table as aligned lines of text."""
-    lines = [table.headings, *table.rows]
+    lines = [[*map(printable.line, cells)] for cells in (table.headings, *table.rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(table.headings))]
     return [
         "  ".join(
@@ -44,6 +48,25 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
 def markdown_row(cells: Sequence[str]) -> str:
     """A line of such a table."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def markdown_of(table: Table) -> Iterator[str]:
+    """The lines of a table in Markdown whose cells are not: they are shown as they are."""
+    yield f"| {' | '.join(map(printable.markdown, table.headings))} |"
+    yield "|---" * len(table.headings) + "|"
+    for row in table.rows:
+        yield f"| {' | '.join(map(printable.markdown, row))} |"
+
+
+def csv(frame: pl.DataFrame) -> str:
+    """A frame as comma-separated values, in which no cell is a formula."""
+    import polars as pl
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    for name in texts:
+        cells = [None if cell is None else printable.csv(cell) for cell in frame[name]]
+        frame = frame.with_columns(pl.Series(name, cells, pl.String))
+    return frame.rename({name: printable.csv(name) for name in frame.columns}).write_csv()
 
 
 def latex(table: Table) -> Iterator[str]:

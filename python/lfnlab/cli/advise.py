@@ -10,6 +10,7 @@ from cyclopts import Parameter, validators
 from lfnlab.cli.options import naming_options
 from lfnlab.cli.progress import bar
 from lfnlab.errors import LawError, UsageError
+from lfnlab.printable import say
 
 if TYPE_CHECKING:
     from lfnlab import advise as room
@@ -93,8 +94,8 @@ def advise(
 
         print(dumps(room.to_json(found, notes), indent=1, allow_nan=False))
     else:
-        print(*room.lines(found, notes), sep="\n")
-        print(f"Runs: {out}; lfn report {out} shows them.")
+        say(*room.lines(found, notes), sep="\n")
+        say(f"Runs: {out}; lfn report {out} shows them.")
     return OK
 
 

@@ -55,6 +55,7 @@ from lfnlab.errors import (
     Unavailable,
     UsageError,
 )
+from lfnlab.printable import line, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -465,11 +466,11 @@ def _warn(message: Warning | str, category: type[Warning], *_: object, **__: obj
     if issubclass(category, SeedsWarning):
         return  # the commands say so beside their results
     kind = "" if issubclass(category, DamageWarning) else f"{category.__name__}: "
-    print(f"lfn: {kind}{message}", file=sys.stderr)
+    say(line(f"lfn: {kind}{message}"), file=sys.stderr)
 
 
 def _fail(code: int, why: object) -> int:
-    print(f"lfn: {why}", file=sys.stderr)
+    say(line(f"lfn: {why}"), file=sys.stderr)
     return code
 
 
@@ -484,8 +485,8 @@ def _foresee(scenarios: Sequence[Scenario]) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         from lfnlab.analysis import run_length
 
-        for line in run_length.foreseen(scenarios):
-            print(f"lfn: {line}", file=sys.stderr)
+        for told in run_length.foreseen(scenarios):
+            say(line(f"lfn: {told}"), file=sys.stderr)
 
 
 def _show(
@@ -512,12 +513,12 @@ def _show(
         _print_json(to_json(results))
     else:
         for table in summary_tables(results):
-            print(*plain(table), sep="\n")
-        print(averages(results), *notes, sep="\n")
+            say(*plain(table), sep="\n")
+        say(*map(line, (averages(results), *notes)), sep="\n")
         if seen:
-            print(seen)
+            say(seen)
         if page is not None:
-            print(f"report: {page.resolve()}")
+            say(f"report: {page.resolve()}")
     return OK
 
 

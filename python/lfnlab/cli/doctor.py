@@ -19,6 +19,7 @@ from cyclopts import Parameter
 
 from lfnlab.errors import Unavailable
 from lfnlab.kernel import host, libbpf
+from lfnlab.printable import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,9 +68,9 @@ def doctor(
     else:
         width = max(len(finding.subject) for finding in found)
         for finding in found:
-            print(f"{finding.state:<8}{finding.subject:<{width}}  {finding.found}")
+            say(f"{finding.state:<8}{finding.subject:<{width}}  {finding.found}")
             for line in filter(None, (finding.costs, finding.mend)):
-                print(f"{'':<{width + 10}}{line}")
+                say(f"{'':<{width + 10}}{line}")
     return int(any(finding.state == "missing" for finding in found))
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from lfnlab import _core
 from lfnlab.cli.options import Jobs, Memory  # noqa: TC001 - cyclopts reads them
 from lfnlab.cli.progress import bar
+from lfnlab.printable import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,21 +75,21 @@ def evaluate(
     store.write("evaluation.json", f"{text}\n")
     report = store.write("report.html", page(made))
     if json:
-        print(text)
+        say(text)
     else:
         _show(made)
-        print(f"report: {report.resolve()}")
+        say(f"report: {report.resolve()}")
     return OK
 
 
 def _show(made: Evaluation) -> None:
     from lfnlab.analysis.table import Table, plain
 
-    print(f"{made.law.label}: evidence for RFC 9743, sections 5 to 7\n")
+    say(f"{made.law.label}: evidence for RFC 9743, sections 5 to 7\n")
     for number, finding in enumerate(made.findings, 1):
-        print(f"{number}. {finding} [{', '.join(finding.sections)}]")
+        say(f"{number}. {finding} [{', '.join(finding.sections)}]")
     if not made.findings:
-        print("No figure is beyond its bound and worse than each comparator.")
+        say("No figure is beyond its bound and worse than each comparator.")
     rows = []
     for criterion in made.criteria:
         answers = made.of(criterion)
@@ -98,8 +99,8 @@ def _show(made: Evaluation) -> None:
         ]
         rows.append((criterion.section, criterion.title, *(str(count or "") for count in counts)))
     headings = ("", "criterion", "findings", "beyond", "within", "not decided", "none")
-    print()
-    print(*plain(Table(headings, tuple(rows), 2)), *_without(made), *made.notes(), sep="\n")
+    say()
+    say(*plain(Table(headings, tuple(rows), 2)), *_without(made), *made.notes(), sep="\n")
 
 
 def _without(made: Evaluation) -> Iterator[str]:

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from lfnlab import kernel as linux
 from lfnlab.errors import LabError, UsageError
 from lfnlab.kernel import host, loopback
+from lfnlab.printable import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,7 @@ def status(*, json: Json = False) -> int:
     ]
     if rows:
         _print_rows(("law", "in Linux", "until the end of"), rows)
-    print(f"new connections use {default} unless they choose")
+    say(f"new connections use {default} unless they choose")
     return 0
 
 
@@ -199,7 +200,7 @@ def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> No
     lines = [headings, *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
     for line in lines:
-        print("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
+        say("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
 
 
 def _print_json(value: dict[str, object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lfnlab import _core
+from lfnlab.printable import say
 
 
 def laboratory(file: Path | None = None, /, *, out: Path = Path("laboratory.html")) -> int:
@@ -26,5 +27,5 @@ def laboratory(file: Path | None = None, /, *, out: Path = Path("laboratory.html
         Scenario.from_toml(text, str(file)).check(str(file))
         fragment = lab.fragment(text)
     lab.write_page(out)
-    print(f"laboratory: {out.resolve().as_uri()}{fragment}")
+    say(f"laboratory: {out.resolve().as_uri()}{fragment}")
     return 0

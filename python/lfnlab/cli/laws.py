@@ -13,6 +13,7 @@ from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import law as law_of
 from lfnlab.control_laws.registry import laws as all_laws
 from lfnlab.errors import LawError, UsageError
+from lfnlab.printable import say
 from lfnlab.results import output
 
 if TYPE_CHECKING:
@@ -60,11 +61,11 @@ def laws(
 
         print(dumps([vars(entry) for entry in chosen], indent=1))
     elif bibtex:
-        print("\n".join(entry.bibtex() for entry in chosen), end="")
+        say("\n".join(entry.bibtex() for entry in chosen), end="")
     elif name is not None:
-        print(chosen[0].card(vectors=vectors))
+        say(chosen[0].card(vectors=vectors))
     else:
-        print(*plain(_table(chosen)), sep="\n")
+        say(*plain(_table(chosen)), sep="\n")
     return OK
 
 
@@ -78,7 +79,7 @@ def _draw(name: str, file: Path) -> int:
         raise UsageError(f"--picture: {error}") from None
     output.refuse_others(file)
     Drawing(card.picture(name), "", name).save(file)
-    print(file)
+    say(file)
     return OK
 
 
@@ -111,10 +112,10 @@ def port(
         output.refuse_others(out)
     text = vectors(found, name or found.name.lower(), tolerance)
     if out is None:
-        print(text, end="")
+        say(text, end="")
         return OK
     output.write(out, f"{text}<!-- {output.MARK} -->\n".encode())
-    print(out)
+    say(out)
     return OK
 
 

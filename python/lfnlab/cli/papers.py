@@ -12,6 +12,7 @@ from lfnlab import _core
 from lfnlab.cli.options import Jobs, Memory, backend
 from lfnlab.cli.progress import bar
 from lfnlab.errors import UsageError
+from lfnlab.printable import say
 
 if TYPE_CHECKING:
     from lfnlab.experiment.executor import Backend
@@ -28,7 +29,7 @@ def list_() -> int:
     from lfnlab.papers.paper import papers, title_of
 
     for name in papers():
-        print(f"{name:12} {title_of(name)}")
+        say(f"{name:12} {title_of(name)}")
     return OK
 
 
@@ -55,7 +56,7 @@ def all_(
     _core.limit_memory(memory)
     codes = []
     for name in papers():
-        print(f"\n{name}")
+        say(f"\n{name}")
         codes.append(
             reproduce(name, quick=quick, accept=accept, draws=draws, jobs=jobs, memory=memory)
         )
@@ -121,9 +122,9 @@ def reproduce(
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
     _show(reproduction, quick)
     if accept:
-        print(f"\naccepted: {papers.accept(name, quick, reproduction)}")
+        say(f"\naccepted: {papers.accept(name, quick, reproduction)}")
     if changes := papers.changed(name, quick, reproduction):
-        print("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
+        say("\nverdicts that are not the accepted ones:", *changes, sep="\n  ")
         return FAILED
     return OK
 
@@ -152,13 +153,13 @@ def _extend(
                 name, quick=quick, out=out, jobs=jobs, progress=progress, backend=place
             )
     for question, answer in found.answers.items():
-        print(f"{question}\n    {answer}")
+        say(f"{question}\n    {answer}")
     for heading, table in found.tables.items():
-        print(f"\n{heading}", *plain(table), sep="\n")
+        say(f"\n{heading}", *plain(table), sep="\n")
     page = write_report(found.results, figures=found.figures, tables=found.tables, traced=())
-    print(f"report: {page.resolve()}")
+    say(f"report: {page.resolve()}")
     if accept:
-        print(f"accepted: {extension.accept(name, part, found)}")
+        say(f"accepted: {extension.accept(name, part, found)}")
     return OK
 
 
@@ -168,11 +169,11 @@ def _draw(name: str, part: str | None, *, accept: bool, out: Path, jobs: Jobs) -
 
     with bar() as progress:
         found = draws.draw(name, out=out, part=part, jobs=jobs, progress=progress)
-    print(*plain(found.table()), sep="\n")
+    say(*plain(found.table()), sep="\n")
     for claim, verdicts in found.verdicts().items():
-        print(f"{claim}: {draws.counted(verdicts)}")
+        say(f"{claim}: {draws.counted(verdicts)}")
     if accept:
-        print(f"accepted: {draws.accept(name, found)}")
+        say(f"accepted: {draws.accept(name, found)}")
     return OK
 
 
@@ -186,17 +187,17 @@ def _show(reproduction: Reproduction, quick: bool) -> None:
     findings, tables = reproduction.findings, reproduction.tables
     figures = reproduction.figures
     if quick:
-        print("quick: short runs at a tenth of the rates or less; the paper's values are left out")
+        say("quick: short runs at a tenth of the rates or less; the paper's values are left out")
         findings = [replace(finding, says="(at full size)") for finding in findings]
         tables = {heading: table for heading, table in tables.items() if "paper" not in heading}
         figures = {name: drawn for name, drawn in figures.items() if "paper" not in drawn[1]}
     for finding in findings:
-        print(f"{finding.claim}  {finding.verdict}")
+        say(f"{finding.claim}  {finding.verdict}")
         if not quick:
-            print(f"    paper: {finding.says}")
-        print(f"    ours:  {finding.ours}")
+            say(f"    paper: {finding.says}")
+        say(f"    ours:  {finding.ours}")
         if finding.cause:
-            print(f"    cause: {finding.cause}")
+            say(f"    cause: {finding.cause}")
     page = write_report(
         reproduction.results,
         findings=findings,
@@ -204,4 +205,4 @@ def _show(reproduction: Reproduction, quick: bool) -> None:
         tables=tables,
         traced=reproduction.traced,
     )
-    print(f"report: {page.resolve()}")
+    say(f"report: {page.resolve()}")

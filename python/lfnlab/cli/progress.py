@@ -7,6 +7,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lfnlab.printable import line, say
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -33,9 +35,9 @@ class Bar:
         if self._line is not None and self._task is not None:
             self._line.update(self._task, failed=f"[red]{self._count:,} failed")
             if self._count == 1:
-                self._line.console.print(said, markup=False, highlight=False)
+                self._line.console.print(line(said), markup=False, highlight=False)
         elif self._count == 1 and sys.stderr is not None:
-            print(said, file=sys.stderr)
+            say(line(said), file=sys.stderr)
 
 
 @contextmanager

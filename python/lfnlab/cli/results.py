@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from lfnlab.errors import MetricError, StoreError, UsageError
+from lfnlab.printable import line, say
 from lfnlab.results import output
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def plot(
 
     sources = (source, *more)
     if list_:
-        print(registry.listing(), draw.listing(sources), sep="\n")
+        say(registry.listing(), draw.listing(sources), sep="\n")
         return OK
     if out is not None:
         try:
@@ -131,10 +132,10 @@ def _save(drawing: Drawing, sources: Sequence[Path], out: Path | None) -> None:
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
     drawing.save(file)
-    print(f"{drawing.says}\n{file}")
+    say(f"{drawing.says}\n{file}")
     for path in sources:
         if (path / EXPERIMENT).is_file() and (some := Results.load(path).completeness) is not None:
-            print(f"{path}: {some}")
+            say(f"{path}: {some}")
 
 
 def table(
@@ -166,9 +167,9 @@ def table(
         latex: A `tabular` for LaTeX with the package booktabs.
     """
     from lfnlab.analysis.summary import averages, summary_table
+    from lfnlab.analysis.table import csv as in_csv
     from lfnlab.analysis.table import latex as in_latex
-    from lfnlab.analysis.table import markdown as in_markdown
-    from lfnlab.analysis.table import plain
+    from lfnlab.analysis.table import markdown_of, plain
     from lfnlab.results.cases import LINK_METRICS
     from lfnlab.results.index import experiment
 
@@ -185,18 +186,18 @@ def table(
             frame = results.links.table(LINK_METRICS)
         else:
             frame = results.table() if against is None else results.compare(against)
-        print(frame.write_csv(), end="")
+        print(in_csv(frame), end="")
         return OK
     made = summary_table(results, against)
     if latex:
-        print(*in_latex(made), sep="\n")
+        say(*in_latex(made), sep="\n")
     elif markdown:
-        print(*in_markdown(made.headings, made.rows), sep="\n")
+        say(*markdown_of(made), sep="\n")
     else:
-        print(*plain(made), sep="\n")
-        print(averages(results))
+        say(*plain(made), sep="\n")
+        say(line(averages(results)))
         if against is not None:
-            print(f"Δ: case minus {baseline}, seed by seed; they differ if ± does not reach 0")
+            say(f"Δ: case minus {baseline}, seed by seed; they differ if ± does not reach 0")
     return OK
 
 
@@ -256,8 +257,8 @@ def metrics(
     if list_:
         for name, known in measure.METRICS.items():
             said = known.documentation
-            print(f"{name}: {said['meaning']}.\n    {said['Formula']}  [{said['Unit']}]")
-            print(f"    {said['Source']}")
+            say(f"{name}: {said['meaning']}.\n    {said['Formula']}  [{said['Unit']}]")
+            say(f"    {said['Source']}")
         return OK
     if directory is None:
         raise UsageError("metrics: no results directory; write for example lfn metrics lfn-results")
@@ -275,10 +276,10 @@ def metrics(
     if json:
         print(dumps(found.to_json(), indent=1, allow_nan=False))
         return OK
-    print(*plain(measure.table(found.values)), sep="\n")
-    print(found.window)
+    say(*plain(measure.table(found.values)), sep="\n")
+    say(found.window)
     for name, reason in found.refused.items():
-        print(f"no {name}: {reason}")
+        say(f"no {name}: {reason}")
     return OK
 
 
@@ -319,7 +320,7 @@ def pcap(
     packets = pcap.recorded(draw.one_run(directory, run))
     view: View | None = "departure" if after_queue else host
     count = pcap.write_pcapng(out, packets, view=view, links=link)
-    print(f"{count:,} packets\n{out}")
+    say(f"{count:,} packets\n{out}")
     return OK
 
 
@@ -347,6 +348,6 @@ def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
     for flow in measurement.summary["flows"]:
         goodput_bps = flow["goodput_bps"]
         rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
-        print(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
-    print(directory)
+        say(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
+    say(directory)
     return OK

@@ -9,6 +9,7 @@ from typing import Literal
 from cyclopts import App
 
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.printable import say
 
 new = App(name="new", help="Write a commented start: a scenario, a law in Python, a sweep.")
 
@@ -68,7 +69,7 @@ def write(file: Path, text: str, command: str) -> int:
         raise StoreError(f"{file} exists; choose another name") from None
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from None
-    print(f"{file}: {command}")
+    say(f"{file}: {command}")
     return 0
 
 
@@ -82,5 +83,5 @@ def install_completion(app: App, shell: Literal["bash", "zsh", "fish"] | None) -
         raise UsageError("the shell is not known; --shell bash, zsh or fish names it") from None
     except OSError as error:
         raise StoreError(f"cannot write {error.filename}: {error.strerror}") from None
-    print(f"completion: {where}; it works in a new shell")
+    say(f"completion: {where}; it works in a new shell")
     return 0

@@ -12,6 +12,7 @@ from lfnlab import _core
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli.options import Jobs, Memory, Report, naming_options
 from lfnlab.cli.progress import bar
+from lfnlab.printable import say
 
 OK = 0
 Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
@@ -91,8 +92,8 @@ def tcpeval(
     if json:
         _print_json(suite.to_json(experiment, asked, rows, notes))
     else:
-        print(f"{law}: {chosen.title}")
-        print(*plain(made), *notes, sep="\n")
+        say(f"{law}: {chosen.title}")
+        say(*plain(made), *notes, sep="\n")
         sweeping.print_next(out, page)
     return OK
 
@@ -128,7 +129,7 @@ def suite_bbr(
     if json:
         _print_json(bbr.to_json(verdicts, variant))
     else:
-        print(*plain(bbr.table(verdicts)), sep="\n")
+        say(*plain(bbr.table(verdicts)), sep="\n")
     return OK
 
 

@@ -12,6 +12,7 @@ from lfnlab import _core
 from lfnlab.cli.options import Memory, On, Report, Set, backend, settings, with_settings
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.errors import UsageError
+from lfnlab.printable import line, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -166,6 +167,9 @@ def list_(
 ) -> int:
     """List the runs of a store: key, code, seed, laws, scenario. Exit code 1: some are damaged.
 
+    A star marks runs of another version of the code than this one: the same command would run them
+    again, and their numbers may differ (CHANGELOG.md says where).
+
     Example: `lfn store ls lfn-results`
 
     Args:
@@ -177,8 +181,10 @@ def list_(
     import polars as pl
 
     from lfnlab.results.index import Catalog
+    from lfnlab.results.provenance import code_version
 
     catalog = Catalog(directory)
+    this = code_version()
     runs = (
         catalog.whole()
         .group_by("key", maintain_order=True)
@@ -186,6 +192,8 @@ def list_(
             pl.first("code", "seed", "name", "sim_s", "cpu_s"),
             laws=pl.col("law").drop_nulls().unique(maintain_order=True),
         )
+        # On Linux the code has the kernel's build behind ours.
+        .with_columns(current=(pl.col("code") + " ").str.starts_with(f"{this} "))
         .sort("code", "key")
         .collect()
     )
@@ -194,8 +202,12 @@ def list_(
         return _tell_damaged(catalog)
     for run in runs.iter_rows(named=True):
         laws = ",".join(run["laws"])
-        print(f"{run['key']}  {run['code']}  {run['seed']:6}  {laws:20}  {run['name'] or ''}")
-    print(f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code", file=sys.stderr)
+        code = f"{run['code']}{' ' if run['current'] else '*'}"
+        say(line(f"{run['key']}  {code} {run['seed']:6}  {laws:20}  {run['name'] or ''}"))
+    said = f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code"
+    if others := runs.height - int(runs["current"].sum()):
+        said += f"; * {others:,} of another version than {this}: the same command runs them again"
+    say(line(said), file=sys.stderr)
     return _tell_damaged(catalog)
 
 
@@ -216,7 +228,7 @@ def export(directory: Path, file: Path | None = None, /) -> int:
 
     made = exported(directory)
     if file is None:
-        print(made.text, end="")
+        say(made.text, end="")
         return OK
     return write(file, made.text, f"{made.command} {file}")
 
@@ -224,9 +236,9 @@ def export(directory: Path, file: Path | None = None, /) -> int:
 def _tell_damaged(catalog: Catalog) -> int:
     if not catalog.wrong:
         return OK
-    print(f"lfn: {len(catalog.wrong):,} damaged runs are left out:", file=sys.stderr)
+    say(f"lfn: {len(catalog.wrong):,} damaged runs are left out:", file=sys.stderr)
     for why in list(catalog.wrong.values())[:LISTED]:
-        print(f"lfn: {why}", file=sys.stderr)
+        say(line(f"lfn: {why}"), file=sys.stderr)
     return FAILED
 
 
@@ -247,7 +259,7 @@ def show(directory: Path, key: str, /) -> int:
     from lfnlab.results.store import read_json, read_text
 
     run = maintenance.find(directory, key)
-    print(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
+    say(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
     print(f"# {run / 'provenance.json'}\n{dumps(provenance_of(run), indent=1)}")
     print(f"# {run / 'summary.json'}\n{dumps(read_json(run / 'summary.json'), indent=1)}")
     return OK
@@ -273,9 +285,9 @@ def verify(directory: Path = Path("lfn-results"), /) -> int:
             damaged += is_run
             wrong.append(f"{found.key}: {found.why}")
     _print_some(wrong)
-    print(f"{checked:,} runs, {damaged:,} damaged")
+    say(f"{checked:,} runs, {damaged:,} damaged")
     if damaged:
-        print(remedy(directory))
+        say(remedy(directory))
     return FAILED if wrong else OK
 
 
@@ -307,12 +319,12 @@ def gc(
     found = maintenance.garbage(directory, code=code, damaged=damaged)
     left = sum(entry.name.startswith(".") for entry in found)
     if not yes:
-        print(*found, sep="\n", end="\n" if found else "")
-        print(f"{left:,} leftovers and {len(found) - left:,} runs; --yes removes them")
+        say(*map(line, found), sep="\n", end="\n" if found else "")
+        say(f"{left:,} leftovers and {len(found) - left:,} runs; --yes removes them")
         return OK
     maintenance.remove(found)
     Catalog(directory)
-    print(f"removed {left:,} leftovers and {len(found) - left:,} runs")
+    say(f"removed {left:,} leftovers and {len(found) - left:,} runs")
     return OK
 
 
@@ -340,7 +352,7 @@ def merge(into: Path, /, *sources: Path) -> int:
     wrong = []
     for source in sources:
         merged = maintenance.merge(source, home)
-        print(f"{source}: {merged.taken:,} runs taken, {merged.there:,} were there")
+        say(f"{source}: {merged.taken:,} runs taken, {merged.there:,} were there")
         wrong += [f"{source}: {found.key}: {found.why}" for found in merged.damaged]
         wrong += [f"{source}: {key}: other bytes than in {into}" for key in merged.unequal]
     _print_some(wrong)
@@ -362,23 +374,23 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
         print(dumps(vars(estimate) | {"points": len(asked.design)}, indent=1))
         return
     todo = estimate.runs - estimate.there
-    print(
+    say(
         f"{estimate.runs:,} runs, {len(asked.design):,} points of "
         f"{', '.join(asked.design.keys())}; {estimate.there:,} are there, {todo:,} to do"
     )
     if estimate.alone:
-        print(f"{estimate.alone:,} points are run once: nothing in them is random")
+        say(f"{estimate.alone:,} points are run once: nothing in them is random")
     if not todo:
         return
-    print(
+    say(
         f"time    about {_span(estimate.wall_s)}, {estimate.jobs} at a time; CPU "
         f"{_span(estimate.cpu_s)} (measured on {estimate.probed} of the runs)"
     )
-    print(
+    say(
         f"memory  at most {_size(estimate.memory_bytes)} a run; "
         f"{_size(estimate.limit_bytes)} may be used"
     )
-    print(f"disk    about {_size(estimate.disk_bytes)}")
+    say(f"disk    about {_size(estimate.disk_bytes)}")
 
 
 def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
@@ -405,19 +417,19 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
         (*(str(trial.point[key]) for key in keys), with_interval(trial.objective))
         for trial in tuned.trials[:SHOWN]
     ]
-    print(*plain(Table((*keys, "objective"), tuple(rows), len(keys))), sep="\n")
-    print(f"minimise {search.minimise.text}: {search.trials} trials, {search.seeds} seeds each")
+    say(*plain(Table((*keys, "objective"), tuple(rows), len(keys))), sep="\n")
+    say(f"minimise {search.minimise.text}: {search.trials} trials, {search.seeds} seeds each")
     if tuned.confirmed.n == 1:
-        print(f"the best: {with_interval(tuned.confirmed)}, of one run, since nothing is random")
+        say(f"the best: {with_interval(tuned.confirmed)}, of one run, since nothing is random")
     else:
-        print(
+        say(
             f"the best with {tuned.confirmed.n} further seeds: {with_interval(tuned.confirmed)} "
             "(95 %, Student's t)"
         )
     some = "1 point does" if len(equals) == 1 else f"{len(equals)} points do"
-    print(f"{some} not differ from it at 95 %, seed by seed:")
+    say(f"{some} not differ from it at 95 %, seed by seed:")
     for key, at in search.over.items():
-        print(f"  {key}  {at.span(values[key])}")
+        say(f"  {key}  {at.span(values[key])}")
 
 
 def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
@@ -441,9 +453,9 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
         print(dumps(said, indent=1, default=lambda number: number.item()))
         return
     _print_tables(results)
-    print(f"{len(results.runs):,} runs in {results.root}")
+    say(line(f"{len(results.runs):,} runs in {results.root}"))
     if failures:
-        print(f"{len(failures):,} failed; the same command tries them again:")
+        say(f"{len(failures):,} failed; the same command tries them again:")
         _print_some(failures)
     if results.runs:
         print_next(results.root, page)
@@ -460,9 +472,9 @@ def write_page(results: Results, tables: Mapping[str, Table] | None = None) -> P
 def print_next(root: Path, page: Path | None) -> None:
     """The report, and what may come next."""
     if page is not None:
-        print(f"report: {page.resolve()}")
+        say(f"report: {page.resolve()}")
     more = "" if page is not None else f"lfn report {root}, "
-    print(f"next: {more}lfn table {root} --csv, lfn plot {root} --list, lfn metrics {root}")
+    say(f"next: {more}lfn table {root} --csv, lfn plot {root} --list, lfn metrics {root}")
 
 
 def _print_tables(results: Results) -> None:
@@ -474,17 +486,17 @@ def _print_tables(results: Results) -> None:
         return
     tables = summary_tables(results)
     if (rows := max(len(table.rows) for table in tables)) > LISTED:
-        print(f"{rows:,} cases: lfn table {results.root} prints them")
+        say(f"{rows:,} cases: lfn table {results.root} prints them")
         return
     for table in tables:
-        print(*plain(table), sep="\n")
-    print(averages(results))
+        say(*plain(table), sep="\n")
+    say(line(averages(results)))
 
 
 def _print_some(lines: list[str]) -> None:
-    print(*lines[:LISTED], sep="\n", end="\n" if lines else "")
+    say(*map(line, lines[:LISTED]), sep="\n", end="\n" if lines else "")
     if len(lines) > LISTED:
-        print(f"and {len(lines) - LISTED:,} more")
+        say(f"and {len(lines) - LISTED:,} more")
 
 
 def _span(seconds: float) -> str:

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from lfnlab import _core
 from lfnlab.cli.options import Set, backend, naming_options, settings, with_settings
 from lfnlab.errors import UsageError
+from lfnlab.printable import say
 from lfnlab.results import output
 from lfnlab.testbed.validity import COALESCE, invalid
 
@@ -96,7 +97,7 @@ def shell(
         said = {**path, "note": output.MARK}
         output.write(report, (json_.dumps(said, indent=1) + "\n").encode())
     if why := invalid(path):
-        print(f"lfn: INVALID: {why}", file=sys.stderr)
+        say(f"lfn: INVALID: {why}", file=sys.stderr)
     return code
 
 
@@ -173,10 +174,10 @@ def on_kernel(
         print(json_.dumps(to_json(results), indent=1, allow_nan=False))
     else:
         for table in summary_tables(results):
-            print(*plain(table), sep="\n")
-        print(averages(results), f"report: {page.resolve()}", sep="\n")
+            say(*plain(table), sep="\n")
+        say(averages(results), f"report: {page.resolve()}", sep="\n")
     if why:
-        print(f"lfn: INVALID: {why}", file=sys.stderr)
+        say(f"lfn: INVALID: {why}", file=sys.stderr)
         return INVALID
     return OK
 
@@ -253,9 +254,9 @@ def agree(
     if json:
         print(json_.dumps(agreement.to_json(), indent=1, allow_nan=False))
     else:
-        print(*plain(agreement.table()), *agreement.notes, f"report: {page.resolve()}", sep="\n")
+        say(*plain(agreement.table()), *agreement.notes, f"report: {page.resolve()}", sep="\n")
     for name, why in agreement.invalid.items():
-        print(f"lfn: INVALID: {name}: {why}", file=sys.stderr)
+        say(f"lfn: INVALID: {name}: {why}", file=sys.stderr)
     if agreement.invalid:
         return INVALID
     return OK if agreement.within else DIFFERS

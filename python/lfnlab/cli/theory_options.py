@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from cyclopts import Parameter, validators
 
 from lfnlab.errors import UsageError
+from lfnlab.printable import say
 from lfnlab.results import output
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ def tell(
         noted = {**result, "notes": list(notes)} if notes else result
         print(json_.dumps(_without_nan(noted), indent=1, allow_nan=False))
         return 0
-    print(*plain(Table(headings, tuple(rows), 1)), sep="\n")
-    print(*notes, sep="\n", end="\n" if notes else "")
+    say(*plain(Table(headings, tuple(rows), 1)), sep="\n")
+    say(*notes, sep="\n", end="\n" if notes else "")
     if out is not None:
-        print(f"figure: {out}")
+        say(f"figure: {out}")
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from lfnlab.analysis import advice
+from lfnlab.analysis import table as written
 from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
@@ -201,7 +202,7 @@ def _csv(results: Results, name: str) -> str:
     """Where the numbers of a figure are: a file to save, or the command that prints them."""
     entry = registry.FIGURES[name]
     assert isinstance(entry, registry.Means)
-    text = entry.data(results).write_csv()
+    text = written.csv(entry.data(results))
     if len(text) > DATA_BYTES:
         return f"<code>lfn table {escape(shlex.quote(str(results.root)))} --csv</code>"
     return (
