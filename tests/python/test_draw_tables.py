@@ -47,7 +47,7 @@ COLUMNS = {
     "window_seg": ("segments", 1.0),
     "count": ("", 1.0),
 }
-#: What a label says, in the unit without a prefix.
+#: Units of labels, in the unit without a prefix.
 UNITS = {
     "s": 1.0,
     "ms": 1e-3,
@@ -72,7 +72,7 @@ def number(text: str) -> float:
 
 
 def unit_of(label: str) -> float:
-    """What one of an axis is, by its label."""
+    """The size of the unit of an axis, by its label."""
     found = re.search(r"\(([^()]*)\)$", label)
     return UNITS[found[1] if found else ""]
 

@@ -186,6 +186,26 @@ def test_every_lesson_at_every_width(file: Path, width: int, height: int, dark: 
 
 
 @needs_browser
+def test_all_charts_have_the_whole_time_of_the_run(lab: Page, file: Path) -> None:
+    """The axis of goodput began at 1 s, where its first bin ends."""
+    go(lab, file, "lesson=4")
+    ends = "laboratory.benches.map(b => b.plots.map(p => [p.data[0][0], p.data[0].at(-1)]))"
+    assert lab.evaluate(ends) == [[[0, 60]] * 3] * 2
+    scales = "laboratory.benches.map(b => b.plots.map(p => [p.scales.x.min, p.scales.x.max]))"
+    assert lab.evaluate(scales) == [[[0, 60]] * 3] * 2
+
+
+@needs_browser
+def test_the_sentences_on_rtt_unfairness_are_what_the_curves_show(lab: Page, file: Path) -> None:
+    go(lab, file, "lesson=4")
+    at_45_s = "report.flows.map(f => f.goodput_bps[report.goodput_t.indexOf(45)])"
+    of_reno, of_hybla = lab.evaluate(f"laboratory.benches.map(({{ report }}) => {at_45_s})")
+    assert of_reno[0] > of_reno[1]
+    assert of_hybla[0] < of_hybla[1]
+    assert "more than half" in lab.evaluate("document.getElementById('lesson').textContent")
+
+
+@needs_browser
 def test_the_first_picture_and_a_long_fat_run_come_soon(lab: Page, file: Path) -> None:
     """The bars are 2 s and 1 s on an idle machine; a busy one gets ten times as long."""
     began = time.monotonic()

@@ -27,6 +27,7 @@ from lfnlab.cli.progress import report_bar
 from lfnlab.errors import UsageError
 from lfnlab.figures import registry
 from lfnlab.figures.cells import luminance
+from lfnlab.figures.markdown import as_html
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
 from lfnlab.results.runs import origin
@@ -528,3 +529,60 @@ def test_a_slow_report_tells_at_a_terminal_how_far_it_is(
             for _ in range(6):
                 step()
         assert ("report" in stream.getvalue()) == shown
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("width", "dark"), [(390, False), (390, True), (1200, False), (2000, True)]
+)
+def test_no_table_is_cut_at_any_width(tmp_path: Path, width: int, dark: bool) -> None:
+    """A table of three factors was cut at 1200 pixels, and any at 390."""
+    path = dumbbell(rate="20Mbit/s", rtt="20ms", buffer="1bdp", duration="3s").with_background(1)
+    keys = ("link.queue.size", "flow[0].rtt", "flow[0].initial_window")
+    cases = [
+        Case(path.flow(law), dict(zip(keys, (size, "20ms", "10 packets"), strict=True)))
+        for law in ("reno", "cubic:linux")
+        for size in ("0.1bdp", "1bdp")
+    ]
+    page = write_report(execute(cases, seeds=2, out=tmp_path))
+    cut = (
+        "[...document.querySelectorAll('.scroll:has(> table), .card')]"
+        ".filter(e => e.checkVisibility())"
+        ".map(e => e.scrollWidth - e.clientWidth).filter(more => more > 1).length"
+    )
+    with Page(width, 900, dark=dark) as shown:
+        shown.open(page)
+        shown.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        shown.evaluate("new Promise(done => setTimeout(done, 100))")
+        assert shown.evaluate(cut) == 0
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        cells = "[...document.querySelectorAll('table.stacked td')].every(td => td.dataset.label)"
+        assert shown.evaluate(cells) is True
+        assert shown.complaints == []
+
+
+def test_a_card_on_the_page_is_no_raw_markdown(report: Path) -> None:
+    page = report.read_text()
+    laws = page[page.index("<h2>Laws</h2>") :]
+    laws = laws[: laws.index('<h2 id="runs">')]
+    prose = re.sub(r"(?s)<pre>.*?</pre>", "", laws)
+    assert re.findall(r"(?m)^\s*(?:#+ |\|)|`|\]\(|\*\*", prose) == []
+    assert "<table>" in prose
+    assert "<h4>" in prose
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a `b<c`", "<p>a <code>b&lt;c</code></p>\n"),
+        ("## Head", "<h4>Head</h4>\n"),
+        ("[CUBIC](cubic.md)", '<p><a href="#law-cubic">CUBIC</a></p>\n'),
+        ("[`BIC`](bic.md) and **more**", "<p><code>BIC</code> and <strong>more</strong></p>\n"),
+        ("[Evidence](../../docs/evaluations/cubic.md)", "<p>Evidence</p>\n"),
+        ("[RFC](https://a.example/b)", '<p><a href="https://a.example/b">RFC</a></p>\n'),
+        ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>\n"),
+        ("<script>x</script>", "<p>&lt;script&gt;x&lt;/script&gt;</p>\n"),
+    ],
+)
+def test_markdown_becomes_html_with_links_that_lead_somewhere(text: str, html: str) -> None:
+    assert as_html(text, {"cubic"}) == html

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lfnlab.analysis import run_length
+from lfnlab.analysis import background, run_length
+from lfnlab.statistics import FEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,15 +14,17 @@ if TYPE_CHECKING:
 
 
 def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
-    """Means that are left to chance, flows that were ended, queues that dropped and were to mark.
+    """Means left to chance or of few seeds, ended flows, queues that do not mark, much background.
 
     ``step`` is called once for each run.
     """
     return [
         *run_length.seen(results, step),
+        *few_seeds(results),
         *unconnected(results),
         *ended(results),
         *unmarked(results),
+        *background.seen(results),
     ]
 
 
@@ -43,6 +46,24 @@ def unconnected(results: Results) -> list[str]:
     return [
         f"The connection of {who} was not made{where}: no answer to its handshake came back. UDT "
         "gives up after 3 s and an RTT above 1.5 s, TCP asks on."
+    ]
+
+
+def few_seeds(results: Results) -> list[str]:
+    """Means over so few seeds that their intervals say little."""
+    cases = results.cases if results.cases.rows else results.links
+    counts: dict[tuple[object, ...], int] = {}
+    for row in cases.rows:
+        group = tuple(row.get(key, "") for key in cases.keys)
+        counts[group] = counts.get(group, 0) + 1
+    few = sorted({count for count in counts.values() if 1 < count < FEW})
+    if not few:
+        return []
+    span = " to ".join(f"{count}" for count in sorted({few[0], few[-1]}))
+    some = "" if max(counts.values()) < FEW else " of some cases"
+    return [
+        f"Means{some} over {span} seeds: below {FEW} an interval is rough, and figures show each "
+        "run as a dot."
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.analysis import background
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.results.cases import LINK_METRICS, METRICS
 from lfnlab.results.runs import SCHEMA
@@ -60,6 +61,9 @@ def summary_table(results: Results, baseline: str | Mapping[str, Factor] | None 
     columns = _columns(results)
     if baseline is None:
         values = [results.intervals(metric) for _, metric, _ in columns]
+        if of_background := background.shares(results):
+            columns.append(("background (%)", "", 100.0))
+            values.append(of_background)
     else:
         values = [results.cases.differences(metric, baseline) for _, metric, _ in columns]
     rows = tuple(

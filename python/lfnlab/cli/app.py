@@ -196,7 +196,8 @@ def compare_(
         sample: Sampling interval of the tables, or `off`.
         loss: Loss probability of each data packet; default 0.
         packet: IP packet size, `1500B` or `9000B`.
-        background: Background traffic, level 0 to 3: 0, 10, 25 or 40 % of the rate.
+        background: Background traffic, level 0 to 3: short flows of 0, 10, 25 or 40 % of the rate,
+            and on top of any level but 0 ten long flows each way of up to 2.4 Mbit/s each.
         compat: TCP of `linux` (6.12) or of `ns2`, the papers' simulator.
         seeds: Runs of each law; one if nothing is random, as without background and loss.
         seed: The first seed.

@@ -66,8 +66,8 @@ def plot(
         lfn plot lfn-results/runs/KEY/queues.parquet --y packets
 
     Bars and CDFs are means over the runs (seeds) with 95 % intervals, of two to four runs with each
-    run; time series and phase plots show the first seed of each case. Traces are thinned for display
-    and keep their peaks. The command prints what is left out.
+    run; time series and phase plots show the first seed of each case. Traces are thinned for
+    display and keep their peaks. The command prints what is left out.
 
     Args:
         source: Results directory, directory of one run or measurement, or TABLE.parquet.

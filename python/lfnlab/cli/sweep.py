@@ -479,6 +479,8 @@ def print_next(root: Path, page: Path | None) -> None:
 
 def _print_tables(results: Results) -> None:
     """The summary of a sweep with few cases. A long table is for the report and for frames."""
+    from lfnlab.analysis import background
+    from lfnlab.analysis.advice import few_seeds
     from lfnlab.analysis.summary import averages, summary_tables
     from lfnlab.analysis.table import plain
 
@@ -489,8 +491,11 @@ def _print_tables(results: Results) -> None:
         say(f"{rows:,} cases: lfn table {results.root} prints them")
         return
     for table in tables:
-        say(*plain(table), sep="\n")
-    say(line(averages(results)))
+        say(*plain(table), sep="
+")
+    warnings = [*few_seeds(results), *background.seen(results)]
+    say(*(line(text) for text in (averages(results), *warnings)), sep="
+")
 
 
 def _print_some(lines: list[str]) -> None:

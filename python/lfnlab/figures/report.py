@@ -19,6 +19,7 @@ from lfnlab.errors import StoreError
 from lfnlab.figures import laboratory, plot, registry, views
 from lfnlab.figures.html import head, scripts
 from lfnlab.figures.looks import Look, looks
+from lfnlab.figures.markdown import as_html
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import origin
 from lfnlab.results.store import read_text, replace_file
@@ -297,11 +298,10 @@ def _laws(results: Results) -> str:
     parts = ["<h2>Laws</h2>"]
     for name, info in found.items():
         _, first, *rest = re.split(r"\n\n+", info.card(vectors=False).strip(), maxsplit=2)
-        said = re.sub("`([^`]*)`", r"<code>\1</code>", escape(first))
         parts.append(
-            f'<section id="law-{name}"><h3>{escape(info.title)}</h3><p>{said}</p>'
+            f'<section id="law-{name}"><h3>{escape(info.title)}</h3>{as_html(first, found)}'
             f"<details><summary>Card of {name}, from: {escape(info.source)}</summary>"
-            f"<pre>{escape(''.join(rest))}</pre></details></section>"
+            f'<div class="card">{as_html("".join(rest), found)}</div></details></section>'
         )
     command = f"<code>lfn laws {next(iter(found))}</code>"
     said = f"{command} prints a card, and with <code>--vectors</code> its test vectors."
@@ -321,7 +321,8 @@ def _html_table(
     headings: Sequence[tuple[str, bool]], rows: Sequence[str], classes: str = "data"
 ) -> str:
     head = "".join(
-        f'<th scope="col"{" class=text" if text else ""}>{escape(heading)}</th>'
+        f'<th scope="col"{" class=text" if text else ""}>'
+        f"{re.sub('(?<=[._])', '<wbr>', escape(heading))}</th>"  # where a long key may break
         for heading, text in headings
     )
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)

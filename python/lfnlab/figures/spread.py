@@ -1,4 +1,4 @@
-"""What a figure shows of the runs behind a mean: few runs as dots, more as an interval."""
+"""The runs behind a mean, as a figure shows them: few as dots, more as an interval."""
 
 from __future__ import annotations
 

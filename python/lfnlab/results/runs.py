@@ -347,14 +347,17 @@ class Results:
     @cached_property
     def first_runs(self) -> dict[Group, Run]:
         """The first run of each case by its values of :attr:`keys`; without flows, of each link."""
-        cases, rows_of_runs = self.cases, self._rows_of_runs
-        if not cases.rows:
-            cases, rows_of_runs = self.links, self._links_of_runs
-        each = (run for run, rows in zip(self.runs, rows_of_runs, strict=True) for _ in rows)
+        cases = self.cases if self.cases.rows else self.links
         found: dict[Group, Run] = {}
-        for row, run in zip(cases.rows, each, strict=True):
+        for row, run in zip(cases.rows, self.runs_of_rows, strict=True):
             found.setdefault(tuple(row.get(key, "") for key in cases.keys), run)
         return found
+
+    @property
+    def runs_of_rows(self) -> list[Run]:
+        """The run of each row of :attr:`cases`; without flows under test, of :attr:`links`."""
+        rows_of_runs = self._rows_of_runs if self.cases.rows else self._links_of_runs
+        return [run for run, rows in zip(self.runs, rows_of_runs, strict=True) for _ in rows]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a run, law and route, see :meth:`Run.by_law`.

@@ -99,7 +99,7 @@ class Scenario:
         return replace(self, flows=(*self.flows, Flow(law=law, rtt=rtt, **settings)))
 
     def with_background(self, level: int, *, long_flows: int | None = None) -> Scenario:
-        """This scenario with background traffic of ``level`` 0 to 3.
+        """This scenario with background traffic of ``level`` 0 to 3, and long flows on top.
 
         On a bottleneck of 1 Gbit/s the levels offer 0, 100, 250 and 400 Mbit/s forward and half of
         it in reverse; on another rate, in proportion.

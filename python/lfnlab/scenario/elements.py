@@ -747,12 +747,14 @@ class Background:
 
     level: int | None = None
     """Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of
-    the slowest link of its route, and half of that in reverse. Range: at least 0, at most
-    3. Default 0.
+    the slowest link of its route, and half of that in reverse. The long flows come on top,
+    ten of them up to 24 Mbit/s each way: at level 1 on a link below 230 Mbit/s more than
+    the short ones. Range: at least 0, at most 3. Default 0.
     """
     long_flows: int | None = None
-    """Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none.
-    Range: at least 0, at most 100000.
+    """Long flows in each direction, of at most 20 packets and an RTT of 100 ms each: up to 2.4
+    Mbit/s. They do not scale with the rate. Default 10, at level 0 none. Range: at least 0,
+    at most 100000.
     """
     from_: str | int | None = None
     """Node where it begins: a name, in a parking lot the number of a router. Default: where

@@ -218,9 +218,11 @@ keys! {
     /// Traffic beside the flows under test. Short flows of five applications, and long flows with a small window.
     pub struct Background {
         /// Offered load of short flows: 0, 1, 2 or 3 for nothing, 10 %, 25 % or 40 % of the rate of the slowest link of
-        /// its route, and half of that in reverse.
+        /// its route, and half of that in reverse. The long flows come on top, ten of them up to 24 Mbit/s each
+        /// way: at level 1 on a link below 230 Mbit/s more than the short ones.
         level: u32 = 0, in 0..=3;
-        /// Long flows in each direction, of at most 20 packets each. Default 10, at level 0 none.
+        /// Long flows in each direction, of at most 20 packets and an RTT of 100 ms each: up to 2.4 Mbit/s. They do
+        /// not scale with the rate. Default 10, at level 0 none.
         long_flows: u32 = 0, in 0..=100_000;
         /// Where the data of its forward direction go; in a dumbbell forward.
         path: Path = Path::default();

@@ -1,5 +1,5 @@
 "use strict";
-// One chart of uPlot with its legend, for report.js and laboratory.js.
+// One chart of uPlot with its legend, and tables that fit, for report.js and laboratory.js.
 const drawChart = (() => {
   // chart: { title, t, series: [{ label, color, dash, y }], changes: [t], top: least top of the axis,
   // lines: [{ y, label }], marks: [{ t, y, label, strong }] }; all but t and series may be missing.
@@ -150,3 +150,18 @@ const drawChart = (() => {
 
   return draw;
 })();
+
+// A table that does not fit, even with its texts wrapped, shows each row as a block of
+// named cells, so that nothing is cut.
+const fitTables = () => {
+  for (const table of document.querySelectorAll(".scroll > table.data:not(.claims)")) {
+    // A long key may break behind its dots and underscores.
+    const heads = [...(table.tHead?.rows[0]?.cells ?? [])].map((head) => head.textContent.replace(/(?<=[._])/g, "\u200b"));
+    for (const row of table.tBodies[0]?.rows ?? []) {
+      [...row.cells].forEach((cell, i) => { cell.dataset.label = heads[i] ?? ""; });
+    }
+    table.classList.remove("stacked");
+    const { scrollWidth, clientWidth } = table.parentNode;
+    table.classList.toggle("stacked", scrollWidth > clientWidth + 1);
+  }
+};

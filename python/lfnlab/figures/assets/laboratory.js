@@ -140,7 +140,7 @@ const laboratory = (() => {
     { key: "second", label: "Second flow", kind: "law", none: "none" },
     { key: "start2", label: "Its start", kind: "steps" },
     { key: "rtt2", label: "Its RTT", kind: "steps", show: (v) => (v ? spaced(v) : "same") },
-    { key: "background", label: "Background", kind: "choice", choices: [["0", "none"], ["1", "10 % of the rate"], ["2", "25 %"], ["3", "40 %"]] },
+    { key: "background", label: "Background", kind: "choice", choices: [["0", "none"], ["1", "10 % + long flows"], ["2", "25 % + long flows"], ["3", "40 % + long flows"]] },
     { key: "window", label: "Window limit (segments)", kind: "number", low: 1, high: 10000000, empty: "none" },
     { key: "duration", label: "Duration", kind: "steps" },
     { key: "seed", label: "Seed", kind: "number", low: 0, high: 1000000 },
@@ -377,12 +377,15 @@ const laboratory = (() => {
       this.find("table").replaceChildren(
         make("thead", {}, make("tr", {}, ...cells("th", head))),
         make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells("td", row)))));
+      fitTables();
       const link = summary.links[0];
       const left = summary.flows.length - shown.length;
       this.find(".links").textContent = `${left ? `${left} more flows are not shown. ` : ""}Link ${link.id}: ` +
         `${digits(link.utilization * 100)} % used, mean wait ${digits(link.mean_queue_s * 1e3, 2)} ms, ` +
         `${digits(link.drops)} dropped, ${digits(link.marks)} marked, ${digits(link.random_losses)} lost at random.` +
-        (summary.flows.length > 1 && summary.jain !== null ? ` Jain's index ${digits(summary.jain, 3)}.` : "");
+        (summary.flows.length > 1 && summary.jain !== null ? ` Jain's index ${digits(summary.jain, 3)}.` : "") +
+        (summary.background && summary.links.length === 2 ? ` Background: ${summary.background.goodput_bps.map((bps, i) =>
+          digits(100 * bps / summary.links[i].rate_bps)).join(" % of the rate forward, ")} % in reverse.` : "");
     }
   }
 
@@ -425,8 +428,19 @@ const laboratory = (() => {
       charts.push({ id: "probe", title: `Variable ${setting.probe} of ${first.law}`, t: report.t,
         series: series((f) => f.probes[probe], 1).filter((s) => s.y.length) });
     }
-    for (const chart of charts) chart.changes = summary.changes_s;
+    for (const chart of charts) {
+      chart.changes = summary.changes_s;
+      span(chart, summary.sim_s);
+    }
     return charts;
+  }
+
+  // Every chart has the whole time of the run, so that a time is at one place in all: bins begin later.
+  function span(chart, end) {
+    const before = chart.t[0] > 0 ? [0] : [];
+    const after = chart.t[chart.t.length - 1] < end ? [end] : [];
+    chart.t = [...before, ...chart.t, ...after];
+    for (const one of chart.series) one.y = [...before.map(() => null), ...one.y, ...after.map(() => null)];
   }
 
   function probeOf(bench) {
@@ -606,6 +620,7 @@ const laboratory = (() => {
       if (root.clientWidth === width) return;
       width = root.clientWidth;
       requestAnimationFrame(drawAll);
+      fitTables();
     }).observe(document.body);
   }
 

@@ -69,13 +69,13 @@ const LESSONS = (() => {
     },
     {
       title: "RTT unfairness",
-      intro: "Two flows share the link. The window grows by the round trip, so the flow with the shorter one grows more often. Losses hit both.",
+      intro: "Two flows share the link. A window grows once in a round trip, so the flow with the shorter one grows more often.",
       a: { ...BASE, law: "reno", rtt: "40ms", second: "reno", rtt2: "160ms", start2: "0s", buffer: "0.5bdp", duration: "60s" },
       b: { ...BASE, law: "hybla", rtt: "40ms", second: "hybla", rtt2: "160ms", start2: "0s", buffer: "0.5bdp", duration: "60s" },
       points: [
         { bench: 0, at: goodput(0, 45), text: "The flow of 40 ms has most of the link." },
         { bench: 0, at: goodput(1, 45), text: "The flow of 160 ms has what is left: it needs four times the window for the same rate, and grows a quarter as often." },
-        { bench: 1, at: goodput(1, 45), text: "Hybla grows as if its RTT were 25 ms, so both flows gain alike in a second, and the far flow has its share. Try cubic in B, or equal RTTs in A." },
+        { bench: 1, at: goodput(1, 45), text: "Hybla grows as if its RTT were 25 ms, so both flows gain alike in a second. Now the far flow has more than half: the remedy is too strong here. Try cubic in B, or equal RTTs in A." },
       ],
     },
     {

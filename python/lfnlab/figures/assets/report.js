@@ -101,6 +101,9 @@
   }
 
   document.querySelectorAll("table.data:not(.claims)").forEach(sortable);
+  fitTables();
+  window.addEventListener("resize", fitTables);
+  document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", fitTables));
   if (!chosen) return;
   show();
   dark.addEventListener("change", draw);

@@ -138,7 +138,7 @@ def _names(canvas: Canvas, names: Sequence[Any]) -> tuple[list[str], str]:
 def _above_zero(
     canvas: Canvas, drawn: Mapping[Cell, tuple[Interval, Spread]]
 ) -> dict[Cell, tuple[Interval, Spread]]:
-    """What a logarithmic axis has a place for; intervals end within the decade of the least."""
+    """Cells that a logarithmic axis has a place for; intervals end in the decade of the least."""
     kept = {cell: pair for cell, pair in drawn.items() if pair[0].mean > 0.0}
     if not kept:
         raise UsageError(f"--log: no mean of {canvas.y} is above 0")

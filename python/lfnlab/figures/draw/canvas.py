@@ -1,4 +1,4 @@
-"""What all kinds of figures share: rows, panels, looks, legends, and what was left out."""
+"""The parts that all kinds of figures share: rows, panels, looks, legends, rows left out."""
 
 from __future__ import annotations
 
