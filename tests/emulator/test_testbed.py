@@ -273,7 +273,7 @@ def test_a_law_that_the_kernel_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_bytes_of_each_second_are_counted_as_in_the_simulator() -> None:
-    """The first second is included; a second counts if the flow outlives it."""
+    """A second counts if the flow is there from its begin on and outlives it."""
 
     def seen(begin_s: float, end_s: float) -> dict[str, Any]:
         """100 bytes each 0.1 s, a look a little after each."""
@@ -286,7 +286,7 @@ def test_bytes_of_each_second_are_counted_as_in_the_simulator() -> None:
 
     assert bins(0.0, 4.0) == [900, 1000, 1000, 1000]
     assert bins(2.0, 5.0, warmup_s=2.0) == [900, 1000, 1000]
-    assert bins(1.5, 4.0) == [400, 1000, 1000]  # it began within the second that ends at 2 s
+    assert bins(1.5, 4.0) == [1000, 1000]  # it began within the second that ends at 2 s
     assert bins(0.0, 2.7) == [900, 1000]
     assert bins(0.0, 0.9) == []
     assert bed.delivered_in_seconds({"rows": [], "warm_bytes": 0}, 0.0, 0.0, 2.0) == [0, 0]

@@ -123,10 +123,11 @@ impl Counters {
         }
     }
 
-    /// The same bins, with nothing in them, for a link that has so many packets.
-    pub(crate) fn restarted(&self, held_before: u64) -> Counters {
+    /// The same bins, with nothing in them, for a link that has so many packets, of which so many wait.
+    pub(crate) fn restarted(&self, held_before: u64, max_waiting: u64) -> Counters {
         let histogram = vec![0; self.histogram.len()];
-        Counters { held_before, histogram, shift: self.shift, ..Counters::for_waits_to(Time::ZERO) }
+        let empty = Counters::for_waits_to(Time::ZERO);
+        Counters { held_before, max_waiting, histogram, shift: self.shift, ..empty }
     }
 
     #[inline]

@@ -105,7 +105,7 @@ impl Link {
 
     /// Restarts the counters, after [`Link::advance`]; packets in the queue count when they leave.
     pub fn reset_counters(&mut self, now: Time) {
-        self.counters = self.counters.restarted(self.packets());
+        self.counters = self.counters.restarted(self.packets(), self.packets().saturating_sub(1));
         self.usage = Usage::from(now, self.gone_bytes(now));
         self.unseen = 0;
     }

@@ -143,7 +143,7 @@ impl QueuedLink {
 
     /// Restarts the counters; packets in the queue count when they leave.
     pub fn reset_counters(&mut self, now: Time) {
-        self.counters = self.counters.restarted(self.packets());
+        self.counters = self.counters.restarted(self.packets(), self.queue.packets());
         self.usage = Usage::from(now, self.gone_bytes(now));
     }
 
@@ -214,7 +214,7 @@ impl QueuedLink {
             Server::Trace(server) => {
                 server.drained_at(self.queue.packets(), self.queue.bytes()).since(now).as_s()
             }
-            Server::Shaped(server) => server.drain_s(now, bits),
+            Server::Shaped(server) => server.drain_s(now, bits, self.queue.bytes() as f64 * 8.0),
         }
     }
 

@@ -113,9 +113,10 @@ impl ShapedServer {
         self.line.begin(now, bytes)
     }
 
-    /// How long so many bits take, of which none has left: at the line's rate, and as tokens come.
-    pub(crate) fn drain_s(&self, now: Time, bits: f64) -> f64 {
-        (bits / self.line.rate().as_bps()).max((bits - self.bucket.bits(now)) / self.bucket.rate.as_bps())
+    /// How long so many bits take: all at the line's rate, and as tokens come those that wait for them.
+    pub(crate) fn drain_s(&self, now: Time, bits: f64, waiting_bits: f64) -> f64 {
+        let owed = waiting_bits - self.bucket.bits(now);
+        (bits / self.line.rate().as_bps()).max(owed / self.bucket.rate.as_bps())
     }
 
     /// Bytes that have left of a packet of so many, which ends at `leaves`.

@@ -117,7 +117,8 @@ pub struct FlowSummary {
     pub srtt_s: Option<f64>,
     /// Smallest RTT; null without a sample.
     pub min_rtt_s: Option<f64>,
-    /// Coefficient of variation of goodput in bins of 1 s; null below two bins.
+    /// Coefficient of variation of goodput in the bins of 1 s, from the warm-up on, in all of which the flow was
+    /// under way; null below two bins.
     pub cov: Option<f64>,
     /// Time from start until the last byte of its size was acknowledged (and had arrived); null without a size, or if
     /// it did not finish.

@@ -207,7 +207,9 @@ class FlowSummary(TypedDict):
     min_rtt_s: float | None
     """Smallest RTT; null without a sample."""
     cov: float | None
-    """Coefficient of variation of goodput in bins of 1 s; null below two bins."""
+    """Coefficient of variation of goodput in the bins of 1 s, from the warm-up on, in all of
+    which the flow was under way; null below two bins.
+    """
     completion_s: float | None
     """Time from start until the last byte of its size was acknowledged (and had arrived); null
     without a size, or if it did not finish.

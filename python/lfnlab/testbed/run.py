@@ -368,7 +368,7 @@ def _flow(
 def delivered_in_seconds(
     seen: dict[str, Any], warmup_s: float, begin_s: float, end_s: float
 ) -> list[float]:
-    """Bytes acknowledged in each second after the warm-up at whose end the flow was under way.
+    """Bytes acknowledged in each second after the warm-up that the flow lived through.
 
     Args:
         seen: samples ``rows`` of ``t_s`` and ``delivered_bytes``, and ``warm_bytes``, the bytes
@@ -376,11 +376,10 @@ def delivered_in_seconds(
         warmup_s: the seconds begin there.
         begin_s, end_s: when the flow is under way after the warm-up.
     """
-    seconds = warmup_s + np.arange(1, math.floor(end_s - warmup_s + 1e-9) + 1)
+    seconds = warmup_s + np.arange(math.floor(end_s - warmup_s + 1e-9) + 1)
     times = [row["t_s"] for row in seen["rows"]]
     totals = np.array([seen["warm_bytes"], *(row["delivered_bytes"] for row in seen["rows"])])
-    before = np.searchsorted(times, seconds[seconds > begin_s])
-    ends = np.concatenate(([seen["warm_bytes"]], totals[before])).astype(float)
+    ends = totals[np.searchsorted(times, seconds[seconds >= begin_s - 1e-9])].astype(float)
     return list(np.diff(ends))
 
 

@@ -51,15 +51,18 @@ impl Transfer {
         self.bins.last = self.delivered(ends);
     }
 
-    /// One second is over.
+    /// One second is over. It counts if the transfer was under way in all of it.
     pub fn on_second(&mut self, ends: &Ends, now: Time) {
+        let began = now.since(Time::from_s(1));
         let under_way = match &self.streams {
-            Streams::Tcp(streams) => ends.tcp.are_under_way(streams.clone(), now),
-            Streams::Udt(streams) => ends.udt.are_under_way(streams.clone(), now),
+            Streams::Tcp(streams) => ends.tcp.are_under_way(streams.clone(), began),
+            Streams::Udt(streams) => ends.udt.are_under_way(streams.clone(), began),
         };
+        let total = self.delivered(ends);
         if under_way {
-            self.bins.add(self.delivered(ends));
+            self.bins.add(total);
         }
+        self.bins.last = total;
     }
 
     /// Coefficient of variation of what was delivered in each second.

@@ -84,7 +84,7 @@ def _efficiency(view: View) -> Iterator[Row]:
 def _jain_over_time(view: View) -> Iterator[Row]:
     for of, flows in view.groups():
         own, window = view.lives(flows)
-        for window_s in view.scales(JAIN_WINDOWS_S, 1):
+        for window_s in view.scales(JAIN_WINDOWS_S, 1, window):
             found = metrics.jain_over_time(own, window_s, **window)
             yield Row(of, f"mean over {window_s:g} s", _mean(found["jain"]))
 
@@ -92,7 +92,7 @@ def _jain_over_time(view: View) -> Iterator[Row]:
 def _cov(view: View) -> Iterator[Row]:
     for law, flows in view.by_law():
         own, window = view.lives(flows)
-        for bin_s in view.scales(COV_BINS_S, 2):
+        for bin_s in view.scales(COV_BINS_S, 2, window):
             each, together = metrics.cov_over_time(own, bin_s, **window)
             yield Row(law, f"mean flow, {bin_s:g} s", _mean(each.values()))
             if len(flows) > 1:
@@ -212,7 +212,7 @@ def _reno_ratio(view: View) -> Iterator[Row]:
             inside = own.filter(own["t_s"].is_between(window["start_s"], window["end_s"]))
             rtts = inside["srtt_s"].to_numpy()
             loss = metrics.loss_event_rate(view.loss_events(flow), view.sent[flow["id"]][0])
-            if loss > 0:
+            if loss > 0 and np.any(rtts > 0):
                 rtt_s, payload = float(np.mean(rtts[rtts > 0])), flow["segment_bytes"]
                 ratios.append(metrics.reno_ratio(view.goodputs[flow["id"]], rtt_s, loss, payload))
         yield Row(law, "mean flow", _mean(ratios))
@@ -305,8 +305,9 @@ def _starvation(view: View) -> Iterator[Row]:
         for flow in flows:
             own, window = view.lives([flow])
             fair = min((share for share, on in shares if flow in on), default=math.nan)
-            _, _, x = metrics.goodput_matrix(own, bin_s, **window)
-            starved.append(metrics.starvation(x[0], fair))
+            if bin_s <= window["end_s"] - window["start_s"]:
+                _, _, x = metrics.goodput_matrix(own, bin_s, **window)
+                starved.append(metrics.starvation(x[0], fair))
         yield Row(law, f"mean flow, {bin_s:g} s", _mean(starved))
 
 

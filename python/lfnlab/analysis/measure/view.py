@@ -13,7 +13,7 @@ import numpy as np
 from lfnlab import metrics
 from lfnlab.analysis.run_length import FRAMING_BYTES
 from lfnlab.errors import MetricError
-from lfnlab.metrics.tables import link_counter, sampled
+from lfnlab.metrics.tables import capacity_bits, link_counter, sampled
 from lfnlab.results.integrity import tables_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,10 @@ class View:
         return metrics.by_flow(self.flow_table)
 
     @cached_property
+    def _delivered_parts(self) -> dict[int, pl.DataFrame]:
+        return metrics.by_flow(self._delivered)
+
+    @cached_property
     def _event_parts(self) -> dict[int, pl.DataFrame]:
         return metrics.by_flow(self.event_table)
 
@@ -78,10 +82,30 @@ class View:
     @cached_property
     def goodputs(self) -> dict[int, float]:
         """Of the flows that live in the window, in bit/s."""
-        if not self.run.summary["flows"]:
+        table = self._delivered
+        if not table.height or float(np.max(table["t_s"].to_numpy())) <= self.start_s:
             return {}
-        found = metrics.goodput(self.flow_table, start_s=self.start_s, end_s=self.end_s)
+        found = metrics.goodput(table, start_s=self.start_s, end_s=self.end_s)
         return {flow: x for flow, x in found.items() if not math.isnan(x)}
+
+    @cached_property
+    def _delivered(self) -> pl.DataFrame:
+        """Bytes that flows had delivered: at their samples, and where they begin and complete."""
+        import polars as pl
+
+        sampled = self.flow_table.select("t_s", "flow", "delivered_bytes")
+        warmup_s, ends = self.run.summary["warmup_s"], []
+        for flow in self.run.summary["flows"]:
+            own = self._flow_parts.get(flow["id"], sampled.clear())
+            start_s, seconds = flow["start_s"], flow["completion_s"]
+            if len(own) or seconds is not None:
+                ends.append((start_s, flow["id"], 0))
+            if seconds is not None:
+                warm = own["delivered_bytes"].to_numpy()[own["t_s"].to_numpy() <= warmup_s]
+                before = int(warm[-1]) if warm.size else 0
+                ends.append((start_s + seconds, flow["id"], before + flow["delivered_bytes"]))
+        more = pl.DataFrame(ends, sampled.schema, orient="row")
+        return pl.concat([sampled, more]).unique(("flow", "t_s"), keep="first").sort("flow", "t_s")
 
     @cached_property
     def flows(self) -> list[FlowSummary]:
@@ -127,7 +151,10 @@ class View:
         bits = 0.0
         for start_s, end_s in self._spells(link, flow):
             (x,) = metrics.goodput_bins(
-                self._flow_parts[flow["id"]], bin_s=end_s - start_s, start_s=start_s, end_s=end_s
+                self._delivered_parts[flow["id"]],
+                bin_s=end_s - start_s,
+                start_s=start_s,
+                end_s=end_s,
             )["goodput_bps"]
             bits += x * (end_s - start_s)
         return bits / (self.last_s - self.start_s)
@@ -171,14 +198,11 @@ class View:
                 yield link, flows
 
     def rate(self, link: LinkSummary) -> float:
-        """Mean rate of a link in the window, in bit/s; of a trace what its opportunities hold."""
-        if "opportunities" not in link:
-            return metrics.mean_rate(self.rates(link), self.start_s, self.last_s)
-        number = self.run.summary["links"].index(link)
-        t, capacity = link_counter(
-            self.queue_table, "capacity_bytes", number, self.start_s, self.end_s
-        )
-        return 8.0 * float(capacity[-1] - capacity[0]) / float(t[-1] - t[0])
+        """Mean rate of a link in the window, in bit/s: what it could send over the time."""
+        number, window = self.run.summary["links"].index(link), (self.start_s, self.end_s)
+        t, sent = link_counter(self.queue_table, "sent_bytes", number, *window)
+        most = capacity_bits(self.queue_table, number, self.rates(link), *window)
+        return max(most, 8.0 * float(sent[-1] - sent[0])) / float(t[-1] - t[0])
 
     def rates(self, link: LinkSummary) -> list[tuple[float, float]]:
         """A link's rates, each after the second from which it holds."""
@@ -220,6 +244,10 @@ class View:
             )
             for payload in set(payloads.values())
         }
+        whole = self.start_s == 0 and self.end_s in (None, self.run.summary["sim_s"])
+        # Linux's TCP does not tell how many it sent.
+        if whole and all(flow["sent"] is not None for flow in self.flows):
+            return {flow["id"]: (flow["sent"], flow["retransmits"]) for flow in self.flows}
         return {number: counts[payload][number] for number, payload in payloads.items()}
 
     def loss_events(self, flow: FlowSummary) -> int:
@@ -236,12 +264,15 @@ class View:
             for flow in self.flows
         }
 
-    def scales(self, usual: Sequence[float], least: int) -> list[float]:
+    def scales(
+        self, usual: Sequence[float], least: int, window: Mapping[str, float] | None = None
+    ) -> list[float]:
         """The requested time scale, or those of ``usual`` that fit ``least`` times."""
         if self.window_s is not None:
             return [self.window_s]
         grid_s = metrics.sampling_s(self.queue_table)
-        length_s = self.last_s - self.start_s
+        window = window or {"start_s": self.start_s, "end_s": self.last_s}
+        length_s = window["end_s"] - window["start_s"]
         return [
             scale_s
             for scale_s in usual

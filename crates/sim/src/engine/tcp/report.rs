@@ -80,10 +80,10 @@ impl TcpFlows {
         self.flows[streams].iter().map(Flow::delivered).sum()
     }
 
-    /// Whether the first of these flows has begun and any has not ended.
-    pub fn are_under_way(&self, streams: Range<usize>, now: Time) -> bool {
+    /// Whether the first of these flows began by `since` and any has not ended.
+    pub fn are_under_way(&self, streams: Range<usize>, since: Time) -> bool {
         let flows = &self.flows[streams];
-        flows[0].started < now && !flows.iter().all(Flow::is_finished)
+        flows[0].started <= since && !flows.iter().all(Flow::is_finished)
     }
 
     /// One flow that is reported.

@@ -45,10 +45,10 @@ impl UdtFlows {
         self.flows[streams].iter().map(UdtFlow::acknowledged).sum()
     }
 
-    /// Whether the first of these flows has begun and any has not ended.
-    pub fn are_under_way(&self, streams: Range<usize>, now: Time) -> bool {
+    /// Whether the first of these flows began by `since` and any has not ended.
+    pub fn are_under_way(&self, streams: Range<usize>, since: Time) -> bool {
         let flows = &self.flows[streams];
-        flows[0].config.start < now && flows.iter().any(|flow| flow.finished.is_none())
+        flows[0].config.start <= since && flows.iter().any(|flow| flow.finished.is_none())
     }
 
     /// One flow.
