@@ -114,7 +114,7 @@ impl DeliveryTrace {
 
     /// Bytes on the wire that may leave between two times, in packets of one size with so many bytes beyond their IP packet.
     pub(crate) fn most_bytes(&self, from: Time, to: Time, wire_bytes: u32, framing_bytes: u32) -> f64 {
-        let opportunities = self.before(to.after(Time(1))) - self.before(from);
+        let opportunities = self.before(to.after(Time(1))).saturating_sub(self.before(from));
         let needed_bytes = f64::from(wire_bytes.saturating_sub(framing_bytes) + DEVICE_BYTES);
         opportunities as f64 * f64::from(OPPORTUNITY_BYTES) * f64::from(wire_bytes) / needed_bytes
     }

@@ -491,11 +491,9 @@ def _print_tables(results: Results) -> None:
         say(f"{rows:,} cases: lfn table {results.root} prints them")
         return
     for table in tables:
-        say(*plain(table), sep="
-")
+        say(*plain(table), sep="\n")
     warnings = [*few_seeds(results), *background.seen(results)]
-    say(*(line(text) for text in (averages(results), *warnings)), sep="
-")
+    say(*(line(text) for text in (averages(results), *warnings)), sep="\n")
 
 
 def _print_some(lines: list[str]) -> None:
