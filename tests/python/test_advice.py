@@ -79,3 +79,16 @@ def test_theory_is_computed_once_for_each_law(monkeypatch: pytest.MonkeyPatch) -
     for law, rate_pps, _, buffer in asked:
         each = [known(law, rate_pps, (10 + i) / 1e3, buffer) for i in (0, 7, 30, 49)]
         assert found[law] == pytest.approx(max(each), rel=1e-9)
+
+
+def test_vcp_beyond_its_round_trip_times_is_warned_of(tmp_path: Path) -> None:
+    link = {"rate": "2Mbit/s", "queue": {"size": "100 packets"}, "router": {"kind": "vcp"}}
+    for rtt, warned in (("500ms", False), ("700ms", True)):
+        flows = [{"law": "vcp", "rtt": rtt}]
+        document = {"duration": "2s", "link": link, "flow": flows}
+        results = execute(Scenario.from_document(document), out=tmp_path / rtt)
+        said = advice.beyond_rtt(results)
+        assert bool(said) is warned
+        assert set(said) <= set(to_json(results)["warnings"])
+    assert said[0].startswith("vcp has an RTT of 0.7 s: ")
+    assert "one of 0.5 s" in said[0]

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
     from lfnlab.results.runs import Results, Run
 
+#: A round trip of VCP makes up for at most 2.5 of its routers' intervals of 200 ms
+#: (laws/cards/vcp.md).
+VCP_RTT_S = 0.5
+
 
 def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     """Means left to chance or of few seeds, ended flows, queues that do not mark, much background.
 
-    ``step`` is called once for each run.
+    And laws beyond their round-trip times. ``step`` is called once for each run.
     """
     return [
         *run_length.seen(results, step),
@@ -25,6 +29,7 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
         *ended(results),
         *unmarked(results),
         *background.seen(results),
+        *beyond_rtt(results),
     ]
 
 
@@ -64,6 +69,20 @@ def few_seeds(results: Results) -> list[str]:
     return [
         f"Means{some} over {span} seeds: below {FEW} an interval is rough, and figures show each "
         "run as a dot."
+    ]
+
+
+def beyond_rtt(results: Results) -> list[str]:
+    """Flows of VCP and EVCP above the RTT at which their growth per round trip ends."""
+    longest: dict[str, float] = {}
+    for run in results.runs:
+        for flow in run.summary["flows"]:
+            if flow["law"].partition(":")[0] in ("vcp", "evcp") and flow["rtt_s"] > VCP_RTT_S:
+                longest[flow["law"]] = max(longest.get(flow["law"], 0.0), flow["rtt_s"])
+    return [
+        f"{law} has an RTT of {rtt_s:g} s: a round trip grows its window as one of {VCP_RTT_S:g} s "
+        "does, so it fills the link slowly and not wholly."
+        for law, rtt_s in longest.items()
     ]
 
 

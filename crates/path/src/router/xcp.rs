@@ -13,8 +13,6 @@ use super::{Protocol, Site};
 const INITIAL_S: f64 = 0.05;
 /// No timer begins earlier.
 const FIRST_S: f64 = 0.004;
-/// Longest RTT that counts.
-const MAX_RTT_S: f64 = 1.0;
 /// Shortest control interval.
 const MIN_INTERVAL_S: f64 = 0.001;
 /// Shortest interval in which the queue's minimum is sought.
@@ -125,7 +123,7 @@ impl Protocol for XcpRouter {
             if rtt_s > 0.0 {
                 self.own_bytes += u64::from(bytes);
                 self.gaps_s += gap_s;
-                self.gap_rtts += gap_s * rtt_s.min(MAX_RTT_S);
+                self.gap_rtts += gap_s * rtt_s;
             }
         }
     }

@@ -318,6 +318,19 @@ mod rates {
     }
 
     #[test]
+    fn no_round_trip_is_too_long() {
+        for (law, router) in PROTOCOLS {
+            for rtt_s in [0.5, 5.0, 20.0] {
+                let flows = vec![flow(law, Time::from_s_f64(rtt_s)); 2];
+                let config = dumbbell(link("2Mbit/s", router), flows, Time::from_s_f64(150.0 * rtt_s));
+                let (rates, link) = second_half(config);
+                assert!(link.utilization > 0.93 && link.mean_queue_s < 0.1, "{law}, {rtt_s} s: {link:?}");
+                assert!((rates[0] / rates[1] - 1.0).abs() < 0.1, "{law}, {rtt_s} s: {rates:?}");
+            }
+        }
+    }
+
+    #[test]
     fn losses_do_not_stop_them_and_without_a_router_losses_decide() {
         for (law, router) in PROTOCOLS {
             let mut lossy = link("20Mbit/s", router);
