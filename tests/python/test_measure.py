@@ -347,3 +347,28 @@ def test_transfers_of_a_model_have_completion_times(tmp_path: Path) -> None:
     assert min(medians.values()) > 0.01
     late = values(results, "completion", start_s=7.5)
     assert sum("max" in detail for _, detail in late) <= len(medians)
+
+
+@pytest.mark.parametrize(("rate", "unit"), [("999Mbit/s", "Mbit/s"), ("1Gbit/s", "Gbit/s")])
+def test_rates_have_the_unit_of_the_summary(
+    rate: str, unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = dumbbell(rate=rate, rtt="20ms", buffer="1bdp", duration="1s")
+    results = execute([Case(path.flow("cubic"))], out=tmp_path)
+    assert cli.call(["table", str(tmp_path)]) == 0
+    assert cli.call(["metrics", str(tmp_path), "--metric", "goodput"]) == 0
+    heading, row, *_, measured, _ = capsys.readouterr().out.splitlines()
+    assert f"goodput ({unit})" in heading
+    assert measured.split()[-1] == unit
+    assert measured.split()[-2] == row.split()[1]
+    assert results.runs[0].summary["flows"][0]["rtt_s"] == 0.02
+
+
+def test_times_of_results_are_the_nearest_numbers(tmp_path: Path) -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="50ms", buffer="1bdp", duration="4100ms", warmup="300ms")
+    summary = execute([Case(path.flow("cubic", start="570ms"))], out=tmp_path).runs[0].summary
+    (flow,) = summary["flows"]
+    assert (flow["rtt_s"], flow["start_s"]) == (0.05, 0.57)
+    assert (summary["sim_s"], summary["warmup_s"]) == (4.1, 0.3)
+    times = Results.load(tmp_path).runs[0].table("queues")["t_s"].unique().sort()
+    assert times.to_list() == [n / 100 for n in range(len(times))]

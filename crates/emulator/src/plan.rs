@@ -174,10 +174,10 @@ impl Plan {
             udp: udp(config, (path.0, path.1))?,
             background: background(config, [path.0, path.1], path.2)?,
             links: links(config),
-            changes_s: config.changes.iter().map(|change| change.at.as_s()).collect(),
-            duration_s: config.duration.as_s(),
-            warmup_s: config.warmup.as_s(),
-            sample_s: sample.as_s(),
+            changes_s: config.changes.iter().map(|change| change.at.in_s()).collect(),
+            duration_s: config.duration.in_s(),
+            warmup_s: config.warmup.in_s(),
+            sample_s: sample.in_s(),
             flows,
         })
     }
@@ -189,7 +189,7 @@ fn links(config: &Config) -> Vec<PlannedLink> {
         let begin = PlannedRate { from_s: 0.0, rate_bps: link.service.mean_rate().as_bps() };
         let changes = config.changes.iter().filter_map(|change| match change.what {
             Changed::Rate(at, rate) if at.index() == number => {
-                Some(PlannedRate { from_s: change.at.as_s(), rate_bps: rate.as_bps() })
+                Some(PlannedRate { from_s: change.at.in_s(), rate_bps: rate.as_bps() })
             }
             _ => None,
         });
@@ -204,7 +204,7 @@ fn links(config: &Config) -> Vec<PlannedLink> {
 
 /// Flows over TCP and UDT by their numbers.
 fn flows(config: &Config) -> Vec<PlannedFlow> {
-    let stop_s = |stop: Time| (stop < Time::NEVER).then(|| stop.as_s());
+    let stop_s = |stop: Time| (stop < Time::NEVER).then(|| stop.in_s());
     let size_bytes =
         |count: u64, payload: u32| (count < u64::MAX).then(|| count.saturating_mul(payload.into()));
     let mut flows: Vec<PlannedFlow> = config
@@ -213,10 +213,10 @@ fn flows(config: &Config) -> Vec<PlannedFlow> {
         .map(|flow| PlannedFlow {
             law: flow.law.to_string(),
             udt: None,
-            start_s: flow.start.as_s(),
+            start_s: flow.start.in_s(),
             stop_s: stop_s(flow.stop),
             size_bytes: size_bytes(flow.size_segments, flow.payload_bytes),
-            rtt_s: flow.rtt.as_s(),
+            rtt_s: flow.rtt.in_s(),
             segment_bytes: flow.payload_bytes,
             wire_bytes: flow.wire_bytes,
         })
@@ -225,10 +225,10 @@ fn flows(config: &Config) -> Vec<PlannedFlow> {
         let planned = PlannedFlow {
             law: flow.control.label(),
             udt: Some(PlannedUdt { mss_bytes: flow.mss_bytes, window_packets: flow.window_packets }),
-            start_s: flow.start.as_s(),
+            start_s: flow.start.in_s(),
             stop_s: stop_s(flow.stop),
             size_bytes: size_bytes(flow.size_packets, flow.payload_bytes()),
-            rtt_s: flow.rtt.as_s(),
+            rtt_s: flow.rtt.in_s(),
             segment_bytes: flow.payload_bytes(),
             wire_bytes: flow.wire_bytes(),
         };

@@ -152,7 +152,7 @@ impl QueueRow {
     /// A sample of link number `link`, which was so.
     pub fn new(at: Time, link: u16, link_then: Snapshot, counters: &Counters) -> QueueRow {
         QueueRow {
-            t_s: at.as_s(),
+            t_s: at.in_s(),
             link,
             packets: link_then.packets as u32,
             bytes: link_then.bytes,

@@ -221,9 +221,13 @@ impl Time {
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000
     }
-    /// Seconds.
+    /// Seconds, by which the engine computes: up to a bit beside the nearest number.
     pub fn as_s(self) -> f64 {
         self.0 as f64 * 1e-12
+    }
+    /// Seconds, for results: the nearest number, so 50 ms are 0.05.
+    pub fn in_s(self) -> f64 {
+        self.0 as f64 / 1e12
     }
     /// The difference, or zero when `other` is later.
     #[must_use]

@@ -83,8 +83,7 @@ def summary_table(results: Results, baseline: str | Mapping[str, Factor] | None 
 
 def _columns(results: Results) -> list[tuple[str, str, float]]:
     """Heading with unit, metric, factor to that unit."""
-    rates_bps = [link["rate_bps"] for run in results.runs for link in run.summary["links"][:1]]
-    unit, unit_bps = rate_unit(max(rates_bps))
+    unit, unit_bps = unit_of(results)
     alone = all(row["flows"] == 1 for row in results.rows())
     columns = [
         (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
@@ -176,6 +175,12 @@ def over(results: Results) -> str:
 
 def _range(values: set[float]) -> str:
     return " to ".join(f"{value:g}" for value in sorted({min(values), max(values)}))
+
+
+def unit_of(results: Results) -> tuple[str, float]:
+    """The unit of rates in every table of these results, and its size in bit/s."""
+    links = (link for run in results.runs for link in run.summary["links"][:1])
+    return rate_unit(max(link["rate_bps"] for link in links))
 
 
 def rate_unit(rate_bps: float) -> tuple[str, float]:

@@ -60,13 +60,13 @@ impl Sim {
         let has_background = sources.first().is_some_and(|source| source.name.is_none());
         let background = has_background.then(|| sources.remove(0));
         let mut changes_s: Vec<f64> =
-            self.context.network.changes_until(end).map(|change| change.at.as_s()).collect();
+            self.context.network.changes_until(end).map(|change| change.at.in_s()).collect();
         changes_s.dedup();
         let summary = Summary {
             hash: format!("{:016x}", hash_of(self.context.record.hash, &streams, &links)),
             seed: self.seed,
-            sim_s: end.as_s(),
-            warmup_s: self.context.record.warmup.as_s(),
+            sim_s: end.in_s(),
+            warmup_s: self.context.record.warmup.in_s(),
             data_packets_delivered: self.context.network.data_packets_sent(),
             events: self.context.record.events,
             jain: (goodputs.len() > 1 && squares > 0.0)

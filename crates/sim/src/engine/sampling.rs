@@ -52,7 +52,7 @@ fn of_tcp(
     let config = &reported.config;
     let under_way = |flow: &Flow| flow.finished >= now;
     let first = flows.iter().find(|flow| under_way(flow)).filter(|_| reported.started)?;
-    let t_s = now.as_s();
+    let t_s = now.in_s();
     let values = first.sender.probe();
     for (probe, (info, value)) in config.law.probes().iter().zip(values).enumerate() {
         let value = value as f64 / (1_u64 << info.scale) as f64;
@@ -66,8 +66,8 @@ fn of_tcp(
         flow: number,
         cwnd_seg: sum(|flow| flow.sender.control().cwnd.segments()),
         ssthresh_seg: sum(|flow| flow.sender.control().ssthresh.segments()),
-        srtt_s: rtt.srtt_ns() as f64 * 1e-9,
-        rtt_s: rtt.latest_ns() as f64 * 1e-9,
+        srtt_s: rtt.srtt_ns() as f64 / 1e9,
+        rtt_s: rtt.latest_ns() as f64 / 1e9,
         inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
         delivered_bytes: delivered * u64::from(config.payload_bytes),
         state,
@@ -91,12 +91,12 @@ fn of_udt(flows: &[UdtFlow], now: Time, number: u32) -> Option<FlowRow> {
     let acknowledged: u64 = flows.iter().map(UdtFlow::acknowledged).sum();
     let senders = flows.iter().filter_map(UdtFlow::sender);
     Some(FlowRow {
-        t_s: now.as_s(),
+        t_s: now.in_s(),
         flow: number,
         cwnd_seg: under_way.iter().map(|sender| sender.window_packets() as f64).sum(),
         ssthresh_seg: f64::INFINITY,
-        srtt_s: first.rtt().smoothed.as_s(),
-        rtt_s: latest.unwrap_or_default().as_s(),
+        srtt_s: first.rtt().smoothed.in_s(),
+        rtt_s: latest.unwrap_or_default().in_s(),
         inflight_seg: under_way.iter().map(|sender| sender.in_flight()).sum::<u64>() as u32,
         delivered_bytes: acknowledged * u64::from(config.payload_bytes()),
         retransmits: senders.map(|sender| sender.sender_stats().retransmits).sum(),

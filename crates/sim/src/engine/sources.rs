@@ -281,11 +281,11 @@ impl Sources {
         }
         if begun >= cx.record.warmup {
             cx.record.tables.transfers.push(TransferRow {
-                t_s: now.as_s(),
+                t_s: now.in_s(),
                 traffic: number as u16,
                 direction,
                 bytes,
-                duration_s: now.since(begun).as_s(),
+                duration_s: now.since(begun).in_s(),
             });
         }
         self.schedule_arrival(cx, number);

@@ -372,7 +372,7 @@ impl TcpFlows {
         for event in flow.sender.take_events() {
             let Some(reported) = reported else { continue };
             cx.record.tables.events.push(EventRow {
-                t_s: event.at.as_s(),
+                t_s: event.at.in_s(),
                 flow: reported.transfer,
                 kind: event.kind,
                 cwnd_before_seg: event.cwnd_before.segments(),

@@ -123,7 +123,7 @@ impl UdpSources {
     pub fn on_tripped(&mut self, now: Time, id: FlowId) {
         let source = &mut self.sources[id.index()];
         source.traffic.end();
-        source.report.tripped_s.get_or_insert(now.as_s());
+        source.report.tripped_s.get_or_insert(now.in_s());
     }
 
     /// When a source sends next; [`Time::NEVER`] if it does not.

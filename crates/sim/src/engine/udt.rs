@@ -312,7 +312,7 @@ struct Lost {
 impl Lost {
     fn record(&self, now: Time, transfer: u32, table: &mut EventTable) {
         table.push(EventRow {
-            t_s: now.as_s(),
+            t_s: now.in_s(),
             flow: transfer,
             kind: self.kind,
             cwnd_before_seg: self.before as f64,

@@ -7,13 +7,13 @@ tables, summary and scenario are read; nothing is simulated.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import renamed
 from lfnlab.analysis.measure.rows import METRICS, Metric, Row
 from lfnlab.analysis.measure.view import View
-from lfnlab.analysis.summary import averaged
+from lfnlab.analysis.summary import averaged, unit_of
 from lfnlab.analysis.table import Table, markdown, with_interval
 from lfnlab.errors import MetricError
 from lfnlab.metrics import CoarseSamplesError, FirstPassage
@@ -174,8 +174,15 @@ def measure(
             raise MetricError(f"not in these runs; it needs {METRICS[name].needs}", name)
     if not found:
         raise next(iter(refused.values()))
+    unit, unit_bps = unit_of(results)
+    shown = {
+        name: replace(metric, shown=(unit, 1 / unit_bps))
+        if metric.documentation["Unit"] == "bit/s"
+        else metric
+        for name, metric in METRICS.items()
+    }
     values = [
-        Measured(dict(factors), METRICS[name], of, detail, by_seed)
+        Measured(dict(factors), shown[name], of, detail, by_seed)
         for (factors, name, of, detail), by_seed in found.items()
     ]
     return Measurement(

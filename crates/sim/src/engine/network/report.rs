@@ -90,7 +90,7 @@ impl Network {
     pub fn routes_of(&self, number: u32, first: RouteId, end: Time) -> Vec<RouteSummary> {
         let summary = |(from, [route, _]): (Time, [RouteId; 2])| {
             let name = |&link: &LinkId| self.link(link).name.clone();
-            RouteSummary { from_s: from.as_s(), links: self.route(route).links.iter().map(name).collect() }
+            RouteSummary { from_s: from.in_s(), links: self.route(route).links.iter().map(name).collect() }
         };
         self.routes_until(number, [first; 2], end).map(summary).collect()
     }
@@ -119,7 +119,7 @@ impl Network {
     fn summary(&self, at: usize, link: &LinkState, end: Time) -> LinkSummary {
         let rates = |change: &Change| match change.what {
             Changed::Rate(changed, rate) if changed.index() == at => {
-                Some(RateSummary { from_s: change.at.as_s(), rate_bps: rate.0 })
+                Some(RateSummary { from_s: change.at.in_s(), rate_bps: rate.0 })
             }
             _ => None,
         };
@@ -139,7 +139,7 @@ impl Network {
             marks: counters.marks,
             random_losses: link.loss.lost,
             mean_queue_s: counters.mean_wait().as_s(),
-            p99_queue_s: counters.wait_quantile(0.99).as_s(),
+            p99_queue_s: counters.wait_quantile(0.99).in_s(),
             max_queue_packets: counters.max_waiting,
         }
     }

@@ -93,7 +93,7 @@ impl TcpFlows {
         let flow = &mut self.flows[id.index()];
         let payload_bytes = u64::from(flow.payload_bytes);
         let rtt = flow.sender.rtt();
-        let measured = |ns: u64| (ns > 0).then(|| Time::from_ns(ns).as_s());
+        let measured = |ns: u64| (ns > 0).then(|| Time::from_ns(ns).in_s());
         let (srtt_s, min_rtt_s) = (measured(rtt.srtt_ns()), measured(rtt.min_ns()));
         let from = flow.started.max(cx.record.warmup);
         // A claim ends a flow early: what arrives later was sent before.
@@ -116,8 +116,8 @@ impl TcpFlows {
             routes: cx.network.routes_of(*number, config.route, end),
             segment_bytes: config.payload_bytes,
             wire_bytes: config.wire_bytes,
-            rtt_s: config.rtt.as_s(),
-            start_s: config.start.as_s(),
+            rtt_s: config.rtt.in_s(),
+            start_s: config.start.in_s(),
             active,
             outstanding_bytes: at_warmup.outstanding * payload_bytes,
             goodput_bps: active.per_s(delivered_bytes as f64 * 8.0),
@@ -134,7 +134,7 @@ impl TcpFlows {
             srtt_s,
             min_rtt_s,
             cov: None,
-            completion_s: completed.then(|| ended.since(flow.started).as_s()),
+            completion_s: completed.then(|| ended.since(flow.started).in_s()),
             tripped_s: tripped.map(Time::as_s),
         }
     }

@@ -77,8 +77,8 @@ impl UdtFlows {
             routes: cx.network.routes_of(config.number, config.route, end),
             segment_bytes: config.payload_bytes(),
             wire_bytes: config.wire_bytes(),
-            rtt_s: config.rtt.as_s(),
-            start_s: config.start.as_s(),
+            rtt_s: config.rtt.in_s(),
+            start_s: config.start.in_s(),
             active,
             outstanding_bytes: flow.outstanding * u64::from(config.payload_bytes()),
             goodput_bps: active.per_s(delivered_bytes as f64 * 8.0),
@@ -92,11 +92,11 @@ impl UdtFlows {
             mean_cwnd_segments: was_active.then(|| window.integral / window_s),
             min_cwnd_segments: was_active.then_some(window.least as f64),
             max_cwnd_segments: was_active.then_some(window.most as f64),
-            srtt_s: (rtt(RECEIVER).latest > Time::ZERO).then(|| rtt(SENDER).smoothed.as_s()),
+            srtt_s: (rtt(RECEIVER).latest > Time::ZERO).then(|| rtt(SENDER).smoothed.in_s()),
             // The sender is told only smoothed values.
-            min_rtt_s: Some(rtt(RECEIVER).least).filter(|&least| least > Time::ZERO).map(Time::as_s),
+            min_rtt_s: Some(rtt(RECEIVER).least).filter(|&least| least > Time::ZERO).map(Time::in_s),
             cov: None,
-            completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).as_s()),
+            completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).in_s()),
             tripped_s: flow.tripped.map(Time::as_s),
         }
     }
