@@ -80,7 +80,7 @@ fn give(stream: &mut Stream, directory: &Directory, law: ControlSpec) -> Result<
     Ok(tally.finish(stream, Some(law)))
 }
 
-/// Fetches a file from sendfile.
+/// Fetches a file from sendfile. `interrupted` is called often; true ends the transfer.
 ///
 /// # Errors
 /// When the server has no such file, or the connection or the disk fails.
@@ -90,6 +90,7 @@ pub fn fetch(
     local: &Path,
     overwrite: bool,
     plan: &Plan,
+    interrupted: impl FnMut() -> bool + Send + 'static,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Statistics, TransferError> {
     let target = Target::new(local, overwrite)?;
@@ -100,7 +101,7 @@ pub fn fetch(
             format!("a name of {} bytes; allowed: at most {MAX_NAME_BYTES}", name.len()),
         ));
     }
-    let mut stream = Stream::connect(peer, plan, || false)?;
+    let mut stream = Stream::connect(peer, plan, interrupted)?;
     stream.write(&(name.len() as i32).to_le_bytes())?;
     stream.flush()?;
     stream.write(name)?;

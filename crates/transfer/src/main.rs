@@ -204,8 +204,9 @@ fn run(command: &str, arguments: &Arguments) -> Result<(), Failure> {
             report(arguments, &done)
         }
         ("fetch", [peer, remote, local]) => {
-            let tell = &mut teller(arguments, peer);
-            report(arguments, &compat::fetch(peer, remote, Path::new(local), *overwrite, plan, tell)?)
+            let (local, tell) = (Path::new(local), &mut teller(arguments, peer));
+            let stopped = || stop().load(Ordering::Relaxed);
+            report(arguments, &compat::fetch(peer, remote, local, *overwrite, plan, stopped, tell)?)
         }
         ("recv" | "serve", [directory]) => take(command, Path::new(directory), arguments),
         ("send", []) => Err(usage("send needs files or folders to send")),

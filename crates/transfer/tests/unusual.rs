@@ -7,8 +7,8 @@ use std::os::unix::fs::{symlink, FileExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{contents, folder, noise, send_to, Server};
-use lfn_transfer::{send, Plan, Progress, Sending, Statistics, TransferError};
+use common::{contents, folder, noise, program, send_to, Process, Server};
+use lfn_transfer::{compat, send, Plan, Progress, Sending, Statistics, TransferError};
 use lfn_units::Rate;
 
 /// At 400 Mbit/s 60 MB take 1.2 s, of which up to 25 MB wait in the window.
@@ -84,6 +84,59 @@ fn a_file_that_changes_does_not_appear() {
         fs::remove_dir_all(folder.join("to")).unwrap();
         fs::create_dir(folder.join("to")).unwrap();
     }
+}
+
+/// The protocol of libudt has no hash: the end is withheld from a client.
+#[test]
+fn a_served_file_that_changes_does_not_arrive() {
+    let folder = folder("unusual-served");
+    let from = folder.join("from/file");
+    fs::write(&from, noise(20_000_000, 3)).unwrap();
+    let options = ["--max-rate", "200Mbit/s"];
+    let (_server, address) = program("serve", &folder.join("from"), &folder.join("said"), &options);
+    let local = folder.join("to/file");
+    let mut is_changed = false;
+    let mut change = |progress: &Progress| {
+        if progress.done_bytes > 0 && !std::mem::replace(&mut is_changed, true) {
+            let file = File::options().write(true).open(&from).unwrap();
+            file.write_all_at(&noise(20_000_000, 4), 0).unwrap();
+        }
+    };
+    let fetched = compat::fetch(&address, "file", &local, false, &Plan::default(), || false, &mut change);
+    assert!(fetched.is_err() && is_changed, "{fetched:?}");
+    assert!(!local.exists());
+    let said = || fs::read_to_string(folder.join("said")).unwrap();
+    for _ in 0..1000 {
+        if said().lines().count() > 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(said().contains("it was changed meanwhile"), "{}", said());
+    compat::fetch(&address, "file", &local, false, &Plan::default(), || false, &mut |_| ()).unwrap();
+    assert!(fs::read(&local).unwrap() == noise(20_000_000, 4));
+}
+
+#[test]
+fn a_fetch_ends_when_it_is_interrupted() {
+    let folder = folder("unusual-interrupted");
+    fs::write(folder.join("from/file"), noise(20_000_000, 3)).unwrap();
+    let options = ["--max-rate", "4Mbit/s"];
+    let (_server, address) = program("serve", &folder.join("from"), &folder.join("said"), &options);
+    let fetch = Command::new(env!("CARGO_BIN_EXE_lfn-udt"))
+        .args(["fetch", &address, "file"])
+        .arg(folder.join("to/file"))
+        .stderr(File::create(folder.join("error")).unwrap())
+        .spawn();
+    let mut fetch = Process(fetch.unwrap());
+    while contents(&folder.join("to")).is_empty() {
+        assert!(fetch.0.try_wait().unwrap().is_none(), "it goes on");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let id = fetch.0.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(fetch.0.wait().unwrap().code(), Some(1));
+    assert!(fs::read_to_string(folder.join("error")).unwrap().ends_with("lfn-udt: interrupted\n"));
 }
 
 #[test]

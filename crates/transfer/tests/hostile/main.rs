@@ -74,11 +74,11 @@ fn a_read_request_makes_no_folder() {
     let (server, address) = program("serve", &folder.join("from"), &folder.join("said"), &[]);
     for name in ["a/b/c", "a/", "file/x", "../a/b", "deep/".repeat(30).as_str()] {
         let target = folder.join("to/fetched");
-        let fetched = compat::fetch(&address, name, &target, false, &Plan::default(), &mut |_| ());
+        let fetched = compat::fetch(&address, name, &target, false, &Plan::default(), || false, &mut |_| ());
         assert!(matches!(fetched, Err(TransferError::Refused(_))), "{name}: {fetched:?}");
     }
     let target = folder.join("to/file");
-    compat::fetch(&address, "file", &target, false, &Plan::default(), &mut |_| ()).unwrap();
+    compat::fetch(&address, "file", &target, false, &Plan::default(), || false, &mut |_| ()).unwrap();
     drop(server);
     assert_eq!(contents(&folder.join("to")), contents(&folder.join("from")));
     assert_eq!(std::fs::read_dir(folder.join("from")).unwrap().count(), 1);

@@ -120,7 +120,7 @@ fn libudt_sends_and_we_receive() {
         assert_eq!(line, "listening\n");
         let relay = Relay::new(server, case.way, case.seed);
         let (name, address) = (remote.to_str().unwrap(), relay.address.to_string());
-        let fetched = compat::fetch(&address, name, &local, true, &Plan::default(), &mut |_| ());
+        let fetched = compat::fetch(&address, name, &local, true, &Plan::default(), || false, &mut |_| ());
         fetched.unwrap_or_else(|error| panic!("{error}: {}", describe(&case)));
         assert!(std::fs::read(&local).unwrap() == content(&case), "{}", describe(&case));
     }
