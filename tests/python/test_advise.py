@@ -10,14 +10,29 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from known_iperf3 import KNOWN, Known
 from lfnlab import Results
 from lfnlab.advise import Path as Way
-from lfnlab.advise import Search, amounts, bytes_of, choices, lines, named, of_host, screen
+from lfnlab.advise import (
+    Search,
+    amounts,
+    bytes_of,
+    choices,
+    host,
+    lines,
+    measured,
+    named,
+    of_host,
+    screen,
+    text,
+)
 from lfnlab.cli import app as cli
+from lfnlab.formats import iperf3
 
 IPERF3 = Path(__file__).parent / "data" / "iperf3"
 LFN = [sys.executable, "-m", "lfnlab.cli"]
@@ -200,9 +215,119 @@ def test_a_file_of_iperf3_gives_the_path(
     found = json.loads(capsys.readouterr().out)
     # It went through a router of 100 Mbit/s with a queue of 40 packets; smoothed RTTs show a part.
     assert found["path"]["rate_bps"] == pytest.approx(100e6, rel=0.1)
+    assert found["path"]["rate_bps"] <= 100e6
     assert 10 < found["path"]["buffer_packets"] <= 40
     assert max(choice["streams"] for choice in found["choices"]) == 2
     assert any("buffer: " in note for note in found["notes"])
+    # Packets were sent again: at random or by the queue, the file does not tell.
+    assert [case["path"]["loss"] for case in found["cases"]] == [found["bounds"]["loss"]["most"], 0]
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+def test_bounds_of_a_file_hold_on_the_path_below_it(known: Known) -> None:
+    bounds = {bound.key: bound for bound in measured(iperf3.read(known.file), "it").bounds}
+    truth = {
+        "rate_bps": known.rate_bps,
+        "rtt_s": known.rtt_s,
+        "buffer_packets": known.buffer_packets,
+        "loss": known.loss,
+    }
+    assert set(bounds) == set(truth)
+    for key, value in truth.items():
+        least, most = bounds[key].least, bounds[key].most
+        assert least is None or least <= value, key
+        assert most is None or most >= value, key
+        # Something is open, and it says what would tell it.
+        assert least is None or most is None or least < most
+        assert "--" in bounds[key].decides
+    assert ("the test was to send at most" in bounds["rate_bps"].says) == (
+        known.cause == "application"
+    )
+    assert ("receiver's window" in bounds["rate_bps"].says) == (known.cause == "window")
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+def test_a_file_of_iperf3_gets_no_certain_advice(
+    known: Known, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For each cause: a range, what would decide it, and an answer for both ends."""
+    asked = ["--iperf3", str(known.file), "--bytes", "1MB", "--law", "cubic,bbr", "--flows", "1"]
+    asked += ["--out", str(tmp_path)]
+    assert cli.call(["advise", *asked]) == cli.OK
+    said = capsys.readouterr().out
+    assert "shows bounds of the path.\nNo certain advice follows:\n" in said
+    assert "Use " not in said
+    assert said.count("\nIf the path is ") == 2
+    for option in ("--rate", "--rtt", "--buffer", "--loss"):
+        assert option in said
+    assert "large enough" not in said
+    assert cli.call(["advise", *asked, "--json"]) == cli.OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["certain"] is False
+    assert found["advice"] is found["runner_up"] is None
+    worst, best = found["cases"]
+    for case in (worst, best):
+        assert case["certain"] is False
+        assert case["path"]["rate_bps"] <= known.rate_bps
+        assert case["path"]["rtt_s"] >= known.rtt_s
+    assert worst["path"]["loss"] >= known.loss >= best["path"]["loss"] == 0
+    assert worst["path"]["buffer_packets"] <= best["path"]["buffer_packets"]
+    keys = ("law", "streams", "fq")
+    answers = {tuple(case["advice"][key] for key in keys) for case in (worst, best)}
+    assert ("The answer depends on the path" in found["agreement"]) == (len(answers) > 1)
+
+
+def test_losses_that_may_be_random_change_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On this path 1 packet of 1000 was lost at random."""
+    file = str(IPERF3 / "known" / "loss-1.json")
+    asked = ["--iperf3", file, "--bytes", "5MB", "--law", "cubic,bbr", "--flows", "1", "--json"]
+    assert cli.call(["advise", *asked, "--out", str(tmp_path / "a")]) == cli.OK
+    found = json.loads(capsys.readouterr().out)
+    assert [case["advice"]["law"] for case in found["cases"]] == ["bbr", "cubic"]
+    # With all that the file leaves open, the answer is certain.
+    asked += ["--rate", "100Mbit/s", "--rtt", "40ms", "--buffer", "1bdp", "--loss", "0.001"]
+    assert cli.call(["advise", *asked, "--out", str(tmp_path / "b")]) == cli.OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["certain"] is True
+    assert found["advice"]["law"] == "bbr"
+    assert "bounds" not in found
+
+
+@pytest.mark.parametrize(
+    ("limits", "lines"),
+    [
+        ("4096 131072 1073741824", []),
+        (
+            "8192 87380 6291456",
+            [
+                'sysctl -w net.ipv4.tcp_rmem="8192 87380 19922944"',
+                'sysctl -w net.ipv4.tcp_wmem="8192 87380 19922944"',
+            ],
+        ),
+        (None, ["rmem", "wmem"]),
+        ("not a limit", ["rmem", "wmem"]),
+    ],
+)
+def test_lines_raise_limits_and_never_lower_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: str | None, lines: list[str]
+) -> None:
+    monkeypatch.setattr(host, "SYSCTL", tmp_path)
+    for folder in ("core", "ipv4"):
+        (tmp_path / folder).mkdir()
+    if limits is not None:
+        for name in ("rmem", "wmem"):
+            (tmp_path / "ipv4" / f"tcp_{name}").write_text(limits.replace(" ", "\t") + "\n")
+        (tmp_path / "core" / "rmem_max").write_text(limits.split()[-1].replace("6", "5"))
+    # Path and queue hold 10 MB; 50 ms at the full rate are 6 MiB.
+    advice: Any = SimpleNamespace(path=Way("1Gbit/s", "40ms", "1bdp"))
+    found = text.buffer_lines(advice)
+    if lines and "=" in lines[0]:
+        assert found == lines
+    else:
+        assert [line.split("=")[0][-4:] for line in found] == lines
+    assert bool(text.udt_lines(advice)) == bool(lines)
 
 
 @pytest.mark.parametrize(

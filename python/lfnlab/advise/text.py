@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.advise import host
 from lfnlab.advise.path import MOST_WINDOW_BYTES
 from lfnlab.analysis.table import Table, plain
 from lfnlab.statistics import finite
@@ -13,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lfnlab.advise.choices import Choice
+    from lfnlab.advise.path import Measured
     from lfnlab.advise.search import Advice, Beside, Time
 
-#: The largest buffers that an untuned Linux lets TCP have: net.ipv4.tcp_rmem, tcp_wmem.
-UNTUNED_BYTES = {"rmem": 6 << 20, "wmem": 4 << 20}
 OVERHEAD = 2
 """Linux counts the memory of packets, up to twice their data."""
 MOST_SYSCTL = 2**31 - 1
@@ -54,26 +54,33 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def needed_bytes(advice: Advice) -> int:
+    """The socket buffer that one stream needs at both hosts."""
+    needed = OVERHEAD * min(advice.path.window_bytes, MOST_WINDOW_BYTES)
+    return min(MOST_SYSCTL, math.ceil(needed / (1 << 20)) << 20)
+
+
 def buffer_lines(advice: Advice) -> list[str]:
-    """Sysctl lines for the socket buffers of both hosts; none where Linux's own are enough."""
-    path = advice.path
+    """Sysctl lines for socket buffers that are too small on this host."""
+    needed = needed_bytes(advice)
     lines = []
-    needed = OVERHEAD * min(path.window_bytes, MOST_WINDOW_BYTES)
-    for name, untuned in UNTUNED_BYTES.items():
-        if needed <= untuned:
-            continue
-        most = min(MOST_SYSCTL, math.ceil(needed / (1 << 20)) << 20)
-        middle = 131072 if name == "rmem" else 16384
-        lines.append(f'sysctl -w net.ipv4.tcp_{name}="4096 {middle} {most}"')
+    for name in host.UNTUNED:
+        least, first, most = host.tcp_buffer(name)
+        if most < needed:
+            lines.append(f'sysctl -w net.ipv4.tcp_{name}="{least} {first} {needed}"')
     return lines
 
 
-def udt_lines(advice: Advice) -> list[str]:
-    """Sysctl lines for ``lfn recv``."""
+def udt_bytes(advice: Advice) -> int:
+    """The socket buffer that ``lfn recv`` needs; 0 if that of an untuned Linux is enough."""
     needed = math.ceil(UDP_HOLDS_S * advice.path.rate_bps / 8 / (1 << 20)) << 20
-    if needed <= 212992:
-        return []
-    return [f"sysctl -w net.core.rmem_max={min(MOST_SYSCTL, needed)}"]
+    return min(MOST_SYSCTL, needed) if needed > host.UNTUNED_UDP_BYTES else 0
+
+
+def udt_lines(advice: Advice) -> list[str]:
+    """Sysctl lines for ``lfn recv``, if this host's limit is too small."""
+    needed = udt_bytes(advice)
+    return [f"sysctl -w net.core.rmem_max={needed}"] if needed > host.udp_buffer_bytes() else []
 
 
 def law_lines(choice: Choice) -> list[str]:
@@ -90,16 +97,53 @@ def law_lines(choice: Choice) -> list[str]:
 def lines(advice: Advice, notes: Sequence[str]) -> Iterator[str]:
     """The answer, the lines to type, the evidence."""
     best, time = advice.best, advice.times[advice.best]
-    loss = f", loss {advice.path.loss:g}" if advice.path.loss else ""
-    path = advice.path
-    yield (
-        f"{size(advice.size)} over {path.rate} × {path.rtt}, buffer {path.buffer}{loss}"
-        + (f", beside {_plain(advice.neighbour)}" if advice.shared else "")
-    )
+    yield f"{size(advice.size)} over {_conditions(advice)}"
     yield ""
     yield f"Use {best}: {_expected(advice, time)}."
     yield ""
-    yield from _to_type(advice)
+    yield from _evidence(advice)
+    yield from notes
+    yield NOT_MODELLED
+
+
+def ranged(shown: Measured, advices: Sequence[Advice], notes: Sequence[str]) -> Iterator[str]:
+    """The bounds that a measurement shows, and the answer for each of some paths within them."""
+    streams = "1 stream" if shown.streams == 1 else f"{shown.streams} streams"
+    yield f"{shown.file} ({streams} of {shown.law}) shows bounds of the path."
+    yield "No certain advice follows:"
+    yield from (f"  {note}." for note in notes)
+    for advice in advices:
+        yield ""
+        yield f"If the path is {_conditions(advice)}, then for {size(advice.size)}"
+        yield f"{advice.best}: {_expected(advice, advice.times[advice.best])}."
+        yield ""
+        yield from _evidence(advice, is_certain=False)
+    yield ""
+    yield agreement(advices)
+    yield NOT_MODELLED
+
+
+def agreement(advices: Sequence[Advice]) -> str:
+    """Whether the paths that were tried have the same answer."""
+    if len(advices) == 1:
+        return "One path within the bounds was tried; another may have another answer."
+    found = list(dict.fromkeys(str(advice.best) for advice in advices))
+    if len(found) == 1:
+        return (
+            f"{found[0]} is the answer of both paths; others may have another, as at a higher rate."
+        )
+    return f"The answer depends on the path: {' or '.join(found)}."
+
+
+def _conditions(advice: Advice) -> str:
+    path = advice.path
+    loss = f", loss {path.loss:.3g}" if path.loss else ""
+    beside = f", beside {_plain(advice.neighbour)}" if advice.shared else ""
+    return f"{path.rate} × {path.rtt}, buffer {path.buffer}{loss}{beside}"
+
+
+def _evidence(advice: Advice, *, is_certain: bool = True) -> Iterator[str]:
+    yield from _to_type(advice, is_certain)
     yield ""
     yield _udt(advice)
     yield _neighbour(advice)
@@ -110,8 +154,6 @@ def lines(advice: Advice, notes: Sequence[str]) -> Iterator[str]:
     yield from plain(_table(advice))
     yield ""
     yield _how(advice)
-    yield from notes
-    yield NOT_MODELLED
 
 
 def _expected(advice: Advice, time: Time) -> str:
@@ -124,13 +166,18 @@ def _expected(advice: Advice, time: Time) -> str:
     )
 
 
-def _to_type(advice: Advice) -> Iterator[str]:
+def _to_type(advice: Advice, is_certain: bool) -> Iterator[str]:
     best = advice.best
-    both = buffer_lines(advice)
+    both, needed = buffer_lines(advice), needed_bytes(advice)
     yield "Type, as root (lfn changes nothing):"
-    yield from (f"  {line}    # both hosts" for line in both)
-    if not both:
+    if not is_certain:
+        yield f"  # socket buffers: at least {needed} bytes at both hosts; what they may have says"
+        yield "  # sysctl net.ipv4.tcp_rmem net.ipv4.tcp_wmem"
+    elif not both and all(needed <= most for _, _, most in host.UNTUNED.values()):
         yield "  # socket buffers: Linux's own are large enough"
+    elif not both:
+        yield f"  # socket buffers: {needed} bytes are needed at both hosts, and this one has them"
+    yield from (f"  {line}    # here; at the other host if it has less" for line in both)
     typed = law_lines(best)
     yield from (f"  {line}    # sender" for line in typed)
     yield f"  iperf3 -c HOST -C {best.name} -P {best.streams}    # to try it"
@@ -147,8 +194,10 @@ def _udt(advice: Advice) -> str:
         line = f"lfn send (UDT), simulated without the neighbour: {told}."
     else:
         line = f"lfn send (UDT): {told}, {_longer(udt.p50_s, tcp.p50_s)}."
-    typed = udt_lines(advice)
-    return f"{line} It needs {typed[0]} at the receiver." if typed else line
+    needed = udt_bytes(advice)
+    if not needed:
+        return line
+    return f"{line} It needs net.core.rmem_max of at least {needed} at the receiver."
 
 
 def _neighbour(advice: Advice) -> str:
@@ -261,6 +310,7 @@ def to_json(advice: Advice, notes: Sequence[str]) -> dict[str, Any]:
     path = advice.path
     return {
         "schema": 1,
+        "certain": True,
         "path": {
             "rate_bps": path.rate_bps,
             "rtt_s": path.rtt_s,
@@ -303,6 +353,29 @@ def to_json(advice: Advice, notes: Sequence[str]) -> dict[str, Any]:
         },
         "packets": advice.packets,
         "notes": [*notes, NOT_MODELLED],
+    }
+
+
+def ranged_json(shown: Measured, advices: Sequence[Advice], notes: Sequence[str]) -> dict[str, Any]:
+    """One object: no advice, but bounds, and the answer for each of some paths within them.
+
+    Its other keys are those of the first of these paths.
+    """
+    return to_json(advices[0], notes) | {
+        "certain": False,
+        "advice": None,
+        "runner_up": None,
+        "bounds": {
+            bound.key: {
+                "least": bound.least,
+                "most": bound.most,
+                "says": bound.says,
+                "decides": bound.decides,
+            }
+            for bound in shown.bounds
+        },
+        "agreement": agreement(advices),
+        "cases": [to_json(advice, []) | {"certain": False} for advice in advices],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,10 @@ from lfnlab.errors import LawError, UsageError
 from lfnlab.printable import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lfnlab import advise as room
-    from lfnlab.advise import Offer
+    from lfnlab.advise import Advice, Offer
 
 OK = 0
 
@@ -32,7 +35,7 @@ def advise(
     flows: int | None = None,
     law: str | None = None,
     beside: str | None = None,
-    packet: str = "1500B",
+    packet: str | None = None,
     iperf3: Path | None = None,
     out: Path = Path("lfn-advice"),
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
@@ -40,8 +43,8 @@ def advise(
 ) -> int:
     """Advise what to set for a transfer over a path: law, streams, pacing, socket buffers.
 
-    Runs simulations, at most about 400 million packets, and compares. It changes nothing: it prints
-    the lines to type. Examples:
+    Runs simulations, at most about 400 million packets for a path, and compares. It changes
+    nothing: it prints the lines to type. Examples:
 
         lfn advise --rate 10Gbit/s --rtt 180ms --buffer 4MB --loss 1e-6 --bytes 1TB
         lfn advise --rate 1Gbit/s --rtt 40ms --buffer 0.5bdp --beside cubic
@@ -59,79 +62,101 @@ def advise(
         beside: Law of a flow that shares the path all the time. Choices that leave it less than
             half of what a flow of its own law would are not advised. Default: the transfer is
             alone; the harm to one cubic flow is reported.
-        packet: IP packet size.
-        iperf3: A file of `iperf3 -J`, TCP: rate, RTT, buffer and streams that are not given follow
-            from it.
+        packet: IP packet size; default that of the file of iperf3, or 1500B.
+        iperf3: A file of `iperf3 -J`, TCP. It bounds rate, RTT, buffer and loss that are not given,
+            and has the number of streams; the answer is for a worst and a best path within them.
         out: Results directory of all runs, for `lfn report`.
     """
     from lfnlab import advise as room
 
-    path, flows, notes = _path(rate, rtt, buffer, loss, packet, iperf3, flows)
+    shown = None if iperf3 is None else _measured(iperf3)
+    paths = _paths(rate, rtt, buffer, loss, packet, shown)
+    if flows is None:
+        flows = 4 if shown is None else min(shown.streams, room.MOST_STREAMS)
     room.check_flows(flows)
-    with naming_options():
-        path.check()
-    size = room.bytes_of(bytes_, path)
-    offers, said = _offers(law)
+    sizes = []
+    for path in paths:
+        with naming_options():
+            path.check()
+        sizes.append(room.bytes_of(bytes_, path))
+    offers, notes = _offers(law)
     neighbour = None if beside is None else _neighbour(beside)
-    with naming_options(), bar() as progress:
-        search = room.Search(
-            path,
-            size,
-            offers,
-            flows=flows,
-            beside=neighbour,
-            prefer_linux=law is None,
-            out=out,
-            jobs=jobs,
-            progress=progress,
-        )
-        found = search.run()
-    notes += said
+    advices = []
+    for number, (path, size) in enumerate(zip(paths, sizes, strict=True), 1):
+        with naming_options(), bar() as progress:
+            search = room.Search(
+                path,
+                size,
+                offers,
+                flows=flows,
+                beside=neighbour,
+                prefer_linux=law is None,
+                out=out if len(paths) == 1 else out / f"path-{number}",
+                jobs=jobs,
+                progress=progress,
+            )
+            advices.append(search.run())
     if bytes_ is None:
         notes.append("--bytes was not given: the data are what the link carries in 60 s.")
-    if json:
-        from json import dumps
-
-        print(dumps(room.to_json(found, notes), indent=1, allow_nan=False))
-    else:
-        say(*room.lines(found, notes), sep="\n")
-        say(f"Runs: {out}; lfn report {out} shows them.")
+    given = {"rate": rate, "RTT": rtt, "buffer": buffer, "loss": loss}
+    left = [] if shown is None else [b for b in shown.bounds if given[b.name] is None]
+    if shown is not None and left:
+        shown = replace(shown, bounds=tuple(left))
+        notes = [bound.note for bound in left] + notes
+    _print(shown if left else None, advices, notes, out, json)
     return OK
 
 
-def _path(
+def _print(
+    shown: room.Measured | None,
+    advices: Sequence[Advice],
+    notes: Sequence[str],
+    out: Path,
+    json: bool,
+) -> None:
+    from lfnlab import advise as room
+
+    if json:
+        from json import dumps
+
+        said = (
+            room.to_json(advices[0], notes)
+            if shown is None
+            else room.ranged_json(shown, advices, notes)
+        )
+        print(dumps(said, indent=1, allow_nan=False))
+        return
+    if shown is None:
+        say(*room.lines(advices[0], notes), sep="\n")
+    else:
+        say(*room.ranged(shown, advices, notes), sep="\n")
+    folders = [out] if len(advices) == 1 else [out / f"path-{n + 1}" for n in range(len(advices))]
+    for folder in folders:
+        say(f"Runs: {folder}; lfn report {folder} shows them.")
+
+
+def _paths(
     rate: str | None,
     rtt: str | None,
     buffer: str | None,
     loss: float | None,
-    packet: str,
-    iperf3: Path | None,
-    flows: int | None,
-) -> tuple[room.Path, int, list[str]]:
-    """The path, from options first and a file of iperf3 second; streams; and what to tell."""
+    packet: str | None,
+    shown: room.Measured | None,
+) -> list[room.Path]:
+    """The path of the options, or those within the bounds of a file of iperf3."""
     from lfnlab import advise as room
 
-    notes: list[str] = []
-    if iperf3 is not None:
-        measured = _measured(iperf3)
-        given = {"rate": rate, "RTT": rtt, "buffer": buffer}
-        notes += [note for note in measured.notes if given[note.partition(":")[0]] is None]
-        rate = measured.rate if rate is None else rate
-        rtt = measured.rtt if rtt is None else rtt
-        buffer = measured.buffer if buffer is None else buffer
-        flows = min(measured.streams, room.MOST_STREAMS) if flows is None else flows
+    if shown is not None:
+        with naming_options():
+            return shown.cases(rate, rtt, buffer, loss, packet or shown.packet)
     examples = {"--rate": "10Gbit/s", "--rtt": "180ms", "--buffer": "4MB"}
     for option, value in zip(examples, (rate, rtt, buffer), strict=True):
         if value is None:
-            where = f", and {iperf3} does not show it" if iperf3 is not None else ""
-            raise UsageError(
-                f"{option}: not given{where}; write for example {option} {examples[option]}"
-            )
+            raise UsageError(f"{option}: not given; write for example {option} {examples[option]}")
     assert rate is not None
     assert rtt is not None
     assert buffer is not None
-    path = room.Path(rate, rtt, buffer, 0.0 if loss is None else loss, packet)
-    return path, 4 if flows is None else flows, notes
+    return [room.Path(rate, rtt, buffer, 0.0 if loss is None else loss, packet or "1500B")]
 
 
 def _measured(file: Path) -> room.Measured:
