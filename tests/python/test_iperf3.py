@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +19,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lfnlab import law
+from lfnlab import advise, law
 from lfnlab.cli import app as cli
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import LabError, StoreError, UsageError
 from lfnlab.figures import draw
 from lfnlab.formats import iperf3
 from lfnlab.results import integrity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lfnlab import Results
 
@@ -423,6 +425,50 @@ def test_hostile_files_are_refused_on_one_line(
     assert "\x1b" not in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+ODD: list[Any] = [None, True, -1, 0, 1, 0.5, 1e-9, 1e300, -1e300, math.nan, math.inf, 10**30]
+ODD += ["x", "", [], {}, [1], {"a": 1}, "\x1b[1m", "\ud800"]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Each value in a file, but the file."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in inner:
+        yield (*path, key)
+        if isinstance(item, dict | list):
+            yield from places(item, (*path, key))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_change_of_a_file_is_read_or_refused_on_one_line(tmp_path: Path, seed: int) -> None:
+    draw, read = random.Random(seed), 0
+    refused: list[str] = []
+    files = sorted(set(DATA.rglob("*.json")) - {DATA / "error.json"})
+    for _ in range(150):
+        sample = json.loads(draw.choice(files).read_text())
+        for _ in range(draw.choice((1, 1, 2, 4))):
+            *path, last = draw.choice(list(places(sample)))
+            at = sample
+            for key in path:
+                at = at[key]
+            if draw.random() < 0.25:
+                del at[last]
+            else:
+                at[last] = draw.choice(ODD)
+        file = tmp_path / "x.json"
+        file.write_text(json.dumps(sample))
+        try:
+            measurement = iperf3.read(file)
+            iperf3.store(measurement, tmp_path / "out")
+            read += 1
+            for way in advise.measured(measurement, "x").cases(None, None, None, None, "1500B"):
+                way.check()
+        except LabError as error:
+            refused.append(str(error))
+    assert read > 50
+    assert len(refused) > 30
+    assert all(said.isprintable() for said in refused)
 
 
 def test_what_never_ends_is_not_read_whole(

@@ -322,7 +322,7 @@ def _loss(flows: Sequence[Any], segment: float | None) -> Bound:
         says = "not shown: a receiver's file has no retransmissions"
         return Bound("loss", "loss", 0.0, None, says, decides)
     again = sum(counts)
-    sent = again + sum(flow["delivered_bytes"] for flow in flows) / (segment or 1448)
+    sent = max(1.0, again + sum(flow["delivered_bytes"] for flow in flows) / (segment or 1448))
     most = min(MOST_LOSS, (again + 2 * math.sqrt(again) + 3) / sent)
     says = f"0 to {most:.2g}: {again:,} of {sent:,.0f} packets were sent again"
     if again:

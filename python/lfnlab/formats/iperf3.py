@@ -70,7 +70,7 @@ def read(file: Path) -> Measurement:
     """
     raw = _raw(file)
     root = _parsed(file, raw)
-    if "error" in root.value:
+    if "error" in root.object():
         error = json.dumps(root.value["error"]).strip('"')[:200]
         raise UsageError(f"{file}: iperf3 ended with an error: {error}")
     start, end = root["start"], root["end"]
@@ -78,14 +78,14 @@ def read(file: Path) -> Measurement:
     protocol = test["protocol"].word()
     if protocol not in ("TCP", "UDP"):
         raise UsageError(f"{test['protocol'].path}: {protocol}; allowed: TCP, UDP")
-    at_client = "accepted_connection" not in start.value
+    at_client = "accepted_connection" not in start.object()
     # What versions before 3.7 leave out.
-    sends = at_client != bool(test.value.get("reverse"))
+    sends = at_client != bool(test.object().get("reverse"))
     law = _law(protocol, end)
     results = _results(end)
     streams = []
     for number, (socket, ticks) in enumerate(_ticks(root, results, sends).items()):
-        stream = _Stream(number, ticks, bool(ticks[0].value.get("sender", sends)), at_client)
+        stream = _Stream(number, ticks, bool(ticks[0].object().get("sender", sends)), at_client)
         streams.append((stream, results.get(socket, {})))
     flows, goodput, summaries = [], [], []
     for stream, result in streams:
@@ -113,10 +113,10 @@ def read(file: Path) -> Measurement:
         "links": [],
         "background": None,
         "iperf3": {
-            "version": _text(start.value.get("version")),
-            "system": _text(start.value.get("system_info")),
+            "version": _text(start.object().get("version")),
+            "system": _text(start.object().get("system_info")),
             "time": _text(start["timestamp"].object().get("time"))
-            if "timestamp" in start.value
+            if "timestamp" in start.object()
             else None,
             "omitted_s": test.get("omit") or 0.0,
             "target_bps": start.get("target_bitrate") or test.get("target_bitrate") or None,
@@ -520,4 +520,4 @@ def _law(protocol: str, end: _Node) -> str:
     """
     if protocol == "UDP":
         return "udp"
-    return end["sender_tcp_congestion"].word() if "sender_tcp_congestion" in end.value else "tcp"
+    return end["sender_tcp_congestion"].word() if "sender_tcp_congestion" in end.object() else "tcp"
