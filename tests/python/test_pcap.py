@@ -619,6 +619,34 @@ def test_a_host_sees_its_own_times(tmp_path: Path) -> None:
 
 
 @needs_tshark
+def test_a_table_without_hosts_is_as_at_the_queues(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stored runs of an earlier version have none; the command says so."""
+    run = tmp_path / "run"
+    shutil.copytree(results.runs[0].path, run)
+    trace = Trace()
+    trace.bulk(20)
+    trace.frame().write_parquet(run / "packets.parquet")
+    file = tmp_path / "out.pcapng"
+    assert cli.call(["pcap", str(run), "-o", str(file)]) == cli.OK
+    assert "as at the queues. Run it again." in capsys.readouterr().out
+    assert cli.call(["pcap", str(run), "-o", str(file), "--host", "sender"]) == cli.USAGE
+    assert "packets were not recorded at hosts" in capsys.readouterr().err
+
+
+def test_a_trace_that_was_cut_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = TRACED.format(
+        rate="20Mbit/s", loss=0, packet="1500B", law="reno", way="forward", compat=""
+    )
+    run = captured(tmp_path / "run", text + "max_rows = 1000\n")
+    file = str(tmp_path / "it.pcapng")
+    assert cli.call(["pcap", str(tmp_path / "run"), "-o", file]) == cli.OK
+    rows = run.summary["captured_rows"]
+    assert f"s: 1,000 of {rows:,} rows were recorded" in capsys.readouterr().out
+
+
+@needs_tshark
 def test_the_command_writes_either_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = TRACED.format(
         rate="20Mbit/s", loss=0, packet="1500B", law="reno", way="forward", compat=""
@@ -631,7 +659,7 @@ def test_the_command_writes_either_host(tmp_path: Path, capsys: pytest.CaptureFi
         assert cli.call(arguments) == cli.OK
         acked = shark(file, "tcp.analysis.ack_rtt", where="tcp.analysis.ack_rtt && tcp.len == 0")
         rtts[" ".join(options)] = min((float(rtt) for (rtt,) in acked), default=None)
-    capsys.readouterr()
+    assert "The trace ends" not in capsys.readouterr().out
     assert rtts[""] == rtts["--host sender"] == pytest.approx(0.04, rel=0.03)
     assert rtts["--host receiver"] < 1e-3, "it acknowledges at once"
     assert rtts["--link forward"] is None

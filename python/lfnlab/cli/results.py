@@ -317,10 +317,19 @@ def pcap(
     output.refuse_others(out)
     if host is not None and (link or after_queue):
         raise UsageError("--host: a host sees no queues; allowed without --link, --after-queue")
-    packets = pcap.recorded(draw.one_run(directory, run))
+    shown = draw.one_run(directory, run)
+    packets = pcap.recorded(shown)
     view: View | None = "departure" if after_queue else host
     count = pcap.write_pcapng(out, packets, view=view, links=link)
     say(f"{count:,} packets\n{out}")
+    if view is None and not link and not pcap.seen_at_hosts(packets):
+        say("The run did not record them at hosts: they are as at the queues. Run it again.")
+    if (rows := shown.summary.get("captured_rows") or 0) > packets.height:
+        end_s = packets["t_ps"][-1] / 1e12
+        say(
+            f"The trace ends at {end_s:.6g} s: {packets.height:,} of {rows:,} rows were recorded; "
+            "raise capture.max_rows."
+        )
     return OK
 
 

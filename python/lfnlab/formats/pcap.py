@@ -199,9 +199,13 @@ def write_pcapng(
     packets = with_connections(packets.sort("t_ps", maintain_order=True))
     flows = _flows(packets)
     if view is None:
-        at_hosts = not links and (packets["point"] == RECEIVED).any()
-        view = "sender" if at_hosts else "arrival"
+        view = "sender" if not links and seen_at_hosts(packets) else "arrival"
     at_host = view in ("sender", "receiver")
+    if at_host and not seen_at_hosts(packets):
+        raise UsageError(
+            "packets were not recorded at hosts; run the scenario again, or write --link or "
+            "--after-queue"
+        )
     seen = of_host(packets, view) if at_host else of_queues(packets, view)
     if unknown := [link for link in links if link not in set(packets["link"])]:
         known = ", ".join(packets["link"].unique(maintain_order=True))
@@ -222,6 +226,11 @@ def write_pcapng(
         for chunk in rows.iter_slices(_CHUNK):
             out.write(_blocks(chunk, names, framing, headers))
     return seen.filter(pl.col("shake") == NO_SHAKE).height
+
+
+def seen_at_hosts(packets: pl.DataFrame) -> bool:
+    """Whether the table has packets at hosts: runs of versions before 0.2 do not."""
+    return bool((packets["point"] == RECEIVED).any())
 
 
 def _check(packets: pl.DataFrame) -> None:
