@@ -39,6 +39,7 @@ __all__ = [
     "run_many",
     "run_shell",
     "sawteeth",
+    "table_memory_bytes",
     "tables",
     "udt_receive",
     "udt_send",
@@ -232,6 +233,13 @@ def canonical(toml_text: str, file: str) -> str:
 
     Raises:
         ScenarioError: the first fault.
+    """
+
+def table_memory_bytes(file: Path) -> int:
+    """Bytes that the columns of a Parquet file take in memory, at least.
+
+    Raises:
+        UsageError: when it is none.
     """
 
 def is_random(toml_text: str, file: str) -> bool:

@@ -13,7 +13,7 @@ mod transfer;
 mod vectors;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use batch::Finished;
 use lfn_law::{registry, LawInfo, LawSpec};
@@ -171,6 +171,11 @@ fn is_random(toml_text: &str, file: &str) -> PyResult<bool> {
 }
 
 #[pyfunction]
+fn table_memory_bytes(file: PathBuf) -> PyResult<u64> {
+    table_file::memory_bytes(&file).map_err(|error| errors::UsageError::new_err(error.to_string()))
+}
+
+#[pyfunction]
 fn memory_limit_bytes() -> u64 {
     memory::limit_bytes()
 }
@@ -294,6 +299,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memory_limit_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(limit_memory, module)?)?;
     module.add_function(wrap_pyfunction!(is_random, module)?)?;
+    module.add_function(wrap_pyfunction!(table_memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(drive, module)?)?;
     module.add_function(wrap_pyfunction!(laws, module)?)?;

@@ -1,12 +1,14 @@
 //! A table of a run as a Parquet file in memory.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use lfn_sim::tables::Column;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::Result;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
@@ -22,6 +24,21 @@ const BLOCKS: [[&str; 2]; 3] =
 
 /// A column with its name.
 pub(crate) type Named = (&'static str, Column);
+
+/// Bytes that the columns of a file take in memory, at least, by its footer.
+///
+/// # Errors
+/// When it is no Parquet file.
+pub(crate) fn memory_bytes(file: &Path) -> Result<u64> {
+    let opened = File::open(file)?;
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&opened)?;
+    let size = |bytes: i64| u64::try_from(bytes).unwrap_or(u64::MAX);
+    let groups = footer.row_groups().iter();
+    Ok(groups.fold(0, |sum: u64, group| {
+        let cells = size(group.num_rows()).saturating_mul(8 * group.columns().len() as u64);
+        sum.saturating_add(size(group.total_byte_size()).max(cells))
+    }))
+}
 
 /// Rows of a table.
 pub(crate) fn rows(columns: &[Named]) -> usize {

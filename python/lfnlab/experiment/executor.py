@@ -283,7 +283,11 @@ def dask_client(executor: str, workers: int) -> Iterator[Client]:
         return
     if kind == "dask":
         cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
         )
     else:
         try:

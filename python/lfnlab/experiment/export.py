@@ -87,7 +87,7 @@ def _of_cases(runs: Sequence[Run]) -> str:
 
 
 def _is(document: dict[str, Any], case: dict[str, Any]) -> bool:
-    """Whether two documents are one scenario, but for the seed."""
+    """Whether two documents are one scenario, whatever their seeds."""
     try:
         made, wanted = (Scenario.from_document(one).with_seed(0) for one in (document, case))
         return made.check() == wanted.check()

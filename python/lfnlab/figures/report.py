@@ -20,9 +20,10 @@ from lfnlab.figures import laboratory, plot, registry, views
 from lfnlab.figures.html import head, scripts
 from lfnlab.figures.looks import Look, looks
 from lfnlab.figures.markdown import as_html
+from lfnlab.results import output
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import origin
-from lfnlab.results.store import read_text, replace_file
+from lfnlab.results.store import check_layout, read_text, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -109,12 +110,27 @@ def write_report(
     for _ in range(len(results.runs) - len(cases)):
         step()
     page = _page(results, findings, shown, tables or {}, traces, home, seen, notes)
+    _refuse_others(home, made, is_store=out is None or check_layout(home))
     with _writing(results, home):
         for file, content in made.items():
             replace_file(home / file, content)
         if laboratory.NAME in page:
             replace_file(home / laboratory.NAME, laboratory.page())
         return replace_file(home / "report.html", page)
+
+
+def _refuse_others(home: Path, made: Iterable[str], *, is_store: bool) -> None:
+    """Write no figures through a link, and nothing over files of others."""
+    folder = home / "figures"
+    if made and os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+        raise StoreError(
+            f"cannot write figures: {folder} is a link or no folder; remove it, or "
+            "lfn report DIR --figures --out OTHER writes them elsewhere"
+        )
+    # The pages of a store are ours: earlier versions did not mark them.
+    pages = () if is_store else ("report.html", laboratory.NAME)
+    for file in (*made, *pages):
+        output.refuse_others(home / file)
 
 
 @contextmanager
@@ -166,7 +182,7 @@ def _page(
     data = traces.data(results.root, where)
     return "\n".join(
         [
-            f"{head(title, 'report.css')}\n<body>",
+            f"{head(title, 'report.css')}\n<!-- {output.MARK} -->\n<body>",
             *body,
             f'<script type="application/json" id="traced">{data}</script>',
             scripts("report.js"),

@@ -23,7 +23,14 @@ from lfnlab.errors import StoreError, UsageError
 from lfnlab.results.cases import METRICS, Cases, frame
 from lfnlab.results.integrity import content, incomplete, provenance_of, remedy
 from lfnlab.results.runs import Results, Run, by_law
-from lfnlab.results.store import EXPERIMENT, LAYOUT_FILE, check_layout, read_json, stored
+from lfnlab.results.store import (
+    EXPERIMENT,
+    LAYOUT_FILE,
+    check_layout,
+    check_size,
+    read_json,
+    stored,
+)
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parsed
 
 if TYPE_CHECKING:
@@ -312,7 +319,7 @@ class _Parts:
             except StoreError:
                 hashed = False
             named = _PART.fullmatch(file.name)
-            self._whole[file] = named is not None and hashed == named["hash"]
+            self._whole[file] = named is not None and hashed == named["hash"] and _fits(file)
         return self._whole[file]
 
     def known(self) -> set[str]:
@@ -369,6 +376,15 @@ def damaged(root: Path) -> list[Path]:
     parts = _Parts(root)
     found = sorted((root / "summary").glob(f"{EDITION:02d}-*.parquet"))
     return [file for file in found if not parts.is_whole(file)]
+
+
+def _fits(file: Path) -> bool:
+    """Whether memory suffices for a part: it is damaged otherwise, and made again."""
+    try:
+        check_size(file)
+    except StoreError:
+        return False
+    return True
 
 
 def _hash(data: bytes | memoryview) -> str:

@@ -64,6 +64,19 @@ def sealed(document: Mapping[str, Any]) -> bytes:
     return f"{front}{_sha256(text.encode())}{back}".encode()
 
 
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("code", "python", "system", "command", "key", "finished", "hash"), str),
+    **dict.fromkeys(("bytes", "files", "resolved"), dict),
+    **dict.fromkeys(("wall_s", "cpu_s"), (int, float)),
+}
+"""Of keys of sealed files."""
+_HELD = {"bytes": int, "files": str}
+
+
+def _is(value: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
 def unsealed(file: Path) -> dict[str, Any]:
     """Contents of a sealed JSON file.
 
@@ -79,6 +92,12 @@ def unsealed(file: Path) -> dict[str, Any]:
         raise damaged(file, "is not JSON") from None
     if not isinstance(document, dict):
         raise damaged(file, "is not an object")
+    for key, kind in _TYPES.items():
+        if key in document and not _is(document[key], kind):
+            raise damaged(file, f"has a wrong type of {key}")
+    for key, kind in _HELD.items():
+        if not all(_is(value, kind) for value in document.get(key, {}).values()):
+            raise damaged(file, f"has a wrong type in {key}")
     seal = document.pop(SEAL, None)
     if seal is None:
         if document.keys() - _EARLIER[file.name]:

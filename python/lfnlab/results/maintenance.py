@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 DEAD_AFTER_S = 3600.0
 """A run is written in seconds: what is not finished for an hour was left by a killed process."""
-_HALF_FILE = re.compile(r"\.(store\.json|experiment\.json|report\.html|[\w-]+\.(png|pdf))\.\d+")
+_HALF_FILE = re.compile(
+    r"\.(store\.json|experiment\.json|(report|laboratory)\.html|[\w-]+\.(png|pdf))\.\d+(\.[0-9a-f]{8})?"
+)
 
 
 @dataclass(frozen=True)

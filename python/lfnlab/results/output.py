@@ -7,6 +7,7 @@ Figures are often made again, so lfn replaces a file that it wrote, and no other
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,15 +60,20 @@ def replacing(file: Path) -> Iterator[BinaryIO]:
             return
         # Through a link, as programs do.
         target = Path(os.path.realpath(file))
-        fresh = target.with_name(f".{os.getpid()}.lfn")
+        unfinished = target.with_name(f".{unique()}.lfn")
         try:
-            with fresh.open("wb") as made:
+            with unfinished.open("xb") as made:
                 yield made
-            fresh.replace(target)
+            unfinished.replace(target)
         finally:
-            fresh.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise _failed(file, error) from None
+
+
+def unique() -> str:
+    """The end of a name that no other process, thread or machine gives a file."""
+    return f"{os.getpid()}.{secrets.token_hex(4)}"
 
 
 def write(file: Path, content: bytes) -> None:

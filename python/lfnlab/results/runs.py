@@ -227,6 +227,22 @@ def _mean(values: Iterable[float | None]) -> float:
     return statistics.interval(v for v in values if v is not None).mean
 
 
+def _of(kind: type[Any], value: Any) -> Any:
+    """The value, if it has this type."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _listed(root: Path, entry: Any) -> Run:
+    """A run as an experiment lists it; a key is no path."""
+    key, factors = _of(str, entry["key"]), _of(dict, entry["factors"])
+    plain = all(isinstance(value, str | int | float) for value in factors.values())
+    if not (plain and KEY.fullmatch(key)):
+        raise TypeError
+    return Run(root / "runs" / key, _of(int, entry["seed"]), factors)
+
+
 @dataclass(frozen=True)
 class Failure:
     """A run that ended with an error; it is not stored, so the same sweep tries it again."""
@@ -275,13 +291,10 @@ class Results:
             )
         experiment = unsealed(file)
         try:
-            planned = [
-                Run(root / "runs" / entry["key"], entry["seed"], entry["factors"])
-                for entry in experiment["runs"]
-            ]
-            title = experiment["title"]
-            count = experiment.get("planned", len(planned))
-        except (KeyError, TypeError):
+            planned = [_listed(root, entry) for entry in experiment["runs"]]
+            title = _of(str, experiment["title"])
+            count = _of(int, experiment.get("planned", len(planned)))
+        except (AttributeError, KeyError, TypeError):
             raise damaged(file, "does not list the runs of an experiment") from None
         runs = tuple(run for run in planned if os.path.lexists(run.path))
         for run in runs:

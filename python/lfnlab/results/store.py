@@ -34,14 +34,14 @@ import os
 import re
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
 from lfnlab.control_laws import prototype
-from lfnlab.errors import StoreError
-from lfnlab.results import integrity, provenance
+from lfnlab.errors import LawError, ScenarioError, StoreError, UsageError
+from lfnlab.results import integrity, output, provenance
 from lfnlab.results.integrity import TABLES
 from lfnlab.results.provenance import code_version
 
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
     from lfnlab.scenario.builder import Scenario
 
+SMALL_TABLE_BYTES = 100_000_000
+"""In memory; a longer table is compared with what its run can have filled."""
 EXPERIMENT = "experiment.json"
 LAYOUT = 1
 """Version of the directory's layout."""
@@ -157,9 +159,10 @@ class Store:
 def replace_file(target: Path, content: str | bytes, *, lasting: bool = False) -> Path:
     """Write a file in one step, with its directory; ``lasting``: once it is on the disk."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    fresh = target.with_name(f".{target.name}.{output.unique()}")
     try:
-        fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+        with fresh.open("xb") as made:
+            made.write(content.encode() if isinstance(content, str) else content)
         if lasting:
             _sync(fresh)
         fresh.replace(target)
@@ -358,11 +361,42 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
     file = run / f"{name}.parquet"
     if not file.is_file() and name not in integrity.tables_of(run):
         raise StoreError(f"{file}: no such table; allowed: {', '.join(TABLES)}")
+    data = integrity.content(file)
+    check_size(file)
     try:
         # Through memory: polars knows no file whose name the locale cannot write.
-        return pl.read_parquet(io.BytesIO(integrity.content(file)))
+        return pl.read_parquet(io.BytesIO(data))
     except pl.exceptions.PolarsError:
         raise StoreError(f"cannot read results: {file} is not a table") from None
+
+
+def check_size(file: Path) -> None:
+    """Refuse a table that would take more memory than its run can have filled, by its footer.
+
+    A forged one of 100 kB may say that it has billions of rows.
+
+    Raises:
+        StoreError: when it is too large, or no table.
+    """
+    try:
+        need = _core.table_memory_bytes(file)
+    except UsageError:
+        raise StoreError(f"cannot read results: {file} is not a table") from None
+    if need <= SMALL_TABLE_BYTES:
+        return
+    limit = _core.memory_limit_bytes()
+    scenario = file.with_name("scenario.toml")
+    if scenario.is_file():
+        # One whose files or laws are not here tells nothing.
+        with suppress(ScenarioError, LawError):
+            said = _core.predict(read_text(scenario), scenario.name)
+            may = said["table_bytes"] + said["capture_bytes"]
+            limit = min(limit, SMALL_TABLE_BYTES + 4 * may)
+    if need > limit:
+        raise StoreError(
+            f"cannot read results: {file} would take {need:,} bytes of memory; at most {limit:,} "
+            "for this run and this machine"
+        )
 
 
 def read_json(file: Path) -> Any:

@@ -13,6 +13,7 @@ from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import plot
 from lfnlab.results.integrity import TABLES, checked, tables_of
 from lfnlab.results.runs import Results, Run, goodputs, route
+from lfnlab.results.store import check_size
 from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Tables:
 
     def _stored(self, file: Path, run: Run | None, source: str) -> pl.LazyFrame:
         frame = pl.scan_parquet(checked(file))
+        check_size(file)
         try:
             frame.collect_schema()
         except (pl.exceptions.PolarsError, OSError):
