@@ -20,6 +20,7 @@ from lfnlab.figures import laboratory, plot, registry, views
 from lfnlab.figures.html import head, scripts
 from lfnlab.figures.looks import Look, looks
 from lfnlab.figures.markdown import as_html
+from lfnlab.figures.spread import GROUND
 from lfnlab.results import output
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import origin
@@ -283,7 +284,7 @@ def _table(table: Table, hrefs: Sequence[str] = ()) -> str:
 
     def cell(row: Sequence[str], i: int) -> str:
         if i >= table.keys:
-            return f"<td>{escape(row[i])}</td>"
+            return f"<td>{escape(row[i]).replace('± ', '±&nbsp;')}</td>"
         law = row[i] if table.headings[i] == "law" else ""
         return f'<td class="text">{swatches.get(law, "")}{_law(law) or escape(row[i])}</td>'
 
@@ -338,7 +339,8 @@ def _html_table(
 ) -> str:
     head = "".join(
         f'<th scope="col"{" class=text" if text else ""}>'
-        f"{re.sub('(?<=[._])', '<wbr>', escape(heading))}</th>"  # where a long key may break
+        # A long key may break behind its dots and underscores, "1 s" may not.
+        f"{re.sub('(?<=[._])', '<wbr>', escape(heading)).replace('1 s', '1&nbsp;s')}</th>"
         for heading, text in headings
     )
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
@@ -435,6 +437,7 @@ def _inline(svg: str, label: str) -> str:
     Its links are for the pointer. The table has the same ones for the keyboard.
     """
     svg = svg[svg.index("<svg") :].replace(plot.INK, "currentColor")
+    svg = svg.replace(GROUND, "var(--page)")
     svg = svg.replace(' target="_blank">', ' tabindex="-1">')
     width = re.search(r'width="([\d.]+pt)"', svg)
     natural = f' style="--natural: {width[1]}"' if width else ""

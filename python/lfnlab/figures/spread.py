@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 DOTS = f"; runs are dots where they are fewer than {FEW}, too few for an interval"
 """Said of a figure that has some."""
+GROUND = "#fefefe"
+"""The ground around a dot, which on a page is the page's."""
 DOT: dict[str, Any] = {
     "color": "#30343b",
     "marker": "o",
     "ls": "",
     "ms": 3.6,
-    "mec": "white",
+    "mec": GROUND,
     "mew": 0.6,
 }
 """How a single run looks."""

@@ -82,7 +82,7 @@
     if (!navigator.clipboard) return;
     const copy = Object.assign(document.createElement("button"), { className: "copy", textContent: "Copy table" });
     copy.addEventListener("click", async () => {
-      const lines = [...table.rows].map((row) => cells(row).map((c) => c.textContent.trim()).join("\t"));
+      const lines = [...table.rows].map((row) => cells(row).map((c) => c.textContent.trim().replaceAll("\u00a0", " ")).join("\t"));
       await navigator.clipboard.writeText(lines.join("\n"));
       copy.textContent = "Copied";
     });
