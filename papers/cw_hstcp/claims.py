@@ -493,6 +493,7 @@ def figures(study: Study) -> dict[str, Any]:
                 "time scale (s)",
                 "fairness index",
                 ylim=(0.3, 1.0),
+                bounds=(0.0, 1.0),
             ),
             "Figure 7: fairness index over time scales, flows of 80, 140 and 200 ms",
         ),

@@ -586,3 +586,16 @@ def test_a_card_on_the_page_is_no_raw_markdown(report: Path) -> None:
 )
 def test_markdown_becomes_html_with_links_that_lead_somewhere(text: str, html: str) -> None:
     assert as_html(text, {"cubic"}) == html
+
+
+@pytest.mark.parametrize(("rate", "unit"), [("1Gbit/s", "Gbit/s"), ("100Mbit/s", "Mbit/s")])
+def test_a_page_has_one_unit_of_rates(tmp_path: Path, rate: str, unit: str) -> None:
+    """The table had Gbit/s above figures and traces in Mbit/s."""
+    path = dumbbell(rate=rate, rtt="10ms", buffer="1bdp", duration="3s")
+    results = execute([Case(path.flow(law), {"law": law}) for law in ("reno", "bbr")], out=tmp_path)
+    page = write_report(results).read_text()
+    assert set(re.findall(r"\((.bit/s)\)", page)) == {unit}
+    assert f"Goodput in 1-s bins ({unit})" in page
+    figure, _ = registry.of_report(results, results.runs)["rate"]
+    top = max(line.get_ydata().max() for axes in figure.axes for line in axes.lines)
+    assert top == pytest.approx(1.0 if unit == "Gbit/s" else 100.0, rel=0.3)

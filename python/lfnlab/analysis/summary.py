@@ -10,7 +10,7 @@ from lfnlab.results.cases import LINK_METRICS, METRICS
 from lfnlab.results.runs import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
@@ -83,7 +83,7 @@ def summary_table(results: Results, baseline: str | Mapping[str, Factor] | None 
 
 def _columns(results: Results) -> list[tuple[str, str, float]]:
     """Heading with unit, metric, factor to that unit."""
-    unit, unit_bps = unit_of(results)
+    unit, unit_bps = rate_unit_of(results.runs)
     alone = all(row["flows"] == 1 for row in results.rows())
     columns = [
         (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
@@ -177,10 +177,10 @@ def _range(values: set[float]) -> str:
     return " to ".join(f"{value:g}" for value in sorted({min(values), max(values)}))
 
 
-def unit_of(results: Results) -> tuple[str, float]:
-    """The unit of rates in every table of these results, and its size in bit/s."""
-    links = (link for run in results.runs for link in run.summary["links"][:1])
-    return rate_unit(max(link["rate_bps"] for link in links))
+def rate_unit_of(runs: Sequence[Run]) -> tuple[str, float]:
+    """The unit for the rates of some runs, in tables, figures and traces alike, and its size."""
+    rates_bps = [link["rate_bps"] for run in runs for link in run.summary["links"][:1]]
+    return rate_unit(max(rates_bps, default=0))
 
 
 def rate_unit(rate_bps: float) -> tuple[str, float]:

@@ -10,6 +10,7 @@ import io
 import math
 import warnings
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
@@ -20,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from lfnlab.analysis.summary import rate_unit_of
 from lfnlab.control_laws.registry import look
 from lfnlab.errors import MetricError
 from lfnlab.figures.columns import Plain
@@ -410,9 +412,19 @@ def cwnd_series(run: Run) -> Iterator[Series]:
     return _flow_series(run, run.table("flows"), "cwnd_seg", 1.0)
 
 
-def goodput_series(run: Run) -> Iterator[Series]:
-    """Goodputs of the flows in bins of 1 s, in Mbit/s."""
-    return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", 1e6)
+def goodput_series(run: Run, unit_bps: float = 1e6) -> Iterator[Series]:
+    """Goodputs of the flows in bins of 1 s, by default in Mbit/s."""
+    return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", unit_bps)
+
+
+def in_unit_of_rate(
+    label: str, series: Callable[[Run], Iterator[Series]], runs: Sequence[Run]
+) -> tuple[str, Callable[[Run], Iterator[Series]]]:
+    """A label with the unit that suits the runs' rates, and goodputs in it; others as they are."""
+    if series is not goodput_series:
+        return label, series
+    unit, unit_bps = rate_unit_of(runs)
+    return label.format(unit=unit), partial(goodput_series, unit_bps=unit_bps)
 
 
 def jain_series(run: Run) -> Iterator[Series]:

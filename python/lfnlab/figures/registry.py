@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lfnlab.analysis.summary import averaged, over
+from lfnlab.analysis.summary import averaged, over, rate_unit_of
 from lfnlab.errors import UsageError
 from lfnlab.figures import plot
 from lfnlab.figures.columns import bounds, scaled
@@ -68,6 +68,8 @@ class Means:
         if all(math.isnan(value.mean) for value in values.values()):
             return None
         scale, unit = scaled(self.unit, [value.mean for value in values.values()])
+        if self.unit == "bit/s":  # as in the table
+            unit, scale = rate_unit_of(results.runs)
         summed = ", sum of flows" if self.metric == "goodput_bps" and several else ""
         label = f"{self.label}{summed}{f' ({unit})' if unit else ''}"
         said = f"whole run; {over(results)}" if self.counted else averaged(results)
@@ -96,6 +98,7 @@ class Traces:
 
     caption: str
     label: str
+    """With ``{unit}`` for that of a rate."""
     series: Callable[[Run], Iterator[Series]]
     table: str
     """The table that has the samples."""
@@ -108,7 +111,8 @@ class Traces:
             return None
         cases = len(plot.first_seed(results))
         left_out = f"{len(sampled)} of {cases} cases" if len(sampled) < cases else ""
-        return plot.traces(sampled, self.series, self.label), left_out
+        label, series = plot.in_unit_of_rate(self.label, self.series, sampled)
+        return plot.traces(sampled, series, label), left_out
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,8 @@ class OneRun:
     def draw(self, _: Results, traced: Sequence[Run]) -> tuple[Figure, str] | None:
         """The figure with the name of the run; None without samples."""
         run = traced[0]
-        found = {label: drawn for label, of in self.parts.items() if (drawn := [*of(run)])}
+        parts = (plot.in_unit_of_rate(label, of, [run]) for label, of in self.parts.items())
+        found = {label: drawn for label, of in parts if (drawn := [*of(run)])}
         if not found:
             return None
         return plot.stacked(run, found), f"{plot.panel_title(run)}, seed {run.seed}"
@@ -179,7 +184,7 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
     "rate": Traces(
         "Goodput over time. What is released in order when a loss is repaired counts in the bin of "
         "its release, which can exceed the link's rate",
-        "goodput in 1-s bins (Mbit/s)",
+        "goodput in 1-s bins ({unit})",
         plot.goodput_series,
         "flows",
     ),
@@ -190,7 +195,7 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
         "One run over time: windows, goodput, fairness of several flows, queue",
         {
             "window (segments)": plot.cwnd_series,
-            "goodput (Mbit/s)": plot.goodput_series,
+            "goodput ({unit})": plot.goodput_series,
             "Jain's index": plot.jain_series,
             "queue (packets)": plot.queue_series,
         },

@@ -32,7 +32,7 @@ BUDGET_BYTES = 2_000_000
 
 KINDS = (
     ("cwnd", "Congestion window (segments)", plot.cwnd_series),
-    ("rate", "Goodput in 1-s bins (Mbit/s)", plot.goodput_series),
+    ("rate", "Goodput in 1-s bins ({unit})", plot.goodput_series),
     ("queue", "Queue (packets)", plot.queue_series),
 )
 
@@ -115,7 +115,8 @@ def charts(runs: Sequence[Run], buckets: int) -> list[dict[str, Any]]:
     each = max(1, _MOST_TRACES // max(1, len(runs)))
     changes = sorted({at_s for run in runs for at_s in plot.changes_s(run)})
     found: list[dict[str, Any]] = []
-    for name, title, samples in KINDS:
+    for name, told, of in KINDS:
+        title, samples = plot.in_unit_of_rate(told, of, runs)
         every = [(run, list(samples(run))) for run in runs]
         labelled = [
             pair
