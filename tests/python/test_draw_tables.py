@@ -277,6 +277,37 @@ def test_a_panel_or_a_colour_without_a_name_is_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("columns", "request_", "said"),
+    [
+        ({"a": ["k", None], "b": [1.0, 2.0]}, {"kind": "heat", "log": "x"}, "have no logarithm"),
+        ({"a": [1.0, 2.0], "b": [1.0, 2.0]}, {"kind": "bar", "log": "x"}, "have no logarithm"),
+        ({"a": [1.0, 2.0], "b": [-1.0, 0.0]}, {"kind": "phase", "log": "y"}, "is above 0"),
+        ({"a": [1.0, 2.0], "b": [0.0, 0.0]}, {"kind": "bar", "log": "y"}, "is above 0"),
+        ({"a": [1e308, 1.0], "b": [-1e308, 1.0]}, {"kind": "phase"}, "beyond 1e+300"),
+        ({"a": [[1], [2]], "b": [1.0, 2.0]}, {"kind": "bar"}, "holds lists"),
+        ({"a": ["k", "l"], "b": [1.0, 2.0]}, {"kind": "phase"}, "holds text"),
+        ({"a": [1.0, 2.0], "b": [None, None]}, {"kind": "bar"}, "no value in any row"),
+    ],
+)
+def test_a_table_that_cannot_be_drawn_so_is_an_error(
+    tmp_path: Path, columns: dict[str, Any], request_: dict[str, Any], said: str
+) -> None:
+    pl.DataFrame(columns).write_parquet(tmp_path / "made.parquet")
+    with pytest.raises(UsageError, match=re.escape(said)):
+        draw([tmp_path / "made.parquet"], Request(x="a", y="b", **request_))
+
+
+def test_large_whole_numbers_name_their_own_bars(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"a": [2**63, 2**63 + 1], "b": [1, 2]}, schema=dict.fromkeys("ab", pl.UInt64)
+    )
+    found = drawn(tmp_path, frame, kind="bar", x="a", y="b")
+    assert found is not None
+    names = [label.get_text() for label in found.figure.axes[0].get_xticklabels()]
+    assert names == ["9,223,372,036,854,775,808", "9,223,372,036,854,775,809"]
+
+
+@pytest.mark.parametrize(
     ("values", "said"),
     [
         ([0.02, 0.08], ["0.02", "0.08"]),

@@ -124,6 +124,9 @@ class Axis:
 
     def texts(self, values: Iterable[float]) -> list[str]:
         """The numbers of values of the column, as they stand at the axis."""
+        values = list(values)
+        if self.scale == 1.0 and any(isinstance(v, int) and abs(v) >= 2**53 for v in values):
+            return [f"{v:,}" for v in values]  # a float cannot tell them apart
         return texts([float(value) / self.scale for value in values])
 
     def told(self, values: Iterable[float]) -> list[str]:

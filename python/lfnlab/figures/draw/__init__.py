@@ -66,8 +66,9 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
         if columns[column] == pl.Null:
             raise UsageError(f"{column} of {name} has no value in any row")
         if not columns[column].is_numeric():
+            what = "text" if columns[column] == pl.String else f"{columns[column]}".lower()
             raise UsageError(
-                f"{column} of {name} holds text, which has no axis of numbers; use it as "
+                f"{column} of {name} holds {what}, which has no axis of numbers; use it as "
                 f"--by {column} or --panel {column}"
             )
     traced = is_traced(kind, request) and not of_points

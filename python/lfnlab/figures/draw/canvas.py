@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from lfnlab.figures.draw.choice import Log
 
 
+_LARGEST = 1e300
+"""Beyond it the length of an axis is no number."""
+
+
 class Canvas:
     """One selection of rows, and how its groups look."""
 
@@ -47,6 +51,10 @@ class Canvas:
         self.hatches: dict[tuple[Any, str], str] = {}
         self.left_out: list[str] = []
         """Rows that the figure does not show, and why."""
+        for column in dict.fromkeys(filter(None, (x, y, z))):
+            values = frame[column]
+            if values.dtype.is_float() and float(values.abs().max() or 0.0) > _LARGEST:  # type: ignore[arg-type]
+                raise UsageError(f"{column} has values beyond {_LARGEST:g}, which no axis holds")
         if panel is not None and len(values_of(frame, panel)) > MOST_PANELS:
             raise UsageError(
                 f"--panel {panel}: {len(values_of(frame, panel))} values; allowed: at most "
@@ -56,6 +64,8 @@ class Canvas:
     def above_zero(self, *columns: str) -> None:
         """Leave out the rows that a logarithmic axis of these columns has no place for."""
         for column in columns:
+            if not self.frame[column].dtype.is_numeric():
+                raise UsageError(f"--log: {column} holds names, which have no logarithm")
             kept = self.frame.filter(pl.col(column) > 0)
             lost = self.frame.height - kept.height
             if lost:
