@@ -2,8 +2,8 @@
 
 tcp.json went through a router of 100 Mbit/s with a queue of 40 packets. Files whose names end in
 _client and _server are of both ends of a test over `lfn shell --rate 50Mbit/s --rtt 20ms`, of
-`twice_` with 5 % duplicates. negative-lost, receiver-zero and zero-interval are written by hand.
-The others went over loopback held at 100 Mbit/s.
+`twice` with 5 % duplicates, `twice_lost` with 3 % losses too. negative-lost, receiver-zero and
+zero-interval are written by hand. The others went over loopback held at 100 Mbit/s.
 """
 
 from __future__ import annotations
@@ -106,6 +106,19 @@ def test_goodput_is_what_the_receiver_counted(
     assert flow["delivered_bytes"] == delivered_bytes
 
 
+def test_duplicates_beside_losses_give_a_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 1725 datagrams 3 % were lost; 1756 came, 89 of them late or twice; iperf3 says 0 lost."""
+    file = DATA / "twice_lost_server.json"
+    (flow,) = iperf3.read(file).summary["flows"]
+    least, most = flow["least_goodput_bps"], flow["goodput_bps"]
+    assert flow["lost_packets"] == 0
+    assert least < 0.97 * 1725 * 1448 * 8 / 2.023804 < most
+    assert cli.call(["import", "iperf3", str(file), "--out", str(tmp_path / "out")]) == cli.OK
+    assert "9.874 Mbit/s, or from 9.542: datagrams came late or twice" in capsys.readouterr().out
+
+
 def test_a_stream_that_is_stuck_counts_in_jains_index(tmp_path: Path) -> None:
     sample = said("tcp")
     sample["end"]["streams"][1]["receiver"]["bytes"] = 0
@@ -131,8 +144,10 @@ def test_both_ends_of_a_test_say_the_same(name: str) -> None:
             assert theirs["goodput_bps"] is theirs["delivered_bytes"] is None
             assert theirs["written_bytes"] >= mine["delivered_bytes"] > 0
         else:
-            assert mine["goodput_bps"] == pytest.approx(theirs["goodput_bps"], rel=1e-4)
-            assert mine["delivered_bytes"] == theirs["delivered_bytes"]
+            # Of several streams of UDP the client knows the sum of what came.
+            error = 1e-3 if name == "udp_two" else 1e-4
+            assert mine["goodput_bps"] == pytest.approx(theirs["goodput_bps"], rel=error)
+            assert mine["delivered_bytes"] == pytest.approx(theirs["delivered_bytes"], rel=error)
             assert mine["written_bytes"] >= mine["delivered_bytes"]
 
 

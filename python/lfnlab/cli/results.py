@@ -357,6 +357,9 @@ def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
     for flow in measurement.summary["flows"]:
         goodput_bps = flow["goodput_bps"]
         rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
+        least_bps = flow.get("least_goodput_bps")
+        if goodput_bps and least_bps is not None and least_bps < 0.999 * goodput_bps:
+            rate += f", or from {least_bps / 1e6:.4g}: datagrams came late or twice"
         say(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
     say(directory)
     return OK

@@ -464,7 +464,8 @@ def _datagrams(
 
     iperf3 counts the bytes of every datagram that comes, also of one that comes twice. Numbers of
     datagrams count once. One that comes late or twice lowers the count of lost ones, in some
-    versions below zero.
+    versions below zero; so losses beside duplicates are known as a range. A client that omitted
+    seconds has their losses in its count.
     """
     packets, lost = udp["packets"].number(), udp["lost_packets"].number(-_MOST_NUMBER)
     if not stream.is_told:
@@ -473,29 +474,35 @@ def _datagrams(
         "lost_packets": int(lost),
         "packets": int(packets),
         "jitter_s": udp["jitter_ms"].number() * 1e-3,
-        "out_of_order_packets": None if stream.sends else int(udp.get("out_of_order") or 0),
+        "out_of_order_packets": None,
+        "least_goodput_bps": None,
     }
-    seconds = stream.spans[-1][1]
     if stream.sends:
         size_bytes = stream.counted / packets if packets else 0.0
+        part, seconds = 1.0, stream.spans[-1][1]
         total = end["sum_received"] if "sum_received" in end.object() else None
-        if total is not None and total.get("packets") is not None:
+        if total is not None and (numbered := total.get("packets")) is not None:
             # The receiver counts up to the last that came; of several streams it tells the sum.
+            sides = [other["udp"] for other in results if "udp" in other]
             sent = math.fsum(
-                other["udp"]["packets"].number()
-                for other in results
-                if other.get("udp") and other["udp"].value.get("sender", True)
+                side["packets"].number() for side in sides if side.object().get("sender", True)
             )
-            packets *= min(1.0, total["packets"].number() / sent) if sent else 0.0
-            seconds = total["end"].number()
-        arrived = max(0.0, packets - max(0.0, lost))
+            if test.get("omit"):
+                numbered = min(numbered, total["bytes"].number() / size_bytes) if size_bytes else 0
+                lost, said["lost_packets"] = 0.0, None
+            part, seconds = min(1.0, numbered / sent) if sent else 0.0, total["end"].number()
+        arrived = max(0.0, packets * part - max(0.0, lost))
     else:
+        seconds = stream.spans[-1][1]
         counts = [(size, tick.get("packets") or 0.0) for _, _, size, tick in stream.spans]
         sizes = [size / count for size, count in counts if count]
         size_bytes = test.get("blksize") or min(sizes, default=0.0)
         came = stream.counted / size_bytes if size_bytes else 0.0
         numbered = math.fsum(count for _, count in counts) or packets
         arrived = min(came, max(0.0, numbered - max(0.0, lost)))
+        twice = udp.get("out_of_order") or 0.0
+        least = min(arrived, max(0.0, came - twice)) * size_bytes
+        said |= {"out_of_order_packets": int(twice), "least_goodput_bps": _rate_bps(least, seconds)}
     bytes_ = arrived * size_bytes
     return said | {"goodput_bps": _rate_bps(bytes_, seconds), "delivered_bytes": round(bytes_)}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lfnlab import renamed
 from lfnlab.analysis.measure.rows import METRICS, Metric, Row
 from lfnlab.analysis.measure.view import View
-from lfnlab.analysis.summary import averaged, unit_of
+from lfnlab.analysis.summary import averaged, rate_unit_of
 from lfnlab.analysis.table import Table, markdown, with_interval
 from lfnlab.errors import MetricError
 from lfnlab.metrics import CoarseSamplesError, FirstPassage
@@ -174,7 +174,7 @@ def measure(
             raise MetricError(f"not in these runs; it needs {METRICS[name].needs}", name)
     if not found:
         raise next(iter(refused.values()))
-    unit, unit_bps = unit_of(results)
+    unit, unit_bps = rate_unit_of(results.runs)
     shown = {
         name: replace(metric, shown=(unit, 1 / unit_bps))
         if metric.documentation["Unit"] == "bit/s"
