@@ -136,7 +136,7 @@ def _goodput(run: Run) -> Iterator[tuple[float, float]]:
     for (law, detail), value in _rows(run, "goodput").items():
         if detail == "sum of flows":
             own = _of_law(run.summary["flows"], law)
-            yield value, sum(flow["goodput_bps"] for flow in own)
+            yield value, sum(flow["goodput_bps"] or 0.0 for flow in own)
 
 
 def _jain(run: Run) -> Iterator[tuple[float, float]]:
