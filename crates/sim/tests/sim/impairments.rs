@@ -1,6 +1,8 @@
 //! Links that lose, double, delay and reorder packets at random.
 
-use crate::common::{capture, datagrams, link, ms, network, ns2_flow, rows, run, us, ACK, ARRIVES};
+use crate::common::{
+    capture, datagrams, link, ms, network, ns2_flow, rows, run, us, ACK, ARRIVES, DATA, DEPARTS, RECEIVED,
+};
 use lfn_path::{GilbertElliottConfig, JitterConfig, Reorder};
 use lfn_sim::config::{Impair, LinkConfig, Loss};
 use lfn_sim::Outcome;
@@ -92,6 +94,46 @@ fn jitter_reorders_unless_it_keeps_order() {
         assert_eq!((all.lost, all.dropped), (0, 0));
         assert_eq!(sacks(&outcome) == 0, keeps_order, "{} ACKs with SACK", sacks(&outcome));
     }
+}
+
+/// A recording has each packet when it reaches its host: with the delays, the jitter and the copies of its way, and not
+/// what is lost on it.
+#[test]
+fn recorded_packets_reach_their_hosts() {
+    let impair = Impair {
+        loss: Loss::Bernoulli(0.01),
+        duplicate: 0.05,
+        jitter: Some(JitterConfig::uniform(Time::ZERO, ms(5), true)),
+        ..Impair::default()
+    };
+    let links =
+        vec![LinkConfig { impair, ..link("there", "20Mbit/s", ms(20)) }, link("back", "20Mbit/s", ms(20))];
+    // Its own links are 10 ms of the way there and 10 ms of the way back.
+    let mut config =
+        network(links, vec![vec![0], vec![1]], vec![ns2_flow("reno:rfc", ms(60))], Time::from_s(5));
+    config.capture = capture([0, 1]);
+    let outcome = run(&config);
+    let (all, flow) = (outcome.summary.conservation, &outcome.summary.flows[0]);
+
+    let [sent, left, came] = [ARRIVES, DEPARTS, RECEIVED].map(|point| rows(&outcome.tables, 0, point, DATA));
+    let copies = came.len() - left.len();
+    assert_eq!((sent.len() as u64, came.len() as u64), (flow.sent, all.delivered));
+    assert_eq!(copies as u64, all.sent - flow.sent);
+    assert!(copies > 0 && all.lost > 0);
+    // In the order in which they left; a copy comes with its packet.
+    let mut once = came.clone();
+    once.dedup_by_key(|row| (row.at, row.seq));
+    assert_eq!(once.len(), left.len());
+    for (left, came) in left.iter().zip(&once) {
+        assert_eq!(came.seq, left.seq);
+        assert!(came.at - left.at >= ms(30));
+    }
+
+    let [left, came] = [DEPARTS, RECEIVED].map(|point| rows(&outcome.tables, 1, point, ACK));
+    for (left, came) in left.iter().zip(&came) {
+        assert_eq!((came.at - left.at, came.seq), (ms(30), left.seq));
+    }
+    assert!(left.len() > 500);
 }
 
 #[test]

@@ -139,6 +139,7 @@ pub struct Row {
 
 pub const ARRIVES: u8 = 0;
 pub const DEPARTS: u8 = 2;
+pub const RECEIVED: u8 = 3;
 pub const DATA: u8 = 0;
 pub const ACK: u8 = 1;
 pub const UDP: u8 = 2;
