@@ -1,4 +1,5 @@
-//! What a path allows, checked at the end of every run as conservation is. A number beyond it is a fault of the engine.
+//! Bounds that a path sets to the results of a run, checked at its end as conservation is. A number beyond them is a fault
+//! of the engine.
 
 use lfn_path::Service;
 use lfn_units::Time;

@@ -151,7 +151,7 @@ fn payload_bps(rate: Rate) -> f64 {
     rate.as_bps() * f64::from(crate::common::LINUX_PAYLOAD_BYTES) / f64::from(crate::common::LINUX_WIRE_BYTES)
 }
 
-/// What a flow delivers after it was told to stop belongs to the time until then.
+/// Data that a flow delivers after it was told to stop count, and so does the time that they take.
 #[test]
 fn a_flow_that_is_stopped_has_no_more_than_the_link() {
     let most_bps = payload_bps(rate("10Mbit/s"));
