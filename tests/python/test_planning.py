@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 import lfnlab
 from lfnlab import Design, Draws, Range, Scenario, ScenarioError, SeedsWarning, dumbbell, sweep
+from lfnlab.analysis.summary import averages
 from lfnlab.experiment.plan import Case, Plan
 
 QUIET = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("reno")
@@ -182,3 +184,33 @@ def _wait_until_open(pid: int) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("the file was never opened")
+
+
+def test_a_mean_says_over_how_many_seeds_it_is(tmp_path: Path) -> None:
+    cases = [Case(LOSSY, {"case": "a"}), Case(LOSSY.flow("cubic"), {"case": "b"})]
+    results = lfnlab.execute(cases, seeds=2, out=tmp_path / "out")
+    assert averages(results).count("means over 2 seeds ±") == 1
+    survivor = dataclasses.replace(results, runs=results.runs[:3], missing=1)
+    assert "means over 1 to 2 seeds ±" in averages(survivor)
+    assert "same run" not in averages(results)
+
+
+def test_seeds_that_changed_nothing_are_told(tmp_path: Path) -> None:
+    # One flow alone shares no queue, whatever the hash.
+    queue = QUIET.to_toml().replace('size = "1bdp"', 'size = "50 packets"\nkind = "fq-codel"')
+    results = lfnlab.execute(Scenario.from_toml(queue), seeds=3, out=tmp_path / "out")
+    assert averages(results).endswith("; all seeds gave the same run")
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_byte_order_mark_is_no_part_of_a_file(mark: str, tmp_path: Path) -> None:
+    trace, series = "1\n2\n3\n", "time,rate\n0.2s,5Mbit/s\n"
+    small = 'queue.size = "9 packets"'
+    text = f'schema = 1\nduration = "1s"\n[link]\ntrace = "trace"\n{small}\n'
+    text += f'[link.reverse]\nrate = "1Mbit/s"\n{small}\n{FLOW}'
+    change = '[[schedule]]\nlink = "reverse"\nfile = "series.csv"\n'
+    (tmp_path / "run.toml").write_text(mark + text + change, encoding="utf-8")
+    (tmp_path / "trace").write_text(mark + trace, encoding="utf-8")
+    (tmp_path / "series.csv").write_text(mark + series, encoding="utf-8")
+    resolved = Scenario.load(tmp_path / "run.toml").check()
+    assert resolved["schedule"][0]["link"] == "reverse"

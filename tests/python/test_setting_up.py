@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import lfnlab
 from lfnlab.cli import app as cli
 
 
@@ -64,6 +65,35 @@ def test_bash_completes_commands_and_options(
         ["bash", "-c", asks, "bash", "com"], capture_output=True, text=True, check=True
     )
     assert made.stdout.split("\n")[-2].split() == ["compare"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("vc", ["vcp"]), ("reno,cub", ["reno,cubic"]), ("reno,", None), ("", None), ("nosuch", [])],
+)
+def test_bash_completes_laws(
+    typed: str,
+    offered: list[str] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cli.call(["--install-completion", "--shell", "bash"]) == cli.OK
+    script = capsys.readouterr().out.split()[1].rstrip(";")
+    asks = (
+        f'. {script}; COMP_WORDS=(lfn compare --law "$1"); COMP_CWORD=3; '
+        'f=$(complete -p lfn | sed "s/.*-F \\([^ ]*\\).*/\\1/"); $f; '
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    made = subprocess.run(
+        ["bash", "-c", asks, "bash", typed], capture_output=True, text=True, check=True
+    )
+    assert made.stderr == ""
+    if offered is None:
+        before = typed.rpartition(",")[0]
+        offered = [f"{before},{law.name}" if before else law.name for law in lfnlab.laws()]
+    assert made.stdout.split() == offered
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -90,7 +90,13 @@ impl Packets {
         let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let is_whole = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_whole(digits) || !is_whole(exponent.strip_prefix('+').unwrap_or(exponent)) {
-            return Some(Err(UnitError::BadNumber { got: text.into(), example: Packets::EXAMPLE }));
+            let (got, example) = (text.into(), Packets::EXAMPLE);
+            let is_decimal = number.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+                && number.parse().is_ok_and(f64::is_finite);
+            return Some(Err(match is_decimal {
+                true => UnitError::NotWhole { got, example },
+                false => UnitError::BadNumber { got, example },
+            }));
         }
         let too_large = |_| UnitError::TooLarge { got: text.into(), most: "18446744073709551615 packets" };
         // Of whole numbers bytes are exact.
@@ -138,10 +144,11 @@ mod tests {
         assert_eq!(packets("25E+1packets"), Ok(250));
         assert_eq!(packets("18446744073709551615 packets"), Ok(u64::MAX));
         assert!(matches!(packets("1e20 packets"), Err(UnitError::TooLarge { .. })));
-        for wrong in
-            ["1.5e1 packets", "1e-1 packets", "e1 packets", "1e packets", "1e1e1 packets", "+1 packets"]
-        {
+        for wrong in ["e1 packets", "1e packets", "1e1e1 packets", "+1 packets", "-1 packets", "x packets"] {
             assert!(matches!(packets(wrong), Err(UnitError::BadNumber { .. })), "{wrong}");
+        }
+        for wrong in ["1.5 packets", "0.5packets", ".5 packet", "1.5e1 packets", "1e-1 packets"] {
+            assert!(matches!(packets(wrong), Err(UnitError::NotWhole { .. })), "{wrong}");
         }
     }
 }

@@ -47,6 +47,14 @@ pub enum UnitError {
         /// A valid quantity of the kind wanted.
         example: &'static str,
     },
+    /// A number of things that are not divided has a fraction.
+    #[error("{got:?} is not a whole number; write for example {example:?}")]
+    NotWhole {
+        /// The text.
+        got: String,
+        /// A valid quantity of the kind wanted.
+        example: &'static str,
+    },
     /// The value does not fit.
     #[error("{got:?} is too large; the most is {most}")]
     TooLarge {

@@ -160,17 +160,31 @@ def over(results: Results) -> str:
         seeds.setdefault(case, set()).add(run.seed)
         runs[case] = run
     most = max((len(own) for own in seeds.values()), default=1)
-    alone = [runs[case] for case, own in seeds.items() if len(own) == 1]
-    fixed = [run for run in alone if "testbed" not in run.summary and not run.scenario.is_random]
+    alone = {case: runs[case] for case, own in seeds.items() if len(own) == 1}
+    fixed = {
+        case: run
+        for case, run in alone.items()
+        if "testbed" not in run.summary and not run.scenario.is_random
+    }
     if fixed and len(fixed) == len(seeds):
         return "one run each, since nothing in the scenario is random"
     if most == 1:
         return "one seed"
-    said = f"means over {most} seeds{INTERVALS}"
+    # Some runs may have failed.
+    least = min(len(own) for case, own in seeds.items() if case not in fixed)
+    count = f"{most}" if least == most else f"{least} to {most}"
+    said = f"means over {count} seeds{INTERVALS}"
     if fixed:
-        laws = dict.fromkeys(law for run in fixed for law in run.laws)
+        laws = dict.fromkeys(law for run in fixed.values() for law in run.laws)
         said += f"; one run where nothing in the scenario is random: {', '.join(laws)}"
+    if least > 1 and len(_hashes(results)) == len(seeds):
+        said += "; all seeds gave the same run"
     return said
+
+
+def _hashes(results: Results) -> set[object]:
+    """The different results, by case."""
+    return {(*run.factors.items(), run.summary["hash"]) for run in results.runs}
 
 
 def _range(values: set[float]) -> str:

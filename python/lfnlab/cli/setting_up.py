@@ -78,10 +78,26 @@ def install_completion(app: App, shell: Literal["bash", "zsh", "fish"] | None) -
     from cyclopts.completion.detect import ShellDetectionError
 
     try:
-        where = app.install_completion(shell=shell)
+        where = Path(app.install_completion(shell=shell))
+        where.write_text(_with_laws(where.read_text("utf-8")), "utf-8")
     except ShellDetectionError:
         raise UsageError("the shell is not known; --shell bash, zsh or fish names it") from None
     except OSError as error:
         raise StoreError(f"cannot write {error.filename}: {error.strerror}") from None
     say(f"completion: {where}; it works in a new shell")
     return 0
+
+
+def _with_laws(script: str) -> str:
+    """The script for bash with the names of laws after ``--law`` and each comma."""
+    from lfnlab.control_laws.registry import laws
+
+    names = " ".join(law.name for law in laws())
+    empty = "              --law)\n                COMPREPLY=()\n"
+    full = f"""\
+              --law)
+                local before=""
+                [[ "$cur" == *,* ]] && before="${{cur%,*}},"
+                COMPREPLY=( $(compgen -P "$before" -W "{names}" -- "${{cur##*,}}") )
+"""
+    return script.replace(empty, full)

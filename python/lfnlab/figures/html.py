@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def head(title: str, *styles: str) -> str:
-    """The page up to its body; ``title`` is HTML."""
+def head(title: str, *styles: str, scripts: Sequence[str] = (), simulates: bool = False) -> str:
+    """The page up to its body, with a policy under which nothing runs but what is named here.
+
+    Args:
+        title: HTML.
+        styles: style sheets.
+        scripts: those that :func:`elements` puts into the body.
+        simulates: whether the page has WebAssembly and a worker.
+    """
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts, simulates)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             # An empty icon keeps the browser from asking for one.
             '<link rel="icon" href="data:,">',
@@ -19,12 +33,34 @@ def head(title: str, *styles: str) -> str:
     )
 
 
-def scripts(*names: str) -> str:
+def elements(scripts: Sequence[str]) -> str:
     """Charts, and then these scripts."""
-    licensed = f"<script>/* {asset('uPlot.LICENSE')} */\n{asset('uPlot.iife.min.js')}</script>"
-    return "\n".join(
-        [licensed, *(f"<script>{asset(name)}</script>" for name in ("chart.js", *names))]
-    )
+    return "\n".join(f"<script>{text}</script>" for text in _texts(scripts))
+
+
+def _texts(scripts: Sequence[str]) -> list[str]:
+    if not scripts:
+        return []
+    charts = f"/* {asset('uPlot.LICENSE')} */\n{asset('uPlot.iife.min.js')}"
+    return [charts, *map(asset, ("chart.js", *scripts))]
+
+
+def _policy(scripts: Sequence[str], simulates: bool) -> str:
+    """Own scripts by their hashes, own styles and pictures; nothing of the network, no forms."""
+    digests = [hashlib.sha256(text.encode()).digest() for text in _texts(scripts)]
+    runs = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    runs += ["'wasm-unsafe-eval'"] if simulates else []
+    own = " ".join(runs) if runs else "'none'"
+    parts = [
+        "default-src 'none'",
+        f"script-src {own}",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        *(["worker-src blob:"] if simulates else []),
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return "; ".join(parts)
 
 
 def asset(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from lfnlab import _core
-from lfnlab.figures.html import asset, asset_bytes, head, scripts
+from lfnlab.figures.html import asset, asset_bytes, elements, head
 from lfnlab.results import output
 from lfnlab.results.store import read_text
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Run
 
 NAME = "laboratory.html"
+_SCRIPTS = ("lessons.js", "laboratory.js")
 LINK_MOST = 30_000
 """Characters of a link; a longer one is not made."""
 _FILES = re.compile(r'\b(path|file|trace|vectors) = "|@[0-9a-f]{16}')
@@ -31,13 +32,19 @@ def page() -> str:
     wasm = base64.b64encode(asset_bytes("lfn.wasm.gz")).decode()
     return "\n".join(
         [
-            head("A laboratory for long fat networks", "report.css", "laboratory.css"),
+            head(
+                "A laboratory for long fat networks",
+                "report.css",
+                "laboratory.css",
+                scripts=_SCRIPTS,
+                simulates=True,
+            ),
             f"<!-- {output.MARK} -->",
             f"<body>\n{asset('laboratory.html')}",
             f'<script type="application/json" id="data">{data}</script>',
             f'<script type="text/plain" id="worker">{asset("laboratory.worker.js")}</script>',
             f'<script type="text/plain" id="wasm">{wasm}</script>',
-            scripts("lessons.js", "laboratory.js"),
+            elements(_SCRIPTS),
             "</body>\n</html>\n",
         ]
     )

@@ -17,7 +17,7 @@ from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
 from lfnlab.figures import laboratory, plot, registry, views
-from lfnlab.figures.html import head, scripts
+from lfnlab.figures.html import elements, head
 from lfnlab.figures.looks import Look, looks
 from lfnlab.figures.markdown import as_html
 from lfnlab.figures.spread import GROUND
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lfnlab.figures.views import Views
     from lfnlab.results.runs import Results, Run
 
+_SCRIPTS = ("report.js",)
 DATA_BYTES = 100_000
 """Of a figure's numbers on the page; beyond it the page names the command that prints them."""
 _MOST_RUNS = 1000
@@ -183,10 +184,10 @@ def _page(
     data = traces.data(results.root, where)
     return "\n".join(
         [
-            f"{head(title, 'report.css')}\n<!-- {output.MARK} -->\n<body>",
+            f"{head(title, 'report.css', scripts=_SCRIPTS)}\n<!-- {output.MARK} -->\n<body>",
             *body,
             f'<script type="application/json" id="traced">{data}</script>',
-            scripts("report.js"),
+            elements(_SCRIPTS),
             "</body>\n</html>\n",
         ]
     )
