@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import lfnlab
+from browser import Page, chromium
 from lfnlab import Case, Results, StoreError, dumbbell, printable
 from lfnlab.analysis.table import Table, csv, markdown_of, plain
 from lfnlab.experiment.executor import dask_client
@@ -289,3 +290,51 @@ def test_store_ls_marks_runs_of_another_version(store: Path) -> None:
     assert "1 of another version than" in done.stderr
     said = json.loads(lfn("store", "ls", store, "--json", cwd=store.parent).stdout)
     assert [entry["current"] for entry in said] == [False]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "said"),
+    [
+        ("on_ack", None, "on_ack is None, which cannot be called; write on_ack"),
+        ("on_loss", 3, "on_loss is 3, which cannot be called"),
+        ("__init__", None, "__init__ is None, which cannot be called"),
+        ("on_tick", "x", "on_tick is 'x', which cannot be called"),
+        ("name", 3, "name: 3; allowed: a letter"),
+        ("name", None, "name: None; allowed: a letter"),
+        ("name", b"x", "name: b'x'; allowed: a letter"),
+        ("slow_start", 1, "slow_start: 1; allowed: a text"),
+        ("probes", 5, "probes: 5; allowed: a list of names"),
+        ("probes", "ab", "probes: 'ab'; allowed: a list of names"),
+        ("probes", (1,), r"probes: \(1,\); allowed: a list of names"),
+    ],
+)
+def test_attributes_of_a_law_of_wrong_types_are_refused(
+    attribute: str, value: object, said: str
+) -> None:
+    class Mine(lfnlab.Law):
+        def on_ack(self, n: int, ack: lfnlab.Ack) -> None:
+            self.cwnd += n / self.cwnd
+
+        def on_loss(self, loss: lfnlab.Loss) -> None:
+            self.ssthresh = self.cwnd / 2
+
+    setattr(Mine, attribute, value)
+    with pytest.raises(lfnlab.LawError, match=said):
+        BASE.flow(Mine).to_toml()
+
+
+def test_pages_run_their_own_scripts_alone(store: Path) -> None:
+    page = write_report(Results.load(store))
+    text = page.read_text(encoding="utf-8")
+    policy = text.partition('Content-Security-Policy" content="')[2].partition('"')[0]
+    parts = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert parts["default-src"] == "'none'"
+    assert all(source.startswith("'sha256-") for source in parts["script-src"].split())
+    if chromium() is None:
+        pytest.skip("needs chromium")
+    injected = "<script>document.title = 'owned'</script></body>"
+    page.write_text(text.replace("</body>", injected), encoding="utf-8")
+    with Page(1000, 800, dark=False) as browser:
+        browser.open(page)
+        assert browser.evaluate("document.title") != "owned"
+        assert any("Content Security Policy" in said for said in browser.complaints)

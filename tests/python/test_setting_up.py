@@ -69,7 +69,7 @@ def test_bash_completes_commands_and_options(
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("vc", ["vcp"]), ("reno,cub", ["reno,cubic"]), ("reno,", None), ("", None), ("nosuch", [])],
+    [("vc", ["vcp"]), ("reno,cubi", ["reno,cubic"]), ("reno,", None), ("", None), ("nosuch", [])],
 )
 def test_bash_completes_laws(
     typed: str,
