@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ def line(text: object) -> str:
     said = str(text)
     if said.isascii() and said.isprintable():
         return said
+    import unicodedata
+
     return "".join(
         ascii(sign)[1:-1] if unicodedata.category(sign) in _HIDDEN else sign for sign in said
     )
