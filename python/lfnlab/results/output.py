@@ -7,7 +7,6 @@ Figures are often made again, so lfn replaces a file that it wrote, and no other
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,7 +72,7 @@ def replacing(file: Path) -> Iterator[BinaryIO]:
 
 def unique() -> str:
     """The end of a name that no other process, thread or machine gives a file."""
-    return f"{os.getpid()}.{secrets.token_hex(4)}"
+    return f"{os.getpid()}.{os.urandom(4).hex()}"
 
 
 def write(file: Path, content: bytes) -> None:
