@@ -105,13 +105,15 @@ fn a_tuned_host_holds_four_times_what_its_path_ever_holds_and_64_mb_at_least() {
 
 #[test]
 fn every_flow_has_a_draw_of_its_own() {
-    let seeds = |more: &str| {
-        let config = config("", "", more);
+    let seeds = |count: u32| {
+        let drawing = format!("[[flow]]\nlaw = \"bbr\"\nrtt = \"10ms\"\ncount = {count}");
+        let config = config("", "", &drawing);
         config.flows.iter().map(|flow| flow.law_seed).collect::<Vec<_>>()
     };
-    let three = seeds("count = 3");
-    assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
-    assert_eq!(seeds("count = 2"), three[..2]);
+    let three = seeds(3);
+    assert_eq!(three[0], 0, "a law that draws nothing");
+    assert!(three[1] != three[2] && three[2] != three[3] && three[1] != three[3]);
+    assert_eq!(seeds(2), three[..3]);
 }
 
 #[test]
