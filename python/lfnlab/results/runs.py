@@ -198,7 +198,7 @@ def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> dict[str, floa
 def goodputs(flows: Iterable[FlowSummary]) -> list[float]:
     """Goodput of each of these flows, bit/s; NaN for a flow that was not active after the warm-up.
 
-    A run of the code before 0.2 has 0 there.
+    A run that was stored before such flows had none has 0 there.
     """
     return [math.nan if (bps := flow["goodput_bps"]) is None else bps for flow in flows]
 
