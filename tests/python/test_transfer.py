@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import _core
-from lfnlab.cli.transfer import recv
+from lfnlab.cli.transfer import _listener, recv
 from lfnlab.errors import LawError, UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +48,17 @@ def receiver(into: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
 
 def send(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*LFN, "send", *words], capture_output=True, text=True, timeout=60)
+
+
+def test_messages_keep_brackets_and_show_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _listener(as_json=False) as tell:
+        tell(json.dumps({"listening": "[fe80::1%eth0]:9000"}))
+        tell(json.dumps({"failed": "[red]file\x1b[2J"}))
+    said = capsys.readouterr().err
+    assert "listening at [fe80::1%eth0]:9000" in said
+    assert "[red]file\\x1b[2J" in said
 
 
 def test_a_file_arrives_and_both_ends_say_how(tmp_path: Path) -> None:

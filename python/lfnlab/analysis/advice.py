@@ -50,7 +50,7 @@ def unconnected(results: Results) -> list[str]:
     where = f" in {runs} runs" if runs > 1 else ""
     return [
         f"The connection of {who} was not made{where}: no answer to its handshake came back. UDT "
-        "gives up after 3 s and an RTT above 1.5 s, TCP asks on."
+        "gives up after 3 s, so beyond an RTT of 1.5 s; TCP goes on asking."
     ]
 
 

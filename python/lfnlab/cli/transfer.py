@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from lfnlab import _core
 from lfnlab.errors import LabError
+from lfnlab.printable import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,9 +136,10 @@ def _listener(
             elif kind == "plan":
                 print(value, file=sys.stderr)
             elif kind == "listening":
-                console.print(f"listening at {value}")
+                console.print(f"listening at {value}", markup=False)
             else:
-                console.print(value, style="red")
+                # It may hold names that a stranger sent, and addresses in brackets.
+                console.print(lines(value), style="red", markup=False)
                 if failures is not None:
                     failures.append(value)
 

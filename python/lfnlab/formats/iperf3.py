@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import polars as pl
 from lfnlab import metrics
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results import provenance
+from lfnlab.results.output import unique
 from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
 from lfnlab.results.tables import frame
 from lfnlab.statistics import finite
@@ -160,7 +160,7 @@ def store(measurement: Measurement, directory: Path) -> None:
         # Last: what is cut before is found damaged.
         files["provenance.json"] = recorded(said, files)
         for name, data in files.items():
-            fresh = directory / f".{name}.{os.getpid()}"
+            fresh = directory / f".{name}.{unique()}"
             fresh.write_bytes(data)
             fresh.replace(directory / name)
     except OSError as error:
