@@ -182,8 +182,9 @@ def test_both_lose_the_same_packets() -> None:
     sides: tuple[list[tuple[int, int]], ...] = ([], [], [])
     columns = (packets[name] for name in ("point", "kind", "seq", "flags"))
     for point, kind, seq, flags in zip(*columns, strict=True):
-        if kind == DATA:
-            sides[point].append((seq, flags))
+        # Whether a packet leaves or reaches its host (32, point 3) makes no loss.
+        if kind == DATA and point < len(sides):
+            sides[point].append((seq, flags & 31))
     left = iter(sides[2])
     expected: tuple[int, int] | None = next(left)
     lost = []

@@ -143,7 +143,7 @@ def test_a_law_of_delay_need_not_lose(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_only_losses_of_flows_that_last_count_and_only_after_the_warm_up() -> None:
     def flow(number: int, done: float | None) -> Mapping[str, object]:
-        return {"id": number, "law": "reno", "completion_s": done}
+        return {"id": number, "law": "reno", "completion_s": done, "goodput_bps": 1e6}
 
     class Made(Run):
         def table(self, name: str) -> pl.DataFrame:

@@ -22,6 +22,7 @@ fn is_open(p: f64) -> bool {
 pub struct RandomLoss {
     /// Nothing is ever lost.
     never: bool,
+    loss: Loss,
     model: LossModel,
     stream: Draws,
     /// Data packets lost so far.
@@ -49,7 +50,7 @@ impl RandomLoss {
                 LossModel::GilbertElliott(GilbertElliott::new(config, || stream.f64())?)
             }
         };
-        Ok(RandomLoss { never, model, stream, lost: 0, chosen: VecDeque::new() })
+        Ok(RandomLoss { never, loss, model, stream, lost: 0, chosen: VecDeque::new() })
     }
 
     /// Whether a packet that joins the queue will be lost behind it.
@@ -90,8 +91,12 @@ impl RandomLoss {
         self.chosen.len() as u64
     }
 
-    /// From now on packets are lost each on its own with probability `p`, which was checked.
+    /// From now on packets are lost each on its own with probability `p`, which was checked. Where they were already,
+    /// nothing is drawn anew.
     pub fn change(&mut self, p: f64) {
+        if std::mem::replace(&mut self.loss, Loss::Bernoulli(p)) == Loss::Bernoulli(p) {
+            return;
+        }
         let stream = &mut self.stream;
         if let Ok(model) = Bernoulli::new(p, || stream.f64()) {
             self.model = LossModel::Bernoulli(model);

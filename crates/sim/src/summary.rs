@@ -120,6 +120,9 @@ pub struct FlowSummary {
     /// Coefficient of variation of goodput in the bins of 1 s, from the warm-up on, in all of which the flow was
     /// under way; null below two bins.
     pub cov: Option<f64>,
+    /// When it ended, by its size, its stop or a breaker: its last byte was acknowledged (and had arrived); null if it
+    /// was under way at the end of the run.
+    pub ended_s: Option<f64>,
     /// Time from start until the last byte of its size was acknowledged (and had arrived); null without a size, or if
     /// it did not finish.
     pub completion_s: Option<f64>,
@@ -154,6 +157,7 @@ impl FlowSummary {
         self.max_cwnd_segments = of_all(f64::max, self.max_cwnd_segments, stream.max_cwnd_segments);
         self.min_rtt_s = of_all(f64::min, self.min_rtt_s, stream.min_rtt_s);
         self.tripped_s = self.tripped_s.or(stream.tripped_s);
+        self.ended_s = self.ended_s.zip(stream.ended_s).map(|(a, b)| a.max(b));
         self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
     }
 }
@@ -232,7 +236,7 @@ pub struct LinkSummary {
     pub early_drops: u64,
     /// Packets that the AQM marked since the warm-up.
     pub marks: u64,
-    /// Packets lost at random behind the queue, whole run.
+    /// Packets of data and of handshakes lost at random behind the queue, whole run; not the ACKs that `acks` loses.
     pub random_losses: u64,
     /// Mean waiting time since the warm-up.
     pub mean_queue_s: f64,

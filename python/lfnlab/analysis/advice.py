@@ -36,10 +36,12 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
 def unconnected(results: Results) -> list[str]:
     """Flows that sent no data, since their connection was not made."""
     found: dict[str, list[Run]] = {}
+    over_udt = False
     for run in results.runs:
         for flow in run.summary["flows"]:
             waits_s = run.summary["sim_s"] - flow["start_s"]
-            if flow.get("sent") == 0 and waits_s > 0.0 and flow["goodput_bps"] is not None:
+            if flow.get("sent") == 0 and waits_s > 2 * flow["rtt_s"]:
+                over_udt |= flow.get("transport") == "udt"
                 found.setdefault(f"flow {flow['id']} ({flow['law']})", []).append(run)
     if not found:
         return []
@@ -49,8 +51,8 @@ def unconnected(results: Results) -> list[str]:
     runs = len({run.path for of in found.values() for run in of})
     where = f" in {runs} runs" if runs > 1 else ""
     return [
-        f"The connection of {who} was not made{where}: no answer to its handshake came back. UDT "
-        "gives up after 3 s, so beyond an RTT of 1.5 s; TCP goes on asking."
+        f"The connection of {who} was not made{where}: no answer to its handshake came back."
+        + (" UDT gives up after 3 s, so beyond an RTT of 1.5 s." if over_udt else "")
     ]
 
 

@@ -127,7 +127,9 @@ class LinkSummary(TypedDict):
     marks: int
     """Packets that the AQM marked since the warm-up."""
     random_losses: int
-    """Packets lost at random behind the queue, whole run."""
+    """Packets of data and of handshakes lost at random behind the queue, whole run; not the
+    ACKs that ``acks`` loses.
+    """
     mean_queue_s: float
     """Mean waiting time since the warm-up."""
     p99_queue_s: float
@@ -209,6 +211,10 @@ class FlowSummary(TypedDict):
     cov: float | None
     """Coefficient of variation of goodput in the bins of 1 s, from the warm-up on, in all of
     which the flow was under way; null below two bins.
+    """
+    ended_s: float | None
+    """When it ended, by its size, its stop or a breaker: its last byte was acknowledged (and
+    had arrived); null if it was under way at the end of the run.
     """
     completion_s: float | None
     """Time from start until the last byte of its size was acknowledged (and had arrived); null

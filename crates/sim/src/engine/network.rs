@@ -183,9 +183,8 @@ impl Network {
         let now = scheduler.now;
         let Routed { hop, packet } = routed;
         let at = self.link_at(hop);
-        if let Some(capture) = &mut self.capture {
-            let view = ends.view(hop.class, packet);
-            capture.arrives(now, at, hop.number == 0, &view, packet, &extras.blocks);
+        if self.capture.is_some() {
+            self.record_arrival(now, ends, at, routed, extras);
         }
         let AtQueue { bytes, ect, last_leg } = ends.at_queue(hop.class, packet);
         let ect = ect && hop.number <= self.routes[hop.route.index()].last_marking;
@@ -215,6 +214,23 @@ impl Network {
             Server::Queued(_) => {
                 self.enqueue(scheduler, ends, at, &AtQueue { bytes, ect, last_leg }, routed, extras);
             }
+        }
+    }
+
+    /// Records a packet that arrives at a link.
+    #[cold]
+    #[inline(never)]
+    fn record_arrival(
+        &mut self,
+        now: Time,
+        ends: &impl Endpoints,
+        at: LinkId,
+        Routed { hop, packet }: Routed,
+        extras: &Extras,
+    ) {
+        if let Some(capture) = &mut self.capture {
+            let view = ends.view(hop.class, packet);
+            capture.arrives(now, at, hop.number == 0, &view, packet, &extras.blocks);
         }
     }
 
@@ -344,15 +360,8 @@ impl Network {
         } else if let (Some(acks), false) = (&mut link.acks, hop.class.is_data()) {
             arrives = acks.arrival(departs, link.delay);
         }
-        if let Some(capture) = &mut self.capture {
-            let view = ends.view(hop.class, packet);
-            capture.departs(departs, at, &view, packet, &extras.blocks);
-            if usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len() {
-                let reaches = arrives + ends.at_queue(hop.class, packet).last_leg;
-                for _ in 0..=u8::from(twice) {
-                    capture.received(reaches, at, &view, packet, &extras.blocks);
-                }
-            }
+        if self.capture.is_some() {
+            self.record_departure(ends, at, [departs, arrives], twice, routed, extras);
         }
         if twice {
             self.copies += 1;
@@ -360,6 +369,29 @@ impl Network {
             self.arrive(scheduler, ends, arrives, routed, extras);
         }
         self.arrive(scheduler, ends, arrives, routed, extras);
+    }
+
+    /// Records a packet that leaves link `at` and arrives behind it at these times, and where it then reaches its host.
+    #[cold]
+    #[inline(never)]
+    fn record_departure(
+        &mut self,
+        ends: &impl Endpoints,
+        at: LinkId,
+        [departs, arrives]: [Time; 2],
+        twice: bool,
+        Routed { hop, packet }: Routed,
+        extras: &Extras,
+    ) {
+        let Some(capture) = &mut self.capture else { return };
+        let view = ends.view(hop.class, packet);
+        capture.departs(departs, at, &view, packet, &extras.blocks);
+        if usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len() {
+            let reaches = arrives + ends.at_queue(hop.class, packet).last_leg;
+            for _ in 0..=u8::from(twice) {
+                capture.received(reaches, at, &view, packet, &extras.blocks);
+            }
+        }
     }
 
     /// A packet arrives behind the link of its hop at `at`, now or later.

@@ -97,13 +97,13 @@ class View:
         warmup_s, ends = self.run.summary["warmup_s"], []
         for flow in self.run.summary["flows"]:
             own = self._flow_parts.get(flow["id"], sampled.clear())
-            start_s, seconds = flow["start_s"], flow["completion_s"]
-            if len(own) or seconds is not None:
+            start_s, ended_s = flow["start_s"], _ended_s(flow)
+            if len(own) or ended_s is not None:
                 ends.append((start_s, flow["id"], 0))
-            if seconds is not None:
+            if ended_s is not None:
                 warm = own["delivered_bytes"].to_numpy()[own["t_s"].to_numpy() <= warmup_s]
                 before = int(warm[-1]) if warm.size else 0
-                ends.append((start_s + seconds, flow["id"], before + flow["delivered_bytes"]))
+                ends.append((ended_s, flow["id"], before + flow["delivered_bytes"]))
         more = pl.DataFrame(ends, sampled.schema, orient="row")
         return pl.concat([sampled, more]).unique(("flow", "t_s"), keep="first").sort("flow", "t_s")
 
@@ -280,3 +280,10 @@ class View:
             and abs(scale_s / grid_s - round(scale_s / grid_s)) < 1e-3
             and least * scale_s <= length_s * (1 + 1e-9)
         ]
+
+
+def _ended_s(flow: FlowSummary) -> float | None:
+    """When a flow ended; of a run stored before this was in summaries, when it completed."""
+    if "ended_s" in flow or flow["completion_s"] is None:
+        return flow.get("ended_s")
+    return flow["start_s"] + flow["completion_s"]

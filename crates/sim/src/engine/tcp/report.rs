@@ -134,6 +134,7 @@ impl TcpFlows {
             srtt_s,
             min_rtt_s,
             cov: None,
+            ended_s: flow.is_finished().then(|| ended.in_s()),
             completion_s: completed.then(|| ended.since(flow.started).in_s()),
             tripped_s: tripped.map(Time::as_s),
         }

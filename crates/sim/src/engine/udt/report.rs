@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lfn_udt::Connection;
+use lfn_udt::{Connection, Rtt};
 use lfn_units::Time;
 
 use super::{UdtFlow, UdtFlows, RECEIVER, SENDER};
@@ -92,10 +92,11 @@ impl UdtFlows {
             mean_cwnd_segments: was_active.then(|| window.integral / window_s),
             min_cwnd_segments: was_active.then_some(window.least as f64),
             max_cwnd_segments: was_active.then_some(window.most as f64),
-            srtt_s: (rtt(RECEIVER).latest > Time::ZERO).then(|| rtt(SENDER).smoothed.in_s()),
+            srtt_s: (rtt(SENDER) != Rtt::default()).then(|| rtt(SENDER).smoothed.in_s()),
             // The sender is told only smoothed values.
             min_rtt_s: Some(rtt(RECEIVER).least).filter(|&least| least > Time::ZERO).map(Time::in_s),
             cov: None,
+            ended_s: flow.finished.filter(|&at| at <= end).map(Time::in_s),
             completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).in_s()),
             tripped_s: flow.tripped.map(Time::as_s),
         }
