@@ -119,7 +119,7 @@ impl Ends {
 }
 
 impl Endpoints for Ends {
-    #[inline]
+    #[inline(always)]
     fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
         match class {
             Class::Data | Class::Ack | Class::Syn | Class::SynAck => self.tcp.at_queue(class, packet),
