@@ -41,7 +41,7 @@ autodoc_typehints = "description"
 nitpicky = True
 # Types of others, whose pages a build without network cannot link, and names of our own unions.
 nitpick_ignore_regex = [
-    ("py:class", r"(collections\.abc|pathlib|types|np|pl)\..*"),
+    ("py:class", r"(collections\.abc|pathlib|types|np|pl|polars)\..*"),
     (
         "py:class",
         r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.Failure)|scenario\.elements\.RunSettings)",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 FEW = 5
-"""Of fewer runs an interval says little: of three its t is 4.3, and it needs normal runs."""
+"""Of fewer runs an interval says little. Of three its t is 4.3, and it needs normal runs."""
 
 
 @dataclass(frozen=True)

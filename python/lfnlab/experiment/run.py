@@ -60,7 +60,7 @@ def execute(
 ) -> Results:
     """Run a scenario, or every case, with every seed; a run that the store has is not run again.
 
-    A case in which nothing is random runs with the first seed alone (:class:`SeedsWarning`). A case
+    A case in which nothing is random runs with the first seed alone (``SeedsWarning``). A case
     with a law in Python always runs again, since its class may depend on other code that has
     changed. Each run is stored when it ends; repeat the call to continue after an interruption.
 

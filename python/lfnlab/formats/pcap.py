@@ -28,7 +28,7 @@ first packet, with the window scale; of a sender that is seen from the start, a 
 earlier. Packets have timestamps if they have room for them. Windows are 1 GiB, so they never limit.
 Packets are cut after their headers, those of UDT after two words. Their original length is that of
 the simulated packet, except that SACK blocks lengthen an ACK, as on a real link. Time begins at
-:data:`BEGIN_S`, since tools read 0 as no time.
+``BEGIN_S``, since tools read 0 as no time.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
 they have none (the papers' ns-2). Each link is an interface.
@@ -229,7 +229,7 @@ def write_pcapng(
 
 
 def seen_at_hosts(packets: pl.DataFrame) -> bool:
-    """Whether the table has packets at hosts: runs of versions before 0.2 do not."""
+    """Whether the table has packets at hosts: earlier recordings do not."""
     return bool((packets["point"] == RECEIVED).any())
 
 
