@@ -57,7 +57,7 @@ count = 2
     let summary = sim.finish().unwrap().summary;
     // Of C = 10 Mbit/s each has fC / (1 + 2f), with f = 5 and the headers.
     for flow in &summary.flows {
-        let share = flow.goodput_bps / 10e6 * 1514.0 / 1448.0;
+        let share = flow.goodput_bps.unwrap() / 10e6 * 1514.0 / 1448.0;
         assert!((share - 5.0 / 11.0).abs() < 0.02, "{share}");
     }
 }
