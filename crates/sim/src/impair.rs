@@ -92,7 +92,7 @@ impl RandomLoss {
     }
 
     /// From now on packets are lost each on its own with probability `p`, which was checked. Where they were already,
-    /// nothing is drawn anew.
+    /// no new draw is made.
     pub fn change(&mut self, p: f64) {
         if std::mem::replace(&mut self.loss, Loss::Bernoulli(p)) == Loss::Bernoulli(p) {
             return;
