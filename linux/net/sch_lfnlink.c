@@ -126,13 +126,15 @@ static void depart(struct Qdisc *sch, u64 at_ns)
 	struct link *link = qdisc_priv(sch);
 	struct sk_buff *skb = link->served, *twin;
 	enum kind it = kind(skb, link->acks);
-	bool counted = it == (link->acks ? ACK : DATA);
+	bool counted = link->acks ? it == ACK || it == HANDSHAKE : it == DATA;
+	bool unopened;
 	u64 arrives_ns = at_ns + link->delay_ns;
 
 	link->served = NULL;
-	if (link->jitter_ns)
+	if (link->jitter_ns && it == DATA)
 		arrives_ns += drawn(link, link->jitter_ns);
-	if ((it == HANDSHAKE && chooses(&link->unopened)) || (counted && chooses(&link->lost))) {
+	unopened = it == HANDSHAKE && chooses(&link->unopened);
+	if ((counted && chooses(&link->lost)) || unopened) {
 		sch->q.qlen--;
 		sch->qstats.overlimits++; /* counts random losses, drops being the queue's */
 		consume_skb(skb);

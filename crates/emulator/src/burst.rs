@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use lfn_path::PacketKind;
+use crate::network::Kind;
 
 /// Bytes of the virtio header.
 pub(crate) const VIRTIO_BYTES: usize = 10;
@@ -39,7 +39,7 @@ pub(crate) struct Burst {
     /// Where TCP or UDP begins.
     transport_at: usize,
     pub(crate) flow: u32,
-    pub(crate) kind: PacketKind,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,8 +133,16 @@ impl Burst {
             Ip::Other => &[],
         };
         let flow = hash([addresses, &[protocol], ports].into_iter());
-        let is_ack = is_tcp && payload == 0 && bytes[transport_at + 13] & (SYN | FIN) == 0;
-        let kind = if is_ack { PacketKind::Ack } else { PacketKind::Data };
+        let kind = match bytes.get(transport_at + 13) {
+            Some(&flags) if is_tcp && payload == 0 => {
+                if flags & (SYN | FIN) == 0 {
+                    Kind::Ack
+                } else {
+                    Kind::Handshake
+                }
+            }
+            _ => Kind::Data,
+        };
         Some(Burst { bytes, payload_at, segment_bytes, segments, ip, transport_at, flow, kind })
     }
 

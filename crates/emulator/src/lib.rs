@@ -19,7 +19,7 @@ mod tun;
 pub use emulator::{LinkReport, OwnDrops, Report};
 pub use error::EmulatorError;
 pub use lateness::{Histogram, Quantiles};
-pub use network::{Delivery, Departure, Events, Network, NetworkConfig, Route};
+pub use network::{Delivery, Departure, Events, Kind, Network, NetworkConfig, Route};
 pub use plan::{Plan, PlannedBackground, PlannedFlow, PlannedLink, PlannedRate, PlannedUdp, PlannedUdt};
 pub use shell::{shell, Ended, Ends, Shell};
 pub use traffic::{send_background, send_udp, take_tcp, BackgroundEnd, BackgroundSent, Span, UdpSent};

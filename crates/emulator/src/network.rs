@@ -58,6 +58,27 @@ impl NetworkConfig {
     }
 }
 
+/// Kind of a packet, by its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Payload, or what is not TCP.
+    Data,
+    /// Nothing but an acknowledgement.
+    Ack,
+    /// The begin or the end of a connection, without payload.
+    Handshake,
+}
+
+impl Kind {
+    /// As queues count it: packets of handshakes as data.
+    fn in_queue(self) -> PacketKind {
+        match self {
+            Kind::Ack => PacketKind::Ack,
+            Kind::Data | Kind::Handshake => PacketKind::Data,
+        }
+    }
+}
+
 /// A packet that enters the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
@@ -69,8 +90,8 @@ pub struct Departure {
     pub flow: u32,
     /// Size on the wire in bytes; above 0.
     pub bytes: u32,
-    /// An ACK without payload has losses and delays of its own.
-    pub kind: PacketKind,
+    /// Packets without payload have losses and delays of their own.
+    pub kind: Kind,
     /// Can be marked instead of dropped.
     pub ect: bool,
     /// Is marked.
@@ -112,6 +133,8 @@ struct LinkState {
     /// Smallest delay after a link until the packet is delivered, or arrives at the next link.
     beyond: Time,
     loss: RandomLoss,
+    /// Loss of handshakes' packets, with other draws.
+    handshake_loss: RandomLoss,
     motion: Option<Box<Motion>>,
     acks: Option<AckPath>,
     router: Option<Box<Router>>,
@@ -296,15 +319,12 @@ impl Network {
             router.arrive(departure.bytes, &departure.header);
         }
         let Departure { flow, bytes, kind, ect, ce, .. } = departure;
-        let packet = Packet { word: slot as u64, more: 0, flow, bytes, kind, ect, ce };
+        let kind_in_queue = kind.in_queue();
+        let packet = Packet { word: slot as u64, more: 0, flow, bytes, kind: kind_in_queue, ect, ce };
         let draws = &mut link.draws;
         link.server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
         let joined = self.dropped.iter().all(|dropped| dropped.word != packet.word);
-        self.packets[slot].lost = joined
-            && match kind {
-                PacketKind::Data => link.loss.chooses(),
-                PacketKind::Ack => link.acks.as_mut().is_some_and(AckPath::loses),
-            };
+        self.packets[slot].lost = joined && link.chooses(kind);
         self.forget_dropped(events);
     }
 
@@ -339,9 +359,9 @@ impl Network {
         let InTransit { departure, hop, .. } = self.packets[slot];
         let mut at = self.now.after(link.delay);
         let mut twice = false;
-        if let (Some(motion), PacketKind::Data) = (&mut link.motion, departure.kind) {
+        if let (Some(motion), Kind::Data) = (&mut link.motion, departure.kind) {
             (at, twice) = motion.apply(at);
-        } else if let (Some(acks), PacketKind::Ack) = (&mut link.acks, departure.kind) {
+        } else if let (Some(acks), Kind::Ack | Kind::Handshake) = (&mut link.acks, departure.kind) {
             at = acks.arrival(self.now, link.delay);
         }
         let route = usize::from(departure.route);
@@ -415,7 +435,11 @@ impl Network {
                 link.server.set_rate(now, rate);
             }
             Changed::Delay(number, delay) => self.links[number.index()].delay = delay,
-            Changed::Loss(number, p) => self.links[number.index()].loss.change(p),
+            Changed::Loss(number, p) => {
+                let link = &mut self.links[number.index()];
+                link.loss.change(p);
+                link.handshake_loss.change(p);
+            }
             Changed::Route { .. } => {}
         }
     }
@@ -440,6 +464,16 @@ impl Line {
 }
 
 impl LinkState {
+    /// Whether a packet that joins the queue will be lost behind it, by chance, as in the simulator.
+    fn chooses(&mut self, kind: Kind) -> bool {
+        let by_acks = |acks: &mut Option<AckPath>| acks.as_mut().is_some_and(AckPath::loses);
+        match kind {
+            Kind::Data => self.loss.chooses(),
+            Kind::Ack => by_acks(&mut self.acks),
+            Kind::Handshake => by_acks(&mut self.acks) | self.handshake_loss.chooses(),
+        }
+    }
+
     fn new(config: &LinkConfig, network: &NetworkConfig) -> Result<LinkState, EmulatorError> {
         let name = &config.name;
         let bad = |found: String| {
@@ -470,6 +504,9 @@ impl LinkState {
                 ));
             }
         };
+        let loss = |purpose| {
+            RandomLoss::new(config.impair.loss, true, || stream(purpose)).map_err(|why| bad(why.to_string()))
+        };
         Ok(LinkState {
             name: name.clone(),
             server: QueuedLink::new(
@@ -481,8 +518,8 @@ impl LinkState {
             .policed(config.policer),
             delay: config.delay,
             beyond: Time::ZERO,
-            loss: RandomLoss::new(config.impair.loss, true, || stream("loss"))
-                .map_err(|why| bad(why.to_string()))?,
+            loss: loss("loss")?,
+            handshake_loss: loss("loss.handshake")?,
             motion: Motion::new(&config.impair, stream).map_err(|why| bad(why.to_string()))?,
             acks: match &config.acks {
                 Some(acks) => Some(AckPath::new(acks, stream).map_err(|why| bad(why.to_string()))?),

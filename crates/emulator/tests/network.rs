@@ -1,9 +1,9 @@
 //! The path against arithmetic: what arrives, and when, to the picosecond.
 
-use lfn_emulator::{Delivery, Departure, Events, Network, NetworkConfig, Route};
+use lfn_emulator::{Delivery, Departure, Events, Kind, Network, NetworkConfig, Route};
 use lfn_header::vcp::Load;
 use lfn_header::Header;
-use lfn_path::{JitterConfig, PacketKind, RouterConfig, Service, VcpConfig};
+use lfn_path::{AckImpair, JitterConfig, RouterConfig, Service, VcpConfig};
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId, Loss};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn packet(token: u64) -> Departure {
         route: 0,
         flow: 0,
         bytes: BYTES,
-        kind: PacketKind::Data,
+        kind: Kind::Data,
         ect: false,
         ce: false,
         header: Header::None,
@@ -144,7 +144,7 @@ fn acks_are_spared_by_loss_and_data_is_not() {
     let mut network = Network::new(&config(vec![lossy], Time::ZERO)).unwrap();
     let mut events = Events::default();
     for i in 0..2000 {
-        let kind = if i % 2 == 0 { PacketKind::Data } else { PacketKind::Ack };
+        let kind = if i % 2 == 0 { Kind::Data } else { Kind::Ack };
         network.offer(Time::from_us(20 * i), Departure { kind, ..packet(i) }, &mut events);
     }
     network.advance(Time::from_s(1), &mut events);
@@ -280,4 +280,53 @@ fn a_trace_sends_a_frame_at_each_opportunity_from_the_beginning_of_the_scenario_
         assert_eq!(after - before, 8.0 * 1504.0);
         assert_eq!(server.snapshot(end).sent_bytes, 7.0 * 1504.0);
     }
+}
+
+/// As in the simulator: `loss` and `acks` act on packets of handshakes, and no jitter of data does.
+#[test]
+fn handshakes_meet_loss_and_acks_and_no_jitter() {
+    let sent = |kind, set: &dyn Fn(&mut LinkConfig)| {
+        let mut one = link("l", Rate(1_000_000_000), 10, Time::from_ms(1));
+        set(&mut one);
+        let mut network = Network::new(&config(vec![one], Time::ZERO)).unwrap();
+        let mut events = Events::default();
+        for i in 0..2000 {
+            network.offer(Time::from_us(20 * i), Departure { kind, ..packet(2 * i) }, &mut events);
+        }
+        network.advance(Time::from_s(1), &mut events);
+        let last = events.delivered.last().map_or(Time::ZERO, |last| last.at);
+        (events.gone.len(), last)
+    };
+    let lossy = |one: &mut LinkConfig| one.impair.loss = Loss::Bernoulli(0.5);
+    let acks_lossy = |one: &mut LinkConfig| {
+        one.acks = Some(AckImpair { loss: Loss::Bernoulli(0.5), ..AckImpair::default() });
+    };
+    let both = |one: &mut LinkConfig| {
+        lossy(one);
+        acks_lossy(one);
+    };
+    // Five standard deviations of a binomial of 2000 trials.
+    for (set, [data, ack, handshake]) in [
+        (&lossy as &dyn Fn(&mut LinkConfig), [1000, 0, 1000]),
+        (&acks_lossy, [0, 1000, 1000]),
+        (&both, [1000, 1000, 1500]),
+    ] {
+        for (kind, expected) in [(Kind::Data, data), (Kind::Ack, ack), (Kind::Handshake, handshake)] {
+            let gone = sent(kind, set).0;
+            assert!(
+                gone.abs_diff(expected) < 112 && (gone > 0) == (expected > 0),
+                "{kind:?}: {gone} of 2000"
+            );
+        }
+    }
+    let plain = sent(Kind::Handshake, &|_| ()).1;
+    let jitter = |one: &mut LinkConfig| {
+        let late = Time::from_ms(50);
+        one.impair.jitter = Some(JitterConfig::uniform(late, late, true));
+    };
+    assert_eq!(sent(Kind::Handshake, &jitter).1, plain);
+    let gathered = |one: &mut LinkConfig| {
+        one.acks = Some(AckImpair { aggregate: Some(Time::from_ms(100)), ..AckImpair::default() });
+    };
+    assert_eq!(sent(Kind::Handshake, &gathered).1, Time::from_ms(101));
 }

@@ -1,4 +1,4 @@
-//! Impairments of ACKs behind a queue, apart from those of data.
+//! Impairments of packets without payload behind a queue, apart from those of data.
 
 use lfn_keys::{keys, DELAY_MAX};
 use lfn_units::Time;
@@ -6,16 +6,17 @@ use lfn_units::Time;
 use crate::impair::{Impair, JitterConfig, Loss, Reorder};
 
 keys! {
-    /// Losses and delays of ACKs behind the queue. The keys beside it are those of data.
+    /// Losses and delays of packets without payload behind the queue: ACKs, packets of handshakes, UDT's control
+    /// packets. The keys beside it are those of data.
     #[derive(Copy)]
     pub struct AckImpair {
-        /// ACKs lost behind the queue: a probability, or a table for losses in bursts.
+        /// Packets lost behind the queue: a probability, or a table for losses in bursts.
         loss: Loss = Loss::default();
-        /// ACKs that are held up, so that others overtake them. Default none.
+        /// Packets that are held up, so that others overtake them. Default none.
         reorder: Option<Reorder> = None;
-        /// An additional delay, drawn for each ACK. Default none.
+        /// An additional delay, drawn for each packet. Default none.
         jitter: Option<JitterConfig> = None;
-        /// ACKs wait for the next multiple of this time and go on together, as behind a radio link that gathers
+        /// Packets wait for the next multiple of this time and go on together, as behind a radio link that gathers
         /// packets. Default none.
         aggregate: Option<Time> = None, in Time::from_ns(1)..=DELAY_MAX;
     }
@@ -27,7 +28,7 @@ impl AckImpair {
         Impair { reorder: self.reorder, jitter: self.jitter, ..Impair::default() }
     }
 
-    /// When an ACK goes on that leaves the link at `at`.
+    /// When a packet goes on that leaves the link at `at`.
     #[must_use]
     pub fn gathered(&self, at: Time) -> Time {
         match self.aggregate {
@@ -36,7 +37,7 @@ impl AckImpair {
         }
     }
 
-    /// How late an ACK goes on, at most, beyond [`AckImpair::motion`].
+    /// How late a packet goes on, at most, beyond [`AckImpair::motion`].
     pub fn longest_wait(&self) -> Time {
         self.aggregate.unwrap_or(Time::ZERO)
     }

@@ -1,4 +1,4 @@
-//! ACKs behind a queue: their own losses, delays and bursts.
+//! Packets without payload behind a queue: losses, delays and bursts of their own.
 
 use lfn_path::{AckImpair, ImpairError};
 use lfn_units::Time;
@@ -6,7 +6,7 @@ use lfn_units::Time;
 use crate::impair::{Motion, RandomLoss};
 use crate::rng::Stream;
 
-/// Losses and delays of ACKs behind the queue of a link.
+/// Losses and delays of packets without payload behind the queue of a link: ACKs and packets of handshakes.
 pub struct AckPath {
     config: AckImpair,
     loss: RandomLoss,
@@ -27,12 +27,12 @@ impl AckPath {
         })
     }
 
-    /// Whether an ACK that joins the queue will be lost behind it.
+    /// Whether a packet that joins the queue will be lost behind it.
     pub fn loses(&mut self) -> bool {
         self.loss.chooses()
     }
 
-    /// When an ACK arrives that leaves the queue at `departs`, after `delay`. ACKs come in their order.
+    /// When a packet arrives that leaves the queue at `departs`, after `delay`. Calls are in the order of departures.
     pub fn arrival(&mut self, departs: Time, delay: Time) -> Time {
         let arrives = self.config.gathered(departs).after(delay);
         self.motion.as_mut().map_or(arrives, |motion| motion.apply(arrives).0)

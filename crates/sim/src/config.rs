@@ -196,7 +196,7 @@ pub struct LinkConfig {
     pub delay: Time,
     /// Loss, duplication, reordering and jitter of data packets behind the queue.
     pub impair: Impair,
-    /// Loss, reordering, jitter and aggregation of ACKs behind the queue.
+    /// Loss, reordering, jitter and aggregation of packets without payload behind the queue.
     pub acks: Option<AckImpair>,
     /// How it tells its load to the senders of data; not at all by default.
     pub router: Option<RouterConfig>,

@@ -15,6 +15,8 @@ const CWR: u8 = 2;
 const TO_SENDER: u8 = 2;
 /// The ACK that ends a handshake.
 const THIRD: u8 = 1;
+/// A control packet of UDT belongs to a handshake.
+const OPENS: u8 = 1;
 const CE: u8 = 4;
 /// SACK blocks of an ACK.
 const BLOCKS: u8 = 3 << 4;
@@ -60,7 +62,8 @@ impl Class {
         }
     }
 
-    /// Whether it has payload. Only such packets are held up, overtaken or doubled by chance.
+    /// Whether it has payload. Such packets are held up, overtaken or doubled by the impairments of a link, others by
+    /// those of its `acks`.
     pub fn has_payload(self) -> bool {
         matches!(self, Class::Data | Class::Udp | Class::UdtData)
     }
@@ -121,9 +124,10 @@ impl Packet {
         Packet::new(flow, u8::from(retransmission) * RETRANSMISSION, index)
     }
 
-    /// A control packet of UDT, kept at `slot`.
-    pub fn of_udt_control(flow: FlowId, slot: usize, to_sender: bool) -> Packet {
-        Packet::new(flow, u8::from(to_sender) * TO_SENDER, slot as u64)
+    /// A control packet of UDT, kept at `slot`; `opens` where it belongs to a handshake.
+    pub fn of_udt_control(flow: FlowId, slot: usize, to_sender: bool, opens: bool) -> Packet {
+        let flags = (u8::from(to_sender) * TO_SENDER) | (u8::from(opens) * OPENS);
+        Packet::new(flow, flags, slot as u64)
     }
 
     /// Where a control packet of UDT is kept.
@@ -134,6 +138,15 @@ impl Packet {
     /// Whether a control packet of UDT goes to the sender of data.
     pub fn is_to_sender(self) -> bool {
         self.flags() & TO_SENDER != 0
+    }
+
+    /// Whether this packet of a class without payload belongs to a handshake.
+    pub fn opens(self, class: Class) -> bool {
+        match class {
+            Class::Syn | Class::SynAck => true,
+            Class::UdtControl => self.flags() & OPENS != 0,
+            Class::Data | Class::Ack | Class::Udp | Class::UdtData => false,
+        }
     }
 
     /// A SYN or SYN-ACK with the time that its timestamp shows, in ms.

@@ -107,20 +107,24 @@ class Jitter:
 
 @dataclass(frozen=True, kw_only=True)
 class AckImpair:
-    """Losses and delays of ACKs behind the queue.
+    """Losses and delays of packets without payload behind the queue: ACKs, packets of
+    handshakes, UDT's control packets.
+
 
     The keys beside it are those of data.
     """
 
     loss: float | GilbertElliott | None = None
-    """ACKs lost behind the queue: a probability, or a table for losses in bursts. Default 0."""
+    """Packets lost behind the queue: a probability, or a table for losses in bursts. Default
+    0.
+    """
     reorder: Reorder | None = None
-    """ACKs that are held up, so that others overtake them. Default none."""
+    """Packets that are held up, so that others overtake them. Default none."""
     jitter: Jitter | None = None
-    """An additional delay, drawn for each ACK. Default none."""
+    """An additional delay, drawn for each packet. Default none."""
     aggregate: str | None = None
-    """ACKs wait for the next multiple of this time and go on together, as behind a radio link
-    that gathers packets. Default none. Range: 1ns to 1000s.
+    """Packets wait for the next multiple of this time and go on together, as behind a radio
+    link that gathers packets. Default none. Range: 1ns to 1000s.
     """
 
 
@@ -295,8 +299,8 @@ class Reverse:
     a tunnel that loses these bits. Default false.
     """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
-    nothing.
+    """Losses and delays of packets without payload behind the queue; data have the keys beside
+    it. Default nothing.
     """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
@@ -341,8 +345,8 @@ class Link:
     a tunnel that loses these bits. Default false.
     """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
-    nothing.
+    """Losses and delays of packets without payload behind the queue; data have the keys beside
+    it. Default nothing.
     """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
@@ -395,8 +399,8 @@ class ParkingLot:
     a tunnel that loses these bits. Default false.
     """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
-    nothing.
+    """Losses and delays of packets without payload behind the queue; data have the keys beside
+    it. Default nothing.
     """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""
@@ -453,8 +457,8 @@ class NamedLink:
     a tunnel that loses these bits. Default false.
     """
     acks: AckImpair | None = None
-    """Losses and delays of ACKs behind the queue; data have the keys beside it. Default
-    nothing.
+    """Losses and delays of packets without payload behind the queue; data have the keys beside
+    it. Default nothing.
     """
     queue: Queue | None = None
     """The queue in front of it. Default: drop-tail of 1bdp."""

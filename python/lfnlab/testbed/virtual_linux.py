@@ -277,7 +277,7 @@ def _chosen(
 
 
 def _chosen_acks(acks: Mapping[str, Any], seed: int, packets: int) -> Iterator[str]:
-    """The same of ACKs, all of which return over the reverse link."""
+    """The same of packets without payload; all ACKs and SYN-ACKs return over the reverse link."""
     for key in ("jitter", "aggregate"):
         if acks.get(key):
             raise _refused(f"link.reverse.acks.{key}", "it loses and holds up ACKs alone")

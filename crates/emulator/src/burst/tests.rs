@@ -76,7 +76,7 @@ fn a_whole_burst_is_what_it_was() {
         let mut bytes = bytes;
         bytes[1] = 0;
         let parsed = Burst::parse(bytes.clone()).unwrap();
-        assert_eq!((parsed.segments(), parsed.kind), (1, PacketKind::Data));
+        assert_eq!((parsed.segments(), parsed.kind), (1, Kind::Data));
         assert_eq!(parsed.ip_bytes(0), bytes.len() - VIRTIO_BYTES);
         assert_eq!(whole(&parsed, 0, 1, parsed.ecn()), bytes);
     }
@@ -85,8 +85,9 @@ fn a_whole_burst_is_what_it_was() {
 #[test]
 fn an_ack_is_one_only_without_data_and_flags_that_count() {
     let kind = |payload, flags| Burst::parse(burst(false, payload, 1448, flags, 0)).unwrap().kind;
-    assert_eq!(kind(0, 0x10), PacketKind::Ack);
-    assert_eq!([kind(0, 0x12), kind(0, 0x11), kind(1, 0x10)], [PacketKind::Data; 3]);
+    assert_eq!(kind(0, 0x10), Kind::Ack);
+    assert_eq!([kind(0, 0x02), kind(0, 0x12), kind(0, 0x11)], [Kind::Handshake; 3]);
+    assert_eq!([kind(1, 0x10), kind(1, 0x12)], [Kind::Data; 2]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ keys! {
         /// Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or a tunnel that
         /// loses these bits. Default false.
         bleach: Option<bool> = None;
-        /// Losses and delays of ACKs behind the queue; data have the keys beside it. Default nothing.
+        /// Losses and delays of packets without payload behind the queue; data have the keys beside it. Default nothing.
         acks: Option<AckImpair> = None;
         /// The queue in front of it. Default: drop-tail of 1bdp.
         queue: Queue = Queue::default();

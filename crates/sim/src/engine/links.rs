@@ -10,7 +10,7 @@ use super::SimError;
 use crate::ack_path::AckPath;
 use crate::config::LinkConfig;
 use crate::impair::{Motion, RandomLoss};
-use crate::packet::Class;
+use crate::packet::{Class, Packet};
 use crate::rng::{Draws, Stream, Streams};
 
 /// Server of the packets of a link.
@@ -46,9 +46,9 @@ pub(super) struct LinkState {
     pub delay: Time,
     pub loss: RandomLoss,
     /// Loss of handshakes' packets: other draws, which alter no other packet's fate.
-    syn_loss: RandomLoss,
+    handshake_loss: RandomLoss,
     pub motion: Option<Box<Motion>>,
-    /// Losses and delays of ACKs behind the queue.
+    /// Losses and delays of packets without payload behind the queue.
     pub acks: Option<Box<AckPath>>,
     /// Packets leave it without ECN.
     pub bleaches: bool,
@@ -129,7 +129,7 @@ impl LinkState {
             server,
             delay: config.delay,
             loss: loss("loss").map_err(bad)?,
-            syn_loss: loss("loss.handshake").map_err(bad)?,
+            handshake_loss: loss("loss.handshake").map_err(bad)?,
             motion: Motion::new(&config.impair, stream).map_err(bad)?,
             acks: match &config.acks {
                 Some(acks) => Some(Box::new(AckPath::new(acks, stream).map_err(bad)?)),
@@ -196,24 +196,24 @@ impl LinkState {
     /// Whether [`LinkState::chooses`] may choose a packet.
     #[inline]
     pub fn may_lose(&self, class: Class) -> bool {
-        (!self.loss.is_never() && (class.has_payload() || matches!(class, Class::Syn | Class::SynAck)))
-            || (self.acks.is_some() && !class.is_data())
+        (!self.loss.is_never() && class != Class::Ack) || (self.acks.is_some() && !class.has_payload())
     }
 
-    /// Whether a packet that joins the queue will be lost behind it, by chance.
+    /// Whether a packet that joins the queue will be lost behind it, by chance: by the link's `loss` if it has payload
+    /// or belongs to a handshake, by its `acks` if it has no payload.
     #[inline]
-    pub fn chooses(&mut self, class: Class) -> bool {
-        match class {
-            Class::Syn | Class::SynAck => self.syn_loss.chooses(),
-            Class::Ack | Class::UdtControl => self.acks.as_mut().is_some_and(|acks| acks.loses()),
-            Class::Data | Class::Udp | Class::UdtData => self.loss.chooses(),
+    pub fn chooses(&mut self, class: Class, packet: Packet) -> bool {
+        if class.has_payload() {
+            return self.loss.chooses();
         }
+        let as_ack = self.acks.as_mut().is_some_and(|acks| acks.loses());
+        as_ack | (packet.opens(class) && self.handshake_loss.chooses())
     }
 
     /// From now on packets are lost each on its own with probability `p`.
     pub fn change_loss(&mut self, p: f64) {
         self.loss.change(p);
-        self.syn_loss.change(p);
+        self.handshake_loss.change(p);
     }
 
     /// Statistics begin.

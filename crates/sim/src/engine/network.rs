@@ -191,9 +191,8 @@ impl Network {
         let link = &mut self.links[at.index()];
         if !link.modelled {
             let departs = now + link.serialisation(bytes);
-            if link.may_lose(hop.class) && link.chooses(hop.class) {
-                link.loss.lose(now, departs);
-                return ends.on_lost(now, hop.class, packet);
+            if link.may_lose(hop.class) && link.chooses(hop.class, packet) {
+                return self.lose(now, ends, at, departs, routed);
             }
             return self.depart(scheduler, ends, at, departs, routed, extras);
         }
@@ -203,9 +202,8 @@ impl Network {
             Server::Closed(server) => match server.offer(now, kind, bytes, ect, || draws.f64()) {
                 Offer::Dropped(_) => self.drop_packet(now, ends, at, routed, extras),
                 Offer::Departs { at: departs, marked } => {
-                    if link.chooses(hop.class) {
-                        link.loss.lose(now, departs);
-                        ends.on_lost(now, hop.class, packet);
+                    if link.chooses(hop.class, packet) {
+                        self.lose(now, ends, at, departs, routed);
                     } else {
                         self.depart(scheduler, ends, at, departs, routed.marked(marked), extras);
                     }
@@ -273,7 +271,7 @@ impl Network {
         let due = server.enqueue(now, queued, || draws.f64(), &mut self.dropped);
         if may_be_lost {
             let joined = self.dropped.iter().all(|dropped| dropped.more != more);
-            if joined && link.chooses(hop.class) {
+            if joined && link.chooses(hop.class, packet) {
                 self.waiting.lose(words);
                 ends.on_lost(now, hop.class, packet);
             }
@@ -318,6 +316,17 @@ impl Network {
         }
     }
 
+    /// A packet that leaves link `at` at `departs`, now or later, is lost behind it.
+    fn lose(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId, departs: Time, routed: Routed) {
+        let Routed { hop, packet } = routed;
+        if hop.class.is_data() {
+            self.links[at.index()].loss.lose(now, departs);
+        } else {
+            self.acks_dropped += 1;
+        }
+        ends.on_lost(now, hop.class, packet);
+    }
+
     fn drop_packet(
         &mut self,
         now: Time,
@@ -357,7 +366,7 @@ impl Network {
         let mut twice = false;
         if let (Some(motion), true) = (&mut link.motion, hop.class.has_payload()) {
             (arrives, twice) = motion.apply(arrives);
-        } else if let (Some(acks), false) = (&mut link.acks, hop.class.is_data()) {
+        } else if let (Some(acks), false) = (&mut link.acks, hop.class.has_payload()) {
             arrives = acks.arrival(departs, link.delay);
         }
         if self.capture.is_some() {

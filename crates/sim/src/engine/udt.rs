@@ -323,6 +323,13 @@ impl Lost {
     }
 }
 
+/// The bytes of a control packet, and whether it belongs to a handshake.
+fn encoded(message: &lfn_udt::Packet) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    (bytes, matches!(message.body, Body::Handshake(_)))
+}
+
 impl UdtFlows {
     /// No flows yet, but room for this many.
     pub fn new(flows: usize) -> UdtFlows {
@@ -458,11 +465,10 @@ impl UdtFlows {
     pub fn next_packet(&mut self, scheduler: &mut Scheduler, number: usize) -> Option<Routed> {
         let (id, end) = (FlowId::new(number / 2), number % 2);
         let flow = &mut self.flows[id.index()];
-        let of = &mut flow.ends[end];
-        let transmit = of.connection.as_mut().and_then(|it| it.poll_transmit(scheduler.now));
+        let transmit = flow.ends[end].connection.as_mut().and_then(|it| it.poll_transmit(scheduler.now));
         match transmit {
             None => {
-                of.set_timer(number, scheduler);
+                flow.ends[end].set_timer(number, scheduler);
                 None
             }
             Some(Transmit::Data(lfn_udt::Outgoing { index: number, retransmission, .. }, _)) => {
@@ -471,20 +477,19 @@ impl UdtFlows {
                 Some(Routed { hop, packet })
             }
             Some(Transmit::Control(packet)) => {
-                let mut bytes = Vec::new();
-                packet.encode(&mut bytes);
-                Some(self.control_packet(id, end, bytes))
+                let encoded = encoded(&packet);
+                Some(self.control_packet(id, end, encoded))
             }
         }
     }
 
     /// A control packet that an end sends.
-    fn control_packet(&mut self, id: FlowId, end: usize, bytes: Vec<u8>) -> Routed {
+    fn control_packet(&mut self, id: FlowId, end: usize, (bytes, opens): (Vec<u8>, bool)) -> Routed {
         self.controls_sent += 1;
         let flow = &self.flows[id.index()];
         let route = if end == SENDER { flow.route } else { flow.ack_route };
         let hop = Hop { class: Class::UdtControl, route, number: 0 };
-        let packet = Packet::of_udt_control(id, self.control.keep(bytes), end == RECEIVER);
+        let packet = Packet::of_udt_control(id, self.control.keep(bytes), end == RECEIVER, opens);
         Routed { hop, packet }
     }
 
@@ -523,10 +528,9 @@ impl UdtFlows {
         }
         if message.destination == 0 {
             if let Some(answer) = flow.on_handshake(now, &message) {
-                let mut bytes = Vec::new();
                 let body = Body::Handshake(answer);
-                lfn_udt::Packet { timestamp_us: 0, destination: answer.socket, body }.encode(&mut bytes);
-                let routed = self.control_packet(id, RECEIVER, bytes);
+                let answer = lfn_udt::Packet { timestamp_us: 0, destination: answer.socket, body };
+                let routed = self.control_packet(id, RECEIVER, encoded(&answer));
                 cx.scheduler.hand_over(Departing { routed, header: Header::None });
             }
         } else if let Some(receiver) = &mut flow.ends[RECEIVER].connection {

@@ -1,9 +1,13 @@
 //! The same experiment said in another way gives the same numbers.
 
-use crate::common::{drop_tail, dumbbell, linux_flow, ms, on_dumbbell, rate, run};
+use crate::common::{
+    capture, drop_tail, dumbbell, linux_flow, ms, on_dumbbell, rate, rows, run, udt, ARRIVES, UDT_DATA,
+};
 use lfn_header::Protocol;
 use lfn_law::SlowStartKind;
-use lfn_path::{GilbertElliottConfig, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
+use lfn_path::{
+    AckImpair, GilbertElliottConfig, JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig,
+};
 use lfn_sim::config::{
     BurstLoss, Change, Changed, Config, FlowConfig, Impair, LinkConfig, LinkId, Loss, UdtConfig,
 };
@@ -65,6 +69,56 @@ fn a_return_link_loses_handshakes_whichever_way_it_is_computed() {
     assert!(lost > 100 && late > 100, "{lost} SYN-ACKs lost, {late} flows above 1 s");
 }
 
+/// `acks` of a return link acts on SYN-ACKs as on ACKs.
+#[test]
+fn what_acts_on_acks_acts_on_handshakes() {
+    let with = |acks: AckImpair, seed| {
+        let mut config = Config { seed, ..short_flows(drop_tail(rate("100Mbit/s"), 2000)) };
+        config.links[1].acks = Some(acks);
+        let flows = run(&config).summary.flows;
+        flows.iter().map(|flow| flow.completion_s.unwrap()).collect::<Vec<_>>()
+    };
+    let lossy = |p| AckImpair { loss: Loss::Bernoulli(p), ..AckImpair::default() };
+    let late = |p| (0..40).flat_map(|seed| with(lossy(p), seed)).filter(|&s| s > 1.0).count();
+    // A SYN is sent again after 1 s. Five standard deviations of a binomial of 400 trials.
+    assert_eq!(late(0.0), 0);
+    assert!(late(0.2).abs_diff(80) < 40, "{} flows above 1 s", late(0.2));
+    // The SYN-ACK, ten ACKs and eleven ACKs wait for a full second each.
+    let gathered = AckImpair { aggregate: Some(Time::from_s(1)), ..AckImpair::default() };
+    assert!(with(gathered, 1).iter().all(|s| (2.9..3.2).contains(s)), "{:?}", with(gathered, 1));
+}
+
+/// A handshake of UDT is lost as data are, in both directions, whichever way the link is computed.
+#[test]
+fn a_link_loses_handshakes_of_udt() {
+    let alone = |duration| Config {
+        udt: vec![udt(0, ms(60))],
+        ..dumbbell(drop_tail(rate("100Mbit/s"), 2000), Vec::new(), duration)
+    };
+    // UDT sends a handshake again after 250 ms.
+    let mut connected = 0;
+    for seed in 0..200 {
+        let mut config = Config { seed, ..alone(ms(240)) };
+        for link in &mut config.links {
+            link.impair.loss = Loss::Bernoulli(0.2);
+        }
+        let (plain, queued) = (run(&config), run(&opened(&config)));
+        assert_same_fates(&plain, &queued, &format!("seed {seed}"));
+        assert_eq!(plain.summary.conservation, queued.summary.conservation, "seed {seed}");
+        connected += u32::from(plain.summary.flows[0].delivered_bytes > 0);
+    }
+    // Two packets pass in each direction. Five standard deviations of a binomial of 200 trials.
+    assert!(connected.abs_diff(82) < 35, "{connected} of 200");
+    for lost in [0, 1] {
+        let mut config = alone(Time::from_s(3));
+        config.links[lost].impair.loss = Loss::Bernoulli(1.0);
+        config.changes.push(Change { at: Time::from_s(1), what: Changed::Loss(LinkId(lost as u16), 0.0) });
+        config.capture = capture([0]);
+        let data = rows(&run(&config).tables, 0, ARRIVES, UDT_DATA);
+        assert!(data[0].at > Time::from_s(1), "link {lost}: data at {}", data[0].at);
+    }
+}
+
 /// A burst of SYNs, or of ACKs in parts, asks for more than a slow return link carries at once.
 #[test]
 fn a_slow_return_link_queues_whichever_way_it_is_computed() {
@@ -107,7 +161,7 @@ fn every_law() -> Vec<(String, Config)> {
                 all.push((name.clone(), dumbbell(link(router), vec![flow], Time::from_s(8))));
             }
             if let Ok(control) = name.parse::<ControlSpec>() {
-                let udt = UdtConfig { control, seed: 5, ..crate::common::udt(0, ms(100)) };
+                let udt = UdtConfig { control, seed: 5, ..udt(0, ms(100)) };
                 let config = dumbbell(link(None), Vec::new(), Time::from_s(8));
                 all.push((format!("{name} over UDT"), Config { udt: vec![udt], ..config }));
             }

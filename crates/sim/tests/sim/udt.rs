@@ -3,6 +3,7 @@
 
 use crate::common::{
     self, capture, drop_tail, dumbbell, events, linux_flow, ms, network, rate, rows, run, udt, TIMEOUT,
+    UDT_DATA,
 };
 use lfn_path::{JitterConfig, Reorder};
 use lfn_sim::background::Direction;
@@ -10,8 +11,7 @@ use lfn_sim::config::{Change, Changed, Config, Impair, LinkConfig, LinkId, Loss,
 use lfn_sim::Sim;
 use lfn_units::{Rate, Time};
 
-/// UDT's data as recorded.
-const UDT_DATA: u8 = 3;
+/// UDT's control packets as recorded.
 const UDT_CONTROL: u8 = 4;
 
 fn alone(link: LinkConfig, flow: UdtConfig, duration: Time) -> Config {

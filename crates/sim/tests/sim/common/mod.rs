@@ -143,6 +143,7 @@ pub const RECEIVED: u8 = 3;
 pub const DATA: u8 = 0;
 pub const ACK: u8 = 1;
 pub const UDP: u8 = 2;
+pub const UDT_DATA: u8 = 3;
 
 /// Recorded packets of `kind` at `point` of `link`.
 pub fn rows(tables: &Tables, link: u16, point: u8, kind: u8) -> Vec<Row> {
