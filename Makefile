@@ -35,6 +35,7 @@ style: $(UV)
 	$(SYNC) --no-install-project
 	$(RUN) ruff format --check
 	$(RUN) ruff check
+	PYTHONPATH=python $(RUN) lint-imports --no-cache --no-logo
 	$(RUN) mypy
 
 clippy:

@@ -35,8 +35,6 @@ BOUNDS = {
     "maximum": "at most",
     "exclusiveMaximum": "below",
 }
-LONG = "# Over 600 lines: one class for each table of the schema."
-LARGE = "# Over 20 fields: those of the schema."
 # What Scenario.flow takes by itself.
 OWN = ("law", "rtt")
 
@@ -45,7 +43,6 @@ HEAD = '''"""The parts of a scenario as immutable values: links, queues, flows, 
 Each is a table of TOML. ``None`` means that the default of the simulator holds. Made by
 ``ci/elements.py`` from ``docs/reference/scenario.schema.json``; do not edit.
 """
-LONG
 
 from __future__ import annotations
 
@@ -93,16 +90,13 @@ class Elements:
             for name, kind in self.fields["Flow"].items()
             if name not in OWN
         ]
-        about = "What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."
-        of_runs = "What a scenario has besides its duration, links and traffic."
+        about = "Keys of a flow that :meth:`Scenario.flow` takes besides law and RTT."
+        of_runs = "Keys of a scenario besides its duration, links and traffic."
         tables = [f'    "{key}": {name},' for key, name in self.tables.items()]
         public = [f'    "{name}",' for name in sorted(["File", *self.classes])]
         parts = [
-            HEAD.replace("ALL = []", "\n".join(["__all__ = [", *public, "]"])).replace(
-                "LONG", LONG
-            ),
+            HEAD.replace("ALL = []", "\n".join(["__all__ = [", *public, "]"])),
             *self.classes.values(),
-            LARGE,
             f'class FlowSettings(TypedDict, total=False):\n    """{about}"""\n',
             *settings,
             f'\n\nclass RunSettings(TypedDict, total=False):\n    """{of_runs}"""\n',
@@ -191,8 +185,7 @@ class Elements:
         if rest:
             more = textwrap.indent(textwrap.fill(rest, 92), "    ")
             about = about.removesuffix('"""') + f'\n\n{more}\n    """'
-        reason = f"{LARGE}\n" if len(keys) > 20 else ""
-        lines = [f"{reason}@dataclass(frozen=True, kw_only=True)\nclass {name}:\n{about}\n"]
+        lines = [f"@dataclass(frozen=True, kw_only=True)\nclass {name}:\n{about}\n"]
         self.fields[name] = {}
         for key, (kind, about, needed) in keys.items():
             field = "from_" if key == "from" else key
@@ -310,9 +303,7 @@ def summary(schema: Schema) -> str:
 
 def typed(name: str, part: Schema, added: str) -> str:
     """An object as a TypedDict."""
-    count = len(part["properties"]) + added.count('    """')
-    lines = [f"{LARGE}\n" if count > 20 else ""]
-    lines += [f"class {name}(TypedDict):\n{document(described(part))}\n\n", added]
+    lines = [f"class {name}(TypedDict):\n{document(described(part))}\n\n", added]
     for key, value in part["properties"].items():
         kind = plain(value)
         is_there = key in part["required"]

@@ -16,7 +16,7 @@ const EVENTS: usize = 1000;
 /// A run from which on goodput has bins of 1 s; a shorter one has bins of 100 ms.
 const LONG_S: f64 = 15.0;
 
-/// What a page draws.
+/// The curves of a run.
 #[derive(Serialize)]
 pub(crate) struct Curves {
     /// Times of the samples, in s.

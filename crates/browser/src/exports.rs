@@ -1,4 +1,4 @@
-//! What WebAssembly exports. A caller writes a text into [`lfn_text`], calls, and reads the answer, a text too, from
+//! Exports to WebAssembly. A caller writes a text into [`lfn_text`], calls, and reads the answer, a text too, from
 //! [`lfn_answer`]. A function that returns 1 has answered with an error. There is one run at a time.
 
 use std::cell::{Cell, RefCell};

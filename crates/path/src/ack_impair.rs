@@ -6,8 +6,8 @@ use lfn_units::Time;
 use crate::impair::{Impair, JitterConfig, Loss, Reorder};
 
 keys! {
-    /// Losses and delays of packets without payload behind the queue: ACKs, packets of handshakes, UDT's control
-    /// packets. The keys beside it are those of data.
+    /// Losses and delays of packets without payload behind the queue. These are ACKs, packets of handshakes and UDT's
+    /// control packets; the keys beside it are those of data.
     #[derive(Copy)]
     pub struct AckImpair {
         /// Packets lost behind the queue: a probability, or a table for losses in bursts.

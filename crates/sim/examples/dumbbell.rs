@@ -10,7 +10,7 @@ use lfn_sim::Sim;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_units::{Rate, Time};
 
-// Over 80 lines: most are the fields of one configuration.
+#[allow(clippy::too_many_lines, reason = "most are the fields of one configuration")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let arg = |i: usize, default: &str| args.get(i).cloned().unwrap_or_else(|| default.to_string());

@@ -52,7 +52,6 @@ pub struct Summary {
     pub memory: Memory,
 }
 
-// Over 20 fields: each is a column of the flat table of flows.
 /// A flow.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]

@@ -5,7 +5,6 @@ use lfn_units::Time;
 
 /// Settings of a sender. [`SenderConfig::linux`] follows Linux 6.12; [`SenderConfig::ns2`] follows the
 /// papers' ns-2.
-// Over 20 fields: each is one setting; Careful Resume's two are a struct of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// Payload bytes of a full segment; laws see it as their mss.

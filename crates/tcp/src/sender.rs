@@ -41,7 +41,6 @@ use timers::Timers;
 use validation::Validation;
 
 /// Sender of one connection. Fields are in order of use: those of an ordinary ACK and of repair come before `slow_start`.
-// Over 20 fields: those that an ordinary ACK needs lie side by side, not in structs of their parts.
 #[repr(C)]
 pub struct Sender {
     board: Scoreboard,

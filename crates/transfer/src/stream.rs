@@ -77,7 +77,6 @@ pub(crate) fn random() -> Result<[u32; 4], TransferError> {
 }
 
 /// A connection of UDT as a stream of bytes in both directions.
-// Over 20 fields: the state of one socket; its rings, clock, steps and keys are structs of their own.
 pub struct Stream {
     socket: Socket,
     connection: Connection,

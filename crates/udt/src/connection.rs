@@ -34,7 +34,6 @@ struct Connecting {
 }
 
 /// One end of a connection.
-// Over 20 fields: the state of one protocol; sender, receiver, control and RTT are structs of their own.
 pub struct Connection {
     config: Config,
     state: State,

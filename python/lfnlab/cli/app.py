@@ -154,7 +154,6 @@ def demo(
     return _show(results, as_json=False, report=True, seen=seen)
 
 
-# Over 80 lines: one for each option, twice.
 @app.command(name="compare")
 def compare_(
     *,

@@ -147,7 +147,6 @@ class RouteSummary(TypedDict):
     """Names of the links, in the order in which a packet passes them."""
 
 
-# Over 20 fields: those of the schema.
 class FlowSummary(TypedDict):
     """A flow."""
 
@@ -224,7 +223,6 @@ class FlowSummary(TypedDict):
     """When a circuit breaker ended it; absent if none did."""
 
 
-# Over 20 fields: those of the schema.
 class Summary(TypedDict):
     """The summary of a run."""
 

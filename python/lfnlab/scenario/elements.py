@@ -3,7 +3,6 @@
 Each is a table of TOML. ``None`` means that the default of the simulator holds. Made by
 ``ci/elements.py`` from ``docs/reference/scenario.schema.json``; do not edit.
 """
-# Over 600 lines: one class for each table of the schema.
 
 from __future__ import annotations
 
@@ -107,11 +106,10 @@ class Jitter:
 
 @dataclass(frozen=True, kw_only=True)
 class AckImpair:
-    """Losses and delays of packets without payload behind the queue: ACKs, packets of
-    handshakes, UDT's control packets.
+    """Losses and delays of packets without payload behind the queue.
 
-
-    The keys beside it are those of data.
+    These are ACKs, packets of handshakes and UDT's control packets; the keys beside it are
+    those of data.
     """
 
     loss: float | GilbertElliott | None = None
@@ -128,7 +126,6 @@ class AckImpair:
     """
 
 
-# Over 20 fields: those of the schema.
 @dataclass(frozen=True, kw_only=True)
 class Queue:
     """A queue and what it does when it fills.
@@ -514,7 +511,6 @@ class Application:
     """How long it pauses; with ``on``. Range: 1us to 1000s."""
 
 
-# Over 20 fields: those of the schema.
 @dataclass(frozen=True, kw_only=True)
 class Flow:
     """Flows that differ in nothing but their random start."""
@@ -991,9 +987,8 @@ class Capture:
     """At most so many packets. Range: at least 1, at most 1000000000. Default 1000000."""
 
 
-# Over 20 fields: those of the schema.
 class FlowSettings(TypedDict, total=False):
-    """What :meth:`Scenario.flow` takes besides law and RTT: the other keys of a flow."""
+    """Keys of a flow that :meth:`Scenario.flow` takes besides law and RTT."""
 
     name: str | int
     transport: Literal["tcp", "udt"]
@@ -1029,7 +1024,7 @@ class FlowSettings(TypedDict, total=False):
 
 
 class RunSettings(TypedDict, total=False):
-    """What a scenario has besides its duration, links and traffic."""
+    """Keys of a scenario besides its duration, links and traffic."""
 
     name: str | None
     seed: int

@@ -30,7 +30,6 @@ struct Sent {
     app_limited: bool,
 }
 
-// Over 20 fields: an ACK reads nearly all of them, and each stands for one thing.
 pub(super) struct Flow {
     law: PlacedLaw,
     /// The law owns window and rate.
