@@ -146,7 +146,7 @@ def test_an_interrupt_from_the_keyboard_ends_with_one_line(after_s: float, tmp_p
         time.sleep(after_s)
         os.killpg(victim.pid, signal.SIGINT)
         _, err = victim.communicate(timeout=20)
-        assert err == "lfn: interrupted; finished runs are kept, the same command continues\n"
+        assert err == "lfn: interrupted; finished runs are kept; repeat the command to continue\n"
         assert victim.returncode == 130
         assert processes(mark) == {}
     assert list((tmp_path / "tmp").iterdir()) == []

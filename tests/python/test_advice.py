@@ -91,4 +91,4 @@ def test_vcp_beyond_its_round_trip_times_is_warned_of(tmp_path: Path) -> None:
         assert bool(said) is warned
         assert set(said) <= set(to_json(results)["warnings"])
     assert said[0].startswith("vcp has an RTT of 0.7 s: ")
-    assert "one of 0.5 s" in said[0]
+    assert "above 0.5 s" in said[0]

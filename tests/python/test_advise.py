@@ -60,7 +60,7 @@ def test_the_answer_comes_first_and_its_lines_can_be_typed(
     assert said[0] == "2 MB over 20Mbit/s × 20ms, buffer 1bdp"
     assert said[2].startswith("Use bbr, ")
     assert any("sysctl -w net.ipv4.tcp_congestion_control=bbr" in line for line in said)
-    for start in ("lfn send (UDT):", "A neighbour, one flow of cubic,", "Not modelled:"):
+    for start in ("lfn send (UDT):", "A competing flow of cubic gets", "Not modelled:"):
         assert any(line.startswith(start) for line in said)
     # The runs are an experiment of their own.
     assert len(Results.load(tmp_path).runs) > 10

@@ -600,7 +600,7 @@ def test_after_an_interrupt_finished_runs_are_results(
     there = len(runs(tmp_path / "s"))
     assert 1 <= there < 16
     assert not [path for path in (tmp_path / "s" / "runs").iterdir() if path.name[0] == "."]
-    words = f"{there} of 16 runs are there; the same command runs the others"
+    words = f"{there} of 16 runs are stored; repeat the command to run the others"
     results = Results.load(tmp_path / "s")
     assert (len(results.runs), results.missing) == (there, 16 - there)
     assert to_json(results)["averaged"].endswith(words)

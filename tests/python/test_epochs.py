@@ -88,7 +88,7 @@ def test_a_link_whose_trace_is_its_rate_has_no_closed_form(tmp_path: Path) -> No
 def test_a_run_is_foreseen_to_be_too_short() -> None:
     bare = path(rate="10Gbit/s", rtt="100ms", buffer="1bdp", duration="60s")
     (line,) = run_length.foreseen([bare.flow("reno"), bare.flow("scalable")])
-    assert "reno in about 12,3" in line
+    assert "reno about every 12,3" in line
     assert "scalable" not in line
 
 
@@ -101,7 +101,7 @@ def test_who_waits_at_a_terminal_is_told_before(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     cli._foresee([path(buffer="1bdp", duration="1s").flow("reno")])
-    assert capsys.readouterr().err.startswith("lfn: short for a steady mean, which wants 10 losses")
+    assert capsys.readouterr().err.startswith("lfn: too short for a steady mean, which needs 10 losses")
 
 
 def test_few_losses_are_seen_and_enough_are_not(

@@ -193,7 +193,7 @@ def test_an_interrupt_keeps_finished_runs(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out == ""
-    assert err == "lfn: interrupted; finished runs are kept, the same command continues\n"
+    assert err == "lfn: interrupted; finished runs are kept; repeat the command to continue\n"
     kept = list(runs.iterdir())
     assert len(kept) >= 6
     for run in kept:

@@ -497,7 +497,7 @@ def test_a_sweep_is_drawn_while_it_runs(tmp_path: Path) -> None:
     assert len(whole.runs) == 60
     (count, said), *_ = seen
     assert 0 < count < 60
-    assert said == f"{count} of 60 runs are there; the same command runs the others"
+    assert said == f"{count} of 60 runs are stored; repeat the command to run the others"
 
 
 def test_failed_runs_are_told_when_they_fail(tmp_path: Path) -> None:

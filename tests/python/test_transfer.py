@@ -102,7 +102,7 @@ def test_a_sender_that_waits_ends_when_it_is_interrupted(tmp_path: Path) -> None
             _, said = process.communicate(timeout=60)
     assert process.returncode in (1, 130), said
     if process.returncode == 130:
-        assert said == "lfn: interrupted; the same command continues\n"
+        assert said == "lfn: interrupted; repeat the command to continue\n"
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:

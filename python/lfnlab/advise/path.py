@@ -284,14 +284,14 @@ def _rate(
         "rate_bps",
         rate_bps,
         None,
-        f"at least {rate_bps / 1e6:.4g} Mbit/s, which arrived; {', '.join(held)}",
-        "what the link is sold as, or iperf3 -u -b with more until no more arrives; --rate",
+        f"at least {rate_bps / 1e6:.4g} Mbit/s of goodput; {', '.join(held)}",
+        "the nominal rate of the link, or iperf3 -u -b, raised until goodput stops growing; --rate",
     )
 
 
 def _rtt(rtts_s: Sequence[float]) -> Bound:
     most = min(rtts_s, default=None)
-    says = "not shown" if most is None else f"at most {most * 1e3:.4g} ms, with what queued then"
+    says = "not shown" if most is None else f"at most {most * 1e3:.4g} ms, queueing included"
     return Bound("RTT", "rtt_s", None, most, says, "ping on the idle path; --rtt")
 
 
@@ -308,14 +308,14 @@ def _buffer(rtts_s: Sequence[float], rate_bps: float, packet_bytes: int) -> Boun
                 f"at least {packets:,} {unit}, if a queue made the RTTs of "
                 f"{min(rtts_s) * 1e3:.4g} to {max(rtts_s) * 1e3:.4g} ms differ"
             )
-    decides = "ping while a test fills the path: what is added to the RTT, times the rate; --buffer"
+    decides = "ping while a test fills the path: the added RTT times the rate; --buffer"
     return Bound("buffer", "buffer_packets", least, None, says, decides)
 
 
 def _loss(flows: Sequence[Any], segment: float | None) -> Bound:
     """With k retransmissions of n packets at most (k + 2 sqrt(k) + 3) / n, with about 95 %."""
     decides = (
-        "iperf3 -u -b at half the rate for a minute: what is lost then is lost at random; --loss"
+        "iperf3 -u -b at half the rate for a minute: its losses are random; --loss"
     )
     counts = [flow["retransmits"] for flow in flows]
     if None in counts:
@@ -324,7 +324,7 @@ def _loss(flows: Sequence[Any], segment: float | None) -> Bound:
     again = sum(counts)
     sent = max(1.0, again + sum(flow["delivered_bytes"] for flow in flows) / (segment or 1448))
     most = min(MOST_LOSS, (again + 2 * math.sqrt(again) + 3) / sent)
-    says = f"0 to {most:.2g}: {again:,} of {sent:,.0f} packets were sent again"
+    says = f"0 to {most:.2g}: {again:,} of {sent:,.0f} packets were retransmitted"
     if again:
-        says += ", for losses at random, those of a queue or a policer"
+        says += ", after random losses or drops by a queue or a policer"
     return Bound("loss", "loss", 0.0, most, says, decides)

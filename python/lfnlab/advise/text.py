@@ -24,7 +24,7 @@ UDP_HOLDS_S = 0.05
 """The time that lfn recv may wait for a CPU (docs/udt.md)."""
 NOT_MODELLED = (
     "Not modelled: CPUs, disks, offloads and bursts of hosts; other users of the path except the "
-    "neighbour named; loss in bursts; a path with several bottlenecks, AQM or changing rate."
+    "competing flow named; loss in bursts; a path with several bottlenecks, AQM or changing rate."
 )
 
 
@@ -171,7 +171,7 @@ def _to_type(advice: Advice, is_certain: bool) -> Iterator[str]:
     both, needed = buffer_lines(advice), needed_bytes(advice)
     yield "Type, as root (lfn changes nothing):"
     if not is_certain:
-        yield f"  # socket buffers: at least {needed} bytes at both hosts; what they may have says"
+        yield f"  # socket buffers: at least {needed} bytes at both hosts; their limits:"
         yield "  # sysctl net.ipv4.tcp_rmem net.ipv4.tcp_wmem"
     elif not both and all(needed <= most for _, _, most in host.UNTUNED.values()):
         yield "  # socket buffers: Linux's own are large enough"
@@ -191,7 +191,7 @@ def _udt(advice: Advice) -> str:
         return "lfn send (UDT): no data arrived in the simulated time."
     told = f"{span(udt.p50_s)}, 95 % {span(udt.p95_s)}"
     if advice.shared:
-        line = f"lfn send (UDT), simulated without the neighbour: {told}."
+        line = f"lfn send (UDT), simulated without the competing flow: {told}."
     else:
         line = f"lfn send (UDT): {told}, {_longer(udt.p50_s, tcp.p50_s)}."
     needed = udt_bytes(advice)
@@ -202,7 +202,8 @@ def _udt(advice: Advice) -> str:
 
 def _neighbour(advice: Advice) -> str:
     beside = advice.beside[advice.best]
-    return f"A neighbour, one flow of {_plain(advice.neighbour)}, {_keeps(beside)}."
+    law = _plain(advice.neighbour)
+    return f"A competing flow of {law} {_keeps(beside)}."
 
 
 def _plain(law: str) -> str:
@@ -212,8 +213,9 @@ def _plain(law: str) -> str:
 
 def _keeps(beside: Beside) -> str:
     return (
-        f"keeps {rate(beside.theirs_bps.mean)} of {rate(beside.fair_bps.mean)} that it has beside "
-        f"its like (harm {100 * beside.harm:.0f} %, share {100 * beside.share:.0f} %)"
+        f"gets {rate(beside.theirs_bps.mean)}; beside a flow of its own law it would get "
+        f"{rate(beside.fair_bps.mean)} (harm {100 * beside.harm:.0f} %, share "
+        f"{100 * beside.share:.0f} %)"
     )
 
 
@@ -261,7 +263,7 @@ def _ours(advice: Advice) -> Iterator[str]:
 def _refused(advice: Advice) -> Iterator[str]:
     for choice in advice.refused:
         beside = advice.beside[choice]
-        yield f"Faster but not advised on a shared path: {choice}; the neighbour {_keeps(beside)}."
+        yield f"Faster, but not advised on a shared path: {choice}. The competing flow {_keeps(beside)}."
 
 
 def _table(advice: Advice) -> Table:

@@ -51,8 +51,8 @@ def unconnected(results: Results) -> list[str]:
     runs = len({run.path for of in found.values() for run in of})
     where = f" in {runs} runs" if runs > 1 else ""
     return [
-        f"The connection of {who} was not made{where}: no answer to its handshake came back."
-        + (" UDT gives up after 3 s, so beyond an RTT of 1.5 s." if over_udt else "")
+        f"The connection of {who} was not made{where}: no answer to its handshake arrived."
+        + (" UDT gives up after 3 s, so it needs an RTT below 1.5 s." if over_udt else "")
     ]
 
 
@@ -82,8 +82,8 @@ def beyond_rtt(results: Results) -> list[str]:
             if flow["law"].partition(":")[0] in ("vcp", "evcp") and flow["rtt_s"] > VCP_RTT_S:
                 longest[flow["law"]] = max(longest.get(flow["law"], 0.0), flow["rtt_s"])
     return [
-        f"{law} has an RTT of {rtt_s:g} s: a round trip grows its window as one of {VCP_RTT_S:g} s "
-        "does, so it fills the link slowly and not wholly."
+        f"{law} has an RTT of {rtt_s:g} s: above {VCP_RTT_S:g} s its window grows no faster per round "
+        "trip, so it fills the link slowly and incompletely."
         for law, rtt_s in longest.items()
     ]
 
@@ -99,7 +99,7 @@ def ended(results: Results) -> list[str]:
             if at_s is not None:
                 found.setdefault(law, {}).setdefault(name, []).append(at_s)
     return [
-        f"A circuit breaker ended {_ended(law, of)}; the figures are of the time before."
+        f"A circuit breaker ended {_ended(law, of)}; results cover the time before it."
         for law, of in found.items()
     ]
 

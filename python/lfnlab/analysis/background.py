@@ -94,8 +94,8 @@ def seen(results: Results) -> list[str]:
 
 def _why(long_flows: int) -> str:
     if not long_flows:
-        return "in so short a run, whose sizes scatter,"
-    return f"with {long_flows} long flows each way, which long_flows = 0 leaves out,"
+        return "in this short run"
+    return f"with {long_flows} long flows each way (long_flows = 0 removes them)"
 
 
 def _span(shares: list[Share], way: int) -> str:

@@ -103,10 +103,10 @@ def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
                 short[law] = max(short.get(law, 0.0), seconds)
     if not short:
         return []
-    said = ", ".join(f"{law} in about {_seconds(seconds)}" for law, seconds in short.items())
+    said = ", ".join(f"{law} about every {_seconds(seconds)}" for law, seconds in short.items())
     return [
-        f"short for a steady mean, which wants {WANTED} losses a flow; alone on this path one "
-        f"comes for {said}"
+        f"too short for a steady mean, which needs {WANTED} losses a flow; alone on this path a "
+        f"loss is expected for {said}"
     ]
 
 
@@ -130,7 +130,7 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
         return []
     said = ", ".join(_said(law, losses, fewest[law]) for law, losses in few.items())
     return [
-        f"Few losses after the warm-up, where a steady mean wants at least {WANTED} a flow: {said}."
+        f"Few losses after the warm-up; a steady mean needs at least {WANTED} a flow: {said}."
     ]
 
 

@@ -68,9 +68,9 @@ if TYPE_CHECKING:
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 _KEEP_RUNS = "advise", "agree", "compare", "evaluate", "paper", "run", "sweep", "testbed", "tune"
 # What an interrupt leaves behind, by command.
-_LEFT = dict.fromkeys(_KEEP_RUNS, "; finished runs are kept, the same command continues") | {
-    "send": "; the same command continues",
-    "recv": "; complete files are kept, the sender's same command continues the others",
+_LEFT = dict.fromkeys(_KEEP_RUNS, "; finished runs are kept; repeat the command to continue") | {
+    "send": "; repeat the command to continue",
+    "recv": "; complete files are kept; the sender continues the others by repeating its command",
 }
 DEMO_LAWS = ("reno", "hstcp", "scalable", "bic", "cubic", "htcp", "westwood", "htcp-be")
 
@@ -112,13 +112,12 @@ Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
 
 DEMO_SEEN = """\
-Slow start ends at a loss when the window is about half of the one that fills this path, for its \
-buffer is small; from there each law grows by its own rule, and the link is full when it is back. \
-Reno adds one segment per round trip and is not back after a minute, Westwood+ does so from a far \
-smaller window, its estimate of the bandwidth, and the others grow faster the larger the window or \
-the longer ago the loss. \
-CUBIC starts with HyStart and the others with classic slow start, which end at the same loss here; \
-lfn demo --slow-start KIND gives all laws the same one."""
+The buffer is small, so slow start overflows it at about half of the window that fills the path. \
+Each law then grows by its own rule; the link is full once the window has doubled. Reno adds one \
+segment per round trip and needs more than a minute. Westwood+ grows as slowly, from a far smaller \
+window: its estimate of the bandwidth. The other laws grow faster with a larger window, or with \
+more time since the loss. CUBIC starts with HyStart and the others with classic slow start; here \
+both end at the same loss. lfn demo --slow-start KIND gives all laws one slow start."""
 
 
 @app.command

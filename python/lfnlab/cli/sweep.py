@@ -206,7 +206,7 @@ def list_(
         say(line(f"{run['key']}  {code} {run['seed']:6}  {laws:20}  {run['name'] or ''}"))
     said = f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code"
     if others := runs.height - int(runs["current"].sum()):
-        said += f"; * {others:,} of another version than {this}: the same command runs them again"
+        said += f"; * {others:,} of another version than {this}: repeating the command runs them again"
     say(line(said), file=sys.stderr)
     return _tell_damaged(catalog)
 
@@ -352,7 +352,7 @@ def merge(into: Path, /, *sources: Path) -> int:
     wrong = []
     for source in sources:
         merged = maintenance.merge(source, home)
-        say(f"{source}: {merged.taken:,} runs taken, {merged.there:,} were there")
+        say(f"{source}: {merged.taken:,} runs copied, {merged.there:,} already stored")
         wrong += [f"{source}: {found.key}: {found.why}" for found in merged.damaged]
         wrong += [f"{source}: {key}: other bytes than in {into}" for key in merged.unequal]
     _print_some(wrong)
@@ -375,11 +375,11 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
         return
     todo = estimate.runs - estimate.there
     say(
-        f"{estimate.runs:,} runs, {len(asked.design):,} points of "
-        f"{', '.join(asked.design.keys())}; {estimate.there:,} are there, {todo:,} to do"
+        f"{estimate.runs:,} runs of {len(asked.design):,} points "
+        f"({', '.join(asked.design.keys())}): {estimate.there:,} stored, {todo:,} to run"
     )
     if estimate.alone:
-        say(f"{estimate.alone:,} points are run once: nothing in them is random")
+        say(f"{estimate.alone:,} points run once: they have no randomness")
     if not todo:
         return
     say(
@@ -388,7 +388,7 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
     )
     say(
         f"memory  at most {_size(estimate.memory_bytes)} a run; "
-        f"{_size(estimate.limit_bytes)} may be used"
+        f"the limit is {_size(estimate.limit_bytes)}"
     )
     say(f"disk    about {_size(estimate.disk_bytes)}")
 
@@ -455,7 +455,7 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
     _print_tables(results)
     say(line(f"{len(results.runs):,} runs in {results.root}"))
     if failures:
-        say(f"{len(failures):,} failed; the same command tries them again:")
+        say(f"{len(failures):,} failed; repeat the command to run them again:")
         _print_some(failures)
     if results.runs:
         print_next(results.root, page)

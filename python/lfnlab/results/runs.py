@@ -313,7 +313,7 @@ class Results:
         if not self.missing:
             return None
         planned = len(self.runs) + self.missing
-        return f"{len(self.runs):,} of {planned:,} runs are there; the same command runs the others"
+        return f"{len(self.runs):,} of {planned:,} runs are stored; repeat the command to run the others"
 
     @cached_property
     def _rows_of_runs(self) -> list[list[dict[str, Any]]]:
