@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pkgutil
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lfnlab
 from lfnlab import (
     Background,
     Burst,
@@ -51,7 +49,6 @@ from lfnlab import (
     law,
     laws,
     parking_lot,
-    renamed,
 )
 from lfnlab.cli.options import with_settings
 from lfnlab.experiment.run import execute
@@ -448,41 +445,6 @@ def test_a_flow_needs_an_rtt() -> None:
     scenario = Scenario(duration="1s", link=Link(rate="1Gbit/s"))
     with pytest.raises(TypeError, match="rtt"):
         scenario.flow("reno")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("s.run()", r"Scenario.run is now lfnlab.execute\(scenario, ...\)"),
-        ("s.models", "Scenario.models is now Scenario.traffic; .* is now Scenario.background"),
-        ("lfnlab.Scenario(duration='1s', models=())", "Scenario.models is now Scenario.traffic"),
-        ("s.__class__(duration='1s', traffic=lfnlab.Background(level=1))", "Scenario.background"),
-        ("s.background(2)", r"is now Scenario.with_background\(2\)"),
-        ("s.with_background(1).background(2)", r"is now Scenario.with_background\(2\)"),
-        (
-            "lfnlab.Results(None, '', ()).to_json()",
-            r"now lfnlab.analysis.summary.to_json\(results\)",
-        ),
-        ("lfnlab.metrics.interval([1.0])", "lfnlab.metrics.interval is now lfnlab.statistics.int"),
-        ("exec('from lfnlab import plot')", "lfnlab.plot is now lfnlab.figures.plot"),
-        ("exec('import lfnlab.sweep')", "lfnlab.sweep is now lfnlab.experiment"),
-        ("exec('from lfnlab.report import write_report')", "lfnlab.report is now lfnlab.figures"),
-        ("exec('from lfnlab.metrics import paired')", "paired is now lfnlab.statistics.paired"),
-        ("exec('from lfnlab.scenario import dumbbell')", "dumbbell is now lfnlab.dumbbell"),
-        ("s.rum", "Scenario has no attribute 'rum'"),
-        ("lfnlab.metrics.jein", "lfnlab.metrics has no attribute 'jein'"),
-    ],
-)
-def test_a_name_of_version_0_1_0_is_refused_with_the_new_one(old: str, new: str) -> None:
-    with pytest.raises((AttributeError, ImportError, TypeError), match=new):
-        eval(old, {"lfnlab": lfnlab, "s": Scenario(duration="1s")})
-
-
-def test_new_names_exist() -> None:
-    named = {word for text in renamed.NOW.values() for word in re.findall(r"lfnlab[\w.]*\w", text)}
-    assert len(named) > 15
-    for name in named:
-        pkgutil.resolve_name(name)
 
 
 def test_a_scenario_without_background_has_an_empty_one() -> None:

@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 import lfnlab
-from lfnlab import Case, LabError, Results, Scenario, execute, metrics
+from lfnlab import Case, LabError, Results, Scenario, execute
 from lfnlab.analysis import measure
-from lfnlab.cli import app as cli
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,20 +125,6 @@ def test_runs_that_did_not_count_opportunities_are_not_measured(
     expected = results.runs[0].summary["links"][0]["utilization"]
     assert values(results, "utilization")["forward, bits sent"] == pytest.approx(expected, rel=1e-4)
     assert 0 < values(results, "queueing-delay")["forward, mean"] < 0.08
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("link-utilisation", "utilization"), ("utilisation", "normalized-goodput")],
-)
-def test_old_names_say_the_new_ones(
-    old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran(tmp_path, {"link": {"rate": "10Mbit/s"}}, end_s=1)
-    assert cli.call(["metrics", str(tmp_path), "--metric", old]) == cli.USAGE
-    assert f"metric {old} is now {new}" in capsys.readouterr().err
-    with pytest.raises(AttributeError, match=rf"is now lfnlab\.metrics\.{new.replace('-', '_')}"):
-        getattr(metrics, old.replace("-", "_"))
 
 
 def test_no_row_of_the_samples_uses_more_than_there_was(trace: str, tmp_path: Path) -> None:

@@ -12,9 +12,6 @@ impossible argument, such as a window longer than the run, raises
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from lfnlab import renamed
 from lfnlab.metrics import delay, loss, shares, steadiness, tables
 from lfnlab.metrics.delay import *
 from lfnlab.metrics.loss import *
@@ -28,9 +25,3 @@ __all__ += loss.__all__
 __all__ += shares.__all__
 __all__ += steadiness.__all__
 __all__ += tables.__all__
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Refuses the names of version 0.1.0."""
-        raise renamed.no_attribute("lfnlab.metrics", name)

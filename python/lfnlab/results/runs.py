@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from lfnlab import renamed, statistics
+from lfnlab import statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
 from lfnlab.results import drawn
@@ -262,12 +262,6 @@ class Results:
     failures: tuple[Failure, ...] = ()
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuses the names of version 0.1.0."""
-            raise renamed.no_attribute("Results", name)
 
     @classmethod
     def load(cls, root: str | Path) -> Results:

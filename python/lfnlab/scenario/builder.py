@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from lfnlab import _core, renamed
+from lfnlab import _core
 from lfnlab.control_laws import prototype
 from lfnlab.errors import ScenarioError
 from lfnlab.scenario.elements import (
@@ -70,18 +70,6 @@ class Scenario:
     sample_rows: int | None = None
     compat: Literal["linux", "ns2"] | None = None
     default_rtt: str | None = field(default=None, compare=False, repr=False)
-
-    def __new__(cls, **said: Any) -> Scenario:
-        """Refuses the names of version 0.1.0."""
-        if "models" in said or isinstance(said.get("traffic"), Background):
-            raise TypeError(renamed.now("Scenario.models"))
-        return super().__new__(cls)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Refuses the names of version 0.1.0."""
-            raise renamed.no_attribute("Scenario", name)
 
     def flow(
         self, law: str | type[Law], *, rtt: str | None = None, **settings: Unpack[FlowSettings]
@@ -198,14 +186,6 @@ class Scenario:
     def predict(self) -> dict[str, int]:
         """Upper bounds of a run's memory_bytes and its parts, packets and events."""
         return _core.predict(self.to_toml(), "scenario")
-
-
-def _called(*_: Any, **__: Any) -> NoReturn:
-    raise TypeError(renamed.now("Scenario.background(2)"))
-
-
-# The method of version 0.1.0 has the name of what is a value now.
-setattr(Background, "__call__", _called)  # noqa: B010 - unseen by type checkers, which refuse it
 
 
 def dumbbell(

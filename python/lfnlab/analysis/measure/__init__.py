@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import renamed
 from lfnlab.analysis.measure.rows import METRICS, Metric, Row
 from lfnlab.analysis.measure.view import View
 from lfnlab.analysis.summary import averaged, rate_unit_of
@@ -141,8 +140,6 @@ def measure(
             that they cannot have.
     """
     for name in names:
-        if (old := f"metric {name}") in renamed.NOW:
-            raise MetricError(renamed.now(old))
         if name not in METRICS:
             raise MetricError(f'no metric "{name}"; allowed: {", ".join(METRICS)}')
     asked = any(value is not None for value in (start_s, end_s, window_s, base))
