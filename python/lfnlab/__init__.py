@@ -10,95 +10,83 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
-from lfnlab.results import drawn
+from lfnlab.results import drawn as _drawn
 
-if TYPE_CHECKING:  # the public names; __getattr__ imports them
-    from lfnlab._core import Ack, Loss
-    from lfnlab.control_laws.prototype import Law
-    from lfnlab.control_laws.registry import LawInfo, law, laws
+if TYPE_CHECKING:
+    # The public names; `A as A` exports one. At run time __getattr__ imports them.
+    from lfnlab._core import Ack as Ack, Loss as Loss
+    from lfnlab.control_laws.prototype import Law as Law
+    from lfnlab.control_laws.registry import LawInfo as LawInfo, law as law, laws as laws
     from lfnlab.errors import (
-        DamageWarning,
-        LabError,
-        LawError,
-        PrototypeError,
-        ScenarioError,
-        SeedsWarning,
-        StoreError,
-        Unavailable,
+        DamageWarning as DamageWarning,
+        LabError as LabError,
+        LawError as LawError,
+        PrototypeError as PrototypeError,
+        ScenarioError as ScenarioError,
+        SeedsWarning as SeedsWarning,
+        StoreError as StoreError,
+        Unavailable as Unavailable,
     )
-    from lfnlab.experiment.design import Choice, Design, Draws, Range
-    from lfnlab.experiment.plan import Case
-    from lfnlab.experiment.run import compare, execute
-    from lfnlab.experiment.sweep import Sweep, sweep
-    from lfnlab.results.index import open_store as open  # noqa: A004 - as in lfnlab.open(DIR)
-    from lfnlab.results.runs import Results, Run
-    from lfnlab.scenario.builder import Scenario, dumbbell, graph, parking_lot
+    from lfnlab.experiment.design import (
+        Choice as Choice,
+        Design as Design,
+        Draws as Draws,
+        Range as Range,
+    )
+    from lfnlab.experiment.plan import Case as Case
+    from lfnlab.experiment.run import compare as compare, execute as execute
+    from lfnlab.experiment.sweep import Sweep as Sweep, sweep as sweep
+    from lfnlab.results.index import open as open  # noqa: A004 - as in lfnlab.open(DIR)
+    from lfnlab.results.runs import Results as Results, Run as Run
+    from lfnlab.scenario.builder import (
+        Scenario as Scenario,
+        dumbbell as dumbbell,
+        graph as graph,
+        parking_lot as parking_lot,
+    )
     from lfnlab.scenario.elements import *
+else:
+    # The home of each name, besides the elements of scenarios. A command imports what it needs.
+    _NAMES = {
+        "_core": "Ack Loss",
+        "control_laws.prototype": "Law",
+        "control_laws.registry": "LawInfo law laws",
+        "errors": "DamageWarning LabError LawError PrototypeError ScenarioError SeedsWarning "
+        "StoreError Unavailable",
+        "experiment.design": "Choice Design Draws Range",
+        "experiment.plan": "Case",
+        "experiment.run": "compare execute",
+        "experiment.sweep": "Sweep sweep",
+        "results.index": "open",
+        "results.runs": "Results Run",
+        "scenario.builder": "Scenario dumbbell graph parking_lot",
+    }
+    _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
-#: Where each name is. A name is imported when it is first used: a command imports what it needs.
-_HOMES = {
-    "Ack": "_core",
-    "Case": "experiment.plan",
-    "Choice": "experiment.design",
-    "DamageWarning": "errors",
-    "Design": "experiment.design",
-    "Draws": "experiment.design",
-    "LabError": "errors",
-    "Law": "control_laws.prototype",
-    "LawError": "errors",
-    "LawInfo": "control_laws.registry",
-    "Loss": "_core",
-    "PrototypeError": "errors",
-    "Range": "experiment.design",
-    "Results": "results.runs",
-    "Run": "results.runs",
-    "Scenario": "scenario.builder",
-    "ScenarioError": "errors",
-    "SeedsWarning": "errors",
-    "StoreError": "errors",
-    "Sweep": "experiment.sweep",
-    "Unavailable": "errors",
-    "compare": "experiment.run",
-    "dumbbell": "scenario.builder",
-    "execute": "experiment.run",
-    "graph": "scenario.builder",
-    "law": "control_laws.registry",
-    "laws": "control_laws.registry",
-    "open": "results.index:open_store",
-    "parking_lot": "scenario.builder",
-    "sweep": "experiment.sweep",
-}
+    def __getattr__(name: str) -> object:
+        """Imports a public name when it is first used."""
+        if name.startswith("_") and name != "__all__":
+            raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
+        elements = _import_module("lfnlab.scenario.elements").__all__
+        if name == "__all__":
+            return sorted([*_HOMES, *elements])
+        home = "scenario.elements" if name in elements else _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
+        found = globals()[name] = getattr(_import_module(f"lfnlab.{home}"), name)
+        return found
 
-
-def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used."""
-    if name.startswith("_") and name != "__all__":
-        raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
-    elements = import_module("lfnlab.scenario.elements")
-    if name == "__all__":
-        return [*_HOMES, *elements.__all__]
-    if name in elements.__all__:
-        found = getattr(elements, name)
-    elif name in _HOMES:
-        module, _, other = _HOMES[name].partition(":")
-        found = getattr(import_module(f"lfnlab.{module}"), other or name)
-    else:
-        raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    def __dir__() -> list[str]:
+        return __getattr__("__all__")
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
-
-
-def _drawn(results: Results, name: str) -> drawn.Drawn:
+def _draw(results: Results, name: str) -> _drawn.Drawn:
     from lfnlab.figures.registry import draw  # and with it matplotlib
 
     return draw(results, name)
 
 
-drawn.by = _drawn
+_drawn.by = _draw

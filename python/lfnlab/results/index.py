@@ -62,7 +62,7 @@ LISTED = 32
 
 
 class Catalog:
-    """The runs of a store, see :func:`open_store`."""
+    """The runs of a store, see :func:`lfnlab.open`."""
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
@@ -195,7 +195,7 @@ class Catalog:
         return self.results().plot(name)
 
 
-def open_store(root: str | Path) -> Catalog:
+def open(root: str | Path) -> Catalog:  # noqa: A001 - lfnlab.open
     """The runs of a results directory, for analyses over all of them.
 
     >>> import lfnlab, polars as pl
