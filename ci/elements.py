@@ -35,6 +35,7 @@ BOUNDS = {
     "maximum": "at most",
     "exclusiveMaximum": "below",
 }
+VALUE = "@keywords\n@dataclass(frozen=True, kw_only=True)"
 # What Scenario.flow takes by itself.
 OWN = ("law", "rtt")
 
@@ -49,6 +50,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from lfnlab.scenario.keywords import keywords
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
 ALL = []
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class File:
     """A file, and the hash that it must have. A bare path is relative to the working directory."""
@@ -185,7 +189,7 @@ class Elements:
         if rest:
             more = textwrap.indent(textwrap.fill(rest, 92), "    ")
             about = about.removesuffix('"""') + f'\n\n{more}\n    """'
-        lines = [f"@dataclass(frozen=True, kw_only=True)\nclass {name}:\n{about}\n"]
+        lines = [f"{VALUE}\nclass {name}:\n{about}\n"]
         self.fields[name] = {}
         for key, (kind, about, needed) in keys.items():
             field = "from_" if key == "from" else key

@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> None:
         raise SystemExit(f"validation: SKIPPED both: {why}")
     text = asked.file.read_text()
     try:
-        resolved = Scenario.from_toml(text).check(str(asked.file))
+        resolved = Scenario.from_toml(text).check(str(asked.file)).to_document()
         told = virtual_linux.translated(resolved)
         with tempfile.TemporaryDirectory() as kept:
             ran = virtual_linux.run(outcome.PROGRAM, asked.folder or FilePath(kept), "run", told)

@@ -62,7 +62,7 @@ def record_virtually(law: str) -> bytes:
     info = known(law)
     ecn = info is not None and info.family == "ecn"
     scenario = Scenario.from_toml(TROUBLE.format(law=law, ecn=str(ecn).lower()))
-    run, rest = virtual_linux.translated(scenario.check(), ours=True).split("\n", 1)
+    run, rest = virtual_linux.translated(scenario.check().to_document(), ours=True).split("\n", 1)
     told = f"{run} record_bytes={RECORDS_BYTES}\n{rest}"
     with tempfile.TemporaryDirectory() as work:
         virtual_linux.run(linux.build().program, Path(work), "run", told)

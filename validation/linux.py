@@ -30,7 +30,7 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
     """
     done = raw / f"{run.tag}.json"
     if not done.exists():
-        resolved = Scenario.from_toml(ours.scenario("linux", run)).check()
+        resolved = Scenario.from_toml(ours.scenario("linux", run)).check().to_document()
         virtual_linux.run(PROGRAM, raw, run.tag, virtual_linux.translated(resolved))
     return done
 

@@ -156,7 +156,7 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
     """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
-    resolved = Scenario.from_toml(drawn.toml()).check()
+    resolved = Scenario.from_toml(drawn.toml()).check().to_document()
     told = virtual_linux.translated(resolved, *more, ours=drawn.ours, seed=drawn.kernel_seed)
     # A build has our laws: what another build of them gave does not count.
     key = told + (BUILT.with_name("built").read_text() if drawn.ours else "")
@@ -180,7 +180,7 @@ def ours(drawn: Sequence[Drawn]) -> list[Outcome]:
         [(text, "hunt.toml", one.seed) for text, one in zip(texts, drawn, strict=True)], 1, None
     )
     return [
-        of_ours(Scenario.from_toml(text).check(), run)
+        of_ours(Scenario.from_toml(text).check().to_document(), run)
         for text, run in zip(texts, runs, strict=True)
         if run is not None
     ]

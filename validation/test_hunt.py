@@ -30,7 +30,7 @@ LONE = Drawn(10, 20, 60, (DrawnFlow("cubic", 40),))
 
 
 def told(drawn: Drawn) -> str:
-    return virtual_linux.translated(Scenario.from_toml(drawn.toml()).check())
+    return virtual_linux.translated(Scenario.from_toml(drawn.toml()).check().to_document())
 
 
 def test_the_same_number_draws_the_same_scenario() -> None:
@@ -217,7 +217,7 @@ def test_both_lose_the_same_packets() -> None:
 def test_a_path_that_linux_cannot_run_is_refused_by_its_part(change: str, part: str) -> None:
     text = f'schema = 1\nduration = "5s"\n{change}\n[[flow]]\nlaw = "reno"\nrtt = "40ms"\n'
     with pytest.raises(ScenarioError, match=rf"^{part}: Linux in virtual time cannot run it"):
-        virtual_linux.translated(Scenario.from_toml(text).check())
+        virtual_linux.translated(Scenario.from_toml(text).check().to_document())
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_flow_that_linux_cannot_run_is_refused_by_its_part(change: str, part: 
     text = f'{path}[[flow]]\nrtt = "40ms"\n{change}\n'
     said = rf"^flow\[0\]\.{part}: Linux in virtual time cannot run it"
     with pytest.raises(ScenarioError, match=said):
-        virtual_linux.translated(Scenario.from_toml(text).check())
+        virtual_linux.translated(Scenario.from_toml(text).check().to_document())
 
 
 def flow(

@@ -117,7 +117,7 @@ def _passed(
 
 def linux(drawn: Drawn) -> Passed:
     """Linux's result."""
-    told = virtual_linux.translated(Scenario.from_toml(drawn.toml()).check())
+    told = virtual_linux.translated(Scenario.from_toml(drawn.toml()).check().to_document())
     with tempfile.TemporaryDirectory() as work:
         [flow] = virtual_linux.run(outcome.PROGRAM, FilePath(work), "run", told).flows
     return of_linux(drawn, flow)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ import pytest
 
 from lfnlab import (
     Case,
+    Design,
     LabError,
     Link,
+    ParkingLot,
     Results,
     Scenario,
     ScenarioError,
@@ -170,6 +173,26 @@ def test_wrong_usage_is_one_line(
 )
 def test_python_says_what_is_wrong(call: Callable[[], Any], said: str) -> None:
     with pytest.raises((ScenarioError, LawError), match=said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Link(rat="1Mbit/s"), "Link: .*'rat'; did you mean .rate.. allowed: rate, trace,"),
+        (lambda: Link("1Mbit/s"), "Link: too many positional arguments; allowed: rate, trace,"),
+        (lambda: ParkingLot(rate="1Mbit/s"), "ParkingLot: missing .*'hops'; allowed: hops, rate,"),
+        (lambda: SHORT.flow("reno", cout=2), "Flow: .*; did you mean .count.. allowed: name, law,"),
+        (lambda: Scenario(duration="1s", nothing=1), "'nothing'; allowed: duration, link,"),
+        (lambda: replace(SHORT, sed=1), "'sed'; did you mean .seed."),
+        (lambda: Case(), "Case: missing .*'scenario'; allowed: scenario, factors"),
+        (lambda: Design(gird={}), "Design: .*'gird'; did you mean .grid.. allowed: grid, zip,"),
+    ],
+)
+def test_a_wrong_keyword_is_answered_with_the_allowed_ones(
+    call: Callable[[], Any], said: str
+) -> None:
+    with pytest.raises(TypeError, match=said):
         call()
 
 

@@ -32,7 +32,7 @@ FLOW = '[[flow]]\nlaw = "htcp-be"\nrtt = "40ms"\n'
 
 
 def resolved(text: str) -> dict[str, Any]:
-    return Scenario.from_toml(text).check()
+    return Scenario.from_toml(text).check().to_document()
 
 
 def told(text: str) -> list[str]:
@@ -230,7 +230,7 @@ def of(inputs: str) -> linux.Linux:
 
 def test_the_address_of_a_run_has_the_build() -> None:
     scenario = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="1bdp", duration="3s").flow("reno")
-    text = json.dumps(scenario.check())
+    text = json.dumps(scenario.check().to_document())
     addresses = [*of("1").keys(text, [1, 2]), *of("2").keys(text, [1]), run_key(scenario)]
     assert len(set(addresses)) == 4
     assert of("1").keys(text, [2]) == addresses[1:2]

@@ -212,5 +212,5 @@ def test_a_byte_order_mark_is_no_part_of_a_file(mark: str, tmp_path: Path) -> No
     (tmp_path / "run.toml").write_text(mark + text + change, encoding="utf-8")
     (tmp_path / "trace").write_text(mark + trace, encoding="utf-8")
     (tmp_path / "series.csv").write_text(mark + series, encoding="utf-8")
-    resolved = Scenario.load(tmp_path / "run.toml").check()
+    resolved = Scenario.load(tmp_path / "run.toml").check().to_document()
     assert resolved["schedule"][0]["link"] == "reverse"

@@ -260,7 +260,7 @@ def test_all_callbacks(path: Scenario, tmp_path: Path) -> None:
             self.pacing_bps = 15e6
 
     scenario = path.flow(Watch)
-    assert scenario.check()["flow"][0]["slow_start"] == "hystart++"
+    assert scenario.check().flows[0].slow_start == "hystart++"
     (run,) = execute(scenario, out=tmp_path).runs
     assert calls["on_tick"] == [0.5 * i for i in range(1, 11)]
     assert all(cwnd == ssthresh for cwnd, ssthresh in calls["on_open"])

@@ -44,6 +44,7 @@ from lfnlab import (
     Udp,
     Vectors,
     Webtraf,
+    _core,
     dumbbell,
     graph,
     law,
@@ -292,6 +293,8 @@ def test_toml_and_value_are_two_spellings_of_one_thing(scenario: Scenario) -> No
     again = Scenario.from_toml(scenario.to_toml())
     assert again == scenario
     assert again.check() == scenario.check()
+    resolved = json.loads(_core.check(scenario.to_toml(), "scenario"))
+    assert scenario.check().to_document() == resolved
 
 
 def test_a_scenario_does_not_change() -> None:
@@ -305,7 +308,9 @@ def test_a_scenario_does_not_change() -> None:
 
 
 def test_what_is_not_said_is_the_simulators_default() -> None:
-    resolved = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp").flow("cubic").check()
+    resolved = (
+        dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp").flow("cubic").check().to_document()
+    )
     assert resolved["compat"] == "linux"
     assert resolved["flow"][0]["initial_window"] == "10 packets"
 
@@ -329,7 +334,7 @@ def test_an_error_names_line_and_key(change: dict[str, str], key: str) -> None:
 
 def test_a_parking_lot_and_a_graph_know_the_rtt() -> None:
     lot = parking_lot(hops=3, rate="1Gbit/s", delay="10ms", buffer="1bdp")
-    flows = lot.flow("cubic").flow("reno", from_=2, to=1).check()["flow"]
+    flows = lot.flow("cubic").flow("reno", from_=2, to=1).check().to_document()["flow"]
     assert [flow["rtt"] for flow in flows] == ["60ms", "20ms"]
     assert [(flow["from"], flow["direction"]) for flow in flows] == [
         ("1", "forward"),
@@ -338,9 +343,9 @@ def test_a_parking_lot_and_a_graph_know_the_rtt() -> None:
     ab = NamedLink(name="ab", from_="a", to="b", rate="1Gbit/s", delay="10ms")
     slower = NamedLink(name="ba", from_="b", to="a", rate="1Gbit/s", delay="30ms", duplex=False)
     pair = graph(ab, slower).flow("cubic", from_="a", to="b")
-    assert pair.check()["flow"][0]["rtt"] == "20ms"
+    assert pair.check().flows[0].rtt == "20ms"
     around = graph(ab, slower).flow("cubic", from_="a", to="b", ack_route=("ba",))
-    assert around.check()["flow"][0]["rtt"] == "40ms"
+    assert around.check().flows[0].rtt == "40ms"
 
 
 def test_changes_are_marked_whether_they_stand_in_the_scenario_or_a_file(tmp_path: Path) -> None:
@@ -391,9 +396,9 @@ def test_files_are_found_from_the_scenario_and_its_copy(
     monkeypatch.chdir(elsewhere)
     copy = Scenario.load("copy.toml")
     assert copy == scenario
-    before = copy.check()
+    before = copy.check().to_document()
     (home / "x.mahi").write_text("1\n3\n")
-    assert copy.check()["link"]["trace"]["hash"] != before["link"]["trace"]["hash"]
+    assert copy.check().to_document()["link"]["trace"]["hash"] != before["link"]["trace"]["hash"]
 
 
 def test_every_preset_says_its_source() -> None:
@@ -436,7 +441,7 @@ def test_what_is_added_comes_after_what_is_there() -> None:
     base = dumbbell(rate="10Gbit/s", rtt="100ms", buffer="1bdp").flow("reno")
     scenario = base.with_changes(first).with_changes(second).with_udp(burst, burst).with_capture()
     assert scenario.schedule == (first, second)
-    resolved = scenario.check()
+    resolved = scenario.check().to_document()
     assert [source["name"] for source in resolved["udp"]] == ["udp0", "udp1"]
     assert resolved["capture"]["links"] == ["forward", "reverse"]
 

@@ -49,7 +49,7 @@ def test_the_simulator_takes_every_scenario(name: str) -> None:
 def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> None:
     for case in suite.EXPERIMENTS["basic"].cases(plan("cubic", 1)):
         basic = suite.BASIC[str(case.factors["scenario"])]
-        resolved = case.scenario.check()
+        resolved = case.scenario.check().to_document()
         offered = sum(
             float(model.suite.load.removesuffix("bit/s"))
             for model in case.scenario.traffic
@@ -69,7 +69,7 @@ def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> Non
 def test_tmrgs_suite_measures_the_second_half_and_sets_red_for_a_queue() -> None:
     asked = plan("cubic", 1, tmrg=True)
     for case in suite.EXPERIMENTS["basic"].cases(asked):
-        resolved = case.scenario.check()
+        resolved = case.scenario.check().to_document()
         assert quantity.seconds("", resolved["duration"]) == pytest.approx(
             2 * quantity.seconds("", resolved["warmup"])
         )
@@ -80,7 +80,7 @@ def test_tmrgs_suite_measures_the_second_half_and_sets_red_for_a_queue() -> None
             ]
             assert loads[1] == pytest.approx(0.1 * loads[0], rel=1e-3)
     targets = [
-        case.scenario.check()["links"][0]["queue"]["target_delay"]
+        case.scenario.check().links[0].queue.target_delay
         for case in suite.EXPERIMENTS["delay-throughput"].cases(asked)
     ]
     assert targets == ["2.5ms", "5ms", "10ms", "20ms", "50ms"] * 2

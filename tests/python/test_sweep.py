@@ -130,7 +130,7 @@ def test_a_key_may_be_a_table_a_list_or_all_groups() -> None:
     base = SHORT.flow("reno", rtt="20ms")
     queues = [{"kind": "codel"}, {"kind": "red", "size": "50 packets"}]
     found = Sweep(base, Design(grid={"link.queue": queues, "flow[*].law": ["htcp"]})).cases
-    kinds = [case.scenario.check()["link"]["queue"]["kind"] for case in found]
+    kinds = [case.scenario.check().to_document()["link"]["queue"]["kind"] for case in found]
     assert kinds == ["codel", "red"]
     assert all(flow.law == "htcp" for case in found for flow in case.scenario.flows)
     assert found[0].factors["link.queue"] == '{"kind": "codel"}'
@@ -312,7 +312,7 @@ def test_provenance_says_by_what_where_and_from_what(swept: Path) -> None:
             *("code", "git", "python", "packages", "system", "host", "cpu", "cores", "finished"),
             *("wall_s", "cpu_s", "hash", "command", "resolved", "bytes", "files", "sha256"),
         }
-        assert said["resolved"] == Scenario.load(run / "scenario.toml").check()
+        assert said["resolved"] == Scenario.load(run / "scenario.toml").check().to_document()
         assert set(said["files"]) == {f.name for f in run.iterdir()} - {"provenance.json"}
 
 

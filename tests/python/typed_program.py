@@ -132,6 +132,8 @@ def of_results(results: Results) -> None:
     flow = run.summary["flows"][0]
     assert_type(flow["goodput_bps"], float | None)
     assert_type(run.table("flows"), pl.DataFrame)
+    assert_type(run.by_law()[0]["retransmits"], int)
+    assert_type(results.rows()[0]["goodput_bps"], float)
     assert run.probes(flow["law"]) == ()
 
 
@@ -141,7 +143,7 @@ def main(out: Path) -> None:
     assert_type(info, LawInfo)
     assert info in laws()
     for scenario in scenarios():
-        scenario.check()
+        assert_type(scenario.check().flows[0].rtt, str | None)
         assert_type(scenario.predict()["events"], int)
     base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
     with warnings.catch_warnings():

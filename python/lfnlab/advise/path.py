@@ -57,7 +57,7 @@ class Path:
 
     @cached_property
     def _resolved(self) -> dict[str, Any]:
-        return self.scenario(1.0).flow("reno", packet=self.packet).check()
+        return self.scenario(1.0).flow("reno", packet=self.packet).check().to_document()
 
     def check(self) -> None:
         """Refuse a path that cannot be simulated.

@@ -142,7 +142,7 @@ def _dropped(link: Mapping[str, Any]) -> bool:
 
 def _marking(run: Run) -> dict[str, float]:
     """``mark_p`` of the RED queues that mark, where every flow can carry a mark."""
-    resolved = run.scenario.check()
+    resolved = run.scenario.check().to_document()
     flows = resolved.get("flow", [])
     if not flows or not all(flow.get("ecn") for flow in flows):
         return {}

@@ -38,7 +38,7 @@ def epoch_s(scenario: Scenario) -> dict[str, float]:
     flows of a law the one with the largest window and RTT counts: its epoch is the longest. A law
     without a sawtooth on the path is absent.
     """
-    return _epochs_s(scenario.check())
+    return _epochs_s(scenario.check().to_document())
 
 
 def _epochs_s(resolved: dict[str, Any]) -> dict[str, float]:
@@ -92,7 +92,7 @@ def foreseen(scenarios: Iterable[Scenario]) -> list[str]:
     """Warning before runs that are too short by theory: one line, or an empty list."""
     short: dict[str, float] = {}
     for scenario in scenarios:
-        resolved = scenario.check()
+        resolved = scenario.check().to_document()
         length_s = parse(resolved["duration"], SECONDS) - parse(resolved["warmup"], SECONDS)
         try:
             found = _epochs_s(resolved)

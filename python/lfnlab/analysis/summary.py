@@ -146,7 +146,7 @@ def _sampling(results: Results) -> str:
             or len(run.summary["flows"]) * float(run.summary["sim_s"]) > MANY_FLOW_SECONDS
         )
     ]
-    steps = {one.check()["sample"] for one in many} - {"10ms"}
+    steps = {str(one.check().sample) for one in many} - {"10ms"}
     each = " or ".join(sorted(steps))
     return f"; samples every {each}, by the number of their rows (key sample_rows)" if steps else ""
 

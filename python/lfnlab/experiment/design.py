@@ -24,6 +24,7 @@ from random import Random
 from typing import Any, Literal
 
 from lfnlab.errors import ScenarioError
+from lfnlab.scenario.keywords import keywords
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS
 
 Value = Any
@@ -37,6 +38,7 @@ _WHOLE = ("packets", "segments")
 _METHODS = ("grid", "zip", "random", "latin-hypercube")
 
 
+@keywords
 @dataclass(frozen=True)
 class Range:
     """Values from ``low`` to ``high``, texts with units or numbers, on a linear or log scale.
@@ -100,6 +102,7 @@ class Range:
         return f"{ends[0]:g}{unit} to {ends[-1]:g}{unit}"
 
 
+@keywords
 @dataclass(frozen=True)
 class Choice:
     """One of several values, with equal probability."""
@@ -118,6 +121,7 @@ class Choice:
         return ", ".join(str(value) for value in self.of if value in values)
 
 
+@keywords
 @dataclass(frozen=True)
 class Draws:
     """``points`` draws of each key."""
@@ -160,6 +164,7 @@ class Draws:
             yield key, at, Random(f"{self.seed}:{key}")
 
 
+@keywords
 @dataclass(frozen=True)
 class Design:
     """The points of a sweep: every combination of its parts.

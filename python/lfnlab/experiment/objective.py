@@ -90,7 +90,7 @@ class Objective:
             case ast.Constant(value=value):
                 return value
             case ast.Name(id=name):
-                found = metrics_of(summary, summary["flows"])
+                found: Mapping[str, object] = metrics_of(summary, summary["flows"])
                 if name not in found:
                     raise UsageError(f"minimise: no metric {name}; allowed: {', '.join(found)}")
                 return found[name]

@@ -15,6 +15,7 @@ from lfnlab import _core
 from lfnlab.errors import ScenarioError
 from lfnlab.experiment.design import MOST_RUNS
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, memory_limit_bytes
+from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
     from lfnlab.results.cases import Factor
@@ -35,6 +36,7 @@ _SEED = re.compile(r"^seed = \d+$", re.MULTILINE)
 """In the text of a scenario, whose keys outside of tables come first."""
 
 
+@keywords
 @dataclass(frozen=True)
 class Case:
     """A scenario, and its factors in the experiment, such as the law."""

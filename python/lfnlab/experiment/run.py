@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from lfnlab.control_laws import prototype
 from lfnlab.errors import (
@@ -41,6 +41,19 @@ Progress = Callable[[float, int], None]
 """Called from any thread with the runs done, counting fractions, and the number of runs."""
 Failed = Callable[[str], None]
 """Called from any thread with the reason of a failed run."""
+
+
+class Options(TypedDict, total=False):
+    """Arguments of :func:`execute` besides its cases, seeds and those that a sweep gives."""
+
+    out: str | Path
+    jobs: int | None
+    progress: Progress | None
+    failed: Failed | None
+    title: str
+    executor: str
+    shard: tuple[int, int] | None
+    backend: Backend
 
 
 def execute(
@@ -289,7 +302,7 @@ def compare(
             repr(laws), "write a list of names or classes, for example ['cubic']", "laws"
         )
     cases = [Case(base.flow(law, **settings), {"law": prototype.label(law)}) for law in laws]
-    specs = [case.scenario.check()["flow"][-1]["law"] for case in cases]
+    specs = [case.scenario.check().flows[-1].law for case in cases]
     if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
         raise ScenarioError(f"law {twice[0]} is named twice", "write each law once")
     return execute(

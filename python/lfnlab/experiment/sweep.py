@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from lfnlab import _core
 from lfnlab.control_laws import prototype
@@ -18,14 +18,16 @@ from lfnlab.experiment.design import Design, Draws, Point, Value, factor, quoted
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.scenario.builder import Scenario, anchored, toml
+from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lfnlab.experiment.run import Progress
+    from lfnlab.experiment.run import Options, Progress
     from lfnlab.results.runs import Results
 
 
+@keywords
 @dataclass(frozen=True)
 class Sweep:
     """A scenario, the design of its varied keys, and the seeds of each point."""
@@ -83,7 +85,7 @@ class Sweep:
         """
         return [self.case(point) for point in self.design]
 
-    def run(self, **settings: Any) -> Results:
+    def run(self, **settings: Unpack[Options]) -> Results:
         """Run it; ``settings`` are those of :func:`lfnlab.execute`. Failed runs are listed."""
         return execute(
             self.cases, seeds=self.seeds, source=self.source, keep_going=True, **settings

@@ -222,7 +222,7 @@ def _peer(row: Row, references: Sequence[Row], law: str | None) -> Row | None:
     return found[0] if len(found) == 1 else None
 
 
-def numbered(rows: Sequence[tuple[tuple[Any, ...], Sequence[Row]]]) -> list[Row]:
+def numbered(rows: Sequence[tuple[tuple[Any, ...], Sequence[Mapping[str, Any]]]]) -> list[Row]:
     """The rows of runs; where runs have the same factors and seed, ``case`` counts them from 1.
 
     Args:
@@ -235,7 +235,7 @@ def numbered(rows: Sequence[tuple[tuple[Any, ...], Sequence[Row]]]) -> list[Row]
         places.append(seen[same])
     alike = max(places, default=1) > 1
     return [
-        {"case": place, **row} if alike else row
+        {**({"case": place} if alike else {}), **row}
         for (_, own), place in zip(rows, places, strict=True)
         for row in own
     ]

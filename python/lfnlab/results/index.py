@@ -257,8 +257,8 @@ def rows(key: str, summary: Summary, said: Mapping[str, Any]) -> list[Row]:
         "cpu_s": said.get("cpu_s", summary.get("cpu_s")),
         **_flat(said.get("resolved", {})),
     }
-    found = by_law(summary) or [{"law": None, "seed": summary["seed"]}]
-    return [{**row, **about} for row in found]
+    found: Sequence[Mapping[str, object]] = by_law(summary)
+    return [{**row, **about} for row in found or [{"law": None, "seed": summary["seed"]}]]
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Row:

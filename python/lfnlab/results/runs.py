@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from lfnlab import statistics
 from lfnlab.control_laws.registry import known
@@ -33,6 +33,33 @@ if TYPE_CHECKING:
     from lfnlab.statistics import Interval
 
 SCHEMA = 1
+
+
+class Metrics(TypedDict):
+    """The metrics of some flows together, and of their link; NaN where one is not defined."""
+
+    goodput_bps: float
+    jain: float
+    """Jain's index of the goodputs; NaN of one flow."""
+    cov: float
+    """Mean coefficient of variation of the flows' goodputs over time."""
+    retransmits: int
+    timeouts: int
+    loss_events: int
+    utilization: float
+    """Of the link, as :class:`~lfnlab.results.summary.LinkSummary` has it."""
+    mean_queue_s: float
+    drops: int
+
+
+class LawRow(Metrics):
+    """A row a run, law and route. The factors of the run are further keys: ``run.factors``."""
+
+    law: str
+    route: str
+    seed: int
+    flows: int
+    hash: str
 
 
 @dataclass(frozen=True)
@@ -89,7 +116,7 @@ class Run:
         """Index of the link whose figures stand beside those of these flows, see :func:`link`."""
         return link(self.summary, flows)
 
-    def by_law(self) -> list[dict[str, Any]]:
+    def by_law(self) -> list[LawRow]:
         """One row a law and route: factors, seed, metrics of its flows and of their :meth:`link`.
 
         Where other laws run beside the one that is compared, ``law compared`` says which that is.
@@ -97,7 +124,7 @@ class Run:
         factors = dict(self.factors)
         if "law" in factors and self.laws != (factors["law"],):
             factors[COMPARED] = factors["law"]
-        return [{**factors, **row} for row in by_law(self.summary)]
+        return [cast("LawRow", {**factors, **row}) for row in by_law(self.summary)]
 
 
 def origin(runs: Sequence[Run]) -> str:
@@ -157,7 +184,7 @@ def route(flow: FlowSummary) -> str:
     return ", then ".join(way for way, _ in groupby(ways)) or str(flow["direction"])
 
 
-def by_law(summary: Summary) -> list[dict[str, Any]]:
+def by_law(summary: Summary) -> list[LawRow]:
     """One row a law and route of a run: seed, and :func:`metrics_of` its flows."""
     groups: dict[tuple[str, str], list[FlowSummary]] = {}
     for flow in summary["flows"]:
@@ -176,7 +203,7 @@ def by_law(summary: Summary) -> list[dict[str, Any]]:
     ]
 
 
-def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> dict[str, float]:
+def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> Metrics:
     """The metrics of some flows of a run together, and of their :func:`link`."""
     from lfnlab import metrics  # and with it numpy
 
@@ -310,7 +337,7 @@ class Results:
         return f"{len(self.runs):,} of {planned:,} runs are stored; repeat the command to run the others"
 
     @cached_property
-    def _rows_of_runs(self) -> list[list[dict[str, Any]]]:
+    def _rows_of_runs(self) -> list[list[LawRow]]:
         return [run.by_law() for run in self.runs]
 
     @cached_property
@@ -363,15 +390,16 @@ class Results:
     @property
     def runs_of_rows(self) -> list[Run]:
         """The run of each row of :attr:`cases`; without flows under test, of :attr:`links`."""
-        rows_of_runs = self._rows_of_runs if self.cases.rows else self._links_of_runs
-        return [run for run, rows in zip(self.runs, rows_of_runs, strict=True) for _ in rows]
+        of_laws, of_links = self._rows_of_runs, self._links_of_runs
+        counts = map(len, of_laws if self.cases.rows else of_links)
+        return [run for run, n in zip(self.runs, counts, strict=True) for _ in range(n)]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[LawRow]:
         """One row a run, law and route, see :meth:`Run.by_law`.
 
         Where cases have the same factors, ``case`` tells them apart, from 1.
         """
-        return [dict(row) for row in self.cases.rows]
+        return [cast("LawRow", dict(row)) for row in self.cases.rows]
 
     def frame(self) -> pl.DataFrame:
         """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""

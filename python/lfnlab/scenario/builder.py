@@ -33,6 +33,7 @@ from lfnlab.scenario.elements import (
     Traffic,
     Udp,
 )
+from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
     from lfnlab.control_laws.prototype import Law
@@ -41,6 +42,7 @@ SCHEMA = 1
 NO_BACKGROUND = Background()
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """Links, the flows under test, other traffic, and what changes on the way.
@@ -169,14 +171,14 @@ class Scenario:
         """
         return cls.from_toml(_core.read(str(path)), str(path))
 
-    def check(self, file: str = "scenario") -> dict[str, Any]:
+    def check(self, file: str = "scenario") -> Scenario:
         """The scenario with every default filled in, as the simulator will run it.
 
         Raises:
             ScenarioError: naming line and key of :meth:`to_toml` of what is wrong.
         """
-        resolved: dict[str, Any] = json.loads(_core.check(self.to_toml(), file))
-        return resolved
+        resolved = json.loads(_core.check(self.to_toml(), file))
+        return replace(Scenario.from_document(resolved), default_rtt=self.default_rtt)
 
     @property
     def is_random(self) -> bool:
@@ -260,7 +262,7 @@ def graph(
     ...     NamedLink(name="up", from_="a", to="b", rate="1Gbit/s", delay="10ms"),
     ...     NamedLink(name="down", from_="b", to="c", rate="1Gbit/s", delay="5ms"),
     ... ).flow("cubic", from_="a", to="c")
-    >>> s.check()["flow"][0]["rtt"]
+    >>> s.check().flows[0].rtt
     '30ms'
     """
     return Scenario(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from lfnlab.scenario.keywords import keywords
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class File:
     """A file, and the hash that it must have. A bare path is relative to the working directory."""
@@ -58,6 +61,7 @@ class File:
     hash: str | None = None
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class GilbertElliott:
     """Loss in bursts."""
@@ -77,6 +81,7 @@ class GilbertElliott:
     """Loss in the bad state (1-h). Range: at least 0, at most 1. Default 1."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Reorder:
     """Packets that are held up, so that others overtake them."""
@@ -87,6 +92,7 @@ class Reorder:
     """For how long. Range: 0s to 1000s."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Jitter:
     """An additional delay and its distribution."""
@@ -104,6 +110,7 @@ class Jitter:
     """The standard deviation before the cut, at most the mean. Range: 0s to 1000s."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class AckImpair:
     """Losses and delays of packets without payload behind the queue.
@@ -126,6 +133,7 @@ class AckImpair:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Queue:
     """A queue and what it does when it fills.
@@ -209,6 +217,7 @@ class Queue:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Policer:
     """A token bucket ahead of a queue.
@@ -224,6 +233,7 @@ class Policer:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Shaper:
     """A token bucket behind a queue.
@@ -241,6 +251,7 @@ class Shaper:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Router:
     """What a link tells the senders of the data that pass it."""
@@ -262,6 +273,7 @@ class Router:
     """From one fair rate to the next. Range: 1ms to 1000s. Default "100ms"."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Reverse:
     """One direction of a link: a queue, a server, then delay and losses.
@@ -311,6 +323,7 @@ class Reverse:
     """A router protocol beside any queue, which tells senders about the load. Default none."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Link:
     """The bottleneck of a dumbbell."""
@@ -363,6 +376,7 @@ class Link:
     """The opposite direction. Default: as forward."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class ParkingLot:
     """Equal hops in a row."""
@@ -415,6 +429,7 @@ class ParkingLot:
     """The opposite direction. Default: as forward."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class NamedLink:
     """A link between two nodes."""
@@ -475,6 +490,7 @@ class NamedLink:
     """The opposite direction. Default: the same."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Breaker:
     """A circuit breaker on the path of a flow (RFC 8084).
@@ -495,6 +511,7 @@ class Breaker:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Application:
     """Writes of the application of a flow: a segment at a time, evenly."""
@@ -511,6 +528,7 @@ class Application:
     """How long it pauses; with ``on``. Range: 1us to 1000s."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Flow:
     """Flows that differ in nothing but their random start."""
@@ -651,6 +669,7 @@ class Flow:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Burst:
     """A constant rate from ``start`` until just before ``stop``."""
@@ -663,6 +682,7 @@ class Burst:
     """Bits per second at the queue, headers included; 0 for none. Range: 0bit/s to 10Tbit/s."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Steps:
     """Constant rates one after the other."""
@@ -675,6 +695,7 @@ class Steps:
     """How fast they are; at least one."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class OnOff:
     """On/off sources with Pareto bursts and pauses, whose sum is long-range dependent.
@@ -702,6 +723,7 @@ class OnOff:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Udp:
     """UDP from one place to another."""
@@ -738,6 +760,7 @@ class Udp:
     """Circuit breakers on its path; the first that trips ends it. Default: none."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Background:
     """Traffic beside the flows under test.
@@ -774,6 +797,7 @@ class Background:
     """Links of the reverse direction, as for a flow."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class ShortFlows:
     """Flows that come whatever the network does."""
@@ -788,6 +812,7 @@ class ShortFlows:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
     """Sizes of messages, independent of each other."""
@@ -802,6 +827,7 @@ class Sizes:
     """Standard deviation of their logarithm. Range: above 0, at most 4."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Requests:
     """Clients that come at random times, ask, wait for the answer, think, and ask again."""
@@ -830,6 +856,7 @@ class Requests:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Packmime:
     """PackMime-HTTP."""
@@ -840,6 +867,7 @@ class Packmime:
     """Whether requests are sent, and answers wait for them. Default true."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Webtraf:
     """ns-2's web sessions of 250 pages, one begun each second on average."""
@@ -848,6 +876,7 @@ class Webtraf:
     """How many begin. Range: at least 1, at most 1000000."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Surge:
     """Users who read pages without end."""
@@ -856,6 +885,7 @@ class Surge:
     """How many. Range: at least 1, at most 1000000."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
     """A replay of connections."""
@@ -870,6 +900,7 @@ class Vectors:
     """
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """Nine pairs of hosts, whose round-trip times take the place of ``rtt``."""
@@ -882,6 +913,7 @@ class Suite:
     """Round-trip times of the pairs, which share the load equally; at least one."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
     """TCP traffic as a model makes it."""
@@ -936,6 +968,7 @@ class Traffic:
     """The nine pairs of the common TCP evaluation suite."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """Something changes at a given time."""
@@ -973,6 +1006,7 @@ class Change:
     """The new links of its ACKs. Default: the opposite direction of ``route``, as for a flow."""
 
 
+@keywords
 @dataclass(frozen=True, kw_only=True)
 class Capture:
     """Recording of packets."""

@@ -172,7 +172,7 @@ def agree(
         ScenarioError, Unavailable, LabError: as :func:`lfnlab.testbed.run.run`.
         StoreError: when the directory holds other files.
     """
-    if any(case.scenario.check()["sample"] == "off" for case in cases):
+    if any(case.scenario.check().sample == "off" for case in cases):
         raise UsageError(f"{file}: sample: off; windows are compared sample by sample")
     plans: list[dict[str, Any]] = []
     if backend is None:
@@ -258,7 +258,7 @@ def _linux(
 
     Its files stay in ``work``, of which a kill leaves no more than a whole run does.
     """
-    resolved = scenario.check()
+    resolved = scenario.check().to_document()
     if len(resolved["flow"]) != 1 or resolved["flow"][0]["count"] != 1:
         return None
     try:

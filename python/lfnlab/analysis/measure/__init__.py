@@ -78,7 +78,7 @@ class Measured:
         n = len(self.values)
         return least if n == 1 else f"{least} in {len(self.censored)} of {n} runs"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Values by seed, mean and interval, in the metric's own unit; censored ones as bounds."""
         return {
             "factors": dict(self.factors),
@@ -110,7 +110,7 @@ class Measurement:
     refused: Mapping[str, str]
     """Metrics that these runs do not allow, with the reason."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object that ``lfn metrics --json`` prints."""
         values = [value.to_json() for value in self.values]
         return {"schema": 1, "window": self.window, "metrics": values, "refused": self.refused}

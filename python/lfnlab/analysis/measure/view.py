@@ -232,7 +232,7 @@ class View:
 
     @cached_property
     def _resolved(self) -> Mapping[str, Any]:
-        return self.run.scenario.check()
+        return self.run.scenario.check().to_document()
 
     @cached_property
     def sent(self) -> dict[int, tuple[float, float]]:

@@ -17,7 +17,7 @@ from lfnlab.results.store import check_size
 from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from lfnlab.results.summary import FlowSummary
@@ -151,7 +151,7 @@ def _single(path: Path) -> Run:
 
 def _derived(run: Run, name: str) -> pl.DataFrame | None:
     """A table that is made from a run's others, or None if this run has no rows for it."""
-    rows: list[dict[str, Any]]
+    rows: Sequence[Mapping[str, Any]]
     if name == GOODPUT:
         goodput = metrics.goodput_bins(run.table("flows")).lazy()
         return _named(goodput, name, run).collect()
