@@ -23,8 +23,9 @@ from lfnlab.analysis.table import markdown
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.figures.cells import cells
-from lfnlab.figures.plot import house_style, rendered
-from studies.study import FIGURES, Study
+from lfnlab.figures.plot import house_style
+from lfnlab.figures.small import for_page
+from studies.study import FIGURES, SHADES, Study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,10 +129,10 @@ def draw(table: pl.DataFrame, path: Path) -> Figure:
     with house_style():
         figure = Figure(figsize=(size, 2 * size))
         above, below = figure.subplots(2)
-        cells(above, share, names, names, colours="PuOr", limits=(0, 100))
+        cells(above, share, names, names, colours="PuOr", shades=SHADES, limits=(0, 100))
         above.set(xlabel="against", ylabel="law")
         above.set_title(f"{path.title}, buffer of half a BDP: share of the law on the left, %")
-        cells(below, total, names, names, limits=(50, 100))
+        cells(below, total, names, names, shades=SHADES, limits=(50, 100))
         below.set(xlabel="law", ylabel="law")
         below.set_title(f"{path.title}, buffer of half a BDP: goodput of both, % of the link")
     return figure
@@ -161,8 +162,7 @@ def means(table: pl.DataFrame) -> list[str]:
 def page(table: pl.DataFrame, stamp: str) -> str:
     """docs/duels.md and its figures."""
     for path in PATHS:
-        made = rendered(draw(table, path), ("png",), dots_per_inch=90)
-        (FIGURES / f"duels-{path.name}.png").write_bytes(made["png"])
+        (FIGURES / f"duels-{path.name}.png").write_bytes(for_page(draw(table, path)))
     setting = "".join(
         f"\n- {path.title}: {path.duration}, of which {path.warmup} do not count" for path in PATHS
     )

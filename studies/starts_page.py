@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from lfnlab.analysis.table import markdown, with_interval
 from lfnlab.figures.cells import cells
 from lfnlab.figures.looks import looks
-from lfnlab.figures.plot import house_style, rendered
+from lfnlab.figures.plot import house_style
+from lfnlab.figures.small import for_page
 from lfnlab.statistics import Interval, interval
-from studies.study import FIGURES, ROOT
+from studies.study import FIGURES, ROOT, SHADES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +98,16 @@ def draw_cells(
         for axes, depth in zip(panels, depths, strict=True):
             values = scale * matrix(cases, column, depth)
             names = [name_of(path) for path in paths]
-            cells(axes, values, names, starts, limits=limits, form=form, colours=colours)
+            cells(
+                axes,
+                values,
+                names,
+                starts,
+                limits=limits,
+                form=form,
+                colours=colours,
+                shades=SHADES,
+            )
             axes.set_title(f"buffer of {depth:g} BDP")
         figure.suptitle(what)
     return figure
@@ -219,8 +229,7 @@ def page(table: pl.DataFrame, stamp: str) -> str:
         "starts-trade": draw_trade(table),
     }
     for name, figure in figures.items():
-        made = rendered(figure, ("png",), dots_per_inch=90)
-        (FIGURES / f"{name}.png").write_bytes(made["png"])
+        (FIGURES / f"{name}.png").write_bytes(for_page(figure))
     linux = ON_LINUX + LINUX.read_text(encoding="utf-8") + "\n" if LINUX.is_file() else ""
     tables = {
         "One transfer: time / ideal": rows_of(alone, (("time", 1.0),)),

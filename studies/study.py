@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
+SHADES = 12
+"""Colours of a heat map; the numbers in its cells say the rest."""
 
 
 @dataclass(frozen=True)

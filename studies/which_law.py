@@ -17,7 +17,7 @@ import polars as pl
 from lfnlab import dumbbell
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.figures.plot import rendered
+from lfnlab.figures.small import for_page
 from lfnlab.statistics import interval
 from studies import which_law_page
 from studies.study import Study, digest
@@ -125,8 +125,7 @@ def run(laws: Sequence[str], out: Path) -> pl.DataFrame:
 
 def answer(table: pl.DataFrame, _: str) -> str:
     """The page; its figure is drawn too."""
-    made = rendered(which_law_page.draw(table), ("png",), dots_per_inch=110)
-    which_law_page.FIGURE.write_bytes(made["png"])
+    which_law_page.FIGURE.write_bytes(for_page(which_law_page.draw(table)))
     return which_law_page.page()
 
 

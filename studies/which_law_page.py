@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from lfnlab.analysis.table import markdown
 from lfnlab.figures.cells import cells
 from lfnlab.figures.plot import house_style
+from studies.study import SHADES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "which-law.md"
@@ -140,7 +141,8 @@ def draw(table: pl.DataFrame) -> Figure:
                     for law in laws
                 ]
             )
-            cells(axes, percent, laws, [probability(p) for *_, p in columns], limits=(0, 100))
+            names = [probability(p) for *_, p in columns]
+            cells(axes, percent, laws, names, shades=SHADES, limits=(0, 100))
             axes.set_title(f"buffer {spaced(buffer)}")
             for j in range(losses, len(columns), losses):
                 axes.axvline(j - 0.5, color="w", linewidth=3)

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from lfnlab import Case, Results, dumbbell, kernel
 from lfnlab.analysis import run_length, sawtooth
 from lfnlab.analysis.table import markdown, plain
-from lfnlab.figures.plot import courses, rendered
+from lfnlab.figures.plot import courses
+from lfnlab.figures.small import for_page
 from lfnlab.testbed import agree
 from lfnlab.testbed.agree import QUANTITIES
 from lfnlab.testbed.linux import Linux
@@ -158,7 +159,7 @@ def main() -> int:
             print(f"{path} {law} {agreement.invalid.get(law, 'in time')}", flush=True)
             print(*plain(agreement.table()), sep="\n", flush=True)
         figure = courses(windows(place), agree.WINDOW)
-        (FIGURES / f"agree-{place}.png").write_bytes(rendered(figure, ("png",))["png"])
+        (FIGURES / f"agree-{place}.png").write_bytes(for_page(figure))
     return int(failed)
 
 

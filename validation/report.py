@@ -13,6 +13,7 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 from lfnlab.analysis.table import markdown
+from lfnlab.figures.small import for_page
 
 from . import hunt, ns3_tried, ours, reference
 from .analyse import measure, thinned
@@ -362,7 +363,7 @@ def _draw(comparison: Comparison, law: str, file: FilePath) -> None:
         axis.set_visible(False)
     axes.flat[0].legend(fontsize=8, loc="lower right")
     figure.suptitle(law, fontsize=11)
-    figure.savefig(file, dpi=100)
+    file.write_bytes(for_page(figure))
     plt.close(figure)
 
 

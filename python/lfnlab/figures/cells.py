@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import colormaps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ def cells(
     columns: Sequence[str],
     *,
     colours: str = "viridis",
+    shades: int = 256,
     limits: tuple[float, float],
     form: str | None = ".0f",
 ) -> AxesImage:
@@ -31,10 +33,12 @@ def cells(
         values: a row for each of ``rows``, a column for each of ``columns``.
         rows, columns: names at the axes; those of the columns stand upright.
         colours: a colour map of matplotlib.
+        shades: number of its colours that are used.
         limits: values of its first and last colour.
         form: of the numbers; None for none.
     """
-    image = axes.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1], aspect="auto")
+    shown = colormaps[colours].resampled(shades)
+    image = axes.imshow(values, cmap=shown, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.set_xticks(range(len(columns)), columns, rotation=90)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)

@@ -331,13 +331,13 @@ def _kept(finding: Finding) -> dict[str, Any]:
 
 def keep_figures(name: str, figures: Mapping[str, tuple[Figure, str]]) -> dict[str, str]:
     """Write figures to docs/figures, for the pages; their captions by file."""
-    from lfnlab.figures.plot import rendered  # a second, which few commands need
+    from lfnlab.figures.small import for_page  # a second, which few commands need
 
     directory, captions = directory_of(name).parents[1] / "docs" / "figures", {}
     for title, (figure, caption) in figures.items():
         captions[file := f"{name}-{title}.png"] = caption
         try:
-            (directory / file).write_bytes(rendered(figure, ("png",))["png"])
+            (directory / file).write_bytes(for_page(figure))
         except OSError as error:
             raise LabError(f"cannot keep a figure: {directory}: {error.strerror}") from error
     return captions
