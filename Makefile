@@ -66,13 +66,13 @@ test-kernel: extension
 instructions: extension
 	nice $(RUN) pytest benches
 
-# The pages of docs/, into build/site/index.html, and the tests of their search and looks.
+# The pages of docs/, into build/site/index.html, with their generated parts, and the tests of their search and looks.
 site: $(UV)
 	$(SYNC) --group docs
 	$(RUN) sphinx-build --quiet --fail-on-warning --keep-going --jobs auto -c docs/site . build/site
 	$(RUN) pytest tests/site
 
-# The generated parts of pages, docs/reference among them; a test compares them.
+# The committed ones among the generated parts of pages; a test compares them.
 reference: $(UV)
 	$(SYNC)
 	$(RUN) python docs/site/reference.py

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("*.md", "docs/**/*.md", "papers/*/README.md")
-GENERATED = "docs/reference/"
-"""Its blocks come from help texts and docstrings."""
 IN_A_COPY = "docs/tutorial/law.md"
 """It writes into the tree: `make new-law` executes it, in a copy."""
 BLOCK = re.compile(r"(?ms)^(`{3,})([\w-]*|\{[^}\n]*\})(?: (.+?))?\n(.*?)^\1$")
@@ -297,7 +295,7 @@ def main() -> None:
         name
         for pattern in DOCUMENTS
         for path in ROOT.glob(pattern)
-        if (name := str(path.relative_to(ROOT))) != IN_A_COPY and not name.startswith(GENERATED)
+        if (name := str(path.relative_to(ROOT))) != IN_A_COPY
     )
     if arguments.here:
         for document in documents:

@@ -41,8 +41,6 @@ COMMENTS = {
 GENERATED = (
     "docs/papers",
     "docs/validation.md",
-    "docs/reference/",
-    "docs/evaluations/",
     "python/lfnlab/scenario/elements.py",
 )
 FENCE = re.compile(r"(?ms)^(`{3,})[^\n]*\n.*?^\1$")

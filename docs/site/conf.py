@@ -13,7 +13,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "lfnlab"
 author = "the lfnlab authors"
 version = release = _core.VERSION
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "pages", "search_index"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "pages",
+    "reference",
+    "search_index",
+]
 
 root_doc = "docs/index"
 include_patterns = [

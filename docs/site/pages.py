@@ -1,6 +1,6 @@
 """Text that pages take from the laboratory: laws, keys, columns, Python's docstrings.
 
-``reference.py`` writes it into the pages; Sphinx replaces Python's by autodoc.
+``reference.py`` puts it into the pages.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def card(law: str, text: str) -> str:
 
 
 def python() -> str:
-    """Each module's public names, from their docstrings."""
+    """Directives for each module's public names."""
     errors = ",".join(sorted(set(vars(lfnlab.errors)) & set(lfnlab.__all__)))
     sections = []
     for module, title in MODULES.items():
@@ -263,18 +263,7 @@ def python() -> str:
     return "\n\n".join(sections)
 
 
-CARDS = "laws/cards/"
 PICTURES = ROOT / "build" / "cards"
-
-
-def fill(_: Sphinx, page: str, source: list[str]) -> None:
-    """Replace the committed part of the Python page by directives of autodoc; complete cards."""
-    name = page.removeprefix(CARDS)
-    if name != page and name in {law.name for law in laws()}:
-        source[0] = card(name, source[0])
-    source[0] = re.sub(
-        r"(?s)<!-- made: python -->.*?<!-- end of python -->", lambda _: python(), source[0]
-    )
 
 
 def reshape(
@@ -303,7 +292,6 @@ def add_the_laboratory(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
-    app.connect("source-read", fill)
     app.connect("html-page-context", lead_to_the_laboratory)
     app.connect("build-finished", add_the_laboratory)
     app.connect("autodoc-process-docstring", reshape, priority=400)

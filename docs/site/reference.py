@@ -1,28 +1,33 @@
-"""The parts of pages that are generated and committed, so that they are readable in the repository.
+"""The generated parts of pages.
 
-$ python docs/site/reference.py          writes them
+$ python docs/site/reference.py          writes the committed ones
 $ python docs/site/reference.py --check  exits with 1 and names the pages that are out of date
 
-A page has such a part between ``<!-- made: NAME -->`` and ``<!-- end of NAME -->``.
+A page has such a part between ``<!-- made: NAME -->`` and ``<!-- end of NAME -->``. In
+docs/reference it is not committed: Sphinx fills it in, and completes the cards of laws.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import lfnlab
-import lfnlab.errors
+from lfnlab import laws
 from lfnlab.cli.app import app as lfn
 from lfnlab.evaluate import criteria
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pages
+from studies import evaluations
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROOT = pages.ROOT
+REFERENCE = "docs/reference/"
 PART = re.compile(r"(?s)(<!-- made: (\w+) -->\n).*?(<!-- end of \2 -->)")
 
 
@@ -47,74 +52,6 @@ def fenced(text: str) -> str:
     return "".join([*parts, text[rest:]])
 
 
-def python() -> str:
-    """Each module's public names: signature and docstring."""
-    errors = set(vars(lfnlab.errors)) & set(lfnlab.__all__)
-    sections = []
-    for name, title in pages.MODULES.items():
-        module = import_module(name)
-        sections.append(f"## {title}: `{name}`\n\n{markdown(module)}")
-        for public in names(module):
-            if name == "lfnlab.errors" or public not in errors:
-                sections.append(entry(public, getattr(module, public)))
-    return "\n\n".join(sections)
-
-
-def names(module: object) -> list[str]:
-    """The public names of a module, those of ``__all__`` if it has one."""
-    listed = getattr(module, "__all__", None)
-    if listed is not None:
-        return sorted(listed, key=str.lower)
-    own = [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
-    ]
-    return sorted(own, key=str.lower)
-
-
-def entry(name: str, value: object) -> str:
-    """A function, a class with its public methods, or a value."""
-    if not callable(value):
-        return f"### {name}\n\n{markdown(value) if hasattr(value, '__module__') else ''}".strip()
-    parts = [f"### {name}", f"```python\n{name}{signature(value)}\n```", markdown(value)]
-    if inspect.isclass(value):
-        rows = [
-            [f"`{method}{signature(found) if callable(found) else ''}`", first(found)]
-            for method, found in sorted(vars(value).items())
-            if not method.startswith("_")
-            and (inspect.isfunction(found) or isinstance(found, property | classmethod))
-            and inspect.getdoc(found)
-        ]
-        if rows:
-            parts.append(pages.table(["member", "description"], rows))
-    return "\n\n".join(part for part in parts if part)
-
-
-def signature(value: object) -> str:
-    """Parameters and result, one line; empty if Python does not know them."""
-    try:
-        text = str(inspect.signature(value))
-    except (TypeError, ValueError):
-        return ""
-    text = re.sub(r"'([^',]*(?:\[[^']*\])?[^',]*)'(?=[,)\]]| =|$)", r"\1", text)
-    return re.sub(r"<([\w.]+)[^<>]*>", r"\1", text).replace("self, ", "").replace("(self)", "()")
-
-
-def first(value: object) -> str:
-    """The first sentence of a docstring, on one line."""
-    return " ".join(markdown(value).split("\n\n")[0].split())
-
-
-def markdown(value: object) -> str:
-    """A docstring without the marks of reStructuredText."""
-    text = inspect.getdoc(value) or ""
-    text = re.sub(r":[a-z:]+:`~?([^`<]*?)(?: <[^>]*>)?`", r"`\1`", text)
-    text = text.replace("``", "`").replace("::\n", ":\n")
-    text = re.sub(r"(?m)^((?:>>>|\.\.\.) .*(?:\n(?!\n).*)*)", r"```python\n\1\n```", text)
-    return fenced(text)
-
-
 MADE = {
     "laws": pages.registry,
     "keys": pages.keys,
@@ -128,7 +65,8 @@ MADE = {
     "summary": pages.summary,
     "evaluate": lambda: "\n".join(criteria.documentation()),
     "commands": commands,
-    "python": python,
+    "python": pages.python,
+    "evaluations": evaluations.table,
 }
 
 
@@ -137,11 +75,31 @@ def made(text: str) -> str:
     return PART.sub(lambda found: f"{found[1]}\n{MADE[found[2]]()}\n\n{found[3]}", text)
 
 
+def fill(_: Sphinx, page: str, source: list[str]) -> None:
+    """Complete a page of the site."""
+    law = page.removeprefix("laws/cards/")
+    if page.startswith(REFERENCE):
+        source[0] = made(source[0])
+    elif law in {info.name for info in laws()}:
+        source[0] = f"{pages.card(law, source[0])}\n{evaluations.evidence(law)}"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("source-read", fill)
+    # The code has changed, not the page.
+    app.connect(
+        "env-get-outdated",
+        lambda _app, env, *_: [page for page in env.found_docs if page.startswith(REFERENCE)],
+    )
+    return {"parallel_read_safe": True}
+
+
 def main() -> None:
-    """Write or check all pages."""
+    """Write or check all committed parts."""
     check = sys.argv[1:] == ["--check"]
     old = []
-    for page in sorted(ROOT.glob("docs/**/*.md")):
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
         text = page.read_text(encoding="utf-8")
         if made(text) != text:
             old.append(str(page.relative_to(ROOT)))

@@ -105,8 +105,7 @@ def test_every_place_that_offers_a_level_names_the_long_flows(
     for file in (
         "docs/scenario.md",
         "docs/traffic.md",
-        "docs/reference/keys.md",
-        "docs/reference/commands.md",
+        "docs/reference/scenario.schema.json",
         "python/lfnlab/cli/start/scenario.toml",
         "python/lfnlab/cli/start/sweep.toml",
         "python/lfnlab/figures/assets/laboratory.html",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 from matplotlib.colors import to_hex
 
-from lfnlab import Case, Scenario, dumbbell, execute, law, metrics
+from lfnlab import Case, Scenario, _core, dumbbell, execute, law, metrics
 from lfnlab.cli import app as cli
 from lfnlab.figures import draw
 from lfnlab.figures.layout import width_in
@@ -274,16 +273,14 @@ def test_the_listing_names_the_documented_columns_and_units(
 ) -> None:
     assert cli.call(["plot", str(results.root), "--list"]) == cli.OK
     listed = capsys.readouterr().out
-    documented = (ROOT / "docs" / "reference" / "tables.md").read_text()
+    units = {column[0]: column[2] for *_, columns in _core.tables() for column in columns}
     tags = (ROOT / "docs" / "plot.md").read_text()
+    summary = (ROOT / "docs" / "reference" / "summary.schema.json").read_text()
     for line in listed.splitlines():
         if line.startswith(" "):
             column = line.split()[0]
-            assert f"`{column}`" in documented + tags, (
-                f"docs/reference/tables.md does not know {column}"
-            )
-    rows = re.findall(r"^\| (`.*?) \|.*?\| (.*?) \|", documented, re.MULTILINE)
-    units = {name: text for names, text in rows for name in re.findall("`([a-z_]+)`", names)}
+            told = column in units or f"`{column}`" in tags or f'"{column}": {{' in summary
+            assert told, f"no page knows {column}"
     for column, says in {"t_s": "s", "cwnd_seg": "segments", "retransmits": "segments"}.items():
         assert units[column].startswith(says) == draw.unit(column).startswith(says) is True
 

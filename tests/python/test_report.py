@@ -578,7 +578,7 @@ def test_a_card_on_the_page_is_no_raw_markdown(report: Path) -> None:
         ("## Head", "<h4>Head</h4>\n"),
         ("[CUBIC](cubic.md)", '<p><a href="#law-cubic">CUBIC</a></p>\n'),
         ("[`BIC`](bic.md) and **more**", "<p><code>BIC</code> and <strong>more</strong></p>\n"),
-        ("[Evidence](../../docs/evaluations/cubic.md)", "<p>Evidence</p>\n"),
+        ("[Evidence](../../docs/evaluations.md)", "<p>Evidence</p>\n"),
         ("[RFC](https://a.example/b)", '<p><a href="https://a.example/b">RFC</a></p>\n'),
         ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>\n"),
         ("<script>x</script>", "<p>&lt;script&gt;x&lt;/script&gt;</p>\n"),
