@@ -1,9 +1,10 @@
-"""All benchmarks, in one table of docs/performance.md, beside what each is compared with.
+"""All benchmarks, beside what each is compared with, into benches/table.json.
 
 $ python -m benches [PART...] [--rounds N]
 
-Run from the repository's root, on an idle machine. With names of parts only these are measured, and
-the table keeps the other rows. A part whose peer is missing is skipped, and stays as it was.
+Run from the repository's root, on an idle machine; `make reference` then puts the figures into the
+pages. With names of parts only these are measured, and the record keeps the other rows. A part
+whose peer is missing is skipped, and stays as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from validation import ns2
 
 from . import commands, compare, compare_ns, compare_udt, emulator, engine, sweep
 from .cases import ROW_1
-from .table import lines, record, write_page
+from .table import lines, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,7 @@ PARTS: dict[str, tuple[str, Callable[[], str | None], Callable[[int], list[Row]]
 
 
 def main() -> None:
-    """Measures, and writes the table."""
+    """Measures, records, and prints the table."""
     parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__.split("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
@@ -53,7 +54,6 @@ def main() -> None:
             print(f"SKIPPED {part}: {lacks}", file=sys.stderr)
             continue
         record(part, beside, measure, asked.rounds)
-        write_page()
     print(*lines(), sep="\n")
 
 

@@ -1,4 +1,6 @@
-"""The table of all benchmarks: its rows, the record of them, and the page that shows it.
+"""The table of all benchmarks: its rows, and the record of them.
+
+$ python -m benches.table    prints the record
 
 Each part of the benchmarks gives rows. The record, benches/table.json, keeps them with the date and
 the state of the machine, so that a part can be measured alone.
@@ -23,10 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RECORD = Path(__file__).with_suffix(".json")
-PAGE = Path("docs/performance.md")
-BEGIN, END = "<!-- python -m benches -->\n", "<!-- end -->\n"
-
-
 HEADER = ("case", "cost", "ratio", "bar", "instructions", "MB")
 
 
@@ -83,7 +81,5 @@ def lines() -> list[str]:
     return [*markdown(HEADER, rows), "", *machines]
 
 
-def write_page() -> None:
-    """Put the record into its page."""
-    head, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(head + BEGIN + "\n".join(lines()) + "\n" + rest[rest.index(END) :])
+if __name__ == "__main__":
+    print(*lines(), sep="\n")

@@ -27,6 +27,7 @@ include_patterns = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "benches/NOTES.md",
     "docs/**.md",
     "laws/cards/*.md",
     "linux/README.md",
@@ -37,7 +38,7 @@ include_patterns = [
 exclude_patterns = [
     entry.name
     for entry in ROOT.iterdir()
-    if entry.is_dir() and entry.name not in {"docs", "laws", "linux", "papers"}
+    if entry.is_dir() and entry.name not in {"benches", "docs", "laws", "linux", "papers"}
 ]
 
 myst_heading_anchors = 3

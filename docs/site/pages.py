@@ -140,6 +140,21 @@ def _short(part: dict[str, Any], key: str) -> str:
     return f"`{key}` {default if isinstance(default, str) else json.dumps(default)}".rstrip()
 
 
+def agreement() -> str:
+    """How many figures agree with each reference, from the first table of docs/validation.md."""
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    lines = [line.strip("|").split("|") for line in text.split("\n") if line.startswith("| [")][:4]
+    rows = [[cell.strip() for cell in line] for line in lines]
+    head = ["compared with", "figures", "aim", "agree", "differ by a named rule", "not explained"]
+    return table(
+        head,
+        (
+            [re.sub(r"\[(.*)\].*", r"\1", peer), figures, aim, *rest]
+            for peer, _, _, aim, figures, *rest in rows
+        ),
+    )
+
+
 def tables() -> str:
     """A section for each table of a run, with its columns."""
     sections = []

@@ -21,6 +21,7 @@ from lfnlab.evaluate import criteria
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pages
+from benches import quoted
 from studies import evaluations
 
 if TYPE_CHECKING:
@@ -67,6 +68,15 @@ MADE = {
     "commands": commands,
     "python": pages.python,
     "evaluations": evaluations.table,
+    "simulated": quoted.simulated,
+    "beside_ns2": quoted.beside_ns2,
+    "times": quoted.commands,
+    "speed": quoted.speed,
+    "machine": quoted.measured_on,
+    "transfers": quoted.transfers,
+    "lateness": quoted.lateness,
+    "sweep": quoted.sweep,
+    "agreement": pages.agreement,
 }
 
 
