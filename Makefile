@@ -5,7 +5,7 @@
 ifndef PAIRED
 .NOTPARALLEL:
 endif
-.PHONY: demo test lint style clippy extension rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
+.PHONY: demo test lint style clippy extension package rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -76,6 +76,11 @@ site: $(UV)
 reference: $(UV)
 	$(SYNC)
 	$(RUN) python docs/site/reference.py
+
+# The crates that others can use, in target/package, each built from what is packed. Publishes nothing.
+CRATES := units keys header law path tcp udt sim scenario
+package:
+	cargo package $(CRATES:%=-p lfn-%)
 
 # What the code blocks of README, docs/ and papers/ show, each paper with --quick and its verdicts among it.
 blocks: $(UV)

@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cd "$root"
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --no-dereference -t "$copy"
 cd "$copy"
 
 # Not the tree's own: Cargo would take this lfn-law for that one, and the new law would stay in it.

@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cd "$root"
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --no-dereference -t "$copy"
 cp python/lfnlab/_core.abi3.so "$copy/python/lfnlab/"
 cd "$copy"
 

@@ -289,8 +289,10 @@ fn symbol(name: &str) -> String {
 }
 
 fn main() {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..").canonicalize().unwrap();
-    let laws = root.join("laws");
+    // Cargo packs the folder through the link crates/law/laws, which a source package of Python lacks.
+    let crate_folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap());
+    let laws = ["laws", "../../laws"].map(|laws| crate_folder.join(laws).canonicalize());
+    let laws = laws.into_iter().flatten().next().expect("the folder laws");
     let out = PathBuf::from(env::var("OUT_DIR").unwrap());
     // The whole folder: a new header or card must rebuild as a changed one does.
     println!("cargo::rerun-if-changed={}", laws.display());

@@ -1,10 +1,4 @@
-//! Congestion headers: what an end host writes into a data packet, what routers make of it on the way,
-//! and what the receiver's ACK brings back.
-//!
-//! Rates count bytes on the wire per second. Fields are wide where the wire has fewer bits (XCP's have
-//! 28 fraction bits), so that 10 Gbit/s and more can be said.
-//!
-//! A new protocol has a file with its [`Fields`], and a line in the list below.
+#![doc = include_str!("../README.md")]
 
 pub mod jetmax;
 pub mod rcp;

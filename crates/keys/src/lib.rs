@@ -1,6 +1,4 @@
-//! Keys of a scenario. [`keys!`] declares a key once, in the struct that it sets: name, type with unit, default,
-//! range, one sentence. The reader of scenarios, canonical TOML, the JSON Schema, the reference and the values in
-//! Python follow from [`Keys`].
+#![doc = include_str!("../README.md")]
 
 mod macros;
 mod quantity;

@@ -1,10 +1,4 @@
-//! Congestion-control laws.
-//!
-//! A law decides a window from what the sender saw; it exists once, as a C header in `laws/` that
-//! also compiles for the Linux kernel. This crate compiles the headers, reads `laws/REGISTRY`, and
-//! gives every law one of three faces: [`WindowLaw`], [`RouterLaw`] or [`Controller`]. Structs here are those of `laws/law.h`, byte for byte, and
-//! that file says what each field means. The ends of protocols in which routers speak, which no
-//! kernel runs, are laws written in Rust.
+#![doc = include_str!("../README.md")]
 
 mod c;
 pub mod card;

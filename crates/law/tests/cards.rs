@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn cards() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../laws/cards")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("laws/cards")
 }
 
 /// Runs the vectors of a card; returns how many expectations held, or every failure.

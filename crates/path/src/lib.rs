@@ -1,5 +1,4 @@
-//! Path elements: queues and their management, and the server behind them. None knows a clock or a
-//! source of randomness: the time and the draws are arguments.
+#![doc = include_str!("../README.md")]
 
 mod ack_impair;
 mod aqm;

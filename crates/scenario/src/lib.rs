@@ -1,6 +1,4 @@
-//! The scenario: a TOML text with units, a value with every default filled in ([`Scenario`]), and from
-//! it the configuration of a simulation. Every fault of the text is a [`ScenarioError`] that names
-//! file, line, key, what was found and what is allowed. No text makes this crate panic.
+#![doc = include_str!("../README.md")]
 
 mod config;
 mod document;

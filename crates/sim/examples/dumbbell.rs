@@ -4,7 +4,7 @@
 
 use lfn_law::LawSpec;
 use lfn_path::{JetMaxConfig, RcpConfig, RouterConfig, VcpConfig, XcpConfig};
-use lfn_sim::background::{self, Direction};
+use lfn_sim::background;
 use lfn_sim::config::{Background, Config, FlowConfig, LinkConfig, RouteId};
 use lfn_sim::Sim;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -31,76 +31,38 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "jetmax" => Some(RouterConfig::JetMax(JetMaxConfig::default())),
         other => return Err(format!("no router {other:?}").into()),
     };
-    let (payload_bytes, wire_bytes) = if ns2 { (1460, 1500) } else { (1448, 1514) };
-    let sender = if ns2 {
-        SenderConfig {
-            initial_ssthresh_segments: Some(4000 / count as u32 + 10),
-            ..SenderConfig::ns2(payload_bytes)
+    let flows = (0..count).map(|i| {
+        let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 10) / 10 } else { 0 });
+        let flow =
+            FlowConfig { start: Time::from_us(1370 * i as u64), ..FlowConfig::linux(law.clone(), rtt) };
+        if !ns2 {
+            return flow;
         }
-    } else {
-        SenderConfig::linux(payload_bytes, law.slow_start())
-    };
-    let link =
-        |name: &str| LinkConfig { event_mode, router, ..LinkConfig::drop_tail(name, rate, limit_packets) };
-    let flows = (0..count)
-        .map(|i| {
-            let rtt = Time(rtt.0 + if count > 1 { rtt.0 / 100 * (i as u64 % 10) / 10 } else { 0 });
-            FlowConfig {
-                stream: 0,
-                law: law.clone(),
-                direction: Direction::Forward,
-                route: RouteId(0),
-                ack_route: RouteId(1),
-                rtt,
-                law_seed: 0,
-                start: Time::from_us(1370 * i as u64),
-                stop: Time::NEVER,
-                size_segments: u64::MAX,
-                payload_bytes,
-                wire_bytes,
-                ack_bytes: 66,
-                sender,
-                receiver: if ns2 {
-                    ReceiverConfig::ns2(rtt)
-                } else {
-                    ReceiverConfig::linux(rtt, payload_bytes)
-                },
-                application: None,
-                misbehaves: None,
-            }
-        })
-        .collect();
-    let config = Config {
-        seed: 1,
-        duration,
-        warmup: Time::ZERO,
-        sample: None,
-        links: vec![link("forward"), link("reverse")],
-        routes: Config::dumbbell_routes(),
-        flows,
-        udp: Vec::new(),
-        udt: Vec::new(),
-        changes: Vec::new(),
-        breakers: vec![],
-        capture: None,
-        traffic: Vec::new(),
-        background: (level > 0)
-            .then(|| -> Result<Background, Box<dyn std::error::Error>> {
-                Ok(Background {
-                    traffic: background::Config::level(level, rate).ok_or("no such level")?,
-                    law: "reno".parse()?,
-                    sender: SenderConfig {
-                        initial_window_segments: 2,
-                        ..SenderConfig::linux(1460, lfn_law::SlowStartKind::Classic)
-                    },
-                    receiver: ReceiverConfig::linux(rtt, 1460),
-                    header_bytes: 40,
-                    framing_bytes: 0,
-                    routes: [RouteId(0), RouteId(1)],
-                })
-            })
-            .transpose()?,
-    };
+        let ssthresh = Some(4000 / count as u32 + 10);
+        FlowConfig {
+            payload_bytes: 1460,
+            wire_bytes: 1500,
+            sender: SenderConfig { initial_ssthresh_segments: ssthresh, ..SenderConfig::ns2(1460) },
+            receiver: ReceiverConfig::ns2(rtt),
+            ..flow
+        }
+    });
+    let link = LinkConfig { event_mode, router, ..LinkConfig::drop_tail("", rate, limit_packets) };
+    let mut config = Config::dumbbell(link, flows.collect(), duration);
+    if level > 0 {
+        config.background = Some(Background {
+            traffic: background::Config::level(level, rate).ok_or("no such level")?,
+            law: "reno".parse()?,
+            sender: SenderConfig {
+                initial_window_segments: 2,
+                ..SenderConfig::linux(1460, lfn_law::SlowStartKind::Classic)
+            },
+            receiver: ReceiverConfig::linux(rtt, 1460),
+            header_bytes: 40,
+            framing_bytes: 0,
+            routes: [RouteId(0), RouteId(1)],
+        });
+    }
     let mut sim = Sim::new(&config)?;
     sim.run_until(duration);
     let outcome = sim.finish()?;

@@ -55,6 +55,33 @@ pub struct Config {
 }
 
 impl Config {
+    /// `flows` over a link that is the same in both directions, with seed 1, without warm-up and samples.
+    pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Config {
+        let on_dumbbell = |flow: FlowConfig| {
+            let route = flow.direction as u16;
+            FlowConfig { route: RouteId(route), ack_route: RouteId(1 - route), ..flow }
+        };
+        Config {
+            seed: 1,
+            duration,
+            warmup: Time::ZERO,
+            sample: None,
+            links: vec![
+                LinkConfig { name: "forward".into(), ..link.clone() },
+                LinkConfig { name: "reverse".into(), ..link },
+            ],
+            routes: Config::dumbbell_routes(),
+            flows: flows.into_iter().map(on_dumbbell).collect(),
+            udt: Vec::new(),
+            udp: Vec::new(),
+            background: None,
+            traffic: Vec::new(),
+            breakers: Vec::new(),
+            changes: Vec::new(),
+            capture: None,
+        }
+    }
+
     /// The routes of a dumbbell, whose links are forward (0) and reverse (1).
     pub fn dumbbell_routes() -> Vec<Vec<LinkId>> {
         vec![vec![LinkId(0)], vec![LinkId(1)]]
@@ -263,6 +290,32 @@ pub struct FlowConfig {
     pub application: Option<Application>,
     /// How the receiver breaks the rules.
     pub misbehaves: Option<Misbehaviour>,
+}
+
+impl FlowConfig {
+    /// An endless flow as today's Linux sends it over Ethernet, in packets of 1500 bytes, forward on a dumbbell.
+    pub fn linux(law: LawSpec, rtt: Time) -> FlowConfig {
+        let payload_bytes = 1448;
+        FlowConfig {
+            stream: 0,
+            direction: Direction::Forward,
+            route: RouteId(0),
+            ack_route: RouteId(1),
+            rtt,
+            start: Time::ZERO,
+            stop: Time::NEVER,
+            size_segments: u64::MAX,
+            payload_bytes,
+            wire_bytes: 1514,
+            ack_bytes: 66,
+            law_seed: 0,
+            sender: SenderConfig::linux(payload_bytes, law.slow_start()),
+            receiver: ReceiverConfig::linux(rtt, payload_bytes),
+            application: None,
+            misbehaves: None,
+            law,
+        }
+    }
 }
 
 /// One flow over UDT.

@@ -1,7 +1,4 @@
-//! The simulator: a dumbbell in virtual time.
-//!
-//! A run is a pure function of its [`config::Config`]: no wall clock, no randomness of the machine.
-//! The same configuration gives the same bytes, whatever the build or the number of threads.
+#![doc = include_str!("../README.md")]
 
 pub mod ack_path;
 pub mod application;

@@ -1,7 +1,4 @@
-//! TCP without I/O: a sender and a receiver. The caller provides time, packets and path.
-//!
-//! Sequence numbers count segments. The sender owns recovery, RTT, timers and counting; the law owns
-//! the window (`lfn_law`).
+#![doc = include_str!("../README.md")]
 
 mod config;
 mod prefetch;

@@ -1,11 +1,4 @@
-//! UDT version 4 without I/O, compatible on the wire with libudt 4.11.
-//!
-//! A [`Connection`] has no clock, no socket and no payload. `now` and packets are arguments, the caller asks
-//! for packets to send, and the owner of the bytes keeps them by the packet's number. So the simulator drives
-//! it as sockets do. Its congestion control is separate: UDT's ([`Native`]), or any law of the registry
-//! ([`LawControl`]).
-//!
-//! Rendezvous connections are not supported; the codec can parse their packets.
+#![doc = include_str!("../README.md")]
 
 mod config;
 mod connection;

@@ -1,8 +1,4 @@
-//! Time, rate and size as exact integers.
-//!
-//! A quantity is a string with a unit wherever people write it ("10Gbit/s", "100ms", "12.5MB"),
-//! and an integer in one fixed unit wherever a program holds it. Parsing is exact decimal
-//! arithmetic: "0.1ms" is 100,000,000 ps, not the nearest double.
+#![doc = include_str!("../README.md")]
 
 use std::fmt;
 

@@ -143,7 +143,7 @@ mod tests {
 
     /// A flow over UDT on 10 Mbit/s × 40 ms for 4 s with a warm-up of 1 s; the rate falls to a half at 2 s.
     fn finished() -> (Sim, Vec<FlowSummary>, Vec<LinkSummary>) {
-        let link = |name: &str| LinkConfig::drop_tail(name, Rate(10_000_000), 50);
+        let link = LinkConfig::drop_tail("", Rate(10_000_000), 50);
         let change = Change { at: Time::from_s(2), what: Changed::Rate(LinkId(0), Rate(5_000_000)) };
         let flow = UdtConfig {
             number: 0,
@@ -162,20 +162,10 @@ mod tests {
             seed: 1,
         };
         let config = Config {
-            seed: 1,
-            duration: Time::from_s(4),
             warmup: Time::from_s(1),
-            sample: None,
-            links: vec![link("forward"), link("reverse")],
-            routes: Config::dumbbell_routes(),
-            flows: Vec::new(),
             udt: vec![flow],
-            udp: Vec::new(),
-            background: None,
-            traffic: Vec::new(),
-            breakers: Vec::new(),
             changes: vec![change],
-            capture: None,
+            ..Config::dumbbell(link, Vec::new(), Time::from_s(4))
         };
         let mut sim = Sim::new(&config).expect("a valid scenario");
         sim.run_until(config.duration);

@@ -34,26 +34,7 @@ pub fn drop_tail(rate: Rate, limit_packets: u64) -> LinkConfig {
 
 /// An endless flow as today's Linux sends it, in 1500-byte packets.
 pub fn linux_flow(name: &str, rtt: Time) -> FlowConfig {
-    let law = law(name);
-    FlowConfig {
-        stream: 0,
-        law: law.clone(),
-        direction: Direction::Forward,
-        route: RouteId(0),
-        ack_route: RouteId(1),
-        rtt,
-        law_seed: 0,
-        start: Time::ZERO,
-        stop: Time::NEVER,
-        size_segments: u64::MAX,
-        payload_bytes: LINUX_PAYLOAD_BYTES,
-        wire_bytes: LINUX_WIRE_BYTES,
-        ack_bytes: 66,
-        sender: SenderConfig::linux(LINUX_PAYLOAD_BYTES, law.slow_start()),
-        receiver: ReceiverConfig::linux(rtt, LINUX_PAYLOAD_BYTES),
-        application: None,
-        misbehaves: None,
-    }
+    FlowConfig::linux(law(name), rtt)
 }
 
 /// An endless flow as ns-2's Sack1 sends it.
@@ -76,25 +57,7 @@ pub fn on_dumbbell(flow: FlowConfig) -> FlowConfig {
 
 /// `flows` over a link that is the same in both directions.
 pub fn dumbbell(link: LinkConfig, flows: Vec<FlowConfig>, duration: Time) -> Config {
-    Config {
-        seed: 1,
-        duration,
-        warmup: Time::ZERO,
-        sample: None,
-        links: vec![
-            LinkConfig { name: "forward".into(), ..link.clone() },
-            LinkConfig { name: "reverse".into(), ..link },
-        ],
-        routes: Config::dumbbell_routes(),
-        flows: flows.into_iter().map(on_dumbbell).collect(),
-        udp: Vec::new(),
-        udt: Vec::new(),
-        background: None,
-        changes: Vec::new(),
-        breakers: vec![],
-        capture: None,
-        traffic: Vec::new(),
-    }
+    Config::dumbbell(link, flows, duration)
 }
 
 /// `flows` on the routes that they name, over `links`.
