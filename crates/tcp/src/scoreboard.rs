@@ -24,43 +24,71 @@ const RETRANS: u8 = 2;
 const EVER: u8 = 4;
 /// RACK found it lost, and it was not retransmitted since. Linux's RACK does not look at it again, even if an undo
 /// removes the mark of loss: then only a timeout repairs it (measured).
-const FOUND: u8 = 16;
+const FOUND: u8 = 8;
 /// Which retransmission was the last, from 0, modulo 4.
-const COPY_SHIFT: u32 = 5;
+const COPY_SHIFT: u32 = 4;
 /// An undo removed its mark of loss, and its retransmission is in flight. If RACK finds that lost, Linux marks the segment
 /// lost and takes the retransmission as still in flight: only a timeout repairs it (measured).
-const SPARED: u8 = 128;
+const SPARED: u8 = 64;
 /// Flags that a segment keeps as long as it is outstanding.
 const HISTORY: u8 = EVER | 3 << COPY_SHIFT;
 /// So many earlier transmissions are remembered: an echo of one decides after the first retransmissions of a timeout.
 const REMEMBERED: usize = 1000;
 
-/// Segments delivered by one ACK, and what RACK and the RTT estimator learn from them.
+/// The transmission whose timestamp an ACK echoes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// The connection has no timestamps.
+    None,
+    /// The original.
+    Original,
+    /// A retransmission, counted from 0, modulo 4.
+    Copy(u8),
+}
+
+/// An ACK as the scoreboard reads it.
+pub(crate) struct Arrival<'a> {
+    pub now: Time,
+    /// Segments below this have arrived; from `una` to `nxt`.
+    pub cumulative: u64,
+    /// SACK blocks without a DSACK, most recent first.
+    pub blocks: &'a [Range],
+    pub echo: Echo,
+    /// Smallest RTT so far: a retransmission acknowledged sooner gives no RACK sample.
+    pub min_rtt: Time,
+}
+
+/// Result of one ACK: samples for RTT and RACK, evidence for loss recovery.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Delivered {
-    /// Segments, each counted once.
-    pub count: u32,
+pub(crate) struct Outcome {
+    /// Segments delivered, each counted once.
+    pub delivered: u32,
     /// Transmission time of the newest never-retransmitted one, for the RTT.
     pub newest_sent: Option<Time>,
     /// Transmission time of the oldest never-retransmitted one.
     pub oldest_sent: Option<Time>,
     /// The segment sent last, retransmissions included, with its time; `None` if no segment was SACKed, lost
-    /// or retransmitted: then it is the last of `count`.
+    /// or retransmitted: then it is the last of `delivered`.
     pub newest: Option<(Time, u64)>,
-}
-
-/// Further results of one ACK for loss recovery.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Learnt {
-    /// When the transmission left whose timestamp the ACK echoes: one of the first segment that the cumulative ACK
-    /// covers. `None` if that is not known.
+    /// Departure of the transmission whose timestamp the ACK echoes, one of the first segment that the cumulative ACK
+    /// covers; `None` if that is not known.
     pub echoed: Option<Time>,
     /// The lowest delivered segment that was never retransmitted.
     pub lowest_original: Option<u64>,
-    /// Whether SACK blocks delivered segments.
+    /// SACK blocks delivered segments.
     pub beyond_gap: bool,
-    /// Whether the cumulative ACK covers a segment that was retransmitted.
+    /// The cumulative ACK covers a segment that was retransmitted.
     pub repeated: bool,
+}
+
+/// Segments that one look for losses found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Losses {
+    pub segments: u32,
+    /// Whether retransmissions are among them.
+    pub copies: bool,
+    /// When RACK looks again, if segments may yet prove to be lost by time.
+    pub look_again: Option<Time>,
 }
 
 /// The smaller value; `None` if both are missing.
@@ -101,11 +129,6 @@ struct Repair {
     /// Transmissions of outstanding segments before their last: the segment, which retransmission (`None`: the
     /// original), when it left. Stale entries are at the front.
     earlier: VecDeque<(u64, Option<u8>, Time)>,
-    /// Segments found lost since the last `take_newly_lost`.
-    newly_lost: u32,
-    /// Whether retransmissions were found lost since the last `take_lost_copies`.
-    lost_copies: bool,
-    learnt: Learnt,
     /// For a law that looks at each lost segment: those found since it last looked.
     lost_log: Option<Vec<u64>>,
 }
@@ -232,30 +255,6 @@ impl Scoreboard {
         self.repair.highest_sacked[0]
     }
 
-    pub fn take_newly_lost(&mut self) -> u32 {
-        std::mem::take(&mut self.repair.newly_lost)
-    }
-
-    /// Whether retransmissions were found lost since the last call.
-    pub fn take_lost_copies(&mut self) -> bool {
-        std::mem::take(&mut self.repair.lost_copies)
-    }
-
-    /// Takes the results for loss recovery of the ACKs since the last call.
-    pub fn take_learnt(&mut self) -> Learnt {
-        std::mem::take(&mut self.repair.learnt)
-    }
-
-    /// The lowest segment that the ACK delivered and that was never retransmitted.
-    pub fn lowest_original(&self) -> Option<u64> {
-        self.repair.learnt.lowest_original
-    }
-
-    /// When the transmission left whose timestamp the ACK echoes, if that is known.
-    pub fn echoed(&self) -> Option<Time> {
-        self.repair.learnt.echoed
-    }
-
     /// Switches the list of lost segments on or off.
     pub fn log_losses(&mut self, log: bool) {
         self.repair.lost_log = log.then(Vec::new);
@@ -290,9 +289,6 @@ impl Scoreboard {
         repair.examined = 0;
         repair.highest_sacked = [0; 3];
         repair.retransmitted_end = 0;
-        repair.newly_lost = 0;
-        repair.lost_copies = false;
-        repair.learnt = Learnt::default();
         *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
     }
 
@@ -395,15 +391,15 @@ impl Scoreboard {
 
     /// A segment was delivered: takes RTT and RACK samples from its transmission time. A retransmission whose ACK
     /// comes within `least_rtt` gives none: the original arrived (RFC 8985 §6.2 step 2).
-    fn note_delivery(&mut self, seq: u64, now: Time, least_rtt: Time, delivered: &mut Delivered) {
+    fn note_delivery(&mut self, seq: u64, now: Time, least_rtt: Time, outcome: &mut Outcome) {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
-        delivered.newest = delivered.newest.max(Some((sent, seq)));
+        outcome.delivered += 1;
+        outcome.newest = outcome.newest.max(Some((sent, seq)));
         if !ever {
-            delivered.oldest_sent = least(delivered.oldest_sent, Some(sent));
-            delivered.newest_sent = delivered.newest_sent.max(Some(sent));
-            let lowest = &mut self.repair.learnt.lowest_original;
-            *lowest = least(*lowest, Some(seq));
+            outcome.oldest_sent = least(outcome.oldest_sent, Some(sent));
+            outcome.newest_sent = outcome.newest_sent.max(Some(sent));
+            outcome.lowest_original = least(outcome.lowest_original, Some(seq));
         } else if rtt < least_rtt {
             return;
         }
@@ -415,51 +411,55 @@ impl Scoreboard {
 
     /// The cumulative ACK moved to `cumulative`, at most `nxt`; no segment is SACKed, lost or retransmitted.
     #[inline]
-    pub fn on_plain_cumulative(&mut self, cumulative: u64, now: Time) -> Delivered {
+    pub fn acknowledge_plain(&mut self, cumulative: u64, now: Time) -> Outcome {
         let newest = self.sent[self.at(cumulative - 1)];
         let oldest = self.sent[self.at(self.una)];
-        let count = (cumulative - self.una) as u32;
+        let delivered = (cumulative - self.una) as u32;
         self.rack = Rack { sent: newest, seq: cumulative - 1, rtt: now - newest };
         self.una = cumulative;
-        Delivered { count, newest_sent: Some(newest), oldest_sent: Some(oldest), ..Delivered::default() }
+        Outcome { delivered, newest_sent: Some(newest), oldest_sent: Some(oldest), ..Outcome::default() }
     }
 
-    /// The cumulative ACK moved to `cumulative`, at most `nxt`; adds to what SACK blocks `delivered`. `echo`: the
-    /// transmission whose timestamp it echoes, a retransmission or (`None`) an original; without timestamps, nothing.
-    pub fn on_cumulative(
-        &mut self,
-        cumulative: u64,
-        now: Time,
-        min_rtt: Time,
-        echo: Option<Option<u8>>,
-        delivered: &mut Delivered,
-    ) {
-        if !self.dirty {
-            *delivered = self.on_plain_cumulative(cumulative, now);
-            return;
+    /// An ACK arrives, which may bring SACK blocks.
+    pub fn acknowledge(&mut self, ack: &Arrival) -> Outcome {
+        let advanced = ack.cumulative > self.una;
+        if ack.blocks.is_empty() && advanced && !self.dirty {
+            return self.acknowledge_plain(ack.cumulative, ack.now);
         }
-        let sacked_times = (delivered.oldest_sent, delivered.newest_sent);
-        self.repair.learnt.echoed = echo.and_then(|copy| self.transmission(self.una, copy));
-        let echoed_ms = self.repair.learnt.echoed.map(timestamp_ms);
-        let mut repeated = false;
+        let mut outcome = Outcome::default();
+        self.on_sack(ack, &mut outcome);
+        if advanced {
+            self.on_cumulative(ack, &mut outcome);
+        }
+        outcome
+    }
+
+    fn on_cumulative(&mut self, ack: &Arrival, outcome: &mut Outcome) {
+        let &Arrival { now, cumulative, .. } = ack;
+        let sacked_times = (outcome.oldest_sent, outcome.newest_sent);
+        outcome.echoed = match ack.echo {
+            Echo::None => None,
+            Echo::Original => self.transmission(self.una, None),
+            Echo::Copy(copy) => self.transmission(self.una, Some(copy)),
+        };
+        let echoed_ms = outcome.echoed.map(timestamp_ms);
         for seq in self.una..cumulative {
-            repeated |= self.flags(seq) & EVER != 0;
+            outcome.repeated |= self.flags(seq) & EVER != 0;
             if self.repair.sacked.contains(seq) {
                 self.sacked_out -= 1;
             } else {
-                delivered.count += 1;
                 // The ACK of an earlier transmission, or of one that is not known.
-                let earlier = echo.is_some() && echoed_ms < Some(timestamp_ms(self.sent[self.at(seq)]));
-                self.note_delivery(seq, now, if earlier { Time::NEVER } else { min_rtt }, delivered);
+                let earlier =
+                    ack.echo != Echo::None && echoed_ms < Some(timestamp_ms(self.sent[self.at(seq)]));
+                self.note_delivery(seq, now, if earlier { Time::NEVER } else { ack.min_rtt }, outcome);
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);
             self.repair.flags[at] = 0;
         }
-        self.repair.learnt.repeated = repeated;
-        if repeated {
+        if outcome.repeated {
             // Originals above a hole that a retransmission filled give no RTT sample (Karn).
-            (delivered.oldest_sent, delivered.newest_sent) = sacked_times;
+            (outcome.oldest_sent, outcome.newest_sent) = sacked_times;
         }
         self.una = cumulative;
         while self.repair.earlier.front().is_some_and(|one| one.0 < cumulative) {
@@ -486,23 +486,21 @@ impl Scoreboard {
         self.retrans_out -= u64::from(flags & RETRANS != 0);
     }
 
-    /// SACK blocks, most recent first.
-    pub fn on_sack(&mut self, blocks: &[Range], now: Time, min_rtt: Time, delivered: &mut Delivered) {
-        if blocks.is_empty() {
+    fn on_sack(&mut self, ack: &Arrival, outcome: &mut Outcome) {
+        if ack.blocks.is_empty() {
             return;
         }
         self.touch();
         let mut sacked = std::mem::take(&mut self.repair.sacked);
-        for block in blocks {
+        for block in ack.blocks {
             let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
             sacked.insert_range(block, self.una, |seq| {
-                delivered.count += 1;
-                self.note_delivery(seq, now, min_rtt, delivered);
+                self.note_delivery(seq, ack.now, ack.min_rtt, outcome);
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
                 self.repair.flags[at] &= HISTORY;
                 self.sacked_out += 1;
-                self.repair.learnt.beyond_gap = true;
+                outcome.beyond_gap = true;
                 if seq > self.repair.highest_sacked[2] {
                     self.repair.highest_sacked[2] = seq;
                     self.repair.highest_sacked.sort_unstable_by(|a, b| b.cmp(a));
@@ -512,28 +510,30 @@ impl Scoreboard {
         self.repair.sacked = sacked;
     }
 
-    fn mark_lost(&mut self, seq: u64) {
+    fn mark_lost(&mut self, seq: u64, losses: &mut Losses) {
         let at = self.at(seq);
         self.repair.flags[at] |= LOST;
         self.lost_out += 1;
-        self.note_loss(seq);
+        self.note_loss(seq, losses);
         self.repair.lost.push_back(seq);
     }
 
-    fn note_loss(&mut self, seq: u64) {
-        self.repair.newly_lost += 1;
+    fn note_loss(&mut self, seq: u64, losses: &mut Losses) {
+        losses.segments += 1;
         if let Some(log) = &mut self.repair.lost_log {
             log.push(seq);
         }
     }
 
     /// NewReno: the first outstanding segment is lost.
-    pub fn mark_head_lost(&mut self) {
+    pub fn mark_head_lost(&mut self) -> Losses {
+        let mut losses = Losses::default();
         if self.una < self.nxt && self.flags(self.una) & LOST == 0 {
             self.touch();
-            self.mark_lost(self.una);
+            self.mark_lost(self.una, &mut losses);
             self.repair.examined = self.repair.examined.max(self.una + 1);
         }
+        losses
     }
 
     /// NewReno: duplicate ACKs count as SACKed segments. Sets their number, at most the outstanding segments
@@ -547,7 +547,8 @@ impl Scoreboard {
 
     /// Retransmission timeout: marks as lost the first segment, and each segment not SACKed whose last
     /// transmission was at or before `sent_by`.
-    pub fn mark_lost_by_timeout(&mut self, sent_by: Time) {
+    pub fn mark_lost_by_timeout(&mut self, sent_by: Time) -> Losses {
+        let mut losses = Losses::default();
         self.touch();
         self.repair.lost.clear();
         self.repair.lost_again.clear();
@@ -565,13 +566,14 @@ impl Scoreboard {
                 continue;
             }
             if !lost {
-                self.note_loss(seq);
+                self.note_loss(seq, &mut losses);
             }
             self.clear_outstanding(seq);
             self.repair.flags[at] = (flags & (HISTORY | FOUND)) | LOST;
             self.lost_out += 1;
             self.repair.lost.push_back(seq);
         }
+        losses
     }
 
     /// The lowest lost segment without a retransmission in flight.

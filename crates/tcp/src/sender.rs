@@ -27,7 +27,7 @@ use crate::prefetch::prefetch_bytes;
 use crate::rate::{Delivery, RateSampler};
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{Delivered, Scoreboard};
+use crate::scoreboard::{Outcome, Scoreboard};
 use crate::wheel;
 use crate::{LossDetection, Reduction, SenderConfig};
 use buffer::Supply;
@@ -380,23 +380,23 @@ impl Sender {
         self.report.observe(now, self.control.cwnd);
         let advanced = ack.cumulative > una;
         let plain = advanced && ack.flags.blocks() == 0 && self.dup_acks == 0 && !self.board.dirty();
-        let delivered = if plain {
-            self.board.on_plain_cumulative(ack.cumulative, now)
+        let outcome = if plain {
+            self.board.acknowledge_plain(ack.cumulative, now)
         } else {
             self.digest(now, ack, advanced)
         };
-        self.delivered = self.delivered.wrapping_add(u64::from(delivered.count));
+        self.delivered = self.delivered.wrapping_add(u64::from(outcome.delivered));
         let mut seen = Ack {
             now_ns: now.as_ns(),
             delivered: self.delivered,
             acked: (ack.cumulative - una) as u32,
-            newly_delivered: delivered.count,
+            newly_delivered: outcome.delivered,
             mss_bytes: self.config.mss_bytes,
             ce: u32::from(ack.flags.has(AckFlags::ECE)),
             flags: if self.pacer.times_all { ACK_PACED } else { 0 },
             ..Ack::default()
         };
-        seen.rtt_ns = self.sample_rtt(now, &delivered);
+        seen.rtt_ns = self.sample_rtt(now, &outcome);
         seen.srtt_ns = self.rtt.srtt_ns();
         seen.min_rtt_ns = self.rtt.min_ns();
         if advanced {
@@ -407,7 +407,7 @@ impl Sender {
             }
         } else {
             seen.flags |= ACK_DUP;
-            let older = delivered.oldest_sent.is_some_and(|sent| sent < self.board.first_sent());
+            let older = outcome.oldest_sent.is_some_and(|sent| sent < self.board.first_sent());
             if older && self.config.loss_detection == LossDetection::Rack {
                 // The retransmission of the first segment may still arrive: Linux gives it the whole timeout.
                 self.restart_timer(now);
@@ -423,7 +423,7 @@ impl Sender {
         let mut starts = true;
         if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
             starts = self.control.cwnd < self.control.ssthresh;
-            self.on_dubious(now, ack, advanced, &mut seen);
+            self.on_dubious(now, ack, advanced, &outcome, &mut seen);
         }
         seen.inflight = self.board.in_flight() as u32;
         let may_grow = self.may_grow();
@@ -433,8 +433,8 @@ impl Sender {
         if let Some(mut law) = self.law.window() {
             law.on_sample(&seen, &mut self.control);
         } else {
-            let newest = delivered.newest.map(|(_, seq)| seq);
-            let last = || (advanced && delivered.count > 0).then(|| ack.cumulative - 1);
+            let newest = outcome.newest.map(|(_, seq)| seq);
+            let last = || (advanced && outcome.delivered > 0).then(|| ack.cumulative - 1);
             return self.steer(now, &mut seen, newest.or_else(last));
         }
         if starts && self.control.cwnd < self.control.ssthresh {
@@ -442,28 +442,28 @@ impl Sender {
         }
         if matches!(self.state, State::Cwr | State::Recovery) {
             let set = self.slow_start.on_recovery(&seen, &mut self.control);
-            if !set && self.config.reduction == Reduction::Prr && delivered.count > 0 {
-                self.reduce(u64::from(delivered.count), advanced && seen.newly_lost == 0);
+            if !set && self.config.reduction == Reduction::Prr && outcome.delivered > 0 {
+                self.reduce(u64::from(outcome.delivered), advanced && seen.newly_lost == 0);
             }
         } else if may_grow
-            && delivered.count > 0
-            && (advanced || delivered.newest.is_some() && self.recovery.reordering.is_strong())
+            && outcome.delivered > 0
+            && (advanced || outcome.newest.is_some() && self.recovery.reordering.is_strong())
         {
-            self.grow(delivered.count, &seen);
+            self.grow(outcome.delivered, &seen);
         }
     }
 
     /// The RTT of the newest segment that an ACK delivered, in ns; 0: no valid sample.
     #[inline(always)]
-    fn sample_rtt(&mut self, now: Time, delivered: &Delivered) -> u64 {
-        let (rtt_ns, oldest_ns) = match (delivered.newest_sent, delivered.oldest_sent) {
+    fn sample_rtt(&mut self, now: Time, outcome: &Outcome) -> u64 {
+        let (rtt_ns, oldest_ns) = match (outcome.newest_sent, outcome.oldest_sent) {
             (Some(newest), Some(oldest)) => {
                 let rtt_ns = (now - newest).as_ns().max(1);
                 // Often it is the same segment.
                 (rtt_ns, if oldest == newest { rtt_ns } else { (now - oldest).as_ns().max(rtt_ns) })
             }
-            _ => match self.rtt_by_timestamp(now) {
-                Some(rtt_ns) => (rtt_ns, rtt_ns),
+            _ => match outcome.echoed {
+                Some(sent) => [Sender::rtt_by_timestamp(now, sent); 2].into(),
                 None => return 0,
             },
         };

@@ -1,10 +1,10 @@
-//! Detection of lost segments: by time (RACK) or by three SACKed segments; and what an undo takes back of it.
+//! Detection of lost segments: by time (RACK) or by three SACKed segments; and undoing it after a spurious loss.
 
 use std::cmp::Reverse;
 
 use lfn_units::Time;
 
-use super::{Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS, SPARED};
+use super::{Losses, Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS, SPARED};
 
 impl Scoreboard {
     /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
@@ -13,8 +13,9 @@ impl Scoreboard {
     }
 
     /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
-    /// `rack.rtt + reorder_window` passed since. Returns when to look again, if something waits.
-    pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Option<Time> {
+    /// `rack.rtt + reorder_window` passed since.
+    pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Losses {
+        let mut losses = Losses::default();
         let limit = self.rack.rtt + reorder_window;
         self.repair.examined = self.repair.examined.max(self.una);
         let mut waits = false;
@@ -34,7 +35,7 @@ impl Scoreboard {
                     break;
                 }
                 self.touch();
-                self.mark_lost(seq);
+                self.mark_lost(seq, &mut losses);
                 let at = self.at(seq);
                 self.repair.flags[at] |= FOUND;
             }
@@ -55,15 +56,16 @@ impl Scoreboard {
                 } else {
                     self.clear_outstanding(seq);
                     self.repair.flags[at] = self.repair.flags[at] & HISTORY | LOST | FOUND;
-                    self.repair.lost_copies = true;
+                    losses.copies = true;
                     self.repair.lost_again.push(Reverse(seq));
                 }
                 self.lost_out += 1;
-                self.note_loss(seq);
+                self.note_loss(seq, &mut losses);
             }
             self.repair.retransmitted.pop_front();
         }
-        waits.then(|| self.last_before_delivered() + limit)
+        losses.look_again = waits.then(|| self.last_before_delivered() + limit);
+        losses
     }
 
     /// When the last of the segments that wait and were sent before the most recently delivered one was sent.
@@ -116,7 +118,8 @@ impl Scoreboard {
     }
 
     /// RFC 6675 IsLost: three SACKed segments above it.
-    pub fn detect_by_count(&mut self) {
+    pub fn detect_by_count(&mut self) -> Losses {
+        let mut losses = Losses::default();
         let below = self.repair.highest_sacked[2];
         self.repair.examined = self.repair.examined.max(self.una);
         while self.repair.examined < below {
@@ -127,9 +130,10 @@ impl Scoreboard {
             }
             if self.flags(seq) & (LOST | RETRANS) == 0 {
                 self.touch();
-                self.mark_lost(seq);
+                self.mark_lost(seq, &mut losses);
             }
             self.repair.examined += 1;
         }
+        losses
     }
 }

@@ -10,7 +10,8 @@ fn memory_comes_back_after_a_large_window_and_what_is_outstanding_stays() {
     let most = board.memory_bytes();
     board.shrink();
     assert_eq!(board.memory_bytes(), most, "all of it is in use");
-    board.on_cumulative(9_980, Time::from_s(30), Time::ZERO, None, &mut Delivered::default());
+    let (now, blocks, min_rtt) = (Time::from_s(30), &[], Time::ZERO);
+    board.acknowledge(&Arrival { now, cumulative: 9_980, blocks, echo: Echo::None, min_rtt });
     board.shrink();
     assert!(board.memory_bytes() < most / 50, "{} of {most} bytes", board.memory_bytes());
     assert_eq!((board.first_sent(), board.last_sent()), (Time::from_ms(9_980), Time::from_ms(9_999)));

@@ -12,7 +12,7 @@ use crate::prr::Prr;
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::reordering::Reordering;
 use crate::rtt::timestamp_ms;
-use crate::scoreboard::{Delivered, Learnt};
+use crate::scoreboard::{Arrival, Echo, Losses, Outcome};
 use crate::{LossDetection, Reduction};
 
 /// State of loss recovery.
@@ -39,21 +39,21 @@ pub(super) struct Recovery {
 impl Sender {
     /// Segments delivered by an ACK that carries SACK blocks, is a duplicate, or follows such an ACK.
     #[cold]
-    pub(super) fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Delivered {
+    pub(super) fn digest(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Outcome {
         let opens = self.open_window();
-        let min_rtt = Time::from_ns(self.rtt.min_ns());
         let highest = self.board.highest_sacked();
-        let mut delivered = Delivered::default();
-        self.board.take_learnt();
         let duplicate = ack.flags.has(AckFlags::DUPLICATE);
         let blocks = &ack.sack[usize::from(duplicate)..ack.flags.blocks()];
         let in_vain = duplicate && self.may_be_copy(ack.sack[0].start);
         let twice = duplicate && self.board.was_delivered_after_retransmission(ack.sack[0].start);
-        self.board.on_sack(blocks, now, min_rtt, &mut delivered);
+        let echo = match self.config.timestamps {
+            false => Echo::None,
+            true if ack.flags.has(AckFlags::ECHOES_ORIGINAL) => Echo::Original,
+            true => Echo::Copy(ack.flags.copy()),
+        };
+        let (cumulative, min_rtt) = (ack.cumulative, Time::from_ns(self.rtt.min_ns()));
+        let mut outcome = self.board.acknowledge(&Arrival { now, cumulative, blocks, echo, min_rtt });
         if advanced {
-            let original = ack.flags.has(AckFlags::ECHOES_ORIGINAL);
-            let echo = self.config.timestamps.then(|| (!original).then_some(ack.flags.copy()));
-            self.board.on_cumulative(ack.cumulative, now, min_rtt, echo, &mut delivered);
             self.recovery.timeouts_in_row = 0;
         }
         if duplicate {
@@ -63,29 +63,26 @@ impl Sender {
             if copies > 0 && twice && ack.sack[0].start < highest {
                 self.recovery.reordering.note(highest + 1 - ack.sack[0].start);
             }
-            delivered.count += copies;
+            outcome.delivered += copies;
             self.recovery.copies_delivered += u64::from(copies);
             // `on_ack` adds the count.
             self.delivered = self.delivered.wrapping_sub(u64::from(copies));
         }
         if self.config.sack {
-            if let Some(late) = self.board.lowest_original().filter(|&seq| seq < highest) {
+            if let Some(late) = outcome.lowest_original.filter(|&seq| seq < highest) {
                 self.recovery.reordering.note(highest + 1 - late);
             }
-        } else {
+        } else if !opens {
             // An ACK that opens the window is no duplicate (RFC 5681 §2).
-            delivered.count =
-                if opens { delivered.count } else { self.count_duplicates(advanced, delivered.count) };
+            outcome.delivered = self.count_duplicates(advanced, outcome.delivered);
         }
-        delivered
+        outcome
     }
 
     /// The RTT that the echoed timestamp gives, in whole milliseconds, where Karn's rule leaves none.
     #[cold]
-    pub(super) fn rtt_by_timestamp(&self, now: Time) -> Option<u64> {
-        let sent = self.board.echoed()?;
-        let ms = timestamp_ms(now) - timestamp_ms(sent);
-        Some(ms.max(1) * 1_000_000)
+    pub(super) fn rtt_by_timestamp(now: Time, sent: Time) -> u64 {
+        (timestamp_ms(now) - timestamp_ms(sent)).max(1) * 1_000_000
     }
 
     /// NewReno: whether a duplicate ACK counts as a delivery. Not if it may answer a spurious retransmission:
@@ -140,7 +137,14 @@ impl Sender {
 
     /// All other ACKs than plain ones in state Open: ends of episodes, undo, losses.
     #[cold]
-    pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, advanced: bool, seen: &mut Ack) {
+    pub(super) fn on_dubious(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        advanced: bool,
+        outcome: &Outcome,
+        seen: &mut Ack,
+    ) {
         if self.state == State::Disorder {
             seen.flags |= ACK_DISORDER;
         }
@@ -150,18 +154,18 @@ impl Sender {
         if std::mem::take(&mut self.recovery.restarts) {
             seen.flags |= ACK_RESTART;
         }
-        let learnt = self.board.take_learnt();
         self.check_probe(now, ack);
-        if !self.settle(now, ack, advanced, &learnt, seen) {
-            self.detect_losses(now);
+        let mut losses = Losses::default();
+        if !self.settle(now, ack, advanced, outcome, seen) {
+            losses = self.detect_losses(now);
             if !self.config.sack {
-                self.detect_newreno(advanced);
+                losses = self.detect_newreno(advanced);
             }
         }
-        seen.newly_lost = self.board.take_newly_lost();
+        seen.newly_lost = losses.segments;
         self.show_lost(now);
         // After a timeout a lost retransmission is a loss of its own, as in Linux.
-        let begins = match (self.state, self.board.take_lost_copies()) {
+        let begins = match (self.state, losses.copies) {
             (State::Recovery, _) | (State::Loss, false) => false,
             _ => self.board.lost_out() > 0,
         };
@@ -189,14 +193,14 @@ impl Sender {
         now: Time,
         ack: &Acknowledgement,
         advanced: bool,
-        learnt: &Learnt,
+        outcome: &Outcome,
         seen: &Ack,
     ) -> bool {
         let una = self.board.una();
         let original = self.config.timestamps && self.recovery.undo.shows_original(ack);
         let late = advanced && original;
         match self.state {
-            State::Loss => return self.settle_loss(now, advanced, late, learnt, seen),
+            State::Loss => return self.settle_loss(now, advanced, late, outcome, seen),
             // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
             // is the next one.
             State::Cwr if una > self.recovery.high_seq => self.end_episode(now, seen),
@@ -232,7 +236,7 @@ impl Sender {
 
     /// After a timeout: decides whether it was spurious (RFC 3522, RFC 5682) and whether recovery is
     /// complete.
-    fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, learnt: &Learnt, seen: &Ack) -> bool {
+    fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, outcome: &Outcome, seen: &Ack) -> bool {
         if advanced && (late || self.recovery.undo.all_in_vain()) {
             let frto = self.recovery.frto;
             self.undo(now, true);
@@ -249,14 +253,14 @@ impl Sender {
             Frto::Off => {}
             // Step 3b: an original that was never retransmitted arrived. Without SACK it may have waited for the
             // retransmission of one below it.
-            _ if learnt.lowest_original.is_some_and(|seq| seq < self.recovery.high_seq)
-                && (self.config.sack || !learnt.repeated) =>
+            _ if outcome.lowest_original.is_some_and(|seq| seq < self.recovery.high_seq)
+                && (self.config.sack || !outcome.repeated) =>
             {
                 self.undo(now, true);
                 return false;
             }
             // Step 3a: segments sent since then arrived, and a gap is left.
-            _ if sent_new && (learnt.beyond_gap || !(self.config.sack || advanced)) => {}
+            _ if sent_new && (outcome.beyond_gap || !(self.config.sack || advanced)) => {}
             // Step 2b: send new data to test whether old segments are still in flight.
             _ if !sent_new && advanced && !done => {
                 if self.may_send_new() {
@@ -282,15 +286,16 @@ impl Sender {
         self.config.loss_detection == LossDetection::Rack && !self.config.sack
     }
 
-    pub(super) fn detect_losses(&mut self, now: Time) {
+    pub(super) fn detect_losses(&mut self, now: Time) -> Losses {
         if !self.config.sack || !self.board.dirty() {
             self.wait_for_reordering(now, None);
-            return;
+            return Losses::default();
         }
         match self.config.loss_detection {
             LossDetection::Rack => {
-                let again = self.board.detect_by_time(now, self.reorder_window());
-                self.wait_for_reordering(now, again);
+                let losses = self.board.detect_by_time(now, self.reorder_window());
+                self.wait_for_reordering(now, losses.look_again);
+                losses
             }
             LossDetection::DupThresh => self.board.detect_by_count(),
         }
@@ -301,14 +306,16 @@ impl Sender {
         self.recovery.reordering.window(repairing, self.board.sacked_out(), &self.rtt)
     }
 
-    fn detect_newreno(&mut self, advanced: bool) {
+    fn detect_newreno(&mut self, advanced: bool) -> Losses {
         let partial = advanced && self.state == State::Recovery && self.board.una() < self.recovery.high_seq;
         let third = self.dup_acks >= self.recovery.reordering.degree()
             && matches!(self.state, State::Open | State::Disorder | State::Cwr);
-        if partial || third {
-            self.board.mark_head_lost();
-            self.board.set_duplicate_acks(self.dup_acks);
+        if !(partial || third) {
+            return Losses::default();
         }
+        let lost = self.board.mark_head_lost();
+        self.board.set_duplicate_acks(self.dup_acks);
+        lost
     }
 
     pub(super) fn enter_recovery(&mut self, now: Time, state: State, kind: LossKind) {
@@ -430,7 +437,6 @@ impl Sender {
             Frto::Off
         };
         self.recovery.timeouts_in_row += 1;
-        self.board.take_newly_lost();
         self.show_lost(now);
         self.dup_acks = 0;
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });

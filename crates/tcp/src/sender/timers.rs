@@ -177,11 +177,9 @@ impl Sender {
             self.law.on_tick(now.as_ns(), &mut self.control);
         }
         if self.timers.reorder <= now {
-            self.detect_losses(now);
-            let lost = self.board.take_newly_lost() > 0;
-            self.board.take_lost_copies();
+            let losses = self.detect_losses(now);
             self.show_lost(now);
-            if lost && self.state != State::Recovery {
+            if losses.segments > 0 && self.state != State::Recovery {
                 self.enter_recovery(now, State::Recovery, LossKind::Fast);
                 if self.config.reduction == Reduction::Prr && self.rate.is_none() {
                     // Linux counts the timer as a delivery.
