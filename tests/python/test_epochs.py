@@ -101,7 +101,9 @@ def test_who_waits_at_a_terminal_is_told_before(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     cli._foresee([path(buffer="1bdp", duration="1s").flow("reno")])
-    assert capsys.readouterr().err.startswith("lfn: too short for a steady mean, which needs 10 losses")
+    assert capsys.readouterr().err.startswith(
+        "lfn: too short for a steady mean, which needs 10 losses"
+    )
 
 
 def test_few_losses_are_seen_and_enough_are_not(

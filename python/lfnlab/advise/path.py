@@ -314,9 +314,7 @@ def _buffer(rtts_s: Sequence[float], rate_bps: float, packet_bytes: int) -> Boun
 
 def _loss(flows: Sequence[Any], segment: float | None) -> Bound:
     """With k retransmissions of n packets at most (k + 2 sqrt(k) + 3) / n, with about 95 %."""
-    decides = (
-        "iperf3 -u -b at half the rate for a minute: its losses are random; --loss"
-    )
+    decides = "iperf3 -u -b at half the rate for a minute: its losses are random; --loss"
     counts = [flow["retransmits"] for flow in flows]
     if None in counts:
         says = "not shown: a receiver's file has no retransmissions"

@@ -263,7 +263,10 @@ def _ours(advice: Advice) -> Iterator[str]:
 def _refused(advice: Advice) -> Iterator[str]:
     for choice in advice.refused:
         beside = advice.beside[choice]
-        yield f"Faster, but not advised on a shared path: {choice}. The competing flow {_keeps(beside)}."
+        yield (
+            f"Faster, but not advised on a shared path: {choice}. The competing flow "
+            f"{_keeps(beside)}."
+        )
 
 
 def _table(advice: Advice) -> Table:

@@ -82,8 +82,8 @@ def beyond_rtt(results: Results) -> list[str]:
             if flow["law"].partition(":")[0] in ("vcp", "evcp") and flow["rtt_s"] > VCP_RTT_S:
                 longest[flow["law"]] = max(longest.get(flow["law"], 0.0), flow["rtt_s"])
     return [
-        f"{law} has an RTT of {rtt_s:g} s: above {VCP_RTT_S:g} s its window grows no faster per round "
-        "trip, so it fills the link slowly and incompletely."
+        f"{law} has an RTT of {rtt_s:g} s: above {VCP_RTT_S:g} s its window grows no faster per "
+        "round trip, so it fills the link slowly and incompletely."
         for law, rtt_s in longest.items()
     ]
 

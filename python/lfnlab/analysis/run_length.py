@@ -129,9 +129,7 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     if not few:
         return []
     said = ", ".join(_said(law, losses, fewest[law]) for law, losses in few.items())
-    return [
-        f"Few losses after the warm-up; a steady mean needs at least {WANTED} a flow: {said}."
-    ]
+    return [f"Few losses after the warm-up; a steady mean needs at least {WANTED} a flow: {said}."]
 
 
 def _said(law: str, losses: list[int], fewest: Run) -> str:

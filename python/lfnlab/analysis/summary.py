@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis import background
 from lfnlab.analysis.table import Table, with_interval
+from lfnlab.errors import UsageError
 from lfnlab.results.cases import LINK_METRICS, METRICS
 from lfnlab.results.runs import SCHEMA
 
@@ -47,21 +48,35 @@ def summary_tables(results: Results) -> list[Table]:
     return found
 
 
-def summary_table(results: Results, baseline: str | Mapping[str, Factor] | None = None) -> Table:
+def summary_table(
+    results: Results,
+    baseline: str | Mapping[str, Factor] | None = None,
+    metrics: Sequence[str] | None = None,
+) -> Table:
     """Means over seeds, with 95 % intervals where there are several.
 
     With a baseline, the differences from it, seed by seed. Without flows under test, what the links
     of each run carried.
 
+    Args:
+        results: the runs.
+        baseline: a law, or values of keys.
+        metrics: the columns; default all.
+
     Raises:
-        UsageError: for a baseline that is not there.
+        UsageError: for a baseline or a metric that is not there.
     """
     if not results.rows():
         return _links_table(results)
-    columns = _columns(results)
+    columns = _columns(results, every=metrics is not None)
+    if metrics is not None:
+        by_metric = {column[1]: column for column in columns}
+        if unknown := set(metrics) - by_metric.keys():
+            raise UsageError(f'metric "{min(unknown)}"; allowed: {", ".join(by_metric)}')
+        columns = [by_metric[name] for name in metrics]
     if baseline is None:
         values = [results.intervals(metric) for _, metric, _ in columns]
-        if of_background := background.shares(results):
+        if metrics is None and (of_background := background.shares(results)):
             columns.append(("background (%)", "", 100.0))
             values.append(of_background)
     else:
@@ -81,8 +96,8 @@ def summary_table(results: Results, baseline: str | Mapping[str, Factor] | None 
     return Table((*by, *(f"{sign}{heading}" for heading, _, _ in columns)), rows, len(by))
 
 
-def _columns(results: Results) -> list[tuple[str, str, float]]:
-    """Heading with unit, metric, factor to that unit."""
+def _columns(results: Results, *, every: bool) -> list[tuple[str, str, float]]:
+    """Heading with unit, metric, factor to that unit; Jain's index of single flows if ``every``."""
     unit, unit_bps = rate_unit_of(results.runs)
     alone = all(row["flows"] == 1 for row in results.rows())
     columns = [
@@ -95,7 +110,7 @@ def _columns(results: Results) -> list[tuple[str, str, float]]:
         ("timeouts", "timeouts", 1.0),
         ("retransmits", "retransmits", 1.0),
     ]
-    return [column for column in columns if not (alone and column[1] == "jain")]
+    return [column for column in columns if every or not (alone and column[1] == "jain")]
 
 
 def _links_table(results: Results) -> Table:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from lfnlab.cli.options import naming_options
+from lfnlab.cli.options import Jobs, Json, Out, naming_options
 from lfnlab.cli.progress import bar
 from lfnlab.errors import LawError, UsageError
 from lfnlab.printable import say
@@ -37,9 +37,9 @@ def advise(
     beside: str | None = None,
     packet: str | None = None,
     iperf3: Path | None = None,
-    out: Path = Path("lfn-advice"),
-    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
-    json: Annotated[bool, Parameter("--json", negative="", help="Print one JSON object.")] = False,
+    out: Out = Path("lfn-advice"),
+    jobs: Jobs = None,
+    json: Json = False,
 ) -> int:
     """Advise what to set for a transfer over a path: law, streams, pacing, socket buffers.
 

@@ -29,8 +29,11 @@ from lfnlab.cli.kernel import kernel
 from lfnlab.cli.laboratory import laboratory
 from lfnlab.cli.options import (
     Jobs,
+    Json,
     Memory,
     On,
+    OptionalOut,
+    Out,
     Report,
     Set,
     backend,
@@ -106,7 +109,6 @@ bed was late, 130 interrupted.
 """,
 )
 
-Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 
@@ -125,7 +127,7 @@ def demo(
     *,
     slow_start: Literal["classic", "limited", "hystart", "hystart++", "rapid", "search"]
     | None = None,
-    out: Path = Path("lfn-demo"),
+    out: Out = Path("lfn-demo"),
     jobs: Jobs = None,
 ) -> int:
     """Run eight laws in turn, one flow each, on 1 Gbit/s x 100 ms with a buffer of 0.1 BDP.
@@ -172,7 +174,7 @@ def compare_(
     seeds: Count = 1,
     seed: Seed = 1,
     on: On = "simulator",
-    out: Path = Path("lfn-results"),
+    out: Out = Path("lfn-results"),
     jobs: Jobs = None,
     memory: Memory = None,
     json: Json = False,
@@ -277,7 +279,7 @@ def run(
     seeds: Count = 1,
     seed: Seed | None = None,
     on: On = "simulator",
-    out: Path = Path("lfn-results"),
+    out: Out = Path("lfn-results"),
     jobs: Jobs = None,
     memory: Memory = None,
     json: Json = False,
@@ -344,7 +346,7 @@ def report(
     /,
     *,
     figures: Annotated[bool, Parameter(negative="")] = False,
-    out: Path | None = None,
+    out: OptionalOut = None,
 ) -> int:
     """Rewrite the report of a results directory from its stored runs.
 
@@ -493,7 +495,7 @@ def _show(
     *,
     as_json: bool,
     report: bool,
-    out: Path | None = None,
+    out: OptionalOut = None,
     figures: bool = False,
     seen: str = "",
 ) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Jobs, Memory  # noqa: TC001 - cyclopts reads them
+from lfnlab.cli.options import Jobs, Json, Memory, Names, Out  # noqa: TC001 - cyclopts reads them
 from lfnlab.cli.progress import bar
 from lfnlab.printable import say
 
@@ -25,15 +25,13 @@ def evaluate(
     law: str,
     /,
     *,
-    beside: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=True)] = (),
-    section: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=True)] = (),
+    beside: Names = (),
+    section: Names = (),
     quick: Annotated[bool, Parameter(negative="")] = False,
-    out: Path = Path("lfn-evaluate"),
+    out: Out = Path("lfn-evaluate"),
     jobs: Jobs = None,
     memory: Memory = None,
-    json: Annotated[
-        bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")
-    ] = False,
+    json: Json = False,
 ) -> int:
     """Show the evidence that RFC 9743 (BCP 133) asks for, for one law.
 
@@ -49,8 +47,9 @@ def evaluate(
 
     Args:
         law: NAME, NAME:VARIANT, udt/NAME for a law over UDT, FILE.h, or FILE.py:CLASS.
-        beside: Further comparators besides reno and cubic.
-        section: Sections of the RFC, such as 5.1.3, or 5.2 with those below it; default all.
+        beside: Further comparators besides reno and cubic, with commas between.
+        section: Sections of the RFC with commas between, such as 5.1.3, or 5.2 with those below it;
+            default all.
         quick: The first places of each question alone, and three seeds instead of five.
         out: Results directory; it may hold evaluations of other laws, whose runs are shared.
     """

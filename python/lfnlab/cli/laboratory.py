@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from lfnlab import _core
+from lfnlab.cli.options import Out  # noqa: TC001 - cyclopts reads them
 from lfnlab.printable import say
 
 
-def laboratory(file: Path | None = None, /, *, out: Path = Path("laboratory.html")) -> int:
+def laboratory(file: Path | None = None, /, *, out: Out = Path("laboratory.html")) -> int:
     """Write the laboratory in the browser: one HTML page that holds the simulator.
 
     It works in any browser of 2023 or newer, from a file and without a network. Sliders change a

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lfnlab.analysis.table import Table, plain
+from lfnlab.cli.options import OptionalOut  # noqa: TC001 - cyclopts reads them
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import law as law_of
@@ -87,7 +88,7 @@ def port(
     law: str,
     /,
     *,
-    out: Path | None = None,
+    out: OptionalOut = None,
     name: str | None = None,
     tolerance: float = 0.001,
 ) -> int:

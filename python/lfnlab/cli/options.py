@@ -5,9 +5,10 @@ from __future__ import annotations
 import tomllib
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter, Token, validators
 
 from lfnlab.errors import ScenarioError, UsageError
 
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 
     from lfnlab.experiment.executor import Backend
     from lfnlab.scenario.builder import Scenario
+
+Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
+Out = Annotated[Path, Parameter(alias="-o")]
+OptionalOut = Annotated[Path | None, Parameter(alias="-o")]
+
+
+def _by_commas(_: type, tokens: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(name.strip() for token in tokens for name in token.value.split(","))
+
+
+Names = Annotated[tuple[str, ...], Parameter(negative="", converter=_by_commas)]
+"""Names, separated by commas; the option may be repeated."""
 
 Jobs = Annotated[
     int | None,

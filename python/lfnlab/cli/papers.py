@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Jobs, Memory, backend
+from lfnlab.cli.options import Jobs, Memory, OptionalOut, backend
 from lfnlab.cli.progress import bar
 from lfnlab.errors import UsageError
 from lfnlab.printable import say
@@ -75,7 +75,7 @@ def reproduce(
     on: Literal["testbed", "linux"] = "testbed",
     draws: Annotated[bool, Parameter(negative="")] = False,
     part: str | None = None,
-    out: Path | None = None,
+    out: OptionalOut = None,
     jobs: Jobs = None,
     memory: Memory = None,
 ) -> int:

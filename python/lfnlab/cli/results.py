@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from lfnlab.cli.options import Json, Names, OptionalOut, Out  # noqa: TC001 - cyclopts reads them
 from lfnlab.errors import MetricError, StoreError, UsageError
 from lfnlab.printable import line, say
 from lfnlab.results import output
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Results
 
 OK = 0
+Where = Annotated[tuple[str, ...], Parameter(negative="")]
 # Options of metrics by the argument that each one sets.
 OPTIONS = {
     "bin_s": "--window",
@@ -41,12 +43,12 @@ def plot(
     kind: Literal["time", "cdf", "bar", "heat", "phase"] | None = None,
     by: str | None = None,
     panel: str | None = None,
-    where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    where: Where = (),
     table: str | None = None,
     log: Literal["x", "y", "xy"] | None = None,
     figure: str | None = None,
     run: str | None = None,
-    out: Path | None = None,
+    out: OptionalOut = None,
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
 ) -> int:
     """Draw any table of a result, or several results in one figure.
@@ -143,6 +145,9 @@ def table(
     /,
     *,
     baseline: str | None = None,
+    where: Where = (),
+    metric: str | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
     csv: Annotated[bool, Parameter(negative="")] = False,
     markdown: Annotated[bool, Parameter(negative="")] = False,
     latex: Annotated[bool, Parameter(negative="")] = False,
@@ -155,40 +160,51 @@ def table(
         lfn table lfn-results
         lfn table lfn-results --baseline cubic
         lfn table lfn-results --baseline link.queue.size=1bdp --markdown
+        lfn table lfn-results --where law=cubic,bbr --where "link.loss<=1e-4" --metric goodput_bps
         lfn table lfn-results --csv > results.csv
         lfn table lfn-results --latex > results.tex
 
     Args:
         directory: Results directory.
         baseline: A law, or KEY=VALUE of a key that the runs differ in.
+        where: Condition on rows, repeatable: `law=cubic,bbr`, `"utilization>=0.9"`.
+        metric: Names, separated by commas; default all that `--csv` shows.
+        json: The rows of `--csv` as a JSON list.
         csv: Comma-separated values: every digit, bit/s and seconds; `METRIC_ci95` is the
             half-width of the interval.
         markdown: A table in Markdown.
         latex: A `tabular` for LaTeX with the package booktabs.
     """
+    from json import dumps
+
     from lfnlab.analysis.summary import averages, summary_table
     from lfnlab.analysis.table import csv as in_csv
     from lfnlab.analysis.table import latex as in_latex
     from lfnlab.analysis.table import markdown_of, plain
-    from lfnlab.results.cases import LINK_METRICS
+    from lfnlab.results.cases import LINK_METRICS, METRICS
     from lfnlab.results.index import experiment
 
-    if csv + markdown + latex > 1:
-        raise UsageError("table: allowed is one of --csv, --markdown, --latex")
+    if json + csv + markdown + latex > 1:
+        raise UsageError("table: allowed is one of --json, --csv, --markdown, --latex")
     results = experiment(directory)
+    if where:
+        results = results.where(*where)
     if not results.cases.rows and baseline is not None:
         raise UsageError(
             "table: these runs have no flows under test; without --baseline it shows their links"
         )
     against = None if baseline is None else _baseline(results, baseline)
-    if csv:
+    metrics = None if metric is None else [name.strip() for name in metric.split(",")]
+    if csv or json:
         if not results.cases.rows:
-            frame = results.links.table(LINK_METRICS)
+            frame = results.links.table(metrics or LINK_METRICS)
+        elif against is None:
+            frame = results.table(metrics or METRICS)
         else:
-            frame = results.table() if against is None else results.compare(against)
-        print(in_csv(frame), end="")
+            frame = results.compare(against, metrics or METRICS)
+        print(in_csv(frame) if csv else f"{dumps(frame.to_dicts(), indent=1)}\n", end="")
         return OK
-    made = summary_table(results, against)
+    made = summary_table(results, against, metrics)
     if latex:
         say(*in_latex(made), sep="\n")
     elif markdown:
@@ -220,7 +236,7 @@ def metrics(
     end: str | None = None,
     base: Path | None = None,
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
 ) -> int:
     """Print standard metrics of stored results.
 
@@ -245,7 +261,6 @@ def metrics(
         base: Other results with the same seeds: for `camps` the same flows, all with the standard
             law; for `harm` some of the flows alone.
         list_: List the metrics; compute nothing.
-        json: Print one JSON object to stdout.
     """
     from json import dumps
 
@@ -287,9 +302,9 @@ def pcap(
     directory: Path,
     /,
     *,
-    out: Annotated[Path, Parameter(("--out", "-o"))],
+    out: Out,
     host: Literal["sender", "receiver"] | None = None,
-    link: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    link: Names = (),
     run: str | None = None,
     after_queue: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
@@ -299,15 +314,15 @@ def pcap(
 
         lfn pcap lfn-results -o run.pcapng
         lfn pcap lfn-results --host receiver -o run.pcapng
-        lfn pcap lfn-results --run 2 --link forward --link reverse -o run.pcapng
+        lfn pcap lfn-results --run 2 --link forward,reverse -o run.pcapng
         tshark -r run.pcapng -q -z io,stat,1,tcp.analysis.retransmission
 
     Args:
         directory: Results directory, or the directory of one run.
         out: FILE.pcapng.
         host: Packets as this host of each flow sends and receives them; default its sender.
-        link: Instead of a host's, the packets at the entry of this link's queue, drops included;
-            repeatable. A packet that crosses two links is written twice.
+        link: Instead of a host's, the packets at the entry of these links' queues, drops
+            included, with commas between. A packet that crosses two links is written twice.
         run: Seed or key of the run; default the only one.
         after_queue: Instead of a host's, the packets at the exit of the queues.
     """
@@ -337,7 +352,7 @@ importing = App(name="import", help="Store a measurement of another tool as a re
 
 
 @importing.command(name="iperf3")
-def import_iperf3(file: Path, /, *, out: Path | None = None) -> int:
+def import_iperf3(file: Path, /, *, out: OptionalOut = None) -> int:
     """Store a measurement of iperf3, to plot with simulated flows.
 
     Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter, validators
 
 from lfnlab import _core
 from lfnlab.cli import sweep as sweeping
-from lfnlab.cli.options import Jobs, Memory, Report, naming_options
+from lfnlab.cli.options import Jobs, Memory, Out, Report, naming_options
 from lfnlab.cli.progress import bar
 from lfnlab.printable import say
 
@@ -39,7 +39,7 @@ def tcpeval(
     quick: Annotated[bool, Parameter(negative="")] = False,
     tmrg: Annotated[bool, Parameter(negative="")] = False,
     seeds: Count = 1,
-    out: Path = Path("lfn-tcpeval"),
+    out: Out = Path("lfn-tcpeval"),
     jobs: Jobs = None,
     memory: Memory = None,
     json: Json = False,
@@ -103,7 +103,7 @@ def suite_bbr(
     *,
     case: str | None = None,
     variant: Literal["draft", "undo"] = "draft",
-    out: Path = Path("lfn-bbr"),
+    out: Out = Path("lfn-bbr"),
     jobs: Jobs = None,
     json: Json = False,
 ) -> int:

@@ -6,10 +6,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter, validators
+from cyclopts import App, Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Memory, On, Report, Set, backend, settings, with_settings
+from lfnlab.cli.options import (
+    Jobs,
+    Json,
+    Memory,
+    On,
+    Out,
+    Report,
+    Set,
+    backend,
+    settings,
+    with_settings,
+)
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.errors import UsageError
 from lfnlab.printable import line, say
@@ -39,13 +50,13 @@ def sweep(
     *,
     set_: Set = (),
     on: On = "simulator",
-    out: Path = Path("lfn-results"),
-    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    out: Out = Path("lfn-results"),
+    jobs: Jobs = None,
     executor: str = "local",
     shard: str | None = None,
     memory: Memory = None,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
     report: Report = True,
 ) -> int:
     """Run a scenario with many values of its keys, from the file's table `[sweep]`.
@@ -70,7 +81,6 @@ def sweep(
             `dask-jobqueue:slurm`, `:pbs`, `:htcondor` as dask-jobqueue is configured.
         shard: `i/n`: only the i-th of n parts of the runs.
         dry_run: Print the number of runs and their predicted time, memory and disk space; run none.
-        json: Print one JSON object to stdout.
     """
     import os
 
@@ -118,10 +128,10 @@ def tune(
     file: Path,
     /,
     *,
-    out: Path = Path("lfn-results"),
-    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    out: Out = Path("lfn-results"),
+    jobs: Jobs = None,
     executor: str = "local",
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
     report: Report = True,
 ) -> int:
     """Search for values of keys that minimise an objective, from the file's table `[tune]`.
@@ -138,7 +148,6 @@ def tune(
         out: Results directory.
         jobs: Runs at a time; default one for each core.
         executor: See `lfn sweep`.
-        json: Print one JSON object to stdout.
     """
     from lfnlab.experiment.executor import check_executor
     from lfnlab.experiment.tune import Search
@@ -206,7 +215,9 @@ def list_(
         say(line(f"{run['key']}  {code} {run['seed']:6}  {laws:20}  {run['name'] or ''}"))
     said = f"{runs.height:,} runs, {runs['code'].n_unique()} versions of the code"
     if others := runs.height - int(runs["current"].sum()):
-        said += f"; * {others:,} of another version than {this}: repeating the command runs them again"
+        said += (
+            f"; * {others:,} of another version than {this}: repeating the command runs them again"
+        )
     say(line(said), file=sys.stderr)
     return _tell_damaged(catalog)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Set, backend, naming_options, settings, with_settings
+from lfnlab.cli.options import Json, Out, Set, backend, naming_options, settings, with_settings
 from lfnlab.errors import UsageError
 from lfnlab.printable import say
 from lfnlab.results import output
@@ -125,8 +125,8 @@ def on_kernel(
     set_: Set = (),
     seed: int | None = None,
     iperf3: Annotated[bool, Parameter(negative="")] = False,
-    out: Path = Path("lfn-testbed"),
-    json: Annotated[bool, Parameter("--json", negative="")] = False,
+    out: Out = Path("lfn-testbed"),
+    json: Json = False,
     live: bool | None = None,
 ) -> int:
     """Run a scenario on the TCP of this kernel, over the emulated path.
@@ -140,7 +140,6 @@ def on_kernel(
         seed: Seed of the path's random losses; default the file's.
         iperf3: Let iperf3 send the TCP flows, instead of lfn.
         out: Results directory.
-        json: Print one JSON object to stdout.
         live: A line at the bottom of the terminal shows rate, RTT, cwnd, queue, drops and
             lateness; default yes.
 
@@ -194,8 +193,8 @@ def agree(
     seed: int | None = None,
     on: Literal["testbed", "linux"] = "testbed",
     linux: Path | None = None,
-    out: Path = Path("lfn-agree"),
-    json: Annotated[bool, Parameter("--json", negative="")] = False,
+    out: Out = Path("lfn-agree"),
+    json: Json = False,
 ) -> int:
     """Run a scenario in the simulator and on Linux's TCP, and compare them.
 
@@ -212,7 +211,6 @@ def agree(
         linux: Program that runs Linux in virtual time, for a third column.
         out: Results directory; the factor `on` tells both sides apart. Its `linux` has the output
             of `--linux`.
-        json: Print one JSON object to stdout.
 
     Exit code 1 if a bar is not met, 6 if a measured run is invalid.
     """

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter, validators
 
 from lfnlab.cli import theory_options as options
-from lfnlab.cli.theory_options import (  # cyclopts reads the annotations
-    Code,  # noqa: TC001
-    Json,  # noqa: TC001
-    Losses,  # noqa: TC001
-    Out,  # noqa: TC001
-)
+from lfnlab.cli.options import Json  # noqa: TC001 - cyclopts reads the annotations
+from lfnlab.cli.theory_options import Code, Losses, Out  # noqa: TC001
 from lfnlab.errors import LawError, UsageError
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 FORMS = ("png", "pdf", "svg")
 
-Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
-Out = Annotated[Path | None, Parameter(help="Draw into FILE.png, FILE.pdf or FILE.svg.")]
+Out = Annotated[
+    Path | None, Parameter(alias="-o", help="Draw into FILE.png, FILE.pdf or FILE.svg.")
+]
 Losses = Annotated[int, Parameter(validator=validators.Number(gte=8, lte=100_000))]
 Code = Annotated[bool, Parameter(negative="", help="Run the laws' code, not their equations.")]
 

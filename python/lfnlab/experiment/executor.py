@@ -228,7 +228,8 @@ def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> N
                 queue.add(fresh)
     except (OSError, TimeoutError, CancelledError) as error:
         raise LabError(
-            f"lost the Dask scheduler: {error}; finished runs are kept; repeat the command to continue"
+            f"lost the Dask scheduler: {error}; finished runs are kept; repeat the command to "
+            "continue"
         ) from None
     finally:
         client.cancel(list(futures))

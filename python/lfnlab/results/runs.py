@@ -6,16 +6,16 @@ import hashlib
 import math
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from lfnlab import statistics
 from lfnlab.control_laws.registry import known
-from lfnlab.errors import StoreError
+from lfnlab.errors import StoreError, UsageError
 from lfnlab.results import drawn
 from lfnlab.results.cases import COMPARED, LINK_METRICS, METRICS, Cases, frame, numbered
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lfnlab.statistics import Interval
 
 SCHEMA = 1
+_Row = TypeVar("_Row", bound="Mapping[str, Any]")
 
 
 class Metrics(TypedDict):
@@ -289,6 +290,8 @@ class Results:
     failures: tuple[Failure, ...] = ()
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
+    conditions: tuple[str, ...] = ()
+    """Conditions that the rows meet, see :meth:`where`."""
 
     @classmethod
     def load(cls, root: str | Path) -> Results:
@@ -333,16 +336,42 @@ class Results:
         """Numbers of stored and of all runs, if some are missing."""
         if not self.missing:
             return None
-        planned = len(self.runs) + self.missing
-        return f"{len(self.runs):,} of {planned:,} runs are stored; repeat the command to run the others"
+        if self.conditions:
+            return f"{self.missing:,} runs are missing; repeat the command to run them"
+        planned = f"{len(self.runs) + self.missing:,} runs"
+        return f"{len(self.runs):,} of {planned} are stored; repeat the command to run the others"
+
+    def where(self, *conditions: str) -> Results:
+        """The results whose :meth:`rows` meet all conditions.
+
+        >>> results.where("law!=reno", "link.loss=1e-4,1e-3", "utilization>=0.9")  # doctest: +SKIP
+
+        Raises:
+            UsageError: for a column that does not exist, or if no row is left.
+        """
+        kept = replace(self, conditions=(*self.conditions, *conditions))
+        rows = kept._rows_of_runs if self.cases.rows else kept._links_of_runs
+        if not any(rows):
+            raise UsageError(f"no row has {' and '.join(kept.conditions)}")
+        runs = [run for run, own in zip(self.runs, rows, strict=True) if own]
+        return replace(kept, runs=tuple(runs))
+
+    def _kept(self, rows_of_runs: list[list[_Row]]) -> list[list[_Row]]:
+        """The rows that meet the conditions."""
+        if not self.conditions:
+            return rows_of_runs
+        from lfnlab.results.conditions import met  # and with it polars
+
+        is_kept = iter(met([row for rows in rows_of_runs for row in rows], self.conditions))
+        return [[row for row in rows if next(is_kept)] for rows in rows_of_runs]
 
     @cached_property
     def _rows_of_runs(self) -> list[list[LawRow]]:
-        return [run.by_law() for run in self.runs]
+        return self._kept([run.by_law() for run in self.runs])
 
     @cached_property
     def _links_of_runs(self) -> list[list[dict[str, Any]]]:
-        return [
+        rows = [
             [
                 {
                     **run.factors,
@@ -354,6 +383,7 @@ class Results:
             ]
             for run in self.runs
         ]
+        return self._kept(rows)
 
     @cached_property
     def cases(self) -> Cases:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 import polars.selectors as cs
 
 from lfnlab.errors import UsageError
 from lfnlab.figures.draw.tables import AND, SAMPLE, TRACE
+from lfnlab.results.conditions import condition, matching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lfnlab.figures.draw.tables import Tables
 
@@ -107,7 +107,7 @@ def _any_row(tables: Tables, name: str) -> bool:
 
 
 def _wanted(request: Request, x: str | None, y: str) -> list[str]:
-    conditions = [_condition(text)[0] for text in request.where]
+    conditions = [condition(text)[0] for text in request.where]
     named = [x, y, request.z, request.by, request.panel, *conditions]
     return list(dict.fromkeys(name for name in named if name))
 
@@ -158,16 +158,6 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f', nearest is "{close[0]}"' if close else ""
 
 
-def _condition(text: str) -> tuple[str, str, str]:
-    found = re.fullmatch(r"\s*([\w.-]+?)\s*(!=|<=|>=|=|<|>)\s*(.+?)\s*", text)
-    if found is None:
-        raise UsageError(
-            f'--where: "{text}" is not a condition; write for example flow=0,3 or "t_s>=10" '
-            "(=, !=, <, <=, >, >=)"
-        )
-    return found[1], found[2], found[3]
-
-
 def selected(
     tables: Tables, name: str, request: Request, numbers: Sequence[str], *, traced: bool
 ) -> tuple[pl.DataFrame, str, str]:
@@ -179,8 +169,7 @@ def selected(
     columns = tables.columns(name)
     frame = tables.frame(name)
     for text in request.where:
-        column, sign, value = _condition(text)
-        frame = frame.filter(_filter(text, column, columns[column], sign, value))
+        frame = frame.filter(matching(text, columns[condition(text)[0]]))
     drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE, *tables.factors]
     keep = list(dict.fromkeys(c for c in drawn if c and c in columns))
     nested = next((c for c in keep if columns[c].is_nested()), None)
@@ -226,7 +215,7 @@ def _missing(every: pl.LazyFrame, finite: Mapping[str, pl.Expr]) -> str:
 
 def is_traced(kind: Kind, request: Request) -> bool:
     """Whether a figure shows traces of runs that no condition or colour chose."""
-    named = any(_condition(text)[0] in ("seed", "run") for text in request.where)
+    named = any(condition(text)[0] in ("seed", "run") for text in request.where)
     return kind in ("time", "phase") and request.by != "seed" and not named
 
 
@@ -237,33 +226,10 @@ def _finite(column: str, dtype: pl.DataType) -> pl.Expr:
     return known & pl.col(column).is_finite() if dtype.is_float() else known
 
 
-def _filter(text: str, column: str, dtype: pl.DataType, sign: str, value: str) -> pl.Expr:
-    here = pl.col(column)
-    numeric = dtype.is_numeric()
-    operands: list[Any] = [part.strip() for part in value.split(",")]
-    if numeric:
-        try:
-            operands = [float(part) for part in operands]
-        except ValueError:
-            raise UsageError(f"--where {text}: {column} is a number, {value} is not") from None
-    if sign in ("=", "!="):
-        among = here.cast(pl.Float64 if numeric else pl.String).is_in(operands)
-        return among if sign == "=" else ~among
-    if not numeric or len(operands) != 1:
-        raise UsageError(f"--where {text}: {sign} takes a column of numbers and one number")
-    compare: dict[str, Callable[[Any], pl.Expr]] = {
-        "<": here.__lt__,
-        "<=": here.__le__,
-        ">": here.__gt__,
-        ">=": here.__ge__,
-    }
-    return compare[sign](operands[0])
-
-
 def _why_empty(tables: Tables, name: str, request: Request) -> str:
     """Values that the columns of the conditions contain, for an error message."""
     holds = []
-    for column in dict.fromkeys(_condition(text)[0] for text in request.where):
+    for column in dict.fromkeys(condition(text)[0] for text in request.where):
         values = tables.frame(name).select(pl.col(column).unique().sort()).collect().to_series()
         some = values.to_list() if values.len() <= 10 else [values.min(), "...", values.max()]
         holds.append(f"{column} is {', '.join(str(v) for v in some)}")

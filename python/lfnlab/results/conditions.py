@@ -1,0 +1,77 @@
+"""Conditions on rows, such as ``flow=0,3``, ``law!=reno`` and ``t_s>=10``: those of ``--where``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from lfnlab.errors import UsageError
+from lfnlab.results.cases import frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def condition(text: str) -> tuple[str, str, str]:
+    """Column, sign and value of a condition such as ``flow=0,3`` or ``t_s>=10``.
+
+    Raises:
+        UsageError: for another text.
+    """
+    found = re.fullmatch(r"\s*([\w.-]+?)\s*(!=|<=|>=|=|<|>)\s*(.+?)\s*", text)
+    if found is None:
+        raise UsageError(
+            f'--where: "{text}" is not a condition; write for example flow=0,3 or "t_s>=10" '
+            "(=, !=, <, <=, >, >=)"
+        )
+    return found[1], found[2], found[3]
+
+
+def matching(text: str, dtype: pl.DataType) -> pl.Expr:
+    """The rows that meet a condition, whose column is of this type.
+
+    Raises:
+        UsageError: for a value that the column cannot have.
+    """
+    column, sign, value = condition(text)
+    here = pl.col(column)
+    numeric = dtype.is_numeric()
+    operands: list[Any] = [part.strip() for part in value.split(",")]
+    if numeric:
+        try:
+            operands = [float(part) for part in operands]
+        except ValueError:
+            raise UsageError(f"--where {text}: {column} is a number, {value} is not") from None
+    if sign in ("=", "!="):
+        among = here.cast(pl.Float64 if numeric else pl.String).is_in(operands)
+        return among if sign == "=" else ~among
+    if not numeric or len(operands) != 1:
+        raise UsageError(f"--where {text}: {sign} takes a column of numbers and one number")
+    compare: dict[str, Callable[[Any], pl.Expr]] = {
+        "<": here.__lt__,
+        "<=": here.__le__,
+        ">": here.__gt__,
+        ">=": here.__ge__,
+    }
+    return compare[sign](operands[0])
+
+
+def met(rows: Sequence[Mapping[str, Any]], conditions: Sequence[str]) -> list[bool]:
+    """Whether each row meets all conditions.
+
+    Raises:
+        UsageError: for a column that no row has, naming those that exist.
+    """
+    table = frame([dict(row) for row in rows]).with_row_index("row of all")
+    left = table
+    for text in conditions:
+        column = condition(text)[0]
+        if column not in table.columns[1:]:
+            raise UsageError(
+                f'--where {text}: no column "{column}"; allowed: {", ".join(table.columns[1:])}'
+            )
+        left = left.filter(matching(text, table.schema[column]))
+    kept = set(left.get_column("row of all").to_list())
+    return [number in kept for number in range(len(rows))]

@@ -1,0 +1,75 @@
+"""Rows of a result by condition, metrics by name, JSON: ``lfn table`` and ``Results.where``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import lfnlab
+from lfnlab.cli.app import call
+from lfnlab.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> lfnlab.Results:
+    base = lfnlab.dumbbell(rate="20Mbit/s", rtt="20ms", buffer="1bdp", duration="3s", loss=1e-3)
+    out = tmp_path_factory.mktemp("where")
+    return lfnlab.compare(["reno", "cubic", "bic"], base, seeds=3, out=out)
+
+
+def test_conditions_choose_rows(results: lfnlab.Results) -> None:
+    whole = {(row["law"], row["seed"]): row["goodput_bps"] for row in results.rows()}
+    middle = sorted(whole.values())[4]
+    for conditions, meets in (
+        (["law=cubic"], lambda law, seed, bps: law == "cubic"),
+        (["law!=cubic", "seed=1,3"], lambda law, seed, bps: law != "cubic" and seed != 2),
+        ([f"goodput_bps>={middle!r}"], lambda law, seed, bps: bps >= middle),
+    ):
+        found = results.where(*conditions)
+        rows = {(row["law"], row["seed"]): row["goodput_bps"] for row in found.rows()}
+        assert rows == {key: bps for key, bps in whole.items() if meets(*key, bps)}
+        assert {run.seed for run in found.runs} == {seed for _, seed in rows}
+    assert (
+        results.where("law=cubic").where("seed=2").rows()
+        == results.where("law=cubic", "seed=2").rows()
+    )
+    # The mean over seeds is that of the rows that are left.
+    [row] = results.where("law=bic", "seed=1,2").table(["goodput_bps"]).to_dicts()
+    assert row["seeds"] == 2
+    assert row["goodput_bps"] == pytest.approx((whole["bic", 1] + whole["bic", 2]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("flow=1", 'no column "flow"; allowed: '),
+        ("law", "is not a condition"),
+        ("seed=one", "seed is a number"),
+        ("law>reno", "takes a column of numbers"),
+        ("seed=99", "no row has seed=99"),
+    ],
+)
+def test_a_condition_that_no_row_can_meet_is_named(
+    results: lfnlab.Results, condition: str, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        results.where(condition)
+
+
+def test_the_command_prints_the_same_rows(
+    results: lfnlab.Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["table", str(results.root), "--where", "law=reno,bic", "--metric", "goodput_bps,cov"]
+    assert call([*asked, "--json"]) == 0
+    expected = results.where("law!=cubic").table(["goodput_bps", "cov"]).to_dicts()
+    assert json.loads(capsys.readouterr().out) == expected
+    assert call(asked) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["law", "goodput", "(Mbit/s)", "CoV", "(1", "s)"]
+    assert [line.split()[0] for line in lines[:2]] == ["reno", "bic"]
+    assert call([*asked, "--baseline", "reno", "--json"]) == 0
+    assert [row["law"] for row in json.loads(capsys.readouterr().out)] == ["bic"]
+    assert call([*asked[:2], "--metric", "speed"]) == 2
+    assert 'metric "speed"; allowed: goodput_bps, ' in capsys.readouterr().err
+    assert call([*asked, "--json", "--csv"]) == 2
