@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,6 +218,22 @@ def test_a_notebook_shows_the_table(swept: Results) -> None:
     shown = swept._repr_html_()
     assert "<table" in shown
     assert "goodput_bps_ci95" in shown
+
+
+def test_a_terminal_shows_the_table(swept: Results, tmp_path: Path) -> None:
+    shown = repr(swept)
+    assert shown.startswith(swept.title)
+    assert str(tmp_path.parent) not in shown
+    assert re.search(
+        r"(?m)^│ \S+law +┆ .*┆ law +┆ .*┆ seeds ┆ goodput_bps +┆ .* ┆ retransmits │$", shown
+    )
+    assert shown.count("\n") > swept.table().height
+    assert "Run with seed 1" in repr(swept.runs[0])
+    assert "rows by " in repr(swept.cases)
+    assert "link" in repr(swept.links)
+    assert repr(Results(tmp_path, "None", ())).startswith("None\n0 runs")
+    gone = Results(tmp_path, "Gone", (replace(swept.runs[0], path=tmp_path),))
+    assert "summary.json" in repr(gone), "an object without files has a text too"
 
 
 def test_values_of_several_types_are_texts() -> None:

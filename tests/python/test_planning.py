@@ -119,6 +119,18 @@ def test_python_says_that_seeds_would_be_the_same_run(tmp_path: Path) -> None:
         assert len(lfnlab.execute(LOSSY, seeds=2, out=tmp_path / "four").runs) == 2
 
 
+def test_each_line_that_asks_for_needless_seeds_is_named(tmp_path: Path) -> None:
+    empty = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            lfnlab.compare(["reno"], empty, seeds=5, out=tmp_path)
+        lfnlab.compare(["reno"], empty, seeds=5, out=tmp_path)
+        sweep(empty.flow("reno"), grid={"flow[0].rtt": ["9ms"]}, seeds=5, out=tmp_path)
+    assert [told.category for told in caught] == [SeedsWarning] * 3
+    assert {told.filename for told in caught} == {__file__}
+
+
 def test_a_command_says_it_once(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(QUIET.to_toml())
     done = lfn("run", "run.toml", "--seeds", "5", "--no-report", cwd=tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -145,8 +146,16 @@ def _planned(cases: Sequence[Case], seeds: int | Sequence[int], backend: Backend
         part = f" in {plan.alone:,} of {len(cases):,} cases" if plan.alone < len(cases) else ""
         why = "nothing is random there, so every seed would give the same run"
         said = f"one run instead of {count:,} seeds{part}: {why}"
-        warnings.warn(said, SeedsWarning, stacklevel=3)
+        _warn(said, SeedsWarning)
     return plan
+
+
+def _warn(said: str, category: type[Warning]) -> None:
+    """Warn at the line that called this package: Python shows a warning once for each line."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals["__name__"].split(".")[0] == "lfnlab":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(said, category, stacklevel=level)
 
 
 def _check(cases: Sequence[Case], jobs: int, executor: str, backend: Backend) -> None:
@@ -188,7 +197,7 @@ def _whole(store: Store, keys: set[str]) -> set[str]:
     if wrong := [f"{key}: {why}" for key, why in faults.items() if why is not None]:
         several = f"{len(wrong):,} damaged runs are" if len(wrong) > 1 else "a damaged run is"
         more = f", and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
-        warnings.warn(f"{several} run again: {wrong[0]}{more}", DamageWarning, stacklevel=2)
+        _warn(f"{several} run again: {wrong[0]}{more}", DamageWarning)
     return {key for key, why in faults.items() if why is None}
 
 

@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import statistics
-from lfnlab.errors import UsageError
+from lfnlab.errors import LabError, UsageError
+from lfnlab.printable import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -36,6 +37,8 @@ METRICS = (
     "loss_events",
 )
 """Columns of a summary that are averaged."""
+SHOWN = ("goodput_bps", "utilization", "mean_queue_s", "retransmits")
+"""Those that a printed table has."""
 LINK_METRICS = ("utilization", "mean_queue_s", "drops")
 """Those of links."""
 COMPARED = "law compared"
@@ -48,6 +51,15 @@ class Cases:
 
     rows: Sequence[Row]
     keys: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return shown(f"{len(self.rows):,} rows by {', '.join(self.keys)}", self.brief)
+
+    def brief(self) -> pl.DataFrame:
+        """:meth:`table` with the few columns that a terminal has room for."""
+        there = [name for name in SHOWN if not self.rows or name in self.rows[0]]
+        others = {f"{name}_ci95" for name in there[1:]}
+        return self.table(there).drop(others, strict=False)
 
     def intervals(self, metric: str, by: Sequence[str] | None = None) -> dict[Group, Interval]:
         """Mean and 95 % interval of a column over the seeds of each group.
@@ -207,6 +219,17 @@ class Cases:
         )
 
 
+def shown(head: str, table: Callable[[], pl.DataFrame]) -> str:
+    """A heading, and a frame with all of its columns as polars prints it, or why there is none."""
+    import polars as pl
+
+    try:
+        with pl.Config(tbl_cols=-1, tbl_width_chars=-1, tbl_hide_column_data_types=True):
+            return lines(f"{head}\n{table()}")
+    except (LabError, LookupError, ValueError) as error:  # as of a measurement without links
+        return lines(f"{head}\n{error}")
+
+
 def _is_law(key: str) -> bool:
     return key in ("law", COMPARED) or key.endswith(".law")
 
@@ -241,7 +264,7 @@ def numbered(rows: Sequence[tuple[tuple[Any, ...], Sequence[Mapping[str, Any]]]]
     ]
 
 
-def frame(rows: Sequence[Row]) -> pl.DataFrame:
+def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows as a frame; a column of several types is of texts, an empty one has a type too."""
     import polars as pl
 

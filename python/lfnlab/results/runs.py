@@ -17,7 +17,16 @@ from lfnlab import statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results import drawn
-from lfnlab.results.cases import COMPARED, LINK_METRICS, METRICS, Cases, frame, numbered
+from lfnlab.results.cases import (
+    COMPARED,
+    LINK_METRICS,
+    METRICS,
+    SHOWN,
+    Cases,
+    frame,
+    numbered,
+    shown,
+)
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
 from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table, read_text
 from lfnlab.scenario.builder import Scenario
@@ -70,6 +79,15 @@ class Run:
     path: Path
     seed: int
     factors: Mapping[str, Factor]
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {value}" for name, value in self.factors.items())
+        return shown(f"Run with seed {self.seed}{told and f', {told}'}", self._frame)
+
+    def _frame(self) -> pl.DataFrame:
+        if not self.summary["flows"]:
+            return frame(self.summary["links"]).select("id", *LINK_METRICS)
+        return frame(self.by_law()).select("law", "route", "flows", *SHOWN)
 
     @cached_property
     def summary(self) -> Summary:
@@ -478,6 +496,14 @@ class Results:
             UsageError: for an unknown name, or a figure for which these runs have no values.
         """
         return drawn.by(self, name)
+
+    def __repr__(self) -> str:
+        runs = f"{len(self.runs):,} run{'' if len(self.runs) == 1 else 's'}"
+        head = [self.title, self.completeness or runs, *({f.error for f in self.failures})]
+        return shown("\n".join(filter(None, head)), self._brief)
+
+    def _brief(self) -> pl.DataFrame:
+        return (self.cases if self.cases.rows else self.links).brief()
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
