@@ -1,4 +1,4 @@
-"""Figures that pages quote from the record of the benchmarks, benches/table.json.
+"""Quotations of the record of the benchmarks, benches/table.json, in pages.
 
 docs/site/reference.py puts it into the pages, so each figure of speed stands in one place.
 """
@@ -142,7 +142,7 @@ def lateness() -> str:
 
 
 def sweep() -> str:
-    """Cost of a run beside its simulation."""
+    """The cost of a run beside its simulation."""
     cpu, size, _ = rows("sweeps and compares").values()
     return (
         f"A run costs {cpu.cost} of CPU time beside its simulation, with hashes and fsync, and "

@@ -232,7 +232,7 @@ if losses come together. Today's Linux TCP, 1500-byte packets, means over {SEEDS
 {said}
 
 A number in brackets is from a link that was more than 90 % full, so the law was not limited by
-these losses alone. Closed forms are those of response functions:
+these losses alone. The closed forms are response functions:
 [theory](theory.md#rtt-unfairness), and the [cards](../laws/cards/README.md).
 
 {stamp} Every run is in

@@ -271,8 +271,8 @@ the path from before.
 
 Times are divided by the ideal, that of the link's rate and one round trip. *Harm*: the part of its
 goodput that the old flow loses in 100 round trips (at least 5 s), against the same flow alone. A
-newcomer's own transfer is up to 10 % of it. Intervals are of 95 %, over five runs: of RTTs of 0.95
-to 1.05 where one flow is alone, of starts that differ elsewhere. "–": not finished in every run.
+newcomer's own transfer is up to 10 % of it. The 95 % intervals are over
+five runs, which differ in the RTT (±5 %) with one flow, and in the start times otherwise. "–": not finished in every run.
 
 {stamp} Every run is in [studies/reference/starts.csv](../studies/reference/starts.csv).
 

@@ -286,7 +286,7 @@ test of significance 0.01 (`validation/chance.py`). Eight phases of a scenario w
 lose the same packets: one of them is among the 32. Behind RED and PIE each phase has random numbers
 of its own on both sides.
 
-When these seeds ran, thirteen disagreed. All agree since what they showed is mended: how Veno reads
+When these seeds ran, thirteen disagreed. All agree after these fixes: how Veno reads
 its queue (815), from which queue a full FQ-CoDel drops (411), ECN after a lost SYN (440, 640), the
 timer of a tail loss probe (653), the timestamp that the ACK of a duplicate echoes (835), which ACKs
 prove the losses before a repeated retransmission (769); and in the set-up the size of Hybla's send
