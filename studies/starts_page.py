@@ -269,10 +269,10 @@ the path from before.
 - **A crowd**: 50 transfers of a tenth of a BDP, which start within ten round trips, beside the same
   old flow.
 
-Times are divided by the ideal, that of the link's rate and one round trip. *Harm*: the part of its
+Times are divided by the ideal time: at the link's rate, and one round trip. *Harm*: the part of its
 goodput that the old flow loses in 100 round trips (at least 5 s), against the same flow alone. A
-newcomer's own transfer is up to 10 % of it. The 95 % intervals are over
-five runs, which differ in the RTT (±5 %) with one flow, and in the start times otherwise. "–": not finished in every run.
+newcomer's own transfer is up to 10 % of it. The 95 % intervals are over five runs, which differ in
+the RTT (±5 %) with one flow, and in the start times otherwise. "–": not finished in every run.
 
 {stamp} Every run is in [studies/reference/starts.csv](../studies/reference/starts.csv).
 

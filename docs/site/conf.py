@@ -27,6 +27,7 @@ include_patterns = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "benches/NOTES.md",
     "docs/**.md",
     "laws/cards/*.md",
