@@ -421,6 +421,7 @@ impl Scoreboard {
     }
 
     /// An ACK arrives, which may bring SACK blocks.
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: &Arrival) -> Outcome {
         let advanced = ack.cumulative > self.una;
         if ack.blocks.is_empty() && advanced && !self.dirty {
@@ -434,8 +435,9 @@ impl Scoreboard {
         outcome
     }
 
+    #[inline(always)]
     fn on_cumulative(&mut self, ack: &Arrival, outcome: &mut Outcome) {
-        let &Arrival { now, cumulative, .. } = ack;
+        let &Arrival { now, cumulative, min_rtt, .. } = ack;
         let sacked_times = (outcome.oldest_sent, outcome.newest_sent);
         outcome.echoed = match ack.echo {
             Echo::None => None,
@@ -443,21 +445,23 @@ impl Scoreboard {
             Echo::Copy(copy) => self.transmission(self.una, Some(copy)),
         };
         let echoed_ms = outcome.echoed.map(timestamp_ms);
+        let echoes = ack.echo != Echo::None;
+        let mut repeated = false;
         for seq in self.una..cumulative {
-            outcome.repeated |= self.flags(seq) & EVER != 0;
+            repeated |= self.flags(seq) & EVER != 0;
             if self.repair.sacked.contains(seq) {
                 self.sacked_out -= 1;
             } else {
                 // The ACK of an earlier transmission, or of one that is not known.
-                let earlier =
-                    ack.echo != Echo::None && echoed_ms < Some(timestamp_ms(self.sent[self.at(seq)]));
-                self.note_delivery(seq, now, if earlier { Time::NEVER } else { ack.min_rtt }, outcome);
+                let earlier = echoes && echoed_ms < Some(timestamp_ms(self.sent[self.at(seq)]));
+                self.note_delivery(seq, now, if earlier { Time::NEVER } else { min_rtt }, outcome);
                 self.clear_outstanding(seq);
             }
             let at = self.at(seq);
             self.repair.flags[at] = 0;
         }
-        if outcome.repeated {
+        outcome.repeated = repeated;
+        if repeated {
             // Originals above a hole that a retransmission filled give no RTT sample (Karn).
             (outcome.oldest_sent, outcome.newest_sent) = sacked_times;
         }
@@ -486,16 +490,18 @@ impl Scoreboard {
         self.retrans_out -= u64::from(flags & RETRANS != 0);
     }
 
+    #[inline(always)]
     fn on_sack(&mut self, ack: &Arrival, outcome: &mut Outcome) {
         if ack.blocks.is_empty() {
             return;
         }
         self.touch();
         let mut sacked = std::mem::take(&mut self.repair.sacked);
+        let &Arrival { now, min_rtt, .. } = ack;
         for block in ack.blocks {
             let block = Range { start: block.start.max(self.una + 1), end: block.end.min(self.nxt) };
             sacked.insert_range(block, self.una, |seq| {
-                self.note_delivery(seq, ack.now, ack.min_rtt, outcome);
+                self.note_delivery(seq, now, min_rtt, outcome);
                 self.clear_outstanding(seq);
                 let at = self.at(seq);
                 self.repair.flags[at] &= HISTORY;
