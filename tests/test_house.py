@@ -36,6 +36,7 @@ ARROWS = {
     "lfn-conformance": ["lfn-law"],
     "lfn-emulator": ["lfn-sim"],
     "lfn-browser": ["lfn-scenario"],
+    "lfn-examples": ["lfn-scenario"],
     "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator"],
 }
 # A wall clock may be set at any moment, so no interval is measured with it. Who reads one, and why.

@@ -1,7 +1,4 @@
 //! A program with the simulator in it: how large must a buffer be for CUBIC to fill this path?
-//!
-//! `cargo run --release -p lfn-scenario --example embed`. Elsewhere a program needs, from a clone, the crates
-//! lfn-scenario and lfn-sim.
 
 use std::error::Error;
 
